@@ -1,0 +1,68 @@
+//! Polyak-Ruppert averaging: the mean of a run's estimates after a burn-in
+//! (RR §6, §7).
+
+use crate::federated::{Cost, Run};
+use crate::kernel::axpy;
+use serde::{Deserialize, Serialize};
+
+/// Whether and from where a run is averaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Average {
+    /// The last iterate.
+    #[default]
+    None,
+    /// The iterates themselves for this share of the rounds, in [0, 1), then
+    /// the mean of those since (RR Fig. 1: 0.1).
+    BurnIn(f64),
+}
+
+impl Average {
+    /// `run`, averaged or not, over `rounds` rounds.
+    pub fn wrap<'p>(self, run: Box<dyn Run + 'p>, rounds: u64) -> Box<dyn Run + 'p> {
+        match self {
+            Self::None => run,
+            Self::BurnIn(share) => Box::new(Averaged::new(run, (share * rounds as f64) as u64)),
+        }
+    }
+}
+
+/// Any run, its estimate replaced by the mean of its estimates after a burn-in.
+pub struct Averaged<R> {
+    run: R,
+    burn_in: u64,
+    count: u64,
+    sum: Vec<f64>,
+    mean: Vec<f64>,
+}
+
+impl<'p> Averaged<Box<dyn Run + 'p>> {
+    /// `run`, averaged from the round after `burn_in`.
+    pub fn new(run: Box<dyn Run + 'p>, burn_in: u64) -> Self {
+        let mean = run.estimate().to_vec();
+        Self { burn_in, count: 0, sum: vec![0.0; mean.len()], mean, run }
+    }
+}
+
+impl<'p> Run for Averaged<Box<dyn Run + 'p>> {
+    fn round(&mut self) {
+        self.run.round();
+        if self.run.cost().communications <= self.burn_in {
+            self.mean.copy_from_slice(self.run.estimate());
+            return;
+        }
+        self.count += 1;
+        axpy(1.0, self.run.estimate(), &mut self.sum);
+        for (mean, sum) in self.mean.iter_mut().zip(&self.sum) {
+            *mean = sum / self.count as f64;
+        }
+    }
+
+    fn estimate(&self) -> &[f64] {
+        &self.mean
+    }
+
+    fn cost(&self) -> Cost {
+        self.run.cost()
+    }
+}

@@ -1,0 +1,34 @@
+//! The axes along which an algorithm's price is counted.
+
+/// What the rounds so far have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Communication rounds.
+    pub communications: u64,
+    /// Local steps of one client.
+    pub local_steps: u64,
+    /// Oracle evaluations of all clients, a batch of B counting B.
+    pub oracle_calls: u64,
+    /// Vectors of d numbers sent, up and down, by all clients.
+    pub vectors_sent: u64,
+}
+
+impl Cost {
+    /// Adds a round.
+    pub fn add_round(&mut self, local_steps: u64, oracle_calls: u64, vectors_sent: u64) {
+        self.communications += 1;
+        self.local_steps += local_steps;
+        self.oracle_calls += oracle_calls;
+        self.vectors_sent += vectors_sent;
+    }
+
+    /// The cost of two runs side by side that communicate in the same rounds.
+    pub fn beside(self, other: Self) -> Self {
+        Self {
+            communications: self.communications.max(other.communications),
+            local_steps: self.local_steps + other.local_steps,
+            oracle_calls: self.oracle_calls + other.oracle_calls,
+            vectors_sent: self.vectors_sent + other.vectors_sent,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Slices in a fixed order of operations: the only place where the hot loops
+//! of a run touch numbers, and the only module that may say `unsafe`.
+//!
+//! *Invariant*: additions, subtractions and products only, in an order that
+//! depends on the dimension alone. No fused multiply-add, no library sum. So
+//! every path (scalar, SSE2, AVX2, NEON) gives the same bits.
+
+mod simd;
+pub mod td;
+
+use crate::rng::Stream;
+pub use simd::Path;
+
+/// One client's work of a round: `steps` times θ ← θ − step (F(θ; Z) + ξ).
+pub struct Local<'a, S> {
+    /// Index of the client.
+    pub client: usize,
+    /// θ_c, d numbers: the round's start on entry, its end on return.
+    pub theta: &'a mut [f64],
+    /// ξ_c, d numbers; always added, 0 where there is no correction.
+    pub correction: &'a [f64],
+    /// The client's stream.
+    pub rng: &'a mut Stream,
+    /// The state of the client's noise.
+    pub state: &'a mut S,
+    /// γ_c.
+    pub step: f64,
+    /// E_c (H when all clients do the same).
+    pub steps: u64,
+}
+
+/// Accumulators of a dot product; beyond this dimension blocks are added up.
+const WIDTH: usize = 16;
+
+/// Folds the first `width` (a power of two) numbers to one: x_i ← x_i + x_{i+n}
+/// for n = width/2, …, 1.
+#[inline(always)]
+fn fold(x: &mut [f64; WIDTH], width: usize) -> f64 {
+    let mut n = width / 2;
+    while n > 0 {
+        for i in 0..n {
+            x[i] += x[i + n];
+        }
+        n /= 2;
+    }
+    x[0]
+}
+
+/// Σ term(i) over `0..d` by the folding tree that every path shares.
+#[inline(always)]
+pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
+    let mut acc = [0.0; WIDTH];
+    let first = d.min(WIDTH);
+    for (i, slot) in acc.iter_mut().enumerate().take(first) {
+        *slot = term(i);
+    }
+    for i in first..d {
+        acc[i % WIDTH] += term(i);
+    }
+    fold(&mut acc, first.next_power_of_two())
+}
+
+/// xᵀy by the folding tree.
+#[inline]
+pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let d = x.len();
+    let y = &y[..d];
+    fold_sum(d, |i| x[i] * y[i])
+}
+
+/// ‖x − y‖² by the folding tree.
+pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
+    let d = x.len();
+    let y = &y[..d];
+    fold_sum(d, |i| (x[i] - y[i]) * (x[i] - y[i]))
+}
+
+/// y ← y + a x.
+#[inline]
+pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
+
+/// θ ← θ − step (field + ξ): the one local step of every algorithm.
+#[inline]
+pub fn descend(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) {
+    for ((theta, field), xi) in theta.iter_mut().zip(field).zip(correction) {
+        *theta -= step * (field + xi);
+    }
+}
+
+/// The mean of the rows of `rows` (each `out.len()` long), summed in order.
+pub fn mean_rows(rows: &[f64], out: &mut [f64]) {
+    let d = out.len();
+    out.fill(0.0);
+    for row in rows.chunks_exact(d) {
+        for (out, x) in out.iter_mut().zip(row) {
+            *out += x;
+        }
+    }
+    let n = (rows.len() / d) as f64;
+    out.iter_mut().for_each(|x| *x /= n);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folding_tree_is_a_sum() {
+        for d in 1..100 {
+            let x: Vec<f64> = (0..d).map(|i| (i * i) as f64).collect();
+            assert_eq!(fold_sum(d, |i| x[i]), x.iter().sum::<f64>(), "d = {d}");
+        }
+    }
+
+    #[test]
+    fn mean_of_rows() {
+        let mut out = [0.0; 2];
+        mean_rows(&[1.0, 2.0, 3.0, 6.0], &mut out);
+        assert_eq!(out, [2.0, 4.0]);
+    }
+}

@@ -1,0 +1,293 @@
+//! Small dense matrices, cold: what exact facts and theory are computed with.
+//!
+//! *Invariant*: products and sums run in a fixed order, and a system is solved
+//! by a factorisation (faer, whose bits differ between processors) that is
+//! refined with residual and solution in double-double until it stands still.
+//! What leaves this module has the same bits everywhere.
+
+use faer::linalg::solvers::Solve;
+use std::ops::{Index, IndexMut};
+
+/// A dense matrix, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    cols: usize,
+    data: Vec<f64>,
+}
+
+impl Matrix {
+    /// The zero matrix.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, data: vec![0.0; rows * cols] }
+    }
+
+    /// The identity of order n.
+    pub fn identity(n: usize) -> Self {
+        Self::from_fn(n, n, |i, j| f64::from(u8::from(i == j)))
+    }
+
+    /// The matrix with entries `entry(i, j)`.
+    pub fn from_fn(rows: usize, cols: usize, entry: impl Fn(usize, usize) -> f64) -> Self {
+        let data = (0..rows * cols).map(|k| entry(k / cols, k % cols)).collect();
+        Self { rows, cols, data }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Row i.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.data[i * self.cols..][..self.cols]
+    }
+
+    /// The transpose.
+    pub fn transpose(&self) -> Self {
+        Self::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
+    }
+
+    /// self + a other.
+    pub fn plus(&self, a: f64, other: &Self) -> Self {
+        assert_eq!((self.rows, self.cols), (other.rows, other.cols));
+        Self::from_fn(self.rows, self.cols, |i, j| self[(i, j)] + a * other[(i, j)])
+    }
+
+    /// a self.
+    pub fn scaled(&self, a: f64) -> Self {
+        Self::from_fn(self.rows, self.cols, |i, j| a * self[(i, j)])
+    }
+
+    /// self ← self + a x yᵀ.
+    pub fn add_outer(&mut self, a: f64, x: &[f64], y: &[f64]) {
+        for (row, x) in self.data.chunks_exact_mut(self.cols).zip(x) {
+            for (entry, y) in row.iter_mut().zip(y) {
+                *entry += a * x * y;
+            }
+        }
+    }
+
+    /// self · other, each entry summed from the first index to the last.
+    pub fn times(&self, other: &Self) -> Self {
+        assert_eq!(self.cols, other.rows);
+        let mut out = Self::zeros(self.rows, other.cols);
+        for i in 0..self.rows {
+            for k in 0..self.cols {
+                let a = self[(i, k)];
+                for j in 0..other.cols {
+                    out.data[i * other.cols + j] += a * other[(k, j)];
+                }
+            }
+        }
+        out
+    }
+
+    /// self · x.
+    pub fn apply(&self, x: &[f64]) -> Vec<f64> {
+        assert_eq!(self.cols, x.len());
+        let rows = (0..self.rows).map(|i| self.row(i));
+        rows.map(|row| row.iter().zip(x).fold(0.0, |sum, (a, x)| sum + a * x)).collect()
+    }
+
+    /// self to the power `exponent`, by repeated squaring.
+    pub fn power(&self, mut exponent: u64) -> Self {
+        let mut out = Self::identity(self.rows);
+        let mut square = self.clone();
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                out = out.times(&square);
+            }
+            exponent >>= 1;
+            if exponent > 0 {
+                square = square.times(&square);
+            }
+        }
+        out
+    }
+
+    /// The mean of matrices of one shape.
+    pub fn mean<'a>(matrices: impl ExactSizeIterator<Item = &'a Matrix>) -> Self {
+        let n = matrices.len() as f64;
+        let sum = matrices.fold(None, |sum: Option<Self>, m| {
+            Some(sum.map_or_else(|| m.clone(), |s| s.plus(1.0, m)))
+        });
+        sum.map_or_else(|| Self::zeros(0, 0), |s| s.scaled(1.0 / n))
+    }
+
+    /// The largest eigenvalue and the smallest of a symmetric matrix. Not
+    /// refined: print to six digits at most, never let it reach a digest.
+    pub fn symmetric_extremes(&self) -> Option<(f64, f64)> {
+        let dense = faer::Mat::from_fn(self.rows, self.cols, |i, j| self[(i, j)]);
+        let values = dense.self_adjoint_eigenvalues(faer::Side::Lower).ok()?;
+        Some((*values.last()?, *values.first()?))
+    }
+}
+
+impl Index<(usize, usize)> for Matrix {
+    type Output = f64;
+    fn index(&self, (i, j): (usize, usize)) -> &f64 {
+        &self.data[i * self.cols + j]
+    }
+}
+
+impl IndexMut<(usize, usize)> for Matrix {
+    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut f64 {
+        &mut self.data[i * self.cols + j]
+    }
+}
+
+/// The system has no solution that double precision can find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Singular;
+
+/// x with a x = b: LU with partial pivoting, refined in double-double.
+///
+/// # Errors
+/// [`Singular`] if a factor or the refinement breaks down.
+pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
+    let n = a.rows;
+    assert!(a.cols == n && b.len() == n);
+    let lu = faer::Mat::from_fn(n, n, |i, j| a[(i, j)]).partial_piv_lu();
+    let mut x = vec![Dd::default(); n];
+    let mut residual = b.to_vec();
+    let mut last = f64::INFINITY;
+    for _ in 0..MAX_PASSES {
+        let rhs = faer::Mat::from_fn(n, 1, |i, _| residual[i]);
+        let delta = lu.solve(&rhs);
+        let (mut moved, mut size) = (0.0_f64, 0.0_f64);
+        for i in 0..n {
+            let delta = delta[(i, 0)];
+            if !delta.is_finite() {
+                return Err(Singular);
+            }
+            x[i] = x[i].plus(delta);
+            moved = moved.max(delta.abs());
+            size = size.max(x[i].hi.abs());
+        }
+        let change = if size > 0.0 { moved / size } else { 0.0 };
+        if change < 1e-28 || (change < 1e-20 && change >= last) {
+            return Ok(x.into_iter().map(|x| x.hi).collect());
+        }
+        if change > 0.5 * last {
+            return Err(Singular);
+        }
+        last = change;
+        for (i, residual) in residual.iter_mut().enumerate() {
+            let row = a.row(i).iter().zip(&x);
+            *residual = row.fold(Dd::from(b[i]), |sum, (&a, x)| sum.minus_product(a, *x)).hi;
+        }
+    }
+    Err(Singular)
+}
+
+/// Passes of refinement after which a system counts as singular.
+const MAX_PASSES: usize = 60;
+
+/// An unevaluated sum hi + lo, about 32 digits.
+#[derive(Clone, Copy, Default)]
+struct Dd {
+    hi: f64,
+    lo: f64,
+}
+
+impl From<f64> for Dd {
+    fn from(hi: f64) -> Self {
+        Self { hi, lo: 0.0 }
+    }
+}
+
+impl Dd {
+    fn normal(hi: f64, lo: f64) -> Self {
+        let sum = hi + lo;
+        Self { hi: sum, lo: lo - (sum - hi) }
+    }
+
+    fn plus(self, y: f64) -> Self {
+        let (sum, error) = two_sum(self.hi, y);
+        Self::normal(sum, error + self.lo)
+    }
+
+    fn plus_dd(self, y: Self) -> Self {
+        let (sum, error) = two_sum(self.hi, y.hi);
+        let (low, low_error) = two_sum(self.lo, y.lo);
+        let first = Self::normal(sum, error + low);
+        Self::normal(first.hi, first.lo + low_error)
+    }
+
+    /// self − a x.
+    fn minus_product(self, a: f64, x: Self) -> Self {
+        let (product, error) = two_product(a, x.hi);
+        let product = Self::normal(product, error + a * x.lo);
+        self.plus_dd(Self { hi: -product.hi, lo: -product.lo })
+    }
+}
+
+/// a + b and its rounding error, exactly (Knuth).
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
+}
+
+/// a b and its rounding error, exactly (Dekker, no fused operation).
+fn two_product(a: f64, b: f64) -> (f64, f64) {
+    let split = |x: f64| {
+        let scaled = 134_217_729.0 * x;
+        let high = scaled - (scaled - x);
+        (high, x - high)
+    };
+    let product = a * b;
+    let ((ah, al), (bh, bl)) = (split(a), split(b));
+    (product, ((ah * bh - product) + ah * bl + al * bh) + al * bl)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refined_solve_is_right_to_the_last_bit() {
+        // Hilbert's matrix of order 8 (condition 1e10), scaled to integers, so
+        // that b = A·(1, …, 8) is exact.
+        let n = 8;
+        let a = Matrix::from_fn(n, n, |i, j| 360_360.0 / (i + j + 1) as f64);
+        let x: Vec<f64> = (1..=n).map(|i| i as f64).collect();
+        let exact = a.data.iter().all(|x| x.fract() == 0.0);
+        assert!(exact);
+        assert_eq!(solve(&a, &a.apply(&x)), Ok(x));
+    }
+
+    #[test]
+    fn singular_systems_are_refused() {
+        let a = Matrix::from_fn(3, 3, |i, j| (i * 3 + j) as f64);
+        assert_eq!(solve(&a, &[1.0, 0.0, 0.0]), Err(Singular));
+        assert_eq!(solve(&Matrix::zeros(2, 2), &[1.0, 1.0]), Err(Singular));
+        let nearly = Matrix::from_fn(3, 3, |i, j| 0.1 * (i * 3 + j) as f64);
+        assert_eq!(solve(&nearly, &[1.0, 0.0, 0.0]), Err(Singular));
+    }
+
+    #[test]
+    fn powers_and_products() {
+        let a = Matrix::from_fn(2, 2, |i, j| [[1.0, 1.0], [1.0, 0.0]][i][j]);
+        assert_eq!(a.power(10).row(0), &[89.0, 55.0]);
+        assert_eq!(a.power(0), Matrix::identity(2));
+        assert_eq!(a.times(&a), a.power(2));
+        assert_eq!(a.apply(&[2.0, 3.0]), vec![5.0, 2.0]);
+        let (largest, smallest) = a.symmetric_extremes().unwrap();
+        assert!((largest - 1.618_033_988).abs() < 1e-8 && (smallest + 0.618_033_988).abs() < 1e-8);
+    }
+
+    #[test]
+    fn double_double_keeps_what_doubles_lose() {
+        let x = Dd::from(1.0).plus(1e-25).plus(-1.0);
+        assert_eq!(x.hi, 1e-25);
+        let y = Dd::from(1.0).minus_product(1.0 + f64::EPSILON, Dd::from(1.0 - f64::EPSILON));
+        assert_eq!(y.hi, f64::EPSILON * f64::EPSILON);
+    }
+}

@@ -1,0 +1,52 @@
+//! Any problem without its noise: the oracle returns the mean field.
+
+use super::{Facts, Problem};
+use crate::linalg::Matrix;
+use crate::rng::Stream;
+
+/// `P` with F_c(θ; Z) = F̄_c(θ): what turns FedAvg into FedAvg-D (RR §4).
+pub struct Exact<P>(pub P);
+
+impl<P: Problem> Facts for Exact<P> {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+    fn clients(&self) -> usize {
+        self.0.clients()
+    }
+    fn optimum(&self) -> &[f64] {
+        self.0.optimum()
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        self.0.local_optimum(client)
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        self.0.mean_field(client, theta, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.0.jacobian(client)
+    }
+    fn noise_covariance(&self, _client: usize) -> Matrix {
+        Matrix::zeros(self.dim(), self.dim())
+    }
+    fn linear(&self) -> bool {
+        self.0.linear()
+    }
+}
+
+impl<P: Problem> Problem for Exact<P> {
+    type State = ();
+
+    fn begin(&self, _client: usize, _rng: &mut Stream) {}
+
+    fn oracle(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        _rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        self.0.mean_field(client, theta, field);
+    }
+}

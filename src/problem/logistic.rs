@@ -1,0 +1,386 @@
+//! Regularised logistic regression on synthetic blobs (RR §7).
+//!
+//! f_c(θ) = E log(1 + exp(m − y xᵀθ)) + λ/2 ‖θ‖² over client c's records.
+//! The oracle draws a batch of records with replacement.
+
+use super::{Facts, Fault, Faults, Problem, newton};
+use crate::kernel::{axpy, dot};
+use crate::linalg::Matrix;
+use crate::rng::Stream;
+use serde::{Deserialize, Serialize};
+
+/// `[problem.logistic]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// d, the dimension of the records and of θ.
+    pub dimension: usize,
+    /// Records that each client holds.
+    pub records: usize,
+    /// N.
+    pub clients: usize,
+    /// The two blobs and what clients see of them.
+    pub data: Data,
+    /// Whether clients that see the same law also hold the same records.
+    #[serde(default)]
+    pub split: Split,
+    /// λ, above 0.
+    pub l2: f64,
+    /// m; RR §7 prints 1, the usual loss has 0.
+    #[serde(default)]
+    pub margin: f64,
+    /// B, records drawn with replacement at each local step.
+    #[serde(default = "one")]
+    pub batch: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// The two blobs, of label ±1 and centre ±separation (1, …, 1)/√d.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Data {
+    /// Every client sees the same law.
+    Noisy {
+        /// Standard deviation of a blob in each direction.
+        spread: f64,
+        /// Distance of a blob's centre from 0.
+        #[serde(default = "unit")]
+        separation: f64,
+    },
+    /// Clients 0, 2, 4, … see the blobs; clients 1, 3, 5, … see records that
+    /// were perturbed and whose labels were shuffled.
+    Heterogeneous {
+        /// Standard deviation of a blob in each direction.
+        spread: f64,
+        /// Distance of a blob's centre from 0.
+        #[serde(default = "unit")]
+        separation: f64,
+        /// Standard deviation of the perturbation in each direction.
+        perturbation: f64,
+    },
+}
+
+fn unit() -> f64 {
+    1.0
+}
+
+/// How the records are dealt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// Clients of one law hold the same records: exactly one law.
+    #[default]
+    Same,
+    /// Every client holds records of its own: one law up to sampling.
+    Own,
+}
+
+impl super::Settings for Settings {
+    type Instance = Logistic;
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        faults.at_least_one("dimension", self.dimension as u64);
+        faults.at_least_one("records", self.records as u64);
+        faults.clients(self.clients);
+        faults.at_least_one("batch", self.batch as u64);
+        faults.positive("l2", self.l2);
+        let margin = self.margin;
+        faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
+        let (spread, separation, perturbation) = match self.data {
+            Data::Noisy { spread, separation } => (spread, separation, 0.0),
+            Data::Heterogeneous { spread, separation, perturbation } => {
+                (spread, separation, perturbation)
+            }
+        };
+        faults.non_negative("data.spread", spread);
+        faults.non_negative("data.separation", separation);
+        faults.non_negative("data.perturbation", perturbation);
+        faults.0
+    }
+
+    fn build(&self, seed: u64) -> Result<Logistic, Fault> {
+        Logistic::new(self, seed)
+    }
+}
+
+/// Records of one law, as rows y x (n rows of d).
+struct Records {
+    signed: Vec<f64>,
+    optimum: Vec<f64>,
+}
+
+/// An instance.
+pub struct Logistic {
+    d: usize,
+    clients: usize,
+    l2: f64,
+    margin: f64,
+    batch: usize,
+    /// Distinct record sets; client c holds number c modulo their count.
+    held: Vec<Records>,
+    optimum: Vec<f64>,
+}
+
+impl Logistic {
+    fn new(settings: &Settings, seed: u64) -> Result<Self, Fault> {
+        let laws = match settings.data {
+            Data::Noisy { .. } => 1,
+            Data::Heterogeneous { .. } => 2,
+        };
+        let sets = match settings.split {
+            Split::Same => settings.clients.min(laws),
+            Split::Own => settings.clients,
+        };
+        let held = (0..sets).map(|set| {
+            let mut rng = Stream::client_instance(seed, set);
+            Records { signed: draw(settings, set % laws == 1, &mut rng), optimum: Vec::new() }
+        });
+        let mut instance = Self {
+            d: settings.dimension,
+            clients: settings.clients,
+            l2: settings.l2,
+            margin: settings.margin,
+            batch: settings.batch,
+            held: held.collect(),
+            optimum: Vec::new(),
+        };
+        let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
+        for set in 0..sets {
+            instance.held[set].optimum = newton::minimise(
+                instance.d,
+                |theta| instance.gradient(set, theta),
+                |theta| instance.hessian(set, theta),
+            )
+            .map_err(unsolved)?;
+        }
+        instance.optimum = newton::minimise(
+            instance.d,
+            |theta| {
+                let mut mean = vec![0.0; instance.d];
+                for (set, share) in instance.shares() {
+                    axpy(share, &instance.gradient(set, theta), &mut mean);
+                }
+                mean
+            },
+            |theta| {
+                let zero = Matrix::zeros(instance.d, instance.d);
+                let sets = instance.shares();
+                sets.fold(zero, |sum, (set, share)| sum.plus(share, &instance.hessian(set, theta)))
+            },
+        )
+        .map_err(unsolved)?;
+        Ok(instance)
+    }
+
+    /// The record sets, and the share of the clients that hold each.
+    fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
+        let (n, sets) = (self.clients, self.held.len());
+        (0..sets).map(move |set| (set, (n - set).div_ceil(sets) as f64 / n as f64))
+    }
+
+    fn of(&self, client: usize) -> usize {
+        client % self.held.len()
+    }
+
+    fn rows(&self, set: usize) -> std::slice::ChunksExact<'_, f64> {
+        self.held[set].signed.chunks_exact(self.d)
+    }
+
+    /// σ(m − y xᵀθ), the weight of a record in the gradient.
+    #[inline]
+    fn weight(&self, row: &[f64], theta: &[f64]) -> f64 {
+        let u = self.margin - dot(row, theta);
+        1.0 / (1.0 + libm::exp(-u))
+    }
+
+    /// ∇f of a record set: λθ − E[s y x].
+    fn gradient(&self, set: usize, theta: &[f64]) -> Vec<f64> {
+        let rows = self.rows(set);
+        let n = rows.len() as f64;
+        let mut pull = vec![0.0; self.d];
+        rows.for_each(|row| axpy(self.weight(row, theta), row, &mut pull));
+        pull.iter().zip(theta).map(|(pull, theta)| self.l2 * theta - pull / n).collect()
+    }
+
+    /// ∇²f of a record set: E[s(1 − s) x xᵀ] + λI.
+    fn hessian(&self, set: usize, theta: &[f64]) -> Matrix {
+        let rows = self.rows(set);
+        let n = rows.len() as f64;
+        let mut sum = Matrix::zeros(self.d, self.d);
+        for row in rows {
+            let s = self.weight(row, theta);
+            sum.add_outer(s * (1.0 - s) / n, row, row);
+        }
+        sum.plus(self.l2, &Matrix::identity(self.d))
+    }
+}
+
+/// Rows y x of one law; with `shuffled`, perturbed and with labels permuted.
+fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
+    let (d, n) = (settings.dimension, settings.records);
+    let (spread, separation, perturbation) = match settings.data {
+        Data::Noisy { spread, separation } => (spread, separation, 0.0),
+        Data::Heterogeneous { spread, separation, perturbation } => {
+            (spread, separation, perturbation)
+        }
+    };
+    let label = |i: usize| if i % 2 == 0 { 1.0 } else { -1.0 };
+    let along = separation / libm::sqrt(d as f64);
+    let mut x: Vec<f64> = Vec::with_capacity(n * d);
+    for i in 0..n {
+        x.extend((0..d).map(|_| label(i) * along + spread * rng.gaussian()));
+    }
+    let mut labels: Vec<f64> = (0..n).map(label).collect();
+    if shuffled {
+        x.iter_mut().for_each(|x| *x += perturbation * rng.gaussian());
+        labels = rng.distinct(n, n).into_iter().map(label).collect();
+    }
+    for (row, y) in x.chunks_exact_mut(d).zip(labels) {
+        row.iter_mut().for_each(|x| *x *= y);
+    }
+    x
+}
+
+impl Facts for Logistic {
+    fn dim(&self) -> usize {
+        self.d
+    }
+    fn clients(&self) -> usize {
+        self.clients
+    }
+    fn optimum(&self) -> &[f64] {
+        &self.optimum
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        &self.held[self.of(client)].optimum
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        field.copy_from_slice(&self.gradient(self.of(client), theta));
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.hessian(self.of(client), &self.optimum)
+    }
+    /// (E[s² x xᵀ] − g gᵀ)/B with g = E[s y x], records drawn with replacement.
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        let rows = self.rows(self.of(client));
+        let n = rows.len() as f64;
+        let mut second = Matrix::zeros(self.d, self.d);
+        let mut mean = vec![0.0; self.d];
+        for row in rows {
+            let s = self.weight(row, &self.optimum);
+            second.add_outer(s * s / n, row, row);
+            axpy(s / n, row, &mut mean);
+        }
+        second.add_outer(-1.0, &mean, &mean);
+        second.scaled(1.0 / self.batch as f64)
+    }
+    fn linear(&self) -> bool {
+        false
+    }
+    fn batch(&self) -> u64 {
+        self.batch as u64
+    }
+}
+
+impl Problem for Logistic {
+    type State = ();
+
+    fn begin(&self, _client: usize, _rng: &mut Stream) {}
+
+    #[inline]
+    fn oracle(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        let signed = &self.held[self.of(client)].signed;
+        let records = signed.len() / self.d;
+        for (field, theta) in field.iter_mut().zip(theta) {
+            *field = self.l2 * theta;
+        }
+        for _ in 0..self.batch {
+            let row = &signed[rng.index(records) * self.d..][..self.d];
+            axpy(-self.weight(row, theta) / self.batch as f64, row, field);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Settings as _;
+
+    fn settings(data: Data) -> Settings {
+        Settings {
+            dimension: 3,
+            records: 50,
+            clients: 5,
+            data,
+            split: Split::Own,
+            l2: 0.1,
+            margin: 1.0,
+            batch: 2,
+        }
+    }
+
+    const MIXED: Data = Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 0.5 };
+
+    #[test]
+    fn optima_are_roots_to_rounding() {
+        let problem = settings(MIXED).build(1).unwrap();
+        let mut mean = vec![0.0; 3];
+        let mut field = vec![0.0; 3];
+        for c in 0..5 {
+            problem.mean_field(c, problem.local_optimum(c), &mut field);
+            assert!(field.iter().all(|g| g.abs() < 1e-15), "client {c}: {field:?}");
+            problem.mean_field(c, problem.optimum(), &mut field);
+            axpy(0.2, &field, &mut mean);
+        }
+        assert!(mean.iter().all(|g| g.abs() < 1e-15), "{mean:?}");
+    }
+
+    #[test]
+    fn jacobian_is_the_derivative_of_the_mean_field() {
+        let problem = settings(MIXED).build(2).unwrap();
+        let h = 1e-5;
+        for c in 0..2 {
+            let jacobian = problem.jacobian(c);
+            for j in 0..3 {
+                let (mut up, mut down) = (vec![0.0; 3], vec![0.0; 3]);
+                let mut theta = problem.optimum().to_vec();
+                theta[j] += h;
+                problem.mean_field(c, &theta, &mut up);
+                theta[j] -= 2.0 * h;
+                problem.mean_field(c, &theta, &mut down);
+                for i in 0..3 {
+                    let slope = (up[i] - down[i]) / (2.0 * h);
+                    assert!((slope - jacobian[(i, j)]).abs() < 1e-9);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_oracle_has_the_stated_mean_and_covariance() {
+        let problem = settings(MIXED).build(3).unwrap();
+        super::super::tests_support::oracle_matches_facts(&problem, 200_000);
+    }
+
+    #[test]
+    fn one_law_means_one_optimum_and_the_first_clients_stay() {
+        let noisy = Data::Noisy { spread: 2.0, separation: 1.0 };
+        let same = Settings { split: Split::Same, ..settings(noisy) }.build(4).unwrap();
+        assert_eq!(same.local_optimum(0), same.local_optimum(4));
+        assert_eq!(same.optimum(), same.local_optimum(2));
+        let few = settings(MIXED).build(4).unwrap();
+        let many = Settings { clients: 9, ..settings(MIXED) }.build(4).unwrap();
+        assert_eq!(few.local_optimum(3), many.local_optimum(3));
+    }
+}

@@ -1,0 +1,236 @@
+//! Problems: what a client's oracle returns, and what is known exactly.
+//!
+//! A problem has two faces. Its [`Facts`] are cold and object-safe: the
+//! optimum, mean fields, Jacobians, noise covariances, all exact. Its oracle
+//! ([`Problem`]) is hot and generic. Theory sees the facts alone, the engine
+//! the oracle alone.
+//!
+//! *Invariant*: nothing here does I/O, reads a clock or an environment; an
+//! instance is a function of its settings and the seed.
+
+mod exact;
+pub mod garnet;
+pub mod logistic;
+mod newton;
+
+use crate::kernel::{self, Local};
+use crate::linalg::Matrix;
+use crate::rng::Stream;
+pub use exact::Exact;
+use serde::{Deserialize, Serialize};
+
+/// What is known exactly of a problem. F_c is client c's field, F̄_c its mean,
+/// F̄ = N⁻¹ Σ F̄_c; θ* solves F̄(θ*) = 0 and θ_c* solves F̄_c(θ_c*) = 0.
+pub trait Facts: Send + Sync {
+    /// d, the dimension of θ.
+    fn dim(&self) -> usize;
+    /// N, the number of clients.
+    fn clients(&self) -> usize;
+    /// θ*, d numbers.
+    fn optimum(&self) -> &[f64];
+    /// θ_c*, d numbers.
+    fn local_optimum(&self, client: usize) -> &[f64];
+    /// F̄_c(θ) into `field`, d numbers.
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
+    /// H_c = ∇F̄_c(θ*), d × d.
+    fn jacobian(&self, client: usize) -> Matrix;
+    /// C_c = Cov F_c(θ*; Z), d × d.
+    fn noise_covariance(&self, client: usize) -> Matrix;
+    /// Whether every F_c is affine in θ, so that means and moments close.
+    fn linear(&self) -> bool;
+    /// Oracle evaluations that one local step costs: the batch.
+    fn batch(&self) -> u64 {
+        1
+    }
+}
+
+/// A problem that can be run: its stochastic oracle.
+pub trait Problem: Facts {
+    /// What a client's noise remembers between steps; `()` when i.i.d.
+    type State: Send;
+
+    /// The state of a client's noise when a run begins.
+    fn begin(&self, client: usize, rng: &mut Stream) -> Self::State;
+
+    /// F_c(θ; Z) into `field`, d numbers: the definition.
+    fn oracle(
+        &self,
+        client: usize,
+        state: &mut Self::State,
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    );
+
+    /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort.
+    /// A problem may fuse and interleave; the bits must stay those of this loop.
+    fn advance(&self, cohort: &mut [Local<'_, Self::State>]) {
+        let mut field = vec![0.0; self.dim()];
+        for local in cohort {
+            for _ in 0..local.steps {
+                self.oracle(local.client, local.state, local.theta, local.rng, &mut field);
+                kernel::descend(local.theta, &field, local.correction, local.step);
+            }
+        }
+    }
+}
+
+/// Why settings cannot be what they are: the key, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Key within the settings' table.
+    pub key: &'static str,
+    /// What is wrong, and what is allowed.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault of `key`.
+    pub fn new(key: &'static str, message: impl Into<String>) -> Self {
+        Self { key, message: message.into() }
+    }
+}
+
+/// Collects the faults of settings.
+#[derive(Default)]
+pub struct Faults(pub Vec<Fault>);
+
+impl Faults {
+    /// Notes a fault of `key` unless `holds`.
+    pub fn require(&mut self, holds: bool, key: &'static str, message: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(Fault { key, message: message() });
+        }
+    }
+
+    /// `value` must be a finite number above 0.
+    pub fn positive(&mut self, key: &'static str, value: f64) {
+        let message = || format!("must be a finite number above 0, not {value}");
+        self.require(value.is_finite() && value > 0.0, key, message);
+    }
+
+    /// `value` must be a finite number, 0 or more.
+    pub fn non_negative(&mut self, key: &'static str, value: f64) {
+        let message = || format!("must be a finite number, 0 or more, not {value}");
+        self.require(value.is_finite() && value >= 0.0, key, message);
+    }
+
+    /// `value` must be 1 or more.
+    pub fn at_least_one(&mut self, key: &'static str, value: u64) {
+        self.require(value > 0, key, || "must be 1 or more, not 0".into());
+    }
+
+    /// `clients` must be 1 or more, and have a stream each.
+    pub fn clients(&mut self, clients: usize) {
+        self.at_least_one("clients", clients as u64);
+        let most = crate::rng::MAX_CLIENTS;
+        let message = || format!("must be at most {most} (a stream each), not {clients}");
+        self.require(clients as u64 <= most, "clients", message);
+    }
+}
+
+/// What is done with a problem once its type is known.
+pub trait Visitor {
+    /// What comes of it.
+    type Out;
+    /// Called with the instance.
+    fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out;
+}
+
+/// Settings that describe a problem.
+pub trait Settings {
+    /// The instance they describe.
+    type Instance: Problem + 'static;
+    /// All that is wrong with the settings themselves.
+    fn check(&self) -> Vec<Fault>;
+    /// The instance that these settings and this seed fix.
+    ///
+    /// # Errors
+    /// A [`Fault`] where the drawn instance has no unique solution.
+    fn build(&self, seed: u64) -> Result<Self::Instance, Fault>;
+}
+
+/// The registry: a new problem is its file and a line at the bottom.
+macro_rules! problems {
+    ($($variant:ident($kind:literal, $settings:ty),)*) => {
+        /// A problem as a manifest describes it: `[problem.<kind>]`.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Spec {
+            $(#[doc = concat!("`[problem.", $kind, "]`")] #[serde(rename = $kind)] $variant($settings),)*
+        }
+
+        impl Spec {
+            /// The name of the problem's kind in a manifest.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $kind,)* }
+            }
+
+            /// All that is wrong with the settings themselves.
+            pub fn check(&self) -> Vec<Fault> {
+                match self { $(Self::$variant(settings) => settings.check(),)* }
+            }
+
+            /// Builds the instance and hands it to the visitor; with `exact`,
+            /// the instance whose oracle returns its mean field.
+            ///
+            /// # Errors
+            /// A [`Fault`] where the drawn instance has no unique solution.
+            pub fn build<V: Visitor>(&self, seed: u64, exact: bool, visitor: V) -> Result<V::Out, Fault> {
+                match self {
+                    $(Self::$variant(settings) => settings.build(seed).map(|problem| {
+                        if exact { visitor.visit(Exact(problem)) } else { visitor.visit(problem) }
+                    }),)*
+                }
+            }
+        }
+    };
+}
+
+problems! {
+    Garnet("garnet", garnet::Settings),
+    Logistic("logistic", logistic::Settings),
+}
+
+#[cfg(test)]
+mod tests_support {
+    use super::*;
+    use crate::rng::Purpose;
+
+    /// The oracle's sample mean and covariance at θ* against the stated ones,
+    /// by standard errors: 4.5 of them over some hundred entries.
+    pub fn oracle_matches_facts<P: Problem>(problem: &P, n: usize) {
+        let d = problem.dim();
+        for client in 0..problem.clients().min(3) {
+            let mut rng = Stream::new(9, Purpose::Client, 0, 0, client as u64);
+            let mut state = problem.begin(client, &mut rng);
+            let mut mean = vec![0.0; d];
+            problem.mean_field(client, problem.optimum(), &mut mean);
+            let covariance = problem.noise_covariance(client);
+            let (mut first, mut second) = (vec![0.0; d], Matrix::zeros(d, d));
+            let mut fourth = Matrix::zeros(d, d);
+            let mut field = vec![0.0; d];
+            for _ in 0..n {
+                problem.oracle(client, &mut state, problem.optimum(), &mut rng, &mut field);
+                let centred: Vec<f64> = field.iter().zip(&mean).map(|(f, m)| f - m).collect();
+                let squares: Vec<f64> = centred.iter().map(|x| x * x).collect();
+                kernel::axpy(1.0 / n as f64, &centred, &mut first);
+                second.add_outer(1.0 / n as f64, &centred, &centred);
+                fourth.add_outer(1.0 / n as f64, &squares, &squares);
+            }
+            for i in 0..d {
+                let error = (covariance[(i, i)] / n as f64).sqrt();
+                assert!(first[i].abs() <= 4.5 * error + 1e-15, "client {client}, mean {i}");
+                for j in 0..d {
+                    let truth = covariance[(i, j)];
+                    let error = ((fourth[(i, j)] - truth * truth).max(0.0) / n as f64).sqrt();
+                    let off = (second[(i, j)] - truth).abs();
+                    assert!(
+                        off <= 4.5 * error + 1e-15,
+                        "client {client}, covariance {i} {j}: {off} {error}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Every random draw of the harness: which stream it comes from and what it is.
+//!
+//! *Invariant*: a stream is named by what it is for (purpose, copy, replicate,
+//! client) and by nothing else, so no draw depends on threads, on the order of
+//! the runs, on the algorithm or on the grid. Two algorithms on one replicate
+//! meet the same noise, and ten clients are the first ten of a hundred.
+//!
+//! *Invariant*: only integer arithmetic, IEEE additions and products, and
+//! `libm` reach a value, so a draw has the same bits on every machine.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::LazyLock;
+
+/// Replicates that the stream layout can tell apart.
+pub const MAX_REPLICATES: u64 = 1 << 24;
+/// Clients that the stream layout can tell apart.
+pub const MAX_CLIENTS: u64 = 1 << 28;
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Purpose {
+    /// Draws behind what all clients of an instance share.
+    SharedInstance = 0,
+    /// Draws behind one client's part of an instance.
+    ClientInstance = 1,
+    /// A client's oracle noise during a run.
+    Client = 2,
+    /// The server's coins during a run.
+    Server = 3,
+}
+
+/// A ChaCha8 stream: `seed` is the key, the name below is the stream number.
+#[derive(Clone)]
+pub struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// The stream of `purpose` for `client` in `replicate`; `copy` tells apart
+    /// runs that must not share noise (Richardson-Romberg with independent
+    /// coupling), 0 everywhere else.
+    pub fn new(seed: u64, purpose: Purpose, copy: u8, replicate: u64, client: u64) -> Self {
+        debug_assert!(replicate < MAX_REPLICATES && client < MAX_CLIENTS);
+        let mut rng = ChaCha8Rng::from_seed(key(seed));
+        rng.set_stream((purpose as u64) << 60 | u64::from(copy) << 52 | replicate << 28 | client);
+        Self(rng)
+    }
+
+    /// The stream of what all clients of an instance share.
+    pub fn shared_instance(seed: u64) -> Self {
+        Self::new(seed, Purpose::SharedInstance, 0, 0, 0)
+    }
+
+    /// The stream of one client's part of an instance.
+    pub fn client_instance(seed: u64, client: usize) -> Self {
+        Self::new(seed, Purpose::ClientInstance, 0, 0, client as u64)
+    }
+
+    /// 64 uniform bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Fills `out` with what as many calls of [`Stream::bits`] would give.
+    #[inline]
+    pub fn fill(&mut self, out: &mut [u64]) {
+        if let [one] = out {
+            *one = self.bits();
+            return;
+        }
+        self.0.fill_bytes(bytemuck::cast_slice_mut(out));
+        if cfg!(target_endian = "big") {
+            out.iter_mut().for_each(|word| *word = u64::from_le(*word));
+        }
+    }
+
+    /// Uniform on [0, 1), a multiple of 2⁻⁵³.
+    #[inline]
+    pub fn uniform(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform on `0..n` from one draw (bias below n 2⁻⁶⁴).
+    #[inline]
+    pub fn index(&mut self, n: usize) -> usize {
+        ((u128::from(self.bits()) * n as u128) >> 64) as usize
+    }
+
+    /// The first `k` entries of a uniform permutation of `0..n`.
+    pub fn distinct(&mut self, n: usize, k: usize) -> Vec<usize> {
+        let mut all: Vec<usize> = (0..n).collect();
+        for i in 0..k {
+            let j = i + self.index(n - i);
+            all.swap(i, j);
+        }
+        all.truncate(k);
+        all
+    }
+
+    /// A standard Gaussian, by the ziggurat of Marsaglia and Tsang with 256
+    /// layers and `libm` in wedge and tail.
+    pub fn gaussian(&mut self) -> f64 {
+        let zig = &*ZIGGURAT;
+        loop {
+            let draw = self.bits();
+            let layer = (draw & 0xff) as usize;
+            // uniform on (-1, 1) from the 53 bits above the layer's
+            let u = ((draw >> 11) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64) - 1.0;
+            let x = u * zig.edge[layer];
+            if x.abs() < zig.edge[layer + 1] {
+                return x;
+            }
+            if layer == 0 {
+                return self.tail().copysign(u);
+            }
+            let (low, high) = (zig.height[layer], zig.height[layer + 1]);
+            if low + self.uniform() * (high - low) < libm::exp(-0.5 * x * x) {
+                return x;
+            }
+        }
+    }
+
+    /// A Gaussian beyond the ziggurat's last edge, by Marsaglia's method.
+    fn tail(&mut self) -> f64 {
+        loop {
+            let x = -libm::log(1.0 - self.uniform()) / ZIG_EDGE;
+            let y = -libm::log(1.0 - self.uniform());
+            if y + y > x * x {
+                return ZIG_EDGE + x;
+            }
+        }
+    }
+}
+
+/// The key of a seed: four outputs of SplitMix64.
+fn key(seed: u64) -> [u8; 32] {
+    let mut state = seed;
+    let mut key = [0; 32];
+    for word in key.chunks_exact_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes());
+    }
+    key
+}
+
+/// Where the ziggurat's base layer ends and its tail begins.
+const ZIG_EDGE: f64 = 3.654_152_885_361_009;
+/// The area of each of its 256 layers under exp(-x²/2).
+const ZIG_AREA: f64 = 0.004_928_673_233_974_655;
+
+struct Ziggurat {
+    /// Right ends of the layers; the base layer's is stretched to its area.
+    edge: [f64; 257],
+    /// exp(-x²/2) at the layers' lower sides.
+    height: [f64; 257],
+}
+
+static ZIGGURAT: LazyLock<Ziggurat> = LazyLock::new(|| {
+    let density = |x: f64| libm::exp(-0.5 * x * x);
+    let mut edge = [0.0; 257];
+    let mut height = [0.0; 257];
+    edge[0] = ZIG_AREA / density(ZIG_EDGE);
+    edge[1] = ZIG_EDGE;
+    height[1] = density(ZIG_EDGE);
+    for i in 2..256 {
+        height[i] = height[i - 1] + ZIG_AREA / edge[i - 1];
+        edge[i] = libm::sqrt(-2.0 * libm::log(height[i]));
+    }
+    height[256] = 1.0;
+    Ziggurat { edge, height }
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_named_by_every_part_of_their_name() {
+        let first = |s: &mut Stream| s.bits();
+        let base = first(&mut Stream::new(1, Purpose::Client, 0, 0, 0));
+        for other in [
+            Stream::new(2, Purpose::Client, 0, 0, 0),
+            Stream::new(1, Purpose::Server, 0, 0, 0),
+            Stream::new(1, Purpose::Client, 1, 0, 0),
+            Stream::new(1, Purpose::Client, 0, 1, 0),
+            Stream::new(1, Purpose::Client, 0, 0, 1),
+        ] {
+            assert_ne!(base, first(&mut other.clone()));
+        }
+        assert_eq!(base, first(&mut Stream::new(1, Purpose::Client, 0, 0, 0)));
+    }
+
+    #[test]
+    fn values_are_fixed_for_ever() {
+        // A change here changes every result ever stored.
+        let mut s = Stream::new(2024, Purpose::Client, 0, 3, 7);
+        let bits = [s.bits(), s.bits()];
+        let gaussian = [s.gaussian().to_bits(), s.gaussian().to_bits()];
+        assert_eq!(bits, [0x45c5_27f4_6c4b_25f8, 0xd8dd_6349_4fc3_e3c9]);
+        assert_eq!(gaussian, [0x3ffd_ba1f_6570_a4a1, 0xbfd8_6a52_1b09_0c24]);
+    }
+
+    #[test]
+    fn fill_equals_single_draws() {
+        let mut a = Stream::shared_instance(5);
+        let mut b = a.clone();
+        for len in [1, 3, 32, 33, 7, 1, 64] {
+            let mut filled = vec![0; len];
+            a.fill(&mut filled);
+            assert_eq!(filled, (0..len).map(|_| b.bits()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn indices_are_uniform() {
+        let (n, draws) = (7, 70_000);
+        let mut s = Stream::shared_instance(11);
+        let mut count = vec![0.0; n];
+        (0..draws).for_each(|_| count[s.index(n)] += 1.0);
+        let expected = draws as f64 / n as f64;
+        let chi2: f64 = count.iter().map(|c| (c - expected) * (c - expected) / expected).sum();
+        assert!(chi2 < 22.5, "chi-square {chi2} on 6 degrees of freedom, p < 0.001");
+    }
+
+    #[test]
+    fn gaussians_follow_the_normal_law() {
+        let n = 2_000_000;
+        let mut s = Stream::shared_instance(3);
+        let mut x: Vec<f64> = (0..n).map(|_| s.gaussian()).collect();
+        x.sort_by(f64::total_cmp);
+        let law = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+        let ks = x
+            .iter()
+            .enumerate()
+            .fold(0.0_f64, |worst, (i, &x)| worst.max((law(x) - i as f64 / n as f64).abs()));
+        assert!(ks * (n as f64).sqrt() < 1.95, "Kolmogorov distance {ks}, p < 0.001");
+        let beyond = x.iter().filter(|x| x.abs() > ZIG_EDGE).count() as f64;
+        let expected = 2.0 * law(-ZIG_EDGE) * n as f64;
+        assert!((beyond - expected).abs() < 4.0 * expected.sqrt(), "{beyond} against {expected}");
+    }
+
+    #[test]
+    fn distinct_draws_are_distinct_and_in_range() {
+        let mut s = Stream::shared_instance(8);
+        for k in 0..=6 {
+            let mut drawn = s.distinct(6, k);
+            assert!(drawn.iter().all(|&i| i < 6));
+            drawn.sort_unstable();
+            drawn.dedup();
+            assert_eq!(drawn.len(), k);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Pure statistics: numbers in, estimates with their uncertainty out.
+
+#[cfg(feature = "harness")]
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Mean, standard deviation and confidence interval of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Sample size.
+    pub n: usize,
+    /// Sample mean.
+    pub mean: f64,
+    /// Sample standard deviation (divisor n − 1); NaN for n < 2.
+    pub sd: f64,
+    /// Half width of the 95 % interval by Student's t; NaN for n < 2.
+    pub half_width: f64,
+}
+
+#[cfg(feature = "harness")]
+impl Summary {
+    /// The summary of a sample.
+    pub fn of(sample: &[f64]) -> Self {
+        let n = sample.len();
+        let mean = mean(sample);
+        let sd = standard_deviation(sample);
+        Self { n, mean, sd, half_width: student_95(n) * sd / (n as f64).sqrt() }
+    }
+
+    /// Ends of the 95 % interval.
+    pub fn interval(&self) -> (f64, f64) {
+        (self.mean - self.half_width, self.mean + self.half_width)
+    }
+}
+
+/// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.
+#[cfg(feature = "harness")]
+fn student_95(n: usize) -> f64 {
+    match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
+        Ok(law) if n > 1 => law.inverse_cdf(0.975),
+        _ => f64::NAN,
+    }
+}
+
+/// The sample mean; NaN for an empty sample.
+pub fn mean(sample: &[f64]) -> f64 {
+    sample.iter().sum::<f64>() / sample.len() as f64
+}
+
+/// The sample standard deviation (divisor n − 1); NaN for n < 2.
+pub fn standard_deviation(sample: &[f64]) -> f64 {
+    if sample.len() < 2 {
+        return f64::NAN;
+    }
+    let centre = mean(sample);
+    let squares: f64 = sample.iter().map(|x| (x - centre) * (x - centre)).sum();
+    (squares / (sample.len() - 1) as f64).sqrt()
+}
+
+/// The p-quantile by linear interpolation between order statistics.
+pub fn quantile(sample: &[f64], p: f64) -> f64 {
+    let mut sorted = sample.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let place = p * last as f64;
+    let low = (place as usize).min(last);
+    let high = (low + 1).min(last);
+    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(feature = "harness")]
+    use crate::rng::Stream;
+
+    #[test]
+    fn small_samples_by_hand() {
+        assert_eq!(mean(&[1.0, 2.0, 6.0]), 3.0);
+        assert_eq!(standard_deviation(&[1.0, 3.0]), 2f64.sqrt());
+        assert!(standard_deviation(&[1.0]).is_nan());
+        assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5);
+        assert_eq!(quantile(&[1.0, 2.0], 1.0), 2.0);
+    }
+
+    #[test]
+    #[cfg(feature = "harness")]
+    fn the_interval_covers_95_percent() {
+        let trials = 4000;
+        let mut rng = Stream::shared_instance(4);
+        let covered = (0..trials)
+            .filter(|_| {
+                let sample: Vec<f64> = (0..6).map(|_| 2.0 + 3.0 * rng.gaussian()).collect();
+                let (low, high) = Summary::of(&sample).interval();
+                (low..=high).contains(&2.0)
+            })
+            .count();
+        let expected = 0.95 * f64::from(trials);
+        let error = (0.95 * 0.05 * f64::from(trials)).sqrt();
+        assert!((covered as f64 - expected).abs() < 4.0 * error, "{covered} of {trials}");
+    }
+}

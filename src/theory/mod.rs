@@ -1,0 +1,6 @@
+//! What theory says, computed from a problem's exact facts alone.
+//!
+//! *Invariant*: this module never imports the engine or the algorithms, so
+//! that a bug they share cannot cancel.
+
+pub mod linear;

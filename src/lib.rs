@@ -28,3 +28,16 @@ pub mod federated;
 
 pub mod algorithm;
 pub mod theory;
+
+#[cfg(feature = "harness")]
+pub mod cli;
+#[cfg(feature = "harness")]
+pub mod manifest;
+#[cfg(feature = "harness")]
+pub mod plan;
+#[cfg(feature = "harness")]
+pub mod runner;
+#[cfg(feature = "harness")]
+pub mod store;
+#[cfg(feature = "harness")]
+pub mod trace;

@@ -1,1 +1,15 @@
-fn main() {}
+//! Parse, dispatch, print the error, exit code.
+
+use clap::Parser;
+use driftbench::cli::{Cli, Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match driftbench::cli::dispatch(Cli::parse()) {
+        Ok(code) => code.into(),
+        Err(Failure { message, code }) => {
+            eprintln!("{}", message.trim_end());
+            code.into()
+        }
+    }
+}

@@ -72,7 +72,7 @@ impl Tables {
     /// # Panics
     /// If `phi` is not S rows of `d`, or S exceeds [`MAX_STATES`].
     pub fn new(d: usize, phi: Vec<f64>, discount: f64) -> Self {
-        assert!(d > 0 && phi.len() % d == 0 && phi.len() / d <= MAX_STATES);
+        assert!(d > 0 && phi.len().is_multiple_of(d) && phi.len() / d <= MAX_STATES);
         let discounted = phi.iter().map(|x| discount * x).collect();
         Self { d, phi, discounted, clients: Vec::new() }
     }
@@ -162,7 +162,7 @@ impl Tables {
     unsafe fn groups<I: Simd, S>(&self, cohort: &mut [Local<'_, S>]) {
         // SAFETY: passed on to the caller; R·LANES = d in every arm.
         unsafe {
-            match self.d / I::LANES * usize::from(self.d % I::LANES == 0) {
+            match self.d / I::LANES * usize::from(self.d.is_multiple_of(I::LANES)) {
                 1 if I::LANES > 1 => self.cascade::<I, 1, S>(cohort),
                 2 => self.cascade::<I, 2, S>(cohort),
                 4 => self.cascade::<I, 4, S>(cohort),
@@ -193,6 +193,7 @@ impl Tables {
     /// # Safety
     /// As for `cascade`.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
     unsafe fn lockstep<I: Simd, const R: usize, const K: usize, S>(
         &self,
         group: &mut [Local<'_, S>; K],

@@ -142,7 +142,7 @@ impl<'a> Draw<'a> {
         let (kernel, rewards) = match self.settings.heterogeneity {
             Heterogeneity::Independent {} => fresh(self.settings, &mut rng),
             Heterogeneity::TwoKernels {} => {
-                let sign = if client % 2 == 0 { 1.0 } else { -1.0 };
+                let sign = if client.is_multiple_of(2) { 1.0 } else { -1.0 };
                 let rewards = self.shared[0].1.iter().map(|r| sign * r).collect();
                 (self.shared[client % 2].0.clone(), rewards)
             }

@@ -228,7 +228,7 @@ fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
             (spread, separation, perturbation)
         }
     };
-    let label = |i: usize| if i % 2 == 0 { 1.0 } else { -1.0 };
+    let label = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     let along = separation / libm::sqrt(d as f64);
     let mut x: Vec<f64> = Vec::with_capacity(n * d);
     for i in 0..n {

@@ -1,0 +1,22 @@
+//! `check`: all that is wrong with some manifests.
+
+use super::{Code, Failure, Manifests, prepared};
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: driftbench check experiments/*/*.toml")]
+pub struct Args {
+    #[command(flatten)]
+    manifests: Manifests,
+}
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let plans = args.manifests.plans()?;
+    let mut wrong = Vec::new();
+    for plan in &plans {
+        match prepared(plan, &plan.cells.iter().collect::<Vec<_>>()) {
+            Ok(_) => println!("{}: ok, {} cells", plan.source.name, plan.cells.len()),
+            Err(failure) => wrong.push(failure.message),
+        }
+    }
+    if wrong.is_empty() { Ok(Code::Done) } else { Err(Failure::input(wrong.join("\n"))) }
+}

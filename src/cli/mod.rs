@@ -1,0 +1,209 @@
+//! The command line: one file a verb, and what verbs share.
+
+mod check;
+mod diff;
+mod digest;
+mod plan;
+mod report;
+mod reproduce;
+mod run;
+
+use crate::manifest::Source;
+use crate::manifest::document::{Diagnostic, Rejected, parse};
+use crate::plan::{Cell, Plan, place_of};
+use crate::runner::{BadCell, Prepared, prepare};
+use crate::store;
+use clap::{Parser, Subcommand};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Know, rather than believe, what FedAvg, Scaffold, FedLSA, SCAFFLSA and
+/// federated Richardson-Romberg do.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run what is missing of some experiments
+    Run(run::Args),
+    /// Write HTML and Markdown from results
+    Report(report::Args),
+    /// Run every manifest, then write the reports
+    Reproduce(reproduce::Args),
+    /// Say all that is wrong with some manifests
+    Check(check::Args),
+    /// List the cells of some manifests: done, to do, estimated time
+    Plan(plan::Args),
+    /// Compare two sets of results or reports
+    Diff(diff::Args),
+    /// Print a line a cell: id and digest, sorted
+    Digest(digest::Args),
+}
+
+/// How a command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// Done.
+    Done = 0,
+    /// A diff found a change for the worse.
+    Regression = 1,
+    /// Bad input; nothing was written.
+    BadInput = 2,
+    /// Nothing to compare.
+    NotComparable = 3,
+    /// Some cells failed; the rest is stored.
+    SomeFailed = 4,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        ExitCode::from(code as u8)
+    }
+}
+
+/// A command that could not do what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    /// What is wrong, ready to be printed.
+    pub message: String,
+    /// The exit code.
+    pub code: Code,
+}
+
+impl Failure {
+    /// Bad input.
+    fn input(message: impl Display) -> Self {
+        Self { message: message.to_string(), code: Code::BadInput }
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        Self::input(format!("error: {error}"))
+    }
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// A [`Failure`] with the message and the exit code.
+pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
+    match cli.verb {
+        Verb::Run(args) => run::run(args),
+        Verb::Report(args) => report::run(&args),
+        Verb::Reproduce(args) => reproduce::run(args),
+        Verb::Check(args) => check::run(&args),
+        Verb::Plan(args) => plan::run(&args),
+        Verb::Diff(args) => diff::run(&args),
+        Verb::Digest(args) => digest::run(&args),
+    }
+}
+
+/// The manifests that a command names.
+#[derive(clap::Args, Clone)]
+struct Manifests {
+    /// Manifest files
+    #[arg(required = true, value_name = "MANIFEST")]
+    files: Vec<PathBuf>,
+    /// Override a setting: seed=7, problem.garnet.clients=10
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+}
+
+impl Manifests {
+    /// Reads them all, or says all that is wrong with any of them.
+    fn plans(&self) -> Result<Vec<Plan>, Failure> {
+        let mut plans: BTreeMap<String, Plan> = BTreeMap::new();
+        let mut wrong = Vec::new();
+        for file in &self.files {
+            match self.plan(file) {
+                Ok(plan) => {
+                    if let Some(other) = plans.get(&plan.experiment) {
+                        let (a, b) = (&other.source.name, &plan.source.name);
+                        wrong.push(format!(
+                            "error: {a} and {b} are both the experiment \"{}\"\n",
+                            plan.experiment
+                        ));
+                    }
+                    plans.insert(plan.experiment.clone(), plan);
+                }
+                Err(message) => wrong.push(message),
+            }
+        }
+        if wrong.is_empty() {
+            Ok(plans.into_values().collect())
+        } else {
+            Err(Failure::input(wrong.join("\n")))
+        }
+    }
+
+    fn plan(&self, file: &Path) -> Result<Plan, String> {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file)
+            .map_err(|e| format!("error: {name} cannot be read: {}\n", plain(&e)))?;
+        let experiment = experiment_name(file)?;
+        let source = Source { name, text, overrides: self.overrides.clone() };
+        Plan::new(experiment, source).map_err(|e| e.to_string())
+    }
+}
+
+/// An I/O error in plain words.
+fn plain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".into(),
+        std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Name of the experiment of a file: its path below the last folder called
+/// `experiments`, or else its own name, without `.toml`.
+fn experiment_name(file: &Path) -> Result<String, String> {
+    let whole = file.with_extension("");
+    let parts: Vec<String> =
+        whole.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
+    let from = parts.iter().rposition(|p| p == "experiments").map_or(parts.len() - 1, |i| i + 1);
+    let parts = &parts[from.min(parts.len() - 1)..];
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let good = |part: &String| part.chars().all(plain) && !part.starts_with('.');
+    if parts.iter().all(good) {
+        return Ok(parts.join("/"));
+    }
+    Err(format!(
+        "error: {}: the path of a manifest names its results: letters, digits, - _ . only\n",
+        file.display()
+    ))
+}
+
+/// Instances for these cells, or all that is wrong with them at their place.
+fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
+    prepare(cells).map_err(|bad| {
+        let root = parse(&plan.source).ok();
+        let diagnostics = bad.into_iter().map(|BadCell { path, message }| {
+            let place = root.as_ref().and_then(|root| place_of(root, &path, &BTreeMap::new()));
+            let key = path.rsplit('.').next().unwrap_or_default();
+            Diagnostic::new(place, &path, format!("`{key}`: {message}"))
+        });
+        Failure::input(Rejected::new(&plan.source, diagnostics.collect()))
+    })
+}
+
+/// A pool of so many threads; by default as many as the machine has.
+fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
+    let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+    let threads = threads.unwrap_or(1);
+    if threads == 0 {
+        return Err(Failure::input("error: --threads must be 1 or more"));
+    }
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|e| Failure::input(format!("error: {threads} threads cannot be started: {e}")))
+}

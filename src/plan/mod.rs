@@ -1,0 +1,220 @@
+//! What a manifest means: its cells, each with the content id that names its
+//! results.
+//!
+//! *Invariant*: a cell id is a hash of what determines the numbers and of
+//! nothing else; whitespace, key order, titles, labels and figures leave it.
+
+mod grid;
+mod settings;
+mod validate;
+
+use crate::manifest::document::parse;
+use crate::manifest::read::{Axis, Choice, pick, read};
+use crate::manifest::{
+    Diagnostic, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
+};
+use crate::{algorithm, problem};
+use serde::Serialize;
+pub use settings::{Setting, Settings, short};
+use sha2::{Digest, Sha256};
+pub use validate::{Drawn, place_of};
+
+/// Version of the numbers: it enters every cell id, and rises when a release
+/// changes what a cell computes.
+pub const NUMERICS: u32 = 1;
+
+/// Cells beyond which a manifest is refused.
+const MOST_CELLS: usize = 1_000_000;
+
+/// A manifest with its meaning.
+pub struct Plan {
+    /// Name of the experiment: its path below `experiments/`, without `.toml`.
+    pub experiment: String,
+    /// The manifest as it was given.
+    pub source: Source,
+    /// The manifest at the first value of every axis.
+    pub manifest: Manifest,
+    /// The cells, algorithm by algorithm, the first axis outermost.
+    pub cells: Vec<Cell>,
+}
+
+/// One point of the grid: one algorithm on one problem, all its replicates.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Content id: sixteen hexadecimal digits.
+    pub id: String,
+    /// What determines the numbers.
+    pub identity: Identity,
+    /// Name of the algorithm in figures.
+    pub label: String,
+    /// Every setting by its path.
+    pub settings: Settings,
+    /// Paths of the settings that the grid varies.
+    pub varied: Vec<String>,
+}
+
+/// What determines a cell's numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Identity {
+    /// [`NUMERICS`].
+    pub numerics: u32,
+    /// Seed of every stream.
+    pub seed: u64,
+    /// Independent runs.
+    pub replicates: u64,
+    /// Whether oracles are noisy.
+    pub oracle: Oracle,
+    /// T.
+    pub rounds: u64,
+    /// What is kept.
+    pub record: Record,
+    /// θ_0.
+    pub start: Start,
+    /// The problem.
+    pub problem: problem::Spec,
+    /// The algorithm.
+    pub algorithm: algorithm::Spec,
+}
+
+impl Identity {
+    /// The canonical text that is hashed, also the body of `cell.toml`.
+    pub fn canonical(&self) -> toml::Table {
+        toml::Table::try_from(self).expect("settings are plain tables")
+    }
+
+    fn id(&self) -> String {
+        let text = self.canonical().to_string();
+        hex(&Sha256::digest(text.as_bytes())[..8])
+    }
+
+    /// The rounds that are recorded, from 0 to T.
+    pub fn recorded(&self) -> Vec<u64> {
+        recorded(&self.record, self.rounds)
+    }
+
+    /// Local steps of all clients of all replicates.
+    pub fn client_steps(&self, clients: usize) -> u64 {
+        let per_round: u64 = self.algorithm.components().iter().map(|c| c.local_steps).sum();
+        per_round
+            .saturating_mul(self.rounds)
+            .saturating_mul(clients as u64)
+            .saturating_mul(self.replicates)
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Points that are recorded where a manifest says nothing.
+const POINTS: u64 = 200;
+
+fn recorded(record: &Record, rounds: u64) -> Vec<u64> {
+    let mut all: Vec<u64> = match (record.every, record.spacing) {
+        (Some(every), _) => (0..=rounds).step_by(every as usize).collect(),
+        (None, Spacing::Linear) => {
+            let points = record.points.unwrap_or(POINTS).min(rounds);
+            (0..=points)
+                .map(|i| (u128::from(i) * u128::from(rounds) / u128::from(points.max(1))) as u64)
+                .collect()
+        }
+        (None, Spacing::Log) => {
+            let points = record.points.unwrap_or(POINTS);
+            let top = libm::log(rounds as f64);
+            let at = |i: u64| libm::exp(top * i as f64 / points as f64) as u64;
+            std::iter::once(0).chain((0..points).map(at)).collect()
+        }
+    };
+    all.push(rounds);
+    all.retain(|&t| t <= rounds);
+    all.dedup();
+    all
+}
+
+impl Plan {
+    /// Reads a manifest and gives it its meaning.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, at once.
+    pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
+        let root = parse(&source)?;
+        let reject = |found| Rejected::new(&source, found);
+        let (manifest, axes) = read::<Manifest>(&root, Manifest::may_vary).map_err(reject)?;
+        let mut found = validate::manifest(&root, &manifest);
+        let cells = match cells(&root, &manifest, &axes) {
+            Ok(cells) => cells,
+            Err(more) => {
+                found.extend(more);
+                return Err(reject(found));
+            }
+        };
+        found.extend(validate::figures(&root, &manifest, &cells));
+        if !found.is_empty() {
+            return Err(reject(found));
+        }
+        Ok(Self { experiment, source, manifest, cells })
+    }
+}
+
+fn cells(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Result<Vec<Cell>, Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let mut cells: Vec<Cell> = Vec::new();
+    let points = grid::points(root, manifest, axes)?;
+    let total: usize = points.iter().map(|p| p.choices.len()).sum();
+    if total > MOST_CELLS {
+        let message = format!("the grid has {total} cells; at most {MOST_CELLS} are planned");
+        return Err(vec![Diagnostic::new(None, "", message)]);
+    }
+    for entry in &points {
+        for choice in &entry.choices {
+            let here: Manifest = pick(root, Manifest::may_vary, choice)?;
+            let faults = validate::cell(root, &here, entry, choice);
+            if faults.is_empty() {
+                let cell = cell(&here, entry, axes, choice);
+                if let Some(twin) = cells.iter().find(|c| c.id == cell.id) {
+                    found.push(validate::twin(root, entry, choice, &twin.label));
+                }
+                cells.push(cell);
+            } else {
+                found.extend(faults);
+            }
+        }
+    }
+    if found.is_empty() { Ok(cells) } else { Err(found) }
+}
+
+fn cell(manifest: &Manifest, entry: &grid::Points, axes: &[Axis], choice: &Choice) -> Cell {
+    let algorithm = entry.spec(manifest);
+    let identity = Identity {
+        numerics: NUMERICS,
+        seed: manifest.seed,
+        replicates: manifest.replicates,
+        oracle: manifest.oracle,
+        rounds: rounds(manifest, algorithm.scale().1),
+        record: manifest.record.clone(),
+        start: manifest.start.clone(),
+        problem: manifest.problem.clone(),
+        algorithm,
+    };
+    let varied = axes.iter().filter(|axis| axis.len > 1 && choice.contains_key(&axis.path));
+    Cell {
+        id: identity.id(),
+        label: identity.algorithm.label().to_owned(),
+        settings: Settings::of(&identity, &manifest.budget),
+        varied: varied.map(|axis| grid::setting_path(&axis.path)).collect(),
+        identity,
+    }
+}
+
+/// T from the budget and H.
+fn rounds(manifest: &Manifest, local_steps: u64) -> u64 {
+    let budget = &manifest.budget;
+    let from_steps = budget.local_steps.map(|steps| steps.div_ceil(local_steps.max(1)));
+    let rounds = budget.rounds.or(from_steps).unwrap_or(0);
+    rounds.max(budget.min_rounds.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! A cell's settings by name: what figures and tables call panels and axes.
+
+use super::Identity;
+use crate::manifest::Budget;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The value of a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// A number.
+    Number(f64),
+    /// A name, a flag, or a table in one line.
+    Text(String),
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(value) => write!(f, "{value}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// All settings of a cell by their dotted paths.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings(pub BTreeMap<String, Setting>);
+
+impl Settings {
+    /// The settings of a cell.
+    pub fn of(identity: &Identity, budget: &Budget) -> Self {
+        let mut all = Self::default();
+        let table = identity.canonical();
+        for top in ["problem", "algorithm", "start", "oracle", "rounds"] {
+            if let Some(value) = table.get(top) {
+                all.add(top, value);
+            }
+        }
+        for (name, value) in [
+            ("budget.local-steps", budget.local_steps),
+            ("budget.rounds", budget.rounds),
+            ("budget.min-rounds", budget.min_rounds),
+        ] {
+            if let Some(value) = value {
+                all.0.insert(name.into(), Setting::Number(value as f64));
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, path: &str, value: &toml::Value) {
+        let setting = match value {
+            toml::Value::Integer(value) => Setting::Number(*value as f64),
+            toml::Value::Float(value) => Setting::Number(*value),
+            other => Setting::Text(inline(other)),
+        };
+        self.0.insert(path.to_owned(), setting);
+        if let toml::Value::Table(table) = value {
+            for (key, value) in table {
+                self.add(&format!("{path}.{key}"), value);
+            }
+        }
+    }
+
+    /// The setting that a name means here: a full path, or the last part of
+    /// the path of a problem's or an algorithm's setting.
+    pub fn get(&self, name: &str) -> Option<&Setting> {
+        self.path(name).and_then(|path| self.0.get(path))
+    }
+
+    /// The path of the setting that a name means here.
+    pub fn path(&self, name: &str) -> Option<&str> {
+        if let Some((path, _)) = self.0.get_key_value(name) {
+            return Some(path);
+        }
+        let mut ends: Vec<&String> = self.0.keys().filter(|path| ends_with(path, name)).collect();
+        ends.sort_by_key(|path| (rank(path), path.len()));
+        ends.first().map(|path| path.as_str())
+    }
+
+    /// The short names of all settings.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().filter(|p| p.matches('.').count() >= 1).map(|path| short(path))
+    }
+}
+
+fn ends_with(path: &str, name: &str) -> bool {
+    path.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
+}
+
+fn rank(path: &str) -> usize {
+    let top = path.split('.').next().unwrap_or_default();
+    ["algorithm", "problem"].iter().position(|t| *t == top).unwrap_or(2)
+}
+
+/// The last part of a path.
+pub fn short(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+/// A value in one line: `perturbed (kernel 0.02, reward 0.02)`.
+fn inline(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Array(items) => items.iter().map(inline).collect::<Vec<_>>().join(", "),
+        toml::Value::Table(table) => {
+            let parts = table.iter().map(|(key, value)| match value {
+                toml::Value::Table(inner) if inner.is_empty() => key.clone(),
+                toml::Value::Table(_) => format!("{key} ({})", inline(value)),
+                other => format!("{key} {}", inline(other)),
+            });
+            parts.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}

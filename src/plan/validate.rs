@@ -1,0 +1,207 @@
+//! Whether what a manifest says makes sense, reported where it says it.
+
+use super::Cell;
+use super::grid::Points;
+use crate::manifest::document::{Value, nearest};
+use crate::manifest::read::Choice;
+use crate::manifest::{Diagnostic, Manifest, Node, Place, Start};
+use crate::problem::Fault;
+use crate::rng::MAX_REPLICATES;
+use std::collections::BTreeSet;
+
+/// Where the value at a path was written, under a choice of axis values; the
+/// deepest table on the way where it was not written.
+pub fn place_of(root: &Node, path: &str, choice: &Choice) -> Option<Place> {
+    let mut node = root;
+    let mut walked = String::new();
+    for part in path.split('.') {
+        let next = match &node.value {
+            Value::Table(_) => node.get(part).map(|entry| &entry.node),
+            Value::Array(items) => part.parse().ok().and_then(|i: usize| items.get(i)),
+            _ => None,
+        };
+        let Some(next) = next else { break };
+        node = next;
+        if !walked.is_empty() {
+            walked.push('.');
+        }
+        walked.push_str(part);
+        if let (Value::Array(items), Some(&index)) = (&node.value, choice.get(&walked)) {
+            node = items.get(index)?;
+        }
+    }
+    (node.id != root.id).then(|| node.place.clone())
+}
+
+fn at(root: &Node, path: &str, choice: &Choice, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(place_of(root, path, choice), path, message)
+}
+
+/// What is wrong with a manifest whatever the grid point.
+pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
+    let none = Choice::new();
+    let mut found = Vec::new();
+    let mut require = |holds: bool, path: &str, message: String| {
+        if !holds {
+            found.push(at(root, path, &none, message));
+        }
+    };
+    let replicates = manifest.replicates;
+    require(replicates > 0, "replicates", "must be 1 or more, not 0".into());
+    require(
+        replicates <= MAX_REPLICATES,
+        "replicates",
+        format!("must be at most {MAX_REPLICATES} (a stream each), not {replicates}"),
+    );
+    require(
+        !manifest.algorithm.entries().is_empty(),
+        "algorithm",
+        "there is no algorithm: write at least one [[algorithm.<kind>]]".into(),
+    );
+    let record = &manifest.record;
+    let both = record.points.is_some() && record.every.is_some();
+    require(!both, "record.every", "write `points` or `every`, not both".into());
+    require(record.points != Some(0), "record.points", "must be 1 or more, not 0".into());
+    require(record.every != Some(0), "record.every", "must be 1 or more, not 0".into());
+    found
+}
+
+/// What is wrong with one point of the grid.
+pub fn cell(root: &Node, manifest: &Manifest, entry: &Points, choice: &Choice) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut add = |base: &str, faults: Vec<Fault>| {
+        for Fault { key, message } in faults {
+            let path = format!("{base}.{key}");
+            let message = format!("`{key}` {message}");
+            found.push(at(root, &path, choice, message));
+        }
+    };
+    let problem = format!("problem.{}", manifest.problem.kind());
+    add(&problem, manifest.problem.check());
+    let algorithm = entry.spec(manifest);
+    add(&entry.path(), algorithm.check());
+
+    let budget = &manifest.budget;
+    let mut faults = Vec::new();
+    match (budget.local_steps, budget.rounds) {
+        (Some(_), Some(_)) => {
+            faults.push(Fault::new("rounds", "write `local-steps` or `rounds`, not both"));
+        }
+        (None, None) => {
+            faults.push(Fault::new("local-steps", "or `rounds` is needed: how long is a run?"))
+        }
+        (Some(0), None) => faults.push(Fault::new("local-steps", "must be 1 or more, not 0")),
+        (None, Some(0)) => faults.push(Fault::new("rounds", "must be 1 or more, not 0")),
+        _ => {}
+    }
+    add("budget", faults);
+    add("start", start(manifest));
+    found
+}
+
+fn start(manifest: &Manifest) -> Vec<Fault> {
+    let finite = |key, value: f64| {
+        let message = || format!("must be finite, not {value}");
+        (!value.is_finite()).then(|| Fault::new(key, message()))
+    };
+    match &manifest.start {
+        Start::Offset(offset) => finite("offset", *offset).into_iter().collect(),
+        Start::Point(point) => point.iter().filter_map(|x| finite("point", *x)).take(1).collect(),
+        Start::Zero(true) | Start::Limit(true) => Vec::new(),
+        Start::Zero(false) => vec![Fault::new("zero", "is true or not written")],
+        Start::Limit(false) => vec![Fault::new("limit", "is true or not written")],
+    }
+}
+
+/// Two points of the grid that are the same.
+pub fn twin(root: &Node, entry: &Points, choice: &Choice, label: &str) -> Diagnostic {
+    let message = format!(
+        "this describes the same runs twice (already as \"{label}\"); is a value or an algorithm repeated?"
+    );
+    at(root, &entry.path(), choice, message)
+}
+
+/// What is wrong with the figures.
+pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
+    let none = Choice::new();
+    let mut found = Vec::new();
+    let mut ids = BTreeSet::new();
+    let known: BTreeSet<&str> = cells.iter().flat_map(|c| c.settings.names()).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    let mut setting = |path: String, name: &str, number: bool| {
+        let values: Vec<_> = cells.iter().filter_map(|c| c.settings.get(name)).collect();
+        let text = values.iter().find(|v| matches!(v, super::Setting::Text(_)));
+        if values.is_empty() {
+            let message = format!("no cell has a setting `{name}`");
+            let diagnostic = at(root, &path, &none, message);
+            found.push(diagnostic.hinting(nearest(name, &known)).allowing(known.join(", ")));
+        } else if let (true, Some(text)) = (number, text) {
+            let message = format!("an axis needs numbers, but `{name}` is \"{text}\"");
+            found.push(at(root, &path, &none, message));
+        }
+    };
+    for f in Drawn::all(manifest) {
+        for (i, name) in f.panels.iter().enumerate() {
+            setting(format!("{}.panels.{i}", f.path), name, false);
+        }
+        for (key, name, number) in &f.axes {
+            setting(format!("{}.{key}", f.path), name, *number);
+        }
+    }
+    for f in Drawn::all(manifest) {
+        let path = format!("{}.id", f.path);
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if f.id.is_empty() || !f.id.chars().all(plain) {
+            let message = format!("a figure's id names its file: \"{}\" does not do", f.id);
+            found.push(at(root, &path, &none, message).allowing("lower-case letters, digits, -"));
+        } else if !ids.insert(f.id.clone()) {
+            found.push(at(root, &path, &none, format!("two figures are called \"{}\"", f.id)));
+        }
+        if f.columns == Some(0) {
+            let path = format!("{}.columns", f.path);
+            found.push(at(root, &path, &none, "must be 1 or more, not 0"));
+        }
+    }
+    found
+}
+
+/// What all kinds of figures have.
+pub struct Drawn<'a> {
+    /// Path of the figure in the manifest.
+    pub path: String,
+    /// Name of its file.
+    pub id: String,
+    panels: &'a [String],
+    /// Key, name of the setting, whether it must be a number.
+    axes: Vec<(&'static str, &'a str, bool)>,
+    columns: Option<usize>,
+}
+
+impl<'a> Drawn<'a> {
+    /// All figures of a manifest, in the order of their kinds.
+    pub fn all(manifest: &'a Manifest) -> Vec<Self> {
+        let id = |id: &Option<String>, kind: &str, i: usize| {
+            let number = if i == 0 { String::new() } else { format!("-{}", i + 1) };
+            id.clone().unwrap_or_else(|| format!("{kind}{number}"))
+        };
+        let table = &manifest.figure;
+        let mut all = Vec::new();
+        for (i, f) in table.convergence.iter().enumerate() {
+            let path = format!("figure.convergence.{i}");
+            let id = id(&f.id, "convergence", i);
+            all.push(Self { path, id, panels: &f.panels, axes: vec![], columns: f.columns });
+        }
+        for (i, f) in table.scaling.iter().enumerate() {
+            let path = format!("figure.scaling.{i}");
+            let (id, axes) = (id(&f.id, "scaling", i), vec![("x", f.x.as_str(), true)]);
+            all.push(Self { path, id, panels: &f.panels, axes, columns: f.columns });
+        }
+        for (i, f) in table.winners.iter().enumerate() {
+            let path = format!("figure.winners.{i}");
+            let axes = vec![("x", f.x.as_str(), false), ("y", f.y.as_str(), false)];
+            let id = id(&f.id, "winners", i);
+            all.push(Self { path, id, panels: &f.panels, axes, columns: f.columns });
+        }
+        all
+    }
+}

@@ -1,0 +1,185 @@
+//! Runs cells: every (cell, replicate) is a task, taken from one queue by as
+//! many threads as there are.
+//!
+//! *Invariant*: a trace is a function of its cell and replicate alone; threads
+//! decide when it is computed, never what it is.
+
+mod prepare;
+pub mod progress;
+
+use crate::federated::{Conditions, Run};
+use crate::kernel::squared_distance;
+use crate::plan::Cell;
+use crate::trace::{Outcome, Trace};
+pub use prepare::{BadCell, Prepared, prepare};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Sees the work as it is done.
+pub trait Observer: Sync {
+    /// So many client steps were taken.
+    fn steps(&self, count: u64);
+    /// A cell is complete and stored.
+    fn cell(&self, cell: &Cell, elapsed: Duration);
+}
+
+/// A cell that could not be run.
+#[derive(Debug)]
+pub struct Failed {
+    /// Its id.
+    pub cell: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What came of a cell: its traces, and the time that they took on one thread.
+pub struct Done<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// A trace per replicate, in their order.
+    pub traces: Vec<Trace>,
+    /// Summed over replicates.
+    pub elapsed: Duration,
+}
+
+struct Progress {
+    traces: Vec<Option<Trace>>,
+    missing: usize,
+    elapsed: Duration,
+    failed: bool,
+}
+
+/// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
+/// the thread that completed it; the first error of `keep` ends the run.
+///
+/// # Errors
+/// What `keep` returned.
+pub fn run<E: Send>(
+    cells: &[Prepared<'_>],
+    threads: usize,
+    observer: &dyn Observer,
+    keep: impl Fn(Done<'_>) -> Result<(), E> + Sync,
+) -> Result<Vec<Failed>, E> {
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(cells[i].client_steps()));
+    let tasks: Vec<(usize, u64)> = order
+        .iter()
+        .flat_map(|&i| (0..cells[i].cell.identity.replicates).map(move |r| (i, r)))
+        .collect();
+    let state: Vec<Mutex<Progress>> = cells
+        .iter()
+        .map(|p| {
+            let n = p.cell.identity.replicates as usize;
+            Mutex::new(Progress {
+                traces: vec![None; n],
+                missing: n,
+                elapsed: Duration::ZERO,
+                failed: false,
+            })
+        })
+        .collect();
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let failed = Mutex::new(Vec::new());
+    let error = Mutex::new(None);
+    let work = || {
+        while !stop.load(Ordering::Relaxed) {
+            let Some(&(i, replicate)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                break;
+            };
+            let begin = Instant::now();
+            let result = catch_unwind(AssertUnwindSafe(|| cells[i].simulate(replicate, observer)));
+            let mut progress = lock(&state[i]);
+            progress.missing -= 1;
+            progress.elapsed += begin.elapsed();
+            match result {
+                Ok(trace) => progress.traces[replicate as usize] = Some(trace),
+                Err(panic) if !progress.failed => {
+                    progress.failed = true;
+                    let reason = format!("replicate {replicate}: {}", message(&*panic));
+                    lock(&failed).push(Failed { cell: cells[i].cell.id.clone(), reason });
+                }
+                Err(_) => {}
+            }
+            if progress.missing > 0 || progress.failed {
+                continue;
+            }
+            let traces = std::mem::take(&mut progress.traces).into_iter().flatten().collect();
+            let elapsed = progress.elapsed;
+            drop(progress);
+            match keep(Done { cell: cells[i].cell, traces, elapsed }) {
+                Ok(()) => observer.cell(cells[i].cell, elapsed),
+                Err(e) => {
+                    stop.store(true, Ordering::Relaxed);
+                    lock(&error).get_or_insert(e);
+                }
+            }
+        }
+    };
+    rayon::scope(|scope| (0..threads.max(1)).for_each(|_| scope.spawn(|_| work())));
+    match error.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        Some(error) => Err(error),
+        None => Ok(failed.into_inner().unwrap_or_else(|e| e.into_inner())),
+    }
+}
+
+/// The lock, also where a panic poisoned it: every value behind these locks is
+/// whole between statements.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".into())
+}
+
+impl Prepared<'_> {
+    /// One replicate, from start to budget or divergence.
+    pub fn simulate(&self, replicate: u64, observer: &dyn Observer) -> Trace {
+        let identity = &self.cell.identity;
+        let conditions = Conditions {
+            seed: identity.seed,
+            replicate,
+            start: &self.start,
+            rounds: identity.rounds,
+            copy: 0,
+        };
+        let mut run = self.instance.launch(&identity.algorithm, &conditions);
+        let mut trace = Trace::default();
+        let (mut round, mut reported) = (0, 0);
+        for &target in &self.recorded {
+            while round < target {
+                run.round();
+                round += 1;
+                if !squared_distance(run.estimate(), self.instance.optimum()).is_finite() {
+                    trace.outcome = Outcome::Diverged;
+                    observer.steps(self.client_steps() / identity.replicates - reported);
+                    return trace;
+                }
+            }
+            self.record(&mut trace, round, &*run);
+            let calls = self.steps_per_round() * round;
+            observer.steps(calls - reported);
+            reported = calls;
+        }
+        trace
+    }
+
+    fn record(&self, trace: &mut Trace, round: u64, run: &dyn Run) {
+        let theta = run.estimate();
+        trace.round.push(round);
+        trace.cost.push(run.cost());
+        trace.sq_error.push(squared_distance(theta, self.instance.optimum()));
+        if let Some(limit) = &self.limit {
+            trace.sq_error_limit.push(squared_distance(theta, limit));
+        }
+        if self.cell.identity.record.iterates {
+            trace.theta.extend_from_slice(theta);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What a run says while it works: a bar on a terminal, a line a cell (with a
+//! second between lines) elsewhere, nothing when it is asked to be quiet.
+
+use super::Observer;
+use crate::plan::Cell;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Cells, steps per second and time left.
+pub struct Progress {
+    name: String,
+    cells: u64,
+    done: AtomicU64,
+    steps: AtomicU64,
+    total: u64,
+    begin: Instant,
+    out: Out,
+}
+
+enum Out {
+    Quiet,
+    Lines(Mutex<Option<Instant>>),
+    Bar(ProgressBar),
+}
+
+impl Progress {
+    /// Progress over `cells` cells and `total` client steps.
+    pub fn new(name: &str, cells: usize, total: u64, quiet: bool) -> Self {
+        let out = if quiet {
+            Out::Quiet
+        } else if stderr().is_terminal() {
+            let bar = ProgressBar::new(total);
+            let style =
+                ProgressStyle::with_template("{prefix} {bar:30} {msg} {per_sec} {eta} left");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_prefix(name.to_owned());
+            bar.set_message(format!("0/{cells} cells"));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            Out::Bar(bar)
+        } else {
+            Out::Lines(Mutex::new(None))
+        };
+        let (done, steps) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (name, cells, begin) = (name.to_owned(), cells as u64, Instant::now());
+        Self { name, cells, done, steps, total, begin, out }
+    }
+
+    /// Says what was done, and clears the bar.
+    pub fn finish(&self) {
+        if let Out::Bar(bar) = &self.out {
+            bar.finish_and_clear();
+        }
+        if !matches!(self.out, Out::Quiet) {
+            let (done, steps) =
+                (self.done.load(Ordering::Relaxed), self.steps.load(Ordering::Relaxed));
+            let seconds = self.begin.elapsed().as_secs_f64();
+            self.line(&format!(
+                "{done} cells, {} in {seconds:.1} s, {} steps/s",
+                steps_text(steps as f64),
+                steps_text(steps as f64 / seconds.max(1e-9)),
+            ));
+        }
+    }
+
+    /// A line on standard error; that nobody reads it is no reason to fail.
+    fn line(&self, text: &str) {
+        let _ = writeln!(stderr(), "{}: {text}", self.name);
+    }
+}
+
+/// A count of steps in three digits: `2.20e10`.
+fn steps_text(count: f64) -> String {
+    if count < 1e6 { format!("{count:.0}") } else { format!("{count:.2e}") }
+}
+
+impl Observer for Progress {
+    fn steps(&self, count: u64) {
+        self.steps.fetch_add(count, Ordering::Relaxed);
+        if let Out::Bar(bar) = &self.out {
+            bar.inc(count);
+        }
+    }
+
+    fn cell(&self, _cell: &Cell, _elapsed: Duration) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        match &self.out {
+            Out::Quiet => {}
+            Out::Bar(bar) => bar.set_message(format!("{done}/{} cells", self.cells)),
+            Out::Lines(last) => {
+                let mut last = super::lock(last);
+                if last.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) && done < self.cells
+                {
+                    let steps = self.steps.load(Ordering::Relaxed);
+                    let seconds = self.begin.elapsed().as_secs_f64();
+                    let left =
+                        seconds * (self.total.saturating_sub(steps)) as f64 / steps.max(1) as f64;
+                    let rate = steps_text(steps as f64 / seconds);
+                    self.line(&format!(
+                        "{done}/{} cells, {rate} steps/s, {left:.0} s left",
+                        self.cells
+                    ));
+                    *last = Some(Instant::now());
+                }
+            }
+        }
+    }
+}

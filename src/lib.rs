@@ -30,11 +30,17 @@ pub mod algorithm;
 pub mod theory;
 
 #[cfg(feature = "harness")]
+pub mod analysis;
+#[cfg(feature = "harness")]
+pub mod chart;
+#[cfg(feature = "harness")]
 pub mod cli;
 #[cfg(feature = "harness")]
 pub mod manifest;
 #[cfg(feature = "harness")]
 pub mod plan;
+#[cfg(feature = "harness")]
+pub mod report;
 #[cfg(feature = "harness")]
 pub mod runner;
 #[cfg(feature = "harness")]

@@ -1,6 +1,51 @@
+//! `report`: HTML and Markdown from results.
+
 use super::{Code, Failure};
+use crate::analysis::{Experiment, analyse};
+use crate::manifest::Source;
+use crate::plan::Plan;
+use crate::report;
+use crate::store::Store;
+use std::path::{Path, PathBuf};
+
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_: &Args) -> Result<Code, Failure> {
+#[command(after_help = "Example: driftbench report results --out reports")]
+pub struct Args {
+    /// Folder of the results
+    #[arg(default_value = "results")]
+    results: PathBuf,
+    /// Folder of the reports
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    out: PathBuf,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let store = Store::open_existing(&args.results)?;
+    let mut plans = Vec::new();
+    for experiment in store.experiments()? {
+        let source = Source {
+            name: experiment.manifest,
+            text: experiment.text,
+            overrides: experiment.overrides,
+        };
+        plans.push(Plan::new(experiment.name, source).map_err(Failure::input)?);
+    }
+    write(plans, &store, &args.out, args.quiet)
+}
+
+/// Analyses these plans and writes their pages.
+pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
+    let experiments: Vec<Experiment> =
+        plans.into_iter().map(|plan| analyse(plan, store)).collect::<Result<_, _>>()?;
+    std::fs::create_dir_all(out)
+        .map_err(|e| Failure::input(format!("error: {}: {e}", out.display())))?;
+    report::write(&experiments, out)?;
+    if !quiet {
+        let index = out.join("index.html");
+        eprintln!("{} reports; begin at {}", experiments.len(), index.display());
+    }
     Ok(Code::Done)
 }

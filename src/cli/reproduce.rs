@@ -1,6 +1,46 @@
-use super::{Code, Failure};
+//! `reproduce`: every manifest, then the reports.
+
+use super::{Code, Failure, Manifests, report, run};
+use crate::store::Store;
+use std::path::{Path, PathBuf};
+
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_: Args) -> Result<Code, Failure> {
-    Ok(Code::Done)
+#[command(after_help = "Example: driftbench reproduce, which is what `make reproduce` calls")]
+pub struct Args {
+    /// Folder of the manifests
+    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    experiments: PathBuf,
+    /// Folder of the reports
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    reports: PathBuf,
+    #[command(flatten)]
+    how: run::How,
+}
+
+pub fn run(args: Args) -> Result<Code, Failure> {
+    let mut files = Vec::new();
+    collect(&args.experiments, &mut files)
+        .map_err(|e| Failure::input(format!("error: {}: {e}", args.experiments.display())))?;
+    files.sort();
+    if files.is_empty() {
+        let folder = args.experiments.display();
+        return Err(Failure::input(format!("error: {folder}: there is no manifest (*.toml) here")));
+    }
+    let plans = Manifests { files, overrides: Vec::new() }.plans()?;
+    let code = run::execute(&plans, &args.how)?;
+    let store = Store::open_existing(&args.how.out)?;
+    report::write(plans, &store, &args.reports, args.how.quiet)?;
+    Ok(code)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|e| e == "toml") {
+            files.push(path);
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,5 @@
-//! What a run says while it works: a bar on a terminal, a line a cell (with a
-//! second between lines) elsewhere, nothing when it is asked to be quiet.
+//! What a run says while it works: a bar on a terminal, a line every five
+//! seconds at most elsewhere, nothing when it is asked to be quiet.
 
 use super::Observer;
 use crate::plan::Cell;
@@ -19,6 +19,9 @@ pub struct Progress {
     begin: Instant,
     out: Out,
 }
+
+/// Time between two plain lines, at least.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 enum Out {
     Quiet,
@@ -41,7 +44,7 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(200));
             Out::Bar(bar)
         } else {
-            Out::Lines(Mutex::new(None))
+            Out::Lines(Mutex::new(Some(Instant::now())))
         };
         let (done, steps) = (AtomicU64::new(0), AtomicU64::new(0));
         let (name, cells, begin) = (name.to_owned(), cells as u64, Instant::now());
@@ -91,8 +94,7 @@ impl Observer for Progress {
             Out::Bar(bar) => bar.set_message(format!("{done}/{} cells", self.cells)),
             Out::Lines(last) => {
                 let mut last = super::lock(last);
-                if last.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) && done < self.cells
-                {
+                if last.is_none_or(|at| at.elapsed() >= BETWEEN_LINES) && done < self.cells {
                     let steps = self.steps.load(Ordering::Relaxed);
                     let seconds = self.begin.elapsed().as_secs_f64();
                     let left =

@@ -32,6 +32,31 @@ impl Summary {
     }
 }
 
+/// The ratio of two means over paired samples, with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// mean(a) / mean(b).
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+#[cfg(feature = "harness")]
+impl Ratio {
+    /// mean(a)/mean(b) of positive samples paired by index. The interval is
+    /// Student's on the logarithm, linearised: its terms are a_i/ā − b_i/b̄.
+    pub fn of_means(a: &[f64], b: &[f64]) -> Self {
+        let (mean_a, mean_b) = (mean(a), mean(b));
+        let terms: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / mean_a - b / mean_b).collect();
+        let n = terms.len();
+        let half = student_95(n) * standard_deviation(&terms) / (n as f64).sqrt();
+        let estimate = mean_a / mean_b;
+        Self { estimate, low: estimate * libm::exp(-half), high: estimate * libm::exp(half) }
+    }
+}
+
 /// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.
 #[cfg(feature = "harness")]
 fn student_95(n: usize) -> f64 {
@@ -97,5 +122,26 @@ mod tests {
         let expected = 0.95 * f64::from(trials);
         let error = (0.95 * 0.05 * f64::from(trials)).sqrt();
         assert!((covered as f64 - expected).abs() < 4.0 * error, "{covered} of {trials}");
+    }
+
+    #[test]
+    #[cfg(feature = "harness")]
+    fn the_ratio_of_means_is_covered() {
+        let trials = 4000;
+        let mut rng = Stream::shared_instance(5);
+        let covered = (0..trials)
+            .filter(|_| {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                for _ in 0..20 {
+                    let common = rng.gaussian();
+                    a.push(libm::exp(0.3 * (common + 0.5 * rng.gaussian())));
+                    b.push(2.0 * libm::exp(0.3 * (common + 0.5 * rng.gaussian())));
+                }
+                let ratio = Ratio::of_means(&a, &b);
+                (ratio.low..=ratio.high).contains(&0.5)
+            })
+            .count();
+        let share = covered as f64 / f64::from(trials);
+        assert!((share - 0.95).abs() < 0.015, "{share}");
     }
 }

@@ -1,0 +1,34 @@
+# The profile is always release: polars is compiled once.
+RESULTS ?= results
+REPORTS ?= reports
+CARGO ?= cargo
+DRIFTBENCH = $(CARGO) run --quiet --release --locked --
+
+.DEFAULT_GOAL := help
+.PHONY: help build reproduce report test check bench diff
+
+help: ## Print this
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
+
+build: ## Build the program
+	$(CARGO) build --release --locked
+
+reproduce: build ## Run every manifest under experiments/ and write the reports
+	$(DRIFTBENCH) reproduce --out $(RESULTS) --reports $(REPORTS)
+
+report: build ## Write the reports again from the results
+	$(DRIFTBENCH) report $(RESULTS) --out $(REPORTS)
+
+test: ## Run the tests
+	$(CARGO) test --release --locked
+
+check: ## What continuous integration runs: format, lints, tests
+	$(CARGO) fmt --check
+	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+	$(MAKE) test
+
+bench: ## Time the kernels
+	$(CARGO) bench --locked
+
+diff: build ## Compare the reports with those of BASE (a git revision; default HEAD)
+	$(DRIFTBENCH) diff $(or $(BASE),HEAD) $(REPORTS)

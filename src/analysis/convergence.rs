@@ -1,0 +1,196 @@
+//! `[[figure.convergence]]`: a curve per cell of a metric over a cost.
+
+use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use super::{Result, formula, select, values};
+use crate::federated::Cost;
+use crate::manifest::figure::{self, Band, Convergence, CostAxis, Theory};
+use crate::stats::{Summary, quantile};
+
+pub fn draw(figure: &Convergence, cells: &[Result]) -> Figure {
+    let groups = select::panels(&figure.panels, cells);
+    let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
+    let styles = Styles::of(cells, &known);
+    let mut legend: Vec<Legend> = Vec::new();
+    let mut panels = Vec::new();
+    for group in &groups {
+        let mut series = Vec::new();
+        for cell in &group.cells {
+            let style = styles.style(cell);
+            let label = styles.name(cell);
+            let line = Legend { label: label.clone(), style, key: Key::Line };
+            if !legend.contains(&line) {
+                legend.push(line);
+            }
+            let points = curve(cell, figure);
+            let end = points.last().map(|p| p.x);
+            series.push(Series {
+                label: label.clone(),
+                style,
+                role: Role::Measured,
+                points,
+                diverged: cell.diverged(),
+            });
+            let bias =
+                cell.exact_bias.filter(|b| *b > 0.0 && figure.theory.contains(&Theory::ExactBias));
+            if let (Some(bias), Some(end)) = (bias, end) {
+                let at = |x| Point { x, y: bias, low: f64::NAN, high: f64::NAN, n: 0 };
+                let first = if figure.scale_x == figure::Scale::Log { 1.0 } else { 0.0 };
+                let label = format!("exact bias of {label}");
+                series.push(Series {
+                    label,
+                    style,
+                    role: Role::Theory,
+                    points: vec![at(first), at(end)],
+                    diverged: 0,
+                });
+            }
+        }
+        panels.push(Panel { title: group.title.clone(), series });
+    }
+    if panels.iter().flat_map(|p| &p.series).any(|s| s.role == Role::Theory) {
+        let style = Style { color: usize::MAX, dash: 0 };
+        legend.push(Legend { label: "exact bias, squared".into(), style, key: Key::Theory });
+    }
+    let caption = caption(figure, cells, &panels);
+    let x = axis_name(figure.x).to_owned();
+    let title = figure.title.clone();
+    Figure {
+        id: String::new(),
+        title: title.unwrap_or_else(|| format!("{} over {x}", formula(figure.y))),
+        caption,
+        columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
+        body: Body::Panels {
+            panels,
+            legend,
+            x,
+            y: formula(figure.y).into(),
+            scale_x: match figure.scale_x {
+                figure::Scale::Linear => Scale::Linear,
+                figure::Scale::Log => Scale::Log,
+            },
+            scale_y: Scale::Log,
+        },
+    }
+}
+
+/// Colours and dashes: where labels come in several variants, the variant has
+/// the colour and the label the dash; else the label has the colour.
+struct Styles<'a> {
+    known: &'a [&'a str],
+    labels: Vec<String>,
+    variants: Vec<String>,
+}
+
+impl<'a> Styles<'a> {
+    fn of(cells: &[Result], known: &'a [&'a str]) -> Self {
+        let (mut labels, mut variants) = (Vec::new(), Vec::new());
+        for cell in cells {
+            let variant = select::details(cell, known);
+            for (list, value) in [(&mut labels, cell.cell.label.clone()), (&mut variants, variant)]
+            {
+                if !list.contains(&value) {
+                    list.push(value);
+                }
+            }
+        }
+        variants.retain(|v| !v.is_empty());
+        Self { known, labels, variants }
+    }
+
+    fn style(&self, cell: &Result) -> Style {
+        let place =
+            |list: &[String], value: &str| list.iter().position(|v| v == value).unwrap_or(0);
+        let label = place(&self.labels, &cell.cell.label);
+        if self.variants.is_empty() {
+            return Style { color: label, dash: label };
+        }
+        Style { color: place(&self.variants, &select::details(cell, self.known)), dash: label }
+    }
+
+    fn name(&self, cell: &Result) -> String {
+        let details = select::details(cell, self.known);
+        let label = &cell.cell.label;
+        if details.is_empty() { label.clone() } else { format!("{label}, {details}") }
+    }
+}
+
+/// The mean over replicates at each recorded round, up to the first divergence.
+fn curve(cell: &Result, figure: &Convergence) -> Vec<Point> {
+    let rows = cell.traces.iter().map(|t| values(t, figure.y).len()).min().unwrap_or(0);
+    let mut points = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let sample: Vec<f64> = cell.traces.iter().map(|t| values(t, figure.y)[row]).collect();
+        points.push(point(cost(cell.traces[0].cost[row], figure.x), &sample, figure.band));
+    }
+    points
+}
+
+/// The mean of a sample and its band.
+pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
+    let Summary { n, mean, sd, half_width } = Summary::of(sample);
+    let around = |half: f64| (mean - half, mean + half);
+    let (low, high) = match band {
+        Band::Std => around(sd),
+        Band::Sem => around(sd / (n as f64).sqrt()),
+        Band::Ci95 => around(half_width),
+        Band::Quantiles => (quantile(sample, 0.1), quantile(sample, 0.9)),
+        Band::None => (f64::NAN, f64::NAN),
+    };
+    Point { x, y: mean, low, high, n }
+}
+
+/// What a band is, in words.
+pub fn band_name(band: Band) -> &'static str {
+    match band {
+        Band::Std => "band: mean ± standard deviation",
+        Band::Sem => "band: mean ± standard error",
+        Band::Ci95 => "band: 95 % interval of the mean (Student)",
+        Band::Quantiles => "band: 10 % to 90 % quantile",
+        Band::None => "no band",
+    }
+}
+
+fn cost(cost: Cost, axis: CostAxis) -> f64 {
+    let value = match axis {
+        CostAxis::Communications => cost.communications,
+        CostAxis::LocalSteps => cost.local_steps,
+        CostAxis::OracleCalls => cost.oracle_calls,
+        CostAxis::VectorsSent => cost.vectors_sent,
+    };
+    value as f64
+}
+
+fn axis_name(axis: CostAxis) -> &'static str {
+    match axis {
+        CostAxis::Communications => "communications",
+        CostAxis::LocalSteps => "local steps of a client",
+        CostAxis::OracleCalls => "oracle calls of all clients",
+        CostAxis::VectorsSent => "vectors sent",
+    }
+}
+
+fn caption(figure: &Convergence, cells: &[Result], panels: &[Panel]) -> String {
+    let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
+    let band = band_name(figure.band);
+    let mut caption = format!("Mean of {} over n = {n} runs; {band}.", formula(figure.y));
+    if figure.band != Band::None {
+        caption.push_str(" A band is cut at the panel's edge where it goes beyond, or down to 0.");
+    }
+    let drawn = || panels.iter().flat_map(|p| &p.series);
+    if drawn().any(|s| s.role == Role::Theory) {
+        caption.push_str(
+            " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1).",
+        );
+    }
+    let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
+    if diverged > 0 {
+        caption.push_str(&format!(
+            " Runs diverged in {diverged} of {} cells (✕): such a curve ends where the first of its runs did.",
+            cells.len()
+        ));
+    }
+    if !drawn().any(|s| !s.points.is_empty()) {
+        caption.push_str(" There is nothing to draw: no cell has results for this metric.");
+    }
+    caption
+}

@@ -1,0 +1,167 @@
+//! A figure as plain values.
+
+/// A figure, ready to be drawn.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Name of its file.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// What it shows: n, the band, the dashes, what is missing.
+    pub caption: String,
+    /// Panels in a row.
+    pub columns: usize,
+    /// The panels.
+    pub body: Body,
+}
+
+/// What a figure is made of.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Curves.
+    Panels {
+        /// Left to right, then down.
+        panels: Vec<Panel>,
+        /// What lines mean.
+        legend: Vec<Legend>,
+        /// Name of the x axis.
+        x: String,
+        /// Name of the y axis.
+        y: String,
+        /// Scale of the x axis.
+        scale_x: Scale,
+        /// Scale of the y axis.
+        scale_y: Scale,
+    },
+    /// Coloured cells over two settings.
+    Maps {
+        /// Left to right, then down.
+        maps: Vec<Map>,
+        /// What colours mean.
+        legend: Vec<Legend>,
+        /// Name of the x axis.
+        x: String,
+        /// Name of the y axis.
+        y: String,
+    },
+}
+
+/// Scale of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Linear.
+    Linear,
+    /// Logarithmic: what is not above 0 is cut.
+    Log,
+}
+
+/// A panel of curves.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// What tells it apart.
+    pub title: String,
+    /// Its curves.
+    pub series: Vec<Series>,
+}
+
+/// How a line looks: an index into the palette, and one into the dashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Index into the palette.
+    pub color: usize,
+    /// Index into the dashes; 0 is solid.
+    pub dash: usize,
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A mean over replicates.
+    Measured,
+    /// A prediction.
+    Theory,
+    /// A slope to compare with.
+    Reference,
+}
+
+/// A curve.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Its name in the legend.
+    pub label: String,
+    /// How it looks.
+    pub style: Style,
+    /// What it is.
+    pub role: Role,
+    /// Its points, left to right.
+    pub points: Vec<Point>,
+    /// Replicates that diverged: the curve ends where the first of them did.
+    pub diverged: usize,
+}
+
+/// A point of a curve, with its band.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Place.
+    pub x: f64,
+    /// Value.
+    pub y: f64,
+    /// Lower end of the band; NaN without one.
+    pub low: f64,
+    /// Upper end of the band; NaN without one.
+    pub high: f64,
+    /// Replicates behind it.
+    pub n: usize,
+}
+
+/// A line of the legend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Legend {
+    /// The name.
+    pub label: String,
+    /// How it looks.
+    pub style: Style,
+    /// Line or patch.
+    pub key: Key,
+}
+
+/// How a legend shows a style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A line.
+    Line,
+    /// A thin dotted line.
+    Theory,
+    /// A coloured patch.
+    Patch,
+}
+
+/// A map over two settings.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// What tells it apart.
+    pub title: String,
+    /// Values across.
+    pub x: Vec<String>,
+    /// Values upwards.
+    pub y: Vec<String>,
+    /// Its cells.
+    pub cells: Vec<MapCell>,
+}
+
+/// A cell of a map.
+#[derive(Clone, Debug)]
+pub struct MapCell {
+    /// Index across.
+    pub x: usize,
+    /// Index upwards.
+    pub y: usize,
+    /// Who wins: index into the palette.
+    pub color: usize,
+    /// Who wins, by name.
+    pub winner: String,
+    /// By what factor, with its interval.
+    pub detail: String,
+    /// Whether the interval excludes a tie.
+    pub sure: bool,
+}

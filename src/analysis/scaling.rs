@@ -1,0 +1,121 @@
+//! `[[figure.scaling]]`: a final metric over a setting, on log axes.
+
+use super::convergence::{band_name, point};
+use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use super::{Result, formula, select};
+use crate::manifest::figure::Scaling;
+use crate::plan::Setting;
+
+pub fn draw(figure: &Scaling, cells: &[Result]) -> Figure {
+    let groups = select::panels(&figure.panels, cells);
+    let mut known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
+    known.push(&figure.x);
+    let name = |cell: &Result| {
+        let details = select::details(cell, &known);
+        let label = cell.cell.label.clone();
+        if details.is_empty() { label } else { format!("{label}, {details}") }
+    };
+    let mut names: Vec<String> = Vec::new();
+    for cell in cells {
+        if !names.contains(&name(cell)) {
+            names.push(name(cell));
+        }
+    }
+    let style = |i: usize| Style { color: i, dash: i };
+    let mut legend: Vec<Legend> = names
+        .iter()
+        .enumerate()
+        .map(|(i, label)| Legend { label: label.clone(), style: style(i), key: Key::Line })
+        .collect();
+    let mut panels = Vec::new();
+    for group in &groups {
+        let mut series: Vec<Series> = Vec::new();
+        for (i, label) in names.iter().enumerate() {
+            let mine = || group.cells.iter().filter(|c| name(c) == *label);
+            let mut points: Vec<Point> = mine().filter_map(|c| place(c, figure)).collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let diverged = mine().map(|c| c.diverged()).sum();
+            series.push(Series {
+                label: label.clone(),
+                style: style(i),
+                role: Role::Measured,
+                points,
+                diverged,
+            });
+        }
+        if let Some(slope) = figure.reference_slope {
+            series.extend(reference(&series, slope));
+        }
+        panels.push(Panel { title: group.title.clone(), series });
+    }
+    if let Some(slope) = figure.reference_slope {
+        let style = Style { color: usize::MAX, dash: 0 };
+        legend.push(Legend { label: format!("slope {slope}"), style, key: Key::Theory });
+    }
+    let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
+    let mut caption = format!(
+        "Mean of {} at the last round over n = {n} runs; {}.",
+        formula(figure.y),
+        band_name(figure.band)
+    );
+    if figure.reference_slope.is_some() {
+        caption
+            .push_str(" Dotted: the slope to compare with, through the first curve's first point.");
+    }
+    let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
+    if diverged > 0 {
+        caption.push_str(&format!(
+            " {diverged} of {} cells have runs that diverged and no point.",
+            cells.len()
+        ));
+    }
+    let symbol = select::pretty(&figure.x, &Setting::Text(String::new()));
+    let symbol = symbol.trim_end_matches([' ', '=']).to_owned();
+    Figure {
+        id: String::new(),
+        title: figure
+            .title
+            .clone()
+            .unwrap_or_else(|| format!("{} over {symbol}", formula(figure.y))),
+        caption,
+        columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
+        body: Body::Panels {
+            panels,
+            legend,
+            x: symbol,
+            y: formula(figure.y).into(),
+            scale_x: Scale::Log,
+            scale_y: Scale::Log,
+        },
+    }
+}
+
+fn place(cell: &Result, figure: &Scaling) -> Option<Point> {
+    match cell.cell.settings.get(&figure.x) {
+        Some(Setting::Number(x)) => Some(point(*x, &cell.finals(figure.y)?, figure.band)),
+        _ => None,
+    }
+}
+
+/// A line of this slope through the first curve's first point.
+fn reference(series: &[Series], slope: f64) -> Option<Series> {
+    let from = series.iter().find_map(|s| s.points.first())?;
+    let xs = series.iter().flat_map(|s| &s.points).map(|p| p.x);
+    let (low, high) = xs.fold((from.x, from.x), |(low, high), x| (low.min(x), high.max(x)));
+    let at = |x: f64| Point {
+        x,
+        y: from.y * libm::pow(x / from.x, slope),
+        low: f64::NAN,
+        high: f64::NAN,
+        n: 0,
+    };
+    let style = Style { color: usize::MAX, dash: 0 };
+    let label = format!("slope {slope}");
+    Some(Series {
+        label,
+        style,
+        role: Role::Reference,
+        points: vec![at(low), at(high)],
+        diverged: 0,
+    })
+}

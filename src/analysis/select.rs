@@ -1,0 +1,90 @@
+//! Which cells go where: panels, and names for what is left.
+
+use super::Result;
+use crate::plan::{Setting, short};
+
+/// The cells of a panel.
+pub struct Group<'a> {
+    /// What tells it apart.
+    pub title: String,
+    /// Its cells.
+    pub cells: Vec<&'a Result>,
+}
+
+/// The cells by the values of some settings, the first outermost, values in
+/// the order of the cells. A cell without one of the settings belongs to every
+/// value of it: FedAvg has no coupling and stands beside either.
+pub fn panels<'a>(names: &[String], cells: &'a [Result]) -> Vec<Group<'a>> {
+    let mut combinations: Vec<Vec<&Setting>> = vec![Vec::new()];
+    for name in names {
+        let values = distinct(cells, name);
+        combinations = combinations
+            .iter()
+            .flat_map(|head| {
+                values.iter().map(move |value| {
+                    let mut all = head.clone();
+                    all.push(*value);
+                    all
+                })
+            })
+            .collect();
+    }
+    let group = |values: Vec<&Setting>| {
+        let fits = |cell: &Result| {
+            names
+                .iter()
+                .zip(&values)
+                .all(|(name, value)| cell.cell.settings.get(name).is_none_or(|have| have == *value))
+        };
+        let title = names.iter().zip(&values).map(|(name, value)| pretty(name, value));
+        Group {
+            title: title.collect::<Vec<_>>().join(", "),
+            cells: cells.iter().filter(|cell| fits(cell)).collect(),
+        }
+    };
+    combinations.into_iter().map(group).filter(|g| !g.cells.is_empty()).collect()
+}
+
+/// The values of a setting in the order of the cells.
+pub fn distinct<'a>(cells: &'a [Result], name: &str) -> Vec<&'a Setting> {
+    let mut values: Vec<&Setting> = Vec::new();
+    for value in cells.iter().filter_map(|c| c.cell.settings.get(name)) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+/// What tells a cell apart from those of its label, beside what is `known`.
+pub fn details(cell: &Result, known: &[&str]) -> String {
+    let settings = &cell.cell.settings;
+    let shown = |path: &&String| {
+        let taken = known.iter().filter_map(|name| settings.path(name));
+        !taken.into_iter().any(|taken| taken == path.as_str())
+    };
+    let parts = cell
+        .cell
+        .varied
+        .iter()
+        .filter(shown)
+        .filter_map(|path| settings.get(path).map(|value| pretty(path, value)));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// A setting as the field writes it.
+pub fn pretty(name: &str, value: &Setting) -> String {
+    match (short(name), value) {
+        ("step-size", _) => format!("γ = {value}"),
+        ("local-steps", _) => format!("H = {value}"),
+        ("clients", _) => format!("N = {value}"),
+        ("dimension" | "features", _) => format!("d = {value}"),
+        ("l2", _) => format!("λ = {value}"),
+        ("average", Setting::Text(text)) if text == "none" => "iterates".into(),
+        ("average", _) => "averaged".into(),
+        ("heterogeneity" | "data", _) => value.to_string(),
+        ("coupling", _) => format!("{value} noise"),
+        ("split", _) => format!("{value} records"),
+        (name, _) => format!("{name} {value}"),
+    }
+}

@@ -1,0 +1,75 @@
+//! Final metrics of every cell, as rows.
+
+use super::{Experiment, Result};
+use crate::manifest::figure::Metric;
+use crate::plan::short;
+use crate::stats::Summary;
+
+/// A table of the cells' final metrics.
+pub struct Table {
+    /// Names of the settings that vary.
+    pub settings: Vec<String>,
+    /// Whether theory knows an exact bias.
+    pub has_bias: bool,
+    /// Whether errors around the limit are recorded.
+    pub has_limit: bool,
+    /// A row a cell.
+    pub rows: Vec<Row>,
+}
+
+/// A cell's final metrics.
+pub struct Row {
+    /// Content id.
+    pub id: String,
+    /// Name of the algorithm.
+    pub label: String,
+    /// Values of the settings that vary; empty where the cell has no such one.
+    pub settings: Vec<String>,
+    /// Replicates.
+    pub n: usize,
+    /// Replicates that diverged.
+    pub diverged: usize,
+    /// ‖θ_T − θ*‖²; `None` if a replicate diverged.
+    pub sq_error: Option<Summary>,
+    /// ‖θ_T − lim E θ_t‖², where it is recorded.
+    pub sq_error_limit: Option<Summary>,
+    /// ‖lim E θ_t − θ*‖².
+    pub exact_bias: Option<f64>,
+    /// Digest of the traces.
+    pub digest: String,
+}
+
+/// The final metrics of an experiment.
+pub fn finals(experiment: &Experiment) -> Table {
+    let mut settings: Vec<String> = Vec::new();
+    for path in experiment.cells.iter().flat_map(|c| &c.cell.varied) {
+        let name = short(path).to_owned();
+        if !settings.contains(&name) {
+            settings.push(name);
+        }
+    }
+    let rows: Vec<Row> = experiment.cells.iter().map(|cell| row(cell, &settings)).collect();
+    Table {
+        has_bias: rows.iter().any(|r| r.exact_bias.is_some()),
+        has_limit: rows.iter().any(|r| r.sq_error_limit.is_some()),
+        settings,
+        rows,
+    }
+}
+
+fn row(cell: &Result, settings: &[String]) -> Row {
+    let value =
+        |name: &String| cell.cell.settings.get(name).map(ToString::to_string).unwrap_or_default();
+    let summary = |metric| cell.finals(metric).map(|sample| Summary::of(&sample));
+    Row {
+        id: cell.cell.id.clone(),
+        label: cell.cell.label.clone(),
+        settings: settings.iter().map(value).collect(),
+        n: cell.traces.len(),
+        diverged: cell.diverged(),
+        sq_error: summary(Metric::SqError),
+        sq_error_limit: summary(Metric::SqErrorLimit),
+        exact_bias: cell.exact_bias,
+        digest: cell.digest.clone(),
+    }
+}

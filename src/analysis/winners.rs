@@ -1,0 +1,81 @@
+//! `[[figure.winners]]`: which algorithm has the smallest final mean, over two
+//! settings, by what factor the second is behind, and how sure that is.
+
+use super::figure::{Body, Figure, Key, Legend, Map, MapCell, Style};
+use super::{Result, formula, select};
+use crate::manifest::figure::Winners;
+use crate::plan::Setting;
+use crate::stats::{Ratio, mean};
+
+pub fn draw(figure: &Winners, cells: &[Result]) -> Figure {
+    let mut labels: Vec<String> = Vec::new();
+    for cell in cells {
+        if !labels.contains(&cell.cell.label) {
+            labels.push(cell.cell.label.clone());
+        }
+    }
+    let groups = select::panels(&figure.panels, cells);
+    let maps: Vec<Map> = groups.iter().map(|group| map(figure, cells, group, &labels)).collect();
+    let legend = labels
+        .iter()
+        .enumerate()
+        .map(|(color, label)| Legend {
+            label: label.clone(),
+            style: Style { color, dash: 0 },
+            key: Key::Patch,
+        })
+        .collect();
+    let symbol = |name: &str| {
+        let text = select::pretty(name, &Setting::Text(String::new()));
+        text.trim_end_matches([' ', '=']).to_owned()
+    };
+    let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
+    let caption = format!(
+        "The algorithm with the smallest mean of {} at the last round (n = {n} runs), and how many times larger the second's is, with a 95 % interval over paired runs (common noise; no correction for the number of squares). Pale: the interval includes 1.",
+        formula(figure.metric)
+    );
+    Figure {
+        id: String::new(),
+        title: figure.title.clone().unwrap_or_else(|| "Which algorithm wins".into()),
+        caption,
+        columns: figure.columns.unwrap_or(maps.len().clamp(1, 2)),
+        body: Body::Maps { maps, legend, x: symbol(&figure.x), y: symbol(&figure.y) },
+    }
+}
+
+fn map(figure: &Winners, all: &[Result], group: &select::Group<'_>, labels: &[String]) -> Map {
+    let xs = select::distinct(all, &figure.x);
+    let ys = select::distinct(all, &figure.y);
+    let mut cells = Vec::new();
+    for (x, at_x) in xs.iter().enumerate() {
+        for (y, at_y) in ys.iter().enumerate() {
+            let here = |c: &&&Result| {
+                let is = |name: &str, value: &Setting| {
+                    c.cell.settings.get(name).is_none_or(|have| have == value)
+                };
+                is(&figure.x, at_x) && is(&figure.y, at_y)
+            };
+            let mut finals: Vec<(&str, Vec<f64>)> = group
+                .cells
+                .iter()
+                .filter(here)
+                .filter_map(|c| Some((c.cell.label.as_str(), c.finals(figure.metric)?)))
+                .collect();
+            finals.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
+            let Some((winner, best)) = finals.first() else { continue };
+            let color = labels.iter().position(|l| l == winner).unwrap_or(0);
+            let (detail, sure) = match finals.get(1) {
+                Some((_, second)) => {
+                    let ratio = Ratio::of_means(second, best);
+                    let text =
+                        format!("×{:.2} [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high);
+                    (text, ratio.low > 1.0)
+                }
+                None => ("alone".into(), false),
+            };
+            cells.push(MapCell { x, y, color, winner: (*winner).to_owned(), detail, sure });
+        }
+    }
+    let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
+    Map { title: group.title.clone(), x: names(&xs), y: names(&ys), cells }
+}

@@ -1,0 +1,168 @@
+//! Figures as SVG: the only user of plotters.
+//!
+//! Axes are drawn first and every series is a layer of its own above them, so
+//! that a page can hide one. Plotters draws at four times the size, since its
+//! coordinates are whole pixels, and without fonts: text is left to the viewer.
+//!
+//! *Invariant*: a curve is cut at what is not finite or out of range; nothing
+//! is drawn where it is not.
+
+mod axis;
+mod map;
+mod panel;
+
+use crate::analysis::{Body, Figure, Key, Legend, Style};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::fmt::Write;
+
+/// Plotters' pixels for one of ours.
+const FINE: u32 = 4;
+/// Width and height of a panel.
+const PANEL: (u32, u32) = (330, 250);
+/// Height of a panel's title and of a line of the legend.
+const LINE: u32 = 18;
+
+/// Colours that colour-blind readers can tell apart (Okabe and Ito, the yellow
+/// darkened for white paper).
+const PALETTE: [(u8, u8, u8); 8] = [
+    (0, 114, 178),
+    (213, 94, 0),
+    (0, 158, 115),
+    (204, 121, 167),
+    (146, 114, 0),
+    (86, 180, 233),
+    (90, 90, 90),
+    (230, 159, 0),
+];
+
+/// Dash patterns; the first is solid.
+const DASHES: [&str; 4] = ["", "7 3", "2 2.5", "9 3 2 3"];
+
+fn color(style: Style) -> RGBColor {
+    let (r, g, b) = PALETTE.get(style.color % PALETTE.len()).copied().unwrap_or_default();
+    if style.color == usize::MAX { RGBColor(60, 60, 60) } else { RGBColor(r, g, b) }
+}
+
+fn dash(style: Style) -> &'static str {
+    DASHES[style.dash % DASHES.len()]
+}
+
+/// A font size of ours as plotters wants it: it divides by 1.24, and draws fine.
+fn font(size: u32) -> f64 {
+    f64::from(size * FINE) * 1.24
+}
+
+fn centred(size: u32, color: RGBColor) -> TextStyle<'static> {
+    let style = ("sans-serif", font(size)).into_font().color(&color);
+    style.pos(Pos::new(HPos::Center, VPos::Center))
+}
+
+/// Text for an SVG element or attribute.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// What plotters drew, without the enclosing element.
+fn inner(svg: &str) -> &str {
+    let from = svg.find("<svg").and_then(|i| svg[i..].find('>').map(|j| i + j + 1)).unwrap_or(0);
+    let to = svg.rfind("</svg>").unwrap_or(svg.len());
+    svg[from..to].trim()
+}
+
+/// A drawing of `PANEL`'s size by plotters, as the inside of an SVG element.
+type Drawing = Result<String, Box<dyn std::error::Error>>;
+
+/// The figure as a file.
+///
+/// # Errors
+/// What plotters says, if it cannot draw.
+pub fn svg(figure: &Figure) -> Result<String, String> {
+    let (drawings, legend) = match &figure.body {
+        Body::Panels { panels, legend, .. } => {
+            let frames = panel::Frames::of(figure);
+            let draw = |(i, p)| (p, frames.draw(i));
+            let drawn = panels.iter().enumerate().map(draw);
+            (drawn.map(|(p, d)| (p.title.as_str(), d)).collect::<Vec<_>>(), legend)
+        }
+        Body::Maps { maps, legend, x, y } => {
+            let drawn = maps.iter().map(|m| (m.title.as_str(), map::draw(m, x, y)));
+            (drawn.collect(), legend)
+        }
+    };
+    let mut placed = Vec::new();
+    for (title, drawing) in drawings {
+        placed.push((title, drawing.map_err(|e| format!("figure {}: {e}", figure.id))?));
+    }
+    Ok(page(figure, &placed, legend))
+}
+
+fn page(figure: &Figure, panels: &[(&str, String)], legend: &[Legend]) -> String {
+    let columns = (figure.columns.max(1) as u32).min(panels.len().max(1) as u32);
+    let rows = (panels.len() as u32).div_ceil(columns);
+    let width = columns * PANEL.0 + 10;
+    let (keys, lines) = legend_lines(legend, width);
+    let top = 10 + lines * LINE;
+    let height = top + rows * (PANEL.1 + LINE) + 6;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\">\n<title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{keys}",
+        escape(&figure.title)
+    );
+    for (i, (title, drawing)) in panels.iter().enumerate() {
+        let x = i as u32 % columns * PANEL.0;
+        let y = top + i as u32 / columns * (PANEL.1 + LINE);
+        let middle = PANEL.0 / 2 + 20;
+        let _ = write!(
+            out,
+            "<g class=\"panel\" transform=\"translate({x},{y})\">\n<text x=\"{middle}\" y=\"13\" font-size=\"12\" text-anchor=\"middle\" fill=\"#222222\">{}</text>\n<g transform=\"translate(0,{LINE}) scale({})\">\n{drawing}\n</g>\n</g>\n",
+            escape(title),
+            1.0 / f64::from(FINE),
+        );
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// The legend above the panels, and how many lines it takes.
+fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
+    let mut out = String::from("<g class=\"legend\" font-size=\"12\" fill=\"#222222\">\n");
+    let (mut x, mut line) = (12, 0);
+    for item in legend {
+        let long = 38 + 7 * item.label.chars().count() as u32;
+        if x > 12 && x + long > width {
+            (x, line) = (12, line + 1);
+        }
+        let y = 6 + line * LINE;
+        let RGBColor(r, g, b) = color(item.style);
+        let middle = y + 7;
+        let mark = match item.key {
+            Key::Patch => format!(
+                "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>"
+            ),
+            Key::Line | Key::Theory => {
+                let (pattern, thick) =
+                    if item.key == Key::Line { (dash(item.style), 2.0) } else { (DOTS, 1.4) };
+                format!(
+                    "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{thick}\" stroke-dasharray=\"{pattern}\"/>",
+                    x + 26
+                )
+            }
+        };
+        let label = escape(&item.label);
+        let _ = writeln!(
+            out,
+            "<g class=\"key\" data-label=\"{label}\">{mark}<text x=\"{}\" y=\"{}\">{label}</text></g>",
+            x + 31,
+            y + 11
+        );
+        x += long;
+    }
+    out.push_str("</g>\n");
+    (out, if legend.is_empty() { 0 } else { line + 1 })
+}
+
+/// The pattern of predictions and references.
+const DOTS: &str = "1.5 3";
+
+#[cfg(test)]
+mod tests;

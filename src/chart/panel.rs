@@ -1,0 +1,161 @@
+//! A panel of curves.
+
+use super::axis::{Axis, Ruler};
+use super::{DOTS, Drawing, FINE, PANEL, color, dash, escape, font, inner};
+use crate::analysis::{Body, Figure, Panel, Point, Role, Scale, Series};
+use plotters::prelude::*;
+use std::fmt::Write;
+
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
+
+/// The panels of a figure, which share their y axis.
+pub struct Frames<'a> {
+    panels: &'a [Panel],
+    columns: usize,
+    names: (&'a str, &'a str),
+    scale_x: Scale,
+    y: Axis,
+}
+
+/// A diverging curve may leave the panel: the axis ends at so many times the
+/// largest start, or the largest value of those that do not diverge.
+const BEYOND: f64 = 100.0;
+
+impl<'a> Frames<'a> {
+    pub fn of(figure: &'a Figure) -> Self {
+        let Body::Panels { panels, x, y, scale_x, scale_y, .. } = &figure.body else {
+            unreachable!("only figures of panels have frames")
+        };
+        let series = || panels.iter().flat_map(|p| &p.series);
+        let calm = series().filter(|s| s.diverged == 0).flat_map(|s| &s.points);
+        let starts = series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
+        let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
+        let drawn = series().flat_map(|s| &s.points).map(|p| p.y).filter(|y| *y <= top);
+        Self {
+            panels,
+            columns: figure.columns.max(1),
+            names: (x, y),
+            scale_x: *scale_x,
+            y: Axis::over(*scale_y, drawn, 0.04),
+        }
+    }
+
+    /// The inside of panel `index`: its axes, then a layer a series.
+    pub fn draw(&self, index: usize) -> Drawing {
+        let panel = &self.panels[index];
+        let xs = panel.series.iter().flat_map(|s| &s.points).map(|p| p.x);
+        let x = Axis::over(self.scale_x, xs, if self.scale_x == Scale::Log { 0.02 } else { 0.0 });
+        let left = index.is_multiple_of(self.columns);
+        let mut out = layer(x, self.y, |chart| {
+            chart
+                .configure_mesh()
+                .bold_line_style(RGBColor(225, 225, 225).stroke_width(FINE / 2))
+                .light_line_style(TRANSPARENT)
+                .axis_style(RGBColor(120, 120, 120).stroke_width(FINE / 2))
+                .label_style(("sans-serif", font(11)).into_font().color(&RGBColor(60, 60, 60)))
+                .axis_desc_style(("sans-serif", font(12)).into_font().color(&RGBColor(34, 34, 34)))
+                .x_desc(self.names.0)
+                .y_desc(if left { self.names.1 } else { "" })
+                .draw()?;
+            Ok(())
+        })?;
+        for series in &panel.series {
+            let drawn = layer(x, self.y, |chart| draw(chart, series, x, self.y))?;
+            let (pattern, role) = match series.role {
+                Role::Measured => (dash(series.style), "measured"),
+                Role::Theory => (DOTS, "theory"),
+                Role::Reference => (DOTS, "reference"),
+            };
+            let fine: Vec<String> = pattern
+                .split_whitespace()
+                .filter_map(|n| n.parse::<f64>().ok())
+                .map(|n| (n * f64::from(FINE)).to_string())
+                .collect();
+            let label = escape(&series.label);
+            write!(
+                out,
+                "\n<g class=\"series {role}\" data-label=\"{label}\" stroke-dasharray=\"{}\">\n{drawn}\n</g>",
+                fine.join(" ")
+            )?;
+        }
+        Ok(out)
+    }
+}
+
+/// Something drawn into the frame that all layers of a panel share.
+fn layer(
+    x: Axis,
+    y: Axis,
+    draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Box<dyn std::error::Error>>,
+) -> Drawing {
+    let mut svg = String::new();
+    {
+        let root =
+            SVGBackend::with_string(&mut svg, (PANEL.0 * FINE, PANEL.1 * FINE)).into_drawing_area();
+        let mut chart = ChartBuilder::on(&root)
+            .margin(6 * FINE)
+            .margin_right(14 * FINE)
+            .x_label_area_size(36 * FINE)
+            .y_label_area_size(52 * FINE)
+            .build_cartesian_2d(x.ruler(5), y.ruler(7))?;
+        draw(&mut chart)?;
+        root.present()?;
+    }
+    Ok(inner(&svg).to_owned())
+}
+
+/// The stretches of a curve that can be drawn: it is cut elsewhere.
+pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
+    let mut all = vec![Vec::new()];
+    for point in points {
+        match (x.place(point.x), y.place(point.y)) {
+            (Some(px), Some(py)) => all.last_mut().expect("never empty").push((px, py)),
+            _ => all.push(Vec::new()),
+        }
+    }
+    all.retain(|stretch| !stretch.is_empty());
+    all
+}
+
+/// The stretches of a band, as closed outlines: where the mean is drawn, the
+/// band's ends clipped to the panel.
+fn outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
+    let visible = |p: &&Point| x.place(p.x).is_some() && y.place(p.y).is_some();
+    let banded = |p: &&Point| visible(p) && !p.low.is_nan() && !p.high.is_nan();
+    let mut outlines = Vec::new();
+    for stretch in points.split(|p| !banded(&p)).filter(|s| s.len() > 1) {
+        let side = |p: &Point, end: f64| x.place(p.x).map(|px| (px, y.clip(end)));
+        let lower = stretch.iter().filter_map(|p| side(p, p.low));
+        let upper = stretch.iter().rev().filter_map(|p| side(p, p.high));
+        outlines.push(lower.chain(upper).collect());
+    }
+    outlines
+}
+
+fn draw(
+    chart: &mut Chart<'_, '_>,
+    series: &Series,
+    x: Axis,
+    y: Axis,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let color = color(series.style);
+    for outline in outlines(&series.points, x, y) {
+        chart.draw_series(std::iter::once(Polygon::new(outline, color.mix(0.16).filled())))?;
+    }
+    let width = if series.role == Role::Measured { 2 * FINE } else { FINE + FINE / 2 };
+    let stretches = stretches(&series.points, x, y);
+    for stretch in &stretches {
+        match stretch.as_slice() {
+            [single] => {
+                chart.draw_series([Circle::new(*single, 2 * FINE, color.filled())])?;
+            }
+            line => {
+                chart.draw_series(LineSeries::new(line.to_vec(), color.stroke_width(width)))?;
+            }
+        }
+    }
+    if let (true, Some(end)) = (series.diverged > 0, stretches.last().and_then(|s| s.last())) {
+        chart.draw_series([Cross::new(*end, 4 * FINE, color.stroke_width(2 * FINE))])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Pages from analysed experiments: the only user of minijinja.
+//!
+//! *Invariant*: a page is a function of the results alone. It holds no time,
+//! no machine and no commit, so that writing it again changes nothing; those
+//! are on a provenance page beside it, which is not kept under version control.
+//!
+//! *Invariant*: everything that comes from a manifest is escaped.
+
+mod narrate;
+mod view;
+
+use crate::analysis::{Experiment, table};
+use crate::chart;
+use crate::store::{Error, write_beside};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, context};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Writes a page for each experiment, and an index over all.
+///
+/// # Errors
+/// If a file cannot be written, or an analysis text is not a template.
+pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
+    let pages = Pages::new();
+    let mut index = Vec::new();
+    for experiment in experiments {
+        let folder = out.join(&experiment.plan.experiment);
+        let figures = folder.join("figures");
+        fs::create_dir_all(&figures).map_err(|e| error(&figures, e))?;
+        let page =
+            view::page(experiment).map_err(|message| error(&manifest(experiment), message))?;
+        for figure in &page.figures {
+            write_beside(&figures.join(format!("{}.svg", figure.id)), figure.svg.as_bytes())?;
+        }
+        sweep(&figures, &page.figures.iter().map(|f| format!("{}.svg", f.id)).collect())?;
+        let depth = experiment.plan.experiment.split('/').count();
+        let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
+        for (template, file) in [("report.md", "report.md"), ("report.html", "report.html")] {
+            let text =
+                pages.render(template, context! { page => values.clone(), up => up.clone() })?;
+            write_beside(&folder.join(file), text.as_bytes())?;
+        }
+        write_beside(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
+        write_beside(&folder.join("provenance.md"), provenance(experiment).as_bytes())?;
+        index.push(values);
+    }
+    for (template, file) in [("index.md", "README.md"), ("index.html", "index.html")] {
+        let text = pages.render(template, context! { pages => index.clone() })?;
+        write_beside(&out.join(file), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn error(path: &Path, message: impl std::fmt::Display) -> Error {
+    Error { path: path.to_owned(), message: message.to_string() }
+}
+
+fn manifest(experiment: &Experiment) -> PathBuf {
+    PathBuf::from(&experiment.plan.source.name)
+}
+
+/// Removes figures that the manifest no longer has.
+fn sweep(folder: &Path, wanted: &BTreeSet<String>) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".svg") && !wanted.contains(&name) {
+            fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
+        }
+    }
+    Ok(())
+}
+
+struct Pages(Environment<'static>);
+
+impl Pages {
+    fn new() -> Self {
+        let mut env = Environment::new();
+        let mut syntax = SyntaxConfig::builder();
+        syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
+        env.set_syntax(syntax.build().expect("the default delimiters are valid"));
+        env.add_filter("md", markdown);
+        for (name, text) in [
+            ("report.md", include_str!("../../templates/report.md")),
+            ("report.html", include_str!("../../templates/report.html")),
+            ("index.md", include_str!("../../templates/index.md")),
+            ("index.html", include_str!("../../templates/index.html")),
+            ("style.css", include_str!("../../templates/style.css")),
+        ] {
+            env.add_template(name, text).expect("the templates are part of the program");
+        }
+        Self(env)
+    }
+
+    fn render(&self, name: &str, values: Value) -> Result<String, Error> {
+        let rendered = self.0.get_template(name).and_then(|t| t.render(values));
+        rendered.map_err(|e| error(Path::new(name), e))
+    }
+}
+
+/// Text as Markdown shows it literally, also inside a table.
+fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '|' | '*' | '_' | '[' | ']' => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Nine digits: enough to see a change, few enough to be the same everywhere.
+fn number(value: f64) -> String {
+    if value.is_nan() { String::new() } else { format!("{value:.8e}") }
+}
+
+/// A line a cell, for programs and for later diffs.
+fn summary(experiment: &Experiment) -> String {
+    let table = table::finals(experiment);
+    let quote = |text: &str| {
+        let special = text.contains([',', '"', '\n']);
+        if special { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    };
+    let mut out = String::from("cell,label");
+    table.settings.iter().for_each(|name| out.push_str(&format!(",{}", quote(name))));
+    out.push_str(
+        ",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high,digest\n",
+    );
+    for row in &table.rows {
+        let _ = write!(out, "{},{}", row.id, quote(&row.label));
+        row.settings.iter().for_each(|value| out.push_str(&format!(",{}", quote(value))));
+        let _ = write!(out, ",{},{}", row.n, row.diverged);
+        match &row.sq_error {
+            Some(s) => {
+                let (low, high) = s.interval();
+                for value in [s.mean, s.sd, low, high] {
+                    out.push_str(&format!(",{}", number(value)));
+                }
+            }
+            None => out.push_str(",,,,"),
+        }
+        let _ = writeln!(out, ",{}", row.digest);
+    }
+    out
+}
+
+/// Who computed the results, where, and how long it took.
+fn provenance(experiment: &Experiment) -> String {
+    let mut by: Vec<String> = Vec::new();
+    for cell in &experiment.cells {
+        let p = &cell.provenance;
+        let dirty = if p.dirty { ", with uncommitted changes" } else { "" };
+        let line = format!("- driftbench {} at commit {}{dirty}", p.version, p.commit);
+        if !by.contains(&line) {
+            by.push(line);
+        }
+    }
+    let seconds: f64 = experiment.cells.iter().map(|c| c.seconds).sum();
+    format!(
+        "# Provenance of {}\n\nThe results were computed by\n\n{}\n\nin {seconds:.1} s of one thread. This page was written on {} ({}, {} processors).\n",
+        experiment.plan.experiment,
+        by.join("\n"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+        std::thread::available_parallelism().map_or(1, usize::from),
+    )
+}
+
+/// The figure as a file, or why it cannot be drawn.
+fn draw(figure: &crate::analysis::Figure) -> Result<String, String> {
+    chart::svg(figure)
+}

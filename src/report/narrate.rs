@@ -1,0 +1,130 @@
+//! The analysis text of a manifest, its numbers taken from the results, so
+//! that a sentence cannot go stale:
+//!
+//! - `cell("FedLSA", local_steps=10)` names the one cell of this label with
+//!   these settings (`_` for `-`);
+//! - `mean(a)` is its final mean squared error with its 95 % interval,
+//!   `limit(a)` the same around the exact limit, `bias(a)` its squared exact bias;
+//! - `ratio(a, b)` is how many times larger a's mean is than b's, with its
+//!   95 % interval over paired runs; `ratio_limit(a, b)` around the limits.
+
+use super::view::short;
+use crate::analysis::{Experiment, Result as CellResult};
+use crate::manifest::figure::Metric;
+use crate::plan::Setting;
+use crate::stats::{Ratio, Summary};
+use minijinja::value::{Kwargs, Value};
+use minijinja::{Environment, Error, ErrorKind};
+use std::sync::Arc;
+
+/// What a text may ask of a cell.
+struct Facts {
+    label: String,
+    id: String,
+    settings: crate::plan::Settings,
+    sq_error: Option<Vec<f64>>,
+    sq_error_limit: Option<Vec<f64>>,
+    exact_bias: Option<f64>,
+}
+
+impl Facts {
+    fn of(cell: &CellResult) -> Self {
+        Self {
+            label: cell.cell.label.clone(),
+            id: cell.cell.id.clone(),
+            settings: cell.cell.settings.clone(),
+            sq_error: cell.finals(Metric::SqError),
+            sq_error_limit: cell.finals(Metric::SqErrorLimit),
+            exact_bias: cell.exact_bias,
+        }
+    }
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
+}
+
+/// Renders the analysis text.
+///
+/// # Errors
+/// If it is no template, or names no cell or more than one.
+pub fn render(text: &str, experiment: &Experiment) -> Result<String, String> {
+    if !experiment.missing.is_empty() && text.contains("{{") {
+        let parts = text.split("{{").enumerate().map(|(i, part)| match part.split_once("}}") {
+            Some((_, rest)) if i > 0 => format!("(no result){rest}"),
+            _ => part.to_owned(),
+        });
+        return Ok(parts.collect());
+    }
+    let facts: Arc<Vec<Facts>> = Arc::new(experiment.cells.iter().map(Facts::of).collect());
+    let mut env = Environment::new();
+    let known = facts.clone();
+    env.add_function("cell", move |label: String, settings: Kwargs| {
+        find(&known, &label, &settings)
+    });
+    for (name, metric) in [("mean", Metric::SqError), ("limit", Metric::SqErrorLimit)] {
+        let known = facts.clone();
+        env.add_function(name, move |id: String| -> Result<String, Error> {
+            let Some(sample) = finals(&known, &id, metric)? else { return Ok("diverged".into()) };
+            let summary = Summary::of(sample);
+            let (low, high) = summary.interval();
+            Ok(format!("{} [{}, {}]", short(summary.mean), short(low), short(high)))
+        });
+    }
+    for (name, metric) in [("ratio", Metric::SqError), ("ratio_limit", Metric::SqErrorLimit)] {
+        let known = facts.clone();
+        env.add_function(name, move |a: String, b: String| -> Result<String, Error> {
+            match (finals(&known, &a, metric)?, finals(&known, &b, metric)?) {
+                (Some(a), Some(b)) => {
+                    let Ratio { estimate, low, high } = Ratio::of_means(a, b);
+                    Ok(format!("{} [{}, {}]", short(estimate), short(low), short(high)))
+                }
+                _ => Ok("diverged".into()),
+            }
+        });
+    }
+    let known = facts.clone();
+    env.add_function("bias", move |id: String| -> Result<String, Error> {
+        let bias = by_id(&known, &id)?.exact_bias;
+        bias.map(short).ok_or_else(|| wrong("no figure asks for the exact bias".into()))
+    });
+    let said = env.render_str(text, ());
+    said.map_err(|e| format!("analysis: {}", e.detail().map_or(e.to_string(), str::to_owned)))
+}
+
+fn by_id<'a>(facts: &'a [Facts], id: &str) -> Result<&'a Facts, Error> {
+    facts.iter().find(|f| f.id == id).ok_or_else(|| wrong(format!("{id} is no cell")))
+}
+
+fn finals<'a>(facts: &'a [Facts], id: &str, metric: Metric) -> Result<Option<&'a [f64]>, Error> {
+    let facts = by_id(facts, id)?;
+    Ok(match metric {
+        Metric::SqError => facts.sq_error.as_deref(),
+        Metric::SqErrorLimit => facts.sq_error_limit.as_deref(),
+    })
+}
+
+fn find(facts: &[Facts], label: &str, wanted: &Kwargs) -> Result<String, Error> {
+    let names: Vec<&str> = wanted.args().collect();
+    let mut values = Vec::new();
+    for name in names {
+        let value: Value = wanted.get(name)?;
+        values.push((name.replace('_', "-"), value));
+    }
+    let fits = |f: &&Facts| {
+        let same = |(name, value): &(String, Value)| match f.settings.get(name) {
+            Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|v| v == *x),
+            Some(Setting::Text(text)) => value.as_str().is_some_and(|v| text.starts_with(v)),
+            None => false,
+        };
+        f.label == label && values.iter().all(same)
+    };
+    let found: Vec<&Facts> = facts.iter().filter(fits).collect();
+    match found.as_slice() {
+        [one] => Ok(one.id.clone()),
+        several => Err(wrong(format!(
+            "cell({label:?}, {values:?}) names {} cells, not one",
+            several.len()
+        ))),
+    }
+}

@@ -1,0 +1,140 @@
+//! What the templates see: strings only.
+
+use super::narrate;
+use crate::analysis::{Experiment, formula, table};
+use crate::manifest::figure::Metric;
+use crate::stats::Summary;
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub struct Page {
+    pub name: String,
+    pub title: String,
+    pub source: String,
+    pub manifest: String,
+    pub overrides: Vec<String>,
+    pub text: String,
+    pub seed: u64,
+    pub replicates: u64,
+    pub cells: usize,
+    pub missing: usize,
+    pub paragraphs: Vec<String>,
+    pub figures: Vec<Figure>,
+    pub table: Table,
+    pub settings: Vec<(String, String)>,
+}
+
+#[derive(Serialize)]
+pub struct Figure {
+    pub id: String,
+    pub title: String,
+    pub caption: String,
+    pub svg: String,
+}
+
+#[derive(Serialize)]
+pub struct Table {
+    pub heads: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+pub fn page(experiment: &Experiment) -> Result<Page, String> {
+    let plan = &experiment.plan;
+    let manifest = &plan.manifest;
+    let text = manifest.analysis.as_deref().unwrap_or_default();
+    let narrated = narrate::render(text, experiment)?;
+    let figures = experiment.figures.iter().map(|figure| {
+        Ok(Figure {
+            id: figure.id.clone(),
+            title: figure.title.clone(),
+            caption: figure.caption.clone(),
+            svg: super::draw(figure)?,
+        })
+    });
+    Ok(Page {
+        name: plan.experiment.clone(),
+        title: manifest.title.clone(),
+        source: manifest.source.clone().unwrap_or_default(),
+        manifest: plan.source.name.clone(),
+        overrides: plan.source.overrides.clone(),
+        text: plan.source.text.clone(),
+        seed: manifest.seed,
+        replicates: manifest.replicates,
+        cells: plan.cells.len(),
+        missing: experiment.missing.len(),
+        paragraphs: paragraphs(&narrated),
+        figures: figures.collect::<Result<_, String>>()?,
+        table: finals(experiment),
+        settings: settings(experiment),
+    })
+}
+
+fn paragraphs(text: &str) -> Vec<String> {
+    let blocks = text.split("\n\n").map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
+    blocks.filter(|p| !p.is_empty()).collect()
+}
+
+/// Three digits: `1.23e-4`.
+pub fn short(value: f64) -> String {
+    match value {
+        v if v.is_nan() => "–".into(),
+        0.0 => "0".into(),
+        v if (0.01..1000.0).contains(&v.abs()) => {
+            let digits = 2 - (libm::log10(v.abs()).floor() as i32);
+            format!("{v:.*}", digits.max(0) as usize)
+        }
+        v => format!("{v:.2e}"),
+    }
+}
+
+fn finals(experiment: &Experiment) -> Table {
+    let table = table::finals(experiment);
+    let mut heads = vec!["algorithm".to_owned()];
+    heads.extend(table.settings.iter().cloned());
+    let metric = |m| format!("{}, mean", formula(m));
+    heads.extend([metric(Metric::SqError), "sd".into(), "95 % interval".into()]);
+    if table.has_limit {
+        heads.push(metric(Metric::SqErrorLimit));
+    }
+    if table.has_bias {
+        heads.push("exact bias, squared".into());
+    }
+    heads.extend(["runs".into(), "cell".into()]);
+    let rows = table.rows.iter().map(|row| {
+        let mut cells = vec![row.label.clone()];
+        cells.extend(row.settings.iter().cloned());
+        match &row.sq_error {
+            Some(summary) => {
+                let (low, high) = summary.interval();
+                cells.push(short(summary.mean));
+                cells.push(short(summary.sd));
+                cells.push(format!("[{}, {}]", short(low), short(high)));
+            }
+            None => cells.extend(["diverged".into(), "–".into(), "–".into()]),
+        }
+        if table.has_limit {
+            let mean = |s: &Summary| short(s.mean);
+            cells.push(row.sq_error_limit.as_ref().map_or("–".into(), mean));
+        }
+        if table.has_bias {
+            cells.push(row.exact_bias.map_or("–".into(), short));
+        }
+        let diverged =
+            if row.diverged > 0 { format!(", {} diverged", row.diverged) } else { String::new() };
+        cells.push(format!("{}{diverged}", row.n));
+        cells.push(row.id.clone());
+        cells
+    });
+    Table { heads, rows: rows.collect() }
+}
+
+/// Settings that all cells share.
+fn settings(experiment: &Experiment) -> Vec<(String, String)> {
+    let Some(first) = experiment.plan.cells.first() else { return Vec::new() };
+    let shared = first.settings.0.iter().filter(|(path, value)| {
+        let leaf = !first.settings.0.keys().any(|k| k.starts_with(&format!("{path}.")));
+        let same = |c: &crate::plan::Cell| c.settings.0.get(*path) == Some(*value);
+        leaf && path.contains('.') && experiment.plan.cells.iter().all(same)
+    });
+    shared.map(|(path, value)| (path.clone(), value.to_string())).collect()
+}

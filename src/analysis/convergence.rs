@@ -179,7 +179,7 @@ fn caption(figure: &Convergence, cells: &[Result], panels: &[Panel]) -> String {
     let drawn = || panels.iter().flat_map(|p| &p.series);
     if drawn().any(|s| s.role == Role::Theory) {
         caption.push_str(
-            " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1).",
+            " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1), where it is not far below the panel.",
         );
     }
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();

@@ -4,6 +4,7 @@
 //! the mean over all replicates and ends where the first of them diverged; a
 //! cell with diverged replicates has no final mean.
 
+pub mod compare;
 mod convergence;
 mod figure;
 mod scaling;

@@ -36,13 +36,27 @@ pub fn panels<'a>(names: &[String], cells: &'a [Result]) -> Vec<Group<'a>> {
                 .zip(&values)
                 .all(|(name, value)| cell.cell.settings.get(name).is_none_or(|have| have == *value))
         };
-        let title = names.iter().zip(&values).map(|(name, value)| pretty(name, value));
+        let title = names.iter().zip(&values).map(|(name, value)| {
+            brief(value, &distinct(cells, name))
+                .map_or_else(|| pretty(name, value), |brief| pretty(name, &Setting::Text(brief)))
+        });
         Group {
             title: title.collect::<Vec<_>>().join(", "),
             cells: cells.iter().filter(|cell| fits(cell)).collect(),
         }
     };
     combinations.into_iter().map(group).filter(|g| !g.cells.is_empty()).collect()
+}
+
+/// A text without what it says in brackets, if that still tells it apart.
+fn brief(value: &Setting, among: &[&Setting]) -> Option<String> {
+    let head = |s: &Setting| match s {
+        Setting::Text(text) => text.split(" (").next().map(str::to_owned),
+        Setting::Number(_) => None,
+    };
+    let mine = head(value)?;
+    let same = among.iter().filter(|s| head(s).as_ref() == Some(&mine)).count();
+    (same == 1).then_some(mine)
 }
 
 /// The values of a setting in the order of the cells.

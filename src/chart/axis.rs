@@ -55,7 +55,7 @@ impl Axis {
             Some(ends.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
         });
         let (low, high) = ends.unwrap_or((0.0, 1.0));
-        let least = if scale == Scale::Log { 0.3 } else { 1e-12 + 1e-3 * high.abs() };
+        let least = if scale == Scale::Log { 0.45 } else { 1e-12 + 1e-3 * high.abs() };
         let pad = (room * (high - low)).max(if room > 0.0 || high - low < least {
             least / 2.0
         } else {

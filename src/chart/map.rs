@@ -1,16 +1,15 @@
 //! A map over two settings: who wins, by what factor.
 
 use super::axis::Ruler;
-use super::{Drawing, FINE, PANEL, centred, color, font, inner};
+use super::{Drawing, FINE, Size, centred, color, font, inner};
 use crate::analysis::{Map, Style};
 use plotters::prelude::*;
 
 /// The inside of a map; `x` and `y` name its axes.
-pub fn draw(map: &Map, x: &str, y: &str) -> Drawing {
+pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
     let mut svg = String::new();
     {
-        let root =
-            SVGBackend::with_string(&mut svg, (PANEL.0 * FINE, PANEL.1 * FINE)).into_drawing_area();
+        let root = SVGBackend::with_string(&mut svg, size.fine()).into_drawing_area();
         let ruler = |names: &[String]| Ruler {
             low: 0.0,
             high: names.len().max(1) as f64,
@@ -33,8 +32,8 @@ pub fn draw(map: &Map, x: &str, y: &str) -> Drawing {
             .y_desc(y)
             .draw()?;
         let ink = RGBColor(20, 20, 20);
-        let wide = (PANEL.0 - 70) / nx.max(1) as u32;
-        let size = (wide / 9).clamp(6, 11);
+        let wide = (size.wide - 70) / nx.max(1) as u32;
+        let letters = (wide / 9).clamp(6, 11);
         for cell in &map.cells {
             let (x, y) = (cell.x as f64, cell.y as f64);
             let fill = color(Style { color: cell.color, dash: 0 });
@@ -46,7 +45,7 @@ pub fn draw(map: &Map, x: &str, y: &str) -> Drawing {
             let lines = std::iter::once(cell.winner.as_str()).chain(parts.iter().copied());
             for (i, line) in lines.enumerate() {
                 let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
-                chart.draw_series([Text::new(line.to_owned(), at, centred(size, ink))])?;
+                chart.draw_series([Text::new(line.to_owned(), at, centred(letters, ink))])?;
             }
         }
         root.present()?;

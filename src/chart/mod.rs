@@ -18,8 +18,33 @@ use std::fmt::Write;
 
 /// Plotters' pixels for one of ours.
 const FINE: u32 = 4;
-/// Width and height of a panel.
-const PANEL: (u32, u32) = (330, 250);
+
+/// Width and height of a panel: the fewer stand in a row, the larger they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size {
+    wide: u32,
+    high: u32,
+}
+
+impl Size {
+    fn of(figure: &Figure) -> Self {
+        let panels = match &figure.body {
+            Body::Panels { panels, .. } => panels.len(),
+            Body::Maps { maps, .. } => maps.len(),
+        };
+        match figure.columns.min(panels) {
+            0 | 1 => Self { wide: 620, high: 360 },
+            2 => Self { wide: 480, high: 320 },
+            _ => Self { wide: 330, high: 250 },
+        }
+    }
+
+    /// The size in plotters' pixels.
+    fn fine(self) -> (u32, u32) {
+        (self.wide * FINE, self.high * FINE)
+    }
+}
+
 /// Height of a panel's title and of a line of the legend.
 const LINE: u32 = 18;
 
@@ -70,7 +95,7 @@ fn inner(svg: &str) -> &str {
     svg[from..to].trim()
 }
 
-/// A drawing of `PANEL`'s size by plotters, as the inside of an SVG element.
+/// A drawing of a panel's size by plotters, as the inside of an SVG element.
 type Drawing = Result<String, Box<dyn std::error::Error>>;
 
 /// The figure as a file.
@@ -78,15 +103,16 @@ type Drawing = Result<String, Box<dyn std::error::Error>>;
 /// # Errors
 /// What plotters says, if it cannot draw.
 pub fn svg(figure: &Figure) -> Result<String, String> {
+    let size = Size::of(figure);
     let (drawings, legend) = match &figure.body {
         Body::Panels { panels, legend, .. } => {
-            let frames = panel::Frames::of(figure);
+            let frames = panel::Frames::of(figure, size);
             let draw = |(i, p)| (p, frames.draw(i));
             let drawn = panels.iter().enumerate().map(draw);
             (drawn.map(|(p, d)| (p.title.as_str(), d)).collect::<Vec<_>>(), legend)
         }
         Body::Maps { maps, legend, x, y } => {
-            let drawn = maps.iter().map(|m| (m.title.as_str(), map::draw(m, x, y)));
+            let drawn = maps.iter().map(|m| (m.title.as_str(), map::draw(m, x, y, size)));
             (drawn.collect(), legend)
         }
     };
@@ -94,24 +120,24 @@ pub fn svg(figure: &Figure) -> Result<String, String> {
     for (title, drawing) in drawings {
         placed.push((title, drawing.map_err(|e| format!("figure {}: {e}", figure.id))?));
     }
-    Ok(page(figure, &placed, legend))
+    Ok(page(figure, size, &placed, legend))
 }
 
-fn page(figure: &Figure, panels: &[(&str, String)], legend: &[Legend]) -> String {
+fn page(figure: &Figure, size: Size, panels: &[(&str, String)], legend: &[Legend]) -> String {
     let columns = (figure.columns.max(1) as u32).min(panels.len().max(1) as u32);
     let rows = (panels.len() as u32).div_ceil(columns);
-    let width = columns * PANEL.0 + 10;
+    let width = columns * size.wide + 10;
     let (keys, lines) = legend_lines(legend, width);
     let top = 10 + lines * LINE;
-    let height = top + rows * (PANEL.1 + LINE) + 6;
+    let height = top + rows * (size.high + LINE) + 6;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\">\n<title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{keys}",
         escape(&figure.title)
     );
     for (i, (title, drawing)) in panels.iter().enumerate() {
-        let x = i as u32 % columns * PANEL.0;
-        let y = top + i as u32 / columns * (PANEL.1 + LINE);
-        let middle = PANEL.0 / 2 + 20;
+        let x = i as u32 % columns * size.wide;
+        let y = top + i as u32 / columns * (size.high + LINE);
+        let middle = size.wide / 2 + 20;
         let _ = write!(
             out,
             "<g class=\"panel\" transform=\"translate({x},{y})\">\n<text x=\"{middle}\" y=\"13\" font-size=\"12\" text-anchor=\"middle\" fill=\"#222222\">{}</text>\n<g transform=\"translate(0,{LINE}) scale({})\">\n{drawing}\n</g>\n</g>\n",

@@ -1,7 +1,7 @@
 //! A panel of curves.
 
 use super::axis::{Axis, Ruler};
-use super::{DOTS, Drawing, FINE, PANEL, color, dash, escape, font, inner};
+use super::{DOTS, Drawing, FINE, Size, color, dash, escape, font, inner};
 use crate::analysis::{Body, Figure, Panel, Point, Role, Scale, Series};
 use plotters::prelude::*;
 use std::fmt::Write;
@@ -15,28 +15,37 @@ pub struct Frames<'a> {
     names: (&'a str, &'a str),
     scale_x: Scale,
     y: Axis,
+    size: Size,
 }
 
 /// A diverging curve may leave the panel: the axis ends at so many times the
 /// largest start, or the largest value of those that do not diverge.
 const BEYOND: f64 = 100.0;
+/// A prediction this many times below all that was measured is left out, so
+/// that it does not squash the curves.
+const BELOW: f64 = 30.0;
 
 impl<'a> Frames<'a> {
-    pub fn of(figure: &'a Figure) -> Self {
+    pub fn of(figure: &'a Figure, size: Size) -> Self {
         let Body::Panels { panels, x, y, scale_x, scale_y, .. } = &figure.body else {
             unreachable!("only figures of panels have frames")
         };
         let series = || panels.iter().flat_map(|p| &p.series);
+        let measured = || series().filter(|s| s.role == Role::Measured).flat_map(|s| &s.points);
         let calm = series().filter(|s| s.diverged == 0).flat_map(|s| &s.points);
         let starts = series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
         let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
-        let drawn = series().flat_map(|s| &s.points).map(|p| p.y).filter(|y| *y <= top);
+        let mut drawn: Vec<f64> = measured().map(|p| p.y).filter(|y| *y <= top).collect();
+        let least = drawn.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
+        let beside = series().filter(|s| s.role != Role::Measured).flat_map(|s| &s.points);
+        drawn.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
         Self {
             panels,
             columns: figure.columns.max(1),
             names: (x, y),
             scale_x: *scale_x,
-            y: Axis::over(*scale_y, drawn, 0.04),
+            y: Axis::over(*scale_y, drawn.into_iter(), 0.04),
+            size,
         }
     }
 
@@ -46,7 +55,7 @@ impl<'a> Frames<'a> {
         let xs = panel.series.iter().flat_map(|s| &s.points).map(|p| p.x);
         let x = Axis::over(self.scale_x, xs, if self.scale_x == Scale::Log { 0.02 } else { 0.0 });
         let left = index.is_multiple_of(self.columns);
-        let mut out = layer(x, self.y, |chart| {
+        let mut out = layer(self.size, x, self.y, |chart| {
             chart
                 .configure_mesh()
                 .bold_line_style(RGBColor(225, 225, 225).stroke_width(FINE / 2))
@@ -60,7 +69,7 @@ impl<'a> Frames<'a> {
             Ok(())
         })?;
         for series in &panel.series {
-            let drawn = layer(x, self.y, |chart| draw(chart, series, x, self.y))?;
+            let drawn = layer(self.size, x, self.y, |chart| draw(chart, series, x, self.y))?;
             let (pattern, role) = match series.role {
                 Role::Measured => (dash(series.style), "measured"),
                 Role::Theory => (DOTS, "theory"),
@@ -84,14 +93,14 @@ impl<'a> Frames<'a> {
 
 /// Something drawn into the frame that all layers of a panel share.
 fn layer(
+    size: Size,
     x: Axis,
     y: Axis,
     draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Box<dyn std::error::Error>>,
 ) -> Drawing {
     let mut svg = String::new();
     {
-        let root =
-            SVGBackend::with_string(&mut svg, (PANEL.0 * FINE, PANEL.1 * FINE)).into_drawing_area();
+        let root = SVGBackend::with_string(&mut svg, size.fine()).into_drawing_area();
         let mut chart = ChartBuilder::on(&root)
             .margin(6 * FINE)
             .margin_right(14 * FINE)

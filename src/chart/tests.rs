@@ -59,7 +59,8 @@ fn no_curve_touches_the_edge_of_the_panel() {
     let lines: Vec<&str> =
         svg.lines().filter(|l| l.contains("<polyline") && l.contains("#0072B2")).collect();
     assert_eq!(lines.len(), 5, "five stretches: {lines:?}");
-    let edges = [6 * FINE, (PANEL.1 - 6 - 36) * FINE];
+    let high = Size { wide: 620, high: 360 }.high;
+    let edges = [6 * FINE, (high - 6 - 36) * FINE];
     for line in lines {
         let points = line.split("points=\"").nth(1).and_then(|l| l.split('"').next()).unwrap();
         for point in points.split_whitespace() {

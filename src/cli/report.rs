@@ -24,6 +24,11 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
+    write(plans(&store)?, &store, &args.out, args.quiet)
+}
+
+/// The experiments of a results folder, as they were last run.
+pub fn plans(store: &Store) -> Result<Vec<Plan>, Failure> {
     let mut plans = Vec::new();
     for experiment in store.experiments()? {
         let source = Source {
@@ -33,7 +38,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         };
         plans.push(Plan::new(experiment.name, source).map_err(Failure::input)?);
     }
-    write(plans, &store, &args.out, args.quiet)
+    Ok(plans)
 }
 
 /// Analyses these plans and writes their pages.

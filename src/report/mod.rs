@@ -9,7 +9,7 @@
 mod narrate;
 mod view;
 
-use crate::analysis::{Experiment, table};
+use crate::analysis::{Experiment, compare, table};
 use crate::chart;
 use crate::store::{Error, write_beside};
 use minijinja::syntax::SyntaxConfig;
@@ -45,6 +45,8 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
             write_beside(&folder.join(file), text.as_bytes())?;
         }
         write_beside(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
+        let finals = compare::Finals::of(experiment).to_csv();
+        write_beside(&folder.join(compare::FILE), finals.as_bytes())?;
         write_beside(&folder.join("provenance.md"), provenance(experiment).as_bytes())?;
         index.push(values);
     }

@@ -76,7 +76,7 @@ pub fn render(text: &str, experiment: &Experiment) -> Result<String, String> {
         env.add_function(name, move |a: String, b: String| -> Result<String, Error> {
             match (finals(&known, &a, metric)?, finals(&known, &b, metric)?) {
                 (Some(a), Some(b)) => {
-                    let Ratio { estimate, low, high } = Ratio::of_means(a, b);
+                    let Ratio { estimate, low, high, .. } = Ratio::of_means(a, b);
                     Ok(format!("{} [{}, {}]", short(estimate), short(low), short(high)))
                 }
                 _ => Ok("diverged".into()),

@@ -41,6 +41,8 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Two-sided p-value of a ratio of 1.
+    pub p: f64,
 }
 
 #[cfg(feature = "harness")]
@@ -51,10 +53,35 @@ impl Ratio {
         let (mean_a, mean_b) = (mean(a), mean(b));
         let terms: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / mean_a - b / mean_b).collect();
         let n = terms.len();
-        let half = student_95(n) * standard_deviation(&terms) / (n as f64).sqrt();
-        let estimate = mean_a / mean_b;
-        Self { estimate, low: estimate * libm::exp(-half), high: estimate * libm::exp(half) }
+        let error = standard_deviation(&terms) / (n as f64).sqrt();
+        let (estimate, half) = (mean_a / mean_b, student_95(n) * error);
+        let p = student_p(libm::log(estimate) / error, n);
+        Self { estimate, low: estimate * libm::exp(-half), high: estimate * libm::exp(half), p }
     }
+}
+
+/// The two-sided p-value of a t statistic from a sample of n; 1 where there is
+/// nothing to tell from.
+#[cfg(feature = "harness")]
+fn student_p(t: f64, n: usize) -> f64 {
+    match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
+        Ok(law) if t.is_finite() => 2.0 * law.cdf(-t.abs()),
+        Ok(_) if t.is_infinite() => 0.0,
+        _ => 1.0,
+    }
+}
+
+/// Holm's adjustment of p-values: adjusted ≤ α rejects at family-wise level α.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
+    let mut adjusted = vec![0.0; p.len()];
+    let mut least = 0.0_f64;
+    for (rank, &i) in order.iter().enumerate() {
+        least = least.max((p[i] * (p.len() - rank) as f64).min(1.0));
+        adjusted[i] = least;
+    }
+    adjusted
 }
 
 /// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.
@@ -105,6 +132,13 @@ mod tests {
         assert!(standard_deviation(&[1.0]).is_nan());
         assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5);
         assert_eq!(quantile(&[1.0, 2.0], 1.0), 2.0);
+    }
+
+    #[test]
+    fn holm_by_hand() {
+        assert_eq!(holm(&[0.01, 0.04, 0.03]), [0.03, 0.06, 0.06]);
+        assert_eq!(holm(&[0.5, 0.9]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Parquet file has the length and the hash that are written in it; what is
 //! half written never counts.
 
+pub mod git;
 mod parquet;
 pub mod provenance;
 

@@ -33,6 +33,10 @@ impl RoundMap {
             axpy(-1.0 / n, &shrunk, &mut rho);
             gamma = gamma.plus(1.0 / n, &all);
         }
+        if local_steps == 1 {
+            // ρ̄ = −γ F̄(θ*) = 0; what the sum leaves is rounding.
+            rho.fill(0.0);
+        }
         Some(Self { gamma, rho })
     }
 

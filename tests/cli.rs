@@ -1,0 +1,206 @@
+//! The command line, driven as a user drives it.
+
+mod support;
+
+use support::Bench;
+
+#[test]
+fn a_main_job_from_manifests_to_pages_twice() {
+    let bench = Bench::new();
+    for name in ["garnet.toml", "logistic.toml", "diverging.toml"] {
+        bench.bring(name);
+    }
+    bench.run(&["reproduce", "--quiet"]).expect(0);
+    let pages = |bench: &Bench| {
+        [
+            "README.md",
+            "index.html",
+            "smoke/garnet/report.md",
+            "smoke/garnet/report.html",
+            "smoke/garnet/summary.csv",
+            "smoke/garnet/finals.csv",
+            "smoke/garnet/figures/convergence.svg",
+            "smoke/logistic/report.md",
+            "smoke/diverging/report.md",
+        ]
+        .map(|f| bench.read(&format!("reports/{f}")))
+    };
+    let first = pages(&bench);
+    let again = bench.run(&["reproduce"]).expect(0);
+    assert!(again.err.contains("smoke/garnet: all 36 cells are done"), "{}", again.err);
+    assert_eq!(pages(&bench), first, "a second reproduce changes no page");
+    bench.run(&["reproduce", "--quiet", "--force", "--threads", "1"]).expect(0);
+    assert_eq!(pages(&bench), first, "nor does running everything again");
+    assert_eq!(
+        bench.run(&["diff", "reports", "reports"]).expect(0).out,
+        "66 cells bit-identical, 0 changed.\n"
+    );
+    assert!(first[8].contains("diverged"), "{}", first[8]);
+}
+
+#[test]
+fn quiet_says_nothing_and_lines_are_plain_without_a_terminal() {
+    let bench = Bench::new();
+    let manifest = bench.bring("logistic.toml");
+    let quiet = bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
+    let plain = bench.run(&["run", &manifest, "--force"]).expect(0);
+    assert!(plain.err.contains("smoke/logistic: 28 cells"), "{}", plain.err);
+    assert!(!plain.err.contains('\x1b'), "{:?}", plain.err);
+}
+
+#[test]
+fn plan_tells_done_from_to_do() {
+    let bench = Bench::new();
+    let manifest = bench.bring("logistic.toml");
+    let before = bench.run(&["plan", &manifest]).expect(0);
+    assert!(before.out.contains("0 done, 28 to do"), "{}", before.out);
+    assert_eq!(bench.files(), ["experiments"], "plan writes nothing");
+    bench.run(&["run", &manifest, "--shard", "1/2", "--quiet"]).expect(0);
+    let between = bench.run(&["plan", &manifest]).expect(0);
+    assert!(between.out.contains("14 done, 14 to do"), "{}", between.out);
+    bench.run(&["run", &manifest, "--shard", "2/2", "--quiet"]).expect(0);
+    let after = bench.run(&["plan", &manifest]).expect(0);
+    assert!(after.out.contains("28 done, 0 to do"), "{}", after.out);
+}
+
+#[test]
+fn check_accepts_what_is_right() {
+    let bench = Bench::new();
+    let manifest = bench.bring("garnet.toml");
+    let said = bench.run(&["check", &manifest]).expect(0);
+    assert_eq!(said.out, "experiments/smoke/garnet.toml: ok, 36 cells\n");
+}
+
+#[test]
+fn every_verb_has_help_with_an_example() {
+    let bench = Bench::new();
+    for verb in ["run", "report", "reproduce", "check", "plan", "diff", "digest"] {
+        let said = bench.run(&[verb, "--help"]).expect(0);
+        assert!(said.out.contains("Example: driftbench"), "{verb}: {}", said.out);
+    }
+}
+
+#[test]
+fn bad_input_costs_exit_two_and_writes_nothing() {
+    let bench = Bench::new();
+    let good = bench.bring("logistic.toml");
+    bench.write("bad.toml", "title = 1");
+    bench.write("file", "");
+    let before = bench.files();
+    for arguments in [
+        vec!["run", "absent.toml"],
+        vec!["run", "bad.toml"],
+        vec!["run", &good, "bad.toml"],
+        vec!["run", &good, "--set", "seed=-1"],
+        vec!["run", &good, "--replicates", "0"],
+        vec!["run", &good, "--replicates", "99999999"],
+        vec!["run", &good, "--out", "file"],
+        vec!["run", &good, "--out", "/dev/null/results"],
+        vec!["run", &good, "--out", "experiments"],
+        vec!["run", &good, "--threads", "0"],
+        vec!["run", &good, "--shard", "3/2"],
+        vec!["run", &good, &good],
+        vec!["report", "absent"],
+        vec!["digest", "experiments"],
+        vec!["diff", "absent", "reports"],
+        vec!["reproduce", "--experiments", "absent"],
+        vec!["run"],
+        vec!["fly"],
+    ] {
+        let said = bench.run(&arguments).expect(2);
+        assert!(said.err.starts_with("error: "), "{arguments:?}: {}", said.err);
+        assert_eq!(bench.files(), before, "{arguments:?} left something");
+    }
+}
+
+#[test]
+fn a_results_folder_of_another_version_is_refused() {
+    let bench = Bench::new();
+    let manifest = bench.bring("logistic.toml");
+    bench.write("results/driftbench.toml", "schema = 99\nversion = \"9.9.9\"\n");
+    for arguments in [vec!["run", &manifest], vec!["report"], vec!["digest"]] {
+        let said = bench.run(&arguments).expect(2);
+        assert!(said.err.contains("schema 99, written by driftbench 9.9.9"), "{}", said.err);
+    }
+}
+
+#[test]
+fn an_unwritable_report_folder_is_named() {
+    let bench = Bench::new();
+    let manifest = bench.bring("logistic.toml");
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    bench.write("file", "");
+    let said = bench.run(&["report", "--out", "file/reports"]).expect(2);
+    assert!(said.err.contains("file/reports"), "{}", said.err);
+}
+
+#[test]
+fn a_cell_that_is_done_is_not_run_again_unless_it_is_damaged() {
+    let bench = Bench::new();
+    let manifest = bench.bring("logistic.toml");
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let digests = bench.run(&["digest"]).expect(0).out;
+    let cell = digests.lines().next().unwrap().split(' ').next().unwrap().to_owned();
+    let file = bench.path(&format!("results/smoke/logistic/{cell}/traces.parquet"));
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let report = bench.run(&["report"]).expect(2);
+    assert!(report.err.contains(&cell) && report.err.contains("hash"), "{}", report.err);
+    let said = bench.run(&["run", &manifest]).expect(0);
+    assert!(said.err.contains("moved to") && said.err.contains("1 cells"), "{}", said.err);
+    assert_eq!(bench.run(&["digest"]).expect(0).out, digests);
+    bench.run(&["report", "--quiet"]).expect(0);
+}
+
+#[test]
+fn labels_and_titles_leave_the_cells_alone() {
+    let bench = Bench::new();
+    let manifest = bench.bring("logistic.toml");
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let digests = bench.run(&["digest"]).expect(0).out;
+    let text = bench
+        .read(&manifest)
+        .replace("Scaffold-RR", "a <b>new</b> name")
+        .replace("title = \"", "title = \"<script>alert(1)</script> ");
+    bench.write(&manifest, &text);
+    let said = bench.run(&["run", &manifest]).expect(0);
+    assert!(said.err.contains("all 28 cells are done"), "{}", said.err);
+    assert_eq!(bench.run(&["digest"]).expect(0).out, digests);
+    bench.run(&["report", "--quiet"]).expect(0);
+    for page in ["report.md", "report.html"] {
+        let page = bench.read(&format!("reports/smoke/logistic/{page}"));
+        let (text, fenced) = page.split_once("````").map_or((page.as_str(), ""), |p| p);
+        assert!(!text.contains("<script>") && text.contains("&lt;script&gt;"), "{fenced}");
+        assert!(!text.contains("<b>new"));
+    }
+}
+
+#[test]
+fn a_change_of_settings_is_not_comparable_and_overrides_are_told() {
+    let bench = Bench::new();
+    let manifest = bench.bring("diverging.toml");
+    bench.run(&["run", &manifest, "--out", "a", "--quiet"]).expect(0);
+    bench.run(&["run", &manifest, "--out", "b", "--set", "seed=8", "--quiet"]).expect(0);
+    let said = bench.run(&["diff", "a", "b"]).expect(3);
+    assert!(said.out.contains("Nothing to compare"), "{}", said.out);
+    bench.run(&["report", "b", "--out", "pages", "--quiet"]).expect(0);
+    assert!(bench.read("pages/smoke/diverging/report.md").contains("--set 'seed=8'"));
+    let said = bench.run(&["diff", "a", "a"]).expect(0);
+    assert_eq!(said.out, "2 cells bit-identical, 0 changed.\n");
+}
+
+#[test]
+fn diverged_runs_keep_their_rows() {
+    let bench = Bench::new();
+    let manifest = bench.bring("diverging.toml");
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    bench.run(&["report", "--quiet"]).expect(0);
+    let summary = bench.read("reports/smoke/diverging/summary.csv");
+    let row = summary.lines().find(|l| l.contains(",0.5,")).unwrap();
+    assert!(row.contains(",2,2,,,,,"), "two runs, two diverged, no mean: {row}");
+    let page = bench.read("reports/smoke/diverging/report.md");
+    assert!(page.contains("Runs diverged in 1 of 2 cells"), "{page}");
+}

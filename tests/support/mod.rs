@@ -1,0 +1,82 @@
+//! Drives the binary as a user does, in a folder of its own.
+
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+pub struct Bench {
+    pub folder: tempfile::TempDir,
+}
+
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        self
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+pub fn smoke(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/smoke").join(name)
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Said {
+        let binary = env!("CARGO_BIN_EXE_driftbench");
+        let output = Command::new(binary).args(arguments).current_dir(&self.folder).output();
+        output.unwrap().into()
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Copies a smoke manifest to `experiments/smoke/`.
+    pub fn bring(&self, name: &str) -> String {
+        let file = format!("experiments/smoke/{name}");
+        self.write(&file, &std::fs::read_to_string(smoke(name)).unwrap());
+        file
+    }
+
+    /// Names of everything in the folder.
+    pub fn files(&self) -> Vec<String> {
+        let mut all: Vec<String> = std::fs::read_dir(&self.folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        all.sort();
+        all
+    }
+}

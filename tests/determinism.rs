@@ -99,3 +99,21 @@ fn fewer_replicates_are_the_first_of_more() {
     };
     assert_eq!(finals("1"), finals("3"));
 }
+
+/// The digests of the smoke experiments. If this snapshot moves, stored results
+/// no longer reproduce: raise `NUMERICS` and say *results change* in CHANGELOG.
+#[test]
+fn digests_are_what_they_were() {
+    let bench = bench();
+    bench.bring("diverging.toml");
+    bench
+        .run(&[
+            "run",
+            "--quiet",
+            "experiments/smoke/garnet.toml",
+            "experiments/smoke/logistic.toml",
+            "experiments/smoke/diverging.toml",
+        ])
+        .expect(0);
+    insta::assert_snapshot!("smoke_digests", bench.run(&["digest"]).expect(0).out);
+}

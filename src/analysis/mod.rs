@@ -12,6 +12,7 @@ mod select;
 pub mod table;
 mod winners;
 
+use crate::files::Error;
 use crate::manifest::figure::{Metric, Theory};
 use crate::plan::{Cell, Drawn, Plan};
 use crate::problem::Facts;
@@ -87,7 +88,7 @@ pub fn formula(metric: Metric) -> &'static str {
 ///
 /// # Errors
 /// Results that are not as they were written.
-pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, store::Error> {
+pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Error> {
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
     let biases = exact_biases(&plan);
     for (cell, exact_bias) in plan.cells.iter().zip(biases) {

@@ -8,11 +8,11 @@ mod report;
 mod reproduce;
 mod run;
 
+use crate::files;
 use crate::manifest::Source;
 use crate::manifest::document::{Diagnostic, Rejected, parse};
 use crate::plan::{Cell, Plan, place_of};
 use crate::runner::{BadCell, Prepared, prepare};
-use crate::store;
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -84,8 +84,8 @@ impl Failure {
     }
 }
 
-impl From<store::Error> for Failure {
-    fn from(error: store::Error) -> Self {
+impl From<files::Error> for Failure {
+    fn from(error: files::Error) -> Self {
         Self::input(format!("error: {error}"))
     }
 }

@@ -81,7 +81,11 @@ impl Settings {
 
     /// The short names of all settings.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().filter(|p| p.matches('.').count() >= 1).map(|path| short(path))
+        let kind = |path: &&String| {
+            let depth = path.matches('.').count();
+            depth > 1 || (depth == 1 && rank(path) > 1)
+        };
+        self.0.keys().filter(kind).map(|path| short(path))
     }
 }
 

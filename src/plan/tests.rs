@@ -1,1 +1,131 @@
+//! What a manifest means, and what its cells are called.
 
+use super::*;
+
+const TEXT: &str = r#"
+title = "t"
+seed = 3
+replicates = 2
+
+[problem.garnet]
+states = 10
+actions = 2
+branching = 2
+features = 4
+discount = 0.9
+clients = [2, 3]
+heterogeneity = [{ independent = {} }, "two-kernels"]
+
+[start]
+offset = [0.5, 1.0]
+
+[budget]
+local-steps = 105
+min-rounds = 4
+
+[[algorithm.scafflsa]]
+step-size = [0.1, 0.2]
+local-steps = [10, 100]
+
+[[algorithm.fedlsa]]
+step-size = 0.1
+local-steps = 10
+"#;
+
+fn plan(text: &str) -> Plan {
+    let source = Source { name: "t.toml".into(), text: text.into(), overrides: Vec::new() };
+    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn ids(text: &str) -> Vec<String> {
+    plan(text).cells.into_iter().map(|c| c.id).collect()
+}
+
+#[test]
+fn the_grid_is_the_product_of_its_axes() {
+    let plan = plan(TEXT);
+    assert_eq!(plan.cells.len(), 2 * 2 * 2 * (2 * 2 + 1));
+    assert_eq!(plan.cells[0].label, "SCAFFLSA", "in the order of the manifest");
+    let varied = &plan.cells[0].varied;
+    assert!(varied.contains(&"algorithm.scafflsa.step-size".to_owned()), "{varied:?}");
+    assert_eq!(plan.cells[0].settings.get("clients"), Some(&Setting::Number(2.0)));
+    let text = plan.cells[39].settings.get("heterogeneity").unwrap().to_string();
+    assert_eq!(text, "two-kernels");
+}
+
+#[test]
+fn zipped_axes_move_together() {
+    let zipped =
+        TEXT.replace("replicates = 2", "replicates = 2\nzip = [[\"step-size\", \"local-steps\"]]");
+    assert_eq!(plan(&zipped).cells.len(), 2 * 2 * 2 * (2 + 1));
+    let across = zipped.replace("\"step-size\", \"local-steps\"", "\"clients\", \"step-size\"");
+    assert_eq!(plan(&across).cells.len(), 2 * 2 * (2 * 2 + 2));
+}
+
+#[test]
+fn rounds_come_from_the_budget() {
+    let rounds: Vec<u64> = plan(TEXT).cells.iter().map(|c| c.identity.rounds).collect();
+    assert_eq!(&rounds[..2], &[11, 4], "105 steps by 10, and at least 4 rounds of 100");
+}
+
+#[test]
+fn ids_ignore_what_does_not_change_the_numbers() {
+    let base = ids(TEXT);
+    let same = [
+        TEXT.replace("title = \"t\"", "title = \"another\"\nanalysis = \"text\""),
+        TEXT.replace("states = 10\nactions = 2", "actions   = 2 # two\nstates = 1_0"),
+        TEXT.replace(
+            "[[algorithm.fedlsa]]",
+            "[[figure.convergence]]\n\n[[algorithm.fedlsa]]\nlabel = \"x\"",
+        ),
+        TEXT.replace("discount = 0.9", "discount = 9e-1\npolicy = \"uniform\""),
+    ];
+    for text in same {
+        assert_eq!(ids(&text), base, "{text}");
+    }
+    let other = [
+        TEXT.replace("seed = 3", "seed = 4"),
+        TEXT.replace("replicates = 2", "replicates = 3"),
+        TEXT.replace("discount = 0.9", "discount = 0.8"),
+        TEXT.replace("[budget]", "[record]\nevery = 2\n\n[budget]"),
+        TEXT.replace("seed = 3", "seed = 3\noracle = \"exact\""),
+        TEXT.replace("discount = 0.9", "discount = 0.9\npolicy = \"one-action\""),
+    ];
+    for text in other {
+        let changed = ids(&text);
+        assert!(changed.iter().all(|id| !base.contains(id)), "{text}");
+    }
+}
+
+#[test]
+fn ids_are_distinct() {
+    let mut all = ids(TEXT);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 40);
+}
+
+/// If this fails, every result ever stored has lost its name.
+#[test]
+fn an_id_is_for_ever() {
+    assert_eq!(ids(TEXT)[0], "588435d885ebf3b0");
+}
+
+#[test]
+fn recorded_rounds_begin_and_end_the_run() {
+    let record = |points, every, spacing| Record { points, every, spacing, iterates: false };
+    for rounds in [1, 2, 7, 100, 12345] {
+        for record in [
+            record(Some(10), None, Spacing::Linear),
+            record(Some(10), None, Spacing::Log),
+            record(None, Some(3), Spacing::Linear),
+            record(None, None, Spacing::Linear),
+        ] {
+            let all = recorded(&record, rounds);
+            assert_eq!((all[0], *all.last().unwrap()), (0, rounds), "{record:?}");
+            assert!(all.windows(2).all(|w| w[0] < w[1]), "{record:?} {all:?}");
+        }
+    }
+    assert_eq!(recorded(&record(Some(4), None, Spacing::Linear), 100), [0, 25, 50, 75, 100]);
+    assert_eq!(recorded(&record(Some(2), None, Spacing::Log), 100), [0, 1, 10, 100]);
+}

@@ -47,11 +47,11 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
         }
     };
     let replicates = manifest.replicates;
-    require(replicates > 0, "replicates", "must be 1 or more, not 0".into());
+    require(replicates > 0, "replicates", "`replicates` must be 1 or more, not 0".into());
     require(
         replicates <= MAX_REPLICATES,
         "replicates",
-        format!("must be at most {MAX_REPLICATES} (a stream each), not {replicates}"),
+        format!("`replicates` must be at most {MAX_REPLICATES} (a stream each), not {replicates}"),
     );
     require(
         !manifest.algorithm.entries().is_empty(),
@@ -61,8 +61,8 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let record = &manifest.record;
     let both = record.points.is_some() && record.every.is_some();
     require(!both, "record.every", "write `points` or `every`, not both".into());
-    require(record.points != Some(0), "record.points", "must be 1 or more, not 0".into());
-    require(record.every != Some(0), "record.every", "must be 1 or more, not 0".into());
+    require(record.points != Some(0), "record.points", "`points` must be 1 or more, not 0".into());
+    require(record.every != Some(0), "record.every", "`every` must be 1 or more, not 0".into());
     found
 }
 
@@ -85,7 +85,7 @@ pub fn cell(root: &Node, manifest: &Manifest, entry: &Points, choice: &Choice) -
     let mut faults = Vec::new();
     match (budget.local_steps, budget.rounds) {
         (Some(_), Some(_)) => {
-            faults.push(Fault::new("rounds", "write `local-steps` or `rounds`, not both"));
+            faults.push(Fault::new("rounds", "stands beside `local-steps`: write one of them"));
         }
         (None, None) => {
             faults.push(Fault::new("local-steps", "or `rounds` is needed: how long is a run?"))
@@ -159,7 +159,7 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
         }
         if f.columns == Some(0) {
             let path = format!("{}.columns", f.path);
-            found.push(at(root, &path, &none, "must be 1 or more, not 0"));
+            found.push(at(root, &path, &none, "`columns` must be 1 or more, not 0"));
         }
     }
     found

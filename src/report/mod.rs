@@ -11,7 +11,7 @@ mod view;
 
 use crate::analysis::{Experiment, compare, table};
 use crate::chart;
-use crate::store::{Error, write_beside};
+use crate::files::{Error, error, write_beside};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
@@ -55,10 +55,6 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
         write_beside(&out.join(file), text.as_bytes())?;
     }
     Ok(())
-}
-
-fn error(path: &Path, message: impl std::fmt::Display) -> Error {
-    Error { path: path.to_owned(), message: message.to_string() }
 }
 
 fn manifest(experiment: &Experiment) -> PathBuf {

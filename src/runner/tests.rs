@@ -1,1 +1,127 @@
+//! What the queue must keep.
 
+use super::*;
+use crate::algorithm::{Instance, Spec};
+use crate::linalg::Matrix;
+use crate::manifest::Source;
+use crate::plan::Plan;
+use crate::problem::Facts;
+use std::sync::Arc;
+
+struct Silent;
+impl Observer for Silent {
+    fn steps(&self, _count: u64) {}
+    fn cell(&self, _cell: &Cell, _elapsed: Duration) {}
+}
+
+fn plan(replicates: u64) -> Plan {
+    let text = include_str!("../../experiments/smoke/logistic.toml");
+    let overrides = vec![format!("replicates={replicates}")];
+    let source = Source { name: "t".into(), text: text.into(), overrides };
+    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn replicates_come_in_their_order_from_any_number_of_threads() {
+    let plan = plan(5);
+    let prepared = prepare(&plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let collect = |threads| {
+        let kept = Mutex::new(Vec::new());
+        let failed = run(&prepared, threads, &Silent, |done| {
+            lock(&kept).push((done.cell.id.clone(), done.traces));
+            Ok::<_, ()>(())
+        });
+        assert!(failed.unwrap().is_empty());
+        let mut kept = kept.into_inner().unwrap();
+        kept.sort_by(|a, b| a.0.cmp(&b.0));
+        kept
+    };
+    let one = collect(1);
+    assert_eq!(one.len(), plan.cells.len());
+    assert!(one.iter().all(|(_, traces)| traces.len() == 5));
+    assert_eq!(collect(3), one);
+}
+
+#[test]
+fn the_first_error_of_keep_ends_the_run() {
+    let plan = plan(1);
+    let prepared = prepare(&plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let kept = AtomicUsize::new(0);
+    let result = run(&prepared, 1, &Silent, |_| {
+        if kept.fetch_add(1, Ordering::Relaxed) == 2 { Err("full") } else { Ok(()) }
+    });
+    assert_eq!(result.unwrap_err(), "full");
+    assert_eq!(kept.into_inner(), 3);
+}
+
+/// A problem that panics when it is launched.
+struct Broken(Arc<dyn Instance>);
+
+impl Facts for Broken {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+    fn clients(&self) -> usize {
+        self.0.clients()
+    }
+    fn optimum(&self) -> &[f64] {
+        self.0.optimum()
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        self.0.local_optimum(client)
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        self.0.mean_field(client, theta, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.0.jacobian(client)
+    }
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        self.0.noise_covariance(client)
+    }
+    fn linear(&self) -> bool {
+        false
+    }
+}
+
+impl crate::problem::Problem for Broken {
+    type State = ();
+    fn begin(&self, _client: usize, _rng: &mut crate::rng::Stream) {
+        panic!("broken on purpose");
+    }
+    fn oracle(&self, _: usize, _: &mut (), _: &[f64], _: &mut crate::rng::Stream, _: &mut [f64]) {}
+}
+
+#[test]
+fn a_panic_fails_its_cell_and_no_other() {
+    let plan = plan(2);
+    let mut prepared = prepare(&plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    prepared[3].instance = Arc::new(Broken(prepared[3].instance.clone()));
+    let kept = AtomicUsize::new(0);
+    let failed = run(&prepared, 2, &Silent, |_| {
+        kept.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, ()>(())
+    })
+    .unwrap();
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0].cell, prepared[3].cell.id);
+    assert!(failed[0].reason.contains("broken on purpose"), "{}", failed[0].reason);
+    assert_eq!(kept.into_inner(), plan.cells.len() - 1);
+}
+
+#[test]
+fn the_limit_of_a_corrected_run_is_the_optimum() {
+    let text = include_str!("../../experiments/smoke/garnet.toml");
+    let source = Source { name: "t".into(), text: text.into(), overrides: Vec::new() };
+    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    for cell in &prepare(&plan.cells.iter().collect::<Vec<_>>()).unwrap() {
+        let limit = cell.limit.as_ref().unwrap();
+        let apart = squared_distance(limit, cell.instance.optimum());
+        let heterogeneous = cell.cell.settings.get("local-steps").unwrap().to_string() != "1";
+        match &cell.cell.identity.algorithm {
+            Spec::Scafflsa(_) => assert_eq!(apart, 0.0),
+            _ if heterogeneous => assert!(apart > 0.0),
+            _ => assert_eq!(apart, 0.0, "one local step has no bias"),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Files of a git revision, read by the `git` command without a checkout.
 
-use super::{Error, error};
+use crate::files::{Error, error};
 use std::path::Path;
 use std::process::{Command, Output};
 

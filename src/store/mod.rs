@@ -8,12 +8,12 @@ pub mod git;
 mod parquet;
 pub mod provenance;
 
+use crate::files::{Error, error, write_beside};
 use crate::plan::{Cell, Plan, hex};
 use crate::trace::{self, Trace};
 use provenance::Provenance;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,26 +26,6 @@ const MARKER: &str = "driftbench.toml";
 const CELL: &str = "cell.toml";
 const TRACES: &str = "traces.parquet";
 const EXPERIMENT: &str = "experiment.toml";
-
-/// Why results could not be read or written.
-#[derive(Debug)]
-pub struct Error {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// What happened.
-    pub message: String,
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.message)
-    }
-}
-
-/// An error of this file.
-fn error(path: &Path, message: impl fmt::Display) -> Error {
-    Error { path: path.to_owned(), message: message.to_string() }
-}
 
 /// A results folder.
 pub struct Store {
@@ -384,23 +364,6 @@ impl Store {
         let elapsed = Duration::from_secs_f64(stored.record.seconds.max(0.0));
         self.write(plan, cell, clients, &stored.traces, elapsed, &stored.record.provenance)
     }
-}
-
-/// Writes a file beside its place and renames it.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(|e| error(folder, e))?;
-    fs::write(file.path(), bytes).map_err(|e| error(path, e))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let _ = fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644));
-    }
-    file.persist(path).map_err(|e| error(path, e.error))?;
-    Ok(())
 }
 
 #[cfg(test)]

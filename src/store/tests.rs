@@ -1,1 +1,115 @@
+//! What is stored comes back, and what is damaged is found.
 
+use super::*;
+use crate::manifest::Source;
+use crate::runner::{self, Observer, prepare};
+
+struct Silent;
+impl Observer for Silent {
+    fn steps(&self, _count: u64) {}
+    fn cell(&self, _cell: &Cell, _elapsed: Duration) {}
+}
+
+fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
+    let source = Source { name: "t".into(), text: manifest.into(), overrides: Vec::new() };
+    let plan = Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let store = Store::open(folder).unwrap();
+    store.create().unwrap();
+    store.keep_experiment(&plan).unwrap();
+    let prepared = prepare(&plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let by = Provenance { version: "0".into(), commit: "c".into(), dirty: false };
+    runner::run(&prepared, 1, &Silent, |done| {
+        store.write(&plan, done.cell, 4, &done.traces, done.elapsed, &by)
+    })
+    .unwrap();
+    (store, plan)
+}
+
+const LOGISTIC: &str = include_str!("../../experiments/smoke/logistic.toml");
+const DIVERGING: &str = include_str!("../../experiments/smoke/diverging.toml");
+
+#[test]
+fn traces_come_back_bit_for_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    for manifest in [LOGISTIC, DIVERGING] {
+        let (store, plan) = filled(&folder.path().join("r"), manifest);
+        let prepared = prepare(&plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        for p in &prepared {
+            let stored = store.read("smoke/t", &p.cell.id).unwrap().unwrap();
+            let again: Vec<Trace> =
+                (0..p.cell.identity.replicates).map(|r| p.simulate(r, &Silent)).collect();
+            assert_eq!(stored.traces, again);
+            assert_eq!(stored.record.digest, trace::digest(&again));
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, plan) = filled(folder.path(), DIVERGING);
+    let id = &plan.cells[0].id;
+    let path = store.cell_folder("smoke/t", id).join(TRACES);
+    let whole = fs::read(&path).unwrap();
+    for place in (0..whole.len() * 8).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[place / 8] ^= 1 << (place % 8);
+        fs::write(&path, &bytes).unwrap();
+        assert!(matches!(store.status("smoke/t", id), Status::Damaged(_)), "bit {place}");
+    }
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    assert!(matches!(store.status("smoke/t", id), Status::Damaged(_)));
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(store.status("smoke/t", id), Status::Done);
+    fs::remove_file(store.cell_folder("smoke/t", id).join(CELL)).unwrap();
+    assert_eq!(store.status("smoke/t", id), Status::Missing, "half a cell is no cell");
+}
+
+#[test]
+fn the_contract_columns_and_metadata_are_there() {
+    use polars::prelude::*;
+    let folder = tempfile::tempdir().unwrap();
+    let (store, plan) = filled(folder.path(), LOGISTIC);
+    let path = store.cell_folder("smoke/t", &plan.cells[0].id).join(TRACES);
+    let mut reader = ParquetReader::new(fs::File::open(path).unwrap());
+    let meta = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
+    let value = |key: &str| {
+        let found = meta.iter().find(|m| m.key.as_str() == format!("driftbench.{key}"));
+        found.unwrap_or_else(|| panic!("no {key}")).value.clone().unwrap().to_string()
+    };
+    assert_eq!(value("manifest"), LOGISTIC);
+    assert_eq!((value("seed").as_str(), value("commit").as_str()), ("7", "c"));
+    assert_eq!((value("version").as_str(), value("dirty").as_str()), ("0", "false"));
+    let frame = reader.finish().unwrap();
+    let names: Vec<&str> = frame.get_column_names().into_iter().map(|n| n.as_str()).collect();
+    let expected = [
+        "experiment",
+        "cell",
+        "problem",
+        "algorithm",
+        "label",
+        "clients",
+        "step_size",
+        "local_steps",
+        "replicate",
+        "round",
+        "local_step",
+        "communications",
+        "oracle_calls",
+        "vectors_sent",
+        "sq_error",
+        "theta",
+        "outcome",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn folders_that_are_not_results_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("letter.txt"), "dear").unwrap();
+    assert!(Store::open(folder.path()).is_err());
+    assert!(Store::open(&folder.path().join("new")).is_ok());
+    assert!(Store::open(&folder.path().join("letter.txt")).is_err());
+    assert!(Store::open_existing(&folder.path().join("new")).is_err());
+}

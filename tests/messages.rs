@@ -1,0 +1,141 @@
+//! What a user is told about a bad manifest: one snapshot a kind of mistake.
+
+mod support;
+
+use support::Bench;
+
+const GOOD: &str = r#"title = "a title"
+seed = 1
+replicates = 2
+
+[problem.garnet]
+states = 10
+actions = 2
+branching = 3
+features = 4
+discount = 0.9
+clients = 3
+heterogeneity = { independent = {} }
+
+[start]
+offset = 1.0
+
+[budget]
+rounds = 5
+
+[[algorithm.fedlsa]]
+step-size = 0.1
+local-steps = [1, 2]
+
+[[figure.convergence]]
+panels = ["local-steps"]
+"#;
+
+/// The message about a manifest in which `from` became `to`.
+fn message(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    told(&GOOD.replace(from, to), &[])
+}
+
+fn told(text: &str, arguments: &[&str]) -> String {
+    let bench = Bench::new();
+    bench.write("bad.toml", text);
+    let mut all = vec!["run", "bad.toml"];
+    all.extend(arguments);
+    let said = bench.run(&all).expect(2);
+    assert_eq!(said.out, "");
+    assert_eq!(bench.files(), ["bad.toml"], "something was written");
+    said.err
+}
+
+#[test]
+fn the_good_manifest_is_good() {
+    let bench = Bench::new();
+    bench.write("good.toml", GOOD);
+    bench.run(&["run", "good.toml", "--quiet"]).expect(0);
+}
+
+macro_rules! snapshots {
+    ($($name:ident: $from:literal => $to:literal;)*) => {
+        $(#[test] fn $name() { insta::assert_snapshot!(stringify!($name), message($from, $to)); })*
+    };
+}
+
+snapshots! {
+    unknown_key: "branching = 3" => "branchign = 3";
+    unknown_top_level_key: "seed = 1" => "sead = 1";
+    unknown_problem: "[problem.garnet]" => "[problem.granet]";
+    unknown_algorithm: "[[algorithm.fedlsa]]" => "[[algorithm.fedlas]]";
+    unknown_name: "{ independent = {} }" => "\"indepndent\"";
+    settings_missing: "{ independent = {} }" => "\"perturbed\"";
+    missing_key: "discount = 0.9\n" => "";
+    wrong_type: "states = 10" => "states = \"ten\"";
+    wrong_type_in_an_axis: "local-steps = [1, 2]" => "local-steps = [1, 2.5, -3]";
+    empty_axis: "local-steps = [1, 2]" => "local-steps = []";
+    not_an_axis: "title = \"a title\"" => "title = [\"a\", \"b\"]";
+    repeated_value: "local-steps = [1, 2]" => "local-steps = [1, 1]";
+    negative_step_size: "step-size = 0.1" => "step-size = -0.1";
+    step_size_not_a_number: "step-size = 0.1" => "step-size = nan";
+    no_local_steps: "local-steps = [1, 2]" => "local-steps = [1, 0]";
+    branching_above_states: "branching = 3" => "branching = [3, 11]";
+    discount_of_one: "discount = 0.9" => "discount = 1.0";
+    burn_in_of_one: "step-size = 0.1" => "step-size = 0.1\naverage = { burn-in = 1.0 }";
+    too_many_replicates: "replicates = 2" => "replicates = 20_000_000";
+    no_replicates: "replicates = 2" => "replicates = 0";
+    two_budgets: "rounds = 5" => "rounds = 5\nlocal-steps = 10";
+    no_budget: "rounds = 5" => "min-rounds = 5";
+    two_starts: "offset = 1.0" => "offset = 1.0\nzero = true";
+    start_of_another_dimension: "offset = 1.0" => "point = [1.0, 2.0]";
+    start_not_finite: "offset = 1.0" => "offset = inf";
+    seed_too_large: "seed = 1" => "seed = 99999999999999999999";
+    table_for_array: "[[algorithm.fedlsa]]" => "[algorithm.fedlsa]";
+    unknown_panel: "panels = [\"local-steps\"]" => "panels = [\"local-step\"]";
+    figure_id_is_a_path: "panels = [\"local-steps\"]" => "id = \"../x\"";
+    syntax: "states = 10" => "states = = 10";
+    zip_of_unequal_lengths: "replicates = 2" => "replicates = 2\nzip = [[\"local-steps\", \"step-size\"]]";
+    singular_mean_system: "branching = 3" => "branching = 1";
+}
+
+#[test]
+fn many_mistakes_at_once() {
+    let text = GOOD
+        .replace("seed = 1", "seed = \"one\"\nspeed = 2")
+        .replace("states = 10", "states = -10")
+        .replace("discount = 0.9", "discount = true")
+        .replace("{ independent = {} }", "{ perturbed = { kernel = \"a\", reword = 1 } }")
+        .replace("offset = 1.0", "ofset = 1.0")
+        .replace("rounds = 5", "rounds = 5.5")
+        .replace("step-size = 0.1", "step-size = { a = 1 }")
+        .replace("panels = [\"local-steps\"]", "panels = \"local-steps\"\nband = \"sdt\"");
+    insta::assert_snapshot!("many_mistakes_at_once", told(&text, &[]));
+}
+
+#[test]
+fn mistakes_from_the_command_line() {
+    let said = told(
+        GOOD,
+        &["--set", "problem.garnet.branching=40", "--set", "seed=x", "--set", "nonsense"],
+    );
+    insta::assert_snapshot!("set_is_not_key_value", said);
+    let said = told(
+        GOOD,
+        &["--set", "problem.garnet.branching=40", "--set", "algorithm.fedlsa.step-size=0"],
+    );
+    insta::assert_snapshot!("set_out_of_range", said);
+}
+
+#[test]
+fn a_chain_of_several_islands() {
+    let text = GOOD
+        .replace("actions = 2", "actions = 1")
+        .replace("branching = 3", "branching = 1")
+        .replace("features = 4", "features = 1")
+        .replace("clients = 3", "clients = 20");
+    insta::assert_snapshot!("no_unique_stationary_law", told(&text, &[]));
+}
+
+#[test]
+fn a_missing_file() {
+    let said = Bench::new().run(&["run", "absent.toml"]).expect(2);
+    insta::assert_snapshot!("a_missing_file", said.err);
+}

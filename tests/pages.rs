@@ -1,0 +1,99 @@
+//! What the pages say, as snapshots, and what they must hold.
+
+mod support;
+
+use support::Bench;
+
+fn reported(name: &str) -> Bench {
+    let bench = Bench::new();
+    let manifest = bench.bring(&format!("{name}.toml"));
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    bench.run(&["report", "--quiet"]).expect(0);
+    bench
+}
+
+#[test]
+fn markdown_of_a_page_with_divergence() {
+    let bench = reported("diverging");
+    insta::assert_snapshot!("diverging_md", bench.read("reports/smoke/diverging/report.md"));
+    insta::assert_snapshot!("diverging_csv", bench.read("reports/smoke/diverging/summary.csv"));
+    insta::assert_snapshot!("index_md", bench.read("reports/README.md"));
+}
+
+#[test]
+fn markdown_of_a_page_with_theory() {
+    let bench = reported("garnet");
+    insta::assert_snapshot!("garnet_md", bench.read("reports/smoke/garnet/report.md"));
+}
+
+/// A page stands alone: nothing is fetched, everything it links is there.
+#[test]
+fn pages_are_whole() {
+    let bench = reported("garnet");
+    for page in ["reports/index.html", "reports/smoke/garnet/report.html"] {
+        let text = bench.read(page).replace("&#x2f;", "/");
+        let outside = text.replace("http://www.w3.org/2000/svg", "");
+        assert!(!outside.contains("http:") && !outside.contains("https:"), "{page}");
+        assert!(text.len() < 3_000_000);
+        let folder = bench.path(page).parent().unwrap().to_owned();
+        for link in text.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            assert!(folder.join(link).exists(), "{page}: {link}");
+        }
+    }
+    let svg = bench.read("reports/smoke/garnet/figures/convergence.svg");
+    assert_eq!(svg.matches("<g class=\"panel\"").count(), 6);
+    assert!(
+        svg.contains("class=\"series theory\"") && !svg.contains("NaN") && !svg.contains("inf")
+    );
+}
+
+#[test]
+fn a_figure_that_is_gone_is_swept_away() {
+    let bench = reported("diverging");
+    let manifest = "experiments/smoke/diverging.toml";
+    bench.write(manifest, &bench.read(manifest).replace("band = \"ci95\"", "id = \"other\""));
+    bench.run(&["run", manifest, "--quiet"]).expect(0);
+    bench.run(&["report", "--quiet"]).expect(0);
+    assert!(bench.path("reports/smoke/diverging/figures/other.svg").exists());
+    assert!(!bench.path("reports/smoke/diverging/figures/convergence.svg").exists());
+}
+
+#[test]
+fn missing_cells_are_said_in_words() {
+    let bench = Bench::new();
+    let manifest = bench.bring("garnet.toml");
+    bench.run(&["run", &manifest, "--quiet", "--shard", "1/4"]).expect(0);
+    bench.run(&["report", "--quiet"]).expect(0);
+    for page in ["report.md", "report.html"] {
+        let text = bench.read(&format!("reports/smoke/garnet/{page}"));
+        assert!(text.contains("27 of 36 cells have no results yet"), "{page}");
+    }
+}
+
+#[test]
+fn the_analysis_text_takes_its_numbers_from_the_results() {
+    let bench = Bench::new();
+    let manifest = bench.bring("garnet.toml");
+    let with = |text: &str| {
+        let base = std::fs::read_to_string(support::smoke("garnet.toml")).unwrap();
+        bench.write(
+            &manifest,
+            &base.replace("seed = 7", &format!("seed = 7\nanalysis = '''{text}'''")),
+        );
+        bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    };
+    with(
+        "Error {{ mean(cell('FedLSA', local_steps=1, clients=3, heterogeneity='two')) }}, ratio {{ ratio(cell('FedLSA', local_steps=1, clients=3, heterogeneity='two'), cell('FedLSA', local_steps=1, clients=3, heterogeneity='two')) }}.\n\nNext.",
+    );
+    bench.run(&["report", "--quiet"]).expect(0);
+    let page = bench.read("reports/smoke/garnet/report.html");
+    assert!(
+        page.contains("ratio 1.00 [1.00, 1.00].</p>") && page.contains("<p>Next.</p>"),
+        "{page}"
+    );
+    with("{{ mean(cell('FedLSA')) }}");
+    let said = bench.run(&["report"]).expect(2);
+    assert!(said.err.contains("names 12 cells, not one"), "{}", said.err);
+    with("{{ mean(");
+    bench.run(&["report"]).expect(2);
+}

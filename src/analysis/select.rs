@@ -96,6 +96,12 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         ("l2", _) => format!("λ = {value}"),
         ("average", Setting::Text(text)) if text == "none" => "iterates".into(),
         ("average", _) => "averaged".into(),
+        ("start", Setting::Text(text)) => match text.as_str() {
+            "zero true" => "from 0".into(),
+            "limit true" => "from the limit".into(),
+            "offset 0" => "from θ*".into(),
+            other => format!("from {other}"),
+        },
         ("heterogeneity" | "data", _) => value.to_string(),
         ("coupling", _) => format!("{value} noise"),
         ("split", _) => format!("{value} records"),

@@ -116,6 +116,7 @@ fn inline(value: &toml::Value) -> String {
             });
             parts.collect::<Vec<_>>().join(", ")
         }
+        toml::Value::Float(value) => value.to_string(),
         other => other.to_string(),
     }
 }

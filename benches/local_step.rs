@@ -6,7 +6,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use driftbench::federated::{Conditions, Federated, Run, Uncorrected};
 use driftbench::kernel::{Local, Path};
-use driftbench::problem::{Facts, Problem, Settings as _, garnet, logistic};
+use driftbench::problem::{Problem, Settings as _, garnet, logistic};
 use driftbench::rng::{Purpose, Stream};
 use std::hint::black_box;
 

@@ -194,6 +194,31 @@ fn fedlsa_follows_its_exact_mean() {
     }
 }
 
+/// From its exact limit FedLSA goes nowhere in the mean, though not to θ*.
+#[test]
+fn fedlsa_stays_at_its_exact_limit() {
+    let problem = td(garnet::Heterogeneity::TwoKernels {}, 4);
+    let (replicates, step, steps) = (400, 0.3, 100);
+    let limit = crate::theory::linear::limit(&problem, step, steps).unwrap();
+    let mut ends = Vec::new();
+    for replicate in 0..replicates {
+        let conditions = Conditions { replicate, ..from(&limit) };
+        let mut run = Federated::new(&problem, Uncorrected::new(4), step, steps, &conditions);
+        (0..30).for_each(|_| run.round());
+        ends.push(run.estimate().to_vec());
+    }
+    // How many standard errors the mean of entry i is away from a point.
+    let away = |from: &[f64], i: usize| {
+        let entry: Vec<f64> = ends.iter().map(|theta| theta[i] - from[i]).collect();
+        let error = crate::stats::standard_deviation(&entry) / (entry.len() as f64).sqrt();
+        crate::stats::mean(&entry).abs() / error
+    };
+    for i in 0..4 {
+        assert!(away(&limit, i) < 4.5, "entry {i}: {} standard errors", away(&limit, i));
+    }
+    assert!((0..4).any(|i| away(problem.optimum(), i) > 10.0), "the bias is there to be seen");
+}
+
 /// One law for all clients, linear field: N clients have 1/N of the variance
 /// after one round from θ*, where the noise is additive.
 #[test]

@@ -4,6 +4,7 @@
 //! and unknown names are found by [`read`], all at once. Whether a value makes
 //! sense is the plan's business.
 
+mod at;
 pub mod document;
 pub mod figure;
 pub mod read;

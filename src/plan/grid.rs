@@ -1,7 +1,7 @@
 //! The grid: which values of which axes are taken together.
 
 use crate::algorithm::Spec;
-use crate::manifest::read::{Axis, Choice};
+use crate::manifest::read::{Axis, Choice, pick};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
 use crate::plan::settings::short;
 use crate::plan::validate::place_of;
@@ -12,8 +12,18 @@ pub struct Points {
     pub kind: &'static str,
     /// Its number among the entries of the kind.
     pub number: usize,
-    /// A choice for each point, the first axis outermost.
-    pub choices: Vec<Choice>,
+    /// The points, the first axis outermost.
+    pub all: Vec<Point>,
+}
+
+/// A point of the grid.
+pub struct Point {
+    /// The value of every axis.
+    pub choice: Choice,
+    /// Paths of the axes that have more than one value here.
+    pub varied: Vec<String>,
+    /// The manifest at these values.
+    pub manifest: Manifest,
 }
 
 impl Points {
@@ -39,17 +49,17 @@ pub fn setting_path(axis: &str) -> String {
     }
 }
 
-/// Axes that move together; an axis of its own is a group of one.
-type Group<'a> = Vec<&'a Axis>;
-
-/// The points of every algorithm entry, in the order of the manifest.
+/// The entries of all algorithms, in the order of the manifest, each with the
+/// points of its grid. An axis inside one value of another axis (the settings
+/// of one kind of heterogeneity, say) counts only under that value.
 ///
 /// # Errors
-/// A zip that names no axis, or axes of unequal length.
+/// A zip that names no axis, axes of unequal length, or too large a grid.
 pub fn points(
     root: &Node,
     manifest: &Manifest,
     axes: &[Axis],
+    most: usize,
 ) -> Result<Vec<Points>, Vec<Diagnostic>> {
     let found = zips_are_sound(root, manifest, axes);
     if !found.is_empty() {
@@ -59,17 +69,54 @@ pub fn points(
         .algorithm
         .entries()
         .into_iter()
-        .map(|(kind, number, _)| Points { kind, number, choices: Vec::new() })
+        .map(|(kind, number, _)| Points { kind, number, all: Vec::new() })
         .collect();
     entries.sort_by_key(|entry| place_of(root, &entry.path(), &Choice::new()));
+    let mut total = 0;
     for entry in &mut entries {
-        let groups = groups(manifest, axes, &entry.path());
-        if groups.iter().flatten().any(|axis| axis.len == 0) {
-            continue;
+        let path = entry.path();
+        expand(root, &path, Choice::new(), &mut entry.all, most)?;
+        total += entry.all.len();
+        if total > most {
+            let message = format!("the grid has more than {most} cells");
+            return Err(vec![Diagnostic::new(None, "", message)]);
         }
-        entry.choices = product(&groups);
     }
     Ok(entries)
+}
+
+/// Branches on the first axis that the choice leaves open, and on those that
+/// are zipped with it.
+fn expand(
+    root: &Node,
+    entry: &str,
+    choice: Choice,
+    out: &mut Vec<Point>,
+    most: usize,
+) -> Result<(), Vec<Diagnostic>> {
+    if out.len() > most {
+        return Ok(());
+    }
+    let (manifest, axes) = pick::<Manifest>(root, Manifest::may_vary, &choice)?;
+    let mine: Vec<Axis> = axes.into_iter().filter(|axis| relevant(axis, entry)).collect();
+    let open = |axis: &&Axis| !choice.contains_key(&axis.path);
+    let Some(first) = mine.iter().find(open) else {
+        let varied = mine.into_iter().filter(|axis| axis.len > 1).map(|axis| axis.path);
+        out.push(Point { varied: varied.collect(), choice, manifest });
+        return Ok(());
+    };
+    let zip = manifest.zip.iter().find(|names| names.iter().any(|n| names_axis(n, first)));
+    let together = |axis: &&Axis| {
+        axis.path == first.path
+            || zip.is_some_and(|names| names.iter().any(|n| names_axis(n, axis)))
+    };
+    let group: Vec<&Axis> = mine.iter().filter(open).filter(together).collect();
+    for index in 0..first.len {
+        let mut choice = choice.clone();
+        choice.extend(group.iter().map(|axis| (axis.path.clone(), index)));
+        expand(root, entry, choice, out, most)?;
+    }
+    Ok(())
 }
 
 fn relevant(axis: &Axis, entry: &str) -> bool {
@@ -77,41 +124,9 @@ fn relevant(axis: &Axis, entry: &str) -> bool {
         || axis.path.strip_prefix(entry).is_some_and(|rest| rest.starts_with('.'))
 }
 
-fn groups<'a>(manifest: &Manifest, axes: &'a [Axis], entry: &str) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    for axis in axes.iter().filter(|axis| relevant(axis, entry)) {
-        let zip = manifest.zip.iter().find(|names| names.iter().any(|n| names_axis(n, axis)));
-        let partner = zip.and_then(|names| {
-            groups.iter_mut().find(|g| names.iter().any(|n| names_axis(n, g[0])))
-        });
-        match partner {
-            Some(group) => group.push(axis),
-            None => groups.push(vec![axis]),
-        }
-    }
-    groups
-}
-
 fn names_axis(name: &str, axis: &Axis) -> bool {
     let path = setting_path(&axis.path);
     path == name || short(&path) == name
-}
-
-fn product(groups: &[Group<'_>]) -> Vec<Choice> {
-    let mut choices = vec![Choice::new()];
-    for group in groups {
-        choices = choices
-            .iter()
-            .flat_map(|choice| {
-                (0..group[0].len).map(move |index| {
-                    let mut choice = choice.clone();
-                    choice.extend(group.iter().map(|axis| (axis.path.clone(), index)));
-                    choice
-                })
-            })
-            .collect();
-    }
-    choices
 }
 
 fn zips_are_sound(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Diagnostic> {

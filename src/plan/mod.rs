@@ -9,7 +9,7 @@ mod settings;
 mod validate;
 
 use crate::manifest::document::parse;
-use crate::manifest::read::{Axis, Choice, pick, read};
+use crate::manifest::read::{Axis, read};
 use crate::manifest::{
     Diagnostic, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };
@@ -17,6 +17,7 @@ use crate::{algorithm, problem};
 use serde::Serialize;
 pub use settings::{Setting, Settings, short};
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 pub use validate::{Drawn, place_of};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
@@ -161,31 +162,26 @@ impl Plan {
 fn cells(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Result<Vec<Cell>, Vec<Diagnostic>> {
     let mut found = Vec::new();
     let mut cells: Vec<Cell> = Vec::new();
-    let points = grid::points(root, manifest, axes)?;
-    let total: usize = points.iter().map(|p| p.choices.len()).sum();
-    if total > MOST_CELLS {
-        let message = format!("the grid has {total} cells; at most {MOST_CELLS} are planned");
-        return Err(vec![Diagnostic::new(None, "", message)]);
-    }
-    for entry in &points {
-        for choice in &entry.choices {
-            let here: Manifest = pick(root, Manifest::may_vary, choice)?;
-            let faults = validate::cell(root, &here, entry, choice);
-            if faults.is_empty() {
-                let cell = cell(&here, entry, axes, choice);
-                if let Some(twin) = cells.iter().find(|c| c.id == cell.id) {
-                    found.push(validate::twin(root, entry, choice, &twin.label));
-                }
-                cells.push(cell);
-            } else {
+    let mut labels: HashMap<String, String> = HashMap::new();
+    for entry in grid::points(root, manifest, axes, MOST_CELLS)? {
+        for point in &entry.all {
+            let faults = validate::cell(root, &point.manifest, &entry, &point.choice);
+            if !faults.is_empty() {
                 found.extend(faults);
+                continue;
+            }
+            let cell = cell(&entry, point);
+            match labels.insert(cell.id.clone(), cell.label.clone()) {
+                Some(label) => found.push(validate::twin(root, &entry, &point.choice, &label)),
+                None => cells.push(cell),
             }
         }
     }
     if found.is_empty() { Ok(cells) } else { Err(found) }
 }
 
-fn cell(manifest: &Manifest, entry: &grid::Points, axes: &[Axis], choice: &Choice) -> Cell {
+fn cell(entry: &grid::Points, point: &grid::Point) -> Cell {
+    let manifest = &point.manifest;
     let algorithm = entry.spec(manifest);
     let identity = Identity {
         numerics: NUMERICS,
@@ -193,19 +189,24 @@ fn cell(manifest: &Manifest, entry: &grid::Points, axes: &[Axis], choice: &Choic
         replicates: manifest.replicates,
         oracle: manifest.oracle,
         rounds: rounds(manifest, algorithm.scale().1),
-        record: manifest.record.clone(),
+        record: canonical(&manifest.record),
         start: manifest.start.clone(),
         problem: manifest.problem.clone(),
         algorithm,
     };
-    let varied = axes.iter().filter(|axis| axis.len > 1 && choice.contains_key(&axis.path));
     Cell {
         id: identity.id(),
         label: identity.algorithm.label().to_owned(),
         settings: Settings::of(&identity, &manifest.budget),
-        varied: varied.map(|axis| grid::setting_path(&axis.path)).collect(),
+        varied: point.varied.iter().map(|path| grid::setting_path(path)).collect(),
         identity,
     }
+}
+
+/// A record in which defaults are written out, so that writing them changes no id.
+fn canonical(record: &Record) -> Record {
+    let points = record.every.is_none().then(|| record.points.unwrap_or(POINTS));
+    Record { points, ..record.clone() }
 }
 
 /// T from the budget and H.

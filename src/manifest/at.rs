@@ -1,0 +1,442 @@
+//! A node of the tree as a serde deserializer: it notes what is wrong and where,
+//! and picks one value of each axis.
+
+use super::document::{Diagnostic, Entry, Node, Value, listed, nearest};
+use super::read::{Axis, Choice};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
+};
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::fmt::{self, Display};
+
+/// What one pass over the tree notes.
+pub struct Context<'a> {
+    choice: &'a Choice,
+    may_vary: fn(&str) -> bool,
+    found: RefCell<Vec<Diagnostic>>,
+    /// Nodes that were reported, and tables that lack one of them.
+    bad: RefCell<HashSet<usize>>,
+    axes: RefCell<Vec<Axis>>,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(choice: &'a Choice, may_vary: fn(&str) -> bool) -> Self {
+        let (found, bad, axes) = Default::default();
+        Self { choice, may_vary, found, bad, axes }
+    }
+
+    /// How much is known to be wrong.
+    pub fn known(&self) -> (usize, usize) {
+        (self.found.borrow().len(), self.bad.borrow().len())
+    }
+
+    /// Begins a pass; returns how much is known to be wrong.
+    pub fn begin(&self) -> (usize, usize) {
+        self.axes.borrow_mut().clear();
+        self.known()
+    }
+
+    /// What all passes found, and the axes that the last one met.
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<Axis>) {
+        (self.found.into_inner(), self.axes.into_inner())
+    }
+
+    fn is_bad(&self, node: &Node) -> bool {
+        self.bad.borrow().contains(&node.id)
+    }
+
+    fn note(&self, diagnostic: Diagnostic) {
+        let mut found = self.found.borrow_mut();
+        if !found.contains(&diagnostic) {
+            found.push(diagnostic);
+        }
+    }
+}
+
+/// What went wrong, until some node takes it as its own.
+#[derive(Debug)]
+pub enum Error {
+    /// The diagnostic was noted.
+    Reported,
+    Missing(&'static str),
+    Message(String),
+}
+
+impl std::error::Error for Error {}
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+impl de::Error for Error {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::Message(message.to_string())
+    }
+    fn missing_field(field: &'static str) -> Self {
+        Self::Missing(field)
+    }
+}
+
+/// A node on its way into a type.
+#[derive(Clone)]
+pub struct At<'a> {
+    node: &'a Node,
+    path: String,
+    context: &'a Context<'a>,
+}
+
+impl<'a> At<'a> {
+    /// The whole tree.
+    pub fn root(node: &'a Node, context: &'a Context<'a>) -> Self {
+        Self { node, path: String::new(), context }
+    }
+
+    fn child(&self, key: &str, node: &'a Node) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        Self { node, path: format!("{}{dot}{key}", self.path), context: self.context }
+    }
+
+    /// Notes the diagnostic and marks the node bad.
+    fn fail(&self, message: impl Into<String>) -> Error {
+        self.fail_with(Diagnostic::new(Some(self.node.place.clone()), &self.path, message))
+    }
+
+    fn fail_with(&self, diagnostic: Diagnostic) -> Error {
+        self.context.note(diagnostic);
+        self.context.bad.borrow_mut().insert(self.node.id);
+        Error::Reported
+    }
+
+    fn expected(&self, what: &str) -> Error {
+        let found = match &self.node.value {
+            Value::String(text) => format!("the string {text:?}"),
+            Value::Integer(Some(value)) => format!("{value}"),
+            Value::Float(value) => format!("{value}"),
+            Value::Boolean(value) => format!("{value}"),
+            other => other.kind().to_owned(),
+        };
+        self.fail(format!("expected {what}, not {found}"))
+    }
+
+    /// Takes an error as this node's own, unless a deeper one did.
+    fn own<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.map_err(|error| match error {
+            Error::Reported => Error::Reported,
+            Error::Missing(field) => match self.node.get(field) {
+                // It is there but bad: this table cannot be read either.
+                Some(_) => {
+                    self.context.bad.borrow_mut().insert(self.node.id);
+                    Error::Reported
+                }
+                None => {
+                    let whole = if self.path.is_empty() { "the manifest" } else { &self.path };
+                    self.fail(format!("{whole} lacks the key `{field}`"))
+                }
+            },
+            Error::Message(message) => self.fail(message),
+        })
+    }
+
+    /// Where one value is wanted and an array stands, the chosen element.
+    fn one(self) -> Result<Self, Error> {
+        let Value::Array(items) = &self.node.value else { return Ok(self) };
+        if !(self.context.may_vary)(&self.path) {
+            return Err(self.fail("expected one value, not an array: this is not a grid axis"));
+        }
+        if items.is_empty() {
+            return Err(self.fail("an axis of the grid needs at least one value"));
+        }
+        let axis =
+            Axis { path: self.path.clone(), len: items.len(), place: self.node.place.clone() };
+        self.context.axes.borrow_mut().push(axis);
+        let index = self.context.choice.get(&self.path).copied().unwrap_or(0);
+        let item = &items[index.min(items.len() - 1)];
+        if matches!(item.value, Value::Array(_)) {
+            return Err(self.fail("the values of an axis cannot be arrays"));
+        }
+        Ok(Self { node: item, ..self })
+    }
+
+    fn integer(&self, low: i64, high: i64) -> Result<i64, Error> {
+        let range = match (low, high) {
+            (0, i64::MAX) => "a whole number, 0 or more".to_owned(),
+            (i64::MIN, i64::MAX) => "a whole number".to_owned(),
+            _ => format!("a whole number from {low} to {high}"),
+        };
+        match self.node.value {
+            Value::Integer(Some(value)) if (low..=high).contains(&value) => Ok(value),
+            Value::Integer(None) => Err(self.fail(format!("expected {range}: this is too large"))),
+            _ => Err(self.expected(&range)),
+        }
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident => $low:expr, $high:expr;)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            let at = self.one()?;
+            let value = at.integer($low, $high)?;
+            at.own(visitor.visit_i64(value))
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for At<'_> {
+    type Error = Error;
+
+    integers! {
+        deserialize_u8 => 0, i64::from(u8::MAX);
+        deserialize_u16 => 0, i64::from(u16::MAX);
+        deserialize_u32 => 0, i64::from(u32::MAX);
+        deserialize_u64 => 0, i64::MAX;
+        deserialize_i8 => i64::from(i8::MIN), i64::from(i8::MAX);
+        deserialize_i16 => i64::from(i16::MIN), i64::from(i16::MAX);
+        deserialize_i32 => i64::from(i32::MIN), i64::from(i32::MAX);
+        deserialize_i64 => i64::MIN, i64::MAX;
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let at = self.one()?;
+        let value = match at.node.value {
+            Value::Float(value) => value,
+            Value::Integer(Some(value)) => value as f64,
+            _ => return Err(at.expected("a number")),
+        };
+        at.own(visitor.visit_f64(value))
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let at = self.one()?;
+        match at.node.value {
+            Value::Boolean(value) => at.own(visitor.visit_bool(value)),
+            _ => Err(at.expected("true or false")),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let at = self.one()?;
+        match &at.node.value {
+            Value::String(text) => at.own(visitor.visit_str(text)),
+            _ => Err(at.expected("a string")),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Value::Array(items) = &self.node.value else {
+            if matches!(self.node.value, Value::Table(_)) {
+                let message = format!("expected an array of tables: write [[{}]]", self.path);
+                return Err(self.fail(message));
+            }
+            return Err(self.expected("an array"));
+        };
+        let parent = self.clone();
+        let items = items.iter().enumerate().filter(|(_, item)| !self.context.is_bad(item));
+        let items = Items { parent: self, items };
+        parent.own(visitor.visit_seq(items))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let at = self.one()?;
+        let Value::Table(entries) = &at.node.value else { return Err(at.expected("a table")) };
+        for entry in entries.iter().filter(|e| !fields.contains(&e.key.as_str())) {
+            let path = at.child(&entry.key, &entry.node).path;
+            let message = format!("unknown key `{}`", entry.key);
+            let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message)
+                .hinting(nearest(&entry.key, fields))
+                .allowing(listed(fields));
+            at.context.note(diagnostic);
+        }
+        let known = |e: &&Entry| fields.contains(&e.key.as_str()) && !at.context.is_bad(&e.node);
+        let entries: Vec<&Entry> = entries.iter().filter(known).collect();
+        let fields = Fields { parent: at.clone(), entries: entries.into_iter(), value: None };
+        at.own(visitor.visit_map(fields))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let at = self.one()?;
+        let (name, place, content) = match &at.node.value {
+            Value::String(name) => (name, &at.node.place, None),
+            Value::Table(entries) => match entries.as_slice() {
+                [entry] => (&entry.key, &entry.place, Some(&entry.node)),
+                several => {
+                    let count = several.len();
+                    let message = format!("expected exactly one of these keys, not {count}");
+                    let place = several.get(1).map_or(&at.node.place, |e| &e.place);
+                    let diagnostic = Diagnostic::new(Some(place.clone()), &at.path, message);
+                    return Err(at.fail_with(diagnostic.allowing(listed(variants))));
+                }
+            },
+            _ => return Err(at.expected(&format!("one of {}", listed(variants)))),
+        };
+        if !variants.contains(&name.as_str()) {
+            let diagnostic =
+                Diagnostic::new(Some(place.clone()), &at.path, format!("unknown name `{name}`"))
+                    .hinting(nearest(name, variants))
+                    .allowing(listed(variants));
+            return Err(at.fail_with(diagnostic));
+        }
+        if content.is_some_and(|node| at.context.is_bad(node)) {
+            at.context.bad.borrow_mut().insert(at.node.id);
+            return Err(Error::Reported);
+        }
+        let variant = Variant { parent: at.clone(), name, content };
+        at.own(visitor.visit_enum(variant))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
+        Err(self.fail("this key takes no value that the harness knows"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct map identifier ignored_any
+    }
+}
+
+struct Items<'a, I> {
+    parent: At<'a>,
+    items: I,
+}
+
+impl<'a, 'de, I: Iterator<Item = (usize, &'a Node)>> SeqAccess<'de> for Items<'a, I> {
+    type Error = Error;
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        let next = self.items.next();
+        next.map(|(i, node)| seed.deserialize(self.parent.child(&i.to_string(), node))).transpose()
+    }
+}
+
+struct Fields<'a> {
+    parent: At<'a>,
+    entries: std::vec::IntoIter<&'a Entry>,
+    value: Option<&'a Entry>,
+}
+
+impl<'de> MapAccess<'de> for Fields<'_> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
+        self.value = self.entries.next();
+        let key = self.value.map(|entry| entry.key.as_str());
+        key.map(|key| seed.deserialize(key.into_deserializer())).transpose()
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
+        let entry = self.value.take().ok_or(Error::Reported)?;
+        seed.deserialize(self.parent.child(&entry.key, &entry.node))
+    }
+}
+
+struct Variant<'a> {
+    parent: At<'a>,
+    name: &'a str,
+    /// The table's value, or nothing where only the name was written.
+    content: Option<&'a Node>,
+}
+
+impl<'de> EnumAccess<'de> for Variant<'_> {
+    type Error = Error;
+    type Variant = Self;
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Error> {
+        let name: de::value::StrDeserializer<'_, Error> = self.name.into_deserializer();
+        Ok((seed.deserialize(name)?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        match self.content.map(|node| &node.value) {
+            None => Ok(()),
+            Some(Value::Table(entries)) if entries.is_empty() => Ok(()),
+            Some(_) => {
+                let name = self.name;
+                Err(self.parent.fail(format!("`{name}` takes no settings: write \"{name}\"")))
+            }
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
+        match self.content {
+            Some(node) => seed.deserialize(self.parent.child(self.name, node)),
+            None => {
+                let name = self.name;
+                Err(self.parent.fail(format!("`{name}` needs a value: write {{ {name} = … }}")))
+            }
+        }
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, _visitor: V) -> Result<V::Value, Error> {
+        Err(self.parent.fail("this name takes no value that the harness knows"))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.content {
+            Some(node) => self.parent.child(self.name, node).deserialize_struct(
+                self.name_static(),
+                fields,
+                visitor,
+            ),
+            None if fields.is_empty() => {
+                let none = de::value::MapDeserializer::new(std::iter::empty::<(&str, &str)>());
+                visitor.visit_map(none)
+            }
+            None => {
+                let name = self.name;
+                let message = format!("`{name}` needs settings: write {{ {name} = {{ … }} }}");
+                let place = Some(self.parent.node.place.clone());
+                let diagnostic = Diagnostic::new(place, &self.parent.path, message);
+                Err(self.parent.fail_with(diagnostic.allowing(listed(fields))))
+            }
+        }
+    }
+}
+
+impl Variant<'_> {
+    /// serde wants a name for messages that this deserializer never prints.
+    fn name_static(&self) -> &'static str {
+        "variant"
+    }
+}

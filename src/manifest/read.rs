@@ -98,6 +98,10 @@ fn exhaust<T: DeserializeOwned>(
     };
     let (new, axes) = context.finish();
     let clean = new.is_empty();
+    if clean && value.is_none() && found.is_empty() {
+        // No node took the error as its own; still, it is said.
+        found.push(Diagnostic::new(None, "", "the manifest cannot be read"));
+    }
     for diagnostic in new {
         if !found.contains(&diagnostic) {
             found.push(diagnostic);

@@ -3,8 +3,9 @@
 
 use super::Observer;
 use crate::plan::Cell;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{IsTerminal, Write, stderr};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use std::fmt::Write;
+use std::io::{IsTerminal, Write as _, stderr};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -37,8 +38,12 @@ impl Progress {
         } else if stderr().is_terminal() {
             let bar = ProgressBar::new(total);
             let style =
-                ProgressStyle::with_template("{prefix} {bar:30} {msg} {per_sec} {eta} left");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                ProgressStyle::with_template("{prefix} {bar:30} {msg}, {rate} steps/s, {eta} left");
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+            let rate = |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&steps_text(state.per_sec()));
+            };
+            bar.set_style(style.with_key("rate", rate));
             bar.set_prefix(name.to_owned());
             bar.set_message(format!("0/{cells} cells"));
             bar.enable_steady_tick(Duration::from_millis(200));

@@ -139,3 +139,32 @@ fn a_missing_file() {
     let said = Bench::new().run(&["run", "absent.toml"]).expect(2);
     insta::assert_snapshot!("a_missing_file", said.err);
 }
+
+#[test]
+fn figures_that_would_mislead() {
+    let winners = "[[figure.winners]]\nx = \"local-steps\"\ny = \"discount\"";
+    let text = GOOD.replace("[[figure.convergence]]\npanels = [\"local-steps\"]", winners);
+    let mixed = text.replace("clients = 3", "clients = [3, 4]");
+    insta::assert_snapshot!("winners_of_mixed_cells", told(&mixed, &[]));
+    let twice = GOOD.replace("[\"local-steps\"]", "[\"local-steps\", \"local-steps\"]");
+    insta::assert_snapshot!("repeated_panel", told(&twice, &[]));
+    let same = format!(
+        "{GOOD}\n[[algorithm.scafflsa]]\nlabel = \"FedLSA\"\nstep-size = 0.1\nlocal-steps = 1\n"
+    );
+    insta::assert_snapshot!("one_label_for_two", told(&same, &[]));
+}
+
+#[test]
+fn numbers_and_texts() {
+    insta::assert_snapshot!("exponent", message("rounds = 5", "rounds = 1e4"));
+    insta::assert_snapshot!("budget_below_a_round", message("rounds = 5", "local-steps = 1"));
+    let analysis = |text: &str| message("seed = 1", &format!("seed = 1\nanalysis = '{text}'"));
+    insta::assert_snapshot!("analysis_names_no_cell", analysis("{{ mean(cell(\"Fed\")) }}"));
+    insta::assert_snapshot!("analysis_is_no_template", analysis("{{ mean("));
+}
+
+#[test]
+fn an_override_of_the_wrong_path() {
+    insta::assert_snapshot!("set_wrong_path", told(GOOD, &["--set", "problem.clients=20"]));
+    insta::assert_snapshot!("set_without_path", told(GOOD, &["--set", "clients=20"]));
+}

@@ -74,26 +74,23 @@ fn missing_cells_are_said_in_words() {
 fn the_analysis_text_takes_its_numbers_from_the_results() {
     let bench = Bench::new();
     let manifest = bench.bring("garnet.toml");
-    let with = |text: &str| {
-        let base = std::fs::read_to_string(support::smoke("garnet.toml")).unwrap();
-        bench.write(
-            &manifest,
-            &base.replace("seed = 7", &format!("seed = 7\nanalysis = '''{text}'''")),
-        );
-        bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let base = std::fs::read_to_string(support::smoke("garnet.toml")).unwrap();
+    let run_with = |text: &str| {
+        let text = format!("seed = 7\nanalysis = '''{text}'''");
+        bench.write(&manifest, &base.replace("seed = 7", &text));
+        bench.run(&["run", &manifest, "--quiet"])
     };
-    with(
-        "Error {{ mean(cell('FedLSA', local_steps=1, clients=3, heterogeneity='two')) }}, ratio {{ ratio(cell('FedLSA', local_steps=1, clients=3, heterogeneity='two'), cell('FedLSA', local_steps=1, clients=3, heterogeneity='two')) }}.\n\nNext.",
-    );
+    let cell = "cell('FedLSA', local_steps=1, clients=3, heterogeneity='two')";
+    let text =
+        format!("Error {{{{ mean({cell}) }}}}, ratio {{{{ ratio({cell}, {cell}) }}}}.\n\nNext.");
+    run_with(&text).expect(0);
     bench.run(&["report", "--quiet"]).expect(0);
     let page = bench.read("reports/smoke/garnet/report.html");
     assert!(
         page.contains("ratio 1.00 [1.00, 1.00].</p>") && page.contains("<p>Next.</p>"),
         "{page}"
     );
-    with("{{ mean(cell('FedLSA')) }}");
-    let said = bench.run(&["report"]).expect(2);
+    let said = run_with("{{ mean(cell('FedLSA')) }}").expect(2);
     assert!(said.err.contains("names 12 cells, not one"), "{}", said.err);
-    with("{{ mean(");
-    bench.run(&["report"]).expect(2);
+    run_with("{{ mean(").expect(2);
 }

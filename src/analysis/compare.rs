@@ -127,15 +127,17 @@ pub enum Verdict {
     Better,
     /// The bits differ; the runs do not tell which is better.
     NotTold,
+    /// The final errors are the same; other rows or columns differ.
+    SameErrors,
 }
 
 /// Two sets of finals, compared.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// Ids that only the second has.
-    pub added: Vec<String>,
-    /// Ids that only the first has.
-    pub removed: Vec<String>,
+    /// Ids and labels that only the second has.
+    pub added: Vec<(String, String)>,
+    /// Ids and labels that only the first has.
+    pub removed: Vec<(String, String)>,
     /// Cells with the same bits in both.
     pub identical: usize,
     /// Cells whose bits changed, the worst verdict first.
@@ -157,11 +159,11 @@ impl Comparison {
 /// Compares `after` with `before`.
 pub fn compare(before: &Finals, after: &Finals) -> Comparison {
     let mut out = Comparison::default();
-    let gone = before.0.keys().filter(|id| !after.0.contains_key(*id));
-    out.removed = gone.cloned().collect();
+    let gone = before.0.iter().filter(|(id, _)| !after.0.contains_key(*id));
+    out.removed = gone.map(|(id, cell)| (id.clone(), cell.label.clone())).collect();
     for (id, new) in &after.0 {
         match before.0.get(id) {
-            None => out.added.push(id.clone()),
+            None => out.added.push((id.clone(), new.label.clone())),
             Some(old) if old.digest == new.digest => out.identical += 1,
             Some(old) => out.changed.push(change(id, old, new)),
         }
@@ -183,7 +185,11 @@ fn change(id: &str, old: &Cell, new: &Cell) -> Change {
         (Some(old), Some(new)) if old.len() == new.len() => Some(Ratio::of_means(&new, &old)),
         _ => None,
     };
-    let verdict = if diverged.1 > diverged.0 { Verdict::NewlyDiverged } else { Verdict::NotTold };
+    let verdict = match diverged {
+        (was, is) if is > was => Verdict::NewlyDiverged,
+        _ if old.finals == new.finals => Verdict::SameErrors,
+        _ => Verdict::NotTold,
+    };
     Change { id: id.into(), label: new.label.clone(), diverged, ratio, verdict }
 }
 
@@ -232,6 +238,7 @@ mod tests {
         lost[3] = None;
         assert_eq!(verdict(base(), cell("b", lost)), Verdict::NewlyDiverged);
         let apart = compare(&one("x", base()), &one("y", base()));
-        assert!(apart.is_empty() && apart.added == ["y"] && apart.removed == ["x"]);
+        assert!(apart.is_empty() && apart.added[0].0 == "y" && apart.removed[0].0 == "x");
+        assert_eq!(verdict(base(), cell("b", sample(1.0))), Verdict::SameErrors);
     }
 }

@@ -48,6 +48,16 @@ pub fn finals(experiment: &Experiment) -> Table {
             settings.push(name);
         }
     }
+    let own = experiment.cells.iter().flat_map(|c| c.cell.settings.0.keys());
+    for name in own
+        .filter(|path| path.starts_with("algorithm.") && path.matches('.').count() == 2)
+        .map(|path| short(path))
+    {
+        let values = super::select::distinct(&experiment.cells, name).len();
+        if values > 1 && !settings.iter().any(|s| s == name) {
+            settings.push(name.to_owned());
+        }
+    }
     let rows: Vec<Row> = experiment.cells.iter().map(|cell| row(cell, &settings)).collect();
     Table {
         has_bias: rows.iter().any(|r| r.exact_bias.is_some()),

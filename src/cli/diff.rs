@@ -33,10 +33,14 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     })
 }
 
-/// All cells, named by experiment and id.
+/// All cells by their ids, which name contents and not experiments; labels say
+/// the experiment.
 fn flat(side: &Side) -> Finals {
     let cells = side.iter().flat_map(|(experiment, finals)| {
-        finals.0.iter().map(move |(id, cell)| (format!("{experiment}/{id}"), cell.clone()))
+        finals.0.iter().map(move |(id, cell)| {
+            let label = format!("{experiment}: {}", cell.label);
+            (id.clone(), compare::Cell { label, ..cell.clone() })
+        })
     });
     Finals(cells.collect())
 }
@@ -87,6 +91,9 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std:
     Ok(())
 }
 
+/// Added or removed cells that are listed by name.
+const MOST_LISTED: usize = 10;
+
 /// The comparison as text that is also Markdown.
 fn text(a: &str, b: &str, comparison: &Comparison) -> String {
     let mut out = String::new();
@@ -101,7 +108,11 @@ fn text(a: &str, b: &str, comparison: &Comparison) -> String {
     for (what, ids) in [("removed", &comparison.removed), ("added", &comparison.added)] {
         if !ids.is_empty() {
             line(format!("{} cells {what}:", ids.len()));
-            ids.iter().for_each(|id| line(format!("- {id}")));
+            let shown = ids.iter().take(MOST_LISTED);
+            shown.for_each(|(id, label)| line(format!("- {id} {label}")));
+            if ids.len() > MOST_LISTED {
+                line(format!("- … and {} more", ids.len() - MOST_LISTED));
+            }
         }
     }
     line(format!(
@@ -123,6 +134,7 @@ fn text(a: &str, b: &str, comparison: &Comparison) -> String {
             Verdict::Worse => "worse",
             Verdict::Better => "better",
             Verdict::NotTold => "not told apart",
+            Verdict::SameErrors => "same errors; other rows or columns differ",
         };
         let ratio = change
             .ratio

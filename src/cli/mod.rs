@@ -12,6 +12,7 @@ use crate::files;
 use crate::manifest::Source;
 use crate::manifest::document::{Diagnostic, Rejected, parse};
 use crate::plan::{Cell, Plan, place_of};
+use crate::report as report_pages;
 use crate::runner::{BadCell, Prepared, prepare};
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;
@@ -96,7 +97,7 @@ impl From<files::Error> for Failure {
 /// A [`Failure`] with the message and the exit code.
 pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
     match cli.verb {
-        Verb::Run(args) => run::run(args),
+        Verb::Run(args) => run::run(&args),
         Verb::Report(args) => report::run(&args),
         Verb::Reproduce(args) => reproduce::run(args),
         Verb::Check(args) => check::run(&args),
@@ -115,6 +116,9 @@ struct Manifests {
     /// Override a setting: seed=7, problem.garnet.clients=10
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
+    /// Replicates of each cell, instead of the manifest's
+    #[arg(long, value_name = "R")]
+    replicates: Option<u64>,
 }
 
 impl Manifests {
@@ -144,13 +148,23 @@ impl Manifests {
         }
     }
 
+    fn all_overrides(&self) -> Vec<String> {
+        let replicates = self.replicates.map(|r| format!("replicates={r}"));
+        self.overrides.iter().cloned().chain(replicates).collect()
+    }
+
     fn plan(&self, file: &Path) -> Result<Plan, String> {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file)
             .map_err(|e| format!("error: {name} cannot be read: {}\n", plain(&e)))?;
         let experiment = experiment_name(file)?;
-        let source = Source { name, text, overrides: self.overrides.clone() };
-        Plan::new(experiment, source).map_err(|e| e.to_string())
+        let source = Source { name, text, overrides: self.all_overrides() };
+        let plan = Plan::new(experiment, source).map_err(|e| e.to_string())?;
+        report_pages::check_analysis(&plan).map_err(|message| {
+            let found = [("analysis".to_owned(), format!("`analysis`: {message}"))];
+            rejected(&plan, found.into_iter()).to_string()
+        })?;
+        Ok(plan)
     }
 }
 
@@ -185,14 +199,22 @@ fn experiment_name(file: &Path) -> Result<String, String> {
 /// Instances for these cells, or all that is wrong with them at their place.
 fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
     prepare(cells).map_err(|bad| {
-        let root = parse(&plan.source).ok();
-        let diagnostics = bad.into_iter().map(|BadCell { path, message }| {
-            let place = root.as_ref().and_then(|root| place_of(root, &path, &BTreeMap::new()));
-            let key = path.rsplit('.').next().unwrap_or_default();
-            Diagnostic::new(place, &path, format!("`{key}`: {message}"))
+        let found = bad.into_iter().map(|BadCell { path, message }| {
+            let key = path.rsplit('.').next().unwrap_or_default().to_owned();
+            (path, format!("`{key}`: {message}"))
         });
-        Failure::input(Rejected::new(&plan.source, diagnostics.collect()))
+        Failure::input(rejected(plan, found))
     })
+}
+
+/// Paths of a plan's manifest and what is wrong there.
+fn rejected(plan: &Plan, found: impl Iterator<Item = (String, String)>) -> Rejected {
+    let root = parse(&plan.source).ok();
+    let diagnostics = found.map(|(path, message)| {
+        let place = root.as_ref().and_then(|root| place_of(root, &path, &BTreeMap::new()));
+        Diagnostic::new(place, &path, message)
+    });
+    Rejected::new(&plan.source, diagnostics.collect())
 }
 
 /// A pool of so many threads; by default as many as the machine has.

@@ -25,7 +25,8 @@ pub struct Args {
 struct Silent;
 impl Observer for Silent {
     fn steps(&self, _count: u64) {}
-    fn cell(&self, _cell: &Cell, _elapsed: Duration) {}
+    fn skipped(&self, _count: u64) {}
+    fn cell(&self, _cell: &Cell, _diverged: usize) {}
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {

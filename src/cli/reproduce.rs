@@ -26,7 +26,7 @@ pub fn run(args: Args) -> Result<Code, Failure> {
         let folder = args.experiments.display();
         return Err(Failure::input(format!("error: {folder}: there is no manifest (*.toml) here")));
     }
-    let plans = Manifests { files, overrides: Vec::new() }.plans()?;
+    let plans = Manifests { files, overrides: Vec::new(), replicates: None }.plans()?;
     let code = run::execute(&plans, &args.how)?;
     let store = Store::open_existing(&args.how.out)?;
     report::write(plans, &store, &args.reports, args.how.quiet)?;

@@ -14,9 +14,6 @@ use std::path::PathBuf;
 pub struct Args {
     #[command(flatten)]
     manifests: Manifests,
-    /// Replicates of each cell, instead of the manifest's
-    #[arg(long, value_name = "R")]
-    replicates: Option<u64>,
     #[command(flatten)]
     how: How,
 }
@@ -49,10 +46,7 @@ fn shard(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-pub fn run(mut args: Args) -> Result<Code, Failure> {
-    if let Some(replicates) = args.replicates {
-        args.manifests.overrides.push(format!("replicates={replicates}"));
-    }
+pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     execute(&plans, &args.how)
 }
@@ -98,6 +92,14 @@ fn experiment(
     let name = &plan.experiment;
     let clients: HashMap<&str, usize> =
         cells.iter().map(|p| (p.cell.id.as_str(), p.instance.clients())).collect();
+    let known: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let others = store.others(name, &known);
+    if others > 0 && !how.quiet {
+        eprintln!(
+            "{name}: {others} cells of other settings stay in {}; reports leave them out",
+            how.out.join(name).display()
+        );
+    }
     let mut missing = Vec::new();
     for cell in cells {
         match store.status(name, &cell.cell.id) {

@@ -113,6 +113,9 @@ impl<'a> At<'a> {
         let found = match &self.node.value {
             Value::String(text) => format!("the string {text:?}"),
             Value::Integer(Some(value)) => format!("{value}"),
+            Value::Float(value) if value.fract() == 0.0 && what.starts_with("a whole") => {
+                format!("a number with point or exponent: write {value}")
+            }
             Value::Float(value) => format!("{value}"),
             Value::Boolean(value) => format!("{value}"),
             other => other.kind().to_owned(),
@@ -249,7 +252,7 @@ impl<'de> Deserializer<'de> for At<'_> {
                 let message = format!("expected an array of tables: write [[{}]]", self.path);
                 return Err(self.fail(message));
             }
-            return Err(self.expected("an array"));
+            return Err(self.expected("an array: write [ … ]"));
         };
         let parent = self.clone();
         let items = items.iter().enumerate().filter(|(_, item)| !self.context.is_bad(item));

@@ -141,7 +141,7 @@ impl Plan {
     /// Everything that is wrong with it, at once.
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
         let root = parse(&source)?;
-        let reject = |found| Rejected::new(&source, found);
+        let reject = |found| Rejected::new(&source, validate::overrides(&root, &source, found));
         let (manifest, axes) = read::<Manifest>(&root, Manifest::may_vary).map_err(reject)?;
         let mut found = validate::manifest(&root, &manifest);
         let cells = match cells(&root, &manifest, &axes) {
@@ -151,6 +151,7 @@ impl Plan {
                 return Err(reject(found));
             }
         };
+        found.extend(validate::labels(&root, &manifest));
         found.extend(validate::figures(&root, &manifest, &cells));
         if !found.is_empty() {
             return Err(reject(found));

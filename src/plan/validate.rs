@@ -1,13 +1,13 @@
 //! Whether what a manifest says makes sense, reported where it says it.
 
-use super::Cell;
 use super::grid::Points;
+use super::{Cell, short};
 use crate::manifest::document::{Value, nearest};
 use crate::manifest::read::Choice;
-use crate::manifest::{Diagnostic, Manifest, Node, Place, Start};
+use crate::manifest::{Diagnostic, Manifest, Node, Place, Source, Start};
 use crate::problem::Fault;
 use crate::rng::MAX_REPLICATES;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the value at a path was written, under a choice of axis values; the
 /// deepest table on the way where it was not written.
@@ -91,6 +91,13 @@ pub fn cell(root: &Node, manifest: &Manifest, entry: &Points, choice: &Choice) -
             faults.push(Fault::new("local-steps", "or `rounds` is needed: how long is a run?"))
         }
         (Some(0), None) => faults.push(Fault::new("local-steps", "must be 1 or more, not 0")),
+        (Some(steps), None) if steps < algorithm.scale().1 && budget.min_rounds.is_none() => {
+            let h = algorithm.scale().1;
+            let message = format!(
+                "must be at least the {h} local steps of one round, not {steps}; or write `min-rounds` to go beyond it"
+            );
+            faults.push(Fault::new("local-steps", message));
+        }
         (None, Some(0)) => faults.push(Fault::new("rounds", "must be 1 or more, not 0")),
         _ => {}
     }
@@ -113,6 +120,55 @@ fn start(manifest: &Manifest) -> Vec<Fault> {
     }
 }
 
+/// Diagnostics of overrides, with the setting that may have been meant: one of
+/// the manifest whose path ends as the override's does.
+pub fn overrides(root: &Node, source: &Source, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut paths = Vec::new();
+    leaves(root, String::new(), &mut paths);
+    let meant = |mut diagnostic: Diagnostic| {
+        if let (Some(Place::Override(i)), None) = (&diagnostic.place, &diagnostic.hint) {
+            let key = source.overrides[*i].split('=').next().unwrap_or_default().trim();
+            let end = format!(".{}", short(key));
+            let close = paths.iter().find(|path| path.ends_with(&end) && *path != key);
+            diagnostic.hint = close.map(|path| format!("did you mean `{path}`?"));
+        }
+        diagnostic
+    };
+    found.into_iter().map(meant).collect()
+}
+
+/// Paths of all values that the text (and no override) wrote.
+fn leaves(node: &Node, path: String, out: &mut Vec<String>) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match &node.value {
+        Value::Table(entries) => {
+            entries.iter().for_each(|e| leaves(&e.node, below(&e.key), out));
+        }
+        Value::Array(items)
+            if matches!(items.first(), Some(Node { value: Value::Table(_), .. })) =>
+        {
+            items.iter().enumerate().for_each(|(i, item)| leaves(item, below(&i.to_string()), out));
+        }
+        _ if matches!(node.place, Place::Text(..)) => out.push(path),
+        _ => {}
+    }
+}
+
+/// Algorithm entries that one label cannot tell apart.
+pub fn labels(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (kind, number, spec) in manifest.algorithm.entries() {
+        let path = format!("algorithm.{kind}.{number}");
+        if let Some(other) = seen.insert(spec.label().to_owned(), path.clone()) {
+            let message = format!("`{other}` is called \"{}\" too", spec.label());
+            let diagnostic = at(root, &path, &Choice::new(), message);
+            found.push(diagnostic.hinting(Some("give one of them a `label`".into())));
+        }
+    }
+    found
+}
+
 /// Two points of the grid that are the same.
 pub fn twin(root: &Node, entry: &Points, choice: &Choice, label: &str) -> Diagnostic {
     let message = format!(
@@ -124,7 +180,7 @@ pub fn twin(root: &Node, entry: &Points, choice: &Choice, label: &str) -> Diagno
 /// What is wrong with the figures.
 pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
     let none = Choice::new();
-    let mut found = Vec::new();
+    let (mut found, mut repeated) = (Vec::new(), Vec::new());
     let mut ids = BTreeSet::new();
     let known: BTreeSet<&str> = cells.iter().flat_map(|c| c.settings.names()).collect();
     let known: Vec<&str> = known.into_iter().collect();
@@ -142,11 +198,19 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
     };
     for f in Drawn::all(manifest) {
         for (i, name) in f.panels.iter().enumerate() {
-            setting(format!("{}.panels.{i}", f.path), name, false);
+            let path = format!("{}.panels.{i}", f.path);
+            if f.panels[..i].contains(name) {
+                repeated.push(at(root, &path, &none, format!("`{name}` stands here twice")));
+            }
+            setting(path, name, false);
         }
         for (key, name, number) in &f.axes {
             setting(format!("{}.{key}", f.path), name, *number);
         }
+    }
+    found.extend(repeated);
+    if found.is_empty() {
+        found.extend(mixed(root, manifest, cells));
     }
     for f in Drawn::all(manifest) {
         let path = format!("{}.id", f.path);
@@ -160,6 +224,33 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
         if f.columns == Some(0) {
             let path = format!("{}.columns", f.path);
             found.push(at(root, &path, &none, "`columns` must be 1 or more, not 0"));
+        }
+    }
+    found
+}
+
+/// Maps of winners that would pool cells of different settings in one square.
+fn mixed(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (i, figure) in manifest.figure.winners.iter().enumerate() {
+        let known = || figure.panels.iter().chain([&figure.x, &figure.y]);
+        let mut squares: BTreeMap<Vec<String>, &Cell> = BTreeMap::new();
+        for cell in cells {
+            let value = |name: &String| {
+                cell.settings.get(name).map(ToString::to_string).unwrap_or_default()
+            };
+            let square = std::iter::once(cell.label.clone()).chain(known().map(value)).collect();
+            let Some(other) = squares.insert(square, cell) else { continue };
+            let differs =
+                |path: &&String| cell.settings.0.get(*path) != other.settings.0.get(*path);
+            let left: BTreeSet<&str> =
+                cell.varied.iter().filter(differs).map(|p| short(p)).collect();
+            let left: Vec<&str> = left.into_iter().collect();
+            let message = format!("one square would hold several cells of \"{}\"", cell.label);
+            let hint = format!("add to `panels`: {}", left.join(", "));
+            let path = format!("figure.winners.{i}");
+            found.push(at(root, &path, &Choice::new(), message).hinting(Some(hint)));
+            break;
         }
     }
     found

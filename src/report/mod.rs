@@ -12,6 +12,7 @@ mod view;
 use crate::analysis::{Experiment, compare, table};
 use crate::chart;
 use crate::files::{Error, error, write_beside};
+use crate::plan::Plan;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
@@ -59,6 +60,16 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
 
 fn manifest(experiment: &Experiment) -> PathBuf {
     PathBuf::from(&experiment.plan.source.name)
+}
+
+/// Whether a manifest's analysis text can be told: that it is a template, and
+/// that the cells which it names are there.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_analysis(plan: &Plan) -> Result<(), String> {
+    let text = plan.manifest.analysis.as_deref().unwrap_or_default();
+    narrate::check(text, &plan.cells)
 }
 
 /// Removes figures that the manifest no longer has.

@@ -11,7 +11,7 @@
 use super::view::short;
 use crate::analysis::{Experiment, Result as CellResult};
 use crate::manifest::figure::Metric;
-use crate::plan::Setting;
+use crate::plan::{Cell, Setting};
 use crate::stats::{Ratio, Summary};
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind};
@@ -25,9 +25,18 @@ struct Facts {
     sq_error: Option<Vec<f64>>,
     sq_error_limit: Option<Vec<f64>>,
     exact_bias: Option<f64>,
+    /// Whether the cell has results; without, every number is a dash.
+    run: bool,
 }
 
 impl Facts {
+    /// A cell that was not run yet.
+    fn planned(cell: &Cell) -> Self {
+        let (label, id, settings) = (cell.label.clone(), cell.id.clone(), cell.settings.clone());
+        let (sq_error, sq_error_limit, exact_bias) = Default::default();
+        Self { label, id, settings, sq_error, sq_error_limit, exact_bias, run: false }
+    }
+
     fn of(cell: &CellResult) -> Self {
         Self {
             label: cell.cell.label.clone(),
@@ -36,6 +45,7 @@ impl Facts {
             sq_error: cell.finals(Metric::SqError),
             sq_error_limit: cell.finals(Metric::SqErrorLimit),
             exact_bias: cell.exact_bias,
+            run: true,
         }
     }
 }
@@ -56,7 +66,19 @@ pub fn render(text: &str, experiment: &Experiment) -> Result<String, String> {
         });
         return Ok(parts.collect());
     }
-    let facts: Arc<Vec<Facts>> = Arc::new(experiment.cells.iter().map(Facts::of).collect());
+    tell(text, experiment.cells.iter().map(Facts::of).collect())
+}
+
+/// Whether an analysis text is a template that names cells of this plan.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(text: &str, cells: &[Cell]) -> Result<(), String> {
+    tell(text, cells.iter().map(Facts::planned).collect()).map(|_| ())
+}
+
+fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
+    let facts = Arc::new(facts);
     let mut env = Environment::new();
     let known = facts.clone();
     env.add_function("cell", move |label: String, settings: Kwargs| {
@@ -85,11 +107,12 @@ pub fn render(text: &str, experiment: &Experiment) -> Result<String, String> {
     }
     let known = facts.clone();
     env.add_function("bias", move |id: String| -> Result<String, Error> {
-        let bias = by_id(&known, &id)?.exact_bias;
-        bias.map(short).ok_or_else(|| wrong("no figure asks for the exact bias".into()))
+        let cell = by_id(&known, &id)?;
+        let bias = cell.exact_bias.map(short).or((!cell.run).then(|| "–".to_owned()));
+        bias.ok_or_else(|| wrong("no figure asks for the exact bias".into()))
     });
     let said = env.render_str(text, ());
-    said.map_err(|e| format!("analysis: {}", e.detail().map_or(e.to_string(), str::to_owned)))
+    said.map_err(|e| e.detail().map_or(e.to_string(), str::to_owned))
 }
 
 fn by_id<'a>(facts: &'a [Facts], id: &str) -> Result<&'a Facts, Error> {
@@ -122,9 +145,16 @@ fn find(facts: &[Facts], label: &str, wanted: &Kwargs) -> Result<String, Error> 
     let found: Vec<&Facts> = facts.iter().filter(fits).collect();
     match found.as_slice() {
         [one] => Ok(one.id.clone()),
-        several => Err(wrong(format!(
-            "cell({label:?}, {values:?}) names {} cells, not one",
-            several.len()
-        ))),
+        several => {
+            let mut labels: Vec<&str> = facts.iter().map(|f| f.label.as_str()).collect();
+            labels.dedup();
+            let settings: Vec<String> =
+                values.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
+            let (count, settings) = (several.len(), settings.concat());
+            let labels = labels.join(", ");
+            Err(wrong(format!(
+                "cell(\"{label}\"{settings}) names {count} cells, not one (labels: {labels})"
+            )))
+        }
     }
 }

@@ -21,8 +21,10 @@ use std::time::{Duration, Instant};
 pub trait Observer: Sync {
     /// So many client steps were taken.
     fn steps(&self, count: u64);
+    /// So many client steps will not be taken: the run diverged.
+    fn skipped(&self, count: u64);
     /// A cell is complete and stored.
-    fn cell(&self, cell: &Cell, elapsed: Duration);
+    fn cell(&self, cell: &Cell, diverged: usize);
 }
 
 /// A cell that could not be run.
@@ -75,9 +77,10 @@ pub fn run<E: Send>(
     let work = || {
         while let Some((i, replicate)) = queue.next() {
             let Some(done) = queue.work(i, replicate, observer) else { continue };
-            let (cell, elapsed) = (done.cell, done.elapsed);
+            let diverged = done.traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
+            let cell = done.cell;
             match keep(done) {
-                Ok(()) => observer.cell(cell, elapsed),
+                Ok(()) => observer.cell(cell, diverged),
                 Err(e) => {
                     queue.stop.store(true, Ordering::Relaxed);
                     lock(&error).get_or_insert(e);
@@ -182,7 +185,9 @@ impl Prepared<'_> {
                 round += 1;
                 if !squared_distance(run.estimate(), self.instance.optimum()).is_finite() {
                     trace.outcome = Outcome::Diverged;
-                    observer.steps(self.client_steps() / identity.replicates - reported);
+                    let taken = self.steps_per_round() * round;
+                    observer.steps(taken - reported);
+                    observer.skipped(self.steps_per_round() * identity.rounds - taken);
                     return trace;
                 }
             }

@@ -16,6 +16,8 @@ pub struct Progress {
     cells: u64,
     done: AtomicU64,
     steps: AtomicU64,
+    skipped: AtomicU64,
+    diverged: AtomicU64,
     total: u64,
     begin: Instant,
     out: Out,
@@ -51,9 +53,9 @@ impl Progress {
         } else {
             Out::Lines(Mutex::new(Some(Instant::now())))
         };
-        let (done, steps) = (AtomicU64::new(0), AtomicU64::new(0));
+        let [done, steps, skipped, diverged] = std::array::from_fn(|_| AtomicU64::new(0));
         let (name, cells, begin) = (name.to_owned(), cells as u64, Instant::now());
-        Self { name, cells, done, steps, total, begin, out }
+        Self { name, cells, done, steps, skipped, diverged, total, begin, out }
     }
 
     /// Says what was done, and clears the bar.
@@ -65,8 +67,12 @@ impl Progress {
             let (done, steps) =
                 (self.done.load(Ordering::Relaxed), self.steps.load(Ordering::Relaxed));
             let seconds = self.begin.elapsed().as_secs_f64();
+            let diverged = match self.diverged.load(Ordering::Relaxed) {
+                0 => String::new(),
+                count => format!("; runs diverged in {count} of them"),
+            };
             self.line(&format!(
-                "{done} cells, {} in {seconds:.1} s, {} steps/s",
+                "{done} cells, {} steps in {seconds:.1} s, {} steps/s{diverged}",
                 steps_text(steps as f64),
                 steps_text(steps as f64 / seconds.max(1e-9)),
             ));
@@ -92,7 +98,15 @@ impl Observer for Progress {
         }
     }
 
-    fn cell(&self, _cell: &Cell, _elapsed: Duration) {
+    fn skipped(&self, count: u64) {
+        self.skipped.fetch_add(count, Ordering::Relaxed);
+        if let Out::Bar(bar) = &self.out {
+            bar.set_length(bar.length().unwrap_or(0).saturating_sub(count));
+        }
+    }
+
+    fn cell(&self, _cell: &Cell, diverged: usize) {
+        self.diverged.fetch_add(u64::from(diverged > 0), Ordering::Relaxed);
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         match &self.out {
             Out::Quiet => {}
@@ -102,8 +116,8 @@ impl Observer for Progress {
                 if last.is_none_or(|at| at.elapsed() >= BETWEEN_LINES) && done < self.cells {
                     let steps = self.steps.load(Ordering::Relaxed);
                     let seconds = self.begin.elapsed().as_secs_f64();
-                    let left =
-                        seconds * (self.total.saturating_sub(steps)) as f64 / steps.max(1) as f64;
+                    let total = self.total.saturating_sub(self.skipped.load(Ordering::Relaxed));
+                    let left = seconds * (total.saturating_sub(steps)) as f64 / steps.max(1) as f64;
                     let rate = steps_text(steps as f64 / seconds);
                     self.line(&format!(
                         "{done}/{} cells, {rate} steps/s, {left:.0} s left",

@@ -11,7 +11,8 @@ use std::sync::Arc;
 struct Silent;
 impl Observer for Silent {
     fn steps(&self, _count: u64) {}
-    fn cell(&self, _cell: &Cell, _elapsed: Duration) {}
+    fn skipped(&self, _count: u64) {}
+    fn cell(&self, _cell: &Cell, _diverged: usize) {}
 }
 
 fn plan(replicates: u64) -> Plan {

@@ -118,14 +118,16 @@ impl Store {
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let occupied = fs::read_dir(root).is_ok_and(|mut d| d.next().is_some());
-                if occupied {
-                    return Err(error(root, "is neither empty nor a results folder"));
+                if !occupied {
+                    return Ok(store);
                 }
-                if root.exists() && !root.is_dir() {
-                    return Err(error(root, "is not a folder"));
-                }
-                Ok(store)
+                let inside = root.ancestors().skip(1).find(|above| above.join(MARKER).is_file());
+                let hint = inside.map_or(String::new(), |above| {
+                    format!(" (the results folder is {})", above.display())
+                });
+                Err(error(root, format!("is neither empty nor a results folder{hint}")))
             }
+            Err(_) if root.is_file() => Err(error(root, "is a file, not a folder")),
             Err(e) => Err(error(&path, e)),
         }
     }
@@ -153,13 +155,19 @@ impl Store {
             for entry in fs::read_dir(&folder).map_err(|e| error(&folder, e))? {
                 let entry = entry.map_err(|e| error(&folder, e))?;
                 let id = entry.file_name().to_string_lossy().into_owned();
-                let is_cell = id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit());
-                if is_cell && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if is_cell(&id) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     found.extend(self.record(&experiment.name, &id)?);
                 }
             }
         }
         Ok(found)
+    }
+
+    /// How many cells of an experiment's folder are not among these.
+    pub fn others(&self, experiment: &str, known: &[&str]) -> usize {
+        let entries = fs::read_dir(self.folder(experiment)).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| is_cell(name) && !known.contains(&name.as_str())).count()
     }
 
     /// Makes the folder, if it is not there, and sees that it can be written.
@@ -364,6 +372,11 @@ impl Store {
         let elapsed = Duration::from_secs_f64(stored.record.seconds.max(0.0));
         self.write(plan, cell, clients, &stored.traces, elapsed, &stored.record.provenance)
     }
+}
+
+/// Whether a folder's name is a cell's.
+fn is_cell(name: &str) -> bool {
+    name.len() == 16 && name.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

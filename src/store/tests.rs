@@ -7,7 +7,8 @@ use crate::runner::{self, Observer, prepare};
 struct Silent;
 impl Observer for Silent {
     fn steps(&self, _count: u64) {}
-    fn cell(&self, _cell: &Cell, _elapsed: Duration) {}
+    fn skipped(&self, _count: u64) {}
+    fn cell(&self, _cell: &Cell, _diverged: usize) {}
 }
 
 fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {

@@ -1,0 +1,32 @@
+//! Tells the program which commit it is built from, for provenance.
+
+use std::path::Path;
+use std::process::Command;
+
+/// What the program is made of: a change elsewhere does not make it dirty.
+const PARTS: [&str; 5] = ["src", "templates", "build.rs", "Cargo.toml", "Cargo.lock"];
+
+fn main() {
+    for part in PARTS {
+        println!("cargo:rerun-if-changed={part}");
+    }
+    if Path::new(".git/logs/HEAD").exists() {
+        println!("cargo:rerun-if-changed=.git/logs/HEAD");
+    }
+    // Only a repository whose top this package is; not one around it.
+    let top = git(&["rev-parse", "--show-toplevel"]);
+    let here = std::env::current_dir().ok();
+    let own = top.is_some_and(|top| Path::new(&top).canonicalize().ok() == here);
+    let commit = own.then(|| git(&["rev-parse", "HEAD"])).flatten();
+    let mut status = vec!["status", "--porcelain", "--"];
+    status.extend(PARTS);
+    let dirty = own && git(&status).is_some_and(|out| !out.is_empty());
+    println!("cargo:rustc-env=DRIFTBENCH_COMMIT={}", commit.unwrap_or_else(|| "unknown".into()));
+    println!("cargo:rustc-env=DRIFTBENCH_DIRTY={dirty}");
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}

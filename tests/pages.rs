@@ -94,3 +94,23 @@ fn the_analysis_text_takes_its_numbers_from_the_results() {
     assert!(said.err.contains("names 12 cells, not one"), "{}", said.err);
     run_with("{{ mean(").expect(2);
 }
+
+/// The reports under version control are of the manifests beside them: whoever
+/// edits a manifest runs `make reproduce` before committing.
+#[test]
+fn committed_reports_hold_their_manifests() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut seen = 0;
+    for source in ["rr", "scafflsa", "smoke"] {
+        for entry in std::fs::read_dir(root.join("experiments").join(source)).unwrap() {
+            let manifest = entry.unwrap().path();
+            let name = manifest.file_stem().unwrap().to_string_lossy().into_owned();
+            let page = root.join("reports").join(source).join(name).join("report.md");
+            let page = std::fs::read_to_string(&page).unwrap_or_else(|e| panic!("{page:?}: {e}"));
+            let text = std::fs::read_to_string(&manifest).unwrap();
+            assert!(page.contains(&text), "{manifest:?} is not the manifest of its report");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 10, "a new experiment is counted here");
+}

@@ -4,7 +4,6 @@
 //! Streams are common, so replicates are paired. *Invariant*: cells with equal
 //! digests enter no statistics; diverged replicates are never averaged away.
 
-use super::Experiment;
 use crate::manifest::figure::Metric;
 use crate::stats::{Ratio, holm};
 use crate::trace::Outcome;
@@ -38,8 +37,8 @@ pub struct Finals(pub BTreeMap<String, Cell>);
 const HEAD: &str = "cell,digest,replicate,outcome,sq_error,label";
 
 impl Finals {
-    /// The final errors of an analysed experiment.
-    pub fn of(experiment: &Experiment) -> Self {
+    /// The final errors of these cells.
+    pub fn of(cells: &[super::Result]) -> Self {
         let cell = |result: &super::Result| {
             let finals = result.traces.iter().map(|t| match t.outcome {
                 Outcome::Finished => super::values(t, Metric::SqError).last().copied(),
@@ -48,7 +47,7 @@ impl Finals {
             let (label, digest) = (result.cell.label.clone(), result.digest.clone());
             (result.cell.id.clone(), Cell { label, digest, finals: finals.collect() })
         };
-        Self(experiment.cells.iter().map(cell).collect())
+        Self(cells.iter().map(cell).collect())
     }
 
     /// A line a cell and replicate, every bit kept.

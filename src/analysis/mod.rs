@@ -16,13 +16,14 @@ use crate::files::Error;
 use crate::manifest::figure::{Metric, Theory};
 use crate::plan::{Cell, Drawn, Plan};
 use crate::problem::Facts;
-use crate::runner::prepare;
+use crate::runner::{Prepared, prepare};
 use crate::store::{self, Store, Stored};
 use crate::trace::{Outcome, Trace};
 pub use figure::{
     Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series, Style,
 };
 pub use select::pretty;
+use std::collections::HashMap;
 
 /// An experiment with its results.
 pub struct Experiment {
@@ -89,9 +90,25 @@ pub fn formula(metric: Metric) -> &'static str {
 /// # Errors
 /// Results that are not as they were written.
 pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Error> {
+    let (mut cells, missing) = results(&plan, store)?;
+    let biases: HashMap<&str, f64> = exact_biases(&plan);
+    for result in &mut cells {
+        result.exact_bias = biases.get(result.cell.id.as_str()).copied();
+    }
+    let figures = figures(&plan, &cells);
+    Ok(Experiment { plan, cells, missing, figures })
+}
+
+/// The cells of a plan that have results, and the ids of those that have none.
+///
+/// # Errors
+/// Results that are not as they were written.
+pub fn results(
+    plan: &Plan,
+    store: &Store,
+) -> std::result::Result<(Vec<Result>, Vec<String>), Error> {
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
-    let biases = exact_biases(&plan);
-    for (cell, exact_bias) in plan.cells.iter().zip(biases) {
+    for cell in &plan.cells {
         match store.read(&plan.experiment, &cell.id)? {
             None => missing.push(cell.id.clone()),
             Some(Stored { record, traces }) => cells.push(Result {
@@ -100,12 +117,11 @@ pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Err
                 digest: record.digest,
                 provenance: record.provenance,
                 seconds: record.seconds,
-                exact_bias,
+                exact_bias: None,
             }),
         }
     }
-    let figures = figures(&plan, &cells);
-    Ok(Experiment { plan, cells, missing, figures })
+    Ok((cells, missing))
 }
 
 fn figures(plan: &Plan, cells: &[Result]) -> Vec<Figure> {
@@ -118,22 +134,18 @@ fn figures(plan: &Plan, cells: &[Result]) -> Vec<Figure> {
     all.map(|(figure, id)| Figure { id, ..figure }).collect()
 }
 
-/// ‖lim E θ_t − θ*‖² of every cell, if a figure asks for it.
-fn exact_biases(plan: &Plan) -> Vec<Option<f64>> {
-    let wanted = plan.manifest.figure.convergence.iter();
-    if !wanted.flat_map(|f| &f.theory).any(|t| *t == Theory::ExactBias) {
-        return vec![None; plan.cells.len()];
+/// ‖lim E θ_t − θ*‖² by cell id, if a figure asks for it and theory knows it.
+fn exact_biases(plan: &Plan) -> HashMap<&str, f64> {
+    let mut wanted = plan.manifest.figure.convergence.iter().flat_map(|f| &f.theory);
+    if !wanted.any(|t| *t == Theory::ExactBias) {
+        return HashMap::new();
     }
     let cells: Vec<&Cell> = plan.cells.iter().collect();
-    match prepare(&cells) {
-        Ok(prepared) => prepared
-            .iter()
-            .map(|p| {
-                let facts: &dyn Facts = &*p.instance;
-                let limit = p.limit.as_ref()?;
-                Some(crate::kernel::squared_distance(limit, facts.optimum()))
-            })
-            .collect(),
-        Err(_) => vec![None; plan.cells.len()],
-    }
+    let bias = |p: &Prepared<'_>| {
+        let facts: &dyn Facts = &*p.instance;
+        Some(crate::kernel::squared_distance(p.limit.as_ref()?, facts.optimum()))
+    };
+    let prepared = prepare(&cells).unwrap_or_default();
+    let biases = prepared.iter().zip(&plan.cells).map(|(p, cell)| (cell.id.as_str(), bias(p)));
+    biases.filter_map(|(id, bias)| Some((id, bias?))).collect()
 }

@@ -2,6 +2,7 @@
 
 use super::{Code, Failure, report};
 use crate::analysis::compare::{self, Comparison, Finals, Verdict, compare};
+use crate::analysis::results;
 use crate::store::{Store, git};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -51,8 +52,8 @@ fn side(name: &str) -> Result<Side, Failure> {
         let store = Store::open_existing(path)?;
         let mut all = Side::new();
         for plan in report::plans(&store)? {
-            let experiment = crate::analysis::analyse(plan, &store)?;
-            all.insert(experiment.plan.experiment.clone(), Finals::of(&experiment));
+            let (cells, _) = results(&plan, &store)?;
+            all.insert(plan.experiment, Finals::of(&cells));
         }
         return Ok(all);
     }
@@ -63,7 +64,7 @@ fn side(name: &str) -> Result<Side, Failure> {
     } else {
         let commit = git::commit(name)?;
         for (file, text) in git::files(&commit, "reports", compare::FILE)? {
-            files.push((file.trim_start_matches("reports/").to_owned(), text));
+            files.push((file.strip_prefix("reports/").unwrap_or(&file).to_owned(), text));
         }
     }
     let mut all = Side::new();

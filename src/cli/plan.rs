@@ -1,8 +1,8 @@
 //! `plan`: the cells of some manifests, and what they will cost.
 
 use super::{Code, Failure, Manifests, pool, prepared};
-use crate::plan::{Cell, Plan};
-use crate::runner::{Observer, Prepared};
+use crate::plan::Plan;
+use crate::runner::{Prepared, Silent};
 use crate::store::{Status, Store};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,13 +20,6 @@ pub struct Args {
     /// Threads that the estimate is for; by default as many as the machine has
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-}
-
-struct Silent;
-impl Observer for Silent {
-    fn steps(&self, _count: u64) {}
-    fn skipped(&self, _count: u64) {}
-    fn cell(&self, _cell: &Cell, _diverged: usize) {}
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {

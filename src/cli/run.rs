@@ -6,7 +6,7 @@ use crate::runner::progress::Progress;
 use crate::runner::{self, Prepared};
 use crate::store::provenance::Provenance;
 use crate::store::{Status, Store};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -92,7 +92,7 @@ fn experiment(
     let name = &plan.experiment;
     let clients: HashMap<&str, usize> =
         cells.iter().map(|p| (p.cell.id.as_str(), p.instance.clients())).collect();
-    let known: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let known: HashSet<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     let others = store.others(name, &known);
     if others > 0 && !how.quiet {
         eprintln!(

@@ -50,6 +50,8 @@ pub struct Federated<'p, P: Problem, C> {
     step: f64,
     steps: u64,
     theta: Vec<f64>,
+    /// θ_t of the round before.
+    before: Vec<f64>,
     /// θ_c at the end of the round, N rows of d.
     ends: Vec<f64>,
     streams: Vec<Stream>,
@@ -72,6 +74,7 @@ impl<'p, P: Problem, C: Correction> Federated<'p, P, C> {
             step,
             steps,
             theta: from.start.to_vec(),
+            before: vec![0.0; d],
             ends: vec![0.0; n * d],
             streams,
             states,
@@ -95,10 +98,9 @@ impl<P: Problem, C: Correction> Run for Federated<'_, P, C> {
         }
         self.problem.advance(&mut cohort);
         drop(cohort);
-        let before = std::mem::take(&mut self.theta);
-        self.theta = vec![0.0; d];
+        std::mem::swap(&mut self.before, &mut self.theta);
         kernel::mean_rows(&self.ends, &mut self.theta);
-        self.correction.update(&before, &self.ends, self.step * self.steps as f64);
+        self.correction.update(&self.before, &self.ends, self.step * self.steps as f64);
         let calls = n as u64 * self.steps * self.problem.batch();
         self.cost.add_round(self.steps, calls, 2 * n as u64 * C::VECTORS);
     }

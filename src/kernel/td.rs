@@ -108,11 +108,8 @@ impl Tables {
         let law = &self.clients[client];
         let atom = Self::pick(&law.slots, draw);
         let d = self.d;
-        let row = |table, state: usize| -> &[f64] {
-            let table: &Vec<f64> = table;
-            &table[state * d..][..d]
-        };
-        let (phi, next) = (row(&self.phi, atom.state()), row(&self.discounted, atom.next()));
+        let phi = &self.phi[atom.state() * d..][..d];
+        let next = &self.discounted[atom.next() * d..][..d];
         let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - law.rewards[atom.state()];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;

@@ -10,7 +10,6 @@ mod narrate;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
-use crate::chart;
 use crate::files::{Error, error, write_beside};
 use crate::plan::Plan;
 use minijinja::syntax::SyntaxConfig;
@@ -46,7 +45,7 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
             write_beside(&folder.join(file), text.as_bytes())?;
         }
         write_beside(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
-        let finals = compare::Finals::of(experiment).to_csv();
+        let finals = compare::Finals::of(&experiment.cells).to_csv();
         write_beside(&folder.join(compare::FILE), finals.as_bytes())?;
         write_beside(&folder.join("provenance.md"), provenance(experiment).as_bytes())?;
         index.push(values);
@@ -183,9 +182,4 @@ fn provenance(experiment: &Experiment) -> String {
         std::env::consts::ARCH,
         std::thread::available_parallelism().map_or(1, usize::from),
     )
-}
-
-/// The figure as a file, or why it cannot be drawn.
-fn draw(figure: &crate::analysis::Figure) -> Result<String, String> {
-    chart::svg(figure)
 }

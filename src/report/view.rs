@@ -2,6 +2,7 @@
 
 use super::narrate;
 use crate::analysis::{Experiment, formula, table};
+use crate::chart;
 use crate::manifest::figure::Metric;
 use crate::stats::Summary;
 use serde::Serialize;
@@ -51,7 +52,7 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
                 Some(source) => format!("{source}. {}", figure.caption),
                 None => figure.caption.clone(),
             },
-            svg: super::draw(figure)?,
+            svg: chart::svg(figure)?,
         })
     });
     Ok(Page {

@@ -27,6 +27,15 @@ pub trait Observer: Sync {
     fn cell(&self, cell: &Cell, diverged: usize);
 }
 
+/// Sees the work and says nothing.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn steps(&self, _count: u64) {}
+    fn skipped(&self, _count: u64) {}
+    fn cell(&self, _cell: &Cell, _diverged: usize) {}
+}
+
 /// A cell that could not be run.
 #[derive(Debug)]
 pub struct Failed {
@@ -47,14 +56,14 @@ pub struct Done<'a> {
 }
 
 /// How far a cell is.
-struct Progress {
+struct Partial {
     traces: Vec<Option<Trace>>,
     missing: usize,
     elapsed: Duration,
     failed: bool,
 }
 
-impl Progress {
+impl Partial {
     fn new(replicates: usize) -> Self {
         let (traces, elapsed) = (vec![None; replicates], Duration::ZERO);
         Self { traces, missing: replicates, elapsed, failed: false }
@@ -101,17 +110,17 @@ struct Queue<'a> {
     tasks: Vec<(usize, u64)>,
     next: AtomicUsize,
     stop: AtomicBool,
-    progress: Vec<Mutex<Progress>>,
+    progress: Vec<Mutex<Partial>>,
     failed: Mutex<Vec<Failed>>,
 }
 
 impl<'a> Queue<'a> {
     fn new(cells: &'a [Prepared<'a>]) -> Self {
         let mut order: Vec<usize> = (0..cells.len()).collect();
-        order.sort_by_key(|&i| std::cmp::Reverse(cells[i].client_steps()));
+        order.sort_by_cached_key(|&i| std::cmp::Reverse(cells[i].client_steps()));
         let replicates = |i: usize| cells[i].cell.identity.replicates;
         let tasks = order.iter().flat_map(|&i| (0..replicates(i)).map(move |r| (i, r)));
-        let progress = (0..cells.len()).map(|i| Mutex::new(Progress::new(replicates(i) as usize)));
+        let progress = (0..cells.len()).map(|i| Mutex::new(Partial::new(replicates(i) as usize)));
         Self {
             cells,
             tasks: tasks.collect(),

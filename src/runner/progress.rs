@@ -28,7 +28,7 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 enum Out {
     Quiet,
-    Lines(Mutex<Option<Instant>>),
+    Lines(Mutex<Instant>),
     Bar(ProgressBar),
 }
 
@@ -51,7 +51,7 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(200));
             Out::Bar(bar)
         } else {
-            Out::Lines(Mutex::new(Some(Instant::now())))
+            Out::Lines(Mutex::new(Instant::now()))
         };
         let [done, steps, skipped, diverged] = std::array::from_fn(|_| AtomicU64::new(0));
         let (name, cells, begin) = (name.to_owned(), cells as u64, Instant::now());
@@ -113,7 +113,7 @@ impl Observer for Progress {
             Out::Bar(bar) => bar.set_message(format!("{done}/{} cells", self.cells)),
             Out::Lines(last) => {
                 let mut last = super::lock(last);
-                if last.is_none_or(|at| at.elapsed() >= BETWEEN_LINES) && done < self.cells {
+                if last.elapsed() >= BETWEEN_LINES && done < self.cells {
                     let steps = self.steps.load(Ordering::Relaxed);
                     let seconds = self.begin.elapsed().as_secs_f64();
                     let total = self.total.saturating_sub(self.skipped.load(Ordering::Relaxed));
@@ -123,7 +123,7 @@ impl Observer for Progress {
                         "{done}/{} cells, {rate} steps/s, {left:.0} s left",
                         self.cells
                     ));
-                    *last = Some(Instant::now());
+                    *last = Instant::now();
                 }
             }
         }

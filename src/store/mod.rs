@@ -14,6 +14,7 @@ use crate::trace::{self, Trace};
 use provenance::Provenance;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -164,10 +165,10 @@ impl Store {
     }
 
     /// How many cells of an experiment's folder are not among these.
-    pub fn others(&self, experiment: &str, known: &[&str]) -> usize {
+    pub fn others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
         let entries = fs::read_dir(self.folder(experiment)).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.filter(|name| is_cell(name) && !known.contains(&name.as_str())).count()
+        names.filter(|name| is_cell(name) && !known.contains(name.as_str())).count()
     }
 
     /// Makes the folder, if it is not there, and sees that it can be written.
@@ -231,7 +232,13 @@ impl Store {
         let path = folder.join(EXPERIMENT);
         if path.is_file() {
             let text = fs::read_to_string(&path).map_err(|e| error(&path, e))?;
-            found.push(toml::from_str(&text).map_err(|e| error(&path, e.message()))?);
+            let mut experiment: Experiment =
+                toml::from_str(&text).map_err(|e| error(&path, e.message()))?;
+            // Its place names it, whatever the file says: paths are made of it.
+            let below = folder.strip_prefix(&self.root).unwrap_or(folder);
+            let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
+            experiment.name = parts.collect::<Vec<_>>().join("/");
+            found.push(experiment);
             return Ok(());
         }
         let entries = fs::read_dir(folder).map_err(|e| error(folder, e))?;
@@ -257,8 +264,8 @@ impl Store {
     }
 
     /// The Parquet file's bytes, if they are those that were written.
-    fn bytes(&self, record: &CellRecord) -> Result<Vec<u8>, Error> {
-        let path = self.cell_folder(&record.experiment, &record.id).join(TRACES);
+    fn bytes(&self, experiment: &str, record: &CellRecord) -> Result<Vec<u8>, Error> {
+        let path = self.cell_folder(experiment, &record.id).join(TRACES);
         let bytes = fs::read(&path).map_err(|e| error(&path, e))?;
         if bytes.len() as u64 != record.bytes {
             let (have, want) = (bytes.len(), record.bytes);
@@ -276,7 +283,7 @@ impl Store {
     /// Whether a cell's results are there, its file read and checked.
     pub fn status(&self, experiment: &str, id: &str) -> Status {
         let checked = self.record(experiment, id).and_then(|record| match record {
-            Some(record) => self.bytes(&record).map(|_| true),
+            Some(record) => self.bytes(experiment, &record).map(|_| true),
             None => Ok(false),
         });
         match checked {
@@ -293,7 +300,7 @@ impl Store {
     pub fn read(&self, experiment: &str, id: &str) -> Result<Option<Stored>, Error> {
         let Some(record) = self.record(experiment, id)? else { return Ok(None) };
         let path = self.cell_folder(experiment, id).join(TRACES);
-        let bytes = self.bytes(&record)?;
+        let bytes = self.bytes(experiment, &record)?;
         let traces = parquet::read(bytes).map_err(|e| error(&path, e))?;
         if trace::digest(&traces) != record.digest {
             return Err(error(&path, "does not hold the numbers that it was written with"));

@@ -2,14 +2,7 @@
 
 use super::*;
 use crate::manifest::Source;
-use crate::runner::{self, Observer, prepare};
-
-struct Silent;
-impl Observer for Silent {
-    fn steps(&self, _count: u64) {}
-    fn skipped(&self, _count: u64) {}
-    fn cell(&self, _cell: &Cell, _diverged: usize) {}
-}
+use crate::runner::{self, Silent, prepare};
 
 fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
     let source = Source { name: "t".into(), text: manifest.into(), overrides: Vec::new() };

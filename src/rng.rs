@@ -121,6 +121,51 @@ impl Stream {
         }
     }
 
+    /// Trials up to the first success of probability p in (0, 1]: geometric on
+    /// 1, 2, …, from one draw.
+    pub fn geometric(&mut self, p: f64) -> u64 {
+        let u = 1.0 - self.uniform();
+        if p >= 1.0 {
+            return 1;
+        }
+        // P(τ > k) = (1 − p)^k; u is in (0, 1].
+        ((libm::log(u) / libm::log1p(-p)) as u64).saturating_add(1)
+    }
+
+    /// Gamma of this shape, above 0, and scale 1 (Marsaglia and Tsang 2000).
+    pub fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            let boost = libm::pow(1.0 - self.uniform(), 1.0 / shape);
+            return boost * self.gamma(shape + 1.0);
+        }
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / libm::sqrt(9.0 * d);
+        loop {
+            let x = self.gaussian();
+            let v = (1.0 + c * x) * (1.0 + c * x) * (1.0 + c * x);
+            if v <= 0.0 {
+                continue;
+            }
+            let u = 1.0 - self.uniform();
+            if libm::log(u) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+                return d * v;
+            }
+        }
+    }
+
+    /// Dirichlet(α, …, α) on `n` shares; they sum to one.
+    pub fn dirichlet(&mut self, n: usize, alpha: f64) -> Vec<f64> {
+        let mut shares: Vec<f64> = (0..n).map(|_| self.gamma(alpha)).collect();
+        let total = shares.iter().fold(0.0, |sum, x| sum + x);
+        if total > 0.0 {
+            shares.iter_mut().for_each(|x| *x /= total);
+        } else {
+            // All underflowed: so small an α puts everything in one place.
+            shares[self.index(n)] = 1.0;
+        }
+        shares
+    }
+
     /// A Gaussian beyond the ziggurat's last edge, by Marsaglia's method.
     fn tail(&mut self) -> f64 {
         loop {
@@ -241,6 +286,37 @@ mod tests {
         let beyond = x.iter().filter(|x| x.abs() > ZIG_EDGE).count() as f64;
         let expected = 2.0 * law(-ZIG_EDGE) * n as f64;
         assert!((beyond - expected).abs() < 4.0 * expected.sqrt(), "{beyond} against {expected}");
+    }
+
+    /// Mean and variance of a sample of `n` against the stated ones, by
+    /// standard errors.
+    fn moments(n: usize, mean: f64, variance: f64, mut draw: impl FnMut() -> f64) {
+        let x: Vec<f64> = (0..n).map(|_| draw()).collect();
+        let have = x.iter().sum::<f64>() / n as f64;
+        assert!((have - mean).abs() <= 4.5 * (variance / n as f64).sqrt(), "mean {have}, {mean}");
+        let squares: Vec<f64> = x.iter().map(|x| (x - mean) * (x - mean)).collect();
+        let second = squares.iter().sum::<f64>() / n as f64;
+        let fourth = squares.iter().map(|s| (s - second) * (s - second)).sum::<f64>() / n as f64;
+        let error = (fourth / n as f64).sqrt();
+        assert!((second - variance).abs() < 4.5 * error + 1e-15, "variance {second}, {variance}");
+    }
+
+    #[test]
+    fn geometric_gamma_and_dirichlet_have_their_moments() {
+        let mut s = Stream::shared_instance(21);
+        for p in [1.0, 0.7, 0.1, 0.001] {
+            moments(200_000, 1.0 / p, (1.0 - p) / (p * p), || s.geometric(p) as f64);
+        }
+        for shape in [0.1, 0.5, 1.0, 3.0, 40.0] {
+            moments(400_000, shape, shape, || s.gamma(shape));
+        }
+        let (n, alpha) = (5, 0.3);
+        let (mean, total) = (1.0 / n as f64, n as f64 * alpha);
+        moments(200_000, mean, mean * (1.0 - mean) / (total + 1.0), || s.dirichlet(n, alpha)[2]);
+        for alpha in [1e-6, 1e-3, 1.0, 1e6] {
+            let sum: f64 = s.dirichlet(7, alpha).iter().sum();
+            assert!((sum - 1.0).abs() < 1e-12, "{alpha}: {sum}");
+        }
     }
 
     #[test]

@@ -8,46 +8,68 @@
 
 mod averaged;
 pub mod fedavg;
+pub mod fedlin;
+pub mod fedprox;
+pub mod minibatch_sgd;
 pub mod richardson_romberg;
+pub mod scaffnew;
 pub mod scaffold;
 
-use crate::federated::{Conditions, Run};
+use crate::federated::{Conditions, Federated, Run, Schedule, Terms};
 use crate::problem::{Facts, Fault, Faults, Problem};
 pub use averaged::{Average, Averaged};
+use richardson_romberg::Combined;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An engine run whose limit enters an algorithm's with a weight.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A run of the engine whose estimate enters an algorithm's with a weight.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Component {
     /// Weight of the run; weights sum to one.
     pub weight: f64,
-    /// Whether control variates correct it.
-    pub corrected: bool,
-    /// γ.
-    pub step_size: f64,
-    /// H.
-    pub local_steps: u64,
+    /// What the run does.
+    pub terms: Terms,
+    /// 0, or the number of the copy whose noise is its own.
+    pub copy: u8,
+}
+
+impl Component {
+    /// An algorithm that is one run.
+    pub fn one(terms: Terms) -> Self {
+        Self { weight: 1.0, terms, copy: 0 }
+    }
 }
 
 /// Settings that describe an algorithm.
 pub trait Settings {
-    /// γ and H as the manifest gives them.
-    fn scale(&self) -> (f64, u64);
     /// Polyak-Ruppert averaging, if any.
     fn average(&self) -> Average;
     /// The name of the curve in figures, if the manifest gives one.
     fn label(&self) -> Option<&str>;
     /// The runs of the engine that the estimate is a combination of.
     fn components(&self) -> Vec<Component>;
-    /// The algorithm before averaging, on its way.
-    fn start<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p>;
+
+    /// What is wrong with the settings beyond the terms that they make.
+    fn faults(&self) -> Vec<Fault> {
+        Vec::new()
+    }
+
+    /// γ and H of the first run.
+    fn scale(&self) -> (f64, u64) {
+        let first = self.components().remove(0);
+        (first.terms.step_size, first.terms.most_steps())
+    }
 
     /// All that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault> {
-        let mut faults = Faults::default();
-        let (step_size, local_steps) = self.scale();
-        faults.positive("step-size", step_size);
-        faults.at_least_one("local-steps", local_steps);
+        let mut faults = Faults(self.faults());
+        if faults.0.is_empty() {
+            for fault in self.components().iter().flat_map(|c| c.terms.check()) {
+                if !faults.0.contains(&fault) && faults.0.iter().all(|f| f.key != fault.key) {
+                    faults.0.push(fault);
+                }
+            }
+        }
         if let Average::BurnIn(share) = self.average() {
             faults.require((0.0..1.0).contains(&share), "average.burn-in", || {
                 format!("must be a share of the rounds in [0, 1), not {share}")
@@ -55,11 +77,54 @@ pub trait Settings {
         }
         faults.0
     }
+
+    /// The algorithm before averaging, on its way.
+    fn start<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
+        let components = self.components();
+        let steps = |c: &Component| (c.terms.work.clone(), c.terms.batches.clone());
+        let same = components.iter().all(|c| c.copy == components[0].copy);
+        let coin = matches!(components[0].terms.schedule, Schedule::Bernoulli { .. });
+        let follow = same && !coin && components.iter().any(|c| steps(c) != steps(&components[0]));
+        let mut runs: Vec<(f64, Box<dyn Run + 'p>)> = Vec::with_capacity(components.len());
+        for Component { weight, terms, copy } in components {
+            let from = Conditions { copy: from.copy + copy, ..*from };
+            runs.push((weight, Box::new(Federated::new(problem, terms, &from))));
+        }
+        if runs.len() == 1 { runs.remove(0).1 } else { Box::new(Combined::new(runs, follow)) }
+    }
 }
 
-/// The registry: a new algorithm is its file and a line (or two names) below.
+/// Examples for the documentation.
+const EXAMPLE_STEPS: [u64; 3] = [1, 2, 5];
+const EXAMPLE_BATCHES: [u64; 2] = [1, 4];
+
+/// E_k or B_k from the one number of all clients or the list; 1 without either.
+fn work(all: Option<u64>, each: &[u64]) -> Vec<u64> {
+    if each.is_empty() { vec![all.unwrap_or(1)] } else { each.to_vec() }
+}
+
+/// Exactly one of `local-steps` and `steps-per-client` must be written.
+fn one_kind_of_work(all: Option<u64>, each: &[u64]) -> Vec<Fault> {
+    match (all, each.is_empty()) {
+        (None, true) => {
+            vec![Fault::new("local-steps", "is needed: how many local steps has a round?")]
+        }
+        (Some(_), false) => {
+            vec![Fault::new("steps-per-client", "stands beside `local-steps`: write one of them")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a setting is what it is where nothing is written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// The registry: a new algorithm is its file and a line below, or two where it
+/// has another name on a linear field.
 macro_rules! algorithms {
-    ($($variant:ident($field:ident, $kind:literal, $name:literal, $settings:ty),)*) => {
+    ($($variant:ident($field:ident, $kind:literal, $name:literal, $settings:ty $(, $linear:ident)?),)*) => {
         /// An algorithm as a manifest describes it: one `[[algorithm.<kind>]]`.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         pub enum Spec {
@@ -67,10 +132,10 @@ macro_rules! algorithms {
         }
 
         /// All algorithms of a manifest, by kind: `[[algorithm.<kind>]]`.
-        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
         #[serde(default)]
         pub struct Table {
-            $(#[serde(rename = $kind)] $field: Vec<$settings>,)*
+            $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $field: Vec<$settings>,)*
         }
 
         impl Table {
@@ -85,6 +150,14 @@ macro_rules! algorithms {
         }
 
         impl Spec {
+            /// The kinds of all algorithms.
+            pub const KINDS: &[&str] = &[$($kind,)*];
+
+            /// Whether the algorithm's name means one on an affine field.
+            pub fn needs_linear(&self) -> bool {
+                match self { $(Self::$variant(_) => false $(|| stringify!($linear) == "linear")?,)* }
+            }
+
             /// The name of the algorithm's kind in a manifest.
             pub fn kind(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $kind,)* }
@@ -122,10 +195,15 @@ macro_rules! algorithms {
 
 algorithms! {
     FedAvg(fedavg, "fedavg", "FedAvg", fedavg::Settings),
-    FedLsa(fedlsa, "fedlsa", "FedLSA", fedavg::Settings),
+    FedLsa(fedlsa, "fedlsa", "FedLSA", fedavg::Settings, linear),
     Scaffold(scaffold, "scaffold", "Scaffold", scaffold::Settings),
-    Scafflsa(scafflsa, "scafflsa", "SCAFFLSA", scaffold::Settings),
+    Scafflsa(scafflsa, "scafflsa", "SCAFFLSA", scaffold::Settings, linear),
     RichardsonRomberg(richardson_romberg, "richardson-romberg", "Richardson-Romberg", richardson_romberg::Settings),
+    MinibatchSgd(minibatch_sgd, "minibatch-sgd", "mini-batch SGD", minibatch_sgd::Settings),
+    CentralisedLsa(centralised_lsa, "centralised-lsa", "centralised LSA", minibatch_sgd::Settings, linear),
+    FedProx(fedprox, "fedprox", "FedProx", fedprox::Settings),
+    FedLin(fedlin, "fedlin", "FedLin", fedlin::Settings),
+    Scaffnew(scaffnew, "scaffnew", "Scaffnew", scaffnew::Settings),
 }
 
 /// A problem that algorithms can be launched on, its type forgotten.

@@ -1,8 +1,9 @@
 //! What the wrappers must keep, on real runs.
 
-use super::richardson_romberg::{Base, Coupling};
+use super::richardson_romberg::{Base, Coupling, Extrapolate};
 use super::*;
-use crate::problem::{Settings as _, Visitor, garnet};
+use crate::problem::arrays::NoFiles;
+use crate::problem::{Settings as _, Visitor, garnet, td::Noise};
 
 fn instance() -> Box<dyn Instance> {
     let problem = garnet::Settings {
@@ -14,21 +15,23 @@ fn instance() -> Box<dyn Instance> {
         clients: 4,
         heterogeneity: garnet::Heterogeneity::Independent {},
         policy: garnet::Policy::Uniform,
+        noise: Noise::Independent,
     };
-    Boxed.visit(problem.build(1).unwrap())
+    Boxed.visit(problem.build(1, &NoFiles).unwrap())
 }
 
 fn fedlsa(step_size: f64, average: Average) -> Spec {
-    Spec::FedLsa(fedavg::Settings { label: None, step_size, local_steps: 5, average })
+    Spec::FedLsa(fedavg::Settings { average, ..fedavg::Settings::new(step_size, 5) })
 }
 
 fn extrapolated(coupling: Coupling, over: Base) -> Spec {
-    let (label, step_size, local_steps, average) = (None, 0.1, 5, Average::None);
     Spec::RichardsonRomberg(richardson_romberg::Settings {
-        label,
-        step_size,
-        local_steps,
-        average,
+        label: None,
+        step_size: 0.1,
+        local_steps: Some(5),
+        extrapolate: Extrapolate::StepSize,
+        cohort: None,
+        average: Average::None,
         over,
         coupling,
     })

@@ -1,48 +1,19 @@
-//! What is added to a client's field: nothing, or a control variate.
+//! Control variates: c_k of each client, their mean c̄, and ξ_k = c̄ − c_k,
+//! which is added to client k's field.
+//!
+//! *Invariant*: Σ_k ξ_k = 0 up to rounding, whatever clients take part and
+//! whatever work they do, since c̄ is the mean of what is kept.
 
 use crate::kernel::mean_rows;
 
-/// The ξ_c that is added to client c's field, and how it learns.
-pub trait Correction {
-    /// Vectors that a client sends, and receives, in a round.
-    const VECTORS: u64;
-    /// ξ_c, d numbers.
-    fn of(&self, client: usize) -> &[f64];
-    /// After a round that began at `before` (d numbers) and ended, client by
-    /// client, at `ends` (N rows of d), having moved along `length` = γH.
-    fn update(&mut self, before: &[f64], ends: &[f64], length: f64);
-}
-
-/// ξ = 0: FedAvg, FedLSA.
-pub struct Uncorrected(Vec<f64>);
-
-impl Uncorrected {
-    /// No correction in dimension d.
-    pub fn new(d: usize) -> Self {
-        Self(vec![0.0; d])
-    }
-}
-
-impl Correction for Uncorrected {
-    const VECTORS: u64 = 1;
-    fn of(&self, _client: usize) -> &[f64] {
-        &self.0
-    }
-    fn update(&mut self, _before: &[f64], _ends: &[f64], _length: f64) {}
-}
-
-/// ξ_c = c̄ − c_c: Scaffold, SCAFFLSA. After a round
-/// c_c ← c_c − c̄ + (θ_t − θ_c^H)/(γH), c̄ ← N⁻¹ Σ c_c,
-/// which with equal work and full participation is
-/// ξ_c ← ξ_c + (θ_c^H − θ_{t+1})/(γH) (SLIDES II; SCAFFLSA Alg. 2, 4 with the
-/// opposite sign), and stays right without either.
+/// The clients' control variates.
 pub struct ControlVariates {
     d: usize,
-    /// c_c, N rows of d.
+    /// c_k, N rows of d.
     variates: Vec<f64>,
     /// c̄, d numbers.
     mean: Vec<f64>,
-    /// ξ_c, N rows of d.
+    /// ξ_k, N rows of d.
     corrections: Vec<f64>,
 }
 
@@ -52,27 +23,74 @@ impl ControlVariates {
         let zero = vec![0.0; clients * d];
         Self { d, variates: zero.clone(), mean: vec![0.0; d], corrections: zero }
     }
-}
 
-impl Correction for ControlVariates {
-    const VECTORS: u64 = 2;
-
-    fn of(&self, client: usize) -> &[f64] {
+    /// ξ_k, d numbers.
+    pub fn of(&self, client: usize) -> &[f64] {
         &self.corrections[client * self.d..][..self.d]
     }
 
-    fn update(&mut self, before: &[f64], ends: &[f64], length: f64) {
-        let d = self.d;
-        for (variate, end) in self.variates.chunks_exact_mut(d).zip(ends.chunks_exact(d)) {
-            for i in 0..d {
-                variate[i] = variate[i] - self.mean[i] + (before[i] - end[i]) / length;
+    /// ξ of all clients, N rows of d.
+    pub fn all(&self) -> &[f64] {
+        &self.corrections
+    }
+
+    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k), from a round that client k began
+    /// at `before`, ended at `end`, and moved along in by `length` = γ_k E_k.
+    /// With equal work and full participation this is
+    /// ξ_k ← ξ_k + (θ_k − θ_{t+1})/(γH) (SLIDES II; SCAFFLSA Alg. 4 with the
+    /// opposite sign), and it stays right without either, where the compact
+    /// rule goes to the root of Σ E_k F̄_k. [`Self::settle`] follows.
+    pub fn learn(&mut self, client: usize, before: &[f64], end: &[f64], length: f64) {
+        let variate = &mut self.variates[client * self.d..][..self.d];
+        for i in 0..self.d {
+            variate[i] = variate[i] - self.mean[i] + (before[i] - end[i]) / length;
+        }
+    }
+
+    /// c_k ← `value`, d numbers. [`Self::settle`] follows.
+    pub fn set(&mut self, client: usize, value: &[f64]) {
+        self.variates[client * self.d..][..self.d].copy_from_slice(value);
+    }
+
+    /// ξ_k ← ξ_k + (p/γ)(θ_k − θ̄) for every client, at a communication under
+    /// a coin of probability p (SCAFFLSA Alg. 2; Scaffnew): `ends` are θ_k, N
+    /// rows of d, `mean` is θ̄, `rate` p/γ.
+    pub fn learn_by_coin(&mut self, ends: &[f64], mean: &[f64], rate: f64) {
+        let rows = self.variates.chunks_exact_mut(self.d).zip(ends.chunks_exact(self.d));
+        for (variate, end) in rows {
+            for i in 0..mean.len() {
+                variate[i] -= rate * (end[i] - mean[i]);
             }
         }
+        self.settle();
+    }
+
+    /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k.
+    pub fn settle(&mut self) {
         mean_rows(&self.variates, &mut self.mean);
+        let d = self.d;
         let rows = self.corrections.chunks_exact_mut(d).zip(self.variates.chunks_exact(d));
         for (correction, variate) in rows {
             for i in 0..d {
                 correction[i] = self.mean[i] - variate[i];
+            }
+        }
+    }
+
+    /// Variates of which only the cohort's count: c̄ ← their mean over it
+    /// (FedLin, whose variates live for one round).
+    pub fn settle_among(&mut self, cohort: &[usize]) {
+        let d = self.d;
+        self.mean.fill(0.0);
+        for &client in cohort {
+            let variate = &self.variates[client * d..][..d];
+            self.mean.iter_mut().zip(variate).for_each(|(mean, x)| *mean += x);
+        }
+        self.mean.iter_mut().for_each(|mean| *mean /= cohort.len() as f64);
+        self.corrections.fill(0.0);
+        for &client in cohort {
+            for i in 0..d {
+                self.corrections[client * d + i] = self.mean[i] - self.variates[client * d + i];
             }
         }
     }
@@ -82,6 +100,11 @@ impl Correction for ControlVariates {
 mod tests {
     use super::*;
     use crate::rng::Stream;
+
+    fn sum(variates: &ControlVariates, n: usize) -> f64 {
+        let of = |i: usize| (0..n).map(|c| variates.of(c)[i]).sum::<f64>().abs();
+        (0..variates.d).map(of).fold(0.0, f64::max)
+    }
 
     #[test]
     fn corrections_sum_to_zero_and_follow_the_published_rule() {
@@ -100,14 +123,31 @@ mod tests {
             for (k, xi) in published.iter_mut().enumerate() {
                 *xi += (ends[k] - after[k % d]) / length;
             }
-            variates.update(&before, &ends, length);
+            (0..n).for_each(|c| variates.learn(c, &before, &ends[c * d..][..d], length));
+            variates.settle();
             for (k, xi) in published.iter().enumerate() {
                 assert!((variates.corrections[k] - xi).abs() < 1e-12);
             }
-            for i in 0..d {
-                let sum: f64 = (0..n).map(|c| variates.of(c)[i]).sum();
-                assert!(sum.abs() < 1e-13, "sum of the corrections is {sum}");
+            assert!(sum(&variates, n) < 1e-13);
+        }
+    }
+
+    #[test]
+    fn the_coins_rule_is_the_published_one() {
+        let (n, d, rate) = (4, 2, 1.3);
+        let mut rng = Stream::shared_instance(2);
+        let mut variates = ControlVariates::new(n, d);
+        let mut published = vec![0.0; n * d];
+        for _ in 0..20 {
+            let ends: Vec<f64> = (0..n * d).map(|_| rng.gaussian()).collect();
+            let mut mean = vec![0.0; d];
+            mean_rows(&ends, &mut mean);
+            variates.learn_by_coin(&ends, &mean, rate);
+            for (k, xi) in published.iter_mut().enumerate() {
+                *xi += rate * (ends[k] - mean[k % d]);
+                assert!((variates.corrections[k] - *xi).abs() < 1e-12);
             }
+            assert!(sum(&variates, n) < 1e-13);
         }
     }
 }

@@ -14,14 +14,6 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Adds a round.
-    pub fn add_round(&mut self, local_steps: u64, oracle_calls: u64, vectors_sent: u64) {
-        self.communications += 1;
-        self.local_steps += local_steps;
-        self.oracle_calls += oracle_calls;
-        self.vectors_sent += vectors_sent;
-    }
-
     /// The cost of two runs side by side that communicate in the same rounds.
     pub fn beside(self, other: Self) -> Self {
         Self {

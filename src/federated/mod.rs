@@ -1,29 +1,56 @@
 //! The one engine behind every algorithm: rounds of local steps, an average,
-//! a correction.
+//! control variates. What tells algorithms apart are [`Terms`].
 //!
-//! Static per local step (the problem and the correction are type
-//! parameters), dynamic per round (a [`Run`] is an object).
+//! Static per local step (the problem is a type parameter), dynamic per round
+//! (a [`Run`] is an object, the terms are values).
 //!
 //! *Invariant*: a round is a function of the state before it and of the
 //! streams; clients are summed in their order, whatever ran them.
 
 mod correction;
 mod cost;
+mod local;
+mod terms;
 
 use crate::kernel::{self, Local};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
-pub use correction::{ControlVariates, Correction, Uncorrected};
+pub use correction::ControlVariates;
 pub use cost::Cost;
+pub use terms::{Clock, Learning, Schedule, Terms, Variates, expected_steps};
 
 /// An algorithm on its way: what a runner drives and measures.
 pub trait Run {
-    /// One communication round.
+    /// One round.
     fn round(&mut self);
     /// The estimate of θ* after the rounds so far, d numbers.
     fn estimate(&self) -> &[f64];
     /// What the rounds so far have cost.
     fn cost(&self) -> Cost;
+    /// The clients' own state; `None` where the estimate is not of one run.
+    fn clients(&self) -> Option<Clients<'_>> {
+        None
+    }
+    /// The clients' streams, where the run has its own.
+    fn noise(&self) -> &[Stream] {
+        &[]
+    }
+    /// Goes on with these streams, one a client.
+    fn set_noise(&mut self, _streams: &[Stream]) {}
+}
+
+/// What the clients of a run hold.
+pub struct Clients<'a> {
+    /// θ_k at the end of the last local steps, N rows of d.
+    pub ends: &'a [f64],
+    /// Whether the clients have gone on from the server's θ since they last
+    /// communicated (between two coins).
+    pub apart: bool,
+    /// ξ_k, N rows of d; empty without control variates.
+    pub corrections: &'a [f64],
+    /// γ_k E_k (γ/p under a coin), N numbers: what weighs ξ_k in the Lyapunov
+    /// functions (SCAFFLSA 45, 51).
+    pub lengths: Vec<f64>,
 }
 
 /// What a run starts from.
@@ -41,68 +68,231 @@ pub struct Conditions<'a> {
     pub copy: u8,
 }
 
-/// FedAvg and its corrected kin: every client starts a round at θ_t, takes H
-/// local steps of size γ along F_c + ξ_c, and θ_{t+1} is the clients' mean
-/// (RR Alg. 1; SCAFFLSA Alg. 1, 4; SLIDES II).
-pub struct Federated<'p, P: Problem, C> {
+/// One run: every client of the cohort starts a round at θ_t, takes E_k local
+/// steps of size γ_k along F_k + ξ_k, and θ_{t+1} is their mean (RR Alg. 1;
+/// SCAFFLSA Alg. 1, 2, 4; SLIDES II; BOOK 5.8–5.11).
+pub struct Federated<'p, P: Problem> {
     problem: &'p P,
-    correction: C,
-    step: f64,
-    steps: u64,
+    terms: Terms,
+    /// γ_k and E_k.
+    work: Vec<(f64, u64)>,
     theta: Vec<f64>,
     /// θ_t of the round before.
     before: Vec<f64>,
-    /// θ_c at the end of the round, N rows of d.
+    /// θ_k, N rows of d.
     ends: Vec<f64>,
+    variates: Option<ControlVariates>,
+    /// What stands for ξ without control variates, d numbers.
+    zero: Vec<f64>,
+    /// Who takes part in this round, in order.
+    cohort: Vec<usize>,
     streams: Vec<Stream>,
     states: Vec<P::State>,
+    server: Stream,
+    /// Local steps until the next communication, under a coin.
+    until: u64,
+    apart: bool,
     cost: Cost,
 }
 
-impl<'p, P: Problem, C: Correction> Federated<'p, P, C> {
-    /// An engine at θ_0 with step size γ and H local steps a round.
-    pub fn new(problem: &'p P, correction: C, step: f64, steps: u64, from: &Conditions) -> Self {
+impl<'p, P: Problem> Federated<'p, P> {
+    /// An engine at θ_0.
+    pub fn new(problem: &'p P, terms: Terms, from: &Conditions) -> Self {
         let (n, d) = (problem.clients(), problem.dim());
         assert_eq!(from.start.len(), d);
         let mut streams: Vec<Stream> = (0..n as u64)
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        Self {
+        let corrected = terms.variates != Variates::None;
+        let mut run = Self {
             problem,
-            correction,
-            step,
-            steps,
+            work: (0..n).map(|c| (terms.step(c), terms.steps(c))).collect(),
+            terms,
             theta: from.start.to_vec(),
             before: vec![0.0; d],
-            ends: vec![0.0; n * d],
+            ends: from.start.repeat(n),
+            variates: corrected.then(|| ControlVariates::new(n, d)),
+            zero: vec![0.0; d],
+            cohort: (0..n).collect(),
             streams,
             states,
+            server: Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0),
+            until: 0,
+            apart: false,
             cost: Cost::default(),
+        };
+        run.until = run.next_coin();
+        run
+    }
+
+    /// Local steps until the coin next says to communicate.
+    fn next_coin(&mut self) -> u64 {
+        match self.terms.schedule {
+            Schedule::Every => 0,
+            Schedule::Bernoulli { probability, .. } => self.server.geometric(probability),
+        }
+    }
+
+    /// Sends the cohort through its local steps; `steps` where all do as many.
+    fn advance(&mut self, steps: Option<u64>) {
+        let d = self.theta.len();
+        let everyone = self.cohort.len() == self.streams.len();
+        let clients = self.ends.chunks_exact_mut(d).zip(&mut self.streams).zip(&mut self.states);
+        let mut cohort: Vec<Local<'_, P::State>> = Vec::with_capacity(self.cohort.len());
+        let mut members = self.cohort.iter().copied().peekable();
+        for (client, ((theta, rng), state)) in clients.enumerate() {
+            if !everyone && members.next_if_eq(&client).is_none() {
+                continue;
+            }
+            let correction = self.variates.as_ref().map_or(&self.zero[..], |v| v.of(client));
+            let (step, own) = self.work[client];
+            let steps = steps.unwrap_or(own);
+            cohort.push(Local { client, theta, correction, rng, state, step, steps });
+        }
+        if self.terms.proximal == 0.0 && self.terms.batches.iter().all(|&b| b == 1) {
+            return self.problem.advance(&mut cohort);
+        }
+        for local in &mut cohort {
+            let (batch, proximal) = (self.terms.batch(local.client), self.terms.proximal);
+            local::walk(self.problem, local, &local::Extra { batch, proximal, anchor: &self.theta });
+        }
+    }
+
+    /// The mean of E_k oracle calls at θ_t becomes c_k, for the whole cohort.
+    fn measure(&mut self) {
+        let Some(variates) = &mut self.variates else { return };
+        let d = self.theta.len();
+        let (mut mean, mut one) = (vec![0.0; d], vec![0.0; d]);
+        for &client in &self.cohort {
+            let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
+            let calls = self.terms.steps(client) * self.terms.batch(client);
+            local::mean_field(calls, &mut mean, &mut one, |out| {
+                self.problem.oracle(client, state, &self.theta, rng, out);
+            });
+            variates.set(client, &mean);
+        }
+    }
+
+    /// A round of fixed work.
+    fn fixed(&mut self) {
+        let (n, d) = (self.streams.len(), self.theta.len());
+        if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
+            self.cohort = self.server.distinct(n, size);
+            self.cohort.sort_unstable();
+        }
+        let fresh = self.terms.variates == Variates::Fresh;
+        if fresh {
+            self.measure();
+            self.variates.as_mut().expect("made with them").settle_among(&self.cohort);
+        }
+        for &client in &self.cohort {
+            self.ends[client * d..][..d].copy_from_slice(&self.theta);
+        }
+        self.advance(None);
+        std::mem::swap(&mut self.before, &mut self.theta);
+        mean_over(&self.cohort, &self.ends, &mut self.theta);
+        if self.terms.server_step != 1.0 {
+            for (theta, before) in self.theta.iter_mut().zip(&self.before) {
+                *theta = before + self.terms.server_step * (*theta - before);
+            }
+        }
+        match (&mut self.variates, self.terms.variates) {
+            (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
+                for &client in &self.cohort {
+                    let (step, steps) = self.work[client];
+                    let length = step * steps as f64;
+                    variates.learn(client, &self.before, &self.ends[client * d..][..d], length);
+                }
+                variates.settle();
+            }
+            (Some(_), Variates::Kept(Learning::OptionOne)) => {
+                std::mem::swap(&mut self.before, &mut self.theta);
+                self.measure();
+                std::mem::swap(&mut self.before, &mut self.theta);
+                self.variates.as_mut().expect("it is there").settle();
+            }
+            _ => {}
+        }
+        self.pay_for_fixed(fresh);
+    }
+
+    fn pay_for_fixed(&mut self, fresh: bool) {
+        let calls = self.cohort.iter().map(|&c| self.work[c].1 * self.terms.batch(c));
+        let calls = calls.sum::<u64>() * self.problem.batch();
+        let slowest = self.cohort.iter().map(|&c| self.work[c].1).max().unwrap_or(0);
+        let again = fresh || self.terms.variates == Variates::Kept(Learning::OptionOne);
+        let vectors = if self.variates.is_some() { 4 } else { 2 };
+        self.cost.local_steps += slowest;
+        self.cost.oracle_calls += if again { 2 * calls } else { calls };
+        self.cost.vectors_sent += vectors * self.cohort.len() as u64;
+        // FedLin's clients wait for the mean of their fields, then for θ.
+        self.cost.communications += if fresh { 2 } else { 1 };
+    }
+
+    /// A round under the coin: to the next communication, or so many steps.
+    fn by_coin(&mut self, probability: f64, clock: Clock) {
+        let mut left = match clock {
+            Clock::Communications => self.until,
+            Clock::Steps => expected_steps(probability),
+        };
+        let (n, d) = (self.streams.len() as u64, self.theta.len());
+        while left > 0 {
+            let steps = left.min(self.until);
+            if !self.apart {
+                self.ends.chunks_exact_mut(d).for_each(|end| end.copy_from_slice(&self.theta));
+            }
+            self.advance(Some(steps));
+            self.apart = true;
+            left -= steps;
+            self.until -= steps;
+            self.cost.local_steps += steps;
+            let batches: u64 = (0..n as usize).map(|c| self.terms.batch(c)).sum();
+            self.cost.oracle_calls += steps * batches * self.problem.batch();
+            if self.until == 0 {
+                kernel::mean_rows(&self.ends, &mut self.theta);
+                if let Some(variates) = &mut self.variates {
+                    variates.learn_by_coin(
+                        &self.ends,
+                        &self.theta,
+                        probability / self.terms.step_size,
+                    );
+                }
+                self.cost.communications += 1;
+                self.cost.vectors_sent += 2 * n;
+                self.apart = false;
+                self.until = self.next_coin();
+            }
+        }
+        if clock == Clock::Steps {
+            if self.apart {
+                kernel::mean_rows(&self.ends, &mut self.theta);
+            } else {
+                self.ends.chunks_exact_mut(d).for_each(|end| end.copy_from_slice(&self.theta));
+            }
         }
     }
 }
 
-impl<P: Problem, C: Correction> Run for Federated<'_, P, C> {
+/// The mean of the cohort's rows, summed in order.
+fn mean_over(cohort: &[usize], rows: &[f64], out: &mut [f64]) {
+    let d = out.len();
+    if cohort.len() * d == rows.len() {
+        return kernel::mean_rows(rows, out);
+    }
+    out.fill(0.0);
+    for &client in cohort {
+        kernel::axpy(1.0, &rows[client * d..][..d], out);
+    }
+    out.iter_mut().for_each(|x| *x /= cohort.len() as f64);
+}
+
+impl<P: Problem> Run for Federated<'_, P> {
     fn round(&mut self) {
-        let (n, d) = (self.streams.len(), self.theta.len());
-        for end in self.ends.chunks_exact_mut(d) {
-            end.copy_from_slice(&self.theta);
+        match self.terms.schedule {
+            Schedule::Every => self.fixed(),
+            Schedule::Bernoulli { probability, clock } => self.by_coin(probability, clock),
         }
-        let clients = self.ends.chunks_exact_mut(d).zip(&mut self.streams).zip(&mut self.states);
-        let mut cohort: Vec<Local<'_, P::State>> = Vec::with_capacity(n);
-        for (client, ((theta, rng), state)) in clients.enumerate() {
-            let correction = self.correction.of(client);
-            let (step, steps) = (self.step, self.steps);
-            cohort.push(Local { client, theta, correction, rng, state, step, steps });
-        }
-        self.problem.advance(&mut cohort);
-        drop(cohort);
-        std::mem::swap(&mut self.before, &mut self.theta);
-        kernel::mean_rows(&self.ends, &mut self.theta);
-        self.correction.update(&self.before, &self.ends, self.step * self.steps as f64);
-        let calls = n as u64 * self.steps * self.problem.batch();
-        self.cost.add_round(self.steps, calls, 2 * n as u64 * C::VECTORS);
     }
 
     fn estimate(&self) -> &[f64] {
@@ -112,7 +302,30 @@ impl<P: Problem, C: Correction> Run for Federated<'_, P, C> {
     fn cost(&self) -> Cost {
         self.cost
     }
+
+    fn clients(&self) -> Option<Clients<'_>> {
+        let length = |c: usize| match self.terms.schedule {
+            Schedule::Every => self.terms.step(c) * self.terms.steps(c) as f64,
+            Schedule::Bernoulli { probability, .. } => self.terms.step_size / probability,
+        };
+        Some(Clients {
+            ends: &self.ends,
+            apart: self.apart,
+            corrections: self.variates.as_ref().map_or(&[][..], |v| v.all()),
+            lengths: (0..self.streams.len()).map(length).collect(),
+        })
+    }
+
+    fn noise(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    fn set_noise(&mut self, streams: &[Stream]) {
+        self.streams.clone_from_slice(streams);
+    }
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_terms;

@@ -1,9 +1,11 @@
 //! The invariants of the engine: what must hold whatever the problem.
 
 use super::*;
-use crate::problem::{Exact, Facts, Settings as _, garnet, logistic};
+use crate::theory::linear::Work;
+use crate::problem::arrays::NoFiles;
+use crate::problem::{Exact, Facts, Settings as _, garnet, logistic, td::{Noise, Td}};
 
-fn td(heterogeneity: garnet::Heterogeneity, clients: usize) -> garnet::Garnet {
+fn td(heterogeneity: garnet::Heterogeneity, clients: usize) -> Td {
     garnet::Settings {
         states: 10,
         actions: 2,
@@ -13,8 +15,9 @@ fn td(heterogeneity: garnet::Heterogeneity, clients: usize) -> garnet::Garnet {
         clients,
         heterogeneity,
         policy: garnet::Policy::Uniform,
+        noise: Noise::Independent,
     }
-    .build(3)
+    .build(3, &NoFiles)
     .unwrap()
 }
 
@@ -29,7 +32,7 @@ fn blobs() -> logistic::Logistic {
         margin: 0.0,
         batch: 1,
     }
-    .build(3)
+    .build(3, &NoFiles)
     .unwrap()
 }
 
@@ -42,8 +45,8 @@ fn fedavg<'p, P: Problem>(
     step: f64,
     steps: u64,
     start: &[f64],
-) -> Federated<'p, P, Uncorrected> {
-    Federated::new(problem, Uncorrected::new(problem.dim()), step, steps, &from(start))
+) -> Federated<'p, P> {
+    Federated::new(problem, Terms::fedavg(step, steps), &from(start))
 }
 
 fn scaffold<'p, P: Problem>(
@@ -51,9 +54,8 @@ fn scaffold<'p, P: Problem>(
     step: f64,
     steps: u64,
     start: &[f64],
-) -> Federated<'p, P, ControlVariates> {
-    let variates = ControlVariates::new(problem.clients(), problem.dim());
-    Federated::new(problem, variates, step, steps, &from(start))
+) -> Federated<'p, P> {
+    Federated::new(problem, Terms::scaffold(step, steps), &from(start))
 }
 
 fn distance(x: &[f64], y: &[f64]) -> f64 {
@@ -126,7 +128,7 @@ fn noiseless_limits_are_those_of_theory() {
         for _ in 0..(4000.0 / step) as usize {
             run.round();
         }
-        let exact = crate::theory::linear::limit(&problem, step, 10).unwrap();
+        let exact = crate::theory::linear::limit(&problem, |_| Work::plain(step, 10)).unwrap();
         assert!(distance(run.estimate(), &exact) < 1e-11, "γ = {step}");
         exact
     };
@@ -146,7 +148,7 @@ fn noiseless_limits_are_those_of_theory() {
 fn homogeneous_clients_have_no_bias() {
     let same = garnet::Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
     let problem = td(same, 4);
-    let limit = crate::theory::linear::limit(&problem, 0.1, 50).unwrap();
+    let limit = crate::theory::linear::limit(&problem, |_| Work::plain(0.1, 50)).unwrap();
     assert_eq!(limit, problem.optimum());
 }
 
@@ -163,7 +165,7 @@ fn fedlsa_follows_its_exact_mean() {
     let mut squares = vec![vec![0.0; 4]; rounds];
     for replicate in 0..replicates {
         let conditions = Conditions { replicate, ..from(&start) };
-        let mut run = Federated::new(&problem, Uncorrected::new(4), step, steps, &conditions);
+        let mut run = Federated::new(&problem, Terms::fedavg(step, steps), &conditions);
         for t in 0..rounds {
             run.round();
             for i in 0..4 {
@@ -189,11 +191,11 @@ fn fedlsa_follows_its_exact_mean() {
 fn fedlsa_stays_at_its_exact_limit() {
     let problem = td(garnet::Heterogeneity::TwoKernels {}, 4);
     let (replicates, step, steps) = (400, 0.3, 100);
-    let limit = crate::theory::linear::limit(&problem, step, steps).unwrap();
+    let limit = crate::theory::linear::limit(&problem, |_| Work::plain(step, steps)).unwrap();
     let mut ends = Vec::new();
     for replicate in 0..replicates {
         let conditions = Conditions { replicate, ..from(&limit) };
-        let mut run = Federated::new(&problem, Uncorrected::new(4), step, steps, &conditions);
+        let mut run = Federated::new(&problem, Terms::fedavg(step, steps), &conditions);
         (0..30).for_each(|_| run.round());
         ends.push(run.estimate().to_vec());
     }
@@ -219,7 +221,7 @@ fn variance_falls_with_the_number_of_clients() {
         let total: f64 = (0..4000)
             .map(|replicate| {
                 let conditions = Conditions { replicate, ..from(problem.optimum()) };
-                let mut run = Federated::new(&problem, Uncorrected::new(4), 0.1, 1, &conditions);
+                let mut run = Federated::new(&problem, Terms::fedavg(0.1, 1), &conditions);
                 run.round();
                 kernel::squared_distance(run.estimate(), problem.optimum())
             })
@@ -256,7 +258,7 @@ fn corrections_cancel_the_local_fields_at_the_optimum() {
     let mut field = vec![0.0; 4];
     for client in 0..5 {
         problem.mean_field(client, problem.optimum(), &mut field);
-        let xi = run.correction.of(client);
+        let xi = &run.clients().unwrap().corrections[client * 4..][..4];
         let sum: Vec<f64> = field.iter().zip(xi).map(|(f, xi)| f + xi).collect();
         assert!(distance(&sum, &[0.0; 4]) < 1e-10, "client {client}: {sum:?}");
     }

@@ -5,6 +5,7 @@
 //! depends on the dimension alone. No fused multiply-add, no library sum. So
 //! every path (scalar, SSE2, AVX2, NEON) gives the same bits.
 
+pub mod alias;
 mod simd;
 pub mod td;
 

@@ -10,21 +10,12 @@
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
+use super::alias::Alias;
 use super::simd::{Path, Scalar, Simd};
 use super::{Local, descend, fold_sum};
-use std::hint::select_unpredictable;
 
 /// Draws taken from a client's stream at a time.
 const BATCH: usize = 32;
-
-/// One cell of an alias table: atom `own` with probability keep·2⁻⁶⁴, else
-/// `other`. An atom is a pair of states.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    keep: u64,
-    own: Atom,
-    other: Atom,
-}
 
 /// A pair (s, s') of states, each below 2¹⁶.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +38,7 @@ impl Atom {
 /// The law of one client's transitions and its rewards.
 #[derive(Clone, Debug)]
 struct Client {
-    slots: Vec<Slot>,
+    pairs: Alias<Atom>,
     rewards: Vec<f64>,
 }
 
@@ -89,28 +80,25 @@ impl Tables {
         let states = self.states();
         assert!(!pairs.is_empty() && rewards.len() == states);
         assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
-        self.clients.push(Client { slots: alias(pairs), rewards });
+        let atoms: Vec<(Atom, f64)> =
+            pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
+        self.clients.push(Client { pairs: Alias::new(&atoms), rewards });
     }
 
-    /// The pair (s, s') that a draw of 64 bits stands for.
-    #[inline(always)]
-    fn pick(slots: &[Slot], draw: u64) -> Atom {
-        let wide = u128::from(draw) * slots.len() as u128;
-        let (index, fraction) = ((wide >> 64) as usize, wide as u64);
-        // SAFETY: draw < 2⁶⁴, so index < slots.len().
-        let slot = unsafe { slots.get_unchecked(index) };
-        select_unpredictable(fraction < slot.keep, slot.own, slot.other)
-    }
-
-    /// The definition of one oracle call: field ← (φ(s) − γφ(s'))ᵀθ φ(s) − r(s) φ(s).
+    /// The definition of one oracle call on a drawn pair.
     #[inline]
     pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
-        let law = &self.clients[client];
-        let atom = Self::pick(&law.slots, draw);
-        let d = self.d;
-        let phi = &self.phi[atom.state() * d..][..d];
-        let next = &self.discounted[atom.next() * d..][..d];
-        let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - law.rewards[atom.state()];
+        let atom = self.clients[client].pairs.pick(draw);
+        self.field(client, atom.state(), atom.next(), theta, field);
+    }
+
+    /// The field on the pair (s, s'): (φ(s) − γφ(s'))ᵀθ φ(s) − r(s) φ(s).
+    #[inline(always)]
+    pub fn field(&self, client: usize, s: usize, next: usize, theta: &[f64], field: &mut [f64]) {
+        let d = theta.len();
+        let phi = &self.phi[s * d..][..d];
+        let next = &self.discounted[next * d..][..d];
+        let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.clients[client].rewards[s];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;
         }
@@ -214,7 +202,7 @@ impl Tables {
                 }
                 for i in 0..now {
                     for k in 0..K {
-                        let atom = Self::pick(&laws[k].slots, draws[k][i]);
+                        let atom = laws[k].pairs.pick(draws[k][i]);
                         let feature = load(phi.add(atom.state() * R * I::LANES));
                         let next = load(discounted.add(atom.next() * R * I::LANES));
                         let product = std::array::from_fn(|r| {
@@ -267,28 +255,6 @@ unsafe fn fold_registers<I: Simd, const R: usize>(mut v: [I::V; R]) -> f64 {
         }
         I::fold(v[0])
     }
-}
-
-/// Walker's alias table by Vose's method; probabilities need not sum to one.
-fn alias(pairs: &[(usize, usize, f64)]) -> Vec<Slot> {
-    let n = pairs.len();
-    let total: f64 = pairs.iter().map(|p| p.2).sum();
-    let mut share: Vec<f64> = pairs.iter().map(|p| p.2 * n as f64 / total).collect();
-    let atom: Vec<Atom> = pairs.iter().map(|&(s, t, _)| Atom::new(s, t)).collect();
-    let mut slots: Vec<Slot> =
-        atom.iter().map(|&own| Slot { keep: u64::MAX, own, other: own }).collect();
-    let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|&i| share[i] < 1.0);
-    while let (Some(&s), Some(&l)) = (small.last(), large.last()) {
-        small.pop();
-        slots[s].keep = (share[s] * 2f64.powi(64)) as u64;
-        slots[s].other = atom[l];
-        share[l] -= 1.0 - share[s];
-        if share[l] < 1.0 {
-            large.pop();
-            small.push(l);
-        }
-    }
-    slots
 }
 
 #[cfg(test)]
@@ -377,21 +343,5 @@ mod tests {
         let steps = |c: usize| [5, 5, 5, 40, 40, 0, 1][c];
         let expected = thetas(8, 7, steps, |c| c.iter_mut().for_each(|local| tables.define(local)));
         assert_eq!(thetas(8, 7, steps, |c| tables.advance(c)), expected);
-    }
-
-    #[test]
-    fn alias_tables_keep_the_law() {
-        let pairs: Vec<_> =
-            [0.5, 0.2, 0.2, 0.0625, 0.0375].iter().enumerate().map(|(i, &p)| (i, i, p)).collect();
-        let slots = alias(&pairs);
-        let mut law = [0.0; 5];
-        for slot in &slots {
-            let keep = slot.keep as f64 / 2f64.powi(64);
-            law[slot.own.state()] += keep / 5.0;
-            law[slot.other.state()] += (1.0 - keep) / 5.0;
-        }
-        for (law, pair) in law.iter().zip(&pairs) {
-            assert!((law - pair.2).abs() < 1e-15);
-        }
     }
 }

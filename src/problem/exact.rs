@@ -32,6 +32,15 @@ impl<P: Problem> Facts for Exact<P> {
     fn linear(&self) -> bool {
         self.0.linear()
     }
+    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
+        self.0.suboptimality(theta)
+    }
+    fn feature_norm(&self, x: &[f64]) -> Option<f64> {
+        self.0.feature_norm(x)
+    }
+    fn virtual_optimum(&self) -> Option<&[f64]> {
+        self.0.virtual_optimum()
+    }
 }
 
 impl<P: Problem> Problem for Exact<P> {

@@ -8,15 +8,27 @@
 //! *Invariant*: nothing here does I/O, reads a clock or an environment; an
 //! instance is a function of its settings and the seed.
 
+pub mod arrays;
+pub mod atoms;
+pub mod dataset;
 mod exact;
 pub mod garnet;
+mod generic;
+pub mod least_squares;
+pub mod lms;
 pub mod logistic;
+pub mod mdp;
 mod newton;
+pub mod quadratic;
+pub mod spectrum;
+pub mod td;
 
-use crate::kernel::{self, Local};
+use crate::kernel::Local;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
+use arrays::{DataFile, Files};
 pub use exact::Exact;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is known exactly of a problem. F_c is client c's field, F̄_c its mean,
@@ -36,11 +48,31 @@ pub trait Facts: Send + Sync {
     fn jacobian(&self, client: usize) -> Matrix;
     /// C_c = Cov F_c(θ*; Z), d × d.
     fn noise_covariance(&self, client: usize) -> Matrix;
-    /// Whether every F_c is affine in θ, so that means and moments close.
+    /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool;
+    /// Whether a client's draws are independent from step to step, so that on
+    /// a linear field means and moments close; a Markovian oracle's are not.
+    fn independent(&self) -> bool {
+        true
+    }
     /// Oracle evaluations that one local step costs: the batch.
     fn batch(&self) -> u64 {
         1
+    }
+    /// f(θ) − f(θ*), f the mean of the clients' losses; `None` where the field
+    /// is no gradient.
+    fn suboptimality(&self, _theta: &[f64]) -> Option<f64> {
+        None
+    }
+    /// xᵀ Σφ x with Σφ = N⁻¹ Σ E φφᵀ, the norm of values under the stationary
+    /// laws (SCAFFLSA §4); `None` where there are no features.
+    fn feature_norm(&self, _x: &[f64]) -> Option<f64> {
+        None
+    }
+    /// θ̃, the TD fixed point of the averaged kernel and reward (Wang et al.
+    /// 2023), d numbers; `None` where there is no such thing.
+    fn virtual_optimum(&self) -> Option<&[f64]> {
+        None
     }
 }
 
@@ -64,14 +96,11 @@ pub trait Problem: Facts {
 
     /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort.
     /// A problem may fuse and interleave; the bits must stay those of this loop.
-    fn advance(&self, cohort: &mut [Local<'_, Self::State>]) {
-        let mut field = vec![0.0; self.dim()];
-        for local in cohort {
-            for _ in 0..local.steps {
-                self.oracle(local.client, local.state, local.theta, local.rng, &mut field);
-                kernel::descend(local.theta, &field, local.correction, local.step);
-            }
-        }
+    fn advance(&self, cohort: &mut [Local<'_, Self::State>])
+    where
+        Self: Sized,
+    {
+        generic::advance(self, cohort);
     }
 }
 
@@ -143,18 +172,23 @@ pub trait Settings {
     type Instance: Problem + 'static;
     /// All that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault>;
-    /// The instance that these settings and this seed fix.
+    /// The files that the settings name.
+    fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
+        Vec::new()
+    }
+    /// The instance that these settings, this seed and what is in the files fix.
     ///
     /// # Errors
-    /// A [`Fault`] where the drawn instance has no unique solution.
-    fn build(&self, seed: u64) -> Result<Self::Instance, Fault>;
+    /// A [`Fault`] where the drawn instance has no unique solution, or a file
+    /// does not hold what it should.
+    fn build(&self, seed: u64, files: &dyn Files) -> Result<Self::Instance, Fault>;
 }
 
 /// The registry: a new problem is its file and a line at the bottom.
 macro_rules! problems {
     ($($variant:ident($kind:literal, $settings:ty),)*) => {
         /// A problem as a manifest describes it: `[problem.<kind>]`.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Spec {
             $(#[doc = concat!("`[problem.", $kind, "]`")] #[serde(rename = $kind)] $variant($settings),)*
@@ -171,14 +205,29 @@ macro_rules! problems {
                 match self { $(Self::$variant(settings) => settings.check(),)* }
             }
 
+            /// The kinds of all problems.
+            pub const KINDS: &[&str] = &[$($kind,)*];
+
+            /// The files that the settings name, by key.
+            pub fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
+                match self { $(Self::$variant(settings) => settings.files(),)* }
+            }
+
             /// Builds the instance and hands it to the visitor; with `exact`,
             /// the instance whose oracle returns its mean field.
             ///
             /// # Errors
-            /// A [`Fault`] where the drawn instance has no unique solution.
-            pub fn build<V: Visitor>(&self, seed: u64, exact: bool, visitor: V) -> Result<V::Out, Fault> {
+            /// A [`Fault`] where the drawn instance has no unique solution, or a
+            /// file does not hold what it should.
+            pub fn build<V: Visitor>(
+                &self,
+                seed: u64,
+                files: &dyn Files,
+                exact: bool,
+                visitor: V,
+            ) -> Result<V::Out, Fault> {
                 match self {
-                    $(Self::$variant(settings) => settings.build(seed).map(|problem| {
+                    $(Self::$variant(settings) => settings.build(seed, files).map(|problem| {
                         if exact { visitor.visit(Exact(problem)) } else { visitor.visit(problem) }
                     }),)*
                 }
@@ -189,7 +238,13 @@ macro_rules! problems {
 
 problems! {
     Garnet("garnet", garnet::Settings),
+    Mdp("mdp", mdp::Settings),
+    Atoms("atoms", atoms::Settings),
+    Quadratic("quadratic", quadratic::Settings),
+    Lms("lms", lms::Settings),
     Logistic("logistic", logistic::Settings),
+    LogisticDataset("logistic-dataset", logistic::dataset::Settings),
+    LeastSquaresDataset("least-squares-dataset", least_squares::Settings),
 }
 
 #[cfg(test)]
@@ -214,7 +269,7 @@ mod tests_support {
                 problem.oracle(client, &mut state, problem.optimum(), &mut rng, &mut field);
                 let centred: Vec<f64> = field.iter().zip(&mean).map(|(f, m)| f - m).collect();
                 let squares: Vec<f64> = centred.iter().map(|x| x * x).collect();
-                kernel::axpy(1.0 / n as f64, &centred, &mut first);
+                crate::kernel::axpy(1.0 / n as f64, &centred, &mut first);
                 second.add_outer(1.0 / n as f64, &centred, &centred);
                 fourth.add_outer(1.0 / n as f64, &squares, &squares);
             }

@@ -1,12 +1,33 @@
-//! Exact means on linear fields (SCAFFLSA (24), Thm 4.1).
+//! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also where clients do
+//! unequal work or are pulled back to the server.
 
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::Facts;
 
-/// The mean round map of FedLSA with step size γ and H local steps:
-/// E θ_{t+1} − θ* = Γ̄ (E θ_t − θ*) + ρ̄, with Γ_c = (I − γĀ_c)^H,
-/// Γ̄ = N⁻¹ Σ Γ_c and ρ̄ = N⁻¹ Σ (I − Γ_c)(θ_c* − θ*).
+/// What a client does in a round, as theory sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// γ_k.
+    pub step: f64,
+    /// E_k.
+    pub steps: u64,
+    /// μ of a term μ(θ_k − θ_t) in each local step.
+    pub proximal: f64,
+}
+
+impl Work {
+    /// E_k steps of size γ_k and nothing else.
+    pub fn plain(step: f64, steps: u64) -> Self {
+        Self { step, steps, proximal: 0.0 }
+    }
+}
+
+/// The mean round map of uncorrected clients:
+/// E θ_{t+1} − θ* = Γ̄ (E θ_t − θ*) + ρ̄, for FedLSA with Γ_c = (I − γĀ_c)^H,
+/// Γ̄ = N⁻¹ Σ Γ_c and ρ̄ = N⁻¹ Σ (I − Γ_c)(θ_c* − θ*). A cohort drawn without
+/// replacement leaves it as it is; a server step moves along it and leaves its
+/// fixed point.
 #[derive(Clone, Debug)]
 pub struct RoundMap {
     /// Γ̄, d × d.
@@ -16,28 +37,39 @@ pub struct RoundMap {
 }
 
 impl RoundMap {
-    /// The map of a linear problem; `None` if its field is not linear.
+    /// The map of FedLSA with step size γ and H local steps; `None` where means
+    /// do not close: the field is not linear, or draws are not independent.
     pub fn new(facts: &dyn Facts, step_size: f64, local_steps: u64) -> Option<Self> {
-        if !facts.linear() {
-            return None;
-        }
+        Self::of(facts, |_| Work::plain(step_size, local_steps))
+    }
+
+    /// The map in which client c does `work(c)`.
+    pub fn of(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Self> {
+        (facts.linear() && facts.independent()).then(|| Self::linearised(facts, work))
+    }
+
+    /// The map of the field linearised at θ*, exact where it is linear.
+    pub fn linearised(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Self {
         let (n, d) = (facts.clients() as f64, facts.dim());
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
+        let mut single = true;
         for client in 0..facts.clients() {
-            let one = Matrix::identity(d).plus(-step_size, &facts.jacobian(client));
-            let all = one.power(local_steps);
-            let local = facts.local_optimum(client).iter().zip(facts.optimum());
-            let apart: Vec<f64> = local.map(|(local, global)| local - global).collect();
-            let shrunk = all.apply(&apart);
-            axpy(1.0 / n, &apart, &mut rho);
-            axpy(-1.0 / n, &shrunk, &mut rho);
+            let work = work(client);
+            single &= work.steps == 1;
+            let (all, moved) = if facts.linear() && work.proximal == 0.0 {
+                plain(facts, client, work)
+            } else {
+                pulled(facts, client, work)
+            };
+            axpy(1.0 / n, &moved, &mut rho);
             gamma = gamma.plus(1.0 / n, &all);
         }
-        if local_steps == 1 {
+        let equal = (1..facts.clients()).all(|c| work(c) == work(0));
+        if single && equal {
             // ρ̄ = −γ F̄(θ*) = 0; what the sum leaves is rounding.
             rho.fill(0.0);
         }
-        Some(Self { gamma, rho })
+        Self { gamma, rho }
     }
 
     /// FedLSA's exact bias lim E θ_t − θ* = (I − Γ̄)⁻¹ ρ̄, d numbers.
@@ -60,10 +92,43 @@ impl RoundMap {
     }
 }
 
-/// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` where the
-/// field is not linear or there is no limit to compute.
-pub fn limit(facts: &dyn Facts, step_size: f64, local_steps: u64) -> Option<Vec<f64>> {
-    let mut limit = RoundMap::new(facts, step_size, local_steps)?.bias().ok()?;
+/// Γ_c and (I − Γ_c)(θ_c* − θ*).
+fn plain(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>) {
+    let d = facts.dim();
+    let one = Matrix::identity(d).plus(-work.step, &facts.jacobian(client));
+    let all = one.power(work.steps);
+    let local = facts.local_optimum(client).iter().zip(facts.optimum());
+    let mut apart: Vec<f64> = local.map(|(local, global)| local - global).collect();
+    let shrunk = all.apply(&apart);
+    axpy(-1.0, &shrunk, &mut apart);
+    (all, apart)
+}
+
+/// The same where a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
+/// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS and the rest −γS F̄_c(θ*).
+fn pulled(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>) {
+    let d = facts.dim();
+    let (gamma, mu) = (work.step, work.proximal);
+    let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));
+    // [[M, I], [0, I]]^H has M^H and S in its upper half.
+    let whole = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
+        (true, true) => one[(i, j)],
+        (false, true) => 0.0,
+        _ => f64::from(u8::from(i % d == j % d)),
+    })
+    .power(work.steps);
+    let sum = Matrix::from_fn(d, d, |i, j| whole[(i, j + d)]);
+    let all = Matrix::from_fn(d, d, |i, j| whole[(i, j)]).plus(gamma * mu, &sum);
+    let mut field = vec![0.0; d];
+    facts.mean_field(client, facts.optimum(), &mut field);
+    let moved = sum.apply(&field).into_iter().map(|x| -gamma * x).collect();
+    (all, moved)
+}
+
+/// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` where means
+/// do not close or there is no limit to compute.
+pub fn limit(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Vec<f64>> {
+    let mut limit = RoundMap::of(facts, work)?.bias().ok()?;
     axpy(1.0, facts.optimum(), &mut limit);
     Some(limit)
 }

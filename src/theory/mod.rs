@@ -3,4 +3,6 @@
 //! *Invariant*: this module never imports the engine or the algorithms, so
 //! that a bug they share cannot cancel.
 
+pub mod deterministic;
+pub mod heterogeneity;
 pub mod linear;

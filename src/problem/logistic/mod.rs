@@ -1,36 +1,48 @@
-//! Regularised logistic regression on synthetic blobs (RR §7).
+//! Regularised logistic regression (RR §7), on synthetic blobs or, in
+//! [`dataset`], on a user's records.
 //!
 //! f_c(θ) = E log(1 + exp(m − y xᵀθ)) + λ/2 ‖θ‖² over client c's records.
 //! The oracle draws a batch of records with replacement.
 
+pub mod dataset;
+
+use super::arrays::Files;
 use super::{Facts, Fault, Faults, Problem, newton};
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[problem.logistic]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// d, the dimension of the records and of θ.
+    /// d, the dimension of the records and of θ; 1 or more.
+    #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// Records that each client holds.
+    /// Records that each client holds; 1 or more.
+    #[schemars(range(min = 1), example = 100)]
     pub records: usize,
-    /// N.
+    /// N; 1 or more.
+    #[schemars(range(min = 1), example = 10)]
     pub clients: usize,
     /// The two blobs and what clients see of them.
+    #[schemars(example = Data::Noisy { spread: 3.0, separation: 1.0 })]
     pub data: Data,
     /// Whether clients that see the same law also hold the same records.
     #[serde(default)]
     pub split: Split,
     /// λ, above 0.
+    #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
     /// m; RR §7 prints 1, the usual loss has 0.
     #[serde(default)]
+    #[schemars(example = 0.0)]
     pub margin: f64,
-    /// B, records drawn with replacement at each local step.
+    /// B, records drawn with replacement at each local step; 1 or more.
     #[serde(default = "one")]
+    #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
 }
 
@@ -39,26 +51,31 @@ fn one() -> usize {
 }
 
 /// The two blobs, of label ±1 and centre ±separation (1, …, 1)/√d.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Data {
     /// Every client sees the same law.
     Noisy {
-        /// Standard deviation of a blob in each direction.
+        /// Standard deviation of a blob in each direction, 0 or more.
+        #[schemars(range(min = 0.0), example = 1.0)]
         spread: f64,
-        /// Distance of a blob's centre from 0.
+        /// Distance of a blob's centre from 0, 0 or more.
         #[serde(default = "unit")]
+        #[schemars(range(min = 0.0), example = 1.0)]
         separation: f64,
     },
     /// Clients 0, 2, 4, … see the blobs; clients 1, 3, 5, … see records that
     /// were perturbed and whose labels were shuffled.
     Heterogeneous {
-        /// Standard deviation of a blob in each direction.
+        /// Standard deviation of a blob in each direction, 0 or more.
+        #[schemars(range(min = 0.0), example = 1.0)]
         spread: f64,
-        /// Distance of a blob's centre from 0.
+        /// Distance of a blob's centre from 0, 0 or more.
         #[serde(default = "unit")]
+        #[schemars(range(min = 0.0), example = 1.0)]
         separation: f64,
-        /// Standard deviation of the perturbation in each direction.
+        /// Standard deviation of the perturbation in each direction, 0 or more.
+        #[schemars(range(min = 0.0), example = 1.0)]
         perturbation: f64,
     },
 }
@@ -80,7 +97,7 @@ fn unit() -> f64 {
 }
 
 /// How the records are dealt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
     /// Clients of one law hold the same records: exactly one law.
@@ -109,8 +126,19 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn build(&self, seed: u64) -> Result<Logistic, Fault> {
-        Logistic::new(self, seed)
+    fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {
+        let laws = match self.data {
+            Data::Noisy { .. } => 1,
+            Data::Heterogeneous { .. } => 2,
+        };
+        let sets = match self.split {
+            Split::Same => self.clients.min(laws),
+            Split::Own => self.clients,
+        };
+        let held = (0..sets)
+            .map(|set| draw(self, set % laws == 1, &mut Stream::client_instance(seed, set)));
+        let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
+        Logistic::new(self.dimension, self.clients, loss, held.collect())
     }
 }
 
@@ -132,29 +160,29 @@ pub struct Logistic {
     optimum: Vec<f64>,
 }
 
+/// What the loss has beside the records.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// λ.
+    pub l2: f64,
+    /// m.
+    pub margin: f64,
+    /// B.
+    pub batch: usize,
+}
+
 impl Logistic {
-    fn new(settings: &Settings, seed: u64) -> Result<Self, Fault> {
-        let laws = match settings.data {
-            Data::Noisy { .. } => 1,
-            Data::Heterogeneous { .. } => 2,
-        };
-        let sets = match settings.split {
-            Split::Same => settings.clients.min(laws),
-            Split::Own => settings.clients,
-        };
-        let held = (0..sets).map(|set| {
-            let mut rng = Stream::client_instance(seed, set);
-            Records { signed: draw(settings, set % laws == 1, &mut rng), optimum: Vec::new() }
-        });
-        let mut instance = Self {
-            d: settings.dimension,
-            clients: settings.clients,
-            l2: settings.l2,
-            margin: settings.margin,
-            batch: settings.batch,
-            held: held.collect(),
-            optimum: Vec::new(),
-        };
+    /// The instance in which client c holds the record set number c modulo
+    /// their count, each a list of rows y x of d numbers.
+    ///
+    /// # Errors
+    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
+    pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
+        let Loss { l2, margin, batch } = loss;
+        let sets = held.len();
+        let held = held.into_iter().map(|signed| Records { signed, optimum: Vec::new() });
+        let held = held.collect();
+        let mut instance = Self { d, clients, l2, margin, batch, held, optimum: Vec::new() };
         let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
         for set in 0..sets {
             instance.held[set].optimum = newton::minimise(
@@ -198,10 +226,9 @@ impl Logistic {
     }
 
     /// σ(m − y xᵀθ), the weight of a record in the gradient.
-    #[inline]
+    #[inline(always)]
     fn weight(&self, row: &[f64], theta: &[f64]) -> f64 {
-        let u = self.margin - dot(row, theta);
-        1.0 / (1.0 + libm::exp(-u))
+        sigmoid(self.margin - dot(theta, row))
     }
 
     /// ∇f of a record set: λθ − E[s y x].
@@ -224,6 +251,30 @@ impl Logistic {
         }
         sum.plus(self.l2, &Matrix::identity(self.d))
     }
+}
+
+/// 1/(1 + e^{−u}).
+#[inline]
+fn sigmoid(u: f64) -> f64 {
+    1.0 / (1.0 + libm::exp(-u))
+}
+
+/// softplus(u) − softplus(v) − σ(v)(u − v), 0 or more, to a few ulps also
+/// where u is close to v.
+fn divergence(u: f64, v: f64) -> f64 {
+    let (s, step) = (sigmoid(v), u - v);
+    if step.abs() < 1e-2 {
+        // Taylor's series of softplus at v, from its second derivative on.
+        let w = s * (1.0 - s);
+        let third = w * (1.0 - 2.0 * s);
+        let fourth = w * (1.0 - 6.0 * w);
+        let fifth = third * (1.0 - 12.0 * w);
+        let sixth = w * (1.0 - 30.0 * w + 120.0 * w * w);
+        let tail = fifth / 120.0 + step * sixth / 720.0;
+        return step * step * (w / 2.0 + step * (third / 6.0 + step * (fourth / 24.0 + step * tail)));
+    }
+    let softplus = |u: f64| u.max(0.0) + libm::log1p(libm::exp(-u.abs()));
+    softplus(u) - softplus(v) - s * step
 }
 
 /// Rows y x of one law; with `shuffled`, perturbed and with labels permuted.
@@ -286,6 +337,20 @@ impl Facts for Logistic {
     fn batch(&self) -> u64 {
         self.batch as u64
     }
+    /// As the mean of Bregman divergences from θ*, whose gradient is 0, so that
+    /// nothing cancels close to θ*.
+    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
+        let mut gap = 0.5 * self.l2 * squared_distance(theta, &self.optimum);
+        for (set, share) in self.shares() {
+            let rows = self.rows(set);
+            let weight = share / rows.len() as f64;
+            for row in rows {
+                let u = |theta: &[f64]| self.margin - dot(theta, row);
+                gap += weight * divergence(u(theta), u(&self.optimum));
+            }
+        }
+        Some(gap)
+    }
 }
 
 impl Problem for Logistic {
@@ -293,7 +358,7 @@ impl Problem for Logistic {
 
     fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
-    #[inline]
+    #[inline(always)]
     fn oracle(
         &self,
         client: usize,
@@ -302,13 +367,14 @@ impl Problem for Logistic {
         rng: &mut Stream,
         field: &mut [f64],
     ) {
+        let d = theta.len();
         let signed = &self.held[self.of(client)].signed;
-        let records = signed.len() / self.d;
+        let records = signed.len() / d;
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }
         for _ in 0..self.batch {
-            let row = &signed[rng.index(records) * self.d..][..self.d];
+            let row = &signed[rng.index(records) * d..][..d];
             axpy(-self.weight(row, theta) / self.batch as f64, row, field);
         }
     }
@@ -318,6 +384,7 @@ impl Problem for Logistic {
 mod tests {
     use super::*;
     use crate::problem::Settings as _;
+    use crate::problem::arrays::NoFiles;
 
     fn settings(data: Data) -> Settings {
         Settings {
@@ -336,7 +403,7 @@ mod tests {
 
     #[test]
     fn optima_are_roots_to_rounding() {
-        let problem = settings(MIXED).build(1).unwrap();
+        let problem = settings(MIXED).build(1, &NoFiles).unwrap();
         let mut mean = vec![0.0; 3];
         let mut field = vec![0.0; 3];
         for c in 0..5 {
@@ -350,7 +417,7 @@ mod tests {
 
     #[test]
     fn jacobian_is_the_derivative_of_the_mean_field() {
-        let problem = settings(MIXED).build(2).unwrap();
+        let problem = settings(MIXED).build(2, &NoFiles).unwrap();
         let h = 1e-5;
         for c in 0..2 {
             let jacobian = problem.jacobian(c);
@@ -371,18 +438,49 @@ mod tests {
 
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
-        let problem = settings(MIXED).build(3).unwrap();
-        super::super::tests_support::oracle_matches_facts(&problem, 200_000);
+        let problem = settings(MIXED).build(3, &NoFiles).unwrap();
+        crate::problem::tests_support::oracle_matches_facts(&problem, 200_000);
     }
 
     #[test]
     fn one_law_means_one_optimum_and_the_first_clients_stay() {
         let noisy = Data::Noisy { spread: 2.0, separation: 1.0 };
-        let same = Settings { split: Split::Same, ..settings(noisy) }.build(4).unwrap();
+        let same = Settings { split: Split::Same, ..settings(noisy) }.build(4, &NoFiles).unwrap();
         assert_eq!(same.local_optimum(0), same.local_optimum(4));
         assert_eq!(same.optimum(), same.local_optimum(2));
-        let few = settings(MIXED).build(4).unwrap();
-        let many = Settings { clients: 9, ..settings(MIXED) }.build(4).unwrap();
+        let few = settings(MIXED).build(4, &NoFiles).unwrap();
+        let many = Settings { clients: 9, ..settings(MIXED) }.build(4, &NoFiles).unwrap();
         assert_eq!(few.local_optimum(3), many.local_optimum(3));
+    }
+
+    #[test]
+    fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
+        let problem = settings(MIXED).build(6, &NoFiles).unwrap();
+        let loss = |theta: &[f64]| {
+            let mut sum = 0.05 * dot(theta, theta);
+            for (set, share) in problem.shares() {
+                let rows = problem.rows(set);
+                let n = rows.len() as f64;
+                rows.for_each(|row| sum += share / n * libm::log1p(libm::exp(1.0 - dot(row, theta))));
+            }
+            sum
+        };
+        let at = |step: f64| -> Vec<f64> { problem.optimum().iter().map(|x| x + step).collect() };
+        let direct = loss(&at(0.7)) - loss(problem.optimum());
+        assert!((problem.suboptimality(&at(0.7)).unwrap() / direct - 1.0).abs() < 1e-12);
+        // Close by it is half the square of the Hessian.
+        let mut hessian = Matrix::zeros(3, 3);
+        (0..5).for_each(|c| hessian = hessian.plus(0.2, &problem.jacobian(c)));
+        let quadratic = 0.5e-16 * dot(&[1.0; 3], &hessian.apply(&[1.0; 3]));
+        let gap = problem.suboptimality(&at(1e-8)).unwrap();
+        assert!((gap / quadratic - 1.0).abs() < 1e-6, "{gap} {quadratic}");
+    }
+
+    #[test]
+    fn the_divergence_has_no_seam() {
+        for v in [-3.0, 0.1, 4.0] {
+            let (inside, outside) = (divergence(v + 0.0099999999, v), divergence(v + 0.0100000001, v));
+            assert!((inside / outside - 1.0).abs() < 1e-7, "{inside} {outside}");
+        }
     }
 }

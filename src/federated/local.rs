@@ -1,0 +1,44 @@
+//! Local steps that no kernel fuses: mini-batches, a proximal term, and
+//! oracle calls at a fixed point.
+
+use crate::kernel::{Local, axpy, descend};
+use crate::problem::Problem;
+
+/// What the steps have beyond θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+pub struct Extra<'a> {
+    /// B_k, oracle calls averaged in a step.
+    pub batch: u64,
+    /// μ.
+    pub proximal: f64,
+    /// θ_t, which the proximal term pulls to, d numbers.
+    pub anchor: &'a [f64],
+}
+
+/// θ ← θ − γ_k (B_k⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − θ_t)), E_k times.
+pub fn walk<P: Problem>(problem: &P, local: &mut Local<'_, P::State>, extra: &Extra<'_>) {
+    let d = problem.dim();
+    let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
+    for _ in 0..local.steps {
+        let (client, state, rng) = (local.client, &mut *local.state, &mut *local.rng);
+        mean_field(extra.batch, &mut field, &mut one, |out| {
+            problem.oracle(client, state, local.theta, rng, out);
+        });
+        for i in 0..d {
+            field[i] += extra.proximal * (local.theta[i] - extra.anchor[i]);
+        }
+        descend(local.theta, &field, local.correction, local.step);
+    }
+}
+
+/// The mean of `count` calls into `mean`; `one` is room for a call.
+pub fn mean_field(count: u64, mean: &mut [f64], one: &mut [f64], mut call: impl FnMut(&mut [f64])) {
+    if count == 1 {
+        return call(mean);
+    }
+    mean.fill(0.0);
+    for _ in 0..count {
+        call(one);
+        axpy(1.0, one, mean);
+    }
+    mean.iter_mut().for_each(|x| *x /= count as f64);
+}

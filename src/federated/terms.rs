@@ -1,0 +1,188 @@
+//! The terms of a run: everything that tells one algorithm from another, as
+//! values. The engine reads them once; an algorithm is a choice of terms.
+
+use crate::problem::{Fault, Faults};
+use serde::{Deserialize, Serialize};
+
+/// What one run of the engine does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// γ.
+    pub step_size: f64,
+    /// E_k, local steps a round; client k does number k modulo the length.
+    pub work: Vec<u64>,
+    /// Whether γ_k = γ/E_k (BOOK 5.11); else γ_k = γ.
+    pub normalised: bool,
+    /// B_k, oracle calls averaged in a local step; cycled as the work is.
+    pub batches: Vec<u64>,
+    /// When clients communicate.
+    pub schedule: Schedule,
+    /// L, clients drawn without replacement in each round; all by default.
+    pub cohort: Option<usize>,
+    /// γ_g: θ_{t+1} = θ_t + γ_g (mean of the clients − θ_t).
+    pub server_step: f64,
+    /// What is added to a client's field.
+    pub variates: Variates,
+    /// μ of a proximal term μ(θ_c − θ_t) in every local step (FedProx).
+    pub proximal: f64,
+}
+
+/// When clients communicate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Schedule {
+    /// After their E_k local steps (SCAFFLSA H2).
+    Every,
+    /// After each local step with this probability, one coin for all (H1).
+    Bernoulli {
+        /// p.
+        probability: f64,
+        /// What a round is.
+        clock: Clock,
+    },
+}
+
+/// What a round is under random communication: two laws of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// From one communication to the next: a geometric number of local steps.
+    #[default]
+    Communications,
+    /// So many local steps, 1/p rounded, whatever was communicated in them:
+    /// the law of SCAFFLSA Thm 5.1.
+    Steps,
+}
+
+/// The control variates c_k of the clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variates {
+    /// None: FedAvg and its kin.
+    None,
+    /// Kept from round to round (Scaffold).
+    Kept(Learning),
+    /// Each round anew, from E_k oracle calls at θ_t that all clients share
+    /// before they begin (FedLin).
+    Fresh,
+}
+
+/// How a kept variate learns (Karimireddy et al. 2020, options I and II).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Learning {
+    /// c_k ← the mean of E_k more oracle calls at θ_t.
+    OptionOne,
+    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k).
+    #[default]
+    OptionTwo,
+}
+
+impl Terms {
+    /// FedAvg: γ, H local steps for every client, nothing else.
+    pub fn fedavg(step_size: f64, local_steps: u64) -> Self {
+        Self {
+            step_size,
+            work: vec![local_steps],
+            normalised: false,
+            batches: vec![1],
+            schedule: Schedule::Every,
+            cohort: None,
+            server_step: 1.0,
+            variates: Variates::None,
+            proximal: 0.0,
+        }
+    }
+
+    /// Scaffold: the same with kept control variates.
+    pub fn scaffold(step_size: f64, local_steps: u64) -> Self {
+        let variates = Variates::Kept(Learning::OptionTwo);
+        Self { variates, ..Self::fedavg(step_size, local_steps) }
+    }
+
+    /// E_k.
+    pub fn steps(&self, client: usize) -> u64 {
+        self.work[client % self.work.len()]
+    }
+
+    /// γ_k.
+    pub fn step(&self, client: usize) -> f64 {
+        if self.normalised { self.step_size / self.steps(client) as f64 } else { self.step_size }
+    }
+
+    /// B_k.
+    pub fn batch(&self, client: usize) -> u64 {
+        self.batches[client % self.batches.len()]
+    }
+
+    /// H: the local steps of the slowest client in a round; 1/p, rounded,
+    /// where communication is random.
+    pub fn most_steps(&self) -> u64 {
+        match self.schedule {
+            Schedule::Every => self.work.iter().copied().max().unwrap_or(1),
+            Schedule::Bernoulli { probability, .. } => expected_steps(probability),
+        }
+    }
+
+    /// Local steps of all clients in a round, in the mean.
+    pub fn steps_of_all(&self, clients: usize) -> u64 {
+        match self.schedule {
+            Schedule::Every => {
+                let all: u64 = (0..clients).map(|c| self.steps(c)).sum();
+                let took_part = self.cohort.unwrap_or(clients) as u64;
+                (u128::from(all) * u128::from(took_part)).div_ceil(clients as u128) as u64
+            }
+            Schedule::Bernoulli { .. } => self.most_steps() * clients as u64,
+        }
+    }
+
+    /// All that is wrong with the terms themselves; keys are those that
+    /// manifests use.
+    pub fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        faults.positive("step-size", self.step_size);
+        let key = if self.work.len() == 1 { "local-steps" } else { "steps-per-client" };
+        faults.require(self.work.iter().all(|&e| e > 0) && !self.work.is_empty(), key, || {
+            "must be 1 or more, not 0".into()
+        });
+        let key = "batch-per-client";
+        faults.require(self.batches.iter().all(|&b| b > 0) && !self.batches.is_empty(), key, || {
+            "must be 1 or more, not 0".into()
+        });
+        faults.require(self.cohort != Some(0), "cohort", || "must be 1 or more, not 0".into());
+        faults.positive("server-step", self.server_step);
+        faults.non_negative("proximal", self.proximal);
+        if let Schedule::Bernoulli { probability: p, .. } = self.schedule {
+            faults.require((1e-9..=1.0).contains(&p), "communication-probability", || {
+                format!("must be from 1e-9 to 1, not {p}")
+            });
+            faults.require(self.cohort.is_none(), "cohort", || {
+                "cannot stand beside `communication-probability`: all clients work at every step"
+                    .into()
+            });
+            faults.require(self.server_step == 1.0, "server-step", || {
+                "cannot stand beside `communication-probability`: the coin's rule has none".into()
+            });
+        }
+        faults.0
+    }
+
+    /// What is wrong with the terms for so many clients.
+    pub fn check_for(&self, clients: usize) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        if let Some(cohort) = self.cohort {
+            faults.require(cohort <= clients, "cohort", || {
+                format!("must be at most the number of clients, {clients}, not {cohort}")
+            });
+        }
+        for (key, list) in [("steps-per-client", &self.work), ("batch-per-client", &self.batches)] {
+            faults.require(list.len() <= clients, key, || {
+                format!("has {} numbers for {clients} clients", list.len())
+            });
+        }
+        faults.0
+    }
+}
+
+/// 1/p to the nearest whole number, at least 1.
+pub fn expected_steps(probability: f64) -> u64 {
+    if probability > 0.0 { ((1.0 / probability + 0.5) as u64).max(1) } else { 1 }
+}

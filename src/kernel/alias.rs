@@ -1,0 +1,84 @@
+//! Draws from a finite law in constant time: Walker's alias method.
+
+use std::hint::select_unpredictable;
+
+/// One cell of an alias table: `own` with probability keep·2⁻⁶⁴, else `other`.
+#[derive(Clone, Copy, Debug)]
+struct Slot<A> {
+    keep: u64,
+    own: A,
+    other: A,
+}
+
+/// A finite law.
+#[derive(Clone, Debug)]
+pub struct Alias<A>(Box<[Slot<A>]>);
+
+impl<A: Copy> Alias<A> {
+    /// The law that gives each item its weight, by Vose's method; weights need
+    /// not sum to one.
+    ///
+    /// # Panics
+    /// If there is no item.
+    pub fn new(law: &[(A, f64)]) -> Self {
+        assert!(!law.is_empty(), "a law needs an item");
+        let n = law.len();
+        let total: f64 = law.iter().map(|p| p.1).sum();
+        let mut share: Vec<f64> = law.iter().map(|p| p.1 * n as f64 / total).collect();
+        let mut slots: Vec<Slot<A>> =
+            law.iter().map(|&(own, _)| Slot { keep: u64::MAX, own, other: own }).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..n).partition(|&i| share[i] < 1.0);
+        while let (Some(&s), Some(&l)) = (small.last(), large.last()) {
+            small.pop();
+            slots[s].keep = (share[s] * 2f64.powi(64)) as u64;
+            slots[s].other = law[l].0;
+            share[l] -= 1.0 - share[s];
+            if share[l] < 1.0 {
+                large.pop();
+                small.push(l);
+            }
+        }
+        Self(slots.into())
+    }
+
+    /// The item that a draw of 64 bits stands for.
+    #[inline(always)]
+    pub fn pick(&self, draw: u64) -> A {
+        let wide = u128::from(draw) * self.0.len() as u128;
+        let (index, fraction) = ((wide >> 64) as usize, wide as u64);
+        // SAFETY: draw < 2⁶⁴, so index < the number of slots.
+        let slot = unsafe { self.0.get_unchecked(index) };
+        select_unpredictable(fraction < slot.keep, slot.own, slot.other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alias_tables_keep_the_law() {
+        let law = [0.5, 0.2, 0.2, 0.0625, 0.0375];
+        let items: Vec<(usize, f64)> = law.iter().copied().enumerate().collect();
+        let table = Alias::new(&items);
+        let mut have = [0.0; 5];
+        for slot in &table.0 {
+            let keep = slot.keep as f64 / 2f64.powi(64);
+            have[slot.own] += keep / 5.0;
+            have[slot.other] += (1.0 - keep) / 5.0;
+        }
+        for (have, p) in have.iter().zip(&law) {
+            assert!((have - p).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn draws_cover_the_table() {
+        let table = Alias::new(&[('a', 1.0), ('b', 0.0), ('c', 3.0)]);
+        let picked: Vec<char> =
+            (0..12u64).map(|i| table.pick(i * (u64::MAX / 12) + 1)).collect();
+        assert!(picked.contains(&'a') && picked.contains(&'c') && !picked.contains(&'b'));
+        assert_eq!(table.pick(u64::MAX), 'c');
+    }
+}

@@ -1,0 +1,196 @@
+//! What data files hold, as plain values: the problems see these and never a
+//! file, so that they do no I/O.
+
+use super::Fault;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A file that a manifest names: its path in the manifest, and the hash of its
+/// bytes once they were read. What determines numbers is the hash, so that is
+/// what is serialised, and a cell's id follows it and not the path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFile {
+    /// The path, relative to the manifest's folder.
+    pub path: String,
+    /// SHA-256 of the bytes, 64 hexadecimal digits.
+    pub sha256: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for DataFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self { path: String::deserialize(deserializer)?, sha256: None })
+    }
+}
+
+impl Serialize for DataFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.sha256 {
+            Some(hash) => serializer.serialize_str(&format!("sha256:{hash}")),
+            None => serializer.serialize_str(&self.path),
+        }
+    }
+}
+
+impl JsonSchema for DataFile {
+    fn schema_name() -> Cow<'static, str> {
+        "DataFile".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A path relative to the manifest's folder; the file's bytes enter the cell's id, its name does not."
+        })
+    }
+}
+
+/// An array of numbers, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Its shape; empty for a single number.
+    pub shape: Vec<usize>,
+    /// Its entries, the last index fastest.
+    pub data: Vec<f64>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Numbers.
+    Numbers(Vec<f64>),
+    /// Anything else, as it was written.
+    Text(Vec<String>),
+}
+
+impl Column {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Numbers(values) => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value in a row, as text.
+    pub fn text(&self, row: usize) -> String {
+        match self {
+            Self::Numbers(values) => values[row].to_string(),
+            Self::Text(values) => values[row].clone(),
+        }
+    }
+}
+
+/// What a data file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contents {
+    /// Named arrays (`.npz`).
+    Arrays(BTreeMap<String, Array>),
+    /// Named columns of one length (CSV, Parquet).
+    Table(Vec<(String, Column)>),
+    /// Labels and feature rows of one length (LIBSVM).
+    Records {
+        /// A number a row.
+        labels: Vec<f64>,
+        /// n × d.
+        features: Array,
+    },
+}
+
+/// Gives what is in files.
+pub trait Files: Sync {
+    /// What is in a file.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String>;
+}
+
+/// Has no files: for problems that name none.
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
+        Err(format!("{} cannot be read here", file.path))
+    }
+}
+
+/// The arrays of an npz file, each asked for by name and shape.
+pub struct Named<'a> {
+    file: &'a str,
+    arrays: &'a BTreeMap<String, Array>,
+}
+
+impl<'a> Named<'a> {
+    /// The arrays in a file's contents.
+    ///
+    /// # Errors
+    /// If it holds something else.
+    pub fn of(file: &'a DataFile, contents: &'a Contents) -> Result<Self, Fault> {
+        match contents {
+            Contents::Arrays(arrays) => Ok(Self { file: &file.path, arrays }),
+            _ => Err(Fault::new("file", format!("{} is not an .npz file", file.path))),
+        }
+    }
+
+    /// A fault of the file.
+    pub fn fault(&self, message: impl std::fmt::Display) -> Fault {
+        Fault::new("file", format!("{}: {message}", self.file))
+    }
+
+    /// The array of this name; `sizes` are the lengths of its axes by name,
+    /// those that are 0 becoming known here.
+    ///
+    /// # Errors
+    /// If it is not there, its shape is another, or a number is not finite.
+    pub fn get(&self, name: &str, axes: &mut [(&str, &mut usize)]) -> Result<&'a [f64], Fault> {
+        let Some(array) = self.arrays.get(name) else {
+            let known: Vec<&str> = self.arrays.keys().map(String::as_str).collect();
+            return Err(self.fault(format!("there is no array `{name}`, only {}", known.join(", "))));
+        };
+        let names: Vec<&str> = axes.iter().map(|(axis, _)| *axis).collect();
+        let fits = array.shape.len() == axes.len()
+            && axes.iter().zip(&array.shape).all(|((_, size), have)| **size == 0 || *size == have)
+            && array.shape.iter().all(|&size| size > 0);
+        if !fits {
+            let wanted: Vec<String> = axes
+                .iter()
+                .map(|(axis, size)| if **size == 0 { (*axis).to_owned() } else { format!("{axis} = {size}") })
+                .collect();
+            return Err(self.fault(format!(
+                "`{name}` has the shape {:?}; expected ({})",
+                array.shape,
+                wanted.join(", ")
+            )));
+        }
+        for ((_, size), have) in axes.iter_mut().zip(&array.shape) {
+            **size = *have;
+        }
+        if let Some(at) = array.data.iter().position(|x| !x.is_finite()) {
+            let index = index(at, &array.shape);
+            return Err(self.fault(format!(
+                "`{name}`[{index}] is {}; every number ({}) must be finite",
+                array.data[at],
+                names.join(", ")
+            )));
+        }
+        Ok(&array.data)
+    }
+}
+
+/// The index of an entry, written out.
+pub fn index(mut at: usize, shape: &[usize]) -> String {
+    let mut parts = Vec::new();
+    for &size in shape.iter().rev() {
+        parts.push((at % size).to_string());
+        at /= size;
+    }
+    parts.reverse();
+    parts.join(", ")
+}

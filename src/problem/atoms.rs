@@ -1,0 +1,265 @@
+//! Linear stochastic approximation from atoms (SCAFFLSA A1): client c draws
+//! (A, b) from a finite law, F_c(θ; Z) = A(Z)θ − b(Z). The instance is the
+//! user's, from an `.npz` file: `A` (N, M, d, d), `b` (N, M, d), `p` (N, M).
+
+use super::arrays::{DataFile, Files, Named, index};
+use super::{Facts, Fault, Problem};
+use crate::kernel::alias::Alias;
+use crate::kernel::{axpy, dot};
+use crate::linalg::{Matrix, solve};
+use crate::rng::{MAX_CLIENTS, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[problem.atoms]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// An `.npz` file with `A` (N, M, d, d), `b` (N, M, d) and `p` (N, M), M
+    /// atoms for each of N clients; each row of `p` sums to one.
+    #[schemars(example = &"lsa.npz")]
+    pub file: DataFile,
+}
+
+impl super::Settings for Settings {
+    type Instance = Atoms;
+
+    fn check(&self) -> Vec<Fault> {
+        Vec::new()
+    }
+
+    fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
+        vec![("file", &mut self.file)]
+    }
+
+    fn build(&self, _seed: u64, files: &dyn Files) -> Result<Atoms, Fault> {
+        let contents = files.open(&self.file).map_err(|e| Fault::new("file", e))?;
+        Atoms::new(&Named::of(&self.file, &contents)?)
+    }
+}
+
+/// The exact facts of one client.
+struct Client {
+    law: Alias<u32>,
+    probabilities: Vec<f64>,
+    /// Ā_c, d × d.
+    matrix: Matrix,
+    /// b̄_c.
+    offset: Vec<f64>,
+    optimum: Vec<f64>,
+}
+
+/// An instance.
+pub struct Atoms {
+    d: usize,
+    /// M.
+    atoms: usize,
+    /// A, N × M × d × d.
+    matrices: Vec<f64>,
+    /// b, N × M × d.
+    offsets: Vec<f64>,
+    clients: Vec<Client>,
+    optimum: Vec<f64>,
+}
+
+/// How far a row of probabilities may be from one.
+pub const ROUNDING: f64 = 1e-9;
+
+/// Rows of probabilities: none negative, each summing to one.
+///
+/// # Errors
+/// The first entry or row that is not.
+pub fn probabilities(
+    named: &Named<'_>,
+    name: &str,
+    data: &[f64],
+    shape: &[usize],
+) -> Result<(), Fault> {
+    if let Some(at) = data.iter().position(|&p| p < 0.0) {
+        let (at, p) = (index(at, shape), data[at]);
+        return Err(named.fault(format!("`{name}`[{at}] is {p}; a probability is 0 or more")));
+    }
+    let width = shape[shape.len() - 1];
+    for (i, row) in data.chunks_exact(width).enumerate() {
+        let sum = row.iter().fold(0.0, |sum, p| sum + p);
+        if (sum - 1.0).abs() > ROUNDING {
+            let at = index(i, &shape[..shape.len() - 1]);
+            return Err(named.fault(format!("`{name}`[{at}] sums to {sum}; a row must sum to one")));
+        }
+    }
+    Ok(())
+}
+
+impl Atoms {
+    fn new(named: &Named<'_>) -> Result<Self, Fault> {
+        let (mut n, mut m, mut d, mut columns) = (0, 0, 0, 0);
+        let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d), ("d", &mut columns)];
+        let matrices = named.get("A", axes)?.to_vec();
+        if columns != d {
+            return Err(named.fault(format!("`A` holds {d} × {columns} matrices; they must be square")));
+        }
+        let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d)];
+        let offsets = named.get("b", axes)?.to_vec();
+        let p = named.get("p", &mut [("N", &mut n), ("M", &mut m)])?;
+        probabilities(named, "p", p, &[n, m])?;
+        if n as u64 > MAX_CLIENTS {
+            return Err(named.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each")));
+        }
+        let mut clients = Vec::with_capacity(n);
+        for c in 0..n {
+            let row = &p[c * m..][..m];
+            let (mut matrix, mut offset) = (Matrix::zeros(d, d), vec![0.0; d]);
+            for (z, &p) in row.iter().enumerate() {
+                let at = c * m + z;
+                matrix = matrix
+                    .plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(at * d + i) * d + j]));
+                axpy(p, &offsets[at * d..][..d], &mut offset);
+            }
+            let optimum = solve(&matrix, &offset).map_err(|_| {
+                named.fault(format!("client {c}'s mean matrix Σ p A is singular: it has no unique θ_c*"))
+            })?;
+            let law: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
+            let (law, probabilities) = (Alias::new(&law), row.to_vec());
+            clients.push(Client { law, probabilities, matrix, offset, optimum });
+        }
+        let mean = Matrix::mean(clients.iter().map(|c| &c.matrix));
+        let mut offset = vec![0.0; d];
+        clients.iter().for_each(|c| axpy(1.0 / n as f64, &c.offset, &mut offset));
+        let optimum = solve(&mean, &offset).map_err(|_| {
+            named.fault("the clients' mean matrix is singular: there is no unique θ*")
+        })?;
+        Ok(Self { d, atoms: m, matrices, offsets, clients, optimum })
+    }
+
+    /// A(z)θ − b(z) of client c.
+    #[inline(always)]
+    fn field(&self, client: usize, atom: usize, theta: &[f64], field: &mut [f64]) {
+        let d = theta.len();
+        let at = client * self.atoms + atom;
+        let matrix = &self.matrices[at * d * d..][..d * d];
+        let offset = &self.offsets[at * d..][..d];
+        for (i, field) in field.iter_mut().enumerate() {
+            *field = dot(theta, &matrix[i * d..][..d]) - offset[i];
+        }
+    }
+}
+
+impl Facts for Atoms {
+    fn dim(&self) -> usize {
+        self.d
+    }
+    fn clients(&self) -> usize {
+        self.clients.len()
+    }
+    fn optimum(&self) -> &[f64] {
+        &self.optimum
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        &self.clients[client].optimum
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        let client = &self.clients[client];
+        field.copy_from_slice(&client.matrix.apply(theta));
+        axpy(-1.0, &client.offset, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.clients[client].matrix.clone()
+    }
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        let mut mean = vec![0.0; self.d];
+        self.mean_field(client, &self.optimum, &mut mean);
+        let mut covariance = Matrix::zeros(self.d, self.d);
+        let mut field = vec![0.0; self.d];
+        for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
+            self.field(client, z, &self.optimum, &mut field);
+            axpy(-1.0, &mean, &mut field);
+            covariance.add_outer(p, &field, &field);
+        }
+        covariance
+    }
+    fn linear(&self) -> bool {
+        true
+    }
+}
+
+impl Problem for Atoms {
+    type State = ();
+
+    fn begin(&self, _client: usize, _rng: &mut Stream) {}
+
+    #[inline(always)]
+    fn oracle(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        let atom = self.clients[client].law.pick(rng.bits()) as usize;
+        self.field(client, atom, theta, field);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::arrays::{Array, Contents};
+    use crate::problem::tests_support;
+    use std::collections::BTreeMap;
+
+    fn contents(n: usize, m: usize, d: usize) -> BTreeMap<String, Array> {
+        let mut rng = Stream::shared_instance(12);
+        let mut array = |shape: &[usize], f: &mut dyn FnMut(usize, &mut Stream) -> f64| Array {
+            shape: shape.to_vec(),
+            data: (0..shape.iter().product()).map(|i| f(i, &mut rng)).collect(),
+        };
+        let a = array(&[n, m, d, d], &mut |i, rng| {
+            let (row, column) = (i / d % d, i % d);
+            0.3 * rng.gaussian() + if row == column { 1.0 } else { 0.0 }
+        });
+        let b = array(&[n, m, d], &mut |_, rng| rng.gaussian());
+        let p = array(&[n, m], &mut |i, _| [0.5, 0.25, 0.25][i % m]);
+        [("A", a), ("b", b), ("p", p)].map(|(k, v)| (k.to_owned(), v)).into()
+    }
+
+    fn build(arrays: BTreeMap<String, Array>) -> Result<Atoms, String> {
+        let file = DataFile { path: "x.npz".into(), sha256: None };
+        let contents = Contents::Arrays(arrays);
+        let named = Named::of(&file, &contents).map_err(|f| f.message)?;
+        Atoms::new(&named).map_err(|f| f.message)
+    }
+
+    #[test]
+    fn the_oracle_has_the_stated_mean_and_covariance() {
+        tests_support::oracle_matches_facts(&build(contents(3, 3, 2)).unwrap(), 200_000);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_index() {
+        let broken = |f: &dyn Fn(&mut BTreeMap<String, Array>)| {
+            let mut arrays = contents(2, 3, 2);
+            f(&mut arrays);
+            build(arrays).map(|_| ()).unwrap_err()
+        };
+        let at = |a: &mut BTreeMap<String, Array>, name: &str, i: usize, x: f64| {
+            a.get_mut(name).unwrap().data[i] = x;
+        };
+        for (message, wanted) in [
+            (broken(&|a| drop(a.remove("p"))), "there is no array `p`, only A, b"),
+            (broken(&|a| at(a, "A", 13, f64::NAN)), "`A`[1, 0, 0, 1] is NaN"),
+            (broken(&|a| at(a, "p", 4, 0.3)), "`p`[1] sums to 1.05; a row must sum to one"),
+            (broken(&|a| at(a, "p", 0, -0.5)), "`p`[0, 0] is -0.5; a probability is 0 or more"),
+            (
+                broken(&|a| a.get_mut("b").unwrap().shape = vec![2, 2, 3]),
+                "`b` has the shape [2, 2, 3]; expected (N = 2, M = 3, d = 2)",
+            ),
+            (
+                broken(&|a| a.get_mut("A").unwrap().data[..12].fill(0.0)),
+                "client 0's mean matrix Σ p A is singular",
+            ),
+        ] {
+            assert!(message.contains(wanted), "{message}");
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! Records from a data file, and how they are dealt to clients.
+//!
+//! Clients weigh the same whatever they hold: F̄ is the mean of the clients'
+//! means, as in the theory, not of the records.
+
+use super::arrays::{Column, Contents, DataFile, Files, index};
+use super::{Fault, Faults};
+use crate::rng::{MAX_CLIENTS, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A data file and how its records are dealt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Dataset {
+    /// CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`,
+    /// `.svm`, `.txt`), or `.npz` with `x` (n, d), `y` (n,) and, for a split by
+    /// column, `client` (n,).
+    #[schemars(example = &"records.csv")]
+    pub file: DataFile,
+    /// Column of the labels (CSV, Parquet); `label` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"label")]
+    pub label: Option<String>,
+    /// Columns of the features (CSV, Parquet), in this order; by default all
+    /// but the label and the split's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_FEATURES)]
+    pub features: Vec<String>,
+    /// N, 1 or more; not beside a split by column, which has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 10)]
+    pub clients: Option<usize>,
+    /// How records are dealt.
+    #[serde(default)]
+    #[schemars(example = Split::Dirichlet(0.5))]
+    pub split: Split,
+    /// Whether each feature is shifted and scaled to mean 0 and variance 1 over
+    /// all records.
+    #[serde(default)]
+    #[schemars(example = true)]
+    pub standardise: bool,
+    /// Whether a feature that is always 1 is added at the end.
+    #[serde(default)]
+    #[schemars(example = true)]
+    pub intercept: bool,
+}
+
+/// How records are dealt to clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// Shuffled, then in equal shares.
+    #[default]
+    Iid,
+    /// Shuffled, sorted by label, then in equal shares.
+    ByLabel,
+    /// Of each label, shares drawn from Dirichlet(α, …, α); α is above 0.
+    Dirichlet(f64),
+    /// A client for each value of this column (npz: of the array `client`).
+    Column(String),
+}
+
+/// An example for the documentation.
+const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
+
+/// Labels more than this many are not classes.
+const MOST_CLASSES: usize = 100;
+
+/// Records as they were read, features ready.
+pub struct Records {
+    d: usize,
+    /// Rows of d.
+    features: Vec<f64>,
+    labels: Column,
+    /// What the split's column says.
+    groups: Option<Column>,
+    file: String,
+}
+
+impl Dataset {
+    /// An example for the documentation.
+    pub fn example() -> Self {
+        Self {
+            file: DataFile { path: "records.csv".into(), sha256: None },
+            label: Some("label".into()),
+            features: Vec::new(),
+            clients: Some(10),
+            split: Split::Dirichlet(0.5),
+            standardise: true,
+            intercept: true,
+        }
+    }
+
+    /// What is wrong with the settings.
+    pub fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        match (&self.split, self.clients) {
+            (Split::Column(_), Some(_)) => faults.0.push(Fault::new(
+                "dataset.clients",
+                "stands beside a split by column, whose values are the clients",
+            )),
+            (Split::Column(_), None) => {}
+            (_, None) => faults.0.push(Fault::new(
+                "dataset.clients",
+                "is needed: to how many clients are the records dealt?",
+            )),
+            (_, Some(clients)) => faults.require(
+                (1..=MAX_CLIENTS).contains(&(clients as u64)),
+                "dataset.clients",
+                || format!("must be from 1 to {MAX_CLIENTS}, not {clients}"),
+            ),
+        }
+        if let Split::Dirichlet(alpha) = self.split {
+            faults.positive("dataset.split.dirichlet", alpha);
+        }
+        faults.0
+    }
+
+    fn fault(&self, message: impl std::fmt::Display) -> Fault {
+        Fault::new("dataset.file", format!("{}: {message}", self.file.path))
+    }
+
+    /// The records.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not hold what it should.
+    pub fn open(&self, files: &dyn Files) -> Result<Records, Fault> {
+        let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
+        let (d, features, labels, groups) = match &*contents {
+            Contents::Table(columns) => self.from_table(columns)?,
+            Contents::Records { labels, features } => {
+                if let Split::Column(_) = self.split {
+                    return Err(self.fault("a LIBSVM file has no column to split by"));
+                }
+                let d = features.shape[1];
+                (d, features.data.clone(), Column::Numbers(labels.clone()), None)
+            }
+            Contents::Arrays(arrays) => {
+                let get = |name: &str, axes: usize| match arrays.get(name) {
+                    Some(array) if array.shape.len() == axes => Ok(array),
+                    Some(array) => Err(self.fault(format!(
+                        "`{name}` has the shape {:?}; expected {axes} axes",
+                        array.shape
+                    ))),
+                    None => Err(self.fault(format!("there is no array `{name}`"))),
+                };
+                let (x, y) = (get("x", 2)?, get("y", 1)?);
+                let groups = match &self.split {
+                    Split::Column(name) => Some(Column::Numbers(get(name, 1)?.data.clone())),
+                    _ => None,
+                };
+                (x.shape[1], x.data.clone(), Column::Numbers(y.data.clone()), groups)
+            }
+        };
+        if d == 0 {
+            return Err(self.fault("there is no feature"));
+        }
+        let n = features.len() / d;
+        for (what, column) in [("labels", Some(&labels)), ("split's values", groups.as_ref())] {
+            if let Some(column) = column.filter(|column| column.len() != n) {
+                let have = column.len();
+                return Err(self.fault(format!("there are {n} rows of features but {have} {what}")));
+            }
+        }
+        if n == 0 {
+            return Err(self.fault("there are no records"));
+        }
+        if let Some(at) = features.iter().position(|x| !x.is_finite()) {
+            let place = index(at, &[n, d]);
+            return Err(self.fault(format!(
+                "feature [row, column] = [{place}] is {}; every number must be finite",
+                features[at]
+            )));
+        }
+        let mut records = Records { d, features, labels, groups, file: self.file.path.clone() };
+        if self.standardise {
+            self.standard(&mut records)?;
+        }
+        if self.intercept {
+            let rows = records.features.chunks_exact(d);
+            records.features = rows.flat_map(|row| row.iter().copied().chain([1.0])).collect();
+            records.d += 1;
+        }
+        Ok(records)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn from_table(
+        &self,
+        columns: &[(String, Column)],
+    ) -> Result<(usize, Vec<f64>, Column, Option<Column>), Fault> {
+        let find = |key: &'static str, name: &str| {
+            let found = columns.iter().find(|(have, _)| have == name).map(|(_, column)| column);
+            found.ok_or_else(|| {
+                let known: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+                Fault::new(
+                    key,
+                    format!("there is no column `{name}` in {}, only {}", self.file.path, known.join(", ")),
+                )
+            })
+        };
+        let label = self.label.as_deref().unwrap_or("label");
+        let labels = find("dataset.label", label)?.clone();
+        let (group, groups) = match &self.split {
+            Split::Column(name) => (name.as_str(), Some(find("dataset.split", name)?.clone())),
+            _ => ("", None),
+        };
+        let all = || columns.iter().map(|(name, _)| name.clone());
+        let names: Vec<String> = if self.features.is_empty() {
+            all().filter(|name| name != label && name != group).collect()
+        } else {
+            self.features.clone()
+        };
+        let mut chosen = Vec::with_capacity(names.len());
+        for name in &names {
+            match find("dataset.features", name)? {
+                Column::Numbers(values) => chosen.push(values),
+                Column::Text(values) => {
+                    let odd = values.iter().enumerate().find(|(_, v)| v.parse::<f64>().is_err());
+                    let (row, value) = odd.map_or((0, ""), |(row, v)| (row, v.as_str()));
+                    return Err(self.fault(format!(
+                        "column `{name}` is no feature: row {row} is \"{value}\", not a number"
+                    )));
+                }
+            }
+        }
+        let features = (0..labels.len()).flat_map(|i| chosen.iter().map(move |c| c[i])).collect();
+        Ok((names.len(), features, labels, groups))
+    }
+
+    fn standard(&self, records: &mut Records) -> Result<(), Fault> {
+        let (d, n) = (records.d, (records.features.len() / records.d) as f64);
+        for j in 0..d {
+            let column = || records.features.iter().skip(j).step_by(d);
+            let mean = column().fold(0.0, |sum, x| sum + x) / n;
+            let variance = column().fold(0.0, |sum, x| sum + (x - mean) * (x - mean)) / n;
+            let scale = libm::sqrt(variance);
+            if scale.is_nan() || scale <= 1e-12 * mean.abs() {
+                return Err(self.fault(format!(
+                    "feature {j} is the same in all records: it cannot be standardised; leave it out"
+                )));
+            }
+            for x in records.features.iter_mut().skip(j).step_by(d) {
+                *x = (*x - mean) / scale;
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of the records that each client holds.
+    ///
+    /// # Errors
+    /// A client without records, or labels that are no classes.
+    pub fn deal(&self, records: &Records, seed: u64) -> Result<Vec<Vec<usize>>, Fault> {
+        let n = records.labels.len();
+        let mut rng = Stream::shared_instance(seed);
+        let clients = self.clients.unwrap_or(1);
+        let equal = |order: Vec<usize>| -> Vec<Vec<usize>> {
+            let cut = |k: usize| (k as u128 * n as u128 / clients as u128) as usize;
+            (0..clients).map(|k| order[cut(k)..cut(k + 1)].to_vec()).collect()
+        };
+        let shards = match &self.split {
+            Split::Iid => equal(rng.distinct(n, n)),
+            Split::ByLabel => {
+                let mut order = rng.distinct(n, n);
+                let rank = records.rank(&records.labels);
+                order.sort_by_key(|&i| rank[i]);
+                equal(order)
+            }
+            Split::Dirichlet(alpha) => {
+                let rank = records.rank(&records.labels);
+                let classes = rank.iter().max().map_or(0, |most| most + 1);
+                if classes > MOST_CLASSES {
+                    return Err(Fault::new(
+                        "dataset.split",
+                        format!("needs classes, but there are {classes} different labels"),
+                    ));
+                }
+                let mut shards = vec![Vec::new(); clients];
+                for class in 0..classes {
+                    let members: Vec<usize> = (0..n).filter(|&i| rank[i] == class).collect();
+                    let order = rng.distinct(members.len(), members.len());
+                    let (mut begin, mut sum) = (0, 0.0);
+                    let shares = rng.dirichlet(clients, *alpha);
+                    for (k, share) in shares.iter().enumerate() {
+                        sum += share;
+                        let last = k + 1 == clients;
+                        let all = members.len();
+                        let end = if last { all } else { ((sum * all as f64) as usize).min(all) };
+                        shards[k].extend(order[begin..end].iter().map(|&i| members[i]));
+                        begin = end;
+                    }
+                }
+                shards
+            }
+            Split::Column(_) => {
+                let Some(groups) = &records.groups else { return Ok(vec![(0..n).collect()]) };
+                let rank = records.rank(groups);
+                let count = rank.iter().max().map_or(0, |most| most + 1);
+                let mut shards = vec![Vec::new(); count];
+                rank.iter().enumerate().for_each(|(i, &k)| shards[k].push(i));
+                shards
+            }
+        };
+        match shards.iter().position(Vec::is_empty) {
+            None => Ok(shards),
+            Some(empty) => Err(Fault::new(
+                "dataset.clients",
+                format!("client {empty} of {} gets no records of the {n}; fewer clients, or a larger α, would leave none empty", shards.len()),
+            )),
+        }
+    }
+}
+
+impl Records {
+    /// d.
+    pub fn dimension(&self) -> usize {
+        self.d
+    }
+
+    /// The features of a record, d numbers.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.features[i * self.d..][..self.d]
+    }
+
+    /// The place of each row's value among the different values, in order.
+    fn rank(&self, column: &Column) -> Vec<usize> {
+        match column {
+            Column::Numbers(values) => {
+                let mut all = values.clone();
+                all.sort_by(f64::total_cmp);
+                all.dedup();
+                values.iter().map(|v| all.partition_point(|x| x < v)).collect()
+            }
+            Column::Text(values) => {
+                let mut all: Vec<&String> = values.iter().collect();
+                all.sort();
+                all.dedup();
+                values.iter().map(|v| all.partition_point(|x| *x < v)).collect()
+            }
+        }
+    }
+
+    /// −1 for the smaller of two labels, +1 for the greater.
+    ///
+    /// # Errors
+    /// If there are not exactly two.
+    pub fn two_classes(&self) -> Result<Vec<f64>, Fault> {
+        let rank = self.rank(&self.labels);
+        let classes = rank.iter().max().map_or(0, |most| most + 1);
+        if classes != 2 {
+            let mut seen: Vec<String> = Vec::new();
+            for i in 0..rank.len() {
+                let label = self.labels.text(i);
+                if seen.len() < 5 && !seen.contains(&label) {
+                    seen.push(label);
+                }
+            }
+            let more = if classes > seen.len() { ", …" } else { "" };
+            return Err(Fault::new(
+                "dataset.label",
+                format!("{} has {classes} different labels ({}{more}); two classes are needed", self.file, seen.join(", ")),
+            ));
+        }
+        Ok(rank.into_iter().map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
+    }
+
+    /// The labels as numbers.
+    ///
+    /// # Errors
+    /// If one is not a finite number.
+    pub fn numbers(&self) -> Result<Vec<f64>, Fault> {
+        let wrong = |row: usize| {
+            let value = self.labels.text(row);
+            Fault::new("dataset.label", format!("{}: row {row} is \"{value}\", not a finite number", self.file))
+        };
+        match &self.labels {
+            Column::Numbers(values) => match values.iter().position(|v| !v.is_finite()) {
+                Some(row) => Err(wrong(row)),
+                None => Ok(values.clone()),
+            },
+            Column::Text(values) => {
+                Err(wrong(values.iter().position(|v| v.parse::<f64>().is_err()).unwrap_or(0)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Facts, Settings as _, tests_support};
+    use std::sync::Arc;
+
+    struct Fixed(Contents);
+
+    impl Files for Fixed {
+        fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
+            Ok(Arc::new(self.0.clone()))
+        }
+    }
+
+    /// 60 records in three groups, features that follow the label.
+    fn table() -> Contents {
+        let mut rng = Stream::shared_instance(3);
+        let label: Vec<f64> = (0..60).map(|i| f64::from(u8::from(i % 4 == 0))).collect();
+        let feature = |rng: &mut Stream| -> Vec<f64> {
+            label.iter().map(|y| 10.0 + 3.0 * (y + rng.gaussian())).collect()
+        };
+        let (a, b) = (feature(&mut rng), feature(&mut rng));
+        let group = (0..60).map(|i| ["x", "z", "y"][i % 3].to_owned()).collect();
+        Contents::Table(vec![
+            ("a".into(), Column::Numbers(a)),
+            ("label".into(), Column::Numbers(label)),
+            ("group".into(), Column::Text(group)),
+            ("b".into(), Column::Numbers(b)),
+        ])
+    }
+
+    fn dataset(split: Split) -> Dataset {
+        let clients = (!matches!(split, Split::Column(_))).then_some(5);
+        let features = vec!["b".into(), "a".into()];
+        Dataset { split, clients, features, label: None, ..Dataset::example() }
+    }
+
+    fn shards(split: Split) -> (Records, Vec<Vec<usize>>) {
+        let dataset = dataset(split);
+        assert_eq!(dataset.check(), []);
+        let records = dataset.open(&Fixed(table())).unwrap();
+        let shards = dataset.deal(&records, 1).unwrap();
+        (records, shards)
+    }
+
+    #[test]
+    fn every_record_is_dealt_once() {
+        for split in
+            [Split::Iid, Split::ByLabel, Split::Dirichlet(2.0), Split::Column("group".into())]
+        {
+            let (_, shards) = shards(split.clone());
+            let mut all: Vec<usize> = shards.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..60).collect::<Vec<_>>(), "{split:?}");
+        }
+    }
+
+    #[test]
+    fn splits_are_what_they_say() {
+        let share = |records: &Records, shard: &[usize]| {
+            let signs = records.two_classes().unwrap();
+            shard.iter().filter(|&&i| signs[i] > 0.0).count()
+        };
+        let (records, by_label) = shards(Split::ByLabel);
+        let positive: Vec<usize> = by_label.iter().map(|s| share(&records, s)).collect();
+        assert_eq!(positive, [0, 0, 0, 3, 12]);
+        let (_, columns) = shards(Split::Column("group".into()));
+        assert_eq!(columns.len(), 3);
+        assert!(columns[1].iter().all(|i| i % 3 == 2), "y is the second in order");
+        let (_, even) = shards(Split::Dirichlet(1e6));
+        assert!(even.iter().all(|s| (10..=14).contains(&s.len())), "{even:?}");
+    }
+
+    #[test]
+    fn features_are_standard_and_in_the_order_asked_for() {
+        let (records, _) = shards(Split::Iid);
+        assert_eq!(records.dimension(), 3);
+        let b: Vec<f64> = (0..60).map(|i| records.row(i)[0]).collect();
+        let mean = b.iter().sum::<f64>() / 60.0;
+        let variance = b.iter().map(|x| x * x).sum::<f64>() / 60.0;
+        assert!(mean.abs() < 1e-13 && (variance - 1.0).abs() < 1e-13);
+        assert!((0..60).all(|i| records.row(i)[2] == 1.0));
+        let Contents::Table(columns) = table() else { panic!() };
+        let Column::Numbers(raw) = &columns[3].1 else { panic!() };
+        assert_eq!(raw[7] > raw[8], b[7] > b[8], "the first feature is b");
+    }
+
+    #[test]
+    fn oracles_on_records_match_their_facts() {
+        let logistic = crate::problem::logistic::dataset::Settings {
+            dataset: dataset(Split::Dirichlet(2.0)),
+            l2: 0.1,
+            margin: 0.0,
+            batch: 2,
+        };
+        let problem = logistic.build(1, &Fixed(table())).unwrap();
+        assert_eq!((problem.clients(), problem.dim()), (5, 3));
+        tests_support::oracle_matches_facts(&problem, 100_000);
+        let squares = crate::problem::least_squares::Settings {
+            dataset: dataset(Split::Iid),
+            l2: 0.1,
+            batch: 2,
+        };
+        let problem = squares.build(1, &Fixed(table())).unwrap();
+        tests_support::oracle_matches_facts(&problem, 100_000);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused() {
+        let open = |dataset: Dataset| dataset.open(&Fixed(table())).map(|_| ()).unwrap_err().message;
+        let unknown = Dataset { label: Some("class".into()), ..dataset(Split::Iid) };
+        assert!(open(unknown).contains("no column `class`"));
+        let text = Dataset { features: vec!["group".into()], ..dataset(Split::Iid) };
+        assert!(open(text).contains("row 0 is \"x\", not a number"));
+        let many = Dataset { clients: Some(50), ..dataset(Split::Dirichlet(0.01)) };
+        let records = many.open(&Fixed(table())).unwrap();
+        assert!(many.deal(&records, 1).unwrap_err().message.contains("gets no records"));
+        let label = Dataset { label: Some("a".into()), features: vec!["b".into()], ..many };
+        let records = label.open(&Fixed(table())).unwrap();
+        assert!(records.two_classes().unwrap_err().message.contains("60 different labels"));
+    }
+}

@@ -1,0 +1,47 @@
+//! The local steps of a problem that has no fused kernel: the loop over its
+//! oracle, with θ and the field in arrays of known length where d is small, so
+//! that an inlined oracle is unrolled.
+
+use super::Problem;
+use crate::kernel::{Local, descend};
+
+/// The definition of [`Problem::advance`].
+pub fn advance<P: Problem>(problem: &P, cohort: &mut [Local<'_, P::State>]) {
+    match problem.dim() {
+        1 => fixed::<P, 1>(problem, cohort),
+        2 => fixed::<P, 2>(problem, cohort),
+        3 => fixed::<P, 3>(problem, cohort),
+        4 => fixed::<P, 4>(problem, cohort),
+        5 => fixed::<P, 5>(problem, cohort),
+        8 => fixed::<P, 8>(problem, cohort),
+        10 => fixed::<P, 10>(problem, cohort),
+        16 => fixed::<P, 16>(problem, cohort),
+        20 => fixed::<P, 20>(problem, cohort),
+        32 => fixed::<P, 32>(problem, cohort),
+        _ => slices(problem, cohort),
+    }
+}
+
+fn fixed<P: Problem, const D: usize>(problem: &P, cohort: &mut [Local<'_, P::State>]) {
+    for local in cohort {
+        let Local { client, state, rng, step, .. } = local;
+        let (mut theta, mut correction, mut field) = ([0.0; D], [0.0; D], [0.0; D]);
+        theta.copy_from_slice(local.theta);
+        correction.copy_from_slice(local.correction);
+        for _ in 0..local.steps {
+            problem.oracle(*client, state, &theta, rng, &mut field);
+            descend(&mut theta, &field, &correction, *step);
+        }
+        local.theta.copy_from_slice(&theta);
+    }
+}
+
+fn slices<P: Problem>(problem: &P, cohort: &mut [Local<'_, P::State>]) {
+    let mut field = vec![0.0; problem.dim()];
+    for local in cohort {
+        for _ in 0..local.steps {
+            problem.oracle(local.client, local.state, local.theta, local.rng, &mut field);
+            descend(local.theta, &field, local.correction, local.step);
+        }
+    }
+}

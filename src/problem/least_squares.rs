@@ -1,0 +1,174 @@
+//! Ridge regression on a user's records: f_c(θ) = ½ E (xᵀθ − y)² + λ/2 ‖θ‖²
+//! over client c's records. The oracle draws a batch with replacement.
+
+use super::arrays::{DataFile, Files};
+use super::dataset::Dataset;
+use super::quadratic::half_square;
+use super::{Facts, Fault, Faults, Problem};
+use crate::kernel::{axpy, dot};
+use crate::linalg::{Matrix, solve};
+use crate::rng::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[problem.least-squares-dataset]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// The records, and how they are dealt to clients.
+    #[schemars(example = Dataset::example())]
+    pub dataset: Dataset,
+    /// λ, 0 or more; 0 needs records of full rank at every client.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), example = 0.1)]
+    pub l2: f64,
+    /// B, records drawn with replacement at each local step; 1 or more.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1), example = 1)]
+    pub batch: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl super::Settings for Settings {
+    type Instance = LeastSquares;
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults(self.dataset.check());
+        faults.non_negative("l2", self.l2);
+        faults.at_least_one("batch", self.batch as u64);
+        faults.0
+    }
+
+    fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
+        vec![("dataset.file", &mut self.dataset.file)]
+    }
+
+    fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
+        let records = self.dataset.open(files)?;
+        let labels = records.numbers()?;
+        let shards = self.dataset.deal(&records, seed)?;
+        let d = records.dimension();
+        let singular = |who: String| {
+            Fault::new("l2", format!("{who} records do not have full rank: a positive λ makes the system regular"))
+        };
+        let (n, mut clients) = (shards.len() as f64, Vec::with_capacity(shards.len()));
+        let mut rhs = vec![0.0; d];
+        for (c, shard) in shards.iter().enumerate() {
+            let mut rows = Vec::with_capacity(shard.len() * (d + 1));
+            let mut matrix = Matrix::identity(d).scaled(self.l2);
+            let mut offset = vec![0.0; d];
+            for &i in shard {
+                let weight = 1.0 / shard.len() as f64;
+                matrix.add_outer(weight, records.row(i), records.row(i));
+                axpy(weight * labels[i], records.row(i), &mut offset);
+                rows.extend_from_slice(records.row(i));
+                rows.push(labels[i]);
+            }
+            let optimum =
+                solve(&matrix, &offset).map_err(|_| singular(format!("client {c}'s")))?;
+            axpy(1.0 / n, &offset, &mut rhs);
+            clients.push(Client { rows, matrix, offset, optimum });
+        }
+        let mean = Matrix::mean(clients.iter().map(|c| &c.matrix));
+        let optimum = solve(&mean, &rhs).map_err(|_| singular("the".into()))?;
+        Ok(LeastSquares { d, l2: self.l2, batch: self.batch, clients, mean, optimum })
+    }
+}
+
+/// One client's records and exact facts.
+struct Client {
+    /// Rows (x, y) of d + 1 numbers.
+    rows: Vec<f64>,
+    /// E xxᵀ + λI.
+    matrix: Matrix,
+    /// E y x.
+    offset: Vec<f64>,
+    optimum: Vec<f64>,
+}
+
+/// An instance.
+pub struct LeastSquares {
+    d: usize,
+    l2: f64,
+    batch: usize,
+    clients: Vec<Client>,
+    mean: Matrix,
+    optimum: Vec<f64>,
+}
+
+impl Facts for LeastSquares {
+    fn dim(&self) -> usize {
+        self.d
+    }
+    fn clients(&self) -> usize {
+        self.clients.len()
+    }
+    fn optimum(&self) -> &[f64] {
+        &self.optimum
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        &self.clients[client].optimum
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        let client = &self.clients[client];
+        field.copy_from_slice(&client.matrix.apply(theta));
+        axpy(-1.0, &client.offset, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.clients[client].matrix.clone()
+    }
+    /// (E (xᵀθ* − y)² xxᵀ − ḡḡᵀ)/B with ḡ = E (xᵀθ* − y) x.
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
+        let n = rows.len() as f64;
+        let (mut second, mut mean) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
+        for row in rows {
+            let (x, y) = (&row[..self.d], row[self.d]);
+            let error = dot(&self.optimum, x) - y;
+            second.add_outer(error * error / n, x, x);
+            axpy(error / n, x, &mut mean);
+        }
+        second.add_outer(-1.0, &mean, &mean);
+        second.scaled(1.0 / self.batch as f64)
+    }
+    fn linear(&self) -> bool {
+        true
+    }
+    fn batch(&self) -> u64 {
+        self.batch as u64
+    }
+    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
+        Some(half_square(&self.mean, theta, &self.optimum))
+    }
+}
+
+impl Problem for LeastSquares {
+    type State = ();
+
+    fn begin(&self, _client: usize, _rng: &mut Stream) {}
+
+    #[inline(always)]
+    fn oracle(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        let d = theta.len();
+        let rows = &self.clients[client].rows;
+        let records = rows.len() / (d + 1);
+        for (field, theta) in field.iter_mut().zip(theta) {
+            *field = self.l2 * theta;
+        }
+        for _ in 0..self.batch {
+            let row = &rows[rng.index(records) * (d + 1)..][..d + 1];
+            let error = dot(theta, &row[..d]) - row[d];
+            axpy(error / self.batch as f64, &row[..d], field);
+        }
+    }
+}

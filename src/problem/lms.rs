@@ -1,0 +1,221 @@
+//! Least mean squares (BOOK 5.44–5.46, 5.66): streams of regressors
+//! h ~ N(0, R_k) and observations y = hᵀw_k + v. The field is h(hᵀθ − y), with
+//! mean R_k(θ − w_k): half the gradient of (5.44), as (5.45) has it.
+
+use super::arrays::Files;
+use super::quadratic::half_square;
+use super::spectrum::{Spectrum, direction, reflect, rotated};
+use super::{Facts, Fault, Faults, Problem};
+use crate::kernel::{axpy, dot};
+use crate::linalg::{Matrix, solve};
+use crate::rng::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[problem.lms]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// d, the dimension of h and of θ; 1 or more.
+    #[schemars(range(min = 1), example = 5)]
+    pub dimension: usize,
+    /// K (N); 1 or more.
+    #[schemars(range(min = 1), example = 20)]
+    pub clients: usize,
+    /// Eigenvalues of R_k, evenly in the logarithm.
+    #[schemars(example = Spectrum { from: 0.5, to: 2.0 })]
+    pub spectrum: Spectrum,
+    /// Whether the clients share one covariance.
+    #[serde(default)]
+    pub covariances: Covariances,
+    /// Standard deviation of the entries of w_k around a common w, 0 or more.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), example = 0.5)]
+    pub model_spread: f64,
+    /// σ, 0 or more: standard deviation of v.
+    #[schemars(range(min = 0.0), example = 0.1)]
+    pub noise: f64,
+}
+
+/// Whether the clients share one covariance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Covariances {
+    /// One R.
+    #[default]
+    Same,
+    /// R_k of one spectrum, its axes reflected along a direction of each client's own.
+    Rotated,
+}
+
+impl super::Settings for Settings {
+    type Instance = Lms;
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        faults.at_least_one("dimension", self.dimension as u64);
+        faults.clients(self.clients);
+        self.spectrum.check(&mut faults);
+        faults.non_negative("model-spread", self.model_spread);
+        faults.non_negative("noise", self.noise);
+        faults.0
+    }
+
+    fn build(&self, seed: u64, _files: &dyn Files) -> Result<Lms, Fault> {
+        Lms::new(self, seed)
+    }
+}
+
+/// One client's stream.
+struct Client {
+    /// The reflection that turns diag(λ) into R_k, d numbers.
+    axis: Vec<f64>,
+    covariance: Matrix,
+    model: Vec<f64>,
+}
+
+/// An instance.
+pub struct Lms {
+    d: usize,
+    noise: f64,
+    /// √λ, d numbers.
+    roots: Vec<f64>,
+    clients: Vec<Client>,
+    mean: Matrix,
+    optimum: Vec<f64>,
+}
+
+impl Lms {
+    fn new(settings: &Settings, seed: u64) -> Result<Self, Fault> {
+        let d = settings.dimension;
+        let mut rng = Stream::shared_instance(seed);
+        let values = settings.spectrum.values(d);
+        let (shared, model) = (direction(d, &mut rng), direction(d, &mut rng));
+        let (mut rhs, n) = (vec![0.0; d], settings.clients as f64);
+        let mut clients = Vec::with_capacity(settings.clients);
+        for c in 0..settings.clients {
+            let mut rng = Stream::client_instance(seed, c);
+            let own = direction(d, &mut rng);
+            let axis = match settings.covariances {
+                Covariances::Same => shared.clone(),
+                Covariances::Rotated => own,
+            };
+            let covariance = rotated(&values, &axis);
+            let mut model = model.clone();
+            model.iter_mut().for_each(|w| *w += settings.model_spread * rng.gaussian());
+            axpy(1.0 / n, &covariance.apply(&model), &mut rhs);
+            clients.push(Client { axis, covariance, model });
+        }
+        let mean = Matrix::mean(clients.iter().map(|c| &c.covariance));
+        let optimum = solve(&mean, &rhs)
+            .map_err(|_| Fault::new("spectrum", "the system is singular in double precision"))?;
+        let roots = values.iter().map(|&x| libm::sqrt(x)).collect();
+        Ok(Self { d, noise: settings.noise, roots, clients, mean, optimum })
+    }
+}
+
+impl Facts for Lms {
+    fn dim(&self) -> usize {
+        self.d
+    }
+    fn clients(&self) -> usize {
+        self.clients.len()
+    }
+    fn optimum(&self) -> &[f64] {
+        &self.optimum
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        &self.clients[client].model
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        let client = &self.clients[client];
+        let apart: Vec<f64> = theta.iter().zip(&client.model).map(|(x, w)| x - w).collect();
+        field.copy_from_slice(&client.covariance.apply(&apart));
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.clients[client].covariance.clone()
+    }
+    /// RDR + R tr(RD) + σ²R with D = (θ* − w_k)(θ* − w_k)ᵀ, since
+    /// E hhᵀDhhᵀ = 2RDR + R tr(RD) for Gaussian h.
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        let mut pull = vec![0.0; self.d];
+        self.mean_field(client, &self.optimum, &mut pull);
+        let client = &self.clients[client];
+        let apart: Vec<f64> = self.optimum.iter().zip(&client.model).map(|(x, w)| x - w).collect();
+        let weight = dot(&apart, &pull) + self.noise * self.noise;
+        let mut covariance = client.covariance.scaled(weight);
+        covariance.add_outer(1.0, &pull, &pull);
+        covariance
+    }
+    fn linear(&self) -> bool {
+        true
+    }
+    /// Of the mean of ½ E(hᵀθ − y)², whose gradient is the field.
+    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
+        Some(half_square(&self.mean, theta, &self.optimum))
+    }
+}
+
+impl Problem for Lms {
+    type State = ();
+
+    fn begin(&self, _client: usize, _rng: &mut Stream) {}
+
+    #[inline(always)]
+    fn oracle(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        let d = theta.len();
+        let client = &self.clients[client];
+        let (roots, axis, model) = (&self.roots[..d], &client.axis[..d], &client.model[..d]);
+        for i in 0..d {
+            field[i] = roots[i] * rng.gaussian();
+        }
+        reflect(axis, field);
+        let along = crate::kernel::fold_sum(d, |i| field[i] * (theta[i] - model[i]));
+        let error = along - self.noise * rng.gaussian();
+        field.iter_mut().for_each(|h| *h *= error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::arrays::NoFiles;
+    use crate::problem::{Settings as _, tests_support};
+
+    fn settings(covariances: Covariances) -> Settings {
+        Settings {
+            dimension: 3,
+            clients: 4,
+            spectrum: Spectrum { from: 0.5, to: 2.0 },
+            covariances,
+            model_spread: 0.6,
+            noise: 0.3,
+        }
+    }
+
+    #[test]
+    fn the_oracle_has_the_stated_mean_and_covariance() {
+        for covariances in [Covariances::Same, Covariances::Rotated] {
+            let problem = settings(covariances).build(4, &NoFiles).unwrap();
+            tests_support::oracle_matches_facts(&problem, 400_000);
+        }
+    }
+
+    #[test]
+    fn one_covariance_means_the_mean_model() {
+        let problem = settings(Covariances::Same).build(4, &NoFiles).unwrap();
+        for i in 0..3 {
+            let mean = (0..4).map(|c| problem.local_optimum(c)[i]).sum::<f64>() / 4.0;
+            assert!((problem.optimum()[i] - mean).abs() < 1e-14);
+        }
+        let rotated = settings(Covariances::Rotated).build(4, &NoFiles).unwrap();
+        assert_ne!(rotated.jacobian(0), rotated.jacobian(1));
+    }
+}

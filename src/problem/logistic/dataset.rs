@@ -1,0 +1,58 @@
+//! Logistic regression on a user's records.
+
+use super::{Logistic, Loss};
+use crate::problem::arrays::{DataFile, Files};
+use crate::problem::dataset::Dataset;
+use crate::problem::{Fault, Faults};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[problem.logistic-dataset]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// The records, and how they are dealt to clients. Labels must be of two
+    /// classes; the greater is +1.
+    #[schemars(example = Dataset::example())]
+    pub dataset: Dataset,
+    /// λ, above 0.
+    #[schemars(range(min = 0.0), example = 0.1)]
+    pub l2: f64,
+    /// m; the usual loss has 0.
+    #[serde(default)]
+    #[schemars(example = 0.0)]
+    pub margin: f64,
+    /// B, records drawn with replacement at each local step; 1 or more.
+    #[serde(default = "super::one")]
+    #[schemars(range(min = 1), example = 1)]
+    pub batch: usize,
+}
+
+impl crate::problem::Settings for Settings {
+    type Instance = Logistic;
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults(self.dataset.check());
+        faults.positive("l2", self.l2);
+        let margin = self.margin;
+        faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
+        faults.at_least_one("batch", self.batch as u64);
+        faults.0
+    }
+
+    fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
+        vec![("dataset.file", &mut self.dataset.file)]
+    }
+
+    fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
+        let records = self.dataset.open(files)?;
+        let signs = records.two_classes()?;
+        let shards = self.dataset.deal(&records, seed)?;
+        let held = shards.iter().map(|shard| {
+            let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
+            rows.flatten().map(|(i, x)| signs[i] * x).collect()
+        });
+        let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
+        Logistic::new(records.dimension(), shards.len(), loss, held.collect())
+    }
+}

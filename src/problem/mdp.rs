@@ -1,0 +1,162 @@
+//! TD(0) on a user's own chains, from an `.npz` file.
+
+use super::arrays::{DataFile, Files, Named};
+use super::atoms::{ROUNDING, probabilities};
+use super::td::{Environment, Noise, Td, Trouble, stationary};
+use super::Fault;
+use crate::kernel::td::MAX_STATES;
+use crate::linalg::Matrix;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[problem.mdp]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// An `.npz` file with features `phi` (S, d), kernels under the policy `P`
+    /// (N, S, S), rewards `r` (N, S), stationary laws `mu` (N, S), which are
+    /// computed anew and must agree, and the discount `gamma` ().
+    #[schemars(example = &"chains.npz")]
+    pub file: DataFile,
+    /// Whether draws are independent or follow the chain.
+    #[serde(default, skip_serializing_if = "Noise::is_independent")]
+    pub noise: Noise,
+}
+
+impl super::Settings for Settings {
+    type Instance = Td;
+
+    fn check(&self) -> Vec<Fault> {
+        Vec::new()
+    }
+
+    fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
+        vec![("file", &mut self.file)]
+    }
+
+    fn build(&self, _seed: u64, files: &dyn Files) -> Result<Td, Fault> {
+        let contents = files.open(&self.file).map_err(|e| Fault::new("file", e))?;
+        build(&Named::of(&self.file, &contents)?, self.noise)
+    }
+}
+
+fn build(named: &Named<'_>, noise: Noise) -> Result<Td, Fault> {
+    let (mut s, mut d, mut n, mut next) = (0, 0, 0, 0);
+    let phi = named.get("phi", &mut [("S", &mut s), ("d", &mut d)])?;
+    if s > MAX_STATES {
+        return Err(named.fault(format!("`phi` has {s} states; at most {MAX_STATES} are allowed")));
+    }
+    let p = named.get("P", &mut [("N", &mut n), ("S", &mut s), ("S", &mut next)])?;
+    if next != s {
+        return Err(named.fault(format!("`P` has {s} × {next} kernels; they must be square")));
+    }
+    probabilities(named, "P", p, &[n, s, s])?;
+    let rewards = named.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
+    let mu = named.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
+    let gamma = named.get("gamma", &mut [])?[0];
+    if !(0.0..1.0).contains(&gamma) {
+        return Err(named.fault(format!("`gamma` is {gamma}; a discount is in [0, 1)")));
+    }
+    let kernel = |c: usize| Matrix::from_fn(s, s, |i, j| p[(c * s + i) * s + j]);
+    for c in 0..n {
+        let transitions = kernel(c);
+        if let Err(message) = one_class(&transitions) {
+            return Err(named.fault(format!("`P`[{c}] {message}")));
+        }
+        let law = stationary(&transitions)
+            .map_err(|_| named.fault(format!("`P`[{c}] has no unique stationary law")))?;
+        for (i, (law, mu)) in law.iter().zip(&mu[c * s..][..s]).enumerate() {
+            if (law - mu).abs() > ROUNDING {
+                return Err(named.fault(format!(
+                    "`mu`[{c}, {i}] is {mu}, but the stationary law of `P`[{c}] has {law}"
+                )));
+            }
+        }
+    }
+    let environments = (0..n).map(|c| Environment {
+        transitions: kernel(c),
+        rewards: rewards[c * s..][..s].to_vec(),
+    });
+    Td::new(phi.to_vec(), d, gamma, environments, noise).map_err(|trouble| match trouble {
+        Trouble::Law(c) => named.fault(format!("`P`[{c}] has no unique stationary law")),
+        Trouble::Client(c) => {
+            named.fault(format!("client {c}'s mean system is singular: `phi` has too many features for the states that recur"))
+        }
+        Trouble::Mean => named.fault("the clients' mean system is singular: there is no unique θ*"),
+    })
+}
+
+/// Whether a chain has one recurrent class, and that without a period.
+fn one_class(transitions: &Matrix) -> Result<(), String> {
+    let n = transitions.rows();
+    let next = |s: usize| (0..n).filter(move |&t| transitions[(s, t)] > 0.0);
+    // Steps to each state from (or, backwards, to) a state, by breadth.
+    let depths = |from: usize, backwards: bool| {
+        let mut depth = vec![usize::MAX; n];
+        depth[from] = 0;
+        let mut queue = std::collections::VecDeque::from([from]);
+        while let Some(s) = queue.pop_front() {
+            for t in 0..n {
+                let edge = if backwards { transitions[(t, s)] } else { transitions[(s, t)] };
+                if edge > 0.0 && depth[t] == usize::MAX {
+                    depth[t] = depth[s] + 1;
+                    queue.push_back(t);
+                }
+            }
+        }
+        depth
+    };
+    // Go on to any state from which there is no way back until there is none:
+    // then the class is never left.
+    let mut recurrent = 0;
+    let (class, back) = loop {
+        let (there, back) = (depths(recurrent, false), depths(recurrent, true));
+        match (0..n).find(|&t| there[t] != usize::MAX && back[t] == usize::MAX) {
+            Some(t) => recurrent = t,
+            None => break (there, back),
+        }
+    };
+    if let Some(apart) = back.iter().position(|&d| d == usize::MAX) {
+        return Err(format!(
+            "has no unique stationary law: from state {apart} state {recurrent} cannot be reached"
+        ));
+    }
+    let inside = |s: &usize| class[*s] != usize::MAX;
+    let mut period = 0;
+    for s in (0..n).filter(inside) {
+        for t in next(s) {
+            period = gcd(period, (class[s] + 1).abs_diff(class[t]));
+        }
+    }
+    if period > 1 {
+        return Err(format!("is periodic: its states recur in multiples of {period} steps only"));
+    }
+    Ok(())
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of<const N: usize>(rows: [[f64; N]; N]) -> Result<(), String> {
+        one_class(&Matrix::from_fn(N, N, |i, j| rows[i][j]))
+    }
+
+    #[test]
+    fn chains_without_a_unique_law_are_found() {
+        assert!(of([[0.5, 0.5], [1.0, 0.0]]).is_ok());
+        assert!(of([[1.0]]).is_ok());
+        let transient = [[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0]];
+        assert!(of(transient).is_ok(), "a state that is left for ever is allowed");
+        assert!(of([[1.0, 0.0], [0.0, 1.0]]).unwrap_err().contains("cannot be reached"));
+        let two_ends = [[0.2, 0.4, 0.4], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        assert!(of(two_ends).unwrap_err().contains("cannot be reached"));
+        assert!(of([[0.0, 1.0], [1.0, 0.0]]).unwrap_err().contains("multiples of 2 steps"));
+        let wheel = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]];
+        assert!(of(wheel).unwrap_err().contains("multiples of 3 steps"));
+    }
+}

@@ -1,0 +1,278 @@
+//! Quadratics with chosen spectrum and chosen heterogeneity (RR A4, in the
+//! later version A5): f_c(θ) = ½ (θ − θ_c*)ᵀ H_c (θ − θ_c*), and the oracle
+//! F_c(θ; Z) = (1 + τw) H_c (θ − θ_c*) + σε, w and ε Gaussian.
+//!
+//! H_c = A ± δ(I − 2uuᵀ) and ∇f_c(θ*) = ±g in pairs of clients, so that the
+//! means are A and 0, and ζ₁, ζ₂ are what was asked for without an eigenvalue
+//! being computed.
+
+use super::arrays::Files;
+use super::spectrum::{Spectrum, direction, rotated};
+use super::{Facts, Fault, Faults, Problem};
+use crate::kernel::{axpy, dot};
+use crate::linalg::{Matrix, solve};
+use crate::rng::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[problem.quadratic]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// d, the dimension of θ; 1 or more.
+    #[schemars(range(min = 1), example = 5)]
+    pub dimension: usize,
+    /// N; 1 or more, even where there is heterogeneity of either kind or not.
+    #[schemars(range(min = 1), example = 10)]
+    pub clients: usize,
+    /// Eigenvalues of the mean Hessian A, evenly in the logarithm.
+    #[schemars(example = Spectrum { from: 0.1, to: 1.0 })]
+    pub spectrum: Spectrum,
+    /// ζ₁ of RR A2, 0 or more: the root mean square of ‖∇f_c(θ*)‖.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), example = 1.0)]
+    pub gradient_heterogeneity: f64,
+    /// ζ₂ of RR A2, 0 or more: the root mean square of ‖H_c − A‖; less than
+    /// the smallest eigenvalue, so that every client has an optimum.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), example = 0.05)]
+    pub hessian_heterogeneity: f64,
+    /// σ, 0 or more: standard deviation of additive noise in each entry.
+    #[schemars(range(min = 0.0), example = 1.0)]
+    pub noise: f64,
+    /// τ, 0 or more: standard deviation of the factor on the gradient.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), example = 0.5)]
+    pub multiplicative_noise: f64,
+}
+
+impl Settings {
+    /// ζ of the mean from the ζ of each paired client: the last of an odd
+    /// number of clients has no partner and is the mean itself.
+    fn per_client(&self, mean: f64) -> f64 {
+        let paired = 2 * (self.clients / 2);
+        if paired == 0 { 0.0 } else { mean * libm::sqrt(self.clients as f64 / paired as f64) }
+    }
+}
+
+impl super::Settings for Settings {
+    type Instance = Quadratic;
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        faults.at_least_one("dimension", self.dimension as u64);
+        faults.clients(self.clients);
+        self.spectrum.check(&mut faults);
+        faults.non_negative("gradient-heterogeneity", self.gradient_heterogeneity);
+        faults.non_negative("hessian-heterogeneity", self.hessian_heterogeneity);
+        faults.non_negative("noise", self.noise);
+        faults.non_negative("multiplicative-noise", self.multiplicative_noise);
+        let (apart, least) = (self.per_client(self.hessian_heterogeneity), self.spectrum.from);
+        faults.require(apart < least || apart == 0.0, "hessian-heterogeneity", || {
+            format!("moves eigenvalues by {apart}, and the smallest is {least}: it must be below")
+        });
+        let alone = |x: f64| self.clients > 1 || x == 0.0;
+        for (key, value) in [
+            ("gradient-heterogeneity", self.gradient_heterogeneity),
+            ("hessian-heterogeneity", self.hessian_heterogeneity),
+        ] {
+            faults.require(alone(value), key, || "must be 0 for a single client".into());
+        }
+        faults.0
+    }
+
+    fn build(&self, seed: u64, _files: &dyn Files) -> Result<Quadratic, Fault> {
+        Quadratic::new(self, seed)
+    }
+}
+
+/// One client's quadratic.
+struct Client {
+    /// H_c, d × d.
+    hessian: Matrix,
+    /// H_c θ_c*.
+    offset: Vec<f64>,
+    optimum: Vec<f64>,
+}
+
+/// An instance.
+pub struct Quadratic {
+    d: usize,
+    noise: f64,
+    multiplicative: f64,
+    clients: Vec<Client>,
+    mean: Matrix,
+    optimum: Vec<f64>,
+}
+
+impl Quadratic {
+    fn new(settings: &Settings, seed: u64) -> Result<Self, Fault> {
+        let d = settings.dimension;
+        let mut rng = Stream::shared_instance(seed);
+        let mean = rotated(&settings.spectrum.values(d), &direction(d, &mut rng));
+        let target = direction(d, &mut rng);
+        let singular = |_| Fault::new("spectrum", "the system is singular in double precision");
+        let mut clients = Vec::with_capacity(settings.clients);
+        for c in 0..settings.clients {
+            // A pair draws from the stream of its first client.
+            let mut rng = Stream::client_instance(seed, c - c % 2);
+            let paired = c / 2 < settings.clients / 2;
+            let sign = if !paired { 0.0 } else if c.is_multiple_of(2) { 1.0 } else { -1.0 };
+            let (u, g) = (direction(d, &mut rng), direction(d, &mut rng));
+            let delta = sign * settings.per_client(settings.hessian_heterogeneity);
+            let pull = sign * settings.per_client(settings.gradient_heterogeneity);
+            let mut hessian = mean.plus(delta, &Matrix::identity(d));
+            hessian.add_outer(-2.0 * delta, &u, &u);
+            let mut offset = hessian.apply(&target);
+            axpy(-pull, &g, &mut offset);
+            let optimum = solve(&hessian, &offset).map_err(singular)?;
+            clients.push(Client { hessian, offset, optimum });
+        }
+        let mean = Matrix::mean(clients.iter().map(|c| &c.hessian));
+        let mut offset = vec![0.0; d];
+        clients.iter().for_each(|c| axpy(1.0 / clients.len() as f64, &c.offset, &mut offset));
+        let optimum = solve(&mean, &offset).map_err(singular)?;
+        let (noise, multiplicative) = (settings.noise, settings.multiplicative_noise);
+        Ok(Self { d, noise, multiplicative, clients, mean, optimum })
+    }
+
+    #[inline(always)]
+    fn gradient(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        let client = &self.clients[client];
+        let offset = &client.offset[..theta.len()];
+        for (i, field) in field.iter_mut().enumerate() {
+            *field = dot(theta, client.hessian.row(i)) - offset[i];
+        }
+    }
+}
+
+/// ½ (θ − θ*)ᵀ A (θ − θ*).
+pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
+    let apart: Vec<f64> = theta.iter().zip(optimum).map(|(x, y)| x - y).collect();
+    0.5 * dot(&apart, &a.apply(&apart))
+}
+
+impl Facts for Quadratic {
+    fn dim(&self) -> usize {
+        self.d
+    }
+    fn clients(&self) -> usize {
+        self.clients.len()
+    }
+    fn optimum(&self) -> &[f64] {
+        &self.optimum
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        &self.clients[client].optimum
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        self.gradient(client, theta, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.clients[client].hessian.clone()
+    }
+    /// σ²I + τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ.
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        let mut gradient = vec![0.0; self.d];
+        self.gradient(client, &self.optimum, &mut gradient);
+        let mut covariance = Matrix::identity(self.d).scaled(self.noise * self.noise);
+        covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
+        covariance
+    }
+    fn linear(&self) -> bool {
+        true
+    }
+    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
+        Some(half_square(&self.mean, theta, &self.optimum))
+    }
+}
+
+impl Problem for Quadratic {
+    type State = ();
+
+    fn begin(&self, _client: usize, _rng: &mut Stream) {}
+
+    #[inline(always)]
+    fn oracle(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        self.gradient(client, theta, field);
+        if self.multiplicative > 0.0 {
+            let factor = 1.0 + self.multiplicative * rng.gaussian();
+            field.iter_mut().for_each(|x| *x *= factor);
+        }
+        if self.noise > 0.0 {
+            field.iter_mut().for_each(|x| *x += self.noise * rng.gaussian());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::arrays::NoFiles;
+    use crate::problem::{Settings as _, tests_support};
+
+    fn settings(clients: usize) -> Settings {
+        Settings {
+            dimension: 4,
+            clients,
+            spectrum: Spectrum { from: 0.2, to: 2.0 },
+            gradient_heterogeneity: 1.5,
+            hessian_heterogeneity: 0.1,
+            noise: 0.7,
+            multiplicative_noise: 0.4,
+        }
+    }
+
+    #[test]
+    fn heterogeneity_is_what_was_asked_for() {
+        for clients in [2, 4, 7] {
+            let problem = settings(clients).build(3, &NoFiles).unwrap();
+            let (mut gradients, mut hessians) = (0.0, 0.0);
+            for c in 0..clients {
+                let mut g = vec![0.0; 4];
+                problem.mean_field(c, problem.optimum(), &mut g);
+                gradients += dot(&g, &g) / clients as f64;
+                let apart = problem.jacobian(c).plus(-1.0, &problem.mean);
+                let (high, low) = apart.symmetric_extremes().unwrap();
+                hessians += high.max(-low).powi(2) / clients as f64;
+            }
+            assert!((gradients.sqrt() - 1.5).abs() < 1e-12, "{gradients}");
+            assert!((hessians.sqrt() - 0.1).abs() < 1e-12, "{hessians}");
+            let (high, low) = problem.mean.symmetric_extremes().unwrap();
+            assert!((high - 2.0).abs() < 1e-12 && (low - 0.2).abs() < 1e-12, "{high} {low}");
+        }
+    }
+
+    #[test]
+    fn the_oracle_has_the_stated_mean_and_covariance() {
+        let problem = settings(4).build(4, &NoFiles).unwrap();
+        tests_support::oracle_matches_facts(&problem, 200_000);
+    }
+
+    #[test]
+    fn suboptimality_is_the_difference_of_losses() {
+        let problem = settings(5).build(5, &NoFiles).unwrap();
+        let loss = |theta: &[f64]| {
+            let of = |c: &Client| half_square(&c.hessian, theta, &c.optimum);
+            problem.clients.iter().map(of).sum::<f64>() / 5.0
+        };
+        let theta = [0.3, -2.0, 1.0, 0.5];
+        let gap = loss(&theta) - loss(problem.optimum());
+        assert!((problem.suboptimality(&theta).unwrap() - gap).abs() < 1e-12);
+    }
+
+    #[test]
+    fn too_much_heterogeneity_is_refused() {
+        let faults = Settings { hessian_heterogeneity: 0.2, ..settings(4) }.check();
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].message.contains("smallest is 0.2"), "{faults:?}");
+        assert_eq!(Settings { clients: 1, ..settings(1) }.check().len(), 2);
+    }
+}

@@ -1,0 +1,73 @@
+//! Covariances and Hessians with eigenvalues that are chosen, not computed:
+//! a diagonal between two reflections.
+
+use super::Faults;
+use crate::kernel::dot;
+use crate::linalg::Matrix;
+use crate::rng::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Eigenvalues from `from` to `to`, evenly in the logarithm.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Spectrum {
+    /// The smallest eigenvalue, above 0.
+    #[schemars(range(min = 0.0), example = 0.1)]
+    pub from: f64,
+    /// The largest eigenvalue, `from` or more.
+    #[schemars(range(min = 0.0), example = 1.0)]
+    pub to: f64,
+}
+
+impl Spectrum {
+    /// Notes what is wrong with it.
+    pub fn check(self, faults: &mut Faults) {
+        faults.positive("spectrum.from", self.from);
+        faults.positive("spectrum.to", self.to);
+        faults.require(self.from <= self.to, "spectrum.to", || {
+            format!("must be at least `from`, {}, not {}", self.from, self.to)
+        });
+    }
+
+    /// The d eigenvalues, the first the smallest, the last the largest.
+    pub fn values(self, d: usize) -> Vec<f64> {
+        let ratio = libm::log(self.to / self.from);
+        let at = |i: usize| match (i, d) {
+            (0, _) => self.from,
+            (i, d) if i + 1 == d => self.to,
+            (i, d) => self.from * libm::exp(ratio * i as f64 / (d - 1) as f64),
+        };
+        (0..d).map(at).collect()
+    }
+}
+
+/// A uniformly drawn direction, d numbers of length one.
+pub fn direction(d: usize, rng: &mut Stream) -> Vec<f64> {
+    let mut u: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
+    let length = libm::sqrt(dot(&u, &u));
+    u.iter_mut().for_each(|x| *x /= length);
+    u
+}
+
+/// x ← (I − 2uuᵀ)x.
+#[inline(always)]
+pub fn reflect(u: &[f64], x: &mut [f64]) {
+    let twice = 2.0 * dot(x, u);
+    for (x, u) in x.iter_mut().zip(u) {
+        *x -= twice * u;
+    }
+}
+
+/// (I − 2uuᵀ) diag(values) (I − 2uuᵀ), symmetric.
+pub fn rotated(values: &[f64], u: &[f64]) -> Matrix {
+    let d = values.len();
+    let mut whole = Matrix::zeros(d, d);
+    for (j, value) in values.iter().enumerate() {
+        let mut column = vec![0.0; d];
+        column[j] = 1.0;
+        reflect(u, &mut column);
+        whole.add_outer(*value, &column, &column);
+    }
+    whole
+}

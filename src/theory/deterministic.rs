@@ -1,0 +1,73 @@
+//! FedAvg without noise (FedAvg-D, RR §4), on any field: its round map, its
+//! fixed point, and how far clients drift from the optimum.
+
+use super::linear::{RoundMap, Work};
+use crate::kernel::{axpy, descend, dot, squared_distance};
+use crate::linalg::{Matrix, solve};
+use crate::problem::Facts;
+
+/// N⁻¹ Σ θ_c after client c has done `work(c)` from `theta` along F̄_c.
+pub fn round(facts: &dyn Facts, theta: &[f64], work: &dyn Fn(usize) -> Work) -> Vec<f64> {
+    let (n, d) = (facts.clients(), facts.dim());
+    let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
+    for client in 0..n {
+        let Work { step, steps, proximal } = work(client);
+        let mut local = theta.to_vec();
+        for _ in 0..steps {
+            facts.mean_field(client, &local, &mut field);
+            let pull: Vec<f64> =
+                local.iter().zip(theta).map(|(x, y)| proximal * (x - y)).collect();
+            descend(&mut local, &field, &pull, step);
+        }
+        axpy(1.0 / n as f64, &local, &mut mean);
+    }
+    mean
+}
+
+/// Newton-like passes after which the search gives up.
+const MAX_PASSES: usize = 200;
+
+/// The fixed point of [`round`], d numbers: θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ) with
+/// the round map's derivative at θ*, until the residual shrinks no more. `None`
+/// if it does not come to rest.
+pub fn fixed_point(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Vec<f64>> {
+    let d = facts.dim();
+    let map = RoundMap::linearised(facts, &work);
+    let system = Matrix::identity(d).plus(-1.0, &map.gamma);
+    let mut theta = facts.optimum().to_vec();
+    axpy(1.0, &solve(&system, &map.rho).ok()?, &mut theta);
+    let residual = |theta: &[f64]| {
+        let mut moved = round(facts, theta, &work);
+        axpy(-1.0, theta, &mut moved);
+        moved
+    };
+    let mut moved = residual(&theta);
+    for _ in 0..MAX_PASSES {
+        let size = dot(&moved, &moved);
+        if !size.is_finite() {
+            return None;
+        }
+        let mut next = theta.clone();
+        axpy(1.0, &solve(&system, &moved).ok()?, &mut next);
+        let after = residual(&next);
+        if dot(&after, &after) >= size {
+            return Some(theta);
+        }
+        (theta, moved) = (next, after);
+    }
+    None
+}
+
+/// The average drift at the optimum (SLIDES): ‖(NH)⁻¹ Σ_c Σ_h F̄_c(θ_c^(h)) −
+/// F̄(θ*)‖ along noiseless local steps from θ*, that is ‖θ* − N⁻¹ Σ θ_c^(H)‖/(γH).
+pub fn drift(facts: &dyn Facts, step_size: f64, local_steps: u64) -> f64 {
+    let work = |_| Work::plain(step_size, local_steps);
+    let length = step_size * local_steps as f64;
+    let distance = if facts.linear() {
+        let rho = RoundMap::linearised(facts, work).rho;
+        dot(&rho, &rho)
+    } else {
+        squared_distance(&round(facts, facts.optimum(), &work), facts.optimum())
+    };
+    libm::sqrt(distance) / length
+}

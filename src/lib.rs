@@ -36,6 +36,8 @@ pub mod chart;
 #[cfg(feature = "harness")]
 pub mod cli;
 #[cfg(feature = "harness")]
+pub mod data;
+#[cfg(feature = "harness")]
 pub mod files;
 #[cfg(feature = "harness")]
 pub mod manifest;

@@ -2,6 +2,7 @@
 //! that tells whether two runs are the same to the last bit.
 
 use crate::federated::Cost;
+use crate::manifest::Metric;
 use crate::plan::hex;
 use sha2::{Digest, Sha256};
 
@@ -41,6 +42,8 @@ pub struct Trace {
     pub sq_error: Vec<f64>,
     /// ‖θ_t − lim E θ_t‖², where theory knows the limit; else empty.
     pub sq_error_limit: Vec<f64>,
+    /// What else is measured, a number a row each, in the order of the manifest.
+    pub further: Vec<(Metric, Vec<f64>)>,
     /// θ_t, d numbers a row, where the manifest asks for it; else empty.
     pub theta: Vec<f64>,
     /// How the run ended.
@@ -71,6 +74,11 @@ pub fn digest(traces: &[Trace]) -> String {
         for metric in [&trace.sq_error, &trace.sq_error_limit, &trace.theta] {
             word(metric.len() as u64);
             metric.iter().for_each(|x| word(x.to_bits()));
+        }
+        for (name, values) in &trace.further {
+            name.name().bytes().for_each(|byte| word(u64::from(byte)));
+            word(values.len() as u64);
+            values.iter().for_each(|x| word(x.to_bits()));
         }
     }
     hex(&hash.finalize()[..16])

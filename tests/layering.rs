@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["problem"],
     &["federated"],
     &["algorithm", "theory"],
-    &["files"],
+    &["files", "data"],
     &["manifest"],
     &["plan"],
     &["trace"],

@@ -4,7 +4,6 @@
 //! Streams are common, so replicates are paired. *Invariant*: cells with equal
 //! digests enter no statistics; diverged replicates are never averaged away.
 
-use crate::manifest::figure::Metric;
 use crate::stats::{Ratio, holm};
 use crate::trace::Outcome;
 use std::collections::BTreeMap;
@@ -41,7 +40,7 @@ impl Finals {
     pub fn of(cells: &[super::Result]) -> Self {
         let cell = |result: &super::Result| {
             let finals = result.traces.iter().map(|t| match t.outcome {
-                Outcome::Finished => super::values(t, Metric::SqError).last().copied(),
+                Outcome::Finished => t.sq_error.last().copied(),
                 Outcome::Diverged => None,
             });
             let (label, digest) = (result.cell.label.clone(), result.digest.clone());

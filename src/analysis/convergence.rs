@@ -1,10 +1,11 @@
 //! `[[figure.convergence]]`: a curve per cell of a metric over a cost.
 
 use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
-use super::{Result, formula, select, values};
-use crate::federated::Cost;
-use crate::manifest::figure::{self, Band, Convergence, CostAxis, Theory};
-use crate::stats::{Summary, quantile};
+use super::{Result, select};
+use crate::manifest::Quantity;
+use crate::manifest::figure::{self, Band, Convergence, Theory};
+use std::borrow::Cow;
+use crate::stats::{Summary, mean, quantile};
 
 pub fn draw(figure: &Convergence, cells: &[Result]) -> Figure {
     let groups = select::panels(&figure.panels, cells);
@@ -32,6 +33,7 @@ pub fn draw(figure: &Convergence, cells: &[Result]) -> Figure {
             });
             let bias =
                 cell.exact_bias.filter(|b| *b > 0.0 && figure.theory.contains(&Theory::ExactBias));
+            let bias = bias.filter(|_| figure.y == Quantity::SqError);
             if let (Some(bias), Some(end)) = (bias, end) {
                 let at = |x| Point { x, y: bias, low: f64::NAN, high: f64::NAN, n: 0 };
                 let first = if figure.scale_x == figure::Scale::Log { 1.0 } else { 0.0 };
@@ -52,18 +54,18 @@ pub fn draw(figure: &Convergence, cells: &[Result]) -> Figure {
         legend.push(Legend { label: "exact bias, squared".into(), style, key: Key::Theory });
     }
     let caption = caption(figure, cells, &panels);
-    let x = axis_name(figure.x).to_owned();
+    let x = figure.x.formula().to_owned();
     let title = figure.title.clone();
     Figure {
         id: String::new(),
-        title: title.unwrap_or_else(|| format!("{} over {x}", formula(figure.y))),
+        title: title.unwrap_or_else(|| format!("{} over {x}", figure.y.formula())),
         caption,
         columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
         body: Body::Panels {
             panels,
             legend,
             x,
-            y: formula(figure.y).into(),
+            y: figure.y.formula().into(),
             scale_x: match figure.scale_x {
                 figure::Scale::Linear => Scale::Linear,
                 figure::Scale::Log => Scale::Log,
@@ -116,13 +118,15 @@ impl<'a> Styles<'a> {
 
 /// The mean over replicates at each recorded round, up to the first divergence.
 fn curve(cell: &Result, figure: &Convergence) -> Vec<Point> {
-    let rows = cell.traces.iter().map(|t| values(t, figure.y).len()).min().unwrap_or(0);
-    let mut points = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let sample: Vec<f64> = cell.traces.iter().map(|t| values(t, figure.y)[row]).collect();
-        points.push(point(cost(cell.traces[0].cost[row], figure.x), &sample, figure.band));
-    }
-    points
+    let columns = |quantity| -> Vec<_> {
+        cell.traces.iter().map(|t| cell.column(t, quantity)).collect()
+    };
+    let (xs, ys) = (columns(figure.x), columns(figure.y));
+    let rows = xs.iter().chain(&ys).map(|column| column.len()).min().unwrap_or(0);
+    let sample = |columns: &[Cow<'_, [f64]>], row: usize| -> Vec<f64> {
+        columns.iter().map(|column| column[row]).collect()
+    };
+    (0..rows).map(|row| point(mean(&sample(&xs, row)), &sample(&ys, row), figure.band)).collect()
 }
 
 /// The mean of a sample and its band.
@@ -150,29 +154,20 @@ pub fn band_name(band: Band) -> &'static str {
     }
 }
 
-fn cost(cost: Cost, axis: CostAxis) -> f64 {
-    let value = match axis {
-        CostAxis::Communications => cost.communications,
-        CostAxis::LocalSteps => cost.local_steps,
-        CostAxis::OracleCalls => cost.oracle_calls,
-        CostAxis::VectorsSent => cost.vectors_sent,
-    };
-    value as f64
-}
-
-fn axis_name(axis: CostAxis) -> &'static str {
-    match axis {
-        CostAxis::Communications => "communications",
-        CostAxis::LocalSteps => "local steps of a client",
-        CostAxis::OracleCalls => "oracle calls of all clients",
-        CostAxis::VectorsSent => "vectors sent",
-    }
+/// Whether the runs of a cell differ in a quantity at one round.
+fn uneven(cell: &Result, quantity: Quantity) -> bool {
+    let mut columns = cell.traces.iter().map(|t| cell.column(t, quantity));
+    let Some(first) = columns.next() else { return false };
+    columns.any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
 }
 
 fn caption(figure: &Convergence, cells: &[Result], panels: &[Panel]) -> String {
     let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
     let band = band_name(figure.band);
-    let mut caption = format!("Mean of {} over n = {n} runs; {band}.", formula(figure.y));
+    let mut caption = format!("Mean of {} over n = {n} runs; {band}.", figure.y.formula());
+    if cells.iter().any(|c| uneven(c, figure.x)) {
+        caption.push_str(" Runs differ in what is across: their mean at each recorded round is taken.");
+    }
     if figure.band != Band::None {
         caption.push_str(" A band is cut at the panel's edge where it goes beyond, or down to 0.");
     }

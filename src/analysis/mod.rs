@@ -7,13 +7,16 @@
 pub mod compare;
 mod convergence;
 mod figure;
+pub mod problems;
 mod scaling;
 mod select;
 pub mod table;
 mod winners;
 
+use crate::federated::Cost;
 use crate::files::Error;
-use crate::manifest::figure::{Metric, Theory};
+use crate::manifest::figure::Theory;
+use crate::manifest::{Clock, Quantity};
 use crate::plan::{Cell, Drawn, Plan};
 use crate::problem::Facts;
 use crate::runner::{Prepared, prepare};
@@ -23,6 +26,7 @@ pub use figure::{
     Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series, Style,
 };
 pub use select::pretty;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// An experiment with its results.
@@ -35,6 +39,8 @@ pub struct Experiment {
     pub missing: Vec<String>,
     /// What the manifest asks to be drawn.
     pub figures: Vec<Figure>,
+    /// How heterogeneous the problems are.
+    pub problems: problems::Table,
 }
 
 /// A cell with its results.
@@ -49,8 +55,11 @@ pub struct Result {
     pub provenance: store::provenance::Provenance,
     /// Time that it took on one thread, in seconds.
     pub seconds: f64,
-    /// ‖lim E θ_t − θ*‖², where the manifest asks for it and theory knows it.
+    /// ‖lim E θ_t − θ*‖², where the manifest asks for it and theory knows it;
+    /// its mean over replicates where each has an instance of its own.
     pub exact_bias: Option<f64>,
+    /// Prices of the simulated wall clock.
+    pub clock: Clock,
 }
 
 impl Result {
@@ -59,29 +68,37 @@ impl Result {
         self.traces.iter().filter(|t| t.outcome == Outcome::Diverged).count()
     }
 
-    /// The metric at the last round, a number a replicate; `None` if one
-    /// diverged, or the metric is not recorded.
-    pub fn finals(&self, metric: Metric) -> Option<Vec<f64>> {
+    /// A quantity at the last round, a number a replicate; `None` if one
+    /// diverged, or it is not recorded.
+    pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
         if self.diverged() > 0 {
             return None;
         }
-        self.traces.iter().map(|t| values(t, metric).last().copied()).collect()
+        self.traces.iter().map(|t| self.column(t, quantity).last().copied()).collect()
     }
-}
 
-/// The column of a metric.
-pub fn values(trace: &Trace, metric: Metric) -> &[f64] {
-    match metric {
-        Metric::SqError => &trace.sq_error,
-        Metric::SqErrorLimit => &trace.sq_error_limit,
-    }
-}
-
-/// The formula of a metric.
-pub fn formula(metric: Metric) -> &'static str {
-    match metric {
-        Metric::SqError => "‖θ − θ*‖²",
-        Metric::SqErrorLimit => "‖θ − lim E θ‖²",
+    /// A quantity along one of the cell's traces; empty if it is not recorded.
+    pub fn column<'t>(&self, trace: &'t Trace, quantity: Quantity) -> Cow<'t, [f64]> {
+        let cost = |of: &dyn Fn(&Cost) -> f64| trace.cost.iter().map(of).collect::<Vec<_>>().into();
+        match quantity {
+            Quantity::SqError => (&trace.sq_error[..]).into(),
+            Quantity::SqErrorLimit => (&trace.sq_error_limit[..]).into(),
+            Quantity::Communications => cost(&|c| c.communications as f64),
+            Quantity::LocalSteps => cost(&|c| c.local_steps as f64),
+            Quantity::OracleCalls => cost(&|c| c.oracle_calls as f64),
+            Quantity::VectorsSent => cost(&|c| c.vectors_sent as f64),
+            Quantity::Bytes => cost(&|c| c.bytes_sent as f64),
+            Quantity::Seconds => cost(&|c| {
+                let Clock { latency, bandwidth, step } = self.clock;
+                let bytes = bandwidth.map_or(0.0, |rate| c.bytes_sent as f64 / rate);
+                latency * c.communications as f64 + bytes + step * c.local_steps as f64
+            }),
+            other => {
+                let mut further = trace.further.iter();
+                let found = further.find(|(metric, _)| Some(*metric) == other.metric());
+                found.map_or(Cow::Borrowed(&[][..]), |(_, values)| values[..].into())
+            }
+        }
     }
 }
 
@@ -96,7 +113,8 @@ pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Err
         result.exact_bias = biases.get(result.cell.id.as_str()).copied();
     }
     let figures = figures(&plan, &cells);
-    Ok(Experiment { plan, cells, missing, figures })
+    let problems = problems::of(&plan);
+    Ok(Experiment { plan, cells, missing, figures, problems })
 }
 
 /// The cells of a plan that have results, and the ids of those that have none.
@@ -118,6 +136,7 @@ pub fn results(
                 provenance: record.provenance,
                 seconds: record.seconds,
                 exact_bias: None,
+                clock: plan.manifest.clock.unwrap_or_default(),
             }),
         }
     }
@@ -136,16 +155,21 @@ fn figures(plan: &Plan, cells: &[Result]) -> Vec<Figure> {
 
 /// ‖lim E θ_t − θ*‖² by cell id, if a figure asks for it and theory knows it.
 fn exact_biases(plan: &Plan) -> HashMap<&str, f64> {
-    let mut wanted = plan.manifest.figure.convergence.iter().flat_map(|f| &f.theory);
+    let table = &plan.manifest.figure;
+    let convergence = table.convergence.iter().flat_map(|f| &f.theory);
+    let mut wanted = convergence.chain(table.scaling.iter().flat_map(|f| &f.theory));
     if !wanted.any(|t| *t == Theory::ExactBias) {
         return HashMap::new();
     }
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let bias = |p: &Prepared<'_>| {
-        let facts: &dyn Facts = &*p.instance;
-        Some(crate::kernel::squared_distance(p.limit.as_ref()?, facts.optimum()))
+        let squares = p.grounds.iter().map(|ground| {
+            let facts: &dyn Facts = &*ground.instance;
+            Some(crate::kernel::squared_distance(ground.limit.as_ref()?, facts.optimum()))
+        });
+        Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
     };
-    let prepared = prepare(&cells).unwrap_or_default();
+    let prepared = prepare(&plan.folder(), &cells).unwrap_or_default();
     let biases = prepared.iter().zip(&plan.cells).map(|(p, cell)| (cell.id.as_str(), bias(p)));
     biases.filter_map(|(id, bias)| Some((id, bias?))).collect()
 }

@@ -2,9 +2,11 @@
 
 use super::convergence::{band_name, point};
 use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
-use super::{Result, formula, select};
-use crate::manifest::figure::Scaling;
+use super::{Result, select};
+use crate::manifest::Quantity;
+use crate::manifest::figure::{self, Scaling, Theory};
 use crate::plan::Setting;
+use crate::stats::mean;
 
 pub fn draw(figure: &Scaling, cells: &[Result]) -> Figure {
     let groups = select::panels(&figure.panels, cells);
@@ -42,11 +44,26 @@ pub fn draw(figure: &Scaling, cells: &[Result]) -> Figure {
                 points,
                 diverged,
             });
+            let biases = || mine().filter_map(|c| Some((across(c, figure)?, c.exact_bias?)));
+            if figure.theory.contains(&Theory::ExactBias) && figure.y == Quantity::SqError {
+                let at = |(x, y)| Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
+                let mut points: Vec<Point> = biases().filter(|(_, y)| *y > 0.0).map(at).collect();
+                points.sort_by(|a, b| a.x.total_cmp(&b.x));
+                let label = format!("exact bias of {label}");
+                if points.len() > 1 {
+                    let (style, role, diverged) = (style(i), Role::Theory, 0);
+                    series.push(Series { label, style, role, points, diverged });
+                }
+            }
         }
         if let Some(slope) = figure.reference_slope {
             series.extend(reference(&series, slope));
         }
         panels.push(Panel { title: group.title.clone(), series });
+    }
+    if panels.iter().flat_map(|p: &Panel| &p.series).any(|s| s.role == Role::Theory) {
+        let style = Style { color: usize::MAX, dash: 0 };
+        legend.push(Legend { label: "exact bias, squared".into(), style, key: Key::Theory });
     }
     if let Some(slope) = figure.reference_slope {
         let style = Style { color: usize::MAX, dash: 0 };
@@ -55,7 +72,7 @@ pub fn draw(figure: &Scaling, cells: &[Result]) -> Figure {
     let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
     let mut caption = format!(
         "Mean of {} at the last round over n = {n} runs; {}.",
-        formula(figure.y),
+        figure.y.formula(),
         band_name(figure.band)
     );
     if figure.reference_slope.is_some() {
@@ -69,31 +86,44 @@ pub fn draw(figure: &Scaling, cells: &[Result]) -> Figure {
             cells.len()
         ));
     }
+    let setting = cells.iter().any(|c| c.cell.settings.get(&figure.x).is_some());
     let symbol = select::pretty(&figure.x, &Setting::Text(String::new()));
-    let symbol = symbol.trim_end_matches([' ', '=']).to_owned();
+    let symbol = match Quantity::named(&figure.x).filter(|_| !setting) {
+        Some(quantity) => quantity.formula().to_owned(),
+        None => symbol.trim_end_matches([' ', '=']).to_owned(),
+    };
     Figure {
         id: String::new(),
         title: figure
             .title
             .clone()
-            .unwrap_or_else(|| format!("{} over {symbol}", formula(figure.y))),
+            .unwrap_or_else(|| format!("{} over {symbol}", figure.y.formula())),
         caption,
         columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
         body: Body::Panels {
             panels,
             legend,
             x: symbol,
-            y: formula(figure.y).into(),
-            scale_x: Scale::Log,
+            y: figure.y.formula().into(),
+            scale_x: match figure.scale_x {
+                figure::Scale::Linear => Scale::Linear,
+                figure::Scale::Log => Scale::Log,
+            },
             scale_y: Scale::Log,
         },
     }
 }
 
 fn place(cell: &Result, figure: &Scaling) -> Option<Point> {
+    Some(point(across(cell, figure)?, &cell.finals(figure.y)?, figure.band))
+}
+
+/// Where a cell stands across: a setting, or else the mean of a quantity.
+fn across(cell: &Result, figure: &Scaling) -> Option<f64> {
     match cell.cell.settings.get(&figure.x) {
-        Some(Setting::Number(x)) => Some(point(*x, &cell.finals(figure.y)?, figure.band)),
-        _ => None,
+        Some(Setting::Number(x)) => Some(*x),
+        Some(Setting::Text(_)) => None,
+        None => Some(mean(&cell.finals(Quantity::named(&figure.x)?)?)),
     }
 }
 

@@ -91,6 +91,18 @@ pub fn pretty(name: &str, value: &Setting) -> String {
     match (short(name), value) {
         ("step-size", _) => format!("γ = {value}"),
         ("local-steps", _) => format!("H = {value}"),
+        ("path-length", _) => format!("γH = {value}"),
+        ("communication-probability", _) => format!("p = {value}"),
+        ("proximal", _) => format!("μ = {value}"),
+        ("cohort", _) => format!("L = {value}"),
+        ("steps-per-client", _) => format!("E = {value}"),
+        ("batch-per-client", _) => format!("B = {value}"),
+        ("gradient-heterogeneity", _) => format!("ζ₁ = {value}"),
+        ("hessian-heterogeneity", _) => format!("ζ₂ = {value}"),
+        ("normalised", Setting::Text(text)) => {
+            if text == "true" { "γ/E".into() } else { "γ as it is".into() }
+        }
+        ("noise", Setting::Text(text)) => format!("{text} noise"),
         ("clients", _) => format!("N = {value}"),
         ("dimension" | "features", _) => format!("d = {value}"),
         ("l2", _) => format!("λ = {value}"),

@@ -1,7 +1,7 @@
 //! Final metrics of every cell, as rows.
 
 use super::{Experiment, Result};
-use crate::manifest::figure::Metric;
+use crate::manifest::Quantity;
 use crate::plan::short;
 use crate::stats::Summary;
 
@@ -77,8 +77,8 @@ fn row(cell: &Result, settings: &[String]) -> Row {
         settings: settings.iter().map(value).collect(),
         n: cell.traces.len(),
         diverged: cell.diverged(),
-        sq_error: summary(Metric::SqError),
-        sq_error_limit: summary(Metric::SqErrorLimit),
+        sq_error: summary(Quantity::SqError),
+        sq_error_limit: summary(Quantity::SqErrorLimit),
         exact_bias: cell.exact_bias,
         digest: cell.digest.clone(),
     }

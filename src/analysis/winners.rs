@@ -2,7 +2,7 @@
 //! settings, by what factor the second is behind, and how sure that is.
 
 use super::figure::{Body, Figure, Key, Legend, Map, MapCell, Style};
-use super::{Result, formula, select};
+use super::{Result, select};
 use crate::manifest::figure::Winners;
 use crate::plan::Setting;
 use crate::stats::{Ratio, mean};
@@ -32,7 +32,7 @@ pub fn draw(figure: &Winners, cells: &[Result]) -> Figure {
     let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
     let caption = format!(
         "The algorithm with the smallest mean of {} at the last round (n = {n} runs), and how many times larger the second's is, with a 95 % interval over paired runs (common noise; no correction for the number of squares). Pale: the interval includes 1.",
-        formula(figure.metric)
+        figure.metric.formula()
     );
     Figure {
         id: String::new(),

@@ -158,7 +158,7 @@ impl Manifests {
         let text = std::fs::read_to_string(file)
             .map_err(|e| format!("error: {name} cannot be read: {}\n", plain(&e)))?;
         let experiment = experiment_name(file)?;
-        let source = Source { name, text, overrides: self.all_overrides() };
+        let source = Source { name, text, overrides: self.all_overrides(), files: BTreeMap::new() };
         let plan = Plan::new(experiment, source).map_err(|e| e.to_string())?;
         report_pages::check_analysis(&plan).map_err(|message| {
             let found = [("analysis".to_owned(), format!("`analysis`: {message}"))];
@@ -198,7 +198,7 @@ fn experiment_name(file: &Path) -> Result<String, String> {
 
 /// Instances for these cells, or all that is wrong with them at their place.
 fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
-    prepare(cells).map_err(|bad| {
+    prepare(&plan.folder(), cells).map_err(|bad| {
         let found = bad.into_iter().map(|BadCell { path, message }| {
             let key = path.rsplit('.').next().unwrap_or_default().to_owned();
             (path, format!("`{key}`: {message}"))

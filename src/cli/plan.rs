@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 fn print(plan: &Plan, cells: &[Prepared<'_>], store: &Store, threads: usize) {
-    let mut speeds: HashMap<*const (), f64> = HashMap::new();
+    let mut speeds: HashMap<(*const (), &str), f64> = HashMap::new();
     let (mut done, mut seconds, mut steps) = (0, 0.0, 0);
     println!(
         "{}: {} cells of {} replicates",
@@ -51,7 +51,10 @@ fn print(plan: &Plan, cells: &[Prepared<'_>], store: &Store, threads: usize) {
             }
             status => {
                 let speed = speeds
-                    .entry(Arc::as_ptr(&prepared.instance).cast())
+                    .entry((
+                        Arc::as_ptr(&prepared.grounds[0].instance).cast(),
+                        cell.identity.algorithm.kind(),
+                    ))
                     .or_insert_with(|| seconds_per_step(prepared));
                 let cost = *speed * prepared.client_steps() as f64 / threads as f64;
                 seconds += cost;
@@ -97,9 +100,7 @@ fn seconds_per_step(prepared: &Prepared<'_>) -> f64 {
         short.identity.rounds = rounds_now;
         let sample = Prepared {
             cell: &short,
-            instance: prepared.instance.clone(),
-            start: prepared.start.clone(),
-            limit: None,
+            grounds: prepared.grounds.clone(),
             recorded: vec![0, rounds_now],
         };
         let begin = Instant::now();

@@ -35,6 +35,7 @@ pub fn plans(store: &Store) -> Result<Vec<Plan>, Failure> {
             name: experiment.manifest,
             text: experiment.text,
             overrides: experiment.overrides,
+            files: experiment.files,
         };
         plans.push(Plan::new(experiment.name, source).map_err(Failure::input)?);
     }

@@ -91,7 +91,7 @@ fn experiment(
     store.keep_experiment(plan)?;
     let name = &plan.experiment;
     let clients: HashMap<&str, usize> =
-        cells.iter().map(|p| (p.cell.id.as_str(), p.instance.clients())).collect();
+        cells.iter().map(|p| (p.cell.id.as_str(), p.clients())).collect();
     let known: HashSet<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     let others = store.others(name, &known);
     if others > 0 && !how.quiet {
@@ -104,7 +104,7 @@ fn experiment(
     for cell in cells {
         match store.status(name, &cell.cell.id) {
             Status::Done if !how.force => {
-                store.relabel(plan, cell.cell, cell.instance.clients())?;
+                store.relabel(plan, cell.cell, cell.clients())?;
                 continue;
             }
             Status::Damaged(reason) => {

@@ -11,9 +11,17 @@ pub struct Cost {
     pub oracle_calls: u64,
     /// Vectors of d numbers sent, up and down, by all clients.
     pub vectors_sent: u64,
+    /// Bytes of these vectors, 8 d each.
+    pub bytes_sent: u64,
 }
 
 impl Cost {
+    /// Notes that so many vectors of d numbers were sent.
+    pub fn send(&mut self, vectors: u64, d: usize) {
+        self.vectors_sent += vectors;
+        self.bytes_sent += vectors * 8 * d as u64;
+    }
+
     /// The cost of two runs side by side that communicate in the same rounds.
     pub fn beside(self, other: Self) -> Self {
         Self {
@@ -21,6 +29,7 @@ impl Cost {
             local_steps: self.local_steps + other.local_steps,
             oracle_calls: self.oracle_calls + other.oracle_calls,
             vectors_sent: self.vectors_sent + other.vectors_sent,
+            bytes_sent: self.bytes_sent + other.bytes_sent,
         }
     }
 }

@@ -225,7 +225,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         let vectors = if self.variates.is_some() { 4 } else { 2 };
         self.cost.local_steps += slowest;
         self.cost.oracle_calls += if again { 2 * calls } else { calls };
-        self.cost.vectors_sent += vectors * self.cohort.len() as u64;
+        self.cost.send(vectors * self.cohort.len() as u64, self.theta.len());
         // FedLin's clients wait for the mean of their fields, then for θ.
         self.cost.communications += if fresh { 2 } else { 1 };
     }
@@ -259,7 +259,7 @@ impl<'p, P: Problem> Federated<'p, P> {
                     );
                 }
                 self.cost.communications += 1;
-                self.cost.vectors_sent += 2 * n;
+                self.cost.send(2 * n, d);
                 self.apart = false;
                 self.until = self.next_coin();
             }

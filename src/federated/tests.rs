@@ -242,7 +242,13 @@ fn costs_are_counted() {
     let mut run = scaffold(&problem, 0.1, 6, &[0.0; 3]);
     run.round();
     run.round();
-    let expected = Cost { communications: 2, local_steps: 12, oracle_calls: 48, vectors_sent: 32 };
+    let expected = Cost {
+        communications: 2,
+        local_steps: 12,
+        oracle_calls: 48,
+        vectors_sent: 32,
+        bytes_sent: 32 * 24,
+    };
     assert_eq!(run.cost(), expected);
 }
 

@@ -318,6 +318,7 @@ fn costs_follow_the_work() {
         local_steps,
         oracle_calls,
         vectors_sent,
+        bytes_sent: vectors_sent * 24,
     };
     let plain = Terms::fedavg(0.1, 3);
     assert_eq!(cost(plain.clone()), of(2, 6, 24, 16));

@@ -14,6 +14,9 @@ pub struct Source {
     pub text: String,
     /// `key=value` from the command line, in order.
     pub overrides: Vec<String>,
+    /// Hashes of data files as they were when the cells were planned, by path;
+    /// what is not here is read.
+    pub files: std::collections::BTreeMap<String, String>,
 }
 
 /// Where something was written.

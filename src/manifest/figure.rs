@@ -1,9 +1,11 @@
 //! `[[figure.<kind>]]`: what a report draws. Figures change no number.
 
+use super::Quantity;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// All figures of a manifest.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Table {
     /// Curves of a metric over a cost.
@@ -15,7 +17,7 @@ pub struct Table {
 }
 
 /// `[[figure.convergence]]`: a curve per cell, a panel per value of `panels`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Convergence {
     /// Name of the figure's file; by default its kind and number.
@@ -24,12 +26,12 @@ pub struct Convergence {
     /// Heading; by default made from what is drawn.
     #[serde(default)]
     pub title: Option<String>,
-    /// The metric.
+    /// What is drawn: any quantity that is recorded.
     #[serde(default)]
-    pub y: Metric,
-    /// The cost.
-    #[serde(default)]
-    pub x: CostAxis,
+    pub y: Quantity,
+    /// Against what: any quantity that is recorded.
+    #[serde(default = "communications")]
+    pub x: Quantity,
     /// What the band around a mean is.
     #[serde(default)]
     pub band: Band,
@@ -47,8 +49,16 @@ pub struct Convergence {
     pub scale_x: Scale,
 }
 
+fn communications() -> Quantity {
+    Quantity::Communications
+}
+
+fn logarithmic() -> Scale {
+    Scale::Log
+}
+
 /// `[[figure.scaling]]`: a curve per algorithm of a final metric over a setting.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Scaling {
     /// Name of the figure's file; by default its kind and number.
@@ -57,10 +67,11 @@ pub struct Scaling {
     /// Heading; by default made from what is drawn.
     #[serde(default)]
     pub title: Option<String>,
-    /// The metric, at the last round.
+    /// What is drawn: any quantity that is recorded, at the last round.
     #[serde(default)]
-    pub y: Metric,
-    /// The setting; its values must be numbers.
+    pub y: Quantity,
+    /// A setting whose values are numbers, or any quantity that is recorded, at
+    /// the last round (its mean over the runs). `path-length` is γH.
     pub x: String,
     /// What the band around a mean is.
     #[serde(default)]
@@ -68,6 +79,12 @@ pub struct Scaling {
     /// Slope of a dotted line, on log axes, through the first curve's first point.
     #[serde(default)]
     pub reference_slope: Option<f64>,
+    /// Predictions to draw beside the curves.
+    #[serde(default)]
+    pub theory: Vec<Theory>,
+    /// Scale of the x axis.
+    #[serde(default = "logarithmic")]
+    pub scale_x: Scale,
     /// Settings that tell panels apart, outermost first.
     #[serde(default)]
     pub panels: Vec<String>,
@@ -78,7 +95,7 @@ pub struct Scaling {
 
 /// `[[figure.winners]]`: a map over two settings of which algorithm has the
 /// smallest mean of a final metric, by what factor, and how sure.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Winners {
     /// Name of the figure's file; by default its kind and number.
@@ -87,9 +104,9 @@ pub struct Winners {
     /// Heading; by default made from what is drawn.
     #[serde(default)]
     pub title: Option<String>,
-    /// The metric, at the last round.
+    /// What must be small: any quantity that is recorded, at the last round.
     #[serde(default)]
-    pub metric: Metric,
+    pub metric: Quantity,
     /// The setting across.
     pub x: String,
     /// The setting upwards.
@@ -102,34 +119,8 @@ pub struct Winners {
     pub columns: Option<usize>,
 }
 
-/// What is measured of an estimate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// ‖θ_t − θ*‖².
-    #[default]
-    SqError,
-    /// ‖θ_t − lim E θ_t‖²: the error less the exact bias (linear problems).
-    SqErrorLimit,
-}
-
-/// What a run has cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CostAxis {
-    /// Rounds.
-    #[default]
-    Communications,
-    /// Local steps of one client.
-    LocalSteps,
-    /// Oracle evaluations of all clients.
-    OracleCalls,
-    /// Vectors sent by all, up and down.
-    VectorsSent,
-}
-
 /// What the band around a mean is, over replicates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Band {
     /// Mean ± standard deviation.
@@ -146,7 +137,7 @@ pub enum Band {
 }
 
 /// A prediction beside a curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Theory {
     /// ‖lim E θ_t − θ*‖² (SCAFFLSA Thm 4.1).
@@ -154,7 +145,7 @@ pub enum Theory {
 }
 
 /// Scale of an axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Linear.

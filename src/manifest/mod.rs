@@ -7,14 +7,17 @@
 mod at;
 pub mod document;
 pub mod figure;
+pub mod metric;
 pub mod read;
 
 use crate::{algorithm, problem};
+pub use metric::{Metric, Quantity};
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An experiment.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Manifest {
     /// What the experiment shows.
@@ -33,6 +36,9 @@ pub struct Manifest {
     /// Whether oracles are noisy.
     #[serde(default)]
     pub oracle: Oracle,
+    /// Whether replicates share one instance of the problem.
+    #[serde(default)]
+    pub instance: Instance,
     /// Axes that move together, by name.
     #[serde(default)]
     pub zip: Vec<Vec<String>>,
@@ -45,6 +51,9 @@ pub struct Manifest {
     /// What is kept of a run.
     #[serde(default)]
     pub record: Record,
+    /// Prices of the simulated wall clock; they change no run.
+    #[serde(default)]
+    pub clock: Option<Clock>,
     /// `[[algorithm.<kind>]]`.
     pub algorithm: algorithm::Table,
     /// `[[figure.<kind>]]`.
@@ -61,7 +70,7 @@ impl Manifest {
 }
 
 /// Whether oracles are noisy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Oracle {
     /// The problem's own noise.
@@ -71,8 +80,43 @@ pub enum Oracle {
     Exact,
 }
 
+/// Whether replicates share one instance of the problem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Instance {
+    /// One instance, fixed by the seed: replicates differ in their noise.
+    #[default]
+    Fixed,
+    /// An instance of its own for each replicate, fixed by seed and number.
+    PerReplicate,
+}
+
+impl Instance {
+    /// Whether all replicates share it.
+    pub fn is_fixed(&self) -> bool {
+        *self == Self::Fixed
+    }
+}
+
+/// Prices of the simulated wall clock: seconds = latency × communications +
+/// bytes sent by all / bandwidth + step × local steps of a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Clock {
+    /// Seconds that a communication takes beside its bytes, 0 or more.
+    #[schemars(range(min = 0.0), example = 0.05)]
+    pub latency: f64,
+    /// Bytes a second through the server's link, which all share; above 0, by
+    /// default without limit.
+    #[schemars(range(min = 0.0), example = 1e6)]
+    pub bandwidth: Option<f64>,
+    /// Seconds that a local step takes, 0 or more.
+    #[schemars(range(min = 0.0), example = 1e-4)]
+    pub step: f64,
+}
+
 /// θ_0.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// θ* plus this in every entry.
@@ -87,7 +131,7 @@ pub enum Start {
 }
 
 /// How long a run goes on.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Budget {
     /// TH, local steps of one client; or
@@ -102,7 +146,7 @@ pub struct Budget {
 }
 
 /// What is kept of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Record {
     /// About this many rounds, the first and the last among them; or
@@ -115,16 +159,21 @@ pub struct Record {
     pub spacing: Spacing,
     /// Whether θ itself is kept.
     pub iterates: bool,
+    /// What is measured beside ‖θ_t − θ*‖² and, on linear problems,
+    /// ‖θ_t − lim E θ_t‖²; a metric that an algorithm or a problem does not
+    /// have is left out for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Metric>,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Self { points: None, every: None, spacing: Spacing::Linear, iterates: false }
+        Self { points: None, every: None, spacing: Spacing::Linear, iterates: false, metrics: Vec::new() }
     }
 }
 
 /// How recorded rounds are spaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
     /// Evenly.

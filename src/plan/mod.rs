@@ -8,16 +8,19 @@ mod grid;
 mod settings;
 mod validate;
 
+use crate::data::Folder;
 use crate::manifest::document::parse;
 use crate::manifest::read::{Axis, read};
 use crate::manifest::{
-    Diagnostic, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
+    Diagnostic, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };
+use crate::problem::Fault;
 use crate::{algorithm, problem};
 use serde::Serialize;
 pub use settings::{Setting, Settings, short};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 pub use validate::{Drawn, place_of};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
@@ -52,6 +55,8 @@ pub struct Cell {
     pub settings: Settings,
     /// Paths of the settings that the grid varies.
     pub varied: Vec<String>,
+    /// Path of the algorithm's entry in the manifest.
+    pub entry: String,
 }
 
 /// What determines a cell's numbers.
@@ -66,6 +71,9 @@ pub struct Identity {
     pub replicates: u64,
     /// Whether oracles are noisy.
     pub oracle: Oracle,
+    /// Whether replicates share one instance.
+    #[serde(skip_serializing_if = "Instance::is_fixed")]
+    pub instance: Instance,
     /// T.
     pub rounds: u64,
     /// What is kept.
@@ -94,12 +102,16 @@ impl Identity {
         recorded(&self.record, self.rounds)
     }
 
+    /// Local steps of all clients in one round of one replicate, in the mean.
+    pub fn steps_per_round(&self, clients: usize) -> u64 {
+        let components = self.algorithm.components();
+        components.iter().map(|c| c.terms.steps_of_all(clients)).sum()
+    }
+
     /// Local steps of all clients of all replicates.
     pub fn client_steps(&self, clients: usize) -> u64 {
-        let per_round: u64 = self.algorithm.components().iter().map(|c| c.local_steps).sum();
-        per_round
+        self.steps_per_round(clients)
             .saturating_mul(self.rounds)
-            .saturating_mul(clients as u64)
             .saturating_mul(self.replicates)
     }
 }
@@ -144,7 +156,8 @@ impl Plan {
         let reject = |found| Rejected::new(&source, validate::overrides(&root, &source, found));
         let (manifest, axes) = read::<Manifest>(&root, Manifest::may_vary).map_err(reject)?;
         let mut found = validate::manifest(&root, &manifest);
-        let cells = match cells(&root, &manifest, &axes) {
+        let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
+        let cells = match cells(&root, &manifest, &axes, &mut hashes) {
             Ok(cells) => cells,
             Err(more) => {
                 found.extend(more);
@@ -156,17 +169,61 @@ impl Plan {
         if !found.is_empty() {
             return Err(reject(found));
         }
+        let source = Source { files: hashes.known, ..source };
         Ok(Self { experiment, source, manifest, cells })
+    }
+
+    /// The data files beside the manifest.
+    pub fn folder(&self) -> Folder {
+        folder(&self.source)
     }
 }
 
-fn cells(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Result<Vec<Cell>, Vec<Diagnostic>> {
+fn folder(source: &Source) -> Folder {
+    Folder::new(Path::new(&source.name).parent().unwrap_or(Path::new("")))
+}
+
+/// Hashes of the data files, each read once.
+struct Hashes {
+    folder: Folder,
+    known: BTreeMap<String, String>,
+}
+
+impl Hashes {
+    /// Writes down in a problem's settings what its files hold.
+    fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (key, file) in problem.files() {
+            if let Some(hash) = self.known.get(&file.path) {
+                file.sha256 = Some(hash.clone());
+                continue;
+            }
+            match self.folder.hash(&file.path) {
+                Ok(hash) => {
+                    self.known.insert(file.path.clone(), hash.clone());
+                    file.sha256 = Some(hash);
+                }
+                Err(message) => faults.push(Fault::new(key, format!(": {message}"))),
+            }
+        }
+        faults
+    }
+}
+
+fn cells(
+    root: &Node,
+    manifest: &Manifest,
+    axes: &[Axis],
+    hashes: &mut Hashes,
+) -> Result<Vec<Cell>, Vec<Diagnostic>> {
     let mut found = Vec::new();
     let mut cells: Vec<Cell> = Vec::new();
     let mut labels: HashMap<String, String> = HashMap::new();
-    for entry in grid::points(root, manifest, axes, MOST_CELLS)? {
-        for point in &entry.all {
-            let faults = validate::cell(root, &point.manifest, &entry, &point.choice);
+    for mut entry in grid::points(root, manifest, axes, MOST_CELLS)? {
+        for mut point in std::mem::take(&mut entry.all) {
+            let unread = hashes.resolve(&mut point.manifest.problem);
+            let point = &point;
+            let faults = validate::cell(root, &point.manifest, &entry, &point.choice, unread);
             if !faults.is_empty() {
                 found.extend(faults);
                 continue;
@@ -189,6 +246,7 @@ fn cell(entry: &grid::Points, point: &grid::Point) -> Cell {
         seed: manifest.seed,
         replicates: manifest.replicates,
         oracle: manifest.oracle,
+        instance: manifest.instance,
         rounds: rounds(manifest, algorithm.scale().1),
         record: canonical(&manifest.record),
         start: manifest.start.clone(),
@@ -200,6 +258,7 @@ fn cell(entry: &grid::Points, point: &grid::Point) -> Cell {
         label: identity.algorithm.label().to_owned(),
         settings: Settings::of(&identity, &manifest.budget),
         varied: point.varied.iter().map(|path| grid::setting_path(path)).collect(),
+        entry: entry.path(),
         identity,
     }
 }

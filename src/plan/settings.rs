@@ -37,6 +37,9 @@ impl Settings {
                 all.add(top, value);
             }
         }
+        let (step, steps) = identity.algorithm.scale();
+        let length = Setting::Number(step * steps as f64);
+        all.0.insert("path-length".into(), length);
         for (name, value) in [
             ("budget.local-steps", budget.local_steps),
             ("budget.rounds", budget.rounds),
@@ -85,7 +88,7 @@ impl Settings {
             let depth = path.matches('.').count();
             depth > 1 || (depth == 1 && rank(path) > 1)
         };
-        self.0.keys().filter(kind).map(|path| short(path))
+        self.0.keys().filter(kind).map(|path| short(path)).chain(["path-length"])
     }
 }
 

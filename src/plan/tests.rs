@@ -33,7 +33,7 @@ local-steps = 10
 "#;
 
 fn plan(text: &str) -> Plan {
-    let source = Source { name: "t.toml".into(), text: text.into(), overrides: Vec::new() };
+    let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
     Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -4,7 +4,9 @@ use super::grid::Points;
 use super::{Cell, short};
 use crate::manifest::document::{Value, nearest};
 use crate::manifest::read::Choice;
-use crate::manifest::{Diagnostic, Manifest, Node, Place, Source, Start};
+use crate::manifest::{
+    Diagnostic, Manifest, Metric, Node, Place, Quantity, Source, Start,
+};
 use crate::problem::Fault;
 use crate::rng::MAX_REPLICATES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,20 +65,43 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     require(!both, "record.every", "write `points` or `every`, not both".into());
     require(record.points != Some(0), "record.points", "`points` must be 1 or more, not 0".into());
     require(record.every != Some(0), "record.every", "`every` must be 1 or more, not 0".into());
+    for (i, metric) in record.metrics.iter().enumerate() {
+        let name = metric.name();
+        let path = format!("record.metrics.{i}");
+        require(!record.metrics[..i].contains(metric), &path, format!("`{name}` stands here twice"));
+    }
+    if let Some(clock) = manifest.clock {
+        for (key, value) in [("latency", clock.latency), ("step", clock.step)] {
+            let message = format!("`{key}` must be a finite number, 0 or more, not {value}");
+            require(value.is_finite() && value >= 0.0, &format!("clock.{key}"), message);
+        }
+        if let Some(value) = clock.bandwidth {
+            let message = format!("`bandwidth` must be a number above 0, not {value}");
+            require(value > 0.0, "clock.bandwidth", message);
+        }
+    }
     found
 }
 
 /// What is wrong with one point of the grid.
-pub fn cell(root: &Node, manifest: &Manifest, entry: &Points, choice: &Choice) -> Vec<Diagnostic> {
+pub fn cell(
+    root: &Node,
+    manifest: &Manifest,
+    entry: &Points,
+    choice: &Choice,
+    unread: Vec<Fault>,
+) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut add = |base: &str, faults: Vec<Fault>| {
         for Fault { key, message } in faults {
             let path = format!("{base}.{key}");
-            let message = format!("`{key}` {message}");
+            let space = if message.starts_with(':') { "" } else { " " };
+            let message = format!("`{key}`{space}{message}");
             found.push(at(root, &path, choice, message));
         }
     };
     let problem = format!("problem.{}", manifest.problem.kind());
+    add(&problem, unread);
     add(&problem, manifest.problem.check());
     let algorithm = entry.spec(manifest);
     add(&entry.path(), algorithm.check());
@@ -186,6 +211,9 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
     let known: Vec<&str> = known.into_iter().collect();
     let mut setting = |path: String, name: &str, number: bool| {
         let values: Vec<_> = cells.iter().filter_map(|c| c.settings.get(name)).collect();
+        if number && values.is_empty() && Quantity::named(name).is_some() {
+            return;
+        }
         let text = values.iter().find(|v| matches!(v, super::Setting::Text(_)));
         if values.is_empty() {
             let message = format!("no cell has a setting `{name}`");
@@ -209,6 +237,13 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
         }
     }
     found.extend(repeated);
+    for f in Drawn::all(manifest) {
+        for (key, quantity) in &f.quantities {
+            if let Some(message) = unrecorded(manifest, *quantity) {
+                found.push(at(root, &format!("{}.{key}", f.path), &none, message));
+            }
+        }
+    }
     if found.is_empty() {
         found.extend(mixed(root, manifest, cells));
     }
@@ -227,6 +262,21 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
         }
     }
     found
+}
+
+/// Why a quantity cannot be drawn.
+fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
+    let name = quantity.name();
+    match quantity.metric() {
+        Some(Metric::SqErrorLimit) => None,
+        Some(metric) if !manifest.record.metrics.contains(&metric) => {
+            Some(format!("`{name}` is not recorded: write metrics = [\"{name}\"] in [record]"))
+        }
+        None if quantity == Quantity::Seconds && manifest.clock.is_none() => {
+            Some(format!("`{name}` needs prices: write a table [clock]"))
+        }
+        _ => None,
+    }
 }
 
 /// Maps of winners that would pool cells of different settings in one square.
@@ -265,6 +315,8 @@ pub struct Drawn<'a> {
     panels: &'a [String],
     /// Key, name of the setting, whether it must be a number.
     axes: Vec<(&'static str, &'a str, bool)>,
+    /// Key and quantity.
+    quantities: Vec<(&'static str, Quantity)>,
     columns: Option<usize>,
 }
 
@@ -280,18 +332,25 @@ impl<'a> Drawn<'a> {
         for (i, f) in table.convergence.iter().enumerate() {
             let path = format!("figure.convergence.{i}");
             let id = id(&f.id, "convergence", i);
-            all.push(Self { path, id, panels: &f.panels, axes: vec![], columns: f.columns });
+            let quantities = vec![("x", f.x), ("y", f.y)];
+            let (panels, columns) = (&f.panels, f.columns);
+            all.push(Self { path, id, panels, axes: vec![], quantities, columns });
         }
         for (i, f) in table.scaling.iter().enumerate() {
             let path = format!("figure.scaling.{i}");
             let (id, axes) = (id(&f.id, "scaling", i), vec![("x", f.x.as_str(), true)]);
-            all.push(Self { path, id, panels: &f.panels, axes, columns: f.columns });
+            let x = Quantity::named(&f.x).map(|x| ("x", x)).filter(|_| f.x != "local-steps");
+            let quantities = x.into_iter().chain([("y", f.y)]).collect();
+            let (panels, columns) = (&f.panels, f.columns);
+            all.push(Self { path, id, panels, axes, quantities, columns });
         }
         for (i, f) in table.winners.iter().enumerate() {
             let path = format!("figure.winners.{i}");
             let axes = vec![("x", f.x.as_str(), false), ("y", f.y.as_str(), false)];
             let id = id(&f.id, "winners", i);
-            all.push(Self { path, id, panels: &f.panels, axes, columns: f.columns });
+            let quantities = vec![("metric", f.metric)];
+            let (panels, columns) = (&f.panels, f.columns);
+            all.push(Self { path, id, panels, axes, quantities, columns });
         }
         all
     }

@@ -4,17 +4,20 @@
 //! - `cell("FedLSA", local_steps=10)` names the one cell of this label with
 //!   these settings (`_` for `-`);
 //! - `mean(a)` is its final mean squared error with its 95 % interval,
-//!   `limit(a)` the same around the exact limit, `bias(a)` its squared exact bias;
+//!   `mean(a, of="lyapunov")` that of another quantity, `limit(a)` that around
+//!   the exact limit, `bias(a)` its squared exact bias;
 //! - `ratio(a, b)` is how many times larger a's mean is than b's, with its
-//!   95 % interval over paired runs; `ratio_limit(a, b)` around the limits.
+//!   95 % interval over paired runs; `ratio(a, b, of="…")` of another quantity,
+//!   `ratio_limit(a, b)` around the limits.
 
 use super::view::short;
 use crate::analysis::{Experiment, Result as CellResult};
-use crate::manifest::figure::Metric;
+use crate::manifest::Quantity;
 use crate::plan::{Cell, Setting};
 use crate::stats::{Ratio, Summary};
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a text may ask of a cell.
@@ -22,8 +25,8 @@ struct Facts {
     label: String,
     id: String,
     settings: crate::plan::Settings,
-    sq_error: Option<Vec<f64>>,
-    sq_error_limit: Option<Vec<f64>>,
+    /// What is recorded at the last round; nothing where runs diverged.
+    finals: BTreeMap<Quantity, Vec<f64>>,
     exact_bias: Option<f64>,
     /// Whether the cell has results; without, every number is a dash.
     run: bool,
@@ -33,8 +36,8 @@ impl Facts {
     /// A cell that was not run yet.
     fn planned(cell: &Cell) -> Self {
         let (label, id, settings) = (cell.label.clone(), cell.id.clone(), cell.settings.clone());
-        let (sq_error, sq_error_limit, exact_bias) = Default::default();
-        Self { label, id, settings, sq_error, sq_error_limit, exact_bias, run: false }
+        let (finals, exact_bias) = Default::default();
+        Self { label, id, settings, finals, exact_bias, run: false }
     }
 
     fn of(cell: &CellResult) -> Self {
@@ -42,8 +45,10 @@ impl Facts {
             label: cell.cell.label.clone(),
             id: cell.cell.id.clone(),
             settings: cell.cell.settings.clone(),
-            sq_error: cell.finals(Metric::SqError),
-            sq_error_limit: cell.finals(Metric::SqErrorLimit),
+            finals: Quantity::ALL
+                .iter()
+                .filter_map(|&quantity| Some((quantity, cell.finals(quantity)?)))
+                .collect(),
             exact_bias: cell.exact_bias,
             run: true,
         }
@@ -84,19 +89,21 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
     env.add_function("cell", move |label: String, settings: Kwargs| {
         find(&known, &label, &settings)
     });
-    for (name, metric) in [("mean", Metric::SqError), ("limit", Metric::SqErrorLimit)] {
+    for (name, usual) in [("mean", Quantity::SqError), ("limit", Quantity::SqErrorLimit)] {
         let known = facts.clone();
-        env.add_function(name, move |id: String| -> Result<String, Error> {
-            let Some(sample) = finals(&known, &id, metric)? else { return Ok("diverged".into()) };
+        env.add_function(name, move |id: String, how: Kwargs| -> Result<String, Error> {
+            let quantity = quantity(&how, usual)?;
+            let Some(sample) = finals(&known, &id, quantity)? else { return Ok("diverged".into()) };
             let summary = Summary::of(sample);
             let (low, high) = summary.interval();
             Ok(format!("{} [{}, {}]", short(summary.mean), short(low), short(high)))
         });
     }
-    for (name, metric) in [("ratio", Metric::SqError), ("ratio_limit", Metric::SqErrorLimit)] {
+    for (name, usual) in [("ratio", Quantity::SqError), ("ratio_limit", Quantity::SqErrorLimit)] {
         let known = facts.clone();
-        env.add_function(name, move |a: String, b: String| -> Result<String, Error> {
-            match (finals(&known, &a, metric)?, finals(&known, &b, metric)?) {
+        env.add_function(name, move |a: String, b: String, how: Kwargs| -> Result<String, Error> {
+            let quantity = quantity(&how, usual)?;
+            match (finals(&known, &a, quantity)?, finals(&known, &b, quantity)?) {
                 (Some(a), Some(b)) => {
                     let Ratio { estimate, low, high, .. } = Ratio::of_means(a, b);
                     Ok(format!("{} [{}, {}]", short(estimate), short(low), short(high)))
@@ -119,12 +126,25 @@ fn by_id<'a>(facts: &'a [Facts], id: &str) -> Result<&'a Facts, Error> {
     facts.iter().find(|f| f.id == id).ok_or_else(|| wrong(format!("{id} is no cell")))
 }
 
-fn finals<'a>(facts: &'a [Facts], id: &str, metric: Metric) -> Result<Option<&'a [f64]>, Error> {
-    let facts = by_id(facts, id)?;
-    Ok(match metric {
-        Metric::SqError => facts.sq_error.as_deref(),
-        Metric::SqErrorLimit => facts.sq_error_limit.as_deref(),
+/// The quantity that `of="…"` names.
+fn quantity(how: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
+    let named: Option<String> = how.get("of")?;
+    how.assert_all_used()?;
+    let Some(name) = named else { return Ok(usual) };
+    Quantity::named(&name).ok_or_else(|| {
+        let all: Vec<&str> = Quantity::ALL.iter().map(|q| q.name()).collect();
+        wrong(format!("\"{name}\" is no quantity (allowed: {})", all.join(", ")))
     })
+}
+
+fn finals<'a>(facts: &'a [Facts], id: &str, of: Quantity) -> Result<Option<&'a [f64]>, Error> {
+    let facts = by_id(facts, id)?;
+    match facts.finals.get(&of) {
+        Some(sample) => Ok(Some(sample)),
+        // A cell that was run and did not diverge has its errors.
+        None if facts.finals.is_empty() => Ok(None),
+        None => Err(wrong(format!("`{}` is not recorded of {}", of.name(), facts.label))),
+    }
 }
 
 fn find(facts: &[Facts], label: &str, wanted: &Kwargs) -> Result<String, Error> {

@@ -1,9 +1,9 @@
 //! What the templates see: strings only.
 
 use super::narrate;
-use crate::analysis::{Experiment, formula, table};
+use crate::analysis::{Experiment, table};
 use crate::chart;
-use crate::manifest::figure::Metric;
+use crate::manifest::Quantity;
 use crate::stats::Summary;
 use serde::Serialize;
 
@@ -95,10 +95,10 @@ fn finals(experiment: &Experiment) -> Table {
     let table = table::finals(experiment);
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(table.settings.iter().cloned());
-    let metric = |m| format!("{}, mean", formula(m));
-    heads.extend([metric(Metric::SqError), "sd".into(), "95 % interval".into()]);
+    let metric = |m: Quantity| format!("{}, mean", m.formula());
+    heads.extend([metric(Quantity::SqError), "sd".into(), "95 % interval".into()]);
     if table.has_limit {
-        heads.push(metric(Metric::SqErrorLimit));
+        heads.push(metric(Quantity::SqErrorLimit));
     }
     if table.has_bias {
         heads.push("exact bias, squared".into());

@@ -4,6 +4,7 @@
 //! *Invariant*: a trace is a function of its cell and replicate alone; threads
 //! decide when it is computed, never what it is.
 
+mod measure;
 mod prepare;
 pub mod progress;
 
@@ -11,7 +12,8 @@ use crate::federated::{Conditions, Run};
 use crate::kernel::squared_distance;
 use crate::plan::Cell;
 use crate::trace::{Outcome, Trace};
-pub use prepare::{BadCell, Prepared, prepare};
+use measure::Meter;
+pub use prepare::{BadCell, Ground, Prepared, prepare};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -178,43 +180,58 @@ impl Prepared<'_> {
     /// One replicate, from start to budget or divergence.
     pub fn simulate(&self, replicate: u64, observer: &dyn Observer) -> Trace {
         let identity = &self.cell.identity;
+        let ground = self.ground(replicate);
         let conditions = Conditions {
             seed: identity.seed,
             replicate,
-            start: &self.start,
+            start: &ground.start,
             rounds: identity.rounds,
             copy: 0,
         };
-        let mut run = self.instance.launch(&identity.algorithm, &conditions);
-        let mut trace = Trace::default();
+        let mut run = ground.instance.launch(&identity.algorithm, &conditions);
+        let mut meter = Meter::new(ground, &identity.record.metrics, &*run);
+        let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
+        let mut trace = Trace { further: further.collect(), ..Trace::default() };
         let (mut round, mut reported) = (0, 0);
+        let per_round = self.steps_per_round();
         for &target in &self.recorded {
             while round < target {
                 run.round();
                 round += 1;
-                if !squared_distance(run.estimate(), self.instance.optimum()).is_finite() {
+                if !squared_distance(run.estimate(), ground.instance.optimum()).is_finite() {
                     trace.outcome = Outcome::Diverged;
-                    let taken = self.steps_per_round() * round;
+                    let taken = per_round * round;
                     observer.steps(taken - reported);
-                    observer.skipped(self.steps_per_round() * identity.rounds - taken);
+                    observer.skipped(per_round * identity.rounds - taken);
                     return trace;
                 }
+                meter.see(&*run);
             }
-            self.record(&mut trace, round, &*run);
-            let calls = self.steps_per_round() * round;
+            self.record(&mut trace, round, &*run, ground, &meter);
+            let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;
         }
         trace
     }
 
-    fn record(&self, trace: &mut Trace, round: u64, run: &dyn Run) {
+    fn record(
+        &self,
+        trace: &mut Trace,
+        round: u64,
+        run: &dyn Run,
+        ground: &Ground,
+        meter: &Meter<'_>,
+    ) {
         let theta = run.estimate();
         trace.round.push(round);
         trace.cost.push(run.cost());
-        trace.sq_error.push(squared_distance(theta, self.instance.optimum()));
-        if let Some(limit) = &self.limit {
+        trace.sq_error.push(squared_distance(theta, ground.instance.optimum()));
+        if let Some(limit) = &ground.limit {
             trace.sq_error_limit.push(squared_distance(theta, limit));
+        }
+        for ((_, values), value) in trace.further.iter_mut().zip(meter.read(run)) {
+            values.push(value);
         }
         if self.cell.identity.record.iterates {
             trace.theta.extend_from_slice(theta);

@@ -1,39 +1,57 @@
 //! What a cell needs before it runs: its instance, its start, its limit.
 
-use crate::algorithm::{Boxed, Instance};
+use crate::algorithm::{Boxed, Component, Instance};
+use crate::federated::Variates;
 use crate::kernel::axpy;
-use crate::manifest::{Oracle, Start};
+use crate::manifest::{self, Metric, Oracle, Start};
 use crate::plan::Cell;
+use crate::problem::arrays::Files;
 use crate::problem::{Facts, Fault};
-use crate::theory::linear;
+use crate::rng::{Purpose, Stream};
+use crate::theory::{deterministic, linear};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A cell with its instance.
-pub struct Prepared<'a> {
-    /// The cell.
-    pub cell: &'a Cell,
+/// What a replicate runs on.
+pub struct Ground {
     /// The problem's instance, shared between cells.
     pub instance: Arc<dyn Instance>,
     /// θ_0.
     pub start: Vec<f64>,
     /// lim E θ_t, where theory knows it.
     pub limit: Option<Vec<f64>>,
+}
+
+/// A cell with its instances.
+pub struct Prepared<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// One for all replicates, or one each.
+    pub grounds: Vec<Arc<Ground>>,
     /// The rounds that are recorded.
     pub recorded: Vec<u64>,
 }
 
 impl Prepared<'_> {
+    /// What a replicate runs on.
+    pub fn ground(&self, replicate: u64) -> &Ground {
+        &self.grounds[replicate as usize % self.grounds.len()]
+    }
+
+    /// N.
+    pub fn clients(&self) -> usize {
+        self.grounds[0].instance.clients()
+    }
+
     /// Local steps of all clients of all replicates.
     pub fn client_steps(&self) -> u64 {
-        self.cell.identity.client_steps(self.instance.clients())
+        self.cell.identity.client_steps(self.clients())
     }
 
     /// Local steps of all clients in one round of one replicate.
     pub fn steps_per_round(&self) -> u64 {
-        let components = self.cell.identity.algorithm.components();
-        components.iter().map(|c| c.local_steps).sum::<u64>() * self.instance.clients() as u64
+        self.cell.identity.steps_per_round(self.clients())
     }
 }
 
@@ -46,35 +64,62 @@ pub struct BadCell {
     pub message: String,
 }
 
+/// What fixes an instance: the problem, the seed, whether it is without noise.
+type Key = (String, u64, bool);
+
+/// The seed of a replicate's instance.
+fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
+    let seed = cell.identity.seed;
+    match cell.identity.instance {
+        manifest::Instance::Fixed => seed,
+        manifest::Instance::PerReplicate => {
+            Stream::new(seed, Purpose::SharedInstance, 1, replicate, 0).bits()
+        }
+    }
+}
+
+fn keys(cell: &Cell) -> Vec<Key> {
+    let identity = &cell.identity;
+    let problem = toml::Value::try_from(&identity.problem).map(|v| v.to_string());
+    let problem = problem.unwrap_or_default();
+    let count = if identity.instance.is_fixed() { 1 } else { identity.replicates };
+    let key = |r| (problem.clone(), instance_seed(cell, r), identity.oracle == Oracle::Exact);
+    (0..count).map(key).collect()
+}
+
 /// Builds the instances of all cells, each once.
 ///
 /// # Errors
 /// Every instance that has no unique solution, and starts that do not fit.
-pub fn prepare<'a>(cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
-    let key = |cell: &Cell| {
-        let identity = &cell.identity;
-        let problem = toml::Value::try_from(&identity.problem).map(|v| v.to_string());
-        (problem.unwrap_or_default(), identity.seed, identity.oracle == Oracle::Exact)
-    };
-    let mut wanted: HashMap<_, &Cell> = HashMap::new();
-    cells.iter().for_each(|cell| {
-        wanted.entry(key(cell)).or_insert(cell);
-    });
-    let built: HashMap<_, Result<Arc<dyn Instance>, Fault>> = wanted
+pub fn prepare<'a>(
+    files: &dyn Files,
+    cells: &[&'a Cell],
+) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
+    let mut wanted: HashMap<Key, &Cell> = HashMap::new();
+    for cell in cells {
+        for key in keys(cell) {
+            wanted.entry(key).or_insert(cell);
+        }
+    }
+    let built: HashMap<Key, Result<Arc<dyn Instance>, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
-            let built = cell.identity.problem.build(key.1, key.2, Boxed);
+            let built = cell.identity.problem.build(key.1, files, key.2, Boxed);
             (key, built.map(Arc::from))
         })
         .collect();
     let prepared: Vec<Result<Prepared<'a>, BadCell>> = cells
         .par_iter()
-        .map(|cell| match &built[&key(cell)] {
-            Ok(instance) => one(cell, instance.clone()),
-            Err(fault) => {
-                let path = format!("problem.{}.{}", cell.identity.problem.kind(), fault.key);
-                Err(BadCell { path, message: fault.message.clone() })
-            }
+        .map(|cell| {
+            let ground = |key: Key| match &built[&key] {
+                Ok(instance) => ground(cell, instance.clone()).map(Arc::new),
+                Err(fault) => {
+                    let path = format!("problem.{}.{}", cell.identity.problem.kind(), fault.key);
+                    Err(BadCell { path, message: fault.message.clone() })
+                }
+            };
+            let grounds = keys(cell).into_iter().map(ground).collect::<Result<Vec<_>, _>>()?;
+            Ok(Prepared { cell, grounds, recorded: cell.identity.recorded() })
         })
         .collect();
     let (good, bad): (Vec<_>, Vec<_>) = prepared.into_iter().partition(Result::is_ok);
@@ -85,44 +130,69 @@ pub fn prepare<'a>(cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Vec<BadCell>
     }
 }
 
-fn one<'a>(cell: &'a Cell, instance: Arc<dyn Instance>) -> Result<Prepared<'a>, BadCell> {
+fn ground(cell: &Cell, instance: Arc<dyn Instance>) -> Result<Ground, BadCell> {
+    let algorithm = &cell.identity.algorithm;
+    let bad = |path: String, message: String| BadCell { path, message };
+    if algorithm.needs_linear() && !instance.linear() {
+        let (kind, problem) = (algorithm.kind(), cell.identity.problem.kind());
+        let message = format!("`{kind}` is the name on a linear field, and that of `{problem}` is not: see README for its other name");
+        return Err(bad(cell.entry.clone(), message));
+    }
+    for component in algorithm.components() {
+        if let Some(fault) = component.terms.check_for(instance.clients()).into_iter().next() {
+            return Err(bad(format!("{}.{}", cell.entry, fault.key), fault.message));
+        }
+    }
     let limit = limit(cell, &*instance);
     let d = instance.dim();
-    let bad = |key: &str, message: String| BadCell { path: format!("start.{key}"), message };
     let start = match &cell.identity.start {
         Start::Offset(offset) => instance.optimum().iter().map(|x| x + offset).collect(),
         Start::Zero(_) => vec![0.0; d],
         Start::Point(point) if point.len() == d => point.clone(),
         Start::Point(point) => {
             let message = format!("must have d = {d} numbers, not {}", point.len());
-            return Err(bad("point", message));
+            return Err(bad("start.point".into(), message));
         }
         Start::Limit(_) => match &limit {
             Some(limit) => limit.clone(),
             None => {
-                let message = "needs a linear problem, on which the limit is known exactly";
-                return Err(bad("limit", message.into()));
+                let message = "needs a linear problem with independent noise, on which the limit is known exactly";
+                return Err(bad("start.limit".into(), message.into()));
             }
         },
     };
-    Ok(Prepared { cell, start, limit, recorded: cell.identity.recorded(), instance })
+    Ok(Ground { start, limit, instance })
 }
 
 /// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is
-/// made of; control variates remove a run's bias on a linear field.
+/// made of. On a linear field with independent noise it is exact; without
+/// noise on any other it is the fixed point, if the manifest asks for it.
 fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
-    if !facts.linear() {
+    let identity = &cell.identity;
+    let closed = facts.linear() && facts.independent();
+    let asked = identity.record.metrics.contains(&Metric::SqErrorLimit);
+    if !closed && !(asked && identity.oracle == Oracle::Exact) {
         return None;
     }
     let mut sum = vec![0.0; facts.dim()];
-    for component in cell.identity.algorithm.components() {
-        let limit = if component.corrected {
-            facts.optimum().to_vec()
-        } else {
-            linear::limit(facts, component.step_size, component.local_steps)?
+    for Component { weight, terms, .. } in identity.algorithm.components() {
+        let work = |client| linear::Work {
+            step: terms.step(client),
+            steps: terms.steps(client),
+            proximal: terms.proximal,
         };
-        axpy(component.weight, &limit, &mut sum);
+        let limit = if terms.variates != Variates::None {
+            // Control variates remove the bias.
+            facts.optimum().to_vec()
+        } else if closed {
+            linear::limit(facts, work)?
+        } else if terms.cohort.is_none() {
+            deterministic::fixed_point(facts, work)?
+        } else {
+            return None;
+        };
+        axpy(weight, &limit, &mut sum);
     }
     Some(sum)
 }

@@ -14,14 +14,14 @@ use crate::trace::{self, Trace};
 use provenance::Provenance;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Version of the files; a folder of another version is refused.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 const MARKER: &str = "driftbench.toml";
 const CELL: &str = "cell.toml";
@@ -50,6 +50,9 @@ pub struct Experiment {
     pub overrides: Vec<String>,
     /// The manifest's text.
     pub text: String,
+    /// Hashes of its data files, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
 }
 
 /// What `cell.toml` says.
@@ -209,6 +212,7 @@ impl Store {
             manifest: plan.source.name.clone(),
             overrides: plan.source.overrides.clone(),
             text: plan.source.text.clone(),
+            files: plan.source.files.clone(),
         };
         let text = toml::to_string(&experiment).map_err(|e| error(&path, e))?;
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {

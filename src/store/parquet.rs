@@ -2,9 +2,11 @@
 
 use super::provenance::Provenance;
 use crate::federated::Cost;
+use crate::manifest::Metric;
 use crate::plan::{Cell, Plan};
 use crate::trace::{Outcome, Trace};
 use polars::prelude::*;
+use std::collections::BTreeSet;
 use std::io::Cursor;
 
 /// What the columns and the metadata say beside the traces.
@@ -75,11 +77,20 @@ fn frame(context: &Context<'_>, traces: &[Trace]) -> PolarsResult<DataFrame> {
         each(|t, i| t.cost[i].communications, "communications"),
         each(|t, i| t.cost[i].oracle_calls, "oracle_calls"),
         each(|t, i| t.cost[i].vectors_sent, "vectors_sent"),
+        each(|t, i| t.cost[i].bytes_sent, "bytes_sent"),
     ];
     for (name, of) in METRICS {
         let values: Vec<f64> = traces.iter().flat_map(|t| of(t).iter().copied()).collect();
         if values.len() == rows {
             columns.push(Column::new((*name).into(), values));
+        }
+    }
+    let names = traces.iter().flat_map(|t| &t.further).map(|(metric, _)| *metric);
+    for metric in names.collect::<BTreeSet<_>>() {
+        let of = |t: &Trace| t.further.iter().find(|(m, _)| *m == metric).map(|(_, v)| v.clone());
+        let values: Vec<f64> = traces.iter().filter_map(of).flatten().collect();
+        if values.len() == rows {
+            columns.push(Column::new(metric.column().into(), values));
         }
     }
     if identity.record.iterates {
@@ -130,7 +141,15 @@ fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
     };
     let (round, local_steps) = (whole("round")?, whole("local_step")?);
     let (communications, oracle_calls) = (whole("communications")?, whole("oracle_calls")?);
-    let vectors_sent = whole("vectors_sent")?;
+    let (vectors_sent, bytes_sent) = (whole("vectors_sent")?, whole("bytes_sent")?);
+    let mut further = Vec::new();
+    for metric in Metric::ALL {
+        // The limit has a column of its own, whoever asked for it.
+        let values = number(metric.column())?;
+        if *metric != Metric::SqErrorLimit && !values.is_empty() {
+            further.push((*metric, values));
+        }
+    }
     let (sq_error, sq_error_limit) = (number("sq_error")?, number("sq_error_limit")?);
     let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
     let outcome = frame.column("outcome")?;
@@ -140,7 +159,8 @@ fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
     let mut traces: Vec<Trace> = Vec::new();
     for (i, &r) in replicate.iter().enumerate() {
         while traces.len() <= r as usize {
-            traces.push(Trace::default());
+            let names = further.iter().map(|(metric, _)| (*metric, Vec::new()));
+            traces.push(Trace { further: names.collect(), ..Trace::default() });
         }
         let trace = &mut traces[r as usize];
         trace.round.push(round[i]);
@@ -149,9 +169,13 @@ fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
             local_steps: local_steps[i],
             oracle_calls: oracle_calls[i],
             vectors_sent: vectors_sent[i],
+            bytes_sent: bytes_sent[i],
         });
         trace.sq_error.extend(sq_error.get(i));
         trace.sq_error_limit.extend(sq_error_limit.get(i));
+        for ((_, to), (_, from)) in trace.further.iter_mut().zip(&further) {
+            to.push(from[i]);
+        }
         if let Some(row) = theta.and_then(|t| t.get_as_series(i)) {
             trace.theta.extend(row.f64()?.into_no_null_iter());
         }

@@ -2,15 +2,16 @@
 
 use super::*;
 use crate::manifest::Source;
+use crate::problem::arrays::NoFiles;
 use crate::runner::{self, Silent, prepare};
 
 fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
-    let source = Source { name: "t".into(), text: manifest.into(), overrides: Vec::new() };
+    let source = Source { name: "t".into(), text: manifest.into(), ..Source::default() };
     let plan = Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let store = Store::open(folder).unwrap();
     store.create().unwrap();
     store.keep_experiment(&plan).unwrap();
-    let prepared = prepare(&plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let by = Provenance { version: "0".into(), commit: "c".into(), dirty: false };
     runner::run(&prepared, 1, &Silent, |done| {
         store.write(&plan, done.cell, 4, &done.traces, done.elapsed, &by)
@@ -27,7 +28,7 @@ fn traces_come_back_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     for manifest in [LOGISTIC, DIVERGING] {
         let (store, plan) = filled(&folder.path().join("r"), manifest);
-        let prepared = prepare(&plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
         for p in &prepared {
             let stored = store.read("smoke/t", &p.cell.id).unwrap().unwrap();
             let again: Vec<Trace> =
@@ -91,6 +92,7 @@ fn the_contract_columns_and_metadata_are_there() {
         "communications",
         "oracle_calls",
         "vectors_sent",
+        "bytes_sent",
         "sq_error",
         "theta",
         "outcome",

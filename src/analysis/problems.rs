@@ -1,0 +1,89 @@
+//! How heterogeneous an experiment's problems are: ζ₁, ζ₂ (RR A2), and what
+//! else tells instances apart, with the average drift at the optimum (SLIDES)
+//! for every step size and number of local steps.
+
+use super::select::pretty;
+use crate::manifest::Oracle;
+use crate::plan::{Plan, Setting, short};
+use crate::problem::Facts;
+use crate::runner::{Prepared, prepare};
+use crate::theory::deterministic::drift;
+use crate::theory::heterogeneity::Measures;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The instances of an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// One a distinct instance, in the order of the cells; empty where they
+    /// cannot be built again (a data file is gone).
+    pub rows: Vec<Row>,
+    /// Whether replicates have instances of their own; then the first is told.
+    pub per_replicate: bool,
+}
+
+/// An instance.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Settings that tell it apart; empty if it is the only one.
+    pub name: String,
+    /// N and d.
+    pub size: (usize, usize),
+    /// Its measures.
+    pub measures: Measures,
+    /// γ, H and the average drift at θ*, for the uncorrected algorithms.
+    pub drifts: Vec<(f64, u64, f64)>,
+}
+
+/// Oracle calls beyond which a drift along a field that is not linear is left
+/// out: it is walked, not computed.
+const MOST_CALLS: u64 = 2_000_000;
+
+/// The instances of a plan.
+pub fn of(plan: &Plan) -> Table {
+    let cells: Vec<_> = plan.cells.iter().collect();
+    let prepared = prepare(&plan.folder(), &cells).unwrap_or_default();
+    let mut rows: Vec<(String, *const (), Row)> = Vec::new();
+    for p in &prepared {
+        let instance = &p.grounds[0].instance;
+        let facts: &dyn Facts = &**instance;
+        // With and without noise it is one instance; noise is told of the noisy.
+        if p.cell.identity.oracle == Oracle::Exact && plan.manifest.oracle != Oracle::Exact {
+            continue;
+        }
+        let key: *const () = Arc::as_ptr(instance).cast();
+        let row = match rows.iter().position(|(_, k, _)| *k == key) {
+            Some(i) => i,
+            None => {
+                let Some(measures) = Measures::of(facts) else { continue };
+                let (size, drifts) = ((facts.clients(), facts.dim()), Vec::new());
+                let name = name(p);
+                rows.push((name.clone(), key, Row { name, size, measures, drifts }));
+                rows.len() - 1
+            }
+        };
+        let drifts = &mut rows[row].2.drifts;
+        for component in p.cell.identity.algorithm.components() {
+            let terms = &component.terms;
+            let (step, steps) = (terms.step_size, terms.most_steps());
+            let walked = steps.saturating_mul(facts.clients() as u64);
+            let known = drifts.iter().any(|(g, h, _)| (*g, *h) == (step, steps));
+            if steps > 1 && !known && (facts.linear() || walked <= MOST_CALLS) {
+                drifts.push((step, steps, drift(facts, step, steps)));
+            }
+        }
+    }
+    Table {
+        rows: rows.into_iter().map(|(_, _, row)| row).collect(),
+        per_replicate: !plan.manifest.instance.is_fixed(),
+    }
+}
+
+/// The settings of the problem that the grid varies.
+fn name(p: &Prepared<'_>) -> String {
+    let varied = p.cell.varied.iter().filter(|path| path.starts_with("problem."));
+    let value = |path: &String| Some((short(path).to_owned(), p.cell.settings.get(path)?.clone()));
+    let settings: BTreeMap<String, Setting> = varied.filter_map(value).collect();
+    let parts: Vec<String> = settings.iter().map(|(name, value)| pretty(name, value)).collect();
+    parts.join(", ")
+}

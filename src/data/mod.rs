@@ -1,0 +1,92 @@
+//! Data files: found beside the manifest, told apart by the hash of their
+//! bytes, read into plain values. One file a format.
+//!
+//! *Invariant*: nothing is repaired. What cannot be read as it stands is
+//! refused with its place.
+
+mod csv;
+mod libsvm;
+mod npz;
+mod parquet;
+
+use crate::problem::arrays::{Contents, DataFile, Files};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The most bytes that a data file may have, and that an array may take.
+const MOST_BYTES: u64 = 8 << 30;
+
+/// The files below a manifest's folder.
+pub struct Folder {
+    base: PathBuf,
+    opened: Mutex<HashMap<DataFileKey, Arc<Contents>>>,
+}
+
+/// A file's path and the hash that it must have.
+type DataFileKey = (String, Option<String>);
+
+impl Folder {
+    /// The files below this folder.
+    pub fn new(base: &Path) -> Self {
+        Self { base: base.to_owned(), opened: Mutex::default() }
+    }
+
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        let whole = self.base.join(path);
+        let said = |e: std::io::Error| match e.kind() {
+            std::io::ErrorKind::NotFound => {
+                format!("{} cannot be read: there is no such file", whole.display())
+            }
+            _ => format!("{} cannot be read: {e}", whole.display()),
+        };
+        let size = std::fs::metadata(&whole).map_err(said)?.len();
+        if size > MOST_BYTES {
+            let most = MOST_BYTES;
+            return Err(format!("{path} has {size} bytes; at most {most} are allowed"));
+        }
+        std::fs::read(&whole).map_err(said)
+    }
+
+    /// SHA-256 of a file's bytes, 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn hash(&self, path: &str) -> Result<String, String> {
+        Ok(hash(&self.bytes(path)?))
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+impl Files for Folder {
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
+        let key = (file.path.clone(), file.sha256.clone());
+        let mut opened = self.opened.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(contents) = opened.get(&key) {
+            return Ok(contents.clone());
+        }
+        let bytes = self.bytes(&file.path)?;
+        if file.sha256.as_ref().is_some_and(|wanted| *wanted != hash(&bytes)) {
+            return Err(format!("{} is not what it was when the cells were planned", file.path));
+        }
+        let contents = Arc::new(read(&file.path, bytes).map_err(|e| format!("{}: {e}", file.path))?);
+        opened.insert(key, contents.clone());
+        Ok(contents)
+    }
+}
+
+/// What the bytes of a file of this name hold.
+fn read(path: &str, bytes: Vec<u8>) -> Result<Contents, String> {
+    let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "npz" => npz::read(bytes),
+        "csv" => csv::read(&bytes),
+        "parquet" => parquet::read(bytes),
+        "libsvm" | "svm" | "txt" => libsvm::read(&bytes),
+        _ => Err("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt".into()),
+    }
+}

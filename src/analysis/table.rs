@@ -1,7 +1,7 @@
 //! Final metrics of every cell, as rows.
 
 use super::{Experiment, Result};
-use crate::manifest::Quantity;
+use crate::manifest::{Metric, Quantity};
 use crate::plan::short;
 use crate::stats::Summary;
 
@@ -13,6 +13,8 @@ pub struct Table {
     pub has_bias: bool,
     /// Whether errors around the limit are recorded.
     pub has_limit: bool,
+    /// What else is recorded of any cell.
+    pub further: Vec<Quantity>,
     /// A row a cell.
     pub rows: Vec<Row>,
 }
@@ -35,6 +37,8 @@ pub struct Row {
     pub sq_error_limit: Option<Summary>,
     /// ‖lim E θ_t − θ*‖².
     pub exact_bias: Option<f64>,
+    /// What else is recorded, in the table's order.
+    pub further: Vec<Option<Summary>>,
     /// Digest of the traces.
     pub digest: String,
 }
@@ -58,8 +62,17 @@ pub fn finals(experiment: &Experiment) -> Table {
             settings.push(name.to_owned());
         }
     }
-    let rows: Vec<Row> = experiment.cells.iter().map(|cell| row(cell, &settings)).collect();
+    let recorded = |metric: &Metric| {
+        let quantity = Quantity::named(metric.name())?;
+        let found = experiment.cells.iter().any(|cell| cell.finals(quantity).is_some());
+        (found && quantity != Quantity::SqErrorLimit).then_some(quantity)
+    };
+    let asked = &experiment.plan.manifest.record.metrics;
+    let further: Vec<Quantity> = asked.iter().filter_map(recorded).collect();
+    let rows: Vec<Row> =
+        experiment.cells.iter().map(|cell| row(cell, &settings, &further)).collect();
     Table {
+        further,
         has_bias: rows.iter().any(|r| r.exact_bias.is_some()),
         has_limit: rows.iter().any(|r| r.sq_error_limit.is_some()),
         settings,
@@ -67,7 +80,7 @@ pub fn finals(experiment: &Experiment) -> Table {
     }
 }
 
-fn row(cell: &Result, settings: &[String]) -> Row {
+fn row(cell: &Result, settings: &[String], further: &[Quantity]) -> Row {
     let value =
         |name: &String| cell.cell.settings.get(name).map(ToString::to_string).unwrap_or_default();
     let summary = |metric| cell.finals(metric).map(|sample| Summary::of(&sample));
@@ -80,6 +93,7 @@ fn row(cell: &Result, settings: &[String]) -> Row {
         sq_error: summary(Quantity::SqError),
         sq_error_limit: summary(Quantity::SqErrorLimit),
         exact_bias: cell.exact_bias,
+        further: further.iter().map(|quantity| summary(*quantity)).collect(),
         digest: cell.digest.clone(),
     }
 }

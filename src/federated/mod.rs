@@ -328,4 +328,4 @@ impl<P: Problem> Run for Federated<'_, P> {
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod tests_terms;
+mod terms_tests;

@@ -141,9 +141,9 @@ fn summary(experiment: &Experiment) -> String {
     };
     let mut out = String::from("cell,label");
     table.settings.iter().for_each(|name| out.push_str(&format!(",{}", quote(name))));
-    out.push_str(
-        ",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high,digest\n",
-    );
+    out.push_str(",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high");
+    table.further.iter().for_each(|q| out.push_str(&format!(",{}_mean", q.column())));
+    out.push_str(",digest\n");
     for row in &table.rows {
         let _ = write!(out, "{},{}", row.id, quote(&row.label));
         row.settings.iter().for_each(|value| out.push_str(&format!(",{}", quote(value))));
@@ -156,6 +156,10 @@ fn summary(experiment: &Experiment) -> String {
                 }
             }
             None => out.push_str(",,,,"),
+        }
+        for summary in &row.further {
+            let value = summary.as_ref().map_or(f64::NAN, |s| s.mean);
+            out.push_str(&format!(",{}", number(value)));
         }
         let _ = writeln!(out, ",{}", row.digest);
     }

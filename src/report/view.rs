@@ -1,7 +1,7 @@
 //! What the templates see: strings only.
 
 use super::narrate;
-use crate::analysis::{Experiment, table};
+use crate::analysis::{Experiment, problems, table};
 use crate::chart;
 use crate::manifest::Quantity;
 use crate::stats::Summary;
@@ -22,7 +22,15 @@ pub struct Page {
     pub paragraphs: Vec<String>,
     pub figures: Vec<Figure>,
     pub table: Table,
+    pub problems: Problems,
     pub settings: Vec<(String, String)>,
+}
+
+#[derive(Serialize)]
+pub struct Problems {
+    pub per_replicate: bool,
+    pub instances: Table,
+    pub drifts: Table,
 }
 
 #[derive(Serialize)]
@@ -69,6 +77,7 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
         paragraphs: paragraphs(&narrated),
         figures: figures.collect::<Result<_, String>>()?,
         table: finals(experiment),
+        problems: problems(&experiment.problems),
         settings: settings(experiment),
     })
 }
@@ -103,6 +112,7 @@ fn finals(experiment: &Experiment) -> Table {
     if table.has_bias {
         heads.push("exact bias, squared".into());
     }
+    heads.extend(table.further.iter().map(|quantity| metric(*quantity)));
     heads.extend(["runs".into(), "cell".into()]);
     let rows = table.rows.iter().map(|row| {
         let mut cells = vec![row.label.clone()];
@@ -123,6 +133,9 @@ fn finals(experiment: &Experiment) -> Table {
         if table.has_bias {
             cells.push(row.exact_bias.map_or("–".into(), short));
         }
+        for summary in &row.further {
+            cells.push(summary.as_ref().map_or("–".into(), |s| short(s.mean)));
+        }
         let diverged =
             if row.diverged > 0 { format!(", {} diverged", row.diverged) } else { String::new() };
         cells.push(format!("{}{diverged}", row.n));
@@ -130,6 +143,50 @@ fn finals(experiment: &Experiment) -> Table {
         cells
     });
     Table { heads, rows: rows.collect() }
+}
+
+/// ζ₁, ζ₂ and their kin, an instance a row; the drifts in a table of their own.
+fn problems(table: &problems::Table) -> Problems {
+    let several = table.rows.len() > 1;
+    let gap = table.rows.iter().any(|row| row.measures.virtual_gap.is_some());
+    let mut heads = Vec::new();
+    if several {
+        heads.push("problem");
+    }
+    heads.extend(["N", "d", "ζ₁", "ζ₂", "μ", "L", "noise: N⁻¹ Σ tr C_c"]);
+    if gap {
+        heads.push("‖θ* − θ̃‖");
+    }
+    let instance = |row: &problems::Row| {
+        let m = &row.measures;
+        let mut cells = if several { vec![row.name.clone()] } else { Vec::new() };
+        cells.extend([row.size.0.to_string(), row.size.1.to_string()]);
+        cells.extend([m.zeta1, m.zeta2, m.mu, m.smoothness, m.noise].map(short));
+        if gap {
+            cells.push(m.virtual_gap.map_or("–".into(), short));
+        }
+        cells
+    };
+    let drift = |row: &problems::Row| {
+        let name = several.then(|| row.name.clone());
+        let line = move |(step, steps, drift): &(f64, u64, f64)| {
+            let mut cells: Vec<String> = name.clone().into_iter().collect();
+            cells.extend([step.to_string(), steps.to_string(), short(*drift)]);
+            cells
+        };
+        row.drifts.iter().map(line).collect::<Vec<_>>()
+    };
+    let drifts: Vec<Vec<String>> = table.rows.iter().flat_map(drift).collect();
+    let mut drift_heads: Vec<String> = if several { vec!["problem".into()] } else { Vec::new() };
+    drift_heads.extend(["γ".into(), "H".into(), "average drift at θ*".into()]);
+    Problems {
+        per_replicate: table.per_replicate,
+        instances: Table {
+            heads: heads.into_iter().map(str::to_owned).collect(),
+            rows: table.rows.iter().map(instance).collect(),
+        },
+        drifts: Table { heads: drift_heads, rows: drifts },
+    }
 }
 
 /// Settings that all cells share.

@@ -56,12 +56,13 @@ impl RoundMap {
         for client in 0..facts.clients() {
             let work = work(client);
             single &= work.steps == 1;
-            let (all, moved) = if facts.linear() && work.proximal == 0.0 {
+            let (all, there, back) = if facts.linear() && work.proximal == 0.0 {
                 plain(facts, client, work)
             } else {
                 pulled(facts, client, work)
             };
-            axpy(1.0 / n, &moved, &mut rho);
+            axpy(1.0 / n, &there, &mut rho);
+            axpy(-1.0 / n, &back, &mut rho);
             gamma = gamma.plus(1.0 / n, &all);
         }
         let equal = (1..facts.clients()).all(|c| work(c) == work(0));
@@ -92,21 +93,21 @@ impl RoundMap {
     }
 }
 
-/// Γ_c and (I − Γ_c)(θ_c* − θ*).
-fn plain(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>) {
+/// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
+fn plain(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
     let one = Matrix::identity(d).plus(-work.step, &facts.jacobian(client));
     let all = one.power(work.steps);
     let local = facts.local_optimum(client).iter().zip(facts.optimum());
-    let mut apart: Vec<f64> = local.map(|(local, global)| local - global).collect();
+    let apart: Vec<f64> = local.map(|(local, global)| local - global).collect();
     let shrunk = all.apply(&apart);
-    axpy(-1.0, &shrunk, &mut apart);
-    (all, apart)
+    (all, apart, shrunk)
 }
 
-/// The same where a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
-/// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS and the rest −γS F̄_c(θ*).
-fn pulled(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>) {
+/// The same map where a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
+/// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS and the
+/// rest is 0 − γS F̄_c(θ*).
+fn pulled(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
     let (gamma, mu) = (work.step, work.proximal);
     let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));
@@ -121,8 +122,8 @@ fn pulled(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>) {
     let all = Matrix::from_fn(d, d, |i, j| whole[(i, j)]).plus(gamma * mu, &sum);
     let mut field = vec![0.0; d];
     facts.mean_field(client, facts.optimum(), &mut field);
-    let moved = sum.apply(&field).into_iter().map(|x| -gamma * x).collect();
-    (all, moved)
+    let back = sum.apply(&field).into_iter().map(|x| gamma * x).collect();
+    (all, vec![0.0; d], back)
 }
 
 /// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` where means

@@ -124,7 +124,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// The registry: a new algorithm is its file and a line below, or two where it
 /// has another name on a linear field.
 macro_rules! algorithms {
-    ($($variant:ident($field:ident, $kind:literal, $name:literal, $settings:ty $(, $linear:ident)?),)*) => {
+    ($($variant:ident($field:ident, $kind:literal, $name:literal, $settings:ty $(, linear name of $other:literal)?),)*) => {
         /// An algorithm as a manifest describes it: one `[[algorithm.<kind>]]`.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         pub enum Spec {
@@ -153,9 +153,10 @@ macro_rules! algorithms {
             /// The kinds of all algorithms.
             pub const KINDS: &[&str] = &[$($kind,)*];
 
-            /// Whether the algorithm's name means one on an affine field.
-            pub fn needs_linear(&self) -> bool {
-                match self { $(Self::$variant(_) => false $(|| stringify!($linear) == "linear")?,)* }
+            /// The other name of an algorithm whose own means it on a linear
+            /// field; `None` for one that has a single name.
+            pub fn linear_name_of(&self) -> Option<&'static str> {
+                match self { $(Self::$variant(_) => [$($other)?].first().copied(),)* }
             }
 
             /// The name of the algorithm's kind in a manifest.
@@ -195,12 +196,12 @@ macro_rules! algorithms {
 
 algorithms! {
     FedAvg(fedavg, "fedavg", "FedAvg", fedavg::Settings),
-    FedLsa(fedlsa, "fedlsa", "FedLSA", fedavg::Settings, linear),
+    FedLsa(fedlsa, "fedlsa", "FedLSA", fedavg::Settings, linear name of "fedavg"),
     Scaffold(scaffold, "scaffold", "Scaffold", scaffold::Settings),
-    Scafflsa(scafflsa, "scafflsa", "SCAFFLSA", scaffold::Settings, linear),
+    Scafflsa(scafflsa, "scafflsa", "SCAFFLSA", scaffold::Settings, linear name of "scaffold"),
     RichardsonRomberg(richardson_romberg, "richardson-romberg", "Richardson-Romberg", richardson_romberg::Settings),
     MinibatchSgd(minibatch_sgd, "minibatch-sgd", "mini-batch SGD", minibatch_sgd::Settings),
-    CentralisedLsa(centralised_lsa, "centralised-lsa", "centralised LSA", minibatch_sgd::Settings, linear),
+    CentralisedLsa(centralised_lsa, "centralised-lsa", "centralised LSA", minibatch_sgd::Settings, linear name of "minibatch-sgd"),
     FedProx(fedprox, "fedprox", "FedProx", fedprox::Settings),
     FedLin(fedlin, "fedlin", "FedLin", fedlin::Settings),
     Scaffnew(scaffnew, "scaffnew", "Scaffnew", scaffnew::Settings),

@@ -199,11 +199,16 @@ fn experiment_name(file: &Path) -> Result<String, String> {
 /// Instances for these cells, or all that is wrong with them at their place.
 fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
     prepare(&plan.folder(), cells).map_err(|bad| {
-        let found = bad.into_iter().map(|BadCell { path, message }| {
-            let key = path.rsplit('.').next().unwrap_or_default().to_owned();
-            (path, format!("`{key}`: {message}"))
-        });
-        Failure::input(rejected(plan, found))
+        let mut found: Vec<(String, String)> = Vec::new();
+        for BadCell { path, message } in bad {
+            let named = |part: &&str| part.parse::<usize>().is_err();
+            let key = path.rsplit('.').find(named).unwrap_or_default();
+            let told = format!("`{key}`: {message}");
+            if !found.iter().any(|f| *f == (path.clone(), told.clone())) {
+                found.push((path, told));
+            }
+        }
+        Failure::input(rejected(plan, found.into_iter()))
     })
 }
 

@@ -228,7 +228,7 @@ fn cells(
                 found.extend(faults);
                 continue;
             }
-            let cell = cell(&entry, point);
+            let cell = cell(root, &entry, point);
             match labels.insert(cell.id.clone(), cell.label.clone()) {
                 Some(label) => found.push(validate::twin(root, &entry, &point.choice, &label)),
                 None => cells.push(cell),
@@ -238,7 +238,7 @@ fn cells(
     if found.is_empty() { Ok(cells) } else { Err(found) }
 }
 
-fn cell(entry: &grid::Points, point: &grid::Point) -> Cell {
+fn cell(root: &Node, entry: &grid::Points, point: &grid::Point) -> Cell {
     let manifest = &point.manifest;
     let algorithm = entry.spec(manifest);
     let identity = Identity {
@@ -253,10 +253,20 @@ fn cell(entry: &grid::Points, point: &grid::Point) -> Cell {
         problem: manifest.problem.clone(),
         algorithm,
     };
+    let mut settings = Settings::of(&identity, &manifest.budget);
+    for path in &point.varied {
+        // A default is not part of the identity, but tells cells apart.
+        let name = grid::setting_path(path);
+        if let (false, Some((node, true))) =
+            (settings.0.contains_key(&name), validate::walk(root, path, &point.choice))
+        {
+            settings.0.extend(settings::of_value(&node.value).map(|value| (name, value)));
+        }
+    }
     Cell {
         id: identity.id(),
         label: identity.algorithm.label().to_owned(),
-        settings: Settings::of(&identity, &manifest.budget),
+        settings,
         varied: point.varied.iter().map(|path| grid::setting_path(path)).collect(),
         entry: entry.path(),
         identity,

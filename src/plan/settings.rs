@@ -2,6 +2,7 @@
 
 use super::Identity;
 use crate::manifest::Budget;
+use crate::manifest::document::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -104,6 +105,17 @@ fn rank(path: &str) -> usize {
 /// The last part of a path.
 pub fn short(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
+}
+
+/// A value as a manifest writes it, if it is a single one.
+pub fn of_value(value: &Value) -> Option<Setting> {
+    match value {
+        Value::String(text) => Some(Setting::Text(text.clone())),
+        Value::Integer(value) => value.map(|value| Setting::Number(value as f64)),
+        Value::Float(value) => Some(Setting::Number(*value)),
+        Value::Boolean(value) => Some(Setting::Text(value.to_string())),
+        _ => None,
+    }
 }
 
 /// A value in one line: `perturbed (kernel 0.02, reward 0.02)`.

@@ -14,6 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Where the value at a path was written, under a choice of axis values; the
 /// deepest table on the way where it was not written.
 pub fn place_of(root: &Node, path: &str, choice: &Choice) -> Option<Place> {
+    let (node, _) = walk(root, path, choice)?;
+    (node.id != root.id).then(|| node.place.clone())
+}
+
+/// The deepest node on the way to a path, and whether it is the path's own.
+pub fn walk<'a>(root: &'a Node, path: &str, choice: &Choice) -> Option<(&'a Node, bool)> {
     let mut node = root;
     let mut walked = String::new();
     for part in path.split('.') {
@@ -22,7 +28,7 @@ pub fn place_of(root: &Node, path: &str, choice: &Choice) -> Option<Place> {
             Value::Array(items) => part.parse().ok().and_then(|i: usize| items.get(i)),
             _ => None,
         };
-        let Some(next) = next else { break };
+        let Some(next) = next else { return Some((node, false)) };
         node = next;
         if !walked.is_empty() {
             walked.push('.');
@@ -32,7 +38,7 @@ pub fn place_of(root: &Node, path: &str, choice: &Choice) -> Option<Place> {
             node = items.get(index)?;
         }
     }
-    (node.id != root.id).then(|| node.place.clone())
+    Some((node, true))
 }
 
 fn at(root: &Node, path: &str, choice: &Choice, message: impl Into<String>) -> Diagnostic {

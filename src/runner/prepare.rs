@@ -133,9 +133,9 @@ pub fn prepare<'a>(
 fn ground(cell: &Cell, instance: Arc<dyn Instance>) -> Result<Ground, BadCell> {
     let algorithm = &cell.identity.algorithm;
     let bad = |path: String, message: String| BadCell { path, message };
-    if algorithm.needs_linear() && !instance.linear() {
+    if let (Some(other), false) = (algorithm.linear_name_of(), instance.linear()) {
         let (kind, problem) = (algorithm.kind(), cell.identity.problem.kind());
-        let message = format!("`{kind}` is the name on a linear field, and that of `{problem}` is not: see README for its other name");
+        let message = format!("`{kind}` is the algorithm's name on a linear field, and that of `{problem}` is not linear: write `{other}`");
         return Err(bad(cell.entry.clone(), message));
     }
     for component in algorithm.components() {

@@ -70,6 +70,16 @@ impl Bench {
         file
     }
 
+    /// Copies a folder of data files below `experiments/smoke/`.
+    pub fn bring_folder(&self, name: &str) {
+        let to = self.path(&format!("experiments/smoke/{name}"));
+        std::fs::create_dir_all(&to).unwrap();
+        for entry in std::fs::read_dir(smoke(name)).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+
     /// Names of everything in the folder.
     pub fn files(&self) -> Vec<String> {
         let mut all: Vec<String> = std::fs::read_dir(&self.folder)

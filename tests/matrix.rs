@@ -1,0 +1,89 @@
+//! Every algorithm runs on every problem, from a manifest under
+//! `experiments/smoke`, or the pair is listed here with why it makes no sense.
+
+mod support;
+
+use driftbench::manifest::Source;
+use driftbench::plan::Plan;
+use driftbench::{algorithm, problem};
+use std::collections::BTreeSet;
+use std::path::Path;
+use support::Bench;
+
+/// Names that mean an algorithm on a linear field; on another field the same
+/// algorithm has another name.
+const LINEAR_NAMES: [(&str, &str); 3] =
+    [("fedlsa", "fedavg"), ("scafflsa", "scaffold"), ("centralised-lsa", "minibatch-sgd")];
+/// Problems whose field is not linear.
+const CURVED: [&str; 2] = ["logistic", "logistic-dataset"];
+
+fn manifests() -> Vec<std::path::PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/smoke");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|f| f.extension().is_some_and(|e| e == "toml")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_pair_that_makes_sense_is_there() {
+    let mut there: BTreeSet<(String, String)> = BTreeSet::new();
+    for file in manifests() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let source = Source { name: file.display().to_string(), text, ..Source::default() };
+        let plan = Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        for cell in &plan.cells {
+            let identity = &cell.identity;
+            there.insert((identity.algorithm.kind().into(), identity.problem.kind().into()));
+        }
+    }
+    let mut missing = Vec::new();
+    for algorithm in algorithm::Spec::KINDS {
+        for problem in problem::Spec::KINDS {
+            let nonsense =
+                LINEAR_NAMES.iter().any(|(name, _)| name == algorithm) && CURVED.contains(problem);
+            let found = there.contains(&((*algorithm).to_owned(), (*problem).to_owned()));
+            if found == nonsense {
+                missing.push(format!("{algorithm} on {problem}"));
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new(), "neither run nor listed, or both");
+    assert!(there.len() > 70, "{} pairs", there.len());
+}
+
+#[test]
+fn pairs_that_make_no_sense_are_refused_with_the_other_name() {
+    let bench = Bench::new();
+    for (name, other) in LINEAR_NAMES {
+        let settings = if name == "centralised-lsa" { "" } else { "local-steps = 2\n" };
+        bench.write(
+            "bad.toml",
+            &format!(
+                "title = \"t\"\nseed = 1\nreplicates = 1\n[problem.logistic]\ndimension = 2\nrecords = 4\n\
+                 clients = 2\ndata = {{ noisy = {{ spread = 1.0 }} }}\nl2 = 1.0\n[start]\nzero = true\n\
+                 [budget]\nrounds = 1\n[[algorithm.{name}]]\nstep-size = 0.1\n{settings}"
+            ),
+        );
+        let said = bench.run(&["check", "bad.toml"]).expect(2);
+        assert!(said.err.contains(&format!("`{other}`")), "{}", said.err);
+        assert!(said.err.contains("bad.toml:"), "{}", said.err);
+    }
+}
+
+#[test]
+fn all_of_them_run() {
+    let bench = Bench::new();
+    bench.bring_folder("data");
+    let mut all = vec!["run".to_owned(), "--quiet".to_owned()];
+    for file in manifests() {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        all.push(bench.bring(&name));
+    }
+    let arguments: Vec<&str> = all.iter().map(String::as_str).collect();
+    let said = bench.run(&arguments).expect(0);
+    assert_eq!(said.err, "");
+    bench.run(&["report", "--quiet"]).expect(0);
+    let page = bench.read("reports/smoke/all-mdp/report.md");
+    assert!(page.contains("ζ₁") && page.contains("‖θ\\* − θ̃‖"), "{page}");
+}

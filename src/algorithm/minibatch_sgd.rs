@@ -20,7 +20,8 @@ pub struct Settings {
     /// γ, the size of the one step of a round, above 0.
     #[schemars(range(min = 0.0), example = 0.1)]
     pub step_size: f64,
-    /// Oracle calls of each client in a round, all at θ_t; 1 or more.
+    /// Oracle calls of each client in a round, all at θ_t; 1 or more. They count
+    /// as local steps where `budget.local-steps` says how long a run is.
     #[serde(default = "one")]
     #[schemars(range(min = 1), example = 10)]
     pub batch: u64,
@@ -43,6 +44,9 @@ impl super::Settings for Settings {
     }
     fn label(&self) -> Option<&str> {
         self.label.as_deref()
+    }
+    fn scale(&self) -> (f64, u64) {
+        (self.step_size, self.batch)
     }
     fn components(&self) -> Vec<Component> {
         let (batches, cohort) = (vec![self.batch], self.cohort);

@@ -7,7 +7,7 @@ use crate::manifest::figure::{self, Band, Convergence, Theory};
 use std::borrow::Cow;
 use crate::stats::{Summary, mean, quantile};
 
-pub fn draw(figure: &Convergence, cells: &[Result]) -> Figure {
+pub fn draw(figure: &Convergence, cells: &[&Result]) -> Figure {
     let groups = select::panels(&figure.panels, cells);
     let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
     let styles = Styles::of(cells, &known);
@@ -84,7 +84,7 @@ struct Styles<'a> {
 }
 
 impl<'a> Styles<'a> {
-    fn of(cells: &[Result], known: &'a [&'a str]) -> Self {
+    fn of(cells: &[&Result], known: &'a [&'a str]) -> Self {
         let (mut labels, mut variants) = (Vec::new(), Vec::new());
         for cell in cells {
             let variant = select::details(cell, known);
@@ -161,7 +161,7 @@ fn uneven(cell: &Result, quantity: Quantity) -> bool {
     columns.any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
 }
 
-fn caption(figure: &Convergence, cells: &[Result], panels: &[Panel]) -> String {
+fn caption(figure: &Convergence, cells: &[&Result], panels: &[Panel]) -> String {
     let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
     let band = band_name(figure.band);
     let mut caption = format!("Mean of {} over n = {n} runs; {band}.", figure.y.formula());

@@ -146,9 +146,13 @@ pub fn results(
 fn figures(plan: &Plan, cells: &[Result]) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
-    let convergence = table.convergence.iter().map(|f| convergence::draw(f, cells));
-    let scaling = table.scaling.iter().map(|f| scaling::draw(f, cells));
-    let winners = table.winners.iter().map(|f| winners::draw(f, cells));
+    let only = |labels: &[String]| -> Vec<&Result> {
+        let drawn = |cell: &&Result| labels.is_empty() || labels.contains(&cell.cell.label);
+        cells.iter().filter(drawn).collect()
+    };
+    let convergence = table.convergence.iter().map(|f| convergence::draw(f, &only(&f.labels)));
+    let scaling = table.scaling.iter().map(|f| scaling::draw(f, &only(&f.labels)));
+    let winners = table.winners.iter().map(|f| winners::draw(f, &only(&f.labels)));
     let all = convergence.chain(scaling).chain(winners).zip(ids);
     all.map(|(figure, id)| Figure { id, ..figure }).collect()
 }

@@ -44,11 +44,12 @@ pub fn of(plan: &Plan) -> Table {
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap_or_default();
     let mut rows: Vec<(String, *const (), Row)> = Vec::new();
+    let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
     for p in &prepared {
         let instance = &p.grounds[0].instance;
         let facts: &dyn Facts = &**instance;
         // With and without noise it is one instance; noise is told of the noisy.
-        if p.cell.identity.oracle == Oracle::Exact && plan.manifest.oracle != Oracle::Exact {
+        if p.cell.identity.oracle == Oracle::Exact && noisy {
             continue;
         }
         let key: *const () = Arc::as_ptr(instance).cast();

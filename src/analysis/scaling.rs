@@ -8,10 +8,13 @@ use crate::manifest::figure::{self, Scaling, Theory};
 use crate::plan::Setting;
 use crate::stats::mean;
 
-pub fn draw(figure: &Scaling, cells: &[Result]) -> Figure {
+pub fn draw(figure: &Scaling, cells: &[&Result]) -> Figure {
     let groups = select::panels(&figure.panels, cells);
     let mut known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
     known.push(&figure.x);
+    if figure.x == "path-length" {
+        known.push("step-size");
+    }
     let name = |cell: &Result| {
         let details = select::details(cell, &known);
         let label = cell.cell.label.clone();

@@ -14,7 +14,7 @@ pub struct Group<'a> {
 /// The cells by the values of some settings, the first outermost, values in
 /// the order of the cells. A cell without one of the settings belongs to every
 /// value of it: FedAvg has no coupling and stands beside either.
-pub fn panels<'a>(names: &[String], cells: &'a [Result]) -> Vec<Group<'a>> {
+pub fn panels<'a>(names: &[String], cells: &'a [&'a Result]) -> Vec<Group<'a>> {
     let mut combinations: Vec<Vec<&Setting>> = vec![Vec::new()];
     for name in names {
         let values = distinct(cells, name);
@@ -42,7 +42,7 @@ pub fn panels<'a>(names: &[String], cells: &'a [Result]) -> Vec<Group<'a>> {
         });
         Group {
             title: title.collect::<Vec<_>>().join(", "),
-            cells: cells.iter().filter(|cell| fits(cell)).collect(),
+            cells: cells.iter().copied().filter(|cell| fits(cell)).collect(),
         }
     };
     combinations.into_iter().map(group).filter(|g| !g.cells.is_empty()).collect()
@@ -60,7 +60,7 @@ fn brief(value: &Setting, among: &[&Setting]) -> Option<String> {
 }
 
 /// The values of a setting in the order of the cells.
-pub fn distinct<'a>(cells: &'a [Result], name: &str) -> Vec<&'a Setting> {
+pub fn distinct<'a>(cells: &'a [&'a Result], name: &str) -> Vec<&'a Setting> {
     let mut values: Vec<&Setting> = Vec::new();
     for value in cells.iter().filter_map(|c| c.cell.settings.get(name)) {
         if !values.contains(&value) {

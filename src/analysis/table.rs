@@ -57,7 +57,8 @@ pub fn finals(experiment: &Experiment) -> Table {
         .filter(|path| path.starts_with("algorithm.") && path.matches('.').count() == 2)
         .map(|path| short(path))
     {
-        let values = super::select::distinct(&experiment.cells, name).len();
+        let cells: Vec<&Result> = experiment.cells.iter().collect();
+        let values = super::select::distinct(&cells, name).len();
         if values > 1 && !settings.iter().any(|s| s == name) {
             settings.push(name.to_owned());
         }

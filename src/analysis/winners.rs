@@ -7,7 +7,7 @@ use crate::manifest::figure::Winners;
 use crate::plan::Setting;
 use crate::stats::{Ratio, mean};
 
-pub fn draw(figure: &Winners, cells: &[Result]) -> Figure {
+pub fn draw(figure: &Winners, cells: &[&Result]) -> Figure {
     let mut labels: Vec<String> = Vec::new();
     for cell in cells {
         if !labels.contains(&cell.cell.label) {
@@ -43,7 +43,7 @@ pub fn draw(figure: &Winners, cells: &[Result]) -> Figure {
     }
 }
 
-fn map(figure: &Winners, all: &[Result], group: &select::Group<'_>, labels: &[String]) -> Map {
+fn map(figure: &Winners, all: &[&Result], group: &select::Group<'_>, labels: &[String]) -> Map {
     let xs = select::distinct(all, &figure.x);
     let ys = select::distinct(all, &figure.y);
     let mut cells = Vec::new();

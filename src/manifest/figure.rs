@@ -38,6 +38,9 @@ pub struct Convergence {
     /// Predictions to draw beside the curves.
     #[serde(default)]
     pub theory: Vec<Theory>,
+    /// Labels of the algorithms that are drawn; all by default.
+    #[serde(default)]
+    pub labels: Vec<String>,
     /// Settings that tell panels apart, outermost first.
     #[serde(default)]
     pub panels: Vec<String>,
@@ -85,6 +88,9 @@ pub struct Scaling {
     /// Scale of the x axis.
     #[serde(default = "logarithmic")]
     pub scale_x: Scale,
+    /// Labels of the algorithms that are drawn; all by default.
+    #[serde(default)]
+    pub labels: Vec<String>,
     /// Settings that tell panels apart, outermost first.
     #[serde(default)]
     pub panels: Vec<String>,
@@ -111,6 +117,9 @@ pub struct Winners {
     pub x: String,
     /// The setting upwards.
     pub y: String,
+    /// Labels of the algorithms that are drawn; all by default.
+    #[serde(default)]
+    pub labels: Vec<String>,
     /// Settings that tell panels apart, outermost first.
     #[serde(default)]
     pub panels: Vec<String>,

@@ -38,8 +38,8 @@ impl Settings {
                 all.add(top, value);
             }
         }
-        let (step, steps) = identity.algorithm.scale();
-        let length = Setting::Number(step * steps as f64);
+        let terms = &identity.algorithm.components()[0].terms;
+        let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
         all.0.insert("path-length".into(), length);
         for (name, value) in [
             ("budget.local-steps", budget.local_steps),
@@ -78,7 +78,9 @@ impl Settings {
         if let Some((path, _)) = self.0.get_key_value(name) {
             return Some(path);
         }
-        let mut ends: Vec<&String> = self.0.keys().filter(|path| ends_with(path, name)).collect();
+        // H is an algorithm's; the budget's local steps need their whole path.
+        let named = |path: &&String| ends_with(path, name) && *path != "budget.local-steps";
+        let mut ends: Vec<&String> = self.0.keys().filter(named).collect();
         ends.sort_by_key(|path| (rank(path), path.len()));
         ends.first().map(|path| path.as_str())
     }
@@ -87,7 +89,7 @@ impl Settings {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let kind = |path: &&String| {
             let depth = path.matches('.').count();
-            depth > 1 || (depth == 1 && rank(path) > 1)
+            depth > 1 || (depth == 1 && rank(path) > 1 && *path != "budget.local-steps")
         };
         self.0.keys().filter(kind).map(|path| short(path)).chain(["path-length"])
     }

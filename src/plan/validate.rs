@@ -243,7 +243,15 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
         }
     }
     found.extend(repeated);
+    let labels: BTreeSet<&str> = cells.iter().map(|c| c.label.as_str()).collect();
+    let labels: Vec<&str> = labels.into_iter().collect();
     for f in Drawn::all(manifest) {
+        for (i, label) in f.labels.iter().enumerate().filter(|(_, l)| !labels.contains(&l.as_str()))
+        {
+            let message = format!("no algorithm is called \"{label}\"");
+            let diagnostic = at(root, &format!("{}.labels.{i}", f.path), &none, message);
+            found.push(diagnostic.hinting(nearest(label, &labels)).allowing(labels.join(", ")));
+        }
         for (key, quantity) in &f.quantities {
             if let Some(message) = unrecorded(manifest, *quantity) {
                 found.push(at(root, &format!("{}.{key}", f.path), &none, message));
@@ -319,6 +327,7 @@ pub struct Drawn<'a> {
     /// Name of its file.
     pub id: String,
     panels: &'a [String],
+    labels: &'a [String],
     /// Key, name of the setting, whether it must be a number.
     axes: Vec<(&'static str, &'a str, bool)>,
     /// Key and quantity.
@@ -339,24 +348,24 @@ impl<'a> Drawn<'a> {
             let path = format!("figure.convergence.{i}");
             let id = id(&f.id, "convergence", i);
             let quantities = vec![("x", f.x), ("y", f.y)];
-            let (panels, columns) = (&f.panels, f.columns);
-            all.push(Self { path, id, panels, axes: vec![], quantities, columns });
+            let (panels, labels, columns) = (&f.panels, &f.labels, f.columns);
+            all.push(Self { path, id, panels, labels, axes: vec![], quantities, columns });
         }
         for (i, f) in table.scaling.iter().enumerate() {
             let path = format!("figure.scaling.{i}");
             let (id, axes) = (id(&f.id, "scaling", i), vec![("x", f.x.as_str(), true)]);
             let x = Quantity::named(&f.x).map(|x| ("x", x)).filter(|_| f.x != "local-steps");
             let quantities = x.into_iter().chain([("y", f.y)]).collect();
-            let (panels, columns) = (&f.panels, f.columns);
-            all.push(Self { path, id, panels, axes, quantities, columns });
+            let (panels, labels, columns) = (&f.panels, &f.labels, f.columns);
+            all.push(Self { path, id, panels, labels, axes, quantities, columns });
         }
         for (i, f) in table.winners.iter().enumerate() {
             let path = format!("figure.winners.{i}");
             let axes = vec![("x", f.x.as_str(), false), ("y", f.y.as_str(), false)];
             let id = id(&f.id, "winners", i);
             let quantities = vec![("metric", f.metric)];
-            let (panels, columns) = (&f.panels, f.columns);
-            all.push(Self { path, id, panels, axes, quantities, columns });
+            let (panels, labels, columns) = (&f.panels, &f.labels, f.columns);
+            all.push(Self { path, id, panels, labels, axes, quantities, columns });
         }
         all
     }

@@ -9,6 +9,8 @@
 //! - `ratio(a, b)` is how many times larger a's mean is than b's, with its
 //!   95 % interval over paired runs; `ratio(a, b, of="…")` of another quantity,
 //!   `ratio_limit(a, b)` around the limits.
+//!
+//! Where runs do not differ, without noise, the number stands alone.
 
 use super::view::short;
 use crate::analysis::{Experiment, Result as CellResult};
@@ -96,7 +98,7 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
             let Some(sample) = finals(&known, &id, quantity)? else { return Ok("diverged".into()) };
             let summary = Summary::of(sample);
             let (low, high) = summary.interval();
-            Ok(format!("{} [{}, {}]", short(summary.mean), short(low), short(high)))
+            Ok(with_interval(summary.mean, low, high))
         });
     }
     for (name, usual) in [("ratio", Quantity::SqError), ("ratio_limit", Quantity::SqErrorLimit)] {
@@ -106,7 +108,7 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
             match (finals(&known, &a, quantity)?, finals(&known, &b, quantity)?) {
                 (Some(a), Some(b)) => {
                     let Ratio { estimate, low, high, .. } = Ratio::of_means(a, b);
-                    Ok(format!("{} [{}, {}]", short(estimate), short(low), short(high)))
+                    Ok(with_interval(estimate, low, high))
                 }
                 _ => Ok("diverged".into()),
             }
@@ -124,6 +126,16 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
 
 fn by_id<'a>(facts: &'a [Facts], id: &str) -> Result<&'a Facts, Error> {
     facts.iter().find(|f| f.id == id).ok_or_else(|| wrong(format!("{id} is no cell")))
+}
+
+/// `1.23 [1.20, 1.26]`; the estimate alone where it has no interval: one run,
+/// or runs that are the same but for rounding.
+fn with_interval(estimate: f64, low: f64, high: f64) -> String {
+    if high - low > 1e-9 * estimate.abs() {
+        format!("{} [{}, {}]", short(estimate), short(low), short(high))
+    } else {
+        short(estimate)
+    }
 }
 
 /// The quantity that `of="…"` names.

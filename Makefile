@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test check bench diff
+.PHONY: help build reproduce report test check bench diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
@@ -26,6 +26,10 @@ check: ## What continuous integration runs: format, lints, tests
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(MAKE) test
+
+docs: build ## Write docs/MANIFEST.md again from the types
+	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new
+	mv docs/MANIFEST.md.new docs/MANIFEST.md
 
 bench: ## Time the kernels
 	$(CARGO) bench --locked

@@ -30,7 +30,7 @@ pub struct Settings {
     /// Whether γ_k = γ/E_k (BOOK 5.11), so that every client moves along γ;
     /// without, γ_k = γ, and clients that work more weigh more (problem 5.1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(example = true)]
+    #[schemars(example = true, extend("default" = false))]
     pub normalised: bool,
     /// B_k, oracle calls averaged in each local step, cycled over the clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -31,7 +31,7 @@ pub struct Settings {
     pub steps_per_client: Vec<u64>,
     /// Whether γ_k = γ/E_k, as in FedLin's paper; without, γ_k = γ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(example = true)]
+    #[schemars(example = true, extend("default" = false))]
     pub normalised: bool,
     /// Polyak-Ruppert averaging.
     #[serde(default)]

@@ -29,6 +29,7 @@ pub struct Settings {
     pub local_steps: Option<u64>,
     /// What differs between the two runs, and the weights.
     #[serde(default, skip_serializing_if = "super::is_default")]
+    #[schemars(extend("default" = "step-size"))]
     pub extrapolate: Extrapolate,
     /// L, clients drawn without replacement in each round; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

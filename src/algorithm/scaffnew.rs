@@ -25,6 +25,7 @@ pub struct Settings {
     pub communication_probability: f64,
     /// What a round is.
     #[serde(default, skip_serializing_if = "super::is_default")]
+    #[schemars(extend("default" = "communications"))]
     pub clock: Clock,
     /// Polyak-Ruppert averaging.
     #[serde(default)]

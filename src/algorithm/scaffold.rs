@@ -35,13 +35,15 @@ pub struct Settings {
     pub communication_probability: Option<f64>,
     /// What a round is under `communication-probability`.
     #[serde(default, skip_serializing_if = "super::is_default")]
+    #[schemars(extend("default" = "communications"))]
     pub clock: Clock,
     /// Whether γ_k = γ/E_k; without, γ_k = γ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(example = true)]
+    #[schemars(example = true, extend("default" = false))]
     pub normalised: bool,
     /// How a control variate learns.
     #[serde(default, skip_serializing_if = "super::is_default")]
+    #[schemars(extend("default" = "option-two"))]
     pub variates: Learning,
     /// L, clients drawn without replacement in each round; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ mod plan;
 mod report;
 mod reproduce;
 mod run;
+mod schema;
 
 use crate::files;
 use crate::manifest::Source;
@@ -45,6 +46,8 @@ enum Verb {
     Diff(diff::Args),
     /// Print a line a cell: id and digest, sorted
     Digest(digest::Args),
+    /// Print the JSON Schema of manifests, for editors
+    Schema(schema::Args),
 }
 
 /// How a command ends.
@@ -104,6 +107,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Verb::Plan(args) => plan::run(&args),
         Verb::Diff(args) => diff::run(&args),
         Verb::Digest(args) => digest::run(&args),
+        Verb::Schema(args) => schema::run(&args),
     }
 }
 

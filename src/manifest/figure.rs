@@ -22,9 +22,11 @@ pub struct Table {
 pub struct Convergence {
     /// Name of the figure's file; by default its kind and number.
     #[serde(default)]
+    #[schemars(example = &"fig1")]
     pub id: Option<String>,
     /// Heading; by default made from what is drawn.
     #[serde(default)]
+    #[schemars(example = &"Figure 1")]
     pub title: Option<String>,
     /// What is drawn: any quantity that is recorded.
     #[serde(default)]
@@ -40,17 +42,24 @@ pub struct Convergence {
     pub theory: Vec<Theory>,
     /// Labels of the algorithms that are drawn; all by default.
     #[serde(default)]
+    #[schemars(example = EXAMPLE_LABELS)]
     pub labels: Vec<String>,
     /// Settings that tell panels apart, outermost first.
     #[serde(default)]
+    #[schemars(example = EXAMPLE_PANELS)]
     pub panels: Vec<String>,
     /// Panels in a row.
     #[serde(default)]
+    #[schemars(range(min = 1), example = 2)]
     pub columns: Option<usize>,
     /// Scale of the x axis.
     #[serde(default)]
     pub scale_x: Scale,
 }
+
+/// Examples for the documentation.
+const EXAMPLE_LABELS: [&str; 1] = ["FedAvg"];
+const EXAMPLE_PANELS: [&str; 1] = ["local-steps"];
 
 fn communications() -> Quantity {
     Quantity::Communications
@@ -66,21 +75,25 @@ fn logarithmic() -> Scale {
 pub struct Scaling {
     /// Name of the figure's file; by default its kind and number.
     #[serde(default)]
+    #[schemars(example = &"fig1")]
     pub id: Option<String>,
     /// Heading; by default made from what is drawn.
     #[serde(default)]
+    #[schemars(example = &"Figure 1")]
     pub title: Option<String>,
     /// What is drawn: any quantity that is recorded, at the last round.
     #[serde(default)]
     pub y: Quantity,
     /// A setting whose values are numbers, or any quantity that is recorded, at
     /// the last round (its mean over the runs). `path-length` is γH.
+    #[schemars(example = &"step-size")]
     pub x: String,
     /// What the band around a mean is.
     #[serde(default)]
     pub band: Band,
     /// Slope of a dotted line, on log axes, through the first curve's first point.
     #[serde(default)]
+    #[schemars(example = -1.0)]
     pub reference_slope: Option<f64>,
     /// Predictions to draw beside the curves.
     #[serde(default)]
@@ -90,12 +103,15 @@ pub struct Scaling {
     pub scale_x: Scale,
     /// Labels of the algorithms that are drawn; all by default.
     #[serde(default)]
+    #[schemars(example = EXAMPLE_LABELS)]
     pub labels: Vec<String>,
     /// Settings that tell panels apart, outermost first.
     #[serde(default)]
+    #[schemars(example = EXAMPLE_PANELS)]
     pub panels: Vec<String>,
     /// Panels in a row.
     #[serde(default)]
+    #[schemars(range(min = 1), example = 2)]
     pub columns: Option<usize>,
 }
 
@@ -106,25 +122,32 @@ pub struct Scaling {
 pub struct Winners {
     /// Name of the figure's file; by default its kind and number.
     #[serde(default)]
+    #[schemars(example = &"fig1")]
     pub id: Option<String>,
     /// Heading; by default made from what is drawn.
     #[serde(default)]
+    #[schemars(example = &"Figure 1")]
     pub title: Option<String>,
     /// What must be small: any quantity that is recorded, at the last round.
     #[serde(default)]
     pub metric: Quantity,
     /// The setting across.
+    #[schemars(example = &"step-size")]
     pub x: String,
     /// The setting upwards.
+    #[schemars(example = &"local-steps")]
     pub y: String,
     /// Labels of the algorithms that are drawn; all by default.
     #[serde(default)]
+    #[schemars(example = EXAMPLE_LABELS)]
     pub labels: Vec<String>,
     /// Settings that tell panels apart, outermost first.
     #[serde(default)]
+    #[schemars(example = EXAMPLE_PANELS)]
     pub panels: Vec<String>,
     /// Panels in a row.
     #[serde(default)]
+    #[schemars(range(min = 1), example = 2)]
     pub columns: Option<usize>,
 }
 

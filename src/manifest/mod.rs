@@ -9,6 +9,7 @@ pub mod document;
 pub mod figure;
 pub mod metric;
 pub mod read;
+pub mod schema;
 
 use crate::{algorithm, problem};
 pub use metric::{Metric, Quantity};
@@ -21,17 +22,22 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub struct Manifest {
     /// What the experiment shows.
+    #[schemars(example = &"FedLSA against SCAFFLSA")]
     pub title: String,
     /// Where its settings come from.
     #[serde(default)]
+    #[schemars(example = &"SCAFFLSA, Figure 1(b)")]
     pub source: Option<String>,
     /// Text that the report prints beside the numbers: paragraphs, with
     /// `{{ … }}` for figures from the results.
     #[serde(default)]
+    #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
     pub analysis: Option<String>,
     /// Seed of every stream.
+    #[schemars(example = 2024)]
     pub seed: u64,
     /// Independent runs of each cell.
+    #[schemars(range(min = 1), example = 10)]
     pub replicates: u64,
     /// Whether oracles are noisy.
     #[serde(default)]
@@ -41,6 +47,7 @@ pub struct Manifest {
     pub instance: Instance,
     /// Axes that move together, by name.
     #[serde(default)]
+    #[schemars(example = EXAMPLE_ZIP)]
     pub zip: Vec<Vec<String>>,
     /// `[problem.<kind>]`.
     pub problem: problem::Spec,
@@ -68,6 +75,10 @@ impl Manifest {
         matches!(top, "problem" | "start" | "budget" | "algorithm" | "oracle")
     }
 }
+
+/// Examples for the documentation.
+const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
+const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
 
 /// Whether oracles are noisy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -123,10 +134,10 @@ pub enum Start {
     Offset(f64),
     /// This point, d numbers.
     Point(Vec<f64>),
-    /// 0.
+    /// The zero vector: write `true`.
     Zero(bool),
     /// The exact limit of the algorithm's mean: θ* plus its exact bias
-    /// (linear problems).
+    /// (linear problems): write `true`.
     Limit(bool),
 }
 
@@ -136,12 +147,15 @@ pub enum Start {
 pub struct Budget {
     /// TH, local steps of one client; or
     #[serde(default)]
+    #[schemars(range(min = 1), example = 10_000)]
     pub local_steps: Option<u64>,
     /// T, rounds.
     #[serde(default)]
+    #[schemars(range(min = 1), example = 100)]
     pub rounds: Option<u64>,
     /// Rounds at least.
     #[serde(default)]
+    #[schemars(range(min = 1), example = 50)]
     pub min_rounds: Option<u64>,
 }
 
@@ -151,18 +165,22 @@ pub struct Budget {
 pub struct Record {
     /// About this many rounds, the first and the last among them; or
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 200)]
     pub points: Option<u64>,
     /// every so many rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 1)]
     pub every: Option<u64>,
     /// How `points` are spaced.
     pub spacing: Spacing,
     /// Whether θ itself is kept.
+    #[schemars(example = true)]
     pub iterates: bool,
     /// What is measured beside ‖θ_t − θ*‖² and, on linear problems,
     /// ‖θ_t − lim E θ_t‖²; a metric that an algorithm or a problem does not
     /// have is left out for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_METRICS)]
     pub metrics: Vec<Metric>,
 }
 

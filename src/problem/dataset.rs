@@ -58,7 +58,7 @@ pub enum Split {
     /// Of each label, shares drawn from Dirichlet(α, …, α); α is above 0.
     Dirichlet(f64),
     /// A client for each value of this column (npz: of the array `client`).
-    Column(String),
+    Column(#[schemars(example = &"client")] String),
 }
 
 /// An example for the documentation.

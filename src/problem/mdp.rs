@@ -20,6 +20,7 @@ pub struct Settings {
     pub file: DataFile,
     /// Whether draws are independent or follow the chain.
     #[serde(default, skip_serializing_if = "Noise::is_independent")]
+    #[schemars(extend("default" = "independent"))]
     pub noise: Noise,
 }
 

@@ -65,6 +65,8 @@ fn tidy(schema: &mut Value) {
                 let names: Vec<Value> = choices.iter().filter_map(empty_table).collect();
                 choices.extend(names);
             }
+            // serde does not write labels down; that says nothing of manifests.
+            object.remove("writeOnly");
             if object.get("default").is_some_and(Value::is_null) {
                 object.remove("default");
             }

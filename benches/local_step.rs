@@ -4,13 +4,15 @@
 //! `cargo bench --bench local_step`, or `make bench`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use driftbench::federated::{Conditions, Federated, Run, Uncorrected};
+use driftbench::federated::{Conditions, Federated, Run, Terms};
 use driftbench::kernel::{Local, Path};
+use driftbench::problem::arrays::NoFiles;
+use driftbench::problem::td::{Noise, Td};
 use driftbench::problem::{Problem, Settings as _, garnet, logistic};
 use driftbench::rng::{Purpose, Stream};
 use std::hint::black_box;
 
-fn td(features: usize, clients: usize) -> garnet::Garnet {
+fn td(features: usize, clients: usize) -> Td {
     garnet::Settings {
         states: 30.max(4 * features),
         actions: 2,
@@ -20,8 +22,9 @@ fn td(features: usize, clients: usize) -> garnet::Garnet {
         clients,
         heterogeneity: garnet::Heterogeneity::Perturbed { kernel: 0.02, reward: 0.02 },
         policy: garnet::Policy::Uniform,
+        noise: Noise::Independent,
     }
-    .build(1)
+    .build(1, &NoFiles)
     .expect("the instance has a unique solution")
 }
 
@@ -75,7 +78,7 @@ fn rounds<P: Problem>(c: &mut Criterion, name: &str, problem: &P, steps: u64) {
     group.throughput(Throughput::Elements(problem.clients() as u64 * steps));
     let start = vec![0.0; problem.dim()];
     let from = Conditions { seed: 1, replicate: 0, start: &start, rounds: 1, copy: 0 };
-    let mut run = Federated::new(problem, Uncorrected::new(problem.dim()), 0.01, steps, &from);
+    let mut run = Federated::new(problem, Terms::fedavg(0.01, steps), &from);
     let id =
         BenchmarkId::new(name, format!("d={} N={} H={steps}", problem.dim(), problem.clients()));
     group.bench_function(id, |b| b.iter(|| run.round()));
@@ -99,7 +102,7 @@ fn engines(c: &mut Criterion) {
             margin: 0.0,
             batch: 1,
         };
-        rounds(c, "logistic", &settings.build(1).expect("it has an optimum"), 100);
+        rounds(c, "logistic", &settings.build(1, &NoFiles).expect("it has an optimum"), 100);
     }
 }
 

@@ -125,7 +125,11 @@ fn libraries_have_one_user_each() {
         ] {
             let uses = code.contains(&format!("use {library}::"))
                 || code.contains(&format!(" {library}::"));
-            assert!(!uses || owners.contains(&module.as_str()), "{} uses {library}", file.display());
+            assert!(
+                !uses || owners.contains(&module.as_str()),
+                "{} uses {library}",
+                file.display()
+            );
         }
     }
 }

@@ -87,7 +87,10 @@ fn the_analysis_text_takes_its_numbers_from_the_results() {
     bench.run(&["report", "--quiet"]).expect(0);
     let page = bench.read("reports/smoke/garnet/report.html");
     assert!(
-        page.contains("ratio 1.00.</p>") && page.contains("<p>Error ") && page.contains("], ratio") && page.contains("<p>Next.</p>"),
+        page.contains("ratio 1.00.</p>")
+            && page.contains("<p>Error ")
+            && page.contains("], ratio")
+            && page.contains("<p>Next.</p>"),
         "{page}"
     );
     let said = run_with("{{ mean(cell('FedLSA')) }}").expect(2);

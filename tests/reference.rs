@@ -18,7 +18,9 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
     keywords.iter().all(|(keyword, rule)| {
         let list = || rule.as_array().unwrap().iter();
         match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "default" | "examples" | "format" => true,
+            "$schema" | "$defs" | "title" | "description" | "default" | "examples" | "format" => {
+                true
+            }
             "$ref" => {
                 let name = rule.as_str().unwrap().rsplit('/').next().unwrap();
                 valid(root, &root["$defs"][name], value)
@@ -38,9 +40,9 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
             "maximum" => value.as_f64().is_none_or(|x| x <= rule.as_f64().unwrap()),
             "minItems" => value.as_array().is_none_or(|a| a.len() as u64 >= rule.as_u64().unwrap()),
             "items" => value.as_array().is_none_or(|a| a.iter().all(|v| valid(root, rule, v))),
-            "required" => {
-                value.as_object().is_none_or(|o| list().all(|key| o.contains_key(key.as_str().unwrap())))
-            }
+            "required" => value
+                .as_object()
+                .is_none_or(|o| list().all(|key| o.contains_key(key.as_str().unwrap()))),
             "properties" => value.as_object().is_none_or(|o| {
                 o.iter().all(|(key, v)| rule.get(key).is_none_or(|schema| valid(root, schema, v)))
             }),

@@ -106,16 +106,14 @@ impl Settings {
     fn base(&self, weight: f64, step_size: f64, local_steps: u64) -> Component {
         let (label, average, cohort) = (None, Average::None, self.cohort);
         let mut components = match self.over {
-            Base::Fedavg => fedavg::Settings {
-                cohort,
-                ..fedavg::Settings::new(step_size, local_steps)
+            Base::Fedavg => {
+                fedavg::Settings { cohort, ..fedavg::Settings::new(step_size, local_steps) }
+                    .components()
             }
-            .components(),
-            Base::Scaffold => scaffold::Settings {
-                cohort,
-                ..scaffold::Settings::new(step_size, local_steps)
+            Base::Scaffold => {
+                scaffold::Settings { cohort, ..scaffold::Settings::new(step_size, local_steps) }
+                    .components()
             }
-            .components(),
             Base::Fedlin => fedlin::Settings {
                 label,
                 step_size,

@@ -3,7 +3,9 @@
 use super::richardson_romberg::{Base, Coupling, Extrapolate};
 use super::*;
 use crate::problem::arrays::NoFiles;
-use crate::problem::{Settings as _, Visitor, garnet, td::Noise};
+use crate::problem::spectrum::Spectrum;
+use crate::problem::{Settings as _, Visitor, garnet, quadratic, td::Noise};
+use crate::rng::{Purpose, Stream};
 
 fn instance() -> Box<dyn Instance> {
     let problem = garnet::Settings {
@@ -91,4 +93,155 @@ fn names_follow_the_field() {
         (fedlsa(0.1, Average::None).kind(), fedlsa(0.1, Average::None).label()),
         ("fedlsa", "FedLSA")
     );
+}
+
+fn quadratics(noise: f64) -> quadratic::Quadratic {
+    quadratic::Settings {
+        dimension: 3,
+        clients: 4,
+        spectrum: Spectrum { from: 0.5, to: 2.0 },
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.3,
+        noise,
+        multiplicative_noise: 0.0,
+    }
+    .build(2, &NoFiles)
+    .unwrap()
+}
+
+fn over_steps(extrapolate: Extrapolate, coupling: Coupling, step_size: f64) -> Spec {
+    Spec::RichardsonRomberg(richardson_romberg::Settings {
+        label: None,
+        step_size,
+        local_steps: Some(5),
+        extrapolate,
+        cohort: None,
+        average: Average::None,
+        over: Base::Fedavg,
+        coupling,
+    })
+}
+
+fn end(problem: &dyn Instance, spec: &Spec, rounds: u64, replicate: u64) -> Vec<f64> {
+    let start = problem.optimum().to_vec();
+    let from = Conditions { seed: 1, replicate, start: &start, rounds, copy: 0 };
+    let mut run = problem.launch(spec, &from);
+    (0..rounds).for_each(|_| run.round());
+    run.estimate().to_vec()
+}
+
+fn apart(x: &[f64], y: &[f64]) -> f64 {
+    crate::kernel::squared_distance(x, y).sqrt()
+}
+
+/// RR Remark 1: over local steps the corrected weights make the bias quadratic
+/// in γ; the printed ones do not sum to one, and the limit is H/(H − 1) θ*.
+#[test]
+fn weights_over_local_steps_must_sum_to_one() {
+    let problem = Boxed.visit(quadratics(0.0));
+    let optimum = problem.optimum().to_vec();
+    let bias = |extrapolate, step: f64| {
+        let spec = over_steps(extrapolate, Coupling::Common, step);
+        let rounds = (40.0 / (0.5 * 5.0 * step)) as u64;
+        let theta = end(&*problem, &spec, rounds, 0);
+        (apart(&theta, &optimum), theta)
+    };
+    let (coarse, _) = bias(Extrapolate::LocalSteps, 0.02);
+    let (fine, _) = bias(Extrapolate::LocalSteps, 0.01);
+    assert!((libm::log2(coarse / fine) - 2.0).abs() < 0.15, "{coarse} {fine}");
+    let (_, printed) = bias(Extrapolate::LocalStepsPrinted, 0.001);
+    let scaled: Vec<f64> = optimum.iter().map(|x| 1.25 * x).collect();
+    let length = apart(&optimum, &[0.0; 3]);
+    assert!(apart(&printed, &scaled) < 0.01 * length && apart(&printed, &optimum) > 0.2 * length);
+}
+
+/// Over local steps the finer run takes the first H of the 2H draws of the
+/// coarser in each round: common noise, and a smaller variance for it.
+#[test]
+fn runs_of_unequal_work_share_their_noise_round_by_round() {
+    let problem = Boxed.visit(quadratics(1.0));
+    let spread = |coupling| {
+        let spec = over_steps(Extrapolate::LocalSteps, coupling, 0.05);
+        let total: f64 =
+            (0..600).map(|r| apart(&end(&*problem, &spec, 30, r), problem.optimum()).powi(2)).sum();
+        total / 600.0
+    };
+    let (common, independent) = (spread(Coupling::Common), spread(Coupling::Independent));
+    assert!(common < 0.8 * independent, "{common} {independent}");
+    // Draw for draw: with γ → 0 a round moves by −γ Σ of its draws.
+    let gamma = 1e-9;
+    let spec = over_steps(Extrapolate::LocalSteps, Coupling::Common, gamma);
+    let flat = Boxed.visit(
+        quadratic::Settings { gradient_heterogeneity: 0.0, ..flat() }.build(2, &NoFiles).unwrap(),
+    );
+    let moved = end(&*flat, &spec, 2, 0);
+    let mut expected = [0.0; 3];
+    for client in 0..4 {
+        let mut rng = Stream::new(1, Purpose::Client, 0, 0, client);
+        for step in 0..20 {
+            let weight = if step % 10 < 5 { 1.8 - 0.8 } else { -0.8 };
+            for x in &mut expected {
+                *x -= gamma * weight * rng.gaussian() / 4.0;
+            }
+        }
+    }
+    for i in 0..3 {
+        let off = moved[i] - flat.optimum()[i] - expected[i];
+        assert!(off.abs() < 1e-14, "entry {i}: {off}");
+    }
+}
+
+fn flat() -> quadratic::Settings {
+    quadratic::Settings {
+        dimension: 3,
+        clients: 4,
+        spectrum: Spectrum { from: 0.5, to: 0.5 },
+        gradient_heterogeneity: 0.0,
+        hessian_heterogeneity: 0.0,
+        noise: 1.0,
+        multiplicative_noise: 0.0,
+    }
+}
+
+/// What has two names is one algorithm, to the last bit.
+#[test]
+fn other_names_are_the_same_algorithms() {
+    let problem = Boxed.visit(quadratics(1.0));
+    let coin = scaffold::Settings {
+        local_steps: None,
+        communication_probability: Some(0.2),
+        ..scaffold::Settings::new(0.1, 1)
+    };
+    let scaffnew = scaffnew::Settings {
+        label: None,
+        step_size: 0.1,
+        communication_probability: 0.2,
+        clock: crate::federated::Clock::Communications,
+        average: Average::None,
+    };
+    let sgd = minibatch_sgd::Settings {
+        label: None,
+        step_size: 0.1,
+        batch: 1,
+        cohort: None,
+        average: Average::None,
+    };
+    let prox = fedprox::Settings {
+        label: None,
+        step_size: 0.1,
+        local_steps: 3,
+        proximal: 0.0,
+        cohort: None,
+        average: Average::None,
+    };
+    let fedavg = |h| fedavg::Settings::new(0.1, h);
+    for (one, other) in [
+        (Spec::Scaffold(coin.clone()), Spec::Scaffnew(scaffnew)),
+        (Spec::Scaffold(coin.clone()), Spec::Scafflsa(coin)),
+        (Spec::FedAvg(fedavg(1)), Spec::MinibatchSgd(sgd)),
+        (Spec::FedAvg(fedavg(3)), Spec::FedProx(prox)),
+        (Spec::FedAvg(fedavg(3)), Spec::FedLsa(fedavg(3))),
+    ] {
+        assert_eq!(end(&*problem, &one, 20, 0), end(&*problem, &other, 20, 0), "{}", other.kind());
+    }
 }

@@ -4,8 +4,8 @@ use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series
 use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::{self, Band, Convergence, Theory};
-use std::borrow::Cow;
 use crate::stats::{Summary, mean, quantile};
+use std::borrow::Cow;
 
 pub fn draw(figure: &Convergence, cells: &[&Result]) -> Figure {
     let groups = select::panels(&figure.panels, cells);
@@ -118,9 +118,8 @@ impl<'a> Styles<'a> {
 
 /// The mean over replicates at each recorded round, up to the first divergence.
 fn curve(cell: &Result, figure: &Convergence) -> Vec<Point> {
-    let columns = |quantity| -> Vec<_> {
-        cell.traces.iter().map(|t| cell.column(t, quantity)).collect()
-    };
+    let columns =
+        |quantity| -> Vec<_> { cell.traces.iter().map(|t| cell.column(t, quantity)).collect() };
     let (xs, ys) = (columns(figure.x), columns(figure.y));
     let rows = xs.iter().chain(&ys).map(|column| column.len()).min().unwrap_or(0);
     let sample = |columns: &[Cow<'_, [f64]>], row: usize| -> Vec<f64> {
@@ -166,7 +165,9 @@ fn caption(figure: &Convergence, cells: &[&Result], panels: &[Panel]) -> String 
     let band = band_name(figure.band);
     let mut caption = format!("Mean of {} over n = {n} runs; {band}.", figure.y.formula());
     if cells.iter().any(|c| uneven(c, figure.x)) {
-        caption.push_str(" Runs differ in what is across: their mean at each recorded round is taken.");
+        caption.push_str(
+            " Runs differ in what is across: their mean at each recorded round is taken.",
+        );
     }
     if figure.band != Band::None {
         caption.push_str(" A band is cut at the panel's edge where it goes beyond, or down to 0.");

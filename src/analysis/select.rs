@@ -100,7 +100,11 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         ("gradient-heterogeneity", _) => format!("ζ₁ = {value}"),
         ("hessian-heterogeneity", _) => format!("ζ₂ = {value}"),
         ("normalised", Setting::Text(text)) => {
-            if text == "true" { "γ/E".into() } else { "γ as it is".into() }
+            if text == "true" {
+                "γ/E".into()
+            } else {
+                "γ as it is".into()
+            }
         }
         ("noise", Setting::Text(text)) => format!("{text} noise"),
         ("clients", _) => format!("N = {value}"),

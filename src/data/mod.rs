@@ -73,7 +73,8 @@ impl Files for Folder {
         if file.sha256.as_ref().is_some_and(|wanted| *wanted != hash(&bytes)) {
             return Err(format!("{} is not what it was when the cells were planned", file.path));
         }
-        let contents = Arc::new(read(&file.path, bytes).map_err(|e| format!("{}: {e}", file.path))?);
+        let contents =
+            Arc::new(read(&file.path, bytes).map_err(|e| format!("{}: {e}", file.path))?);
         opened.insert(key, contents.clone());
         Ok(contents)
     }

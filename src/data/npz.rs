@@ -13,7 +13,7 @@ pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
     let mut arrays = BTreeMap::new();
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
-        let name = entry.name().map_err(|e| e.to_string())?.to_owned();
+        let name = entry.name().map_err(|e| e.to_string())?.into_owned();
         let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
         // Read to its end: that is where the checksum is compared.
         let mut bytes = Vec::new();
@@ -44,7 +44,11 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
     };
     macro_rules! numbers {
         ($type:ty) => {
-            file.into_vec::<$type>().map_err(|e| e.to_string())?.into_iter().map(|x| x as f64).collect()
+            file.into_vec::<$type>()
+                .map_err(|e| e.to_string())?
+                .into_iter()
+                .map(|x| x as f64)
+                .collect()
         };
     }
     let data: Vec<f64> = match kind {

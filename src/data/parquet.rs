@@ -28,7 +28,9 @@ pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
                 Column::Numbers(values.iter().flatten().collect())
             }
             other => {
-                return Err(format!("column `{name}` is of type {other}; expected numbers or text"));
+                return Err(format!(
+                    "column `{name}` is of type {other}; expected numbers or text"
+                ));
             }
         };
         columns.push((name, read));

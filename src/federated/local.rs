@@ -23,9 +23,8 @@ pub fn walk<P: Problem>(problem: &P, local: &mut Local<'_, P::State>, extra: &Ex
         mean_field(extra.batch, &mut field, &mut one, |out| {
             problem.oracle(client, state, local.theta, rng, out);
         });
-        for i in 0..d {
-            field[i] += extra.proximal * (local.theta[i] - extra.anchor[i]);
-        }
+        let apart = local.theta.iter().zip(extra.anchor).map(|(theta, anchor)| theta - anchor);
+        field.iter_mut().zip(apart).for_each(|(field, apart)| *field += extra.proximal * apart);
         descend(local.theta, &field, local.correction, local.step);
     }
 }

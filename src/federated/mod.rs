@@ -126,6 +126,12 @@ impl<'p, P: Problem> Federated<'p, P> {
         run
     }
 
+    /// Puts the server at θ, d numbers: for algorithms that move it between
+    /// rounds.
+    pub fn move_to(&mut self, theta: &[f64]) {
+        self.theta.copy_from_slice(theta);
+    }
+
     /// Local steps until the coin next says to communicate.
     fn next_coin(&mut self) -> u64 {
         match self.terms.schedule {
@@ -155,7 +161,11 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         for local in &mut cohort {
             let (batch, proximal) = (self.terms.batch(local.client), self.terms.proximal);
-            local::walk(self.problem, local, &local::Extra { batch, proximal, anchor: &self.theta });
+            local::walk(
+                self.problem,
+                local,
+                &local::Extra { batch, proximal, anchor: &self.theta },
+            );
         }
     }
 
@@ -326,6 +336,6 @@ impl<P: Problem> Run for Federated<'_, P> {
 }
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod terms_tests;
+#[cfg(test)]
+mod tests;

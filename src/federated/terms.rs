@@ -42,7 +42,9 @@ pub enum Schedule {
 }
 
 /// What a round is under random communication: two laws of one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
     /// From one communication to the next: a geometric number of local steps.
@@ -66,7 +68,9 @@ pub enum Variates {
 }
 
 /// How a kept variate learns (Karimireddy et al. 2020, options I and II).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Learning {
     /// c_k ← the mean of E_k more oracle calls at θ_t.
@@ -144,9 +148,11 @@ impl Terms {
             "must be 1 or more, not 0".into()
         });
         let key = "batch-per-client";
-        faults.require(self.batches.iter().all(|&b| b > 0) && !self.batches.is_empty(), key, || {
-            "must be 1 or more, not 0".into()
-        });
+        faults.require(
+            self.batches.iter().all(|&b| b > 0) && !self.batches.is_empty(),
+            key,
+            || "must be 1 or more, not 0".into(),
+        );
         faults.require(self.cohort != Some(0), "cohort", || "must be 1 or more, not 0".into());
         faults.positive("server-step", self.server_step);
         faults.non_negative("proximal", self.proximal);

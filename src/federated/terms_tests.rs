@@ -60,11 +60,19 @@ fn corrected() -> Vec<(&'static str, Terms)> {
         ("FedLin", Terms { variates: Variates::Fresh, ..scaffold.clone() }),
         (
             "FedLin, unequal work",
-            Terms { variates: Variates::Fresh, work: work.clone(), normalised: true, ..scaffold.clone() },
+            Terms {
+                variates: Variates::Fresh,
+                work: work.clone(),
+                normalised: true,
+                ..scaffold.clone()
+            },
         ),
         ("server step", Terms { server_step: 0.5, ..scaffold.clone() }),
         ("unequal work", Terms { work: work.clone(), ..scaffold.clone() }),
-        ("unequal work, normalised", Terms { work: work.clone(), normalised: true, ..scaffold.clone() }),
+        (
+            "unequal work, normalised",
+            Terms { work: work.clone(), normalised: true, ..scaffold.clone() },
+        ),
         ("two of four", Terms { cohort: Some(2), ..scaffold.clone() }),
         (
             "one of four, unequal work, server step",
@@ -162,7 +170,8 @@ fn corrections_sum_to_zero() {
             let clients = run.clients().unwrap();
             for i in 0..3 {
                 let column = clients.corrections.iter().skip(i).step_by(3);
-                let (sum, size) = column.fold((0.0, 1.0), |(s, z), x| (s + x, f64::max(z, x.abs())));
+                let (sum, size) =
+                    column.fold((0.0, 1.0), |(s, z), x| (s + x, f64::max(z, x.abs())));
                 assert!(f64::abs(sum) < 1e-13 * size, "{name}, round {round}: {sum}");
             }
         }
@@ -201,7 +210,8 @@ fn two_clocks_read_one_run() {
     let mut met = 0;
     for (cost, theta, apart) in &steps {
         assert_eq!(cost.local_steps % 4, 0);
-        let Some((same, there, _)) = talks.iter().find(|t| t.0.local_steps == cost.local_steps) else {
+        let Some((same, there, _)) = talks.iter().find(|t| t.0.local_steps == cost.local_steps)
+        else {
             continue;
         };
         assert_eq!((same, there, *apart), (cost, theta, false));
@@ -234,8 +244,7 @@ fn the_coin_makes_control_variates_noisier() {
     .unwrap();
     let gamma = 1e-6;
     let squares = |terms: &Terms, replicate| -> Vec<f64> {
-        let from =
-            Conditions { seed: 2, replicate, start: problem.optimum(), rounds: 3, copy: 0 };
+        let from = Conditions { seed: 2, replicate, start: problem.optimum(), rounds: 3, copy: 0 };
         let mut run = Federated::new(&problem, terms.clone(), &from);
         let mut after = || {
             run.round();
@@ -246,10 +255,8 @@ fn the_coin_makes_control_variates_noisier() {
     };
     let schedule = Schedule::Bernoulli { probability: 0.2, clock: Clock::Communications };
     let coin = Terms { schedule, ..Terms::scaffold(gamma, 1) };
-    for (terms, exact) in [
-        (coin, [0.2, 0.36, 0.488]),
-        (Terms::scaffold(gamma, 5), [0.2, 0.2, 0.2]),
-    ] {
+    for (terms, exact) in [(coin, [0.2, 0.36, 0.488]), (Terms::scaffold(gamma, 5), [0.2, 0.2, 0.2])]
+    {
         let all: Vec<Vec<f64>> = (0..20_000).map(|r| squares(&terms, r)).collect();
         for t in 0..3 {
             let sample: Vec<f64> = all.iter().map(|run| run[t]).collect();
@@ -285,13 +292,8 @@ fn batches_divide_the_noise() {
         let terms = Terms { batches: vec![batch], ..Terms::fedavg(0.1, 1) };
         let total: f64 = (0..4000)
             .map(|replicate| {
-                let from = Conditions {
-                    seed: 9,
-                    replicate,
-                    start: problem.optimum(),
-                    rounds: 1,
-                    copy: 0,
-                };
+                let from =
+                    Conditions { seed: 9, replicate, start: problem.optimum(), rounds: 1, copy: 0 };
                 let mut run = Federated::new(&problem, terms.clone(), &from);
                 run.round();
                 kernel::squared_distance(run.estimate(), problem.optimum())

@@ -1,9 +1,12 @@
 //! The invariants of the engine: what must hold whatever the problem.
 
 use super::*;
-use crate::theory::linear::Work;
 use crate::problem::arrays::NoFiles;
-use crate::problem::{Exact, Facts, Settings as _, garnet, logistic, td::{Noise, Td}};
+use crate::problem::{
+    Exact, Facts, Settings as _, garnet, logistic,
+    td::{Noise, Td},
+};
+use crate::theory::linear::Work;
 
 fn td(heterogeneity: garnet::Heterogeneity, clients: usize) -> Td {
     garnet::Settings {

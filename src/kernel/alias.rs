@@ -76,8 +76,7 @@ mod tests {
     #[test]
     fn draws_cover_the_table() {
         let table = Alias::new(&[('a', 1.0), ('b', 0.0), ('c', 3.0)]);
-        let picked: Vec<char> =
-            (0..12u64).map(|i| table.pick(i * (u64::MAX / 12) + 1)).collect();
+        let picked: Vec<char> = (0..12u64).map(|i| table.pick(i * (u64::MAX / 12) + 1)).collect();
         assert!(picked.contains(&'a') && picked.contains(&'c') && !picked.contains(&'b'));
         assert_eq!(table.pick(u64::MAX), 'c');
     }

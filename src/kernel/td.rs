@@ -6,11 +6,11 @@
 //! δ = Σ (φ(s) − γφ(s'))θ − r(s), θ ← θ − step (δ φ(s) + ξ), in the order of
 //! [`super::fold_sum`] and [`super::descend`].
 
+use super::alias::Alias;
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::alias::Alias;
 use super::simd::{Path, Scalar, Simd};
 use super::{Local, descend, fold_sum};
 
@@ -80,8 +80,7 @@ impl Tables {
         let states = self.states();
         assert!(!pairs.is_empty() && rewards.len() == states);
         assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
-        let atoms: Vec<(Atom, f64)> =
-            pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
+        let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
         self.clients.push(Client { pairs: Alias::new(&atoms), rewards });
     }
 
@@ -98,7 +97,8 @@ impl Tables {
         let d = theta.len();
         let phi = &self.phi[s * d..][..d];
         let next = &self.discounted[next * d..][..d];
-        let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.clients[client].rewards[s];
+        let delta =
+            fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.clients[client].rewards[s];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;
         }

@@ -12,8 +12,8 @@ pub mod read;
 pub mod schema;
 
 use crate::{algorithm, problem};
-pub use metric::{Metric, Quantity};
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
+pub use metric::{Metric, Quantity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -186,7 +186,13 @@ pub struct Record {
 
 impl Default for Record {
     fn default() -> Self {
-        Self { points: None, every: None, spacing: Spacing::Linear, iterates: false, metrics: Vec::new() }
+        Self {
+            points: None,
+            every: None,
+            spacing: Spacing::Linear,
+            iterates: false,
+            metrics: Vec::new(),
+        }
     }
 }
 

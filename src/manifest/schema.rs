@@ -102,10 +102,7 @@ fn or_array(value: &mut Value) {
         kept.extend(object.remove(key).map(|v| (key.to_owned(), v)));
     }
     let one = Value::Object(std::mem::take(object));
-    kept.insert(
-        "anyOf".into(),
-        json!([one, { "type": "array", "items": one, "minItems": 1 }]),
-    );
+    kept.insert("anyOf".into(), json!([one, { "type": "array", "items": one, "minItems": 1 }]));
     *object = kept;
 }
 
@@ -246,7 +243,8 @@ impl<'a> Page<'a> {
             choices.iter().for_each(|choice| self.choice(rows, choice, prefix));
             return;
         }
-        for (key, property) in value.get("properties").and_then(Value::as_object).into_iter().flatten()
+        for (key, property) in
+            value.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
             let key = format!("{prefix}{key}");
             let target = self.resolve(property);
@@ -305,7 +303,8 @@ impl<'a> Page<'a> {
         for name in choice.get("enum").and_then(Value::as_array).into_iter().flatten() {
             rows.push(of(equals(&toml(name)), "a name"));
         }
-        for (name, inner) in choice.get("properties").and_then(Value::as_object).into_iter().flatten()
+        for (name, inner) in
+            choice.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
             let target = self.resolve(inner);
             let empty = target.get("properties").is_none() && target["type"] == "object";

@@ -110,9 +110,7 @@ impl Identity {
 
     /// Local steps of all clients of all replicates.
     pub fn client_steps(&self, clients: usize) -> u64 {
-        self.steps_per_round(clients)
-            .saturating_mul(self.rounds)
-            .saturating_mul(self.replicates)
+        self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.replicates)
     }
 }
 

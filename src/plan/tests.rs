@@ -126,12 +126,7 @@ fn an_id_is_for_ever() {
 
 #[test]
 fn recorded_rounds_begin_and_end_the_run() {
-    let record = |points, every, spacing| Record {
-        points,
-        every,
-        spacing,
-        ..Record::default()
-    };
+    let record = |points, every, spacing| Record { points, every, spacing, ..Record::default() };
     for rounds in [1, 2, 7, 100, 12345] {
         for record in [
             record(Some(10), None, Spacing::Linear),

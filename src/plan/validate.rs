@@ -4,9 +4,7 @@ use super::grid::Points;
 use super::{Cell, short};
 use crate::manifest::document::{Value, nearest};
 use crate::manifest::read::Choice;
-use crate::manifest::{
-    Diagnostic, Manifest, Metric, Node, Place, Quantity, Source, Start,
-};
+use crate::manifest::{Diagnostic, Manifest, Metric, Node, Place, Quantity, Source, Start};
 use crate::problem::Fault;
 use crate::rng::MAX_REPLICATES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +72,11 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     for (i, metric) in record.metrics.iter().enumerate() {
         let name = metric.name();
         let path = format!("record.metrics.{i}");
-        require(!record.metrics[..i].contains(metric), &path, format!("`{name}` stands here twice"));
+        require(
+            !record.metrics[..i].contains(metric),
+            &path,
+            format!("`{name}` stands here twice"),
+        );
     }
     if let Some(clock) = manifest.clock {
         for (key, value) in [("latency", clock.latency), ("step", clock.step)] {

@@ -152,7 +152,9 @@ impl<'a> Named<'a> {
     pub fn get(&self, name: &str, axes: &mut [(&str, &mut usize)]) -> Result<&'a [f64], Fault> {
         let Some(array) = self.arrays.get(name) else {
             let known: Vec<&str> = self.arrays.keys().map(String::as_str).collect();
-            return Err(self.fault(format!("there is no array `{name}`, only {}", known.join(", "))));
+            return Err(
+                self.fault(format!("there is no array `{name}`, only {}", known.join(", ")))
+            );
         };
         let names: Vec<&str> = axes.iter().map(|(axis, _)| *axis).collect();
         let fits = array.shape.len() == axes.len()
@@ -161,7 +163,11 @@ impl<'a> Named<'a> {
         if !fits {
             let wanted: Vec<String> = axes
                 .iter()
-                .map(|(axis, size)| if **size == 0 { (*axis).to_owned() } else { format!("{axis} = {size}") })
+                .map(
+                    |(axis, size)| {
+                        if **size == 0 { (*axis).to_owned() } else { format!("{axis} = {size}") }
+                    },
+                )
                 .collect();
             return Err(self.fault(format!(
                 "`{name}` has the shape {:?}; expected ({})",

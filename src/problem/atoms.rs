@@ -96,14 +96,18 @@ impl Atoms {
         let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d), ("d", &mut columns)];
         let matrices = named.get("A", axes)?.to_vec();
         if columns != d {
-            return Err(named.fault(format!("`A` holds {d} × {columns} matrices; they must be square")));
+            return Err(
+                named.fault(format!("`A` holds {d} × {columns} matrices; they must be square"))
+            );
         }
         let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d)];
         let offsets = named.get("b", axes)?.to_vec();
         let p = named.get("p", &mut [("N", &mut n), ("M", &mut m)])?;
         probabilities(named, "p", p, &[n, m])?;
         if n as u64 > MAX_CLIENTS {
-            return Err(named.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each")));
+            return Err(
+                named.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each"))
+            );
         }
         let mut clients = Vec::with_capacity(n);
         for c in 0..n {
@@ -111,12 +115,14 @@ impl Atoms {
             let (mut matrix, mut offset) = (Matrix::zeros(d, d), vec![0.0; d]);
             for (z, &p) in row.iter().enumerate() {
                 let at = c * m + z;
-                matrix = matrix
-                    .plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(at * d + i) * d + j]));
+                matrix =
+                    matrix.plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(at * d + i) * d + j]));
                 axpy(p, &offsets[at * d..][..d], &mut offset);
             }
             let optimum = solve(&matrix, &offset).map_err(|_| {
-                named.fault(format!("client {c}'s mean matrix Σ p A is singular: it has no unique θ_c*"))
+                named.fault(format!(
+                    "client {c}'s mean matrix Σ p A is singular: it has no unique θ_c*"
+                ))
             })?;
             let law: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
             let (law, probabilities) = (Alias::new(&law), row.to_vec());
@@ -205,7 +211,7 @@ impl Problem for Atoms {
 mod tests {
     use super::*;
     use crate::problem::arrays::{Array, Contents};
-    use crate::problem::tests_support;
+    use crate::problem::check;
     use std::collections::BTreeMap;
 
     fn contents(n: usize, m: usize, d: usize) -> BTreeMap<String, Array> {
@@ -232,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
-        tests_support::oracle_matches_facts(&build(contents(3, 3, 2)).unwrap(), 200_000);
+        check::agree(&build(contents(3, 3, 2)).unwrap(), 200_000);
     }
 
     #[test]

@@ -78,6 +78,9 @@ pub struct Records {
     file: String,
 }
 
+/// d, features row by row, labels, and what the split's column says.
+type Raw = (usize, Vec<f64>, Column, Option<Column>);
+
 impl Dataset {
     /// An example for the documentation.
     pub fn example() -> Self {
@@ -128,7 +131,7 @@ impl Dataset {
     pub fn open(&self, files: &dyn Files) -> Result<Records, Fault> {
         let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
         let (d, features, labels, groups) = match &*contents {
-            Contents::Table(columns) => self.from_table(columns)?,
+            Contents::Table(columns) => self.table(columns)?,
             Contents::Records { labels, features } => {
                 if let Split::Column(_) = self.split {
                     return Err(self.fault("a LIBSVM file has no column to split by"));
@@ -185,18 +188,18 @@ impl Dataset {
         Ok(records)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn from_table(
-        &self,
-        columns: &[(String, Column)],
-    ) -> Result<(usize, Vec<f64>, Column, Option<Column>), Fault> {
+    fn table(&self, columns: &[(String, Column)]) -> Result<Raw, Fault> {
         let find = |key: &'static str, name: &str| {
             let found = columns.iter().find(|(have, _)| have == name).map(|(_, column)| column);
             found.ok_or_else(|| {
                 let known: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
                 Fault::new(
                     key,
-                    format!("there is no column `{name}` in {}, only {}", self.file.path, known.join(", ")),
+                    format!(
+                        "there is no column `{name}` in {}, only {}",
+                        self.file.path,
+                        known.join(", ")
+                    ),
                 )
             })
         };
@@ -307,7 +310,10 @@ impl Dataset {
             None => Ok(shards),
             Some(empty) => Err(Fault::new(
                 "dataset.clients",
-                format!("client {empty} of {} gets no records of the {n}; fewer clients, or a larger α, would leave none empty", shards.len()),
+                format!(
+                    "client {empty} of {} gets no records of the {n}; fewer clients, or a larger α, would leave none empty",
+                    shards.len()
+                ),
             )),
         }
     }
@@ -360,7 +366,11 @@ impl Records {
             let more = if classes > seen.len() { ", …" } else { "" };
             return Err(Fault::new(
                 "dataset.label",
-                format!("{} has {classes} different labels ({}{more}); two classes are needed", self.file, seen.join(", ")),
+                format!(
+                    "{} has {classes} different labels ({}{more}); two classes are needed",
+                    self.file,
+                    seen.join(", ")
+                ),
             ));
         }
         Ok(rank.into_iter().map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
@@ -373,7 +383,10 @@ impl Records {
     pub fn numbers(&self) -> Result<Vec<f64>, Fault> {
         let wrong = |row: usize| {
             let value = self.labels.text(row);
-            Fault::new("dataset.label", format!("{}: row {row} is \"{value}\", not a finite number", self.file))
+            Fault::new(
+                "dataset.label",
+                format!("{}: row {row} is \"{value}\", not a finite number", self.file),
+            )
         };
         match &self.labels {
             Column::Numbers(values) => match values.iter().position(|v| !v.is_finite()) {
@@ -390,7 +403,7 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Facts, Settings as _, tests_support};
+    use crate::problem::{Facts, Settings as _, check};
     use std::sync::Arc;
 
     struct Fixed(Contents);
@@ -484,19 +497,20 @@ mod tests {
         };
         let problem = logistic.build(1, &Fixed(table())).unwrap();
         assert_eq!((problem.clients(), problem.dim()), (5, 3));
-        tests_support::oracle_matches_facts(&problem, 100_000);
+        check::agree(&problem, 100_000);
         let squares = crate::problem::least_squares::Settings {
             dataset: dataset(Split::Iid),
             l2: 0.1,
             batch: 2,
         };
         let problem = squares.build(1, &Fixed(table())).unwrap();
-        tests_support::oracle_matches_facts(&problem, 100_000);
+        check::agree(&problem, 100_000);
     }
 
     #[test]
     fn what_cannot_be_used_is_refused() {
-        let open = |dataset: Dataset| dataset.open(&Fixed(table())).map(|_| ()).unwrap_err().message;
+        let open =
+            |dataset: Dataset| dataset.open(&Fixed(table())).map(|_| ()).unwrap_err().message;
         let unknown = Dataset { label: Some("class".into()), ..dataset(Split::Iid) };
         assert!(open(unknown).contains("no column `class`"));
         let text = Dataset { features: vec!["group".into()], ..dataset(Split::Iid) };

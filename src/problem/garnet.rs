@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::kernel::axpy;
     use crate::problem::arrays::NoFiles;
-    use crate::problem::{Facts as _, Settings as _, tests_support};
+    use crate::problem::{Facts as _, Settings as _, check};
 
     pub fn settings(heterogeneity: Heterogeneity) -> Settings {
         Settings {
@@ -239,7 +239,7 @@ mod tests {
     fn the_oracle_has_the_stated_mean_and_covariance() {
         for kind in KINDS {
             let problem = settings(kind).build(5, &NoFiles).unwrap();
-            tests_support::oracle_matches_facts(&problem, 200_000);
+            check::agree(&problem, 200_000);
         }
     }
 
@@ -260,8 +260,9 @@ mod tests {
 
     #[test]
     fn kinds_differ_as_they_say() {
-        let same =
-            settings(Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 }).build(7, &NoFiles).unwrap();
+        let same = settings(Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 })
+            .build(7, &NoFiles)
+            .unwrap();
         assert_eq!(same.local_optimum(0), same.local_optimum(4));
         let two = settings(Heterogeneity::TwoKernels {}).build(7, &NoFiles).unwrap();
         assert_eq!(two.local_optimum(1), two.local_optimum(3));
@@ -282,7 +283,9 @@ mod tests {
     #[test]
     fn one_action_visits_fewer_pairs() {
         let uniform = settings(KINDS[1]).build(9, &NoFiles).unwrap();
-        let one = Settings { policy: Policy::OneAction, ..settings(KINDS[1]) }.build(9, &NoFiles).unwrap();
+        let one = Settings { policy: Policy::OneAction, ..settings(KINDS[1]) }
+            .build(9, &NoFiles)
+            .unwrap();
         assert_ne!(uniform.optimum(), one.optimum());
     }
 }

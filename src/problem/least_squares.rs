@@ -52,7 +52,12 @@ impl super::Settings for Settings {
         let shards = self.dataset.deal(&records, seed)?;
         let d = records.dimension();
         let singular = |who: String| {
-            Fault::new("l2", format!("{who} records do not have full rank: a positive λ makes the system regular"))
+            Fault::new(
+                "l2",
+                format!(
+                    "{who} records do not have full rank: a positive λ makes the system regular"
+                ),
+            )
         };
         let (n, mut clients) = (shards.len() as f64, Vec::with_capacity(shards.len()));
         let mut rhs = vec![0.0; d];
@@ -67,8 +72,7 @@ impl super::Settings for Settings {
                 rows.extend_from_slice(records.row(i));
                 rows.push(labels[i]);
             }
-            let optimum =
-                solve(&matrix, &offset).map_err(|_| singular(format!("client {c}'s")))?;
+            let optimum = solve(&matrix, &offset).map_err(|_| singular(format!("client {c}'s")))?;
             axpy(1.0 / n, &offset, &mut rhs);
             clients.push(Client { rows, matrix, offset, optimum });
         }

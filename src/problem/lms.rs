@@ -187,7 +187,7 @@ impl Problem for Lms {
 mod tests {
     use super::*;
     use crate::problem::arrays::NoFiles;
-    use crate::problem::{Settings as _, tests_support};
+    use crate::problem::{Settings as _, check};
 
     fn settings(covariances: Covariances) -> Settings {
         Settings {
@@ -204,7 +204,7 @@ mod tests {
     fn the_oracle_has_the_stated_mean_and_covariance() {
         for covariances in [Covariances::Same, Covariances::Rotated] {
             let problem = settings(covariances).build(4, &NoFiles).unwrap();
-            tests_support::oracle_matches_facts(&problem, 400_000);
+            check::agree(&problem, 400_000);
         }
     }
 

@@ -1,9 +1,9 @@
 //! TD(0) on a user's own chains, from an `.npz` file.
 
+use super::Fault;
 use super::arrays::{DataFile, Files, Named};
 use super::atoms::{ROUNDING, probabilities};
 use super::td::{Environment, Noise, Td, Trouble, stationary};
-use super::Fault;
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use schemars::JsonSchema;
@@ -74,10 +74,8 @@ fn build(named: &Named<'_>, noise: Noise) -> Result<Td, Fault> {
             }
         }
     }
-    let environments = (0..n).map(|c| Environment {
-        transitions: kernel(c),
-        rewards: rewards[c * s..][..s].to_vec(),
-    });
+    let environments = (0..n)
+        .map(|c| Environment { transitions: kernel(c), rewards: rewards[c * s..][..s].to_vec() });
     Td::new(phi.to_vec(), d, gamma, environments, noise).map_err(|trouble| match trouble {
         Trouble::Law(c) => named.fault(format!("`P`[{c}] has no unique stationary law")),
         Trouble::Client(c) => {

@@ -10,6 +10,7 @@
 
 pub mod arrays;
 pub mod atoms;
+pub mod check;
 pub mod dataset;
 mod exact;
 pub mod garnet;
@@ -245,47 +246,4 @@ problems! {
     Logistic("logistic", logistic::Settings),
     LogisticDataset("logistic-dataset", logistic::dataset::Settings),
     LeastSquaresDataset("least-squares-dataset", least_squares::Settings),
-}
-
-#[cfg(test)]
-mod tests_support {
-    use super::*;
-    use crate::rng::Purpose;
-
-    /// The oracle's sample mean and covariance at θ* against the stated ones,
-    /// by standard errors: 4.5 of them over some hundred entries.
-    pub fn oracle_matches_facts<P: Problem>(problem: &P, n: usize) {
-        let d = problem.dim();
-        for client in 0..problem.clients().min(3) {
-            let mut rng = Stream::new(9, Purpose::Client, 0, 0, client as u64);
-            let mut state = problem.begin(client, &mut rng);
-            let mut mean = vec![0.0; d];
-            problem.mean_field(client, problem.optimum(), &mut mean);
-            let covariance = problem.noise_covariance(client);
-            let (mut first, mut second) = (vec![0.0; d], Matrix::zeros(d, d));
-            let mut fourth = Matrix::zeros(d, d);
-            let mut field = vec![0.0; d];
-            for _ in 0..n {
-                problem.oracle(client, &mut state, problem.optimum(), &mut rng, &mut field);
-                let centred: Vec<f64> = field.iter().zip(&mean).map(|(f, m)| f - m).collect();
-                let squares: Vec<f64> = centred.iter().map(|x| x * x).collect();
-                crate::kernel::axpy(1.0 / n as f64, &centred, &mut first);
-                second.add_outer(1.0 / n as f64, &centred, &centred);
-                fourth.add_outer(1.0 / n as f64, &squares, &squares);
-            }
-            for i in 0..d {
-                let error = (covariance[(i, i)] / n as f64).sqrt();
-                assert!(first[i].abs() <= 4.5 * error + 1e-15, "client {client}, mean {i}");
-                for j in 0..d {
-                    let truth = covariance[(i, j)];
-                    let error = ((fourth[(i, j)] - truth * truth).max(0.0) / n as f64).sqrt();
-                    let off = (second[(i, j)] - truth).abs();
-                    assert!(
-                        off <= 4.5 * error + 1e-15,
-                        "client {client}, covariance {i} {j}: {off} {error}"
-                    );
-                }
-            }
-        }
-    }
 }

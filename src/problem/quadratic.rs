@@ -117,7 +117,13 @@ impl Quadratic {
             // A pair draws from the stream of its first client.
             let mut rng = Stream::client_instance(seed, c - c % 2);
             let paired = c / 2 < settings.clients / 2;
-            let sign = if !paired { 0.0 } else if c.is_multiple_of(2) { 1.0 } else { -1.0 };
+            let sign = if !paired {
+                0.0
+            } else if c.is_multiple_of(2) {
+                1.0
+            } else {
+                -1.0
+            };
             let (u, g) = (direction(d, &mut rng), direction(d, &mut rng));
             let delta = sign * settings.per_client(settings.hessian_heterogeneity);
             let pull = sign * settings.per_client(settings.gradient_heterogeneity);
@@ -216,7 +222,7 @@ impl Problem for Quadratic {
 mod tests {
     use super::*;
     use crate::problem::arrays::NoFiles;
-    use crate::problem::{Settings as _, tests_support};
+    use crate::problem::{Settings as _, check};
 
     fn settings(clients: usize) -> Settings {
         Settings {
@@ -253,7 +259,7 @@ mod tests {
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
         let problem = settings(4).build(4, &NoFiles).unwrap();
-        tests_support::oracle_matches_facts(&problem, 200_000);
+        check::agree(&problem, 200_000);
     }
 
     #[test]

@@ -345,7 +345,8 @@ mod tests {
     #[test]
     fn one_environment_is_its_own_virtual_one() {
         let problem = chain_of_three(Noise::Independent);
-        let apart = crate::kernel::squared_distance(problem.virtual_optimum().unwrap(), problem.optimum());
+        let apart =
+            crate::kernel::squared_distance(problem.virtual_optimum().unwrap(), problem.optimum());
         assert!(apart < 1e-28, "{apart}");
     }
 

@@ -111,9 +111,9 @@ impl<'a> Meter<'a> {
         let Some(clients) = run.clients() else { return f64::NAN };
         let (d, n) = (optimum.len(), clients.lengths.len() as f64);
         let rows = clients.corrections.chunks_exact(d).zip(self.corrections.chunks_exact(d));
-        let variates = rows
-            .zip(&clients.lengths)
-            .fold(0.0, |sum, ((xi, star), length)| sum + length * length * squared_distance(xi, star));
+        let variates = rows.zip(&clients.lengths).fold(0.0, |sum, ((xi, star), length)| {
+            sum + length * length * squared_distance(xi, star)
+        });
         let error = if clients.apart {
             spread(run, optimum)
         } else {

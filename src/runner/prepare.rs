@@ -135,7 +135,9 @@ fn ground(cell: &Cell, instance: Arc<dyn Instance>) -> Result<Ground, BadCell> {
     let bad = |path: String, message: String| BadCell { path, message };
     if let (Some(other), false) = (algorithm.linear_name_of(), instance.linear()) {
         let (kind, problem) = (algorithm.kind(), cell.identity.problem.kind());
-        let message = format!("`{kind}` is the algorithm's name on a linear field, and that of `{problem}` is not linear: write `{other}`");
+        let message = format!(
+            "`{kind}` is the algorithm's name on a linear field, and that of `{problem}` is not linear: write `{other}`"
+        );
         return Err(bad(cell.entry.clone(), message));
     }
     for component in algorithm.components() {
@@ -172,7 +174,8 @@ fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let identity = &cell.identity;
     let closed = facts.linear() && facts.independent();
     let asked = identity.record.metrics.contains(&Metric::SqErrorLimit);
-    if !closed && !(asked && identity.oracle == Oracle::Exact) {
+    let deterministic = identity.oracle == Oracle::Exact;
+    if !closed && (!asked || !deterministic) {
         return None;
     }
     let mut sum = vec![0.0; facts.dim()];

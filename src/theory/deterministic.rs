@@ -15,8 +15,7 @@ pub fn round(facts: &dyn Facts, theta: &[f64], work: &dyn Fn(usize) -> Work) -> 
         let mut local = theta.to_vec();
         for _ in 0..steps {
             facts.mean_field(client, &local, &mut field);
-            let pull: Vec<f64> =
-                local.iter().zip(theta).map(|(x, y)| proximal * (x - y)).collect();
+            let pull: Vec<f64> = local.iter().zip(theta).map(|(x, y)| proximal * (x - y)).collect();
             descend(&mut local, &field, &pull, step);
         }
         axpy(1.0 / n as f64, &local, &mut mean);

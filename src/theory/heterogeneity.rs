@@ -47,9 +47,9 @@ impl Measures {
             noise += (0..d).map(|i| covariance[(i, i)]).sum::<f64>() / n as f64;
         }
         let symmetric = mean.plus(1.0, &mean.transpose()).scaled(0.5);
-        let gap = facts.virtual_optimum().map(|theta| {
-            libm::sqrt(crate::kernel::squared_distance(theta, facts.optimum()))
-        });
+        let gap = facts
+            .virtual_optimum()
+            .map(|theta| libm::sqrt(crate::kernel::squared_distance(theta, facts.optimum())));
         Some(Self {
             zeta1: libm::sqrt(first),
             zeta2: libm::sqrt(second),

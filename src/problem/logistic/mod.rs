@@ -271,7 +271,9 @@ fn divergence(u: f64, v: f64) -> f64 {
         let fifth = third * (1.0 - 12.0 * w);
         let sixth = w * (1.0 - 30.0 * w + 120.0 * w * w);
         let tail = fifth / 120.0 + step * sixth / 720.0;
-        return step * step * (w / 2.0 + step * (third / 6.0 + step * (fourth / 24.0 + step * tail)));
+        return step
+            * step
+            * (w / 2.0 + step * (third / 6.0 + step * (fourth / 24.0 + step * tail)));
     }
     let softplus = |u: f64| u.max(0.0) + libm::log1p(libm::exp(-u.abs()));
     softplus(u) - softplus(v) - s * step
@@ -439,7 +441,7 @@ mod tests {
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
         let problem = settings(MIXED).build(3, &NoFiles).unwrap();
-        crate::problem::tests_support::oracle_matches_facts(&problem, 200_000);
+        crate::problem::check::agree(&problem, 200_000);
     }
 
     #[test]
@@ -461,7 +463,9 @@ mod tests {
             for (set, share) in problem.shares() {
                 let rows = problem.rows(set);
                 let n = rows.len() as f64;
-                rows.for_each(|row| sum += share / n * libm::log1p(libm::exp(1.0 - dot(row, theta))));
+                rows.for_each(|row| {
+                    sum += share / n * libm::log1p(libm::exp(1.0 - dot(row, theta)))
+                });
             }
             sum
         };
@@ -479,7 +483,8 @@ mod tests {
     #[test]
     fn the_divergence_has_no_seam() {
         for v in [-3.0, 0.1, 4.0] {
-            let (inside, outside) = (divergence(v + 0.0099999999, v), divergence(v + 0.0100000001, v));
+            let (inside, outside) =
+                (divergence(v + 0.0099999999, v), divergence(v + 0.0100000001, v));
             assert!((inside / outside - 1.0).abs() < 1e-7, "{inside} {outside}");
         }
     }

@@ -1,0 +1,229 @@
+//! A local step of each problem by its own path, beside a loop written by hand
+//! for it (fixed d, the same draws, nothing abstract): what no fused kernel
+//! serves must be at least half as fast.
+//!
+//! `cargo bench --bench problems`, or `make bench`.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use driftbench::kernel::Local;
+use driftbench::kernel::alias::Alias;
+use driftbench::problem::arrays::{Array, Column, Contents, DataFile, Files, NoFiles};
+use driftbench::problem::dataset::{Dataset, Split};
+use driftbench::problem::spectrum::Spectrum;
+use driftbench::problem::{
+    Problem, Settings, atoms, garnet, least_squares, lms, logistic, quadratic, td,
+};
+use driftbench::rng::{Purpose, Stream};
+use std::hint::black_box;
+use std::sync::Arc;
+
+const D: usize = 10;
+const STEPS: u64 = 1000;
+const RECORDS: usize = 100;
+
+fn stream() -> Stream {
+    Stream::new(1, Purpose::Client, 0, 0, 0)
+}
+
+/// The problem's `advance` for one client, and `hand`, H steps each.
+fn pair<P: Problem>(
+    c: &mut Criterion,
+    name: &str,
+    problem: &P,
+    mut hand: impl FnMut(&mut Stream, &mut [f64; D]),
+) {
+    assert_eq!(problem.dim(), D);
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Elements(STEPS));
+    let (mut rng, correction) = (stream(), [0.0; D]);
+    let mut state = problem.begin(0, &mut rng);
+    group.bench_function("problem", |b| {
+        let mut theta = [0.0; D];
+        b.iter(|| {
+            let (rng, state) = (&mut rng, &mut state);
+            let (client, step, steps) = (0, 0.01, STEPS);
+            let local = Local {
+                client,
+                theta: &mut theta,
+                correction: &correction,
+                rng,
+                state,
+                step,
+                steps,
+            };
+            problem.advance(&mut [local]);
+        });
+        black_box(theta);
+    });
+    group.bench_function("by hand", |b| {
+        let (mut rng, mut theta) = (stream(), [0.0; D]);
+        b.iter(|| hand(&mut rng, &mut theta));
+        black_box(theta);
+    });
+    group.finish();
+}
+
+fn rows<const W: usize>(n: usize) -> Vec<[f64; W]> {
+    let mut rng = Stream::shared_instance(3);
+    (0..n).map(|_| std::array::from_fn(|_| rng.gaussian())).collect()
+}
+
+#[inline(always)]
+fn dot(x: &[f64], y: &[f64; D]) -> f64 {
+    (0..D).map(|i| x[i] * y[i]).sum()
+}
+
+fn quadratics(c: &mut Criterion) {
+    let settings = quadratic::Settings {
+        dimension: D,
+        clients: 2,
+        spectrum: Spectrum { from: 0.1, to: 1.0 },
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.05,
+        noise: 1.0,
+        multiplicative_noise: 0.0,
+    };
+    let (hessian, offset) = (rows::<D>(D), rows::<D>(1)[0]);
+    pair(c, "quadratic", &settings.build(1, &NoFiles).unwrap(), |rng, theta| {
+        for _ in 0..STEPS {
+            let field: [f64; D] = std::array::from_fn(|i| {
+                0.01 * dot(&hessian[i], theta) - offset[i] + rng.gaussian()
+            });
+            (0..D).for_each(|i| theta[i] -= 0.01 * field[i]);
+        }
+    });
+}
+
+fn streams(c: &mut Criterion) {
+    let settings = lms::Settings {
+        dimension: D,
+        clients: 1,
+        spectrum: Spectrum { from: 0.5, to: 2.0 },
+        covariances: lms::Covariances::Rotated,
+        model_spread: 0.0,
+        noise: 0.1,
+    };
+    let (axis, model) = (rows::<D>(1)[0], rows::<D>(2)[1]);
+    pair(c, "lms", &settings.build(1, &NoFiles).unwrap(), |rng, theta| {
+        for _ in 0..STEPS {
+            let mut h: [f64; D] = std::array::from_fn(|i| (1.0 + i as f64) * rng.gaussian());
+            let along = 0.1 * dot(&axis, &h);
+            (0..D).for_each(|i| h[i] -= along * axis[i]);
+            let error = dot(&h, theta) - dot(&h, &model) - 0.1 * rng.gaussian();
+            (0..D).for_each(|i| theta[i] -= 1e-5 * error * h[i]);
+        }
+    });
+}
+
+struct Fixed(Contents);
+
+impl Files for Fixed {
+    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
+        Ok(Arc::new(self.0.clone()))
+    }
+}
+
+fn file() -> DataFile {
+    DataFile { path: "a.npz".into(), sha256: None }
+}
+
+fn linear(c: &mut Criterion) {
+    let m = 4;
+    let mut rng = Stream::shared_instance(5);
+    let mut array = |shape: &[usize], scale: f64, diagonal: bool| {
+        let entry = |i: usize| {
+            let one = f64::from(u8::from(diagonal && (i / D) % D == i % D));
+            one + scale * rng.gaussian()
+        };
+        Array { shape: shape.to_vec(), data: (0..shape.iter().product()).map(entry).collect() }
+    };
+    let a = array(&[1, m, D, D], 0.1, true);
+    let b = array(&[1, m, D], 1.0, false);
+    let p = Array { shape: vec![1, m], data: vec![0.25; m] };
+    let arrays = [("A".to_owned(), a), ("b".to_owned(), b), ("p".to_owned(), p)].into();
+    let problem = atoms::Settings { file: file() }.build(1, &Fixed(Contents::Arrays(arrays)));
+    let (matrices, offsets) = (rows::<{ D * D }>(m), rows::<D>(m));
+    let law = Alias::new(&[(0u32, 0.25), (1, 0.25), (2, 0.25), (3, 0.25)]);
+    pair(c, "atoms", &problem.unwrap(), |rng, theta| {
+        for _ in 0..STEPS {
+            let z = law.pick(rng.bits()) as usize;
+            let field: [f64; D] = std::array::from_fn(|i| {
+                0.01 * dot(&matrices[z][i * D..][..D], theta) - offsets[z][i]
+            });
+            (0..D).for_each(|i| theta[i] -= 0.01 * field[i]);
+        }
+    });
+}
+
+fn records(c: &mut Criterion) {
+    let settings = logistic::Settings {
+        dimension: D,
+        records: RECORDS,
+        clients: 1,
+        data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
+        split: logistic::Split::Own,
+        l2: 0.1,
+        margin: 0.0,
+        batch: 1,
+    };
+    let held = rows::<D>(RECORDS);
+    pair(c, "logistic", &settings.build(1, &NoFiles).unwrap(), |rng, theta| {
+        for _ in 0..STEPS {
+            let row = &held[rng.index(RECORDS)];
+            let weight = 1.0 / (1.0 + libm::exp(dot(row, theta)));
+            (0..D).for_each(|i| theta[i] -= 0.01 * (0.1 * theta[i] - weight * row[i]));
+        }
+    });
+    let column = |j: usize| Column::Numbers(held.iter().map(|row| row[j]).collect());
+    let mut columns: Vec<(String, Column)> = (0..D).map(|j| (j.to_string(), column(j))).collect();
+    columns.push(("label".into(), column(0)));
+    let dataset = Dataset {
+        file: file(),
+        label: None,
+        features: Vec::new(),
+        clients: Some(1),
+        split: Split::Iid,
+        standardise: false,
+        intercept: false,
+    };
+    let squares = least_squares::Settings { dataset, l2: 0.1, batch: 1 };
+    let problem = squares.build(1, &Fixed(Contents::Table(columns))).unwrap();
+    pair(c, "least squares", &problem, |rng, theta| {
+        for _ in 0..STEPS {
+            let row = &held[rng.index(RECORDS)];
+            let error = dot(row, theta) - row[0];
+            (0..D).for_each(|i| theta[i] -= 0.01 * (0.1 * theta[i] + error * row[i]));
+        }
+    });
+}
+
+fn trajectories(c: &mut Criterion) {
+    let settings = garnet::Settings {
+        states: 40,
+        actions: 2,
+        branching: 2,
+        features: D,
+        discount: 0.95,
+        clients: 1,
+        heterogeneity: garnet::Heterogeneity::Independent {},
+        policy: garnet::Policy::Uniform,
+        noise: td::Noise::Markov { burn_in: 100 },
+    };
+    let phi = rows::<D>(40);
+    let chain: Vec<Alias<u32>> = (0..40u32)
+        .map(|s| Alias::new(&[(s, 1.0), ((s + 1) % 40, 1.0), ((s * 7) % 40, 1.0), (39 - s, 1.0)]))
+        .collect();
+    pair(c, "trajectory", &settings.build(1, &NoFiles).unwrap(), |rng, theta| {
+        let mut s = 0;
+        for _ in 0..STEPS {
+            let next = chain[s].pick(rng.bits()) as usize;
+            let change: [f64; D] = std::array::from_fn(|i| phi[s][i] - 0.95 * phi[next][i]);
+            let delta = dot(&change, theta) - 1.0;
+            (0..D).for_each(|i| theta[i] -= 1e-3 * delta * phi[s][i]);
+            s = next;
+        }
+    });
+}
+
+criterion_group!(benches, quadratics, streams, linear, records, trajectories);
+criterion_main!(benches);

@@ -1,0 +1,95 @@
+//! Whether what a problem says of itself agrees: for the tests of a problem,
+//! yours or ours.
+
+use super::Problem;
+use crate::kernel::{axpy, dot};
+use crate::linalg::Matrix;
+use crate::rng::{Purpose, Stream};
+
+/// Checks a problem's facts against each other and its oracle against them:
+/// θ* and θ_c* are roots, the Jacobian is the derivative of the mean field, and
+/// `draws` oracle calls at θ* have its mean and covariance by standard errors.
+///
+/// # Panics
+/// With the first disagreement.
+pub fn agree<P: Problem>(problem: &P, draws: usize) {
+    roots(problem);
+    for client in 0..problem.clients().min(3) {
+        derivative(problem, client);
+        moments(problem, client, draws);
+    }
+}
+
+/// θ* solves Σ F̄_c = 0 and θ_c* solves F̄_c = 0, up to rounding.
+fn roots<P: Problem>(problem: &P) {
+    let (n, d) = (problem.clients(), problem.dim());
+    assert_eq!(problem.optimum().len(), d, "the optimum has another dimension");
+    let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
+    let mut size: f64 = 0.0;
+    for client in 0..n {
+        problem.mean_field(client, problem.local_optimum(client), &mut field);
+        let local = dot(&field, &field).sqrt();
+        assert!(local < 1e-9, "client {client}: the mean field at its optimum has norm {local}");
+        problem.mean_field(client, problem.optimum(), &mut field);
+        size = size.max(dot(&field, &field).sqrt());
+        axpy(1.0 / n as f64, &field, &mut mean);
+    }
+    let norm = dot(&mean, &mean).sqrt();
+    assert!(norm < 1e-9 * (1.0 + size), "the mean field at the optimum has norm {norm}");
+}
+
+/// The Jacobian against central differences.
+fn derivative<P: Problem>(problem: &P, client: usize) {
+    let (d, h) = (problem.dim(), 1e-5);
+    let jacobian = problem.jacobian(client);
+    let (mut up, mut down) = (vec![0.0; d], vec![0.0; d]);
+    for j in 0..d {
+        let mut theta = problem.optimum().to_vec();
+        theta[j] += h;
+        problem.mean_field(client, &theta, &mut up);
+        theta[j] -= 2.0 * h;
+        problem.mean_field(client, &theta, &mut down);
+        for i in 0..d {
+            let (slope, stated) = ((up[i] - down[i]) / (2.0 * h), jacobian[(i, j)]);
+            let off = (slope - stated).abs();
+            let most = 1e-6 * (1.0 + stated.abs());
+            assert!(off < most, "client {client}, Jacobian {i} {j}: {stated}, not {slope}");
+        }
+    }
+}
+
+/// The oracle's sample mean and covariance at θ*: 4.5 standard errors over some
+/// hundred entries.
+fn moments<P: Problem>(problem: &P, client: usize, n: usize) {
+    let d = problem.dim();
+    let mut rng = Stream::new(9, Purpose::Client, 0, 0, client as u64);
+    let mut state = problem.begin(client, &mut rng);
+    let mut mean = vec![0.0; d];
+    problem.mean_field(client, problem.optimum(), &mut mean);
+    let covariance = problem.noise_covariance(client);
+    let (mut first, mut second) = (vec![0.0; d], Matrix::zeros(d, d));
+    let mut fourth = Matrix::zeros(d, d);
+    let mut field = vec![0.0; d];
+    for _ in 0..n {
+        problem.oracle(client, &mut state, problem.optimum(), &mut rng, &mut field);
+        let centred: Vec<f64> = field.iter().zip(&mean).map(|(f, m)| f - m).collect();
+        let squares: Vec<f64> = centred.iter().map(|x| x * x).collect();
+        axpy(1.0 / n as f64, &centred, &mut first);
+        second.add_outer(1.0 / n as f64, &centred, &centred);
+        fourth.add_outer(1.0 / n as f64, &squares, &squares);
+    }
+    for i in 0..d {
+        let error = (covariance[(i, i)] / n as f64).sqrt();
+        let off = first[i].abs();
+        assert!(off <= 4.5 * error + 1e-15, "client {client}, mean {i}: off by {off}");
+        for j in 0..d {
+            let truth = covariance[(i, j)];
+            let error = ((fourth[(i, j)] - truth * truth).max(0.0) / n as f64).sqrt();
+            let off = (second[(i, j)] - truth).abs();
+            assert!(
+                off <= 4.5 * error + 1e-15,
+                "client {client}, covariance {i} {j}: off by {off}, standard error {error}"
+            );
+        }
+    }
+}

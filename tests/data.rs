@@ -1,0 +1,257 @@
+//! A user's own data: what is right runs, what is wrong costs one message that
+//! names the file, the array or column, the index and what was expected.
+
+mod support;
+
+use std::io::Write;
+use support::Bench;
+
+/// An `.npz` of these arrays of doubles.
+fn npz(arrays: &[(&str, &[usize], Vec<f64>)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, shape, data) in arrays {
+        let mut sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
+        sizes.truncate(sizes.trim_end_matches(' ').len());
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
+        let header = format!("{header:<117}\n");
+        writer.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(b"\x93NUMPY\x01\x00").unwrap();
+        writer.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+        writer.write_all(header.as_bytes()).unwrap();
+        for x in data {
+            writer.write_all(&x.to_le_bytes()).unwrap();
+        }
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn manifest(problem: &str) -> String {
+    format!(
+        "title = \"t\"\nseed = 1\nreplicates = 1\n\n{problem}\n\n[start]\nzero = true\n\n\
+         [budget]\nrounds = 3\n\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n"
+    )
+}
+
+struct Data {
+    bench: Bench,
+}
+
+impl Data {
+    fn new(problem: &str, file: &str, bytes: &[u8]) -> Self {
+        let bench = Bench::new();
+        bench.write("mine.toml", &manifest(problem));
+        std::fs::write(bench.path(file), bytes).unwrap();
+        Self { bench }
+    }
+
+    fn refused(&self) -> String {
+        let before = self.bench.files();
+        let said = self.bench.run(&["run", "mine.toml"]).expect(2);
+        assert_eq!(self.bench.files(), before, "something was written");
+        said.err
+    }
+
+    fn accepted(&self) {
+        self.bench.run(&["run", "mine.toml", "--quiet"]).expect(0);
+        self.bench.run(&["report", "--quiet"]).expect(0);
+    }
+}
+
+const CHAINS: &str = "[problem.mdp]\nfile = \"chains.npz\"";
+
+/// Two clients on three states, two features.
+fn chains(p: Vec<f64>, mu: Vec<f64>, gamma: f64) -> Vec<u8> {
+    npz(&[
+        ("phi", &[3, 2], vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5]),
+        ("P", &[2, 3, 3], p),
+        ("r", &[2, 3], vec![1.0, 0.0, 0.5, 0.2, 0.1, 0.9]),
+        ("mu", &[2, 3], mu),
+        ("gamma", &[], vec![gamma]),
+    ])
+}
+
+fn doubly() -> Vec<f64> {
+    [0.2, 0.3, 0.5, 0.3, 0.5, 0.2, 0.5, 0.2, 0.3].repeat(2)
+}
+
+#[test]
+fn chains_from_a_file_run() {
+    Data::new(CHAINS, "chains.npz", &chains(doubly(), vec![1.0 / 3.0; 6], 0.9)).accepted();
+}
+
+#[test]
+fn chains_that_are_wrong_are_refused() {
+    let third = vec![1.0 / 3.0; 6];
+    let with = |at: usize, x: f64| {
+        let mut p = doubly();
+        p[at] = x;
+        p
+    };
+    let wheel = [0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0].repeat(2);
+    let islands = [1.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.5, 0.5].repeat(2);
+    let mut other = third.clone();
+    other[4] = 0.4;
+    for (bytes, message) in [
+        (chains(with(13, 0.6), third.clone(), 0.9), "`P`[1, 1] sums to 1.1; a row must sum to one"),
+        (
+            chains(with(2, -0.5), third.clone(), 0.9),
+            "`P`[0, 0, 2] is -0.5; a probability is 0 or more",
+        ),
+        (chains(with(2, f64::NAN), third.clone(), 0.9), "`P`[0, 0, 2] is NaN; every number"),
+        (chains(doubly(), third.clone(), 1.0), "`gamma` is 1; a discount is in [0, 1)"),
+        (
+            chains(doubly(), other, 0.9),
+            "`mu`[1, 1] is 0.4, but the stationary law of `P`[1] has 0.333",
+        ),
+        (chains(wheel, third.clone(), 0.9), "`P`[0] is periodic"),
+        (chains(islands, third.clone(), 0.9), "`P`[0] has no unique stationary law"),
+        (npz(&[("phi", &[3, 2], vec![0.0; 6])]), "there is no array `P`, only phi"),
+        (npz(&[("phi", &[6], vec![0.0; 6])]), "`phi` has the shape [6]; expected (S, d)"),
+        (b"PK\x03\x04 no more".to_vec(), "chains.npz: it is not a zip archive"),
+    ] {
+        let said = Data::new(CHAINS, "chains.npz", &bytes).refused();
+        assert!(said.contains(message), "{said}");
+        assert!(said.contains("mine.toml:6:8 (problem.mdp.file)"), "{said}");
+    }
+}
+
+#[test]
+fn a_singular_system_is_refused() {
+    let law = "[problem.atoms]\nfile = \"lsa.npz\"";
+    let zero = npz(&[
+        ("A", &[2, 1, 1, 1], vec![1.0, -1.0]),
+        ("b", &[2, 1, 1], vec![1.0, 1.0]),
+        ("p", &[2, 1], vec![1.0, 1.0]),
+    ]);
+    let said = Data::new(law, "lsa.npz", &zero).refused();
+    assert!(said.contains("the clients' mean matrix is singular"), "{said}");
+    let good = npz(&[
+        ("A", &[2, 1, 1, 1], vec![1.0, 2.0]),
+        ("b", &[2, 1, 1], vec![1.0, 1.0]),
+        ("p", &[2, 1], vec![1.0, 1.0]),
+    ]);
+    Data::new(law, "lsa.npz", &good).accepted();
+}
+
+fn records(settings: &str) -> String {
+    format!("[problem.logistic-dataset]\nl2 = 0.1\ndataset = {{ file = \"r.csv\", {settings} }}")
+}
+
+const TABLE: &str = "age,site,label\n1,a,0\n2,b,1\n3,a,1\n4,b,0\n5.5,c,1\n-6,c,0\n";
+
+#[test]
+fn records_of_every_format_give_the_same_cells_results() {
+    let finals = |settings: &str, file: &str, bytes: &[u8]| {
+        let data = Data::new(&records(settings).replace("r.csv", file), file, bytes);
+        data.accepted();
+        let text = data.bench.read("reports/mine/finals.csv");
+        text.lines().nth(1).unwrap().split(',').nth(4).unwrap().to_owned()
+    };
+    let csv =
+        finals("features = [\"age\"], clients = 2, split = \"iid\"", "r.csv", TABLE.as_bytes());
+    let libsvm = "0 1:1\n1 1:2\n1 1:3\n0 1:4\n1 1:5.5\n0 1:-6\n";
+    assert_eq!(finals("clients = 2", "r.svm", libsvm.as_bytes()), csv);
+    let x = vec![1.0, 2.0, 3.0, 4.0, 5.5, -6.0];
+    let y = vec![0.0, 1.0, 1.0, 0.0, 1.0, 0.0];
+    let arrays = npz(&[("x", &[6, 1], x), ("y", &[6], y)]);
+    assert_eq!(finals("clients = 2", "r.npz", &arrays), csv);
+}
+
+#[test]
+fn records_that_are_wrong_are_refused() {
+    let iid = "features = [\"age\"], clients = 2";
+    for (settings, table, message) in [
+        (iid, "age,label\n1,0\n", "has 1 different labels (0); two classes are needed"),
+        (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 different labels (0, 1, 2)"),
+        (iid, "age,label\n1,0\n,1\n", "row 1 of column `age` is empty"),
+        (iid, "age,label\n1,0\nNaN,1\n", "feature [row, column] = [1, 0] is NaN"),
+        (iid, "age,label\n1,0\nx,1\n", "column `age` is no feature: row 1 is \"x\""),
+        (iid, "age,label\n1,0\n2\n", "found record with 1 fields"),
+        (iid, "old,label\n1,0\n2,1\n", "there is no column `age` in r.csv, only old, label"),
+        ("clients = 2, features = [\"age\"], label = \"y\"", TABLE, "there is no column `y`"),
+        ("clients = 9, features = [\"age\"]", TABLE, "client 0 of 9 gets no records of the 6"),
+        ("clients = 2, split = { column = \"site\" }", TABLE, "stands beside a split by column"),
+        ("split = \"iid\"", TABLE, "to how many clients"),
+        ("clients = 2, split = { dirichlet = 0.0 }", TABLE, "must be a finite number above 0"),
+        ("clients = 2, split = { dirichlet = 1e-3 }", TABLE, "gets no records"),
+        (
+            "clients = 2, features = [\"one\"], standardise = true",
+            "one,label\n1,0\n1,1\n",
+            "feature 0 is the same in all records",
+        ),
+    ] {
+        let said = Data::new(&records(settings), "r.csv", table.as_bytes()).refused();
+        assert!(said.contains(message), "{settings}: {said}");
+        assert!(said.contains("mine.toml:7"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named_with_its_path() {
+    let bench = Bench::new();
+    bench.write("folder/mine.toml", &manifest(&records("clients = 2")));
+    let said = bench.run(&["check", "folder/mine.toml"]).expect(2);
+    assert!(
+        said.err.contains("folder/r.csv cannot be read: there is no such file"),
+        "{}",
+        said.err
+    );
+    bench.write("folder/r.csv", TABLE);
+    bench.write("folder/mine.toml", &manifest(&records("clients = 2").replace("r.csv", "r.xls")));
+    bench.write("folder/r.xls", "");
+    let said = bench.run(&["check", "folder/mine.toml"]).expect(2);
+    assert!(said.err.contains("must end in .npz, .csv"), "{}", said.err);
+}
+
+/// A cell's id follows the file's bytes and not its name.
+#[test]
+fn cells_follow_the_bytes_of_their_file() {
+    let settings = records("features = [\"age\"], clients = 2");
+    let ids = |settings: &str, file: &str, table: &str| {
+        let data = Data::new(settings, file, table.as_bytes());
+        let said = data.bench.run(&["plan", "mine.toml"]).expect(0);
+        said.out.lines().nth(1).unwrap().trim().split(' ').next().unwrap().to_owned()
+    };
+    let base = ids(&settings, "r.csv", TABLE);
+    assert_eq!(ids(&settings.replace("r.csv", "other.csv"), "other.csv", TABLE), base);
+    assert_ne!(ids(&settings, "r.csv", &TABLE.replace("5.5", "5.6")), base);
+}
+
+/// A report needs no data file, and does not mistake a changed one for it.
+#[test]
+fn reports_outlive_their_data() {
+    let data = Data::new(&records("features = [\"age\"], clients = 2"), "r.csv", TABLE.as_bytes());
+    data.accepted();
+    let page = data.bench.read("reports/mine/report.md");
+    assert!(page.contains("How much the clients differ"), "{page}");
+    for change in [Some(TABLE.replace("5.5", "5.6")), None] {
+        match change {
+            Some(table) => data.bench.write("r.csv", &table),
+            None => std::fs::remove_file(data.bench.path("r.csv")).unwrap(),
+        }
+        data.bench.run(&["report", "--quiet"]).expect(0);
+        let page = data.bench.read("reports/mine/report.md");
+        assert!(page.contains("1 cells") && !page.contains("have no results yet"), "{page}");
+    }
+}
+
+/// Instances of their own: replicates differ in the problem, and the first ones
+/// stay what they were when there are more.
+#[test]
+fn instances_per_replicate_differ() {
+    let bench = Bench::new();
+    let text = "title = \"t\"\nseed = 1\nreplicates = 3\ninstance = \"per-replicate\"\noracle = \"exact\"\n\
+        [problem.lms]\ndimension = 2\nclients = 3\nspectrum = { from = 0.5, to = 1.0 }\nmodel-spread = 1.0\nnoise = 0.1\n\
+        [start]\nzero = true\n[budget]\nrounds = 5\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n";
+    bench.write("mine.toml", text);
+    let finals = |out: &str, replicates: &str| {
+        bench.run(&["run", "mine.toml", "--out", out, "--replicates", replicates, "-q"]).expect(0);
+        bench.run(&["report", out, "--out", "pages", "-q"]).expect(0);
+        let text = bench.read("pages/mine/finals.csv");
+        let values = text.lines().skip(1).map(|l| l.split(',').nth(4).unwrap().to_owned());
+        values.collect::<Vec<_>>()
+    };
+    let (few, many) = (finals("a", "2"), finals("b", "4"));
+    assert_eq!(few[..], many[..2]);
+    assert!(many[0] != many[1] && many[1] != many[2], "{many:?}");
+}

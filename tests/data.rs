@@ -92,7 +92,10 @@ fn chains_that_are_wrong_are_refused() {
     let mut other = third.clone();
     other[4] = 0.4;
     for (bytes, message) in [
-        (chains(with(13, 0.6), third.clone(), 0.9), "`P`[1, 1] sums to 1.1; a row must sum to one"),
+        (
+            chains(with(13, 0.6), third.clone(), 0.9),
+            "`P`[1, 1] sums to 1.100000; a row must sum to one",
+        ),
         (
             chains(with(2, -0.5), third.clone(), 0.9),
             "`P`[0, 0, 2] is -0.5; a probability is 0 or more",
@@ -173,7 +176,11 @@ fn records_that_are_wrong_are_refused() {
         ("clients = 2, split = { column = \"site\" }", TABLE, "stands beside a split by column"),
         ("split = \"iid\"", TABLE, "to how many clients"),
         ("clients = 2, split = { dirichlet = 0.0 }", TABLE, "must be a finite number above 0"),
-        ("clients = 2, split = { dirichlet = 1e-3 }", TABLE, "gets no records"),
+        (
+            "clients = 5, features = [\"age\"], split = { dirichlet = 1e-3 }",
+            TABLE,
+            "gets no records",
+        ),
         (
             "clients = 2, features = [\"one\"], standardise = true",
             "one,label\n1,0\n1,1\n",

@@ -68,14 +68,44 @@ pub struct Conditions<'a> {
     pub copy: u8,
 }
 
+/// What a client does in a round.
+#[derive(Clone, Copy)]
+struct Work {
+    /// γ_k.
+    step: f64,
+    /// E_k.
+    steps: u64,
+    /// B_k.
+    batch: u64,
+}
+
+impl Work {
+    fn of(terms: &Terms, client: usize) -> Self {
+        let (step, steps) = (terms.step(client), terms.steps(client));
+        Self { step, steps, batch: terms.batch(client) }
+    }
+
+    /// γ_k E_k.
+    fn length(&self) -> f64 {
+        self.step * self.steps as f64
+    }
+
+    /// E_k B_k.
+    fn calls(&self) -> u64 {
+        self.steps * self.batch
+    }
+}
+
 /// One run: every client of the cohort starts a round at θ_t, takes E_k local
 /// steps of size γ_k along F_k + ξ_k, and θ_{t+1} is their mean (RR Alg. 1;
 /// SCAFFLSA Alg. 1, 2, 4; SLIDES II; BOOK 5.8–5.11).
 pub struct Federated<'p, P: Problem> {
     problem: &'p P,
     terms: Terms,
-    /// γ_k and E_k.
-    work: Vec<(f64, u64)>,
+    /// What each client does.
+    work: Vec<Work>,
+    /// Whether local steps are θ ← θ − γ_k (F_k + ξ_k) and nothing more.
+    plain: bool,
     theta: Vec<f64>,
     /// θ_t of the round before.
     before: Vec<f64>,
@@ -107,7 +137,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         let corrected = terms.variates != Variates::None;
         let mut run = Self {
             problem,
-            work: (0..n).map(|c| (terms.step(c), terms.steps(c))).collect(),
+            work: (0..n).map(|c| Work::of(&terms, c)).collect(),
+            plain: terms.proximal == 0.0 && terms.batches.iter().all(|&b| b == 1),
             terms,
             theta: from.start.to_vec(),
             before: vec![0.0; d],
@@ -152,15 +183,15 @@ impl<'p, P: Problem> Federated<'p, P> {
                 continue;
             }
             let correction = self.variates.as_ref().map_or(&self.zero[..], |v| v.of(client));
-            let (step, own) = self.work[client];
+            let Work { step, steps: own, .. } = self.work[client];
             let steps = steps.unwrap_or(own);
             cohort.push(Local { client, theta, correction, rng, state, step, steps });
         }
-        if self.terms.proximal == 0.0 && self.terms.batches.iter().all(|&b| b == 1) {
+        if self.plain {
             return self.problem.advance(&mut cohort);
         }
         for local in &mut cohort {
-            let (batch, proximal) = (self.terms.batch(local.client), self.terms.proximal);
+            let (batch, proximal) = (self.work[local.client].batch, self.terms.proximal);
             local::walk(
                 self.problem,
                 local,
@@ -176,7 +207,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         let (mut mean, mut one) = (vec![0.0; d], vec![0.0; d]);
         for &client in &self.cohort {
             let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
-            let calls = self.terms.steps(client) * self.terms.batch(client);
+            let calls = self.work[client].calls();
             local::mean_field(calls, &mut mean, &mut one, |out| {
                 self.problem.oracle(client, state, &self.theta, rng, out);
             });
@@ -210,8 +241,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
                 for &client in &self.cohort {
-                    let (step, steps) = self.work[client];
-                    let length = step * steps as f64;
+                    let length = self.work[client].length();
                     variates.learn(client, &self.before, &self.ends[client * d..][..d], length);
                 }
                 variates.settle();
@@ -228,9 +258,9 @@ impl<'p, P: Problem> Federated<'p, P> {
     }
 
     fn pay_for_fixed(&mut self, fresh: bool) {
-        let calls = self.cohort.iter().map(|&c| self.work[c].1 * self.terms.batch(c));
-        let calls = calls.sum::<u64>() * self.problem.batch();
-        let slowest = self.cohort.iter().map(|&c| self.work[c].1).max().unwrap_or(0);
+        let work = || self.cohort.iter().map(|&client| &self.work[client]);
+        let calls = work().map(Work::calls).sum::<u64>() * self.problem.batch();
+        let slowest = work().map(|work| work.steps).max().unwrap_or(0);
         let again = fresh || self.terms.variates == Variates::Kept(Learning::OptionOne);
         let vectors = if self.variates.is_some() { 4 } else { 2 };
         self.cost.local_steps += slowest;
@@ -257,7 +287,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             left -= steps;
             self.until -= steps;
             self.cost.local_steps += steps;
-            let batches: u64 = (0..n as usize).map(|c| self.terms.batch(c)).sum();
+            let batches: u64 = self.work.iter().map(|work| work.batch).sum();
             self.cost.oracle_calls += steps * batches * self.problem.batch();
             if self.until == 0 {
                 kernel::mean_rows(&self.ends, &mut self.theta);
@@ -314,15 +344,15 @@ impl<P: Problem> Run for Federated<'_, P> {
     }
 
     fn clients(&self) -> Option<Clients<'_>> {
-        let length = |c: usize| match self.terms.schedule {
-            Schedule::Every => self.terms.step(c) * self.terms.steps(c) as f64,
+        let length = |work: &Work| match self.terms.schedule {
+            Schedule::Every => work.length(),
             Schedule::Bernoulli { probability, .. } => self.terms.step_size / probability,
         };
         Some(Clients {
             ends: &self.ends,
             apart: self.apart,
             corrections: self.variates.as_ref().map_or(&[][..], |v| v.all()),
-            lengths: (0..self.streams.len()).map(length).collect(),
+            lengths: self.work.iter().map(length).collect(),
         })
     }
 

@@ -84,7 +84,9 @@ pub fn probabilities(
         let sum = row.iter().fold(0.0, |sum, p| sum + p);
         if (sum - 1.0).abs() > ROUNDING {
             let at = index(i, &shape[..shape.len() - 1]);
-            return Err(named.fault(format!("`{name}`[{at}] sums to {sum}; a row must sum to one")));
+            return Err(
+                named.fault(format!("`{name}`[{at}] sums to {sum:.6}; a row must sum to one"))
+            );
         }
     }
     Ok(())
@@ -254,7 +256,7 @@ mod tests {
         for (message, wanted) in [
             (broken(&|a| drop(a.remove("p"))), "there is no array `p`, only A, b"),
             (broken(&|a| at(a, "A", 13, f64::NAN)), "`A`[1, 0, 0, 1] is NaN"),
-            (broken(&|a| at(a, "p", 4, 0.3)), "`p`[1] sums to 1.05; a row must sum to one"),
+            (broken(&|a| at(a, "p", 4, 0.3)), "`p`[1] sums to 1.050000; a row must sum to one"),
             (broken(&|a| at(a, "p", 0, -0.5)), "`p`[0, 0] is -0.5; a probability is 0 or more"),
             (
                 broken(&|a| a.get_mut("b").unwrap().shape = vec![2, 2, 3]),

@@ -16,7 +16,7 @@ mod winners;
 use crate::federated::Cost;
 use crate::files::Error;
 use crate::manifest::figure::Theory;
-use crate::manifest::{Clock, Quantity};
+use crate::manifest::{Prices, Quantity};
 use crate::plan::{Cell, Drawn, Plan};
 use crate::problem::Facts;
 use crate::runner::{Prepared, prepare};
@@ -59,7 +59,7 @@ pub struct Result {
     /// its mean over replicates where each has an instance of its own.
     pub exact_bias: Option<f64>,
     /// Prices of the simulated wall clock.
-    pub clock: Clock,
+    pub prices: Prices,
 }
 
 impl Result {
@@ -89,7 +89,7 @@ impl Result {
             Quantity::VectorsSent => cost(&|c| c.vectors_sent as f64),
             Quantity::Bytes => cost(&|c| c.bytes_sent as f64),
             Quantity::Seconds => cost(&|c| {
-                let Clock { latency, bandwidth, step } = self.clock;
+                let Prices { latency, bandwidth, step } = self.prices;
                 let bytes = bandwidth.map_or(0.0, |rate| c.bytes_sent as f64 / rate);
                 latency * c.communications as f64 + bytes + step * c.local_steps as f64
             }),
@@ -136,7 +136,7 @@ pub fn results(
                 provenance: record.provenance,
                 seconds: record.seconds,
                 exact_bias: None,
-                clock: plan.manifest.clock.unwrap_or_default(),
+                prices: plan.manifest.prices.unwrap_or_default(),
             }),
         }
     }

@@ -332,3 +332,77 @@ fn costs_follow_the_work() {
     assert_eq!(cost(Terms { variates: option, ..plain }), of(2, 6, 48, 32));
     assert_eq!(cost(Terms::scaffold(0.1, 3)), of(2, 6, 24, 32));
 }
+
+/// Clients of one law, a linear field: under every scheme the estimate and the
+/// control variates have the mean that they start with, θ* and 0.
+#[test]
+fn homogeneous_clients_have_no_bias_under_any_scheme() {
+    let problem = homogeneous(4);
+    let mut schemes = corrected();
+    schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
+    schemes.push(("unequal", Terms { work: vec![1, 7, 2], ..Terms::fedavg(0.1, 5) }));
+    schemes.push(("FedProx", Terms { proximal: 1.0, ..Terms::fedavg(0.1, 5) }));
+    for (name, terms) in schemes {
+        let (mut thetas, mut variates) = (vec![Vec::new(); 3], vec![Vec::new(); 3]);
+        for replicate in 0..400 {
+            let from =
+                Conditions { seed: 3, replicate, start: problem.optimum(), rounds: 20, copy: 0 };
+            let mut run = Federated::new(&problem, terms.clone(), &from);
+            (0..20).for_each(|_| run.round());
+            let xi = run.clients().unwrap().corrections;
+            for i in 0..3 {
+                thetas[i].push(run.estimate()[i] - problem.optimum()[i]);
+                variates[i].push(xi.get(i).copied().unwrap_or(0.0));
+            }
+        }
+        for sample in thetas.iter().chain(&variates) {
+            let error = crate::stats::standard_deviation(sample) / (sample.len() as f64).sqrt();
+            let off = crate::stats::mean(sample).abs();
+            assert!(off <= 4.5 * error + 1e-15, "{name}: {off} with standard error {error}");
+        }
+    }
+}
+
+/// Clients of one law, a linear field, additive noise: the variance of the
+/// estimate is 1/N of one client's, exactly, wherever all clients take part.
+#[test]
+fn the_variance_is_one_over_n_under_every_full_scheme() {
+    let (two, eight) = (homogeneous(2), homogeneous(8));
+    let mut schemes = corrected();
+    schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
+    schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.work.len() == 1);
+    assert!(schemes.len() > 6);
+    for (name, terms) in schemes {
+        let squares = |problem: &quadratic::Quadratic| -> Vec<f64> {
+            let square = |replicate| {
+                let start = problem.optimum();
+                let from = Conditions { seed: 3, replicate, start, rounds: 20, copy: 0 };
+                let mut run = Federated::new(problem, terms.clone(), &from);
+                (0..20).for_each(|_| run.round());
+                kernel::squared_distance(run.estimate(), start)
+            };
+            (0..1000).map(square).collect()
+        };
+        let (few, many) = (squares(&two), squares(&eight));
+        let error = |x: &[f64]| {
+            crate::stats::standard_deviation(x) / crate::stats::mean(x) / (x.len() as f64).sqrt()
+        };
+        let ratio = crate::stats::mean(&few) / crate::stats::mean(&many);
+        let most = 4.5 * (error(&few).powi(2) + error(&many).powi(2)).sqrt();
+        assert!((ratio / 4.0 - 1.0).abs() < most, "{name}: ratio {ratio}, within {most}");
+    }
+}
+
+fn homogeneous(clients: usize) -> quadratic::Quadratic {
+    quadratic::Settings {
+        dimension: 3,
+        clients,
+        spectrum: Spectrum { from: 0.5, to: 2.0 },
+        gradient_heterogeneity: 0.0,
+        hessian_heterogeneity: 0.0,
+        noise: 1.0,
+        multiplicative_noise: 0.0,
+    }
+    .build(7, &NoFiles)
+    .unwrap()
+}

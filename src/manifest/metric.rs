@@ -117,7 +117,7 @@ pub enum Quantity {
     VectorsSent,
     /// Bytes sent by all, 8 d a vector.
     Bytes,
-    /// Simulated seconds, by `[clock]`.
+    /// Simulated seconds, by `[prices]`.
     Seconds,
 }
 

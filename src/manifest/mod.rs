@@ -60,7 +60,7 @@ pub struct Manifest {
     pub record: Record,
     /// Prices of the simulated wall clock; they change no run.
     #[serde(default)]
-    pub clock: Option<Clock>,
+    pub prices: Option<Prices>,
     /// `[[algorithm.<kind>]]`.
     pub algorithm: algorithm::Table,
     /// `[[figure.<kind>]]`.
@@ -113,7 +113,7 @@ impl Instance {
 /// bytes sent by all / bandwidth + step × local steps of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Clock {
+pub struct Prices {
     /// Seconds that a communication takes beside its bytes, 0 or more.
     #[schemars(range(min = 0.0), example = 0.05)]
     pub latency: f64,

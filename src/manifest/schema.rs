@@ -142,7 +142,7 @@ pub fn markdown() -> String {
             page.section(&mut out, &format!("`{head}`"), whole, "");
         }
     }
-    for table in ["start", "budget", "record", "clock"] {
+    for table in ["start", "budget", "record", "prices"] {
         let value = page.resolve(&schema["properties"][table]);
         page.section(&mut out, &format!("`[{table}]`"), value, "");
     }
@@ -157,7 +157,7 @@ Every key of a manifest: what it is, its type, its range and default, and an exa
 without a default are needed, unless the type says `optional`. Unknown keys are errors.
 
 A manifest has one `[problem.<kind>]`, one `[start]`, one `[budget]` and at least one
-`[[algorithm.<kind>]]`; `[record]`, `[clock]` and `[[figure.<kind>]]` are optional.
+`[[algorithm.<kind>]]`; `[record]`, `[prices]` and `[[figure.<kind>]]` are optional.
 
 Where one value is meant, any setting of `problem`, `start`, `budget`, `algorithm` and `oracle`
 may be an array: an axis of the grid. `zip = [[\"step-size\", \"local-steps\"]]` makes axes move
@@ -250,7 +250,7 @@ impl<'a> Page<'a> {
             let target = self.resolve(property);
             let is_needed = required.contains(&key.rsplit('.').next().unwrap_or_default());
             let top = prefix.is_empty()
-                && ["problem", "algorithm", "figure", "start", "budget", "record", "clock"]
+                && ["problem", "algorithm", "figure", "start", "budget", "record", "prices"]
                     .contains(&key.as_str());
             if !top {
                 rows.push(self.row(&key, property, target, is_needed));

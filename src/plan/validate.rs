@@ -78,14 +78,14 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
             format!("`{name}` stands here twice"),
         );
     }
-    if let Some(clock) = manifest.clock {
-        for (key, value) in [("latency", clock.latency), ("step", clock.step)] {
+    if let Some(prices) = manifest.prices {
+        for (key, value) in [("latency", prices.latency), ("step", prices.step)] {
             let message = format!("`{key}` must be a finite number, 0 or more, not {value}");
-            require(value.is_finite() && value >= 0.0, &format!("clock.{key}"), message);
+            require(value.is_finite() && value >= 0.0, &format!("prices.{key}"), message);
         }
-        if let Some(value) = clock.bandwidth {
+        if let Some(value) = prices.bandwidth {
             let message = format!("`bandwidth` must be a number above 0, not {value}");
-            require(value > 0.0, "clock.bandwidth", message);
+            require(value > 0.0, "prices.bandwidth", message);
         }
     }
     found
@@ -288,8 +288,8 @@ fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
         Some(metric) if !manifest.record.metrics.contains(&metric) => {
             Some(format!("`{name}` is not recorded: write metrics = [\"{name}\"] in [record]"))
         }
-        None if quantity == Quantity::Seconds && manifest.clock.is_none() => {
-            Some(format!("`{name}` needs prices: write a table [clock]"))
+        None if quantity == Quantity::Seconds && manifest.prices.is_none() => {
+            Some(format!("`{name}` needs prices: write a table [prices]"))
         }
         _ => None,
     }

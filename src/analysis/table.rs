@@ -64,7 +64,7 @@ pub fn finals(experiment: &Experiment) -> Table {
         }
     }
     let recorded = |metric: &Metric| {
-        let quantity = Quantity::named(metric.name())?;
+        let quantity = metric.quantity();
         let found = experiment.cells.iter().any(|cell| cell.finals(quantity).is_some());
         (found && quantity != Quantity::SqErrorLimit).then_some(quantity)
     };

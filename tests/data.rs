@@ -164,10 +164,10 @@ fn records_of_every_format_give_the_same_cells_results() {
 fn records_that_are_wrong_are_refused() {
     let iid = "features = [\"age\"], clients = 2";
     for (settings, table, message) in [
-        (iid, "age,label\n1,0\n", "has 1 different labels (0); two classes are needed"),
-        (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 different labels (0, 1, 2)"),
+        (iid, "age,label\n1,0\n", "has 1 classes of labels (0); two are needed"),
+        (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 classes of labels (0, 1, 2)"),
         (iid, "age,label\n1,0\n,1\n", "row 1 of column `age` is empty"),
-        (iid, "age,label\n1,0\nNaN,1\n", "feature [row, column] = [1, 0] is NaN"),
+        (iid, "age,label\n1,0\nNaN,1\n", "feature [row, column] = [1, 0], counted from 0, is NaN"),
         (iid, "age,label\n1,0\nx,1\n", "column `age` is no feature: row 1 is \"x\""),
         (iid, "age,label\n1,0\n2\n", "found record with 1 fields"),
         (iid, "old,label\n1,0\n2,1\n", "there is no column `age` in r.csv, only old, label"),

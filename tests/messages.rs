@@ -62,6 +62,20 @@ macro_rules! snapshots {
 }
 
 snapshots! {
+    empty_list: "local-steps = [1, 2]\n\n" => "steps-per-client = []\n\n";
+    two_kinds_of_work: "local-steps = [1, 2]\n\n" => "local-steps = 2\nsteps-per-client = [1, 2]\n\n";
+    cohort_too_large: "step-size = 0.1" => "step-size = 0.1\ncohort = 4";
+    coin_beside_local_steps: "[[algorithm.fedlsa]]" => "[[algorithm.scafflsa]]\ncommunication-probability = 0.1";
+    coin_out_of_range: "[[figure.convergence]]" => "[[algorithm.scaffnew]]\nstep-size = 0.1\ncommunication-probability = 1.5\n\n[[figure.convergence]]";
+    clock_without_coin: "[[algorithm.fedlsa]]" => "[[algorithm.scafflsa]]\nclock = \"steps\"";
+    unrecorded_quantity: "[[figure.convergence]]" => "[[figure.convergence]]\ny = \"lyapunov\"";
+    seconds_without_prices: "[[figure.convergence]]" => "[[figure.convergence]]\nx = \"seconds\"";
+    unknown_label: "[[figure.convergence]]" => "[[figure.convergence]]\nlabels = [\"FedLSB\"]";
+    one_setting_on_both_axes: "[[figure.convergence]]" => "[[figure.winners]]\nx = \"step-size\"\ny = \"step-size\"\n\n[[figure.convergence]]";
+    spacing_beside_every: "[budget]" => "[record]\nevery = 2\nspacing = \"log\"\n\n[budget]";
+    bad_price: "[budget]" => "[prices]\nlatency = -1.0\nbandwidth = 0.0\n\n[budget]";
+    too_large_a_dimension: "[problem.garnet]\nstates = 10\nactions = 2\nbranching = 3\nfeatures = 4\ndiscount = 0.9\nclients = 3\nheterogeneity = { independent = {} }" => "[problem.quadratic]\ndimension = 9_000_000_000\nclients = 3\nspectrum = { from = 1.0, to = 0.5 }\nnoise = 1.0";
+    heterogeneity_beyond_the_spectrum: "[problem.garnet]\nstates = 10\nactions = 2\nbranching = 3\nfeatures = 4\ndiscount = 0.9\nclients = 3\nheterogeneity = { independent = {} }" => "[problem.quadratic]\ndimension = 2\nclients = 4\nspectrum = { from = 0.5, to = 1.0 }\nhessian-heterogeneity = 0.5\nnoise = 1.0";
     unknown_key: "branching = 3" => "branchign = 3";
     unknown_top_level_key: "seed = 1" => "sead = 1";
     unknown_problem: "[problem.garnet]" => "[problem.granet]";

@@ -178,6 +178,12 @@ fn caption(figure: &Convergence, cells: &[&Result], panels: &[Panel]) -> String 
             " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1), where it is not far below the panel.",
         );
     }
+    let asked = figure.theory.contains(&Theory::ExactBias);
+    if asked && cells.iter().all(|cell| cell.exact_bias.is_none()) {
+        caption.push_str(
+            " No exact bias is known here: the field is not linear, or draws are not independent.",
+        );
+    }
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(

@@ -89,9 +89,9 @@ impl Result {
             Quantity::VectorsSent => cost(&|c| c.vectors_sent as f64),
             Quantity::Bytes => cost(&|c| c.bytes_sent as f64),
             Quantity::Seconds => cost(&|c| {
-                let Prices { latency, bandwidth, step } = self.prices;
+                let Prices { latency, bandwidth, call } = self.prices;
                 let bytes = bandwidth.map_or(0.0, |rate| c.bytes_sent as f64 / rate);
-                latency * c.communications as f64 + bytes + step * c.local_steps as f64
+                latency * c.communications as f64 + bytes + call * c.sequential_calls as f64
             }),
             other => {
                 let mut further = trace.further.iter();

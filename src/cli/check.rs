@@ -1,6 +1,6 @@
 //! `check`: all that is wrong with some manifests.
 
-use super::{Code, Failure, Manifests, prepared};
+use super::{Code, Failure, Manifests, prepared, print};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench check experiments/*/*.toml")]
@@ -14,7 +14,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let mut wrong = Vec::new();
     for plan in &plans {
         match prepared(plan, &plan.cells.iter().collect::<Vec<_>>()) {
-            Ok(_) => println!("{}: ok, {} cells", plan.source.name, plan.cells.len()),
+            Ok(_) => print(&format!("{}: ok, {} cells\n", plan.source.name, plan.cells.len()))?,
             Err(failure) => wrong.push(failure.message),
         }
     }

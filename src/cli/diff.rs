@@ -1,6 +1,6 @@
 //! `diff`: two sets of results or reports, bit-identical cells first.
 
-use super::{Code, Failure, report};
+use super::{Code, Failure, print, report};
 use crate::analysis::compare::{self, Comparison, Finals, Verdict, compare};
 use crate::analysis::results;
 use crate::store::{Store, git};
@@ -26,7 +26,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let (a, b) = (side(&args.a)?, side(&args.b)?);
     let (a_all, b_all) = (flat(&a), flat(&b));
     let comparison = compare(&a_all, &b_all);
-    print!("{}", text(&args.a, &args.b, &comparison));
+    print(&text(&args.a, &args.b, &comparison))?;
     Ok(match comparison {
         c if c.is_empty() => Code::NotComparable,
         c if c.has_regression() => Code::Regression,

@@ -1,6 +1,6 @@
 //! `digest`: a line a cell.
 
-use super::{Code, Failure};
+use super::{Code, Failure, print};
 use crate::store::Store;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let lines: BTreeSet<String> = Store::open_existing(&args.results)?
         .all_cells()?
         .into_iter()
-        .map(|record| format!("{} {}", record.id, record.digest))
+        .map(|record| format!("{} {}\n", record.id, record.digest))
         .collect();
-    lines.iter().for_each(|line| println!("{line}"));
+    print(&lines.into_iter().collect::<String>())?;
     Ok(Code::Done)
 }

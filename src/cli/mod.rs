@@ -18,6 +18,7 @@ use crate::runner::{BadCell, Prepared, prepare};
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -169,6 +170,17 @@ impl Manifests {
             rejected(&plan, found.into_iter()).to_string()
         })?;
         Ok(plan)
+    }
+}
+
+/// Writes to standard output; that a reader has gone away is no error.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::input(format!("error: standard output: {e}")))
+        }
+        _ => Ok(()),
     }
 }
 

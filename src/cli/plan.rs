@@ -1,10 +1,11 @@
 //! `plan`: the cells of some manifests, and what they will cost.
 
-use super::{Code, Failure, Manifests, pool, prepared};
+use super::{Code, Failure, Manifests, pool, prepared, print};
 use crate::plan::Plan;
 use crate::runner::{Prepared, Silent};
 use crate::store::{Status, Store};
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,15 +29,17 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let threads = pool(args.threads)?.current_num_threads();
     for plan in &plans {
         let prepared = prepared(plan, &plan.cells.iter().collect::<Vec<_>>())?;
-        print(plan, &prepared, &store, threads);
+        print(&told(plan, &prepared, &store, threads))?;
     }
     Ok(Code::Done)
 }
 
-fn print(plan: &Plan, cells: &[Prepared<'_>], store: &Store, threads: usize) {
+fn told(plan: &Plan, cells: &[Prepared<'_>], store: &Store, threads: usize) -> String {
+    let mut out = String::new();
     let mut speeds: HashMap<(*const (), &str), f64> = HashMap::new();
     let (mut done, mut seconds, mut steps) = (0, 0.0, 0);
-    println!(
+    let _ = writeln!(
+        out,
         "{}: {} cells of {} replicates",
         plan.experiment,
         cells.len(),
@@ -70,14 +73,22 @@ fn print(plan: &Plan, cells: &[Prepared<'_>], store: &Store, threads: usize) {
                 Some(format!("{} {}", path.rsplit('.').next()?, cell.settings.get(path)?))
             })
             .collect();
-        println!("  {}  {state:7}  {}  {}  {time}", cell.id, cell.label, settings.join(", "));
+        let _ = writeln!(
+            out,
+            "  {}  {state:7}  {}  {}  {time}",
+            cell.id,
+            cell.label,
+            settings.join(", ")
+        );
     }
     let todo = cells.len() - done;
-    println!(
+    let _ = writeln!(
+        out,
         "{done} done, {todo} to do: {steps:.2e} client steps, about {} on {threads} threads",
         duration(seconds),
         steps = steps as f64
     );
+    out
 }
 
 fn duration(seconds: f64) -> String {

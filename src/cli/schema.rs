@@ -1,6 +1,6 @@
 //! `schema`: what a manifest may say, for editors and for readers.
 
-use super::{Code, Failure};
+use super::{Code, Failure, print};
 use crate::manifest::schema;
 
 #[derive(clap::Args)]
@@ -13,10 +13,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     if args.markdown {
-        print!("{}", schema::markdown());
+        print(&schema::markdown())?;
     } else {
         let text = serde_json::to_string_pretty(&schema::json());
-        println!("{}", text.map_err(|e| Failure::input(format!("error: {e}")))?);
+        print(&(text.map_err(|e| Failure::input(format!("error: {e}")))? + "\n"))?;
     }
     Ok(Code::Done)
 }

@@ -9,6 +9,9 @@ pub struct Cost {
     pub local_steps: u64,
     /// Oracle evaluations of all clients, a batch of B counting B.
     pub oracle_calls: u64,
+    /// Oracle evaluations that follow one another: the slowest client's of each
+    /// round, which is what a clock sees.
+    pub sequential_calls: u64,
     /// Vectors of d numbers sent, up and down, by all clients.
     pub vectors_sent: u64,
     /// Bytes of these vectors, 8 d each.
@@ -28,6 +31,7 @@ impl Cost {
             communications: self.communications.max(other.communications),
             local_steps: self.local_steps + other.local_steps,
             oracle_calls: self.oracle_calls + other.oracle_calls,
+            sequential_calls: self.sequential_calls + other.sequential_calls,
             vectors_sent: self.vectors_sent + other.vectors_sent,
             bytes_sent: self.bytes_sent + other.bytes_sent,
         }

@@ -261,10 +261,12 @@ impl<'p, P: Problem> Federated<'p, P> {
         let work = || self.cohort.iter().map(|&client| &self.work[client]);
         let calls = work().map(Work::calls).sum::<u64>() * self.problem.batch();
         let slowest = work().map(|work| work.steps).max().unwrap_or(0);
+        let sequential = work().map(Work::calls).max().unwrap_or(0) * self.problem.batch();
         let again = fresh || self.terms.variates == Variates::Kept(Learning::OptionOne);
         let vectors = if self.variates.is_some() { 4 } else { 2 };
         self.cost.local_steps += slowest;
         self.cost.oracle_calls += if again { 2 * calls } else { calls };
+        self.cost.sequential_calls += if again { 2 * sequential } else { sequential };
         self.cost.send(vectors * self.cohort.len() as u64, self.theta.len());
         // FedLin's clients wait for the mean of their fields, then for θ.
         self.cost.communications += if fresh { 2 } else { 1 };
@@ -289,6 +291,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             self.cost.local_steps += steps;
             let batches: u64 = self.work.iter().map(|work| work.batch).sum();
             self.cost.oracle_calls += steps * batches * self.problem.batch();
+            let largest = self.work.iter().map(|work| work.batch).max().unwrap_or(1);
+            self.cost.sequential_calls += steps * largest * self.problem.batch();
             if self.until == 0 {
                 kernel::mean_rows(&self.ends, &mut self.theta);
                 if let Some(variates) = &mut self.variates {

@@ -315,22 +315,23 @@ fn costs_follow_the_work() {
         run.round();
         run.cost()
     };
-    let of = |communications, local_steps, oracle_calls, vectors_sent| Cost {
+    let of = |communications, local_steps, oracle_calls, sequential_calls, vectors_sent| Cost {
         communications,
         local_steps,
         oracle_calls,
+        sequential_calls,
         vectors_sent,
         bytes_sent: vectors_sent * 24,
     };
     let plain = Terms::fedavg(0.1, 3);
-    assert_eq!(cost(plain.clone()), of(2, 6, 24, 16));
-    assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), of(2, 6, 120, 16));
-    assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), of(2, 6, 12, 8));
-    assert_eq!(cost(Terms { work: vec![1, 4], ..plain.clone() }), of(2, 8, 20, 16));
-    assert_eq!(cost(Terms { variates: Variates::Fresh, ..plain.clone() }), of(4, 6, 48, 32));
+    assert_eq!(cost(plain.clone()), of(2, 6, 24, 6, 16));
+    assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), of(2, 6, 120, 30, 16));
+    assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), of(2, 6, 12, 6, 8));
+    assert_eq!(cost(Terms { work: vec![1, 4], ..plain.clone() }), of(2, 8, 20, 8, 16));
+    assert_eq!(cost(Terms { variates: Variates::Fresh, ..plain.clone() }), of(4, 6, 48, 12, 32));
     let option = Variates::Kept(Learning::OptionOne);
-    assert_eq!(cost(Terms { variates: option, ..plain }), of(2, 6, 48, 32));
-    assert_eq!(cost(Terms::scaffold(0.1, 3)), of(2, 6, 24, 32));
+    assert_eq!(cost(Terms { variates: option, ..plain }), of(2, 6, 48, 12, 32));
+    assert_eq!(cost(Terms::scaffold(0.1, 3)), of(2, 6, 24, 6, 32));
 }
 
 /// Clients of one law, a linear field: under every scheme the estimate and the

@@ -249,6 +249,7 @@ fn costs_are_counted() {
         communications: 2,
         local_steps: 12,
         oracle_calls: 48,
+        sequential_calls: 12,
         vectors_sent: 32,
         bytes_sent: 32 * 24,
     };

@@ -151,15 +151,21 @@ impl<'a> At<'a> {
         if items.is_empty() {
             return Err(self.fail("an axis of the grid needs at least one value"));
         }
+        let path = self.path.clone();
+        let chosen = self.choose(items);
+        if matches!(chosen.node.value, Value::Array(_)) {
+            return Err(Self { path, ..chosen }.fail("the values of an axis cannot be arrays"));
+        }
+        Ok(chosen)
+    }
+
+    /// Notes an axis; the element that the choice picks.
+    fn choose(self, items: &'a [Node]) -> Self {
         let axis =
             Axis { path: self.path.clone(), len: items.len(), place: self.node.place.clone() };
         self.context.axes.borrow_mut().push(axis);
         let index = self.context.choice.get(&self.path).copied().unwrap_or(0);
-        let item = &items[index.min(items.len() - 1)];
-        if matches!(item.value, Value::Array(_)) {
-            return Err(self.fail("the values of an axis cannot be arrays"));
-        }
-        Ok(Self { node: item, ..self })
+        Self { node: &items[index.min(items.len() - 1)], ..self }
     }
 
     fn integer(&self, low: i64, high: i64) -> Result<i64, Error> {
@@ -254,6 +260,23 @@ impl<'de> Deserializer<'de> for At<'_> {
             }
             return Err(self.expected("an array: write [ … ]"));
         };
+        let setting = (self.context.may_vary)(&self.path);
+        if setting && items.is_empty() {
+            return Err(self.fail("an empty list says nothing: leave the key out"));
+        }
+        if setting && items.iter().any(|item| matches!(item.value, Value::Array(_))) {
+            // Lists in a list: an axis whose values are lists.
+            let list = self.choose(items);
+            return match &list.node.value {
+                Value::Array(items)
+                    if !items.iter().any(|i| matches!(i.value, Value::Array(_))) =>
+                {
+                    list.deserialize_seq(visitor)
+                }
+                Value::Array(_) => Err(list.fail("the values of an axis cannot be lists of lists")),
+                _ => Err(list.expected("a list, as the others of this axis are")),
+            };
+        }
         let parent = self.clone();
         let items = items.iter().enumerate().filter(|(_, item)| !self.context.is_bad(item));
         let items = Items { parent: self, items };

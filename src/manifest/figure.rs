@@ -85,7 +85,8 @@ pub struct Scaling {
     #[serde(default)]
     pub y: Quantity,
     /// A setting whose values are numbers, or any quantity that is recorded, at
-    /// the last round (its mean over the runs). `path-length` is γH.
+    /// the last round (its mean over the runs). `path-length` is γH, H the
+    /// largest E_k or 1/p.
     #[schemars(example = &"step-size")]
     pub x: String,
     /// What the band around a mean is.

@@ -29,7 +29,11 @@ pub struct Manifest {
     #[schemars(example = &"SCAFFLSA, Figure 1(b)")]
     pub source: Option<String>,
     /// Text that the report prints beside the numbers: paragraphs, with
-    /// `{{ … }}` for figures from the results.
+    /// `{{ … }}` for figures from the results. `cell("FedLSA", local_steps=10)`
+    /// names a cell by label and settings; `mean(a)`, `limit(a)` (around the
+    /// exact limit), `bias(a)` (squared and exact), `ratio(a, b)` and
+    /// `ratio_limit(a, b)` are of the last round, with 95 % intervals;
+    /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are of another quantity.
     #[serde(default)]
     #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
     pub analysis: Option<String>,
@@ -110,7 +114,8 @@ impl Instance {
 }
 
 /// Prices of the simulated wall clock: seconds = latency × communications +
-/// bytes sent by all / bandwidth + step × local steps of a client.
+/// bytes sent by all / bandwidth + call × oracle calls of the slowest client of
+/// each round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Prices {
@@ -121,9 +126,9 @@ pub struct Prices {
     /// default without limit.
     #[schemars(range(min = 0.0), example = 1e6)]
     pub bandwidth: Option<f64>,
-    /// Seconds that a local step takes, 0 or more.
+    /// Seconds that an oracle call takes, 0 or more; a batch of B takes B.
     #[schemars(range(min = 0.0), example = 1e-4)]
-    pub step: f64,
+    pub call: f64,
 }
 
 /// θ_0.
@@ -145,7 +150,8 @@ pub enum Start {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Budget {
-    /// TH, local steps of one client; or
+    /// TH, local steps of one client, rounded up to whole rounds of H (the
+    /// largest E_k; 1/p; mini-batch SGD's batch); or
     #[serde(default)]
     #[schemars(range(min = 1), example = 10_000)]
     pub local_steps: Option<u64>,

@@ -93,7 +93,8 @@ fn definition(value: &Value) -> Option<String> {
 
 /// Lets an array of such values stand where one is meant.
 fn or_array(value: &mut Value) {
-    if value.get("type").is_some_and(|kind| kind == "array") {
+    let tables = value.get("items").is_some_and(|items| items.get("$ref").is_some());
+    if value.get("type").is_some_and(|kind| kind == "array") && tables {
         return;
     }
     let Some(object) = value.as_object_mut() else { return };
@@ -160,8 +161,9 @@ A manifest has one `[problem.<kind>]`, one `[start]`, one `[budget]` and at leas
 `[[algorithm.<kind>]]`; `[record]`, `[prices]` and `[[figure.<kind>]]` are optional.
 
 Where one value is meant, any setting of `problem`, `start`, `budget`, `algorithm` and `oracle`
-may be an array: an axis of the grid. `zip = [[\"step-size\", \"local-steps\"]]` makes axes move
-together. Paths of data files are relative to the manifest's folder.
+may be an array: an axis of the grid; where a list is meant, a list of lists. `zip = [[\"step-size\", \"local-steps\"]]` makes axes move
+together. Paths of data files are relative to the manifest's folder; a manifest's own path
+names its results, so that it has letters, digits, `-`, `_` and `.` only.
 
 For an editor that reads JSON Schema: `driftbench schema > manifest.schema.json`, and
 `#:schema ./manifest.schema.json` as the first line of a manifest.
@@ -255,12 +257,33 @@ impl<'a> Page<'a> {
             if !top {
                 rows.push(self.row(&key, property, target, is_needed));
                 let below = format!("{key}.");
+                if let Some(items) = target.get("items") {
+                    self.members(rows, self.resolve(items), &key);
+                }
                 match (target.get("oneOf"), target.get("properties")) {
                     (Some(_), _) => self.rows(rows, target, &key),
                     (_, Some(_)) => self.rows(rows, target, &below),
                     _ => {}
                 }
             }
+        }
+    }
+
+    /// A row for each name that a list may hold.
+    fn members(&self, rows: &mut Vec<Row>, items: &'a Value, key: &str) {
+        let choices = items.get("oneOf").and_then(Value::as_array);
+        for choice in choices.into_iter().flatten() {
+            let Some(name) = choice.get("const") else { continue };
+            let meaning = choice.get("description").and_then(Value::as_str).map(line);
+            let written = format!("{key} = [{}]", toml(name));
+            rows.push(Row {
+                key: written.clone(),
+                kind: "a name".into(),
+                range: String::new(),
+                default: String::new(),
+                example: written,
+                meaning: meaning.unwrap_or_default(),
+            });
         }
     }
 

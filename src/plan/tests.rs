@@ -142,3 +142,30 @@ fn recorded_rounds_begin_and_end_the_run() {
     assert_eq!(recorded(&record(Some(4), None, Spacing::Linear), 100), [0, 25, 50, 75, 100]);
     assert_eq!(recorded(&record(Some(2), None, Spacing::Log), 100), [0, 1, 10, 100]);
 }
+
+#[test]
+fn a_list_of_lists_is_an_axis_of_lists() {
+    let text = |steps: &str| {
+        let one = "step-size = 0.1\nlocal-steps = 10";
+        assert!(TEXT.contains(one));
+        TEXT.replace(one, &format!("step-size = 0.1\nsteps-per-client = {steps}"))
+    };
+    let lists = |steps: &str| -> Vec<String> {
+        let cells = plan(&text(steps)).cells;
+        let mine = cells.iter().filter_map(|c| c.settings.get("steps-per-client"));
+        mine.map(ToString::to_string).collect()
+    };
+    assert_eq!(lists("[1, 2]").len(), 8);
+    let two = lists("[[1, 2], [5]]");
+    assert_eq!(two.len(), 16);
+    assert!(two.contains(&"1, 2".to_owned()) && two.contains(&"5".to_owned()), "{two:?}");
+    for (steps, message) in [
+        ("[]", "an empty list says nothing"),
+        ("[[1], 2]", "expected a list, as the others of this axis are"),
+        ("[[[1]]]", "lists of lists"),
+    ] {
+        let source = Source { name: "t.toml".into(), text: text(steps), ..Source::default() };
+        let Err(said) = Plan::new("t".into(), source) else { panic!("{steps}") };
+        assert!(said.to_string().contains(message), "{steps}: {said}");
+    }
+}

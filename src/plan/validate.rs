@@ -4,7 +4,9 @@ use super::grid::Points;
 use super::{Cell, short};
 use crate::manifest::document::{Value, nearest};
 use crate::manifest::read::Choice;
-use crate::manifest::{Diagnostic, Manifest, Metric, Node, Place, Quantity, Source, Start};
+use crate::manifest::{
+    Diagnostic, Instance, Manifest, Metric, Node, Place, Quantity, Source, Spacing, Start,
+};
 use crate::problem::Fault;
 use crate::rng::MAX_REPLICATES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +69,12 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let record = &manifest.record;
     let both = record.points.is_some() && record.every.is_some();
     require(!both, "record.every", "write `points` or `every`, not both".into());
+    let log = record.spacing == Spacing::Log;
+    require(
+        !(log && record.every.is_some()),
+        "record.spacing",
+        "`spacing` is of `points`: beside `every` it has no meaning".into(),
+    );
     require(record.points != Some(0), "record.points", "`points` must be 1 or more, not 0".into());
     require(record.every != Some(0), "record.every", "`every` must be 1 or more, not 0".into());
     for (i, metric) in record.metrics.iter().enumerate() {
@@ -79,7 +87,7 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
         );
     }
     if let Some(prices) = manifest.prices {
-        for (key, value) in [("latency", prices.latency), ("step", prices.step)] {
+        for (key, value) in [("latency", prices.latency), ("call", prices.call)] {
             let message = format!("`{key}` must be a finite number, 0 or more, not {value}");
             require(value.is_finite() && value >= 0.0, &format!("prices.{key}"), message);
         }
@@ -100,6 +108,10 @@ pub fn cell(
     unread: Vec<Fault>,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    if manifest.instance == Instance::PerReplicate && !manifest.problem.drawn() {
+        let message = "`instance`: nothing of this problem is drawn, so that replicates share it";
+        found.push(at(root, "instance", choice, message));
+    }
     let mut add = |base: &str, faults: Vec<Fault>| {
         for Fault { key, message } in faults {
             let path = format!("{base}.{key}");
@@ -272,6 +284,12 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
         } else if !ids.insert(f.id.clone()) {
             found.push(at(root, &path, &none, format!("two figures are called \"{}\"", f.id)));
         }
+        if let [(_, across, _), (key, upwards, _)] = f.axes.as_slice()
+            && across == upwards
+        {
+            let message = format!("`{across}` is on both axes");
+            found.push(at(root, &format!("{}.{key}", f.path), &none, message));
+        }
         if f.columns == Some(0) {
             let path = format!("{}.columns", f.path);
             found.push(at(root, &path, &none, "`columns` must be 1 or more, not 0"));
@@ -298,7 +316,8 @@ fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
 /// Maps of winners that would pool cells of different settings in one square.
 fn mixed(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for (i, figure) in manifest.figure.winners.iter().enumerate() {
+    let drawn = manifest.figure.winners.iter().enumerate();
+    for (i, figure) in drawn.filter(|(_, figure)| figure.x != figure.y) {
         let known = || figure.panels.iter().chain([&figure.x, &figure.y]);
         let mut squares: BTreeMap<Vec<String>, &Cell> = BTreeMap::new();
         for cell in cells {

@@ -169,8 +169,9 @@ impl<'a> Named<'a> {
                     },
                 )
                 .collect();
+            let empty = if array.shape.contains(&0) { ", no axis empty" } else { "" };
             return Err(self.fault(format!(
-                "`{name}` has the shape {:?}; expected ({})",
+                "`{name}` has the shape {:?}; expected ({}){empty}",
                 array.shape,
                 wanted.join(", ")
             )));

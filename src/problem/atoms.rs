@@ -28,6 +28,10 @@ impl super::Settings for Settings {
         Vec::new()
     }
 
+    fn drawn(&self) -> bool {
+        false
+    }
+
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("file", &mut self.file)]
     }

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// The records, and how they are dealt to clients.
+    /// The records, and how they are dealt to clients, who weigh the same
+    /// whatever they hold.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
     /// λ, 0 or more; 0 needs records of full rank at every client.
@@ -40,6 +41,10 @@ impl super::Settings for Settings {
         faults.non_negative("l2", self.l2);
         faults.at_least_one("batch", self.batch as u64);
         faults.0
+    }
+
+    fn drawn(&self) -> bool {
+        self.dataset.drawn()
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

@@ -121,6 +121,11 @@ impl Fault {
     }
 }
 
+/// The largest d.
+pub const MOST_DIMENSIONS: usize = 5_000;
+/// The most memory that an instance may take.
+const MOST_GIGABYTES: usize = 16;
+
 /// Collects the faults of settings.
 #[derive(Default)]
 pub struct Faults(pub Vec<Fault>);
@@ -150,6 +155,26 @@ impl Faults {
         self.require(value > 0, key, || "must be 1 or more, not 0".into());
     }
 
+    /// `value` is a dimension: 1 or more, and small enough for d × d matrices.
+    pub fn dimension(&mut self, key: &'static str, value: usize) {
+        self.at_least_one(key, value as u64);
+        let message =
+            || format!("must be at most {MOST_DIMENSIONS} (d × d matrices are made), not {value}");
+        self.require(value <= MOST_DIMENSIONS, key, message);
+    }
+
+    /// What is made of `count` things of so many bytes each must fit in memory.
+    pub fn memory(&mut self, key: &'static str, count: usize, bytes: usize) {
+        let total = count as u128 * bytes as u128;
+        let gigabytes = total as f64 / 1e9;
+        let message = || {
+            format!(
+                "makes an instance of about {gigabytes:.1} GB; at most {MOST_GIGABYTES} are allowed"
+            )
+        };
+        self.require(total <= MOST_GIGABYTES as u128 * 1_000_000_000, key, message);
+    }
+
     /// `clients` must be 1 or more, and have a stream each.
     pub fn clients(&mut self, clients: usize) {
         self.at_least_one("clients", clients as u64);
@@ -173,6 +198,10 @@ pub trait Settings {
     type Instance: Problem + 'static;
     /// All that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault>;
+    /// Whether the seed enters the instance; with all of it in a file it does not.
+    fn drawn(&self) -> bool {
+        true
+    }
     /// The files that the settings name.
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         Vec::new()
@@ -208,6 +237,11 @@ macro_rules! problems {
 
             /// The kinds of all problems.
             pub const KINDS: &[&str] = &[$($kind,)*];
+
+            /// Whether the seed enters the instance.
+            pub fn drawn(&self) -> bool {
+                match self { $(Self::$variant(settings) => settings.drawn(),)* }
+            }
 
             /// The files that the settings name, by key.
             pub fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

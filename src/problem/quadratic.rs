@@ -8,7 +8,7 @@
 
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
-use super::{Facts, Fault, Faults, Problem};
+use super::{Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 use crate::rng::Stream;
@@ -60,8 +60,9 @@ impl super::Settings for Settings {
 
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
-        faults.at_least_one("dimension", self.dimension as u64);
+        faults.dimension("dimension", self.dimension);
         faults.clients(self.clients);
+        faults.memory("clients", self.clients, 8 * self.dimension.min(MOST_DIMENSIONS).pow(2));
         self.spectrum.check(&mut faults);
         faults.non_negative("gradient-heterogeneity", self.gradient_heterogeneity);
         faults.non_negative("hessian-heterogeneity", self.hessian_heterogeneity);

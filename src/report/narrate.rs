@@ -121,7 +121,15 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
         bias.ok_or_else(|| wrong("no figure asks for the exact bias".into()))
     });
     let said = env.render_str(text, ());
-    said.map_err(|e| e.detail().map_or(e.to_string(), str::to_owned))
+    said.map_err(|e| {
+        let told = e.detail().map_or(e.to_string(), str::to_owned);
+        match e.kind() {
+            ErrorKind::UnknownFunction => {
+                format!("{told} (allowed: cell, mean, limit, bias, ratio, ratio_limit)")
+            }
+            _ => told,
+        }
+    })
 }
 
 fn by_id<'a>(facts: &'a [Facts], id: &str) -> Result<&'a Facts, Error> {

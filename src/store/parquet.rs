@@ -76,6 +76,7 @@ fn frame(context: &Context<'_>, traces: &[Trace]) -> PolarsResult<DataFrame> {
         each(|t, i| t.cost[i].local_steps, "local_step"),
         each(|t, i| t.cost[i].communications, "communications"),
         each(|t, i| t.cost[i].oracle_calls, "oracle_calls"),
+        each(|t, i| t.cost[i].sequential_calls, "sequential_calls"),
         each(|t, i| t.cost[i].vectors_sent, "vectors_sent"),
         each(|t, i| t.cost[i].bytes_sent, "bytes_sent"),
     ];
@@ -141,6 +142,7 @@ fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
     };
     let (round, local_steps) = (whole("round")?, whole("local_step")?);
     let (communications, oracle_calls) = (whole("communications")?, whole("oracle_calls")?);
+    let sequential_calls = whole("sequential_calls")?;
     let (vectors_sent, bytes_sent) = (whole("vectors_sent")?, whole("bytes_sent")?);
     let mut further = Vec::new();
     for metric in Metric::ALL {
@@ -168,6 +170,7 @@ fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
             communications: communications[i],
             local_steps: local_steps[i],
             oracle_calls: oracle_calls[i],
+            sequential_calls: sequential_calls[i],
             vectors_sent: vectors_sent[i],
             bytes_sent: bytes_sent[i],
         });

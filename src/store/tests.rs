@@ -91,6 +91,7 @@ fn the_contract_columns_and_metadata_are_there() {
         "local_step",
         "communications",
         "oracle_calls",
+        "sequential_calls",
         "vectors_sent",
         "bytes_sent",
         "sq_error",

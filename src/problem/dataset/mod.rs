@@ -4,12 +4,13 @@
 //! means, as in the theory, not of the records.
 
 use super::arrays::{Column, Contents, DataFile, Files, index};
-use super::{Fault, Faults};
+use super::{Fault, Faults, MOST_DIMENSIONS};
 use crate::rng::{MAX_CLIENTS, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A data file and how its records are dealt.
+/// A data file and how its records are dealt. Clients weigh the same whatever
+/// they hold: θ* is of the mean of their means, not of the pooled records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Dataset {
@@ -120,6 +121,11 @@ impl Dataset {
         faults.0
     }
 
+    /// Whether the seed says how records are dealt.
+    pub fn drawn(&self) -> bool {
+        !matches!(self.split, Split::Column(_))
+    }
+
     fn fault(&self, message: impl std::fmt::Display) -> Fault {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
     }
@@ -159,6 +165,11 @@ impl Dataset {
         if d == 0 {
             return Err(self.fault("there is no feature"));
         }
+        if d > MOST_DIMENSIONS {
+            return Err(self.fault(format!(
+                "there are {d} features; at most {MOST_DIMENSIONS} are allowed (d × d matrices are made)"
+            )));
+        }
         let n = features.len() / d;
         for (what, column) in [("labels", Some(&labels)), ("split's values", groups.as_ref())] {
             if let Some(column) = column.filter(|column| column.len() != n) {
@@ -172,7 +183,7 @@ impl Dataset {
         if let Some(at) = features.iter().position(|x| !x.is_finite()) {
             let place = index(at, &[n, d]);
             return Err(self.fault(format!(
-                "feature [row, column] = [{place}] is {}; every number must be finite",
+                "feature [row, column] = [{place}], counted from 0, is {}; every number must be finite",
                 features[at]
             )));
         }
@@ -192,7 +203,11 @@ impl Dataset {
         let find = |key: &'static str, name: &str| {
             let found = columns.iter().find(|(have, _)| have == name).map(|(_, column)| column);
             found.ok_or_else(|| {
-                let known: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+                let known: Vec<&str> =
+                    columns.iter().take(40).map(|(name, _)| name.as_str()).collect();
+                if known.is_empty() {
+                    return self.fault("there are no columns");
+                }
                 Fault::new(
                     key,
                     format!(
@@ -215,6 +230,16 @@ impl Dataset {
         } else {
             self.features.clone()
         };
+        if names.len() > MOST_DIMENSIONS {
+            let d = names.len();
+            return Err(self.fault(format!(
+                "there are {d} features; at most {MOST_DIMENSIONS} are allowed (d × d matrices are made)"
+            )));
+        }
+        let twice = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
+        if let Some((_, name)) = twice {
+            return Err(Fault::new("dataset.features", format!("names `{name}` twice")));
+        }
         let mut chosen = Vec::with_capacity(names.len());
         for name in &names {
             match find("dataset.features", name)? {
@@ -223,7 +248,7 @@ impl Dataset {
                     let odd = values.iter().enumerate().find(|(_, v)| v.parse::<f64>().is_err());
                     let (row, value) = odd.map_or((0, ""), |(row, v)| (row, v.as_str()));
                     return Err(self.fault(format!(
-                        "column `{name}` is no feature: row {row} is \"{value}\", not a number"
+                        "column `{name}` is no feature: row {row} is \"{value}\", not a number; list the `features` that are meant"
                     )));
                 }
             }
@@ -308,13 +333,15 @@ impl Dataset {
         };
         match shards.iter().position(Vec::is_empty) {
             None => Ok(shards),
-            Some(empty) => Err(Fault::new(
-                "dataset.clients",
-                format!(
-                    "client {empty} of {} gets no records of the {n}; fewer clients, or a larger α, would leave none empty",
-                    shards.len()
-                ),
-            )),
+            Some(empty) => {
+                let alpha = matches!(self.split, Split::Dirichlet(_));
+                let hint = if alpha { " or a larger α" } else { "" };
+                let count = shards.len();
+                let message = format!(
+                    "client {empty} of {count} gets no records of the {n}; fewer clients{hint} would leave none empty"
+                );
+                Err(Fault::new("dataset.clients", message))
+            }
         }
     }
 }
@@ -367,7 +394,7 @@ impl Records {
             return Err(Fault::new(
                 "dataset.label",
                 format!(
-                    "{} has {classes} different labels ({}{more}); two classes are needed",
+                    "{} has {classes} classes of labels ({}{more}); two are needed",
                     self.file,
                     seen.join(", ")
                 ),

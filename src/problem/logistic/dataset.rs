@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// The records, and how they are dealt to clients. Labels must be of two
+    /// The records, and how they are dealt to clients, who weigh the same
+    /// whatever they hold. Labels must be of two
     /// classes; the greater is +1.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
@@ -38,6 +39,10 @@ impl crate::problem::Settings for Settings {
         faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
         faults.at_least_one("batch", self.batch as u64);
         faults.0
+    }
+
+    fn drawn(&self) -> bool {
+        self.dataset.drawn()
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

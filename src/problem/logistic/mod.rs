@@ -112,9 +112,12 @@ impl super::Settings for Settings {
 
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
-        faults.at_least_one("dimension", self.dimension as u64);
+        faults.dimension("dimension", self.dimension);
         faults.at_least_one("records", self.records as u64);
         faults.clients(self.clients);
+        let sets = if self.split == Split::Own { self.clients } else { 2 };
+        let bytes = self.records.saturating_mul(self.dimension).saturating_mul(8);
+        faults.memory("records", sets, bytes);
         faults.at_least_one("batch", self.batch as u64);
         faults.positive("l2", self.l2);
         let margin = self.margin;

@@ -181,9 +181,6 @@ impl super::Settings for Settings {
         faults.require(has_steps || !over_steps, "extrapolate", || {
             "needs an algorithm that has local steps".into()
         });
-        faults.require(self.cohort.is_none() || self.over != Base::Fedlin, "cohort", || {
-            "is not offered over FedLin".into()
-        });
         let printed = self.extrapolate == Extrapolate::LocalStepsPrinted;
         faults.require(!printed || self.local_steps != Some(1), "local-steps", || {
             "must be 2 or more: the printed weights divide by H − 1".into()

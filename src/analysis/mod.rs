@@ -108,12 +108,15 @@ impl Result {
 /// Results that are not as they were written.
 pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Error> {
     let (mut cells, missing) = results(&plan, store)?;
-    let biases: HashMap<&str, f64> = exact_biases(&plan);
+    let planned: Vec<&Cell> = plan.cells.iter().collect();
+    // Without them (a data file is gone) a page goes without theory.
+    let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
+    let biases: HashMap<&str, f64> = exact_biases(&plan, &prepared);
     for result in &mut cells {
         result.exact_bias = biases.get(result.cell.id.as_str()).copied();
     }
     let figures = figures(&plan, &cells);
-    let problems = problems::of(&plan);
+    let problems = problems::of(&plan, &prepared);
     Ok(Experiment { plan, cells, missing, figures, problems })
 }
 
@@ -158,14 +161,13 @@ fn figures(plan: &Plan, cells: &[Result]) -> Vec<Figure> {
 }
 
 /// ‖lim E θ_t − θ*‖² by cell id, if a figure asks for it and theory knows it.
-fn exact_biases(plan: &Plan) -> HashMap<&str, f64> {
+fn exact_biases<'p>(plan: &Plan, prepared: &[Prepared<'p>]) -> HashMap<&'p str, f64> {
     let table = &plan.manifest.figure;
     let convergence = table.convergence.iter().flat_map(|f| &f.theory);
     let mut wanted = convergence.chain(table.scaling.iter().flat_map(|f| &f.theory));
     if !wanted.any(|t| *t == Theory::ExactBias) {
         return HashMap::new();
     }
-    let cells: Vec<&Cell> = plan.cells.iter().collect();
     let bias = |p: &Prepared<'_>| {
         let squares = p.grounds.iter().map(|ground| {
             let facts: &dyn Facts = &*ground.instance;
@@ -173,7 +175,5 @@ fn exact_biases(plan: &Plan) -> HashMap<&str, f64> {
         });
         Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
     };
-    let prepared = prepare(&plan.folder(), &cells).unwrap_or_default();
-    let biases = prepared.iter().zip(&plan.cells).map(|(p, cell)| (cell.id.as_str(), bias(p)));
-    biases.filter_map(|(id, bias)| Some((id, bias?))).collect()
+    prepared.iter().filter_map(|p| Some((p.cell.id.as_str(), bias(p)?))).collect()
 }

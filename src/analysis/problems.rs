@@ -6,7 +6,7 @@ use super::select::pretty;
 use crate::manifest::Oracle;
 use crate::plan::{Plan, Setting, short};
 use crate::problem::Facts;
-use crate::runner::{Prepared, prepare};
+use crate::runner::Prepared;
 use crate::theory::deterministic::drift;
 use crate::theory::heterogeneity::Measures;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub struct Row {
     pub size: (usize, usize),
     /// Its measures.
     pub measures: Measures,
-    /// γ, H and the average drift at θ*, for the uncorrected algorithms.
+    /// γ, H and the average drift at θ*, for what the algorithms take.
     pub drifts: Vec<(f64, u64, f64)>,
 }
 
@@ -39,13 +39,11 @@ pub struct Row {
 /// out: it is walked, not computed.
 const MOST_CALLS: u64 = 2_000_000;
 
-/// The instances of a plan.
-pub fn of(plan: &Plan) -> Table {
-    let cells: Vec<_> = plan.cells.iter().collect();
-    let prepared = prepare(&plan.folder(), &cells).unwrap_or_default();
-    let mut rows: Vec<(String, *const (), Row)> = Vec::new();
+/// The instances of a plan's prepared cells.
+pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Table {
+    let mut rows: Vec<(*const (), Row)> = Vec::new();
     let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
-    for p in &prepared {
+    for p in prepared {
         let instance = &p.grounds[0].instance;
         let facts: &dyn Facts = &**instance;
         // With and without noise it is one instance; noise is told of the noisy.
@@ -53,17 +51,16 @@ pub fn of(plan: &Plan) -> Table {
             continue;
         }
         let key: *const () = Arc::as_ptr(instance).cast();
-        let row = match rows.iter().position(|(_, k, _)| *k == key) {
+        let row = match rows.iter().position(|(k, _)| *k == key) {
             Some(i) => i,
             None => {
                 let Some(measures) = Measures::of(facts) else { continue };
                 let (size, drifts) = ((facts.clients(), facts.dim()), Vec::new());
-                let name = name(p);
-                rows.push((name.clone(), key, Row { name, size, measures, drifts }));
+                rows.push((key, Row { name: name(p), size, measures, drifts }));
                 rows.len() - 1
             }
         };
-        let drifts = &mut rows[row].2.drifts;
+        let drifts = &mut rows[row].1.drifts;
         for component in p.cell.identity.algorithm.components() {
             let terms = &component.terms;
             let (step, steps) = (terms.step_size, terms.most_steps());
@@ -75,7 +72,7 @@ pub fn of(plan: &Plan) -> Table {
         }
     }
     Table {
-        rows: rows.into_iter().map(|(_, _, row)| row).collect(),
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
         per_replicate: !plan.manifest.instance.is_fixed(),
     }
 }

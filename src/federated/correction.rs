@@ -76,24 +76,6 @@ impl ControlVariates {
             }
         }
     }
-
-    /// Variates of which only the cohort's count: c̄ ← their mean over it
-    /// (FedLin, whose variates live for one round).
-    pub fn settle_among(&mut self, cohort: &[usize]) {
-        let d = self.d;
-        self.mean.fill(0.0);
-        for &client in cohort {
-            let variate = &self.variates[client * d..][..d];
-            self.mean.iter_mut().zip(variate).for_each(|(mean, x)| *mean += x);
-        }
-        self.mean.iter_mut().for_each(|mean| *mean /= cohort.len() as f64);
-        self.corrections.fill(0.0);
-        for &client in cohort {
-            for i in 0..d {
-                self.corrections[client * d + i] = self.mean[i] - self.variates[client * d + i];
-            }
-        }
-    }
 }
 
 #[cfg(test)]

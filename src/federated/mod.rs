@@ -225,7 +225,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         let fresh = self.terms.variates == Variates::Fresh;
         if fresh {
             self.measure();
-            self.variates.as_mut().expect("made with them").settle_among(&self.cohort);
+            self.variates.as_mut().expect("made with them").settle();
         }
         for &client in &self.cohort {
             self.ends[client * d..][..d].copy_from_slice(&self.theta);

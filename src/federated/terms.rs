@@ -154,6 +154,10 @@ impl Terms {
             || "must be 1 or more, not 0".into(),
         );
         faults.require(self.cohort != Some(0), "cohort", || "must be 1 or more, not 0".into());
+        let fresh = self.variates == Variates::Fresh;
+        faults.require(self.cohort.is_none() || !fresh, "cohort", || {
+            "is not offered over FedLin".into()
+        });
         faults.positive("server-step", self.server_step);
         faults.non_negative("proximal", self.proximal);
         if let Schedule::Bernoulli { probability: p, .. } = self.schedule {

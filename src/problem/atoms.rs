@@ -2,11 +2,12 @@
 //! (A, b) from a finite law, F_c(θ; Z) = A(Z)θ − b(Z). The instance is the
 //! user's, from an `.npz` file: `A` (N, M, d, d), `b` (N, M, d), `p` (N, M).
 
+use super::affine::Affine;
 use super::arrays::{DataFile, Files, Named, index};
 use super::{Facts, Fault, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{axpy, dot};
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::rng::{MAX_CLIENTS, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,11 +47,7 @@ impl super::Settings for Settings {
 struct Client {
     law: Alias<u32>,
     probabilities: Vec<f64>,
-    /// Ā_c, d × d.
-    matrix: Matrix,
-    /// b̄_c.
-    offset: Vec<f64>,
-    optimum: Vec<f64>,
+    mean: Affine,
 }
 
 /// An instance.
@@ -125,22 +122,19 @@ impl Atoms {
                     matrix.plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(at * d + i) * d + j]));
                 axpy(p, &offsets[at * d..][..d], &mut offset);
             }
-            let optimum = solve(&matrix, &offset).map_err(|_| {
+            let mean = Affine::new(matrix, offset).map_err(|_| {
                 named.fault(format!(
                     "client {c}'s mean matrix Σ p A is singular: it has no unique θ_c*"
                 ))
             })?;
             let law: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
             let (law, probabilities) = (Alias::new(&law), row.to_vec());
-            clients.push(Client { law, probabilities, matrix, offset, optimum });
+            clients.push(Client { law, probabilities, mean });
         }
-        let mean = Matrix::mean(clients.iter().map(|c| &c.matrix));
-        let mut offset = vec![0.0; d];
-        clients.iter().for_each(|c| axpy(1.0 / n as f64, &c.offset, &mut offset));
-        let optimum = solve(&mean, &offset).map_err(|_| {
+        let mean = Affine::mean(clients.iter().map(|c: &Client| &c.mean)).map_err(|_| {
             named.fault("the clients' mean matrix is singular: there is no unique θ*")
         })?;
-        Ok(Self { d, atoms: m, matrices, offsets, clients, optimum })
+        Ok(Self { d, atoms: m, matrices, offsets, clients, optimum: mean.optimum })
     }
 
     /// A(z)θ − b(z) of client c.
@@ -167,15 +161,13 @@ impl Facts for Atoms {
         &self.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.clients[client].optimum
+        &self.clients[client].mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        let client = &self.clients[client];
-        field.copy_from_slice(&client.matrix.apply(theta));
-        axpy(-1.0, &client.offset, field);
+        self.clients[client].mean.at(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.clients[client].matrix.clone()
+        self.clients[client].mean.matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         let mut mean = vec![0.0; self.d];

@@ -1,12 +1,13 @@
 //! Ridge regression on a user's records: f_c(θ) = ½ E (xᵀθ − y)² + λ/2 ‖θ‖²
 //! over client c's records. The oracle draws a batch with replacement.
 
+use super::affine::Affine;
 use super::arrays::{DataFile, Files};
 use super::dataset::Dataset;
 use super::quadratic::half_square;
 use super::{Facts, Fault, Faults, Problem};
 use crate::kernel::{axpy, dot};
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,8 +65,7 @@ impl super::Settings for Settings {
                 ),
             )
         };
-        let (n, mut clients) = (shards.len() as f64, Vec::with_capacity(shards.len()));
-        let mut rhs = vec![0.0; d];
+        let mut clients = Vec::with_capacity(shards.len());
         for (c, shard) in shards.iter().enumerate() {
             let mut rows = Vec::with_capacity(shard.len() * (d + 1));
             let mut matrix = Matrix::identity(d).scaled(self.l2);
@@ -77,13 +77,13 @@ impl super::Settings for Settings {
                 rows.extend_from_slice(records.row(i));
                 rows.push(labels[i]);
             }
-            let optimum = solve(&matrix, &offset).map_err(|_| singular(format!("client {c}'s")))?;
-            axpy(1.0 / n, &offset, &mut rhs);
-            clients.push(Client { rows, matrix, offset, optimum });
+            let mean =
+                Affine::new(matrix, offset).map_err(|_| singular(format!("client {c}'s")))?;
+            clients.push(Client { rows, mean });
         }
-        let mean = Matrix::mean(clients.iter().map(|c| &c.matrix));
-        let optimum = solve(&mean, &rhs).map_err(|_| singular("the".into()))?;
-        Ok(LeastSquares { d, l2: self.l2, batch: self.batch, clients, mean, optimum })
+        let mean = Affine::mean(clients.iter().map(|c: &Client| &c.mean))
+            .map_err(|_| singular("the".into()))?;
+        Ok(LeastSquares { d, l2: self.l2, batch: self.batch, clients, mean })
     }
 }
 
@@ -91,11 +91,8 @@ impl super::Settings for Settings {
 struct Client {
     /// Rows (x, y) of d + 1 numbers.
     rows: Vec<f64>,
-    /// E xxᵀ + λI.
-    matrix: Matrix,
-    /// E y x.
-    offset: Vec<f64>,
-    optimum: Vec<f64>,
+    /// E xxᵀ + λI and E y x.
+    mean: Affine,
 }
 
 /// An instance.
@@ -104,8 +101,7 @@ pub struct LeastSquares {
     l2: f64,
     batch: usize,
     clients: Vec<Client>,
-    mean: Matrix,
-    optimum: Vec<f64>,
+    mean: Affine,
 }
 
 impl Facts for LeastSquares {
@@ -116,18 +112,16 @@ impl Facts for LeastSquares {
         self.clients.len()
     }
     fn optimum(&self) -> &[f64] {
-        &self.optimum
+        &self.mean.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.clients[client].optimum
+        &self.clients[client].mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        let client = &self.clients[client];
-        field.copy_from_slice(&client.matrix.apply(theta));
-        axpy(-1.0, &client.offset, field);
+        self.clients[client].mean.at(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.clients[client].matrix.clone()
+        self.clients[client].mean.matrix.clone()
     }
     /// (E (xᵀθ* − y)² xxᵀ − ḡḡᵀ)/B with ḡ = E (xᵀθ* − y) x.
     fn noise_covariance(&self, client: usize) -> Matrix {
@@ -136,7 +130,7 @@ impl Facts for LeastSquares {
         let (mut second, mut mean) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
         for row in rows {
             let (x, y) = (&row[..self.d], row[self.d]);
-            let error = dot(&self.optimum, x) - y;
+            let error = dot(self.optimum(), x) - y;
             second.add_outer(error * error / n, x, x);
             axpy(error / n, x, &mut mean);
         }
@@ -150,7 +144,7 @@ impl Facts for LeastSquares {
         self.batch as u64
     }
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
-        Some(half_square(&self.mean, theta, &self.optimum))
+        Some(half_square(&self.mean.matrix, theta, self.optimum()))
     }
 }
 

@@ -8,6 +8,7 @@
 //! *Invariant*: nothing here does I/O, reads a clock or an environment; an
 //! instance is a function of its settings and the seed.
 
+mod affine;
 pub mod arrays;
 pub mod atoms;
 pub mod check;

@@ -6,11 +6,12 @@
 //! means are A and 0, and ζ₁, ζ₂ are what was asked for without an eigenvalue
 //! being computed.
 
+use super::affine::Affine;
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
 use super::{Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot};
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,23 +88,15 @@ impl super::Settings for Settings {
     }
 }
 
-/// One client's quadratic.
-struct Client {
-    /// H_c, d × d.
-    hessian: Matrix,
-    /// H_c θ_c*.
-    offset: Vec<f64>,
-    optimum: Vec<f64>,
-}
-
 /// An instance.
 pub struct Quadratic {
     d: usize,
     noise: f64,
     multiplicative: f64,
-    clients: Vec<Client>,
-    mean: Matrix,
-    optimum: Vec<f64>,
+    /// ∇f_c: H_c, H_c θ_c* and θ_c*.
+    clients: Vec<Affine>,
+    /// ∇f.
+    mean: Affine,
 }
 
 impl Quadratic {
@@ -132,15 +125,11 @@ impl Quadratic {
             hessian.add_outer(-2.0 * delta, &u, &u);
             let mut offset = hessian.apply(&target);
             axpy(-pull, &g, &mut offset);
-            let optimum = solve(&hessian, &offset).map_err(singular)?;
-            clients.push(Client { hessian, offset, optimum });
+            clients.push(Affine::new(hessian, offset).map_err(singular)?);
         }
-        let mean = Matrix::mean(clients.iter().map(|c| &c.hessian));
-        let mut offset = vec![0.0; d];
-        clients.iter().for_each(|c| axpy(1.0 / clients.len() as f64, &c.offset, &mut offset));
-        let optimum = solve(&mean, &offset).map_err(singular)?;
+        let mean = Affine::mean(clients.iter()).map_err(singular)?;
         let (noise, multiplicative) = (settings.noise, settings.multiplicative_noise);
-        Ok(Self { d, noise, multiplicative, clients, mean, optimum })
+        Ok(Self { d, noise, multiplicative, clients, mean })
     }
 
     #[inline(always)]
@@ -148,7 +137,7 @@ impl Quadratic {
         let client = &self.clients[client];
         let offset = &client.offset[..theta.len()];
         for (i, field) in field.iter_mut().enumerate() {
-            *field = dot(theta, client.hessian.row(i)) - offset[i];
+            *field = dot(theta, client.matrix.row(i)) - offset[i];
         }
     }
 }
@@ -167,7 +156,7 @@ impl Facts for Quadratic {
         self.clients.len()
     }
     fn optimum(&self) -> &[f64] {
-        &self.optimum
+        &self.mean.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
         &self.clients[client].optimum
@@ -176,12 +165,12 @@ impl Facts for Quadratic {
         self.gradient(client, theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.clients[client].hessian.clone()
+        self.clients[client].matrix.clone()
     }
     /// σ²I + τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let mut gradient = vec![0.0; self.d];
-        self.gradient(client, &self.optimum, &mut gradient);
+        self.gradient(client, self.optimum(), &mut gradient);
         let mut covariance = Matrix::identity(self.d).scaled(self.noise * self.noise);
         covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
         covariance
@@ -190,7 +179,7 @@ impl Facts for Quadratic {
         true
     }
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
-        Some(half_square(&self.mean, theta, &self.optimum))
+        Some(half_square(&self.mean.matrix, theta, self.optimum()))
     }
 }
 
@@ -246,13 +235,13 @@ mod tests {
                 let mut g = vec![0.0; 4];
                 problem.mean_field(c, problem.optimum(), &mut g);
                 gradients += dot(&g, &g) / clients as f64;
-                let apart = problem.jacobian(c).plus(-1.0, &problem.mean);
+                let apart = problem.jacobian(c).plus(-1.0, &problem.mean.matrix);
                 let (high, low) = apart.symmetric_extremes().unwrap();
                 hessians += high.max(-low).powi(2) / clients as f64;
             }
             assert!((gradients.sqrt() - 1.5).abs() < 1e-12, "{gradients}");
             assert!((hessians.sqrt() - 0.1).abs() < 1e-12, "{hessians}");
-            let (high, low) = problem.mean.symmetric_extremes().unwrap();
+            let (high, low) = problem.mean.matrix.symmetric_extremes().unwrap();
             assert!((high - 2.0).abs() < 1e-12 && (low - 0.2).abs() < 1e-12, "{high} {low}");
         }
     }
@@ -267,7 +256,7 @@ mod tests {
     fn suboptimality_is_the_difference_of_losses() {
         let problem = settings(5).build(5, &NoFiles).unwrap();
         let loss = |theta: &[f64]| {
-            let of = |c: &Client| half_square(&c.hessian, theta, &c.optimum);
+            let of = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
             problem.clients.iter().map(of).sum::<f64>() / 5.0
         };
         let theta = [0.3, -2.0, 1.0, 0.5];

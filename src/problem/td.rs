@@ -3,6 +3,7 @@
 //!
 //! θ_c* is the TD fixed point (19), (20), not the projection (15).
 
+use super::affine::Affine;
 use super::{Facts, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Local, axpy, dot, td};
@@ -72,11 +73,7 @@ pub fn stationary(transitions: &Matrix) -> Result<Vec<f64>, Singular> {
 
 /// The exact facts of one client.
 struct Client {
-    /// Ā_c, d × d.
-    matrix: Matrix,
-    /// b̄_c.
-    offset: Vec<f64>,
-    optimum: Vec<f64>,
+    mean: Affine,
     covariance: Matrix,
 }
 
@@ -117,9 +114,9 @@ impl Td {
         for (c, Environment { transitions, rewards }) in environments.enumerate() {
             let law = stationary(&transitions).map_err(|_| Trouble::Law(c))?;
             let pairs = atoms(&law, &transitions);
-            clients.push(
-                mean_system(&phi, d, discount, &pairs, &rewards).map_err(|_| Trouble::Client(c))?,
-            );
+            let mean = mean_system(&phi, d, discount, &pairs, &rewards);
+            let mean = mean.map_err(|_| Trouble::Client(c))?;
+            clients.push(Client { mean, covariance: Matrix::zeros(0, 0) });
             for (s, p) in law.iter().enumerate() {
                 gram.add_outer(p / n, &phi[s * d..][..d], &phi[s * d..][..d]);
             }
@@ -131,12 +128,11 @@ impl Td {
             tables.push(&pairs, rewards.clone());
             laws.push((pairs, rewards));
         }
-        let mean = Matrix::mean(clients.iter().map(|c| &c.matrix));
-        let mut offset = vec![0.0; d];
-        clients.iter().for_each(|c| axpy(1.0 / clients.len() as f64, &c.offset, &mut offset));
-        let optimum = solve(&mean, &offset).map_err(|_| Trouble::Mean)?;
+        let mean = Affine::mean(clients.iter().map(|c| &c.mean)).map_err(|_| Trouble::Mean)?;
+        let optimum = mean.optimum;
         for (client, (pairs, rewards)) in clients.iter_mut().zip(&laws) {
-            client.covariance = covariance(&phi, d, discount, pairs, rewards, &optimum, client);
+            client.covariance =
+                covariance(&phi, d, discount, pairs, rewards, &optimum, &client.mean);
         }
         let virtual_optimum = stationary(&kernel).ok().and_then(|law| {
             Some(mean_system(&phi, d, discount, &atoms(&law, &kernel), &reward).ok()?.optimum)
@@ -182,15 +178,14 @@ fn mean_system(
     discount: f64,
     pairs: &[(usize, usize, f64)],
     rewards: &[f64],
-) -> Result<Client, Singular> {
+) -> Result<Affine, Singular> {
     let (mut matrix, mut offset) = (Matrix::zeros(d, d), vec![0.0; d]);
     for &(s, t, p) in pairs {
         let feature = &phi[s * d..][..d];
         matrix.add_outer(p, feature, &difference(phi, d, discount, s, t));
         axpy(p * rewards[s], feature, &mut offset);
     }
-    let optimum = solve(&matrix, &offset)?;
-    Ok(Client { matrix, offset, optimum, covariance: Matrix::zeros(0, 0) })
+    Affine::new(matrix, offset)
 }
 
 fn covariance(
@@ -200,7 +195,7 @@ fn covariance(
     pairs: &[(usize, usize, f64)],
     rewards: &[f64],
     optimum: &[f64],
-    client: &Client,
+    mean: &Affine,
 ) -> Matrix {
     let mut second = Matrix::zeros(d, d);
     for &(s, t, p) in pairs {
@@ -210,9 +205,9 @@ fn covariance(
         let feature = &phi[s * d..][..d];
         second.add_outer(p * delta * delta, feature, feature);
     }
-    let mut mean = client.matrix.apply(optimum);
-    axpy(-1.0, &client.offset, &mut mean);
-    second.add_outer(-1.0, &mean, &mean);
+    let mut field = vec![0.0; d];
+    mean.at(optimum, &mut field);
+    second.add_outer(-1.0, &field, &field);
     second
 }
 
@@ -227,15 +222,13 @@ impl Facts for Td {
         &self.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.clients[client].optimum
+        &self.clients[client].mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        let client = &self.clients[client];
-        field.copy_from_slice(&client.matrix.apply(theta));
-        axpy(-1.0, &client.offset, field);
+        self.clients[client].mean.at(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.clients[client].matrix.clone()
+        self.clients[client].mean.matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         self.clients[client].covariance.clone()

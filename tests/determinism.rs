@@ -117,3 +117,26 @@ fn digests_are_what_they_were() {
         .expect(0);
     insta::assert_snapshot!("smoke_digests", bench.run(&["digest"]).expect(0).out);
 }
+
+/// The digests of every algorithm on every problem. As above: if this moves,
+/// say *results change*.
+#[test]
+fn digests_of_every_pair_are_what_they_were() {
+    let bench = Bench::new();
+    bench.bring_folder("data");
+    let mut all = vec!["run".to_owned(), "--quiet".to_owned()];
+    for problem in [
+        "atoms",
+        "garnet",
+        "least-squares-dataset",
+        "lms",
+        "logistic",
+        "logistic-dataset",
+        "mdp",
+        "quadratic",
+    ] {
+        all.push(bench.bring(&format!("all-{problem}.toml")));
+    }
+    bench.run(&all.iter().map(String::as_str).collect::<Vec<_>>()).expect(0);
+    insta::assert_snapshot!("pair_digests", bench.run(&["digest"]).expect(0).out);
+}

@@ -22,6 +22,20 @@ impl Matrix {
         Self { rows, cols, data: vec![0.0; rows * cols] }
     }
 
+    /// The entries, row by row.
+    pub fn entries(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// The matrix with these entries, row by row.
+    ///
+    /// # Panics
+    /// If they are not `rows` × `cols`.
+    pub fn from_entries(rows: usize, cols: usize, data: Vec<f64>) -> Self {
+        assert_eq!(data.len(), rows * cols);
+        Self { rows, cols, data }
+    }
+
     /// The identity of order n.
     pub fn identity(n: usize) -> Self {
         Self::from_fn(n, n, |i, j| f64::from(u8::from(i == j)))
@@ -59,6 +73,14 @@ impl Matrix {
         Self::from_fn(self.rows, self.cols, |i, j| self[(i, j)] + a * other[(i, j)])
     }
 
+    /// self ← self + a other.
+    pub fn add(&mut self, a: f64, other: &Self) {
+        assert_eq!((self.rows, self.cols), (other.rows, other.cols));
+        for (x, y) in self.data.iter_mut().zip(&other.data) {
+            *x += a * y;
+        }
+    }
+
     /// a self.
     pub fn scaled(&self, a: f64) -> Self {
         Self::from_fn(self.rows, self.cols, |i, j| a * self[(i, j)])
@@ -77,11 +99,12 @@ impl Matrix {
     pub fn times(&self, other: &Self) -> Self {
         assert_eq!(self.cols, other.rows);
         let mut out = Self::zeros(self.rows, other.cols);
-        for i in 0..self.rows {
-            for k in 0..self.cols {
-                let a = self[(i, k)];
-                for j in 0..other.cols {
-                    out.data[i * other.cols + j] += a * other[(k, j)];
+        if other.cols > 0 {
+            for (i, row) in out.data.chunks_exact_mut(other.cols).enumerate() {
+                for (a, from) in self.row(i).iter().zip(other.data.chunks_exact(other.cols)) {
+                    for (out, x) in row.iter_mut().zip(from) {
+                        *out += a * x;
+                    }
                 }
             }
         }
@@ -191,8 +214,9 @@ const MAX_PASSES: usize = 60;
 
 /// An unevaluated sum hi + lo, about 32 digits.
 #[derive(Clone, Copy, Default)]
-struct Dd {
-    hi: f64,
+pub struct Dd {
+    /// The sum, rounded.
+    pub hi: f64,
     lo: f64,
 }
 
@@ -208,7 +232,8 @@ impl Dd {
         Self { hi: sum, lo: lo - (sum - hi) }
     }
 
-    fn plus(self, y: f64) -> Self {
+    /// self + y.
+    pub fn plus(self, y: f64) -> Self {
         let (sum, error) = two_sum(self.hi, y);
         Self::normal(sum, error + self.lo)
     }
@@ -221,7 +246,7 @@ impl Dd {
     }
 
     /// self − a x.
-    fn minus_product(self, a: f64, x: Self) -> Self {
+    pub fn minus_product(self, a: f64, x: Self) -> Self {
         let (product, error) = two_product(a, x.hi);
         let product = Self::normal(product, error + a * x.lo);
         self.plus_dd(Self { hi: -product.hi, lo: -product.lo })

@@ -184,6 +184,11 @@ macro_rules! algorithms {
                 match self { $(Self::$variant(settings) => settings.components(),)* }
             }
 
+            /// Polyak-Ruppert averaging, if any.
+            pub fn average(&self) -> Average {
+                match self { $(Self::$variant(settings) => settings.average(),)* }
+            }
+
             /// The algorithm, on its way.
             pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
                 match self { $(Self::$variant(settings) => {

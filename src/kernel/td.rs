@@ -51,7 +51,9 @@ pub struct Tables {
     phi: Vec<f64>,
     /// γφ, S rows of d.
     discounted: Vec<f64>,
-    clients: Vec<Client>,
+    laws: Vec<Client>,
+    /// Which law is a client's.
+    of: Vec<u32>,
 }
 
 /// The most states that a [`Tables`] can hold.
@@ -65,11 +67,25 @@ impl Tables {
     pub fn new(d: usize, phi: Vec<f64>, discount: f64) -> Self {
         assert!(d > 0 && phi.len().is_multiple_of(d) && phi.len() / d <= MAX_STATES);
         let discounted = phi.iter().map(|x| discount * x).collect();
-        Self { d, phi, discounted, clients: Vec::new() }
+        Self { d, phi, discounted, laws: Vec::new(), of: Vec::new() }
     }
 
     fn states(&self) -> usize {
         self.phi.len() / self.d
+    }
+
+    /// The law of a client.
+    #[inline(always)]
+    fn law(&self, client: usize) -> &Client {
+        &self.laws[self.of[client] as usize]
+    }
+
+    /// Adds a client whose law is that of an earlier one.
+    ///
+    /// # Panics
+    /// If there is no such client.
+    pub fn repeat(&mut self, client: usize) {
+        self.of.push(self.of[client]);
     }
 
     /// Adds a client: the probabilities of its pairs (s, s') and its rewards.
@@ -81,13 +97,14 @@ impl Tables {
         assert!(!pairs.is_empty() && rewards.len() == states);
         assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
         let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
-        self.clients.push(Client { pairs: Alias::new(&atoms), rewards });
+        self.of.push(self.laws.len() as u32);
+        self.laws.push(Client { pairs: Alias::new(&atoms), rewards });
     }
 
     /// The definition of one oracle call on a drawn pair.
     #[inline]
     pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
-        let atom = self.clients[client].pairs.pick(draw);
+        let atom = self.law(client).pairs.pick(draw);
         self.field(client, atom.state(), atom.next(), theta, field);
     }
 
@@ -98,7 +115,7 @@ impl Tables {
         let phi = &self.phi[s * d..][..d];
         let next = &self.discounted[next * d..][..d];
         let delta =
-            fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.clients[client].rewards[s];
+            fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.law(client).rewards[s];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;
         }
@@ -113,7 +130,7 @@ impl Tables {
     /// [`Tables::advance`] on a chosen path; the bits do not depend on it.
     pub fn advance_on<S>(&self, path: Path, cohort: &mut [Local<'_, S>]) {
         for local in cohort.iter() {
-            assert!(local.client < self.clients.len());
+            assert!(local.client < self.of.len());
             assert!(local.theta.len() == self.d && local.correction.len() == self.d);
         }
         for even in cohort.chunk_by_mut(|a, b| a.steps == b.steps) {
@@ -184,7 +201,7 @@ impl Tables {
         group: &mut [Local<'_, S>; K],
     ) {
         let (phi, discounted) = (self.phi.as_ptr(), self.discounted.as_ptr());
-        let laws: [&Client; K] = std::array::from_fn(|k| &self.clients[group[k].client]);
+        let laws: [&Client; K] = std::array::from_fn(|k| self.law(group[k].client));
         let mut draws = [[0u64; BATCH]; K];
         let mut left = group[0].steps;
         // SAFETY: rows start at state·d with state < S; θ and ξ hold d = R·LANES.

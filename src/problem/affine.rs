@@ -1,6 +1,7 @@
 //! Mean fields that are affine, Ā θ − b̄, and their roots: what the linear
 //! problems share.
 
+use super::Facts;
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve};
 
@@ -43,4 +44,30 @@ impl Affine {
         field.copy_from_slice(&self.matrix.apply(theta));
         axpy(-1.0, &self.offset, field);
     }
+}
+
+/// F̄_c F̄_c'ᵀ as a map of s = E (e, 1)(e', 1)ᵀ: with M = (H_c, F̄_c(θ*)), M s Mᵀ.
+pub fn mean_part(facts: &dyn Facts, client: usize, s: &Matrix) -> Matrix {
+    let d = facts.dim();
+    let (jacobian, mut field) = (facts.jacobian(client), vec![0.0; d]);
+    facts.mean_field(client, facts.optimum(), &mut field);
+    let m = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { field[i] });
+    m.times(s).times(&m.transpose())
+}
+
+/// E δδ' p φφᵀ less the mean part, for fields δ φ: each atom is its probability,
+/// φ (d numbers) and w (d + 1 numbers) with δ = wᵀ(e, 1).
+pub fn rank_one_noise<'a>(
+    facts: &dyn Facts,
+    client: usize,
+    s: &Matrix,
+    atoms: impl Iterator<Item = (f64, &'a [f64], Vec<f64>)>,
+) -> Matrix {
+    let d = facts.dim();
+    let mut second = Matrix::zeros(d, d);
+    for (p, phi, w) in atoms {
+        let along = crate::kernel::dot(&w, &s.apply(&w));
+        second.add_outer(p * along, phi, phi);
+    }
+    second.plus(-1.0, &mean_part(facts, client, s))
 }

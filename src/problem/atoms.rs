@@ -2,7 +2,7 @@
 //! (A, b) from a finite law, F_c(θ; Z) = A(Z)θ − b(Z). The instance is the
 //! user's, from an `.npz` file: `A` (N, M, d, d), `b` (N, M, d), `p` (N, M).
 
-use super::affine::Affine;
+use super::affine::{Affine, mean_part};
 use super::arrays::{DataFile, Files, Named, index};
 use super::{Facts, Fault, Problem};
 use crate::kernel::alias::Alias;
@@ -180,6 +180,30 @@ impl Facts for Atoms {
             covariance.add_outer(p, &field, &field);
         }
         covariance
+    }
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let d = self.d;
+        let mut second = Matrix::zeros(d, d);
+        let mut constant = vec![0.0; d];
+        for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
+            let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
+            self.field(client, z, &self.optimum, &mut constant);
+            let m = Matrix::from_fn(d, d + 1, |i, j| {
+                if j < d { matrix[i * d + j] } else { constant[i] }
+            });
+            second = second.plus(p, &m.times(s).times(&m.transpose()));
+        }
+        Some(second.plus(-1.0, &mean_part(self, client, s)))
+    }
+    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
+        let d = self.d;
+        let norm = |z: usize| {
+            let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
+            let a = Matrix::from_fn(d, d, |i, j| matrix[i * d + j]);
+            let (largest, _) = a.transpose().times(&a).symmetric_extremes()?;
+            Some(libm::sqrt(largest.max(0.0)))
+        };
+        (0..self.atoms).try_fold(0.0_f64, |most, z| Some(most.max(norm(z)?)))
     }
     fn linear(&self) -> bool {
         true

@@ -29,6 +29,15 @@ impl<P: Problem> Facts for Exact<P> {
     fn noise_covariance(&self, _client: usize) -> Matrix {
         Matrix::zeros(self.dim(), self.dim())
     }
+    fn noise_map(&self, _client: usize, _s: &Matrix) -> Option<Matrix> {
+        self.linear().then(|| Matrix::zeros(self.dim(), self.dim()))
+    }
+    fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
+        self.0.curvature(client, m)
+    }
+    fn law(&self, client: usize) -> usize {
+        self.0.law(client)
+    }
     fn linear(&self) -> bool {
         self.0.linear()
     }

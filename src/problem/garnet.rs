@@ -117,8 +117,10 @@ impl super::Settings for Settings {
         let mut rng = Stream::shared_instance(seed);
         let phi = features(self.states, self.features, &mut rng);
         let draw = Draw::new(self, &mut rng);
-        let environments = (0..self.clients).map(|c| draw.client(c, seed));
-        Td::new(phi, self.features, self.discount, environments, self.noise).map_err(|trouble| {
+        let laws = draw.laws();
+        let of = (0..self.clients).map(|c| c % laws).collect();
+        let environments = (0..laws).map(|c| draw.client(c, seed));
+        Td::new(phi, self.features, self.discount, environments, of, self.noise).map_err(|trouble| {
             match trouble {
                 Trouble::Law(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary law; more branching connects it")),
                 Trouble::Client(c) => Fault::new("features", format!("client {c}'s mean system is singular: fewer features, or more states that recur, make it regular")),
@@ -155,6 +157,17 @@ impl<'a> Draw<'a> {
         };
         let shared = (0..count).map(|_| fresh(settings, rng)).collect();
         Self { settings, policy, shared }
+    }
+
+    /// Distinct environments: the first clients have one each, the others have
+    /// theirs by turns.
+    fn laws(&self) -> usize {
+        let clients = self.settings.clients;
+        match self.settings.heterogeneity {
+            Heterogeneity::TwoKernels {} => clients.min(2),
+            Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 } => 1,
+            _ => clients,
+        }
     }
 
     fn client(&self, client: usize, seed: u64) -> Environment {

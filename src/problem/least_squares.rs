@@ -137,6 +137,28 @@ impl Facts for LeastSquares {
         second.add_outer(-1.0, &mean, &mean);
         second.scaled(1.0 / self.batch as f64)
     }
+    /// (E (xᵀθ − y)(xᵀθ' − y) xxᵀ − F̄F̄'ᵀ)/B without λ, which has no noise.
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let d = self.d;
+        let rows = self.clients[client].rows.chunks_exact(d + 1);
+        let n = rows.len() as f64;
+        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
+        for row in rows {
+            let x = &row[..d];
+            let mut w = x.to_vec();
+            w.push(dot(self.optimum(), x) - row[d]);
+            second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
+            mean.add_outer(1.0 / n, x, &w);
+        }
+        let mean = mean.times(s).times(&mean.transpose());
+        Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
+    }
+    /// The largest ‖x‖² + λ.
+    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
+        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
+        let largest = rows.fold(0.0_f64, |most, row| most.max(dot(&row[..self.d], &row[..self.d])));
+        Some(largest + self.l2)
+    }
     fn linear(&self) -> bool {
         true
     }

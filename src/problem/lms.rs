@@ -148,6 +148,21 @@ impl Facts for Lms {
         covariance.add_outer(1.0, &pull, &pull);
         covariance
     }
+    /// RDᵀR + R tr(RD) + σ²R with D = E (θ − w_k)(θ' − w_k)ᵀ, since
+    /// E hhᵀDhhᵀ = RDR + RDᵀR + R tr(RD) for Gaussian h.
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let d = self.d;
+        let client = &self.clients[client];
+        let apart: Vec<f64> = self.optimum.iter().zip(&client.model).map(|(x, w)| x - w).collect();
+        let shift = Matrix::from_fn(d, d + 1, |i, j| {
+            if j == d { apart[i] } else { f64::from(u8::from(i == j)) }
+        });
+        let second = shift.times(s).times(&shift.transpose());
+        let (r, along) = (&client.covariance, client.covariance.times(&second));
+        let trace = (0..d).fold(0.0, |sum, i| sum + along[(i, i)]);
+        let turned = r.times(&second.transpose()).times(r);
+        Some(turned.plus(trace + self.noise * self.noise * s[(d, d)], r))
+    }
     fn linear(&self) -> bool {
         true
     }

@@ -24,12 +24,14 @@ mod newton;
 pub mod quadratic;
 pub mod spectrum;
 pub mod td;
+mod twin;
 
 use crate::kernel::Local;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
 pub use exact::Exact;
+pub use twin::Twin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +62,27 @@ pub trait Facts: Send + Sync {
     /// Oracle evaluations that one local step costs: the batch.
     fn batch(&self) -> u64 {
         1
+    }
+    /// E (F_c(θ; Z) − F̄_c(θ))(F_c(θ'; Z) − F̄_c(θ'))ᵀ, d × d, of the field
+    /// linearised at θ* draw by draw (where it is linear, of the field itself):
+    /// a linear map of `s` = E (e, 1)(e', 1)ᵀ, (d+1) × (d+1), with e = θ − θ*
+    /// and e' = θ' − θ*. `None` where second moments do not close.
+    fn noise_map(&self, _client: usize, _s: &Matrix) -> Option<Matrix> {
+        None
+    }
+    /// ∇²F̄_c(θ*)[M], d numbers: Σ_jk M_jk ∂²F̄_c/∂θ_j∂θ_k, the third derivatives
+    /// of a loss; `None` where they are not known.
+    fn curvature(&self, _client: usize, _m: &Matrix) -> Option<Vec<f64>> {
+        self.linear().then(|| vec![0.0; self.dim()])
+    }
+    /// Which law a client's oracle has: clients of one number have one law.
+    fn law(&self, client: usize) -> usize {
+        client
+    }
+    /// sup over draws of the spectral norm of A(Z), on a linear field; `None`
+    /// where it is infinite or not known.
+    fn largest_oracle_matrix(&self, _client: usize) -> Option<f64> {
+        None
     }
     /// f(θ) − f(θ*), f the mean of the clients' losses; `None` where the field
     /// is no gradient.
@@ -95,6 +118,24 @@ pub trait Problem: Facts {
         rng: &mut Stream,
         field: &mut [f64],
     );
+
+    /// Whether [`Problem::linearised`] is known.
+    fn has_twin(&self) -> bool {
+        self.linear()
+    }
+
+    /// F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*) into `field`, d numbers, from the draws
+    /// that [`Problem::oracle`] takes: the field linearised draw by draw.
+    fn linearised(
+        &self,
+        client: usize,
+        state: &mut Self::State,
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        self.oracle(client, state, theta, rng, field);
+    }
 
     /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort.
     /// A problem may fuse and interleave; the bits must stay those of this loop.
@@ -185,6 +226,17 @@ impl Faults {
     }
 }
 
+/// Which oracle an instance has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Face {
+    /// Its own.
+    Own,
+    /// Its mean field ([`Exact`]).
+    Exact,
+    /// Its own, linearised at θ* draw by draw ([`Twin`]).
+    Twin,
+}
+
 /// What is done with a problem once its type is known.
 pub trait Visitor {
     /// What comes of it.
@@ -249,8 +301,7 @@ macro_rules! problems {
                 match self { $(Self::$variant(settings) => settings.files(),)* }
             }
 
-            /// Builds the instance and hands it to the visitor; with `exact`,
-            /// the instance whose oracle returns its mean field.
+            /// Builds the instance and hands one of its faces to the visitor.
             ///
             /// # Errors
             /// A [`Fault`] where the drawn instance has no unique solution, or a
@@ -259,12 +310,14 @@ macro_rules! problems {
                 &self,
                 seed: u64,
                 files: &dyn Files,
-                exact: bool,
+                face: Face,
                 visitor: V,
             ) -> Result<V::Out, Fault> {
                 match self {
-                    $(Self::$variant(settings) => settings.build(seed, files).map(|problem| {
-                        if exact { visitor.visit(Exact(problem)) } else { visitor.visit(problem) }
+                    $(Self::$variant(settings) => settings.build(seed, files).map(|problem| match face {
+                        Face::Own => visitor.visit(problem),
+                        Face::Exact => visitor.visit(Exact(problem)),
+                        Face::Twin => visitor.visit(Twin::new(problem)),
                     }),)*
                 }
             }

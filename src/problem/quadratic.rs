@@ -6,7 +6,7 @@
 //! means are A and 0, and ζ₁, ζ₂ are what was asked for without an eigenvalue
 //! being computed.
 
-use super::affine::Affine;
+use super::affine::{Affine, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
 use super::{Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
@@ -174,6 +174,12 @@ impl Facts for Quadratic {
         let mut covariance = Matrix::identity(self.d).scaled(self.noise * self.noise);
         covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
         covariance
+    }
+    /// τ² F̄_c F̄_cᵀ + σ²I.
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let mean = mean_part(self, client, s).scaled(self.multiplicative * self.multiplicative);
+        let one = s[(self.d, self.d)];
+        Some(mean.plus(one * self.noise * self.noise, &Matrix::identity(self.d)))
     }
     fn linear(&self) -> bool {
         true

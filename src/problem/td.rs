@@ -3,7 +3,7 @@
 //!
 //! θ_c* is the TD fixed point (19), (20), not the projection (15).
 
-use super::affine::Affine;
+use super::affine::{Affine, rank_one_noise};
 use super::{Facts, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Local, axpy, dot, td};
@@ -71,17 +71,26 @@ pub fn stationary(transitions: &Matrix) -> Result<Vec<f64>, Singular> {
     Ok(law)
 }
 
-/// The exact facts of one client.
+/// The exact facts of one environment.
 struct Client {
     mean: Affine,
     covariance: Matrix,
+    /// (s, s') and its probability.
+    pairs: Vec<(usize, usize, f64)>,
+    rewards: Vec<f64>,
 }
 
 /// An instance.
 pub struct Td {
     d: usize,
+    /// φ, S rows of d, and the discount.
+    phi: Vec<f64>,
+    discount: f64,
     tables: td::Tables,
-    clients: Vec<Client>,
+    /// One a distinct environment.
+    laws: Vec<Client>,
+    /// Which of them is a client's.
+    of: Vec<usize>,
     optimum: Vec<f64>,
     /// Σφ, d × d.
     gram: Matrix,
@@ -92,7 +101,8 @@ pub struct Td {
 }
 
 impl Td {
-    /// The instance with features `phi` (S rows of d) on these environments.
+    /// The instance with features `phi` (S rows of d) on these environments;
+    /// client c has number `of[c]`.
     ///
     /// # Errors
     /// [`Trouble`] where there is no unique solution.
@@ -100,39 +110,50 @@ impl Td {
         phi: Vec<f64>,
         d: usize,
         discount: f64,
-        environments: impl ExactSizeIterator<Item = Environment>,
+        environments: impl Iterator<Item = Environment>,
+        of: Vec<usize>,
         noise: Noise,
     ) -> Result<Self, Trouble> {
         let states = phi.len() / d;
-        let n = environments.len() as f64;
+        let n = of.len() as f64;
         let mut tables = td::Tables::new(d, phi.clone(), discount);
-        let mut clients: Vec<Client> = Vec::with_capacity(environments.len());
-        let mut laws = Vec::with_capacity(environments.len());
+        let mut laws: Vec<Client> = Vec::new();
         let mut chains = Vec::new();
+        let (mut stationaries, mut transitions) = (Vec::new(), Vec::new());
+        for (number, environment) in environments.enumerate() {
+            let first = of.iter().position(|&l| l == number).unwrap_or(number);
+            let rewards = environment.rewards;
+            let law = stationary(&environment.transitions).map_err(|_| Trouble::Law(first))?;
+            let pairs = atoms(&law, &environment.transitions);
+            let mean = mean_system(&phi, d, discount, &pairs, &rewards);
+            let mean = mean.map_err(|_| Trouble::Client(first))?;
+            laws.push(Client { mean, covariance: Matrix::zeros(0, 0), pairs, rewards });
+            stationaries.push(law);
+            transitions.push(environment.transitions);
+        }
+        let mut first = vec![None; laws.len()];
         let (mut gram, mut kernel) = (Matrix::zeros(d, d), Matrix::zeros(states, states));
         let mut reward = vec![0.0; states];
-        for (c, Environment { transitions, rewards }) in environments.enumerate() {
-            let law = stationary(&transitions).map_err(|_| Trouble::Law(c))?;
-            let pairs = atoms(&law, &transitions);
-            let mean = mean_system(&phi, d, discount, &pairs, &rewards);
-            let mean = mean.map_err(|_| Trouble::Client(c))?;
-            clients.push(Client { mean, covariance: Matrix::zeros(0, 0) });
-            for (s, p) in law.iter().enumerate() {
+        for (c, &number) in of.iter().enumerate() {
+            for (s, p) in stationaries[number].iter().enumerate() {
                 gram.add_outer(p / n, &phi[s * d..][..d], &phi[s * d..][..d]);
             }
-            kernel = kernel.plus(1.0 / n, &transitions);
-            axpy(1.0 / n, &rewards, &mut reward);
+            kernel.add(1.0 / n, &transitions[number]);
+            axpy(1.0 / n, &laws[number].rewards, &mut reward);
             if !noise.is_independent() {
-                chains.push(chain(&transitions));
+                chains.push(chain(&transitions[number]));
             }
-            tables.push(&pairs, rewards.clone());
-            laws.push((pairs, rewards));
+            match first[number] {
+                Some(earlier) => tables.repeat(earlier),
+                None => tables.push(&laws[number].pairs, laws[number].rewards.clone()),
+            }
+            first[number].get_or_insert(c);
         }
-        let mean = Affine::mean(clients.iter().map(|c| &c.mean)).map_err(|_| Trouble::Mean)?;
+        let mean = Affine::mean(of.iter().map(|&l| &laws[l].mean)).map_err(|_| Trouble::Mean)?;
         let optimum = mean.optimum;
-        for (client, (pairs, rewards)) in clients.iter_mut().zip(&laws) {
-            client.covariance =
-                covariance(&phi, d, discount, pairs, rewards, &optimum, &client.mean);
+        for law in &mut laws {
+            let Client { pairs, rewards, mean, .. } = law;
+            law.covariance = covariance(&phi, d, discount, pairs, rewards, &optimum, mean);
         }
         let virtual_optimum = stationary(&kernel).ok().and_then(|law| {
             Some(mean_system(&phi, d, discount, &atoms(&law, &kernel), &reward).ok()?.optimum)
@@ -141,7 +162,11 @@ impl Td {
             Noise::Independent => 0,
             Noise::Markov { burn_in } => burn_in,
         };
-        Ok(Self { d, tables, clients, optimum, gram, virtual_optimum, chains, burn_in })
+        Ok(Self { d, phi, discount, tables, laws, of, optimum, gram, virtual_optimum, chains, burn_in })
+    }
+
+    fn client(&self, client: usize) -> &Client {
+        &self.laws[self.of[client]]
     }
 
     /// The fused kernel's tables, for benches.
@@ -216,22 +241,43 @@ impl Facts for Td {
         self.d
     }
     fn clients(&self) -> usize {
-        self.clients.len()
+        self.of.len()
     }
     fn optimum(&self) -> &[f64] {
         &self.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.clients[client].mean.optimum
+        &self.client(client).mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.clients[client].mean.at(theta, field);
+        self.client(client).mean.at(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.clients[client].mean.matrix.clone()
+        self.client(client).mean.matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        self.clients[client].covariance.clone()
+        self.client(client).covariance.clone()
+    }
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let Client { pairs, rewards, .. } = self.client(client);
+        let atoms = pairs.iter().map(|&(state, next, p)| {
+            let mut w = difference(&self.phi, self.d, self.discount, state, next);
+            w.push(dot(&w, &self.optimum) - rewards[state]);
+            (p, &self.phi[state * self.d..][..self.d], w)
+        });
+        self.independent().then(|| rank_one_noise(self, client, s, atoms))
+    }
+    fn law(&self, client: usize) -> usize {
+        self.of[client]
+    }
+    /// The largest ‖φ(s)‖ ‖φ(s) − γφ(s')‖ over the pairs that occur.
+    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
+        let norm = |x: &[f64]| libm::sqrt(dot(x, x));
+        let of = |&(s, t, _): &(usize, usize, f64)| {
+            let change = difference(&self.phi, self.d, self.discount, s, t);
+            norm(&self.phi[s * self.d..][..self.d]) * norm(&change)
+        };
+        Some(self.client(client).pairs.iter().map(of).fold(0.0, f64::max))
     }
     fn linear(&self) -> bool {
         true
@@ -303,7 +349,7 @@ mod tests {
         let p = [[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.3, 0.3, 0.4]];
         let transitions = Matrix::from_fn(3, 3, |i, j| p[i][j]);
         let environment = Environment { transitions, rewards: vec![1.0, -1.0, 0.5] };
-        Td::new(phi, 2, 0.8, std::iter::once(environment), noise).unwrap()
+        Td::new(phi, 2, 0.8, std::iter::once(environment), vec![0], noise).unwrap()
     }
 
     /// A trajectory visits pairs as often as the stationary law says.

@@ -5,6 +5,7 @@
 //! decide when it is computed, never what it is.
 
 mod measure;
+pub mod predict;
 mod prepare;
 pub mod progress;
 

@@ -1,5 +1,6 @@
 //! What a cell needs before it runs: its instance, its start, its limit.
 
+use super::predict;
 use crate::algorithm::{Boxed, Component, Instance};
 use crate::federated::Variates;
 use crate::kernel::axpy;
@@ -104,7 +105,7 @@ pub fn prepare<'a>(
     let built: HashMap<Key, Result<Arc<dyn Instance>, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
-            let built = cell.identity.problem.build(key.1, files, key.2, Boxed);
+            let built = cell.identity.problem.build(key.1, files, if key.2 { crate::problem::Face::Exact } else { crate::problem::Face::Own }, Boxed);
             (key, built.map(Arc::from))
         })
         .collect();
@@ -180,11 +181,7 @@ fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     }
     let mut sum = vec![0.0; facts.dim()];
     for Component { weight, terms, .. } in identity.algorithm.components() {
-        let work = |client| linear::Work {
-            step: terms.step(client),
-            steps: terms.steps(client),
-            proximal: terms.proximal,
-        };
+        let work = |client| predict::work(&terms, client);
         let limit = if terms.variates != Variates::None {
             // Control variates remove the bias.
             facts.optimum().to_vec()

@@ -11,7 +11,7 @@ pub fn round(facts: &dyn Facts, theta: &[f64], work: &dyn Fn(usize) -> Work) -> 
     let (n, d) = (facts.clients(), facts.dim());
     let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
     for client in 0..n {
-        let Work { step, steps, proximal } = work(client);
+        let Work { step, steps, proximal, .. } = work(client);
         let mut local = theta.to_vec();
         for _ in 0..steps {
             facts.mean_field(client, &local, &mut field);

@@ -4,5 +4,8 @@
 //! that a bug they share cannot cancel.
 
 pub mod deterministic;
+pub mod expansion;
 pub mod heterogeneity;
 pub mod linear;
+pub mod lyapunov;
+pub mod moments;

@@ -148,6 +148,8 @@ impl super::Settings for Settings {
 /// Records of one law, as rows y x (n rows of d).
 struct Records {
     signed: Vec<f64>,
+    /// σ(m − y xᵀθ*), a number a row.
+    weights: Vec<f64>,
     optimum: Vec<f64>,
 }
 
@@ -183,7 +185,11 @@ impl Logistic {
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
         let sets = held.len();
-        let held = held.into_iter().map(|signed| Records { signed, optimum: Vec::new() });
+        let held = held.into_iter().map(|signed| Records {
+            signed,
+            weights: Vec::new(),
+            optimum: Vec::new(),
+        });
         let held = held.collect();
         let mut instance = Self { d, clients, l2, margin, batch, held, optimum: Vec::new() };
         let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
@@ -211,6 +217,11 @@ impl Logistic {
             },
         )
         .map_err(unsolved)?;
+        for set in 0..sets {
+            let rows = instance.rows(set);
+            let weights = rows.map(|row| instance.weight(row, &instance.optimum)).collect();
+            instance.held[set].weights = weights;
+        }
         Ok(instance)
     }
 
@@ -336,6 +347,38 @@ impl Facts for Logistic {
         second.add_outer(-1.0, &mean, &mean);
         second.scaled(1.0 / self.batch as f64)
     }
+    /// (E δδ' xxᵀ − the mean part)/B with δ = −(s + s(1 − s)(u − u*)), the weight
+    /// of a record linearised at θ*; λ has no noise.
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let d = self.d;
+        let rows = self.rows(self.of(client));
+        let n = rows.len() as f64;
+        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
+        for row in rows {
+            let weight = self.weight(row, &self.optimum);
+            let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
+            w.push(-weight);
+            second.add_outer(dot(&w, &s.apply(&w)) / n, row, row);
+            mean.add_outer(1.0 / n, row, &w);
+        }
+        let mean = mean.times(s).times(&mean.transpose());
+        Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
+    }
+    /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
+    fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
+        let rows = self.rows(self.of(client));
+        let n = rows.len() as f64;
+        let mut sum = vec![0.0; self.d];
+        for row in rows {
+            let s = self.weight(row, &self.optimum);
+            let third = s * (1.0 - s) * (1.0 - 2.0 * s);
+            axpy(-third * dot(row, &m.apply(row)) / n, row, &mut sum);
+        }
+        Some(sum)
+    }
+    fn law(&self, client: usize) -> usize {
+        self.of(client)
+    }
     fn linear(&self) -> bool {
         false
     }
@@ -381,6 +424,36 @@ impl Problem for Logistic {
         for _ in 0..self.batch {
             let row = &signed[rng.index(records) * d..][..d];
             axpy(-self.weight(row, theta) / self.batch as f64, row, field);
+        }
+    }
+
+    fn has_twin(&self) -> bool {
+        true
+    }
+
+    /// σ(u) ≈ s + s(1 − s)(u − u*) with s = σ(u*), record by record.
+    #[inline(always)]
+    fn linearised(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        let d = theta.len();
+        let Records { signed, weights, .. } = &self.held[self.of(client)];
+        for (field, theta) in field.iter_mut().zip(theta) {
+            *field = self.l2 * theta;
+        }
+        let star = &self.optimum[..d];
+        for _ in 0..self.batch {
+            let record = rng.index(weights.len());
+            let row = &signed[record * d..][..d];
+            let s = weights[record];
+            let apart = crate::kernel::fold_sum(d, |i| row[i] * (star[i] - theta[i]));
+            let weight = s + s * (1.0 - s) * apart;
+            axpy(-weight / self.batch as f64, row, field);
         }
     }
 }

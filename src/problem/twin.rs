@@ -1,0 +1,102 @@
+//! Any problem, its oracle linearised at θ* draw by draw: a linear problem whose
+//! moments close, driven by the same draws. What a run differs from its twin by
+//! is what the field's curvature does, without the noise that both share.
+
+use super::affine::Affine;
+use super::{Facts, Problem};
+use crate::kernel::axpy;
+use crate::linalg::Matrix;
+use crate::rng::Stream;
+
+/// `P` with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
+pub struct Twin<P> {
+    problem: P,
+    /// H_c θ − b_c with its root, one a law.
+    fields: Vec<Affine>,
+    /// Which of them is a client's.
+    of: Vec<usize>,
+}
+
+impl<P: Problem> Twin<P> {
+    /// The twin of a problem.
+    pub fn new(problem: P) -> Self {
+        let (n, d) = (problem.clients(), problem.dim());
+        let (mut laws, mut fields, mut of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
+        for client in 0..n {
+            let law = problem.law(client);
+            let known = laws.iter().position(|l| *l == law);
+            of.push(known.unwrap_or(laws.len()));
+            if known.is_none() {
+                laws.push(law);
+                let matrix = problem.jacobian(client);
+                let mut offset = matrix.apply(problem.optimum());
+                let mut field = vec![0.0; d];
+                problem.mean_field(client, problem.optimum(), &mut field);
+                axpy(-1.0, &field, &mut offset);
+                let optimum = problem.optimum().to_vec();
+                let root = Affine::new(matrix.clone(), offset.clone());
+                fields.push(root.unwrap_or(Affine { matrix, offset, optimum }));
+            }
+        }
+        Self { problem, fields, of }
+    }
+}
+
+impl<P: Problem> Facts for Twin<P> {
+    fn dim(&self) -> usize {
+        self.problem.dim()
+    }
+    fn clients(&self) -> usize {
+        self.problem.clients()
+    }
+    fn optimum(&self) -> &[f64] {
+        self.problem.optimum()
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        &self.fields[self.of[client]].optimum
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        self.fields[self.of[client]].at(theta, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.problem.jacobian(client)
+    }
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        self.problem.noise_covariance(client)
+    }
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        self.problem.noise_map(client, s)
+    }
+    fn law(&self, client: usize) -> usize {
+        self.problem.law(client)
+    }
+    fn linear(&self) -> bool {
+        true
+    }
+    fn independent(&self) -> bool {
+        self.problem.independent()
+    }
+    fn batch(&self) -> u64 {
+        self.problem.batch()
+    }
+}
+
+impl<P: Problem> Problem for Twin<P> {
+    type State = P::State;
+
+    fn begin(&self, client: usize, rng: &mut Stream) -> P::State {
+        self.problem.begin(client, rng)
+    }
+
+    #[inline(always)]
+    fn oracle(
+        &self,
+        client: usize,
+        state: &mut P::State,
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        self.problem.linearised(client, state, theta, rng, field);
+    }
+}

@@ -1,0 +1,270 @@
+//! Expansions in the step size: the bias of FedAvg and Scaffold to first order
+//! (RR Thm 1 to 4, with the signs of SLIDES), the terms after it, covariances, and
+//! a closure beyond first order for fields that are not linear.
+
+use super::lyapunov::solve_lyapunov;
+use super::moments::{Blocks, Moments};
+use crate::kernel::axpy;
+use crate::linalg::{Matrix, Singular, solve};
+use crate::problem::Facts;
+
+/// What the expansions are made of, all at θ*.
+pub struct Terms {
+    clients: usize,
+    /// A, d × d.
+    pub mean: Matrix,
+    /// C, d × d.
+    pub noise: Matrix,
+    /// **A**C, d × d: the covariance of θ is (γ/N) **A**C to first order.
+    pub spread: Matrix,
+    /// b_h = A⁻¹ N⁻¹ Σ (H_c − A) F̄_c(θ*), d numbers (RR Thm 1).
+    pub heterogeneity: Vec<f64>,
+    /// A⁻¹ ∇³f(θ*)[**A**C], d numbers; `None` without third derivatives.
+    pub stochasticity: Option<Vec<f64>>,
+    /// A⁻¹ ∇³f(θ*)[C], d numbers.
+    pub within: Option<Vec<f64>>,
+}
+
+/// Σ over clients of a matrix, divided by their number.
+fn mean_of(facts: &dyn Facts, of: impl Fn(usize) -> Matrix) -> Matrix {
+    let (n, d) = (facts.clients(), facts.dim());
+    let mut sum = Matrix::zeros(d, d);
+    let mut known: Vec<(usize, Matrix)> = Vec::new();
+    for client in 0..n {
+        let law = facts.law(client);
+        if known.last().is_none_or(|(l, _)| *l != law) && !known.iter().any(|(l, _)| *l == law) {
+            known.push((law, of(client)));
+        }
+        if let Some((_, value)) = known.iter().find(|(l, _)| *l == law) {
+            sum.add(1.0 / n as f64, value);
+        }
+    }
+    sum
+}
+
+/// ∇³f(θ*)[M] = N⁻¹ Σ ∇²F̄_c(θ*)[M], d numbers.
+fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
+    let n = facts.clients();
+    let mut sum = vec![0.0; facts.dim()];
+    for client in 0..n {
+        axpy(1.0 / n as f64, &facts.curvature(client, m)?, &mut sum);
+    }
+    Some(sum)
+}
+
+impl Terms {
+    /// The terms of a problem.
+    ///
+    /// # Errors
+    /// [`Singular`] if A is not stable.
+    pub fn of(facts: &dyn Facts) -> Result<Self, Singular> {
+        let (n, d) = (facts.clients(), facts.dim());
+        let mean = mean_of(facts, |c| facts.jacobian(c));
+        let noise = mean_of(facts, |c| facts.noise_covariance(c));
+        let spread = solve_lyapunov(&mean, &noise)?;
+        let (mut pull, mut field) = (vec![0.0; d], vec![0.0; d]);
+        for client in 0..n {
+            facts.mean_field(client, facts.optimum(), &mut field);
+            let apart = facts.jacobian(client).plus(-1.0, &mean);
+            axpy(1.0 / n as f64, &apart.apply(&field), &mut pull);
+        }
+        let curved = |m: &Matrix| curvature(facts, m).map(|x| solve(&mean, &x)).transpose();
+        let (stochasticity, within) = (curved(&spread)?, curved(&noise)?);
+        let heterogeneity = solve(&mean, &pull)?;
+        Ok(Self { clients: n, heterogeneity, stochasticity, within, mean, noise, spread })
+    }
+
+    /// θ̄ − θ* to first order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C] (RR Thm 4 as
+    /// corrected; without the first term for Scaffold), d numbers.
+    pub fn bias(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
+        let mut bias = vec![0.0; self.heterogeneity.len()];
+        if !corrected {
+            axpy(0.5 * step * (local_steps - 1.0), &self.heterogeneity, &mut bias);
+        }
+        let scale = -0.5 * step / self.clients as f64;
+        axpy(scale, self.stochasticity.as_ref()?, &mut bias);
+        Some(bias)
+    }
+
+    /// The term after the first order that is not divided by N, from the
+    /// clients' own variance within a round: −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with
+    /// w = (H − 1)/2, and (H − 1)(2H − 1)/(6H) more under control variates, whose
+    /// own noise moves the client along; d numbers.
+    pub fn next(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
+        let h = local_steps;
+        let variates = if corrected { (h - 1.0) * (2.0 * h - 1.0) / (6.0 * h) } else { 0.0 };
+        let weight = (h - 1.0) / 2.0 + variates;
+        let scale = -0.5 * step * step * weight * (1.0 - 1.0 / self.clients as f64);
+        Some(self.within.as_ref()?.iter().map(|x| scale * x).collect())
+    }
+
+    /// γ(H − 1)Nλ with λ the largest diagonal entry of A: the first order holds
+    /// where it is far below 1.
+    pub fn reach(&self, step: f64, local_steps: f64) -> f64 {
+        let d = self.mean.rows();
+        let largest = (0..d).fold(0.0_f64, |most, i| most.max(self.mean[(i, i)]));
+        step * (local_steps - 1.0) * self.clients as f64 * largest
+    }
+
+    /// The covariance blocks to first order (SLIDES, "Expansion of Covariance"):
+    /// Cov θ = (γ/N) **A**C; with control variates under fixed work also
+    /// Cov(θ, ξ_c) = ∓(γ/N) **A**C (H_c − A) + (γ/N)(C_c − C),
+    /// Cov(ξ_c, ξ_c) = ((1 − 2/N) C_c + C/N)/H and
+    /// Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH), c' the client after c. The sign is
+    /// minus; plus is what SLIDES prints, for `printed`.
+    pub fn blocks(
+        &self,
+        facts: &dyn Facts,
+        step: f64,
+        local_steps: f64,
+        corrected: bool,
+        printed: bool,
+    ) -> Blocks {
+        let (n, h) = (self.clients, local_steps);
+        let share = 1.0 / n as f64;
+        let theta = self.spread.scaled(step * share);
+        let all = 0..if corrected { n } else { 0 };
+        let sign = if printed { 1.0 } else { -1.0 };
+        let own = |c: usize| facts.noise_covariance(c);
+        Blocks {
+            theta_variate: all
+                .clone()
+                .map(|c| {
+                    let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
+                    let mut out = self.spread.times(&apart).scaled(sign * step * share);
+                    out.add(step * share, &own(c).plus(-1.0, &self.noise));
+                    out
+                })
+                .collect(),
+            variate: all
+                .clone()
+                .map(|c| {
+                    own(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise)
+                })
+                .collect(),
+            variate_pair: all
+                .map(|c| {
+                    let both = own(c).plus(1.0, &own((c + 1) % n));
+                    self.noise.plus(-1.0, &both).scaled(share / h)
+                })
+                .collect(),
+            theta,
+        }
+    }
+}
+
+/// The bias θ̄ − θ* beyond first order, d numbers: second-order closure of the mean
+/// around the field linearised at θ* (`linear` and `blocks` are its exact moments
+/// at stationarity), in which the curvature of the path acts on the mean:
+///
+/// FedAvg: m − (I − Γ̄)⁻¹ (γ/2N) Σ_c Σ_h P_{H−1−h} ∇²F̄_c[S_{c,h}], P = I − γH_c, with
+/// S_{c,h} the second moment of θ − θ* after h local steps. Scaffold: the variates
+/// take up each client's own part, and −A⁻¹ N⁻¹ Σ_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
+/// is left.
+pub fn closure(
+    facts: &dyn Facts,
+    linear: &Moments,
+    blocks: &Blocks,
+    step: f64,
+    local_steps: u64,
+    corrected: bool,
+) -> Option<Vec<f64>> {
+    let (n, d) = (facts.clients(), facts.dim());
+    let identity = Matrix::identity(d);
+    let mean = mean_of(facts, |c| facts.jacobian(c));
+    let (mut push, mut gamma) = (vec![0.0; d], Matrix::zeros(d, d));
+    let mut known: Vec<(usize, Vec<f64>, Matrix)> = Vec::new();
+    for client in 0..n {
+        let law = facts.law(client);
+        if !known.iter().any(|(l, ..)| *l == law) {
+            let one = identity.plus(-step, &facts.jacobian(client));
+            let second = along(facts, client, linear, blocks, step, local_steps, corrected)?;
+            // Σ_h P^(H−1−h) ½∇²F̄[S_h], by Horner's rule.
+            let mut sum = vec![0.0; d];
+            for s in &second {
+                sum = one.apply(&sum);
+                axpy(0.5, &facts.curvature(client, s)?, &mut sum);
+            }
+            let all = one.power(local_steps);
+            if corrected {
+                let series = series(&one, local_steps);
+                sum = solve(&series, &sum).ok()?;
+            }
+            known.push((law, sum, all));
+        }
+        let (_, sum, all) = known.iter().find(|(l, ..)| *l == law)?;
+        axpy(1.0 / n as f64, sum, &mut push);
+        gamma.add(1.0 / n as f64, all);
+    }
+    let mut bias = linear.mean.clone();
+    if corrected {
+        axpy(-1.0, &solve(&mean, &push).ok()?, &mut bias);
+    } else {
+        let system = identity.plus(-1.0, &gamma);
+        axpy(-step, &solve(&system, &push).ok()?, &mut bias);
+    }
+    Some(bias)
+}
+
+/// Σ_{h<H} M^h.
+fn series(one: &Matrix, steps: u64) -> Matrix {
+    let d = one.rows();
+    let whole = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
+        (true, true) => one[(i, j)],
+        (false, true) => 0.0,
+        _ => f64::from(u8::from(i % d == j % d)),
+    })
+    .power(steps);
+    Matrix::from_fn(d, d, |i, j| whole[(i, j + d)])
+}
+
+/// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of a client that starts
+/// at stationarity, of the linearised field.
+fn along(
+    facts: &dyn Facts,
+    client: usize,
+    linear: &Moments,
+    blocks: &Blocks,
+    step: f64,
+    local_steps: u64,
+    corrected: bool,
+) -> Option<Vec<Matrix>> {
+    let d = facts.dim();
+    let one = Matrix::identity(d).plus(-step, &facts.jacobian(client));
+    // Of (e, 1) with itself; the rest of the drift is w: F̄_c(θ*) or ξ_c − ξ_c*.
+    let mut field = vec![0.0; d];
+    facts.mean_field(client, facts.optimum(), &mut field);
+    let mut s = blocks.theta.clone();
+    let mut mean = linear.mean.clone();
+    // E e wᵀ and E w wᵀ.
+    let (mut cross, square) = if corrected {
+        (blocks.theta_variate.get(client)?.clone(), blocks.variate.get(client)?.clone())
+    } else {
+        let outer = |a: &[f64], b: &[f64]| Matrix::from_fn(d, d, |i, j| a[i] * b[j]);
+        (outer(&mean, &field), outer(&field, &field))
+    };
+    let mut out = Vec::with_capacity(local_steps as usize);
+    for _ in 0..local_steps {
+        out.push(s.clone());
+        let second = Matrix::from_fn(d + 1, d + 1, |i, j| match (i < d, j < d) {
+            (true, true) => s[(i, j)],
+            (true, false) => mean[i],
+            (false, true) => mean[j],
+            _ => 1.0,
+        });
+        let noise = facts.noise_map(client, &second)?;
+        let moved = one.times(&cross);
+        let mut next = one.times(&s).times(&one.transpose());
+        next.add(-step, &moved);
+        next.add(-step, &moved.transpose());
+        next.add(step * step, &square);
+        next.add(step * step, &noise);
+        s = next;
+        cross = moved.plus(-step, &square);
+        mean = one.apply(&mean);
+        if !corrected {
+            axpy(-step, &field, &mut mean);
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,139 @@
+//! A X + X Aᵀ = C, for any A whose eigenvalues have positive real parts.
+
+use crate::linalg::{Dd, Matrix, Singular, solve};
+
+/// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)). Found by doubling on its
+/// Cayley transform, then refined with residual and solution in double-double
+/// until it stands still, so that it has the same bits everywhere.
+///
+/// # Errors
+/// [`Singular`] if A is not stable, or too close to it.
+pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
+    let d = a.rows();
+    let cayley = Cayley::new(a)?;
+    let mut x = vec![Dd::default(); d * d];
+    let mut residual = c.clone();
+    let mut last = f64::INFINITY;
+    for _ in 0..MAX_PASSES {
+        let delta = cayley.solve(&residual)?;
+        let (mut moved, mut size) = (0.0_f64, 0.0_f64);
+        for (x, delta) in x.iter_mut().zip(delta.entries()) {
+            *x = x.plus(*delta);
+            moved = moved.max(delta.abs());
+            size = size.max(x.hi.abs());
+        }
+        let change = if size > 0.0 { moved / size } else { 0.0 };
+        if change < 1e-28 || (change < 1e-20 && change >= last) {
+            return Ok(Matrix::from_entries(d, d, x.into_iter().map(|x| x.hi).collect()));
+        }
+        if !change.is_finite() || change > 0.5 * last {
+            return Err(Singular);
+        }
+        last = change;
+        residual = Matrix::from_fn(d, d, |i, j| {
+            let mut sum = Dd::from(c[(i, j)]);
+            for k in 0..d {
+                sum = sum.minus_product(a[(i, k)], x[k * d + j]);
+                sum = sum.minus_product(a[(j, k)], x[i * d + k]);
+            }
+            sum.hi
+        });
+    }
+    Err(Singular)
+}
+
+/// Passes of refinement after which a system counts as singular.
+const MAX_PASSES: usize = 60;
+/// Squarings after which a map that has not vanished counts as unstable.
+const MAX_SQUARINGS: usize = 60;
+
+/// (q + A)X(q + A)ᵀ − (q − A)X(q − A)ᵀ = 2q(A X + X Aᵀ): so X = M X Mᵀ + 2q U C Uᵀ
+/// with U = (q + A)⁻¹ and M = U(q − A), whose powers vanish.
+struct Cayley {
+    shift: f64,
+    inverse: Matrix,
+    powers: Vec<Matrix>,
+}
+
+impl Cayley {
+    fn new(a: &Matrix) -> Result<Self, Singular> {
+        let d = a.rows();
+        let size = a.entries().iter().fold(0.0, |sum, x| sum + x * x);
+        // Any positive shift does; ‖A‖_F/√d is of the eigenvalues' size.
+        let shift = libm::sqrt(size / d as f64);
+        let sum = a.plus(shift, &Matrix::identity(d));
+        let mut inverse = Matrix::zeros(d, d);
+        for j in 0..d {
+            let unit: Vec<f64> = (0..d).map(|i| f64::from(u8::from(i == j))).collect();
+            for (i, x) in solve(&sum, &unit)?.into_iter().enumerate() {
+                inverse[(i, j)] = x;
+            }
+        }
+        let mut power = inverse.times(&Matrix::identity(d).scaled(shift).plus(-1.0, a));
+        let mut powers = Vec::new();
+        for _ in 0..MAX_SQUARINGS {
+            let largest = power.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+            if !largest.is_finite() {
+                return Err(Singular);
+            }
+            powers.push(power.clone());
+            if largest < 1e-12 {
+                return Ok(Self { shift, inverse, powers });
+            }
+            power = power.times(&power);
+        }
+        Err(Singular)
+    }
+
+    fn solve(&self, c: &Matrix) -> Result<Matrix, Singular> {
+        let mut x = self.inverse.times(c).times(&self.inverse.transpose()).scaled(2.0 * self.shift);
+        for power in &self.powers {
+            let more = power.times(&x).times(&power.transpose());
+            x.add(1.0, &more);
+        }
+        if x.entries().iter().all(|x| x.is_finite()) { Ok(x) } else { Err(Singular) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    /// I ⊗ A + A ⊗ I, written out.
+    fn by_kronecker(a: &Matrix, c: &Matrix) -> Matrix {
+        let d = a.rows();
+        let system = Matrix::from_fn(d * d, d * d, |r, s| {
+            let ((i, j), (k, l)) = ((r / d, r % d), (s / d, s % d));
+            let left = if j == l { a[(i, k)] } else { 0.0 };
+            left + if i == k { a[(j, l)] } else { 0.0 }
+        });
+        Matrix::from_entries(d, d, solve(&system, c.entries()).unwrap())
+    }
+
+    #[test]
+    fn it_agrees_with_the_system_written_out() {
+        let mut rng = Stream::shared_instance(5);
+        for (d, least) in [(1, 0.3), (3, 1e-3), (6, 0.5), (9, 1e-6)] {
+            let noise: Vec<f64> = (0..d * d).map(|_| 0.2 * rng.gaussian() / d as f64).collect();
+            let a = Matrix::from_fn(d, d, |i, j| {
+                let turn = noise[i * d + j] - noise[j * d + i];
+                if i == j { least + i as f64 } else { turn }
+            });
+            let c = Matrix::from_fn(d, d, |i, j| 1.0 / (1.0 + i as f64 + 2.0 * j as f64));
+            let (x, y) = (solve_lyapunov(&a, &c).unwrap(), by_kronecker(&a, &c));
+            let size = y.entries().iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+            for (x, y) in x.entries().iter().zip(y.entries()) {
+                assert!((x - y).abs() <= 1e-15 * size, "d = {d}: {x} {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn unstable_matrices_are_refused() {
+        let c = Matrix::identity(2);
+        let saddle = Matrix::from_fn(2, 2, |i, j| [[1.0, 0.0], [0.0, -0.5]][i][j]);
+        assert_eq!(solve_lyapunov(&saddle, &c), Err(Singular));
+        assert_eq!(solve_lyapunov(&Matrix::zeros(2, 2), &c), Err(Singular));
+    }
+}

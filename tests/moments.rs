@@ -1,0 +1,96 @@
+//! Simulation against exact moments: for every algorithm on every linear problem,
+//! the mean over replicates lies within four standard errors of what theory
+//! says, at every recorded round.
+
+use driftbench::manifest::{Metric, Source};
+use driftbench::plan::Plan;
+use driftbench::runner::{Silent, predict, prepare};
+use driftbench::stats::{mean, standard_deviation};
+use driftbench::trace::Trace;
+use std::path::Path;
+
+const REPLICATES: u64 = 1500;
+
+fn plan(name: &str) -> Plan {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("experiments/smoke/{name}.toml"));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let name = file.display().to_string();
+    let overrides = vec![format!("replicates={REPLICATES}"), "instance=\"fixed\"".into()];
+    let source = Source { name, text, overrides, ..Source::default() };
+    Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The mean of a column at a row against theory; how many standard errors it is
+/// off, if it is further off than rounding.
+fn off(traces: &[Trace], row: usize, of: impl Fn(&Trace) -> f64, exact: f64) -> f64 {
+    let sample: Vec<f64> = traces.iter().map(of).collect();
+    assert!(row < traces[0].rows());
+    let error = standard_deviation(&sample) / (sample.len() as f64).sqrt();
+    let apart = (mean(&sample) - exact).abs();
+    if apart <= 1e-9 * exact.abs() + 1e-24 { 0.0 } else { apart / error }
+}
+
+fn check(name: &str) {
+    let plan = plan(name);
+    let cells: Vec<_> = plan.cells.iter().collect();
+    let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
+    let (mut without, mut compared, mut worst) = (Vec::new(), 0, 0.0_f64);
+    for p in &prepared {
+        let what = format!("{name}, {} {:?}", p.cell.label, p.cell.varied.iter().map(|v| p.cell.settings.get(v).map(ToString::to_string)).collect::<Vec<_>>());
+        let exact = match predict::expected(p.cell, p.ground(0)) {
+            Ok(exact) => exact,
+            Err(reason) => {
+                without.push(format!("{what}: {reason:?}"));
+                continue;
+            }
+        };
+        let traces: Vec<Trace> = (0..REPLICATES).map(|r| p.simulate(r, &Silent)).collect();
+        for (row, exact) in exact.iter().enumerate() {
+            let mut measured = vec![("error", off(&traces, row, |t| t.sq_error[row], exact.sq_error))];
+            for (i, (metric, _)) in traces[0].further.iter().enumerate() {
+                let value = match metric {
+                    Metric::SqErrorAverage => Some(exact.sq_error_average).filter(|x| x.is_finite()),
+                    Metric::SqErrorClients => exact.sq_error_clients,
+                    Metric::Lyapunov => exact.lyapunov,
+                    _ => None,
+                };
+                if let Some(value) = value {
+                    measured.push((metric.name(), off(&traces, row, |t| t.further[i].1[row], value)));
+                }
+            }
+            for (metric, errors) in measured {
+                if errors >= 4.0 { println!("{what} {metric} {} : {errors}", exact.round); }
+                assert!(std::env::var("DBG").is_ok() || errors < 4.0, "{what}, {metric} at round {}: off by {errors:.1} standard errors", exact.round);
+                worst = worst.max(errors);
+                compared += 1;
+            }
+        }
+    }
+    println!("{name}: {compared} means compared, at most {worst:.2} standard errors off; without {without:#?}");
+    assert!(compared > 100, "{compared}");
+}
+
+#[test]
+fn quadratics() {
+    check("all-quadratic");
+}
+#[test]
+fn least_mean_squares() {
+    check("all-lms");
+}
+#[test]
+fn garnet() {
+    check("all-garnet");
+}
+#[test]
+fn atoms() {
+    check("all-atoms");
+}
+#[test]
+fn mdp() {
+    check("all-mdp");
+}
+#[test]
+fn ridge_regression() {
+    check("all-least-squares-dataset");
+}

@@ -2,7 +2,7 @@
 //! that tells whether two runs are the same to the last bit.
 
 use crate::federated::Cost;
-use crate::manifest::Metric;
+use crate::manifest::{Metric, TimeAverage};
 use crate::plan::hex;
 use sha2::{Digest, Sha256};
 
@@ -46,6 +46,9 @@ pub struct Trace {
     pub further: Vec<(Metric, Vec<f64>)>,
     /// θ_t, d numbers a row, where the manifest asks for it; else empty.
     pub theta: Vec<f64>,
+    /// What is averaged over rounds after the burn-in, as it ended; an average of
+    /// a run that diverged is not there.
+    pub averages: Vec<(TimeAverage, Vec<f64>)>,
     /// How the run ended.
     pub outcome: Outcome,
 }
@@ -76,6 +79,11 @@ pub fn digest(traces: &[Trace]) -> String {
             metric.iter().for_each(|x| word(x.to_bits()));
         }
         for (name, values) in &trace.further {
+            name.name().bytes().for_each(|byte| word(u64::from(byte)));
+            word(values.len() as u64);
+            values.iter().for_each(|x| word(x.to_bits()));
+        }
+        for (name, values) in &trace.averages {
             name.name().bytes().for_each(|byte| word(u64::from(byte)));
             word(values.len() as u64);
             values.iter().for_each(|x| word(x.to_bits()));

@@ -120,3 +120,64 @@ impl Quantity {
         Self::ALL.iter().copied().find(|q| q.name() == name)
     }
 }
+
+/// What is averaged over the rounds of a run after its burn-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeAverage {
+    /// θ_t − θ*, d numbers. On a field that is not linear it is taken against a
+    /// twin on the same draws, linearised at θ* draw by draw, whose exact mean is
+    /// added back: an estimate of the same with far less noise.
+    Bias,
+    /// (θ_t − lim E θ)(θ_t − lim E θ)ᵀ, d² numbers; around θ* where no limit is known.
+    Covariance,
+    /// (θ_t − θ*)(ξ_c − ξ_c*)ᵀ for each client, ξ_c* = −F̄_c(θ*); N d² numbers.
+    CrossCovariance,
+    /// (ξ_c − ξ_c*)(ξ_c − ξ_c*)ᵀ for each client; N d² numbers.
+    VariateCovariance,
+    /// (ξ_c − ξ_c*)(ξ_c' − ξ_c'*)ᵀ with c' the client after c; N d² numbers.
+    VariatePairCovariance,
+}
+
+impl TimeAverage {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Bias,
+        Self::Covariance,
+        Self::CrossCovariance,
+        Self::VariateCovariance,
+        Self::VariatePairCovariance,
+    ];
+
+    /// The name in a manifest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bias => "bias",
+            Self::Covariance => "covariance",
+            Self::CrossCovariance => "cross-covariance",
+            Self::VariateCovariance => "variate-covariance",
+            Self::VariatePairCovariance => "variate-pair-covariance",
+        }
+    }
+
+    /// The column in Parquet.
+    pub fn column(self) -> String {
+        format!("mean_{}", self.name().replace('-', "_"))
+    }
+
+    /// How pages write it.
+    pub fn formula(self) -> &'static str {
+        match self {
+            Self::Bias => "E θ − θ*",
+            Self::Covariance => "Cov θ",
+            Self::CrossCovariance => "Cov(θ, ξ_c)",
+            Self::VariateCovariance => "Cov(ξ_c, ξ_c)",
+            Self::VariatePairCovariance => "Cov(ξ_c, ξ_c')",
+        }
+    }
+
+    /// Whether it is of the control variates.
+    pub fn of_variates(self) -> bool {
+        !matches!(self, Self::Bias | Self::Covariance)
+    }
+}

@@ -13,7 +13,7 @@ pub mod schema;
 
 use crate::{algorithm, problem};
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
-pub use metric::{Metric, Quantity};
+pub use metric::{Metric, Quantity, TimeAverage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +82,7 @@ impl Manifest {
 
 /// Examples for the documentation.
 const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
+const EXAMPLE_AVERAGES: [TimeAverage; 1] = [TimeAverage::Bias];
 const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
 
 /// Whether oracles are noisy.
@@ -188,6 +189,25 @@ pub struct Record {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_METRICS)]
     pub metrics: Vec<Metric>,
+    /// Vectors and matrices that are averaged over the rounds after the burn-in,
+    /// a value a run: what claims about biases and covariances are tested on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_AVERAGES)]
+    pub averages: Vec<TimeAverage>,
+    /// Share of the rounds before `averages` begin, in [0, 1); by default 0.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0), example = 0.1)]
+    pub burn_in: Option<f64>,
+}
+
+/// The burn-in where a manifest says nothing.
+const BURN_IN: f64 = 0.1;
+
+impl Record {
+    /// Rounds before averages begin.
+    pub fn rounds_before(&self, rounds: u64) -> u64 {
+        (self.burn_in.unwrap_or(BURN_IN) * rounds as f64) as u64
+    }
 }
 
 impl Default for Record {
@@ -198,6 +218,8 @@ impl Default for Record {
             spacing: Spacing::Linear,
             iterates: false,
             metrics: Vec::new(),
+            averages: Vec::new(),
+            burn_in: None,
         }
     }
 }

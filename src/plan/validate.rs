@@ -86,6 +86,20 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
             format!("`{name}` stands here twice"),
         );
     }
+    for (i, average) in record.averages.iter().enumerate() {
+        let message = format!("`{}` stands here twice", average.name());
+        require(
+            !record.averages[..i].contains(average),
+            &format!("record.averages.{i}"),
+            message,
+        );
+    }
+    if let Some(share) = record.burn_in {
+        let message = format!("`burn-in` must be a share of the rounds in [0, 1), not {share}");
+        require((0.0..1.0).contains(&share), "record.burn-in", message);
+        let message = "`burn-in` is of `averages`, and there are none";
+        require(!record.averages.is_empty(), "record.burn-in", message.into());
+    }
     if let Some(prices) = manifest.prices {
         for (key, value) in [("latency", prices.latency), ("call", prices.call)] {
             let message = format!("`{key}` must be a finite number, 0 or more, not {value}");

@@ -70,7 +70,7 @@ pub trait Facts: Send + Sync {
     fn noise_map(&self, _client: usize, _s: &Matrix) -> Option<Matrix> {
         None
     }
-    /// ∇²F̄_c(θ*)[M], d numbers: Σ_jk M_jk ∂²F̄_c/∂θ_j∂θ_k, the third derivatives
+    /// ∇²F̄_c(θ*)\[M\], d numbers: Σ_jk M_jk ∂²F̄_c/∂θ_j∂θ_k, the third derivatives
     /// of a loss; `None` where they are not known.
     fn curvature(&self, _client: usize, _m: &Matrix) -> Option<Vec<f64>> {
         self.linear().then(|| vec![0.0; self.dim()])
@@ -255,6 +255,10 @@ pub trait Settings {
     fn drawn(&self) -> bool {
         true
     }
+    /// Whether every F_c is affine in θ.
+    fn linear(&self) -> bool {
+        true
+    }
     /// The files that the settings name.
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         Vec::new()
@@ -294,6 +298,11 @@ macro_rules! problems {
             /// Whether the seed enters the instance.
             pub fn drawn(&self) -> bool {
                 match self { $(Self::$variant(settings) => settings.drawn(),)* }
+            }
+
+            /// Whether every F_c is affine in θ.
+            pub fn linear(&self) -> bool {
+                match self { $(Self::$variant(settings) => settings.linear(),)* }
             }
 
             /// The files that the settings name, by key.

@@ -1,9 +1,10 @@
 //! What is measured of a run at a recorded round.
 
+use super::average::{Sums, corrections_at_optimum};
 use super::prepare::Ground;
 use crate::federated::Run;
 use crate::kernel::{axpy, dot, squared_distance};
-use crate::manifest::Metric;
+use crate::manifest::{Metric, Record, TimeAverage};
 use crate::problem::Facts;
 
 /// The metrics that a cell records, and what they must remember between rounds.
@@ -15,12 +16,14 @@ pub struct Meter<'a> {
     rounds: u64,
     /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is asked for.
     corrections: Vec<f64>,
+    averages: Sums<'a>,
 }
 
 impl<'a> Meter<'a> {
-    /// A meter for these metrics, in their own order whatever the manifest's;
+    /// A meter for these metrics, in their own order whatever the record's;
     /// what `run` on this ground does not have is left out.
-    pub fn new(ground: &'a Ground, asked: &[Metric], run: &dyn Run) -> Self {
+    pub fn new(ground: &'a Ground, record: &Record, rounds: u64, run: &dyn Run) -> Self {
+        let asked = &record.metrics;
         let facts: &dyn Facts = &*ground.instance;
         let d = facts.dim();
         let has = |metric: &Metric| match metric {
@@ -39,13 +42,10 @@ impl<'a> Meter<'a> {
         let metrics: Vec<Metric> = all.collect();
         let mut corrections = Vec::new();
         if metrics.contains(&Metric::Lyapunov) {
-            corrections = vec![0.0; facts.clients() * d];
-            for (client, row) in corrections.chunks_exact_mut(d).enumerate() {
-                facts.mean_field(client, facts.optimum(), row);
-                row.iter_mut().for_each(|x| *x = -*x);
-            }
+            corrections = corrections_at_optimum(facts);
         }
-        Self { ground, metrics, sum: vec![0.0; d], rounds: 0, corrections }
+        let averages = Sums::new(ground, record, rounds, run);
+        Self { ground, metrics, sum: vec![0.0; d], rounds: 0, corrections, averages }
     }
 
     /// The metrics that it measures.
@@ -53,8 +53,9 @@ impl<'a> Meter<'a> {
         &self.metrics
     }
 
-    /// Sees a round, recorded or not.
-    pub fn see(&mut self, run: &dyn Run) {
+    /// Sees a round of the run and of its twin, recorded or not.
+    pub fn see(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
+        self.averages.see(run, twin);
         if self.metrics.contains(&Metric::SqErrorAverage) {
             axpy(1.0, run.estimate(), &mut self.sum);
             self.rounds += 1;
@@ -64,6 +65,11 @@ impl<'a> Meter<'a> {
     /// The value of each metric now.
     pub fn read(&self, run: &dyn Run) -> Vec<f64> {
         self.metrics.iter().map(|metric| self.value(*metric, run)).collect()
+    }
+
+    /// What was averaged over the rounds.
+    pub fn averages(self) -> Vec<(TimeAverage, Vec<f64>)> {
+        self.averages.finish()
     }
 
     fn value(&self, metric: Metric, run: &dyn Run) -> f64 {

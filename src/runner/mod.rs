@@ -4,6 +4,7 @@
 //! *Invariant*: a trace is a function of its cell and replicate alone; threads
 //! decide when it is computed, never what it is.
 
+mod average;
 mod measure;
 pub mod predict;
 mod prepare;
@@ -190,7 +191,11 @@ impl Prepared<'_> {
             copy: 0,
         };
         let mut run = ground.instance.launch(&identity.algorithm, &conditions);
-        let mut meter = Meter::new(ground, &identity.record.metrics, &*run);
+        let mut twin = ground
+            .twin
+            .as_ref()
+            .map(|(instance, _)| instance.launch(&identity.algorithm, &conditions));
+        let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*run);
         let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
         let (mut round, mut reported) = (0, 0);
@@ -198,6 +203,9 @@ impl Prepared<'_> {
         for &target in &self.recorded {
             while round < target {
                 run.round();
+                if let Some(twin) = &mut twin {
+                    twin.round();
+                }
                 round += 1;
                 if !squared_distance(run.estimate(), ground.instance.optimum()).is_finite() {
                     trace.outcome = Outcome::Diverged;
@@ -206,13 +214,14 @@ impl Prepared<'_> {
                     observer.skipped(per_round * identity.rounds - taken);
                     return trace;
                 }
-                meter.see(&*run);
+                meter.see(&*run, twin.as_deref());
             }
             self.record(&mut trace, round, &*run, ground, &meter);
             let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;
         }
+        trace.averages = meter.averages();
         trace
     }
 

@@ -4,10 +4,10 @@ use super::predict;
 use crate::algorithm::{Boxed, Component, Instance};
 use crate::federated::Variates;
 use crate::kernel::axpy;
-use crate::manifest::{self, Metric, Oracle, Start};
-use crate::plan::Cell;
+use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
+use crate::plan::{Cell, Identity};
 use crate::problem::arrays::Files;
-use crate::problem::{Facts, Fault};
+use crate::problem::{Face, Facts, Fault};
 use crate::rng::{Purpose, Stream};
 use crate::theory::{deterministic, linear};
 use rayon::prelude::*;
@@ -22,6 +22,9 @@ pub struct Ground {
     pub start: Vec<f64>,
     /// lim E θ_t, where theory knows it.
     pub limit: Option<Vec<f64>>,
+    /// The linearised twin and lim E θ_t of its runs, where biases are measured
+    /// on a field that is not linear.
+    pub twin: Option<(Arc<dyn Instance>, Vec<f64>)>,
 }
 
 /// A cell with its instances.
@@ -65,8 +68,8 @@ pub struct BadCell {
     pub message: String,
 }
 
-/// What fixes an instance: the problem, the seed, whether it is without noise.
-type Key = (String, u64, bool);
+/// What fixes an instance: the problem, the seed, which face of it is run.
+type Key = (String, u64, Face);
 
 /// The seed of a replicate's instance.
 fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
@@ -79,12 +82,20 @@ fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
     }
 }
 
-fn keys(cell: &Cell) -> Vec<Key> {
+/// Whether a cell measures a bias that noise would hide: then each instance
+/// is built with its twin.
+fn wants_twin(identity: &Identity) -> bool {
+    identity.oracle == Oracle::Stochastic
+        && identity.record.averages.contains(&TimeAverage::Bias)
+        && !identity.problem.linear()
+}
+
+fn keys(cell: &Cell, face: Face) -> Vec<Key> {
     let identity = &cell.identity;
     let problem = toml::Value::try_from(&identity.problem).map(|v| v.to_string());
     let problem = problem.unwrap_or_default();
     let count = if identity.instance.is_fixed() { 1 } else { identity.replicates };
-    let key = |r| (problem.clone(), instance_seed(cell, r), identity.oracle == Oracle::Exact);
+    let key = |r| (problem.clone(), instance_seed(cell, r), face);
     (0..count).map(key).collect()
 }
 
@@ -98,28 +109,41 @@ pub fn prepare<'a>(
 ) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
     let mut wanted: HashMap<Key, &Cell> = HashMap::new();
     for cell in cells {
-        for key in keys(cell) {
+        for key in keys(cell, face(cell)) {
             wanted.entry(key).or_insert(cell);
+        }
+        if wants_twin(&cell.identity) {
+            for key in keys(cell, Face::Twin) {
+                wanted.entry(key).or_insert(cell);
+            }
         }
     }
     let built: HashMap<Key, Result<Arc<dyn Instance>, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
-            let built = cell.identity.problem.build(key.1, files, if key.2 { crate::problem::Face::Exact } else { crate::problem::Face::Own }, Boxed);
+            let built = cell.identity.problem.build(key.1, files, key.2, Boxed);
             (key, built.map(Arc::from))
         })
         .collect();
     let prepared: Vec<Result<Prepared<'a>, BadCell>> = cells
         .par_iter()
         .map(|cell| {
-            let ground = |key: Key| match &built[&key] {
-                Ok(instance) => ground(cell, instance.clone()).map(Arc::new),
+            let instance = |key: &Key| match &built[key] {
+                Ok(instance) => Ok(instance.clone()),
                 Err(fault) => {
                     let path = format!("problem.{}.{}", cell.identity.problem.kind(), fault.key);
                     Err(BadCell { path, message: fault.message.clone() })
                 }
             };
-            let grounds = keys(cell).into_iter().map(ground).collect::<Result<Vec<_>, _>>()?;
+            let ground = |key: Key| {
+                let twin = match wants_twin(&cell.identity) {
+                    true => Some(instance(&(key.0.clone(), key.1, Face::Twin))?),
+                    false => None,
+                };
+                ground(cell, instance(&key)?, twin).map(Arc::new)
+            };
+            let keys = keys(cell, face(cell));
+            let grounds = keys.into_iter().map(ground).collect::<Result<Vec<_>, _>>()?;
             Ok(Prepared { cell, grounds, recorded: cell.identity.recorded() })
         })
         .collect();
@@ -131,7 +155,15 @@ pub fn prepare<'a>(
     }
 }
 
-fn ground(cell: &Cell, instance: Arc<dyn Instance>) -> Result<Ground, BadCell> {
+fn face(cell: &Cell) -> Face {
+    if cell.identity.oracle == Oracle::Exact { Face::Exact } else { Face::Own }
+}
+
+fn ground(
+    cell: &Cell,
+    instance: Arc<dyn Instance>,
+    twin: Option<Arc<dyn Instance>>,
+) -> Result<Ground, BadCell> {
     let algorithm = &cell.identity.algorithm;
     let bad = |path: String, message: String| BadCell { path, message };
     if let (Some(other), false) = (algorithm.linear_name_of(), instance.linear()) {
@@ -164,7 +196,17 @@ fn ground(cell: &Cell, instance: Arc<dyn Instance>) -> Result<Ground, BadCell> {
             }
         },
     };
-    Ok(Ground { start, limit, instance })
+    let twin = match twin {
+        Some(twin) => match self::limit(cell, &*twin) {
+            Some(limit) => Some((twin, limit)),
+            None => {
+                let message = "`bias` needs independent draws on a field that is not linear";
+                return Err(bad("record.averages".into(), message.into()));
+            }
+        },
+        None => None,
+    };
+    Ok(Ground { start, limit, twin, instance })
 }
 
 /// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is

@@ -2,7 +2,7 @@
 
 use super::provenance::Provenance;
 use crate::federated::Cost;
-use crate::manifest::Metric;
+use crate::manifest::{Metric, TimeAverage};
 use crate::plan::{Cell, Plan};
 use crate::trace::{Outcome, Trace};
 use polars::prelude::*;
@@ -95,7 +95,20 @@ fn frame(context: &Context<'_>, traces: &[Trace]) -> PolarsResult<DataFrame> {
         }
     }
     if identity.record.iterates {
-        columns.push(theta(traces, rows)?);
+        let of = |trace: &Trace, row: usize| {
+            let d = trace.theta.len() / trace.rows();
+            trace.theta[row * d..][..d].to_vec()
+        };
+        columns.push(list("theta".into(), traces, rows, of));
+    }
+    let names = traces.iter().flat_map(|t| &t.averages).map(|(name, _)| *name);
+    for name in names.collect::<BTreeSet<_>>() {
+        // One value a run, in its last row.
+        let of = |trace: &Trace, row: usize| match trace.averages.iter().find(|(n, _)| *n == name) {
+            Some((_, values)) if row + 1 == trace.rows() => values.clone(),
+            _ => Vec::new(),
+        };
+        columns.push(list(name.column(), traces, rows, of));
     }
     let outcomes = traces.iter().flat_map(|t| std::iter::repeat_n(t.outcome.name(), t.rows()));
     columns.push(StringChunked::from_iter_values("outcome".into(), outcomes).into_column());
@@ -109,19 +122,23 @@ type Values = fn(&Trace) -> &Vec<f64>;
 const METRICS: &[(&str, Values)] =
     &[("sq_error", |t| &t.sq_error), ("sq_error_limit", |t| &t.sq_error_limit)];
 
-fn theta(traces: &[Trace], rows: usize) -> PolarsResult<Column> {
-    let values: usize = traces.iter().map(|t| t.theta.len()).sum();
+/// A column of lists, `of(trace, row)` each.
+fn list(
+    name: String,
+    traces: &[Trace],
+    rows: usize,
+    of: impl Fn(&Trace, usize) -> Vec<f64>,
+) -> Column {
     let mut builder = ListPrimitiveChunkedBuilder::<Float64Type>::new(
-        "theta".into(),
+        name.into(),
         rows,
-        values,
+        rows,
         DataType::Float64,
     );
-    for trace in traces.iter().filter(|t| t.rows() > 0) {
-        let d = trace.theta.len() / trace.rows();
-        trace.theta.chunks_exact(d).for_each(|row| builder.append_slice(row));
+    for trace in traces {
+        (0..trace.rows()).for_each(|row| builder.append_slice(&of(trace, row)));
     }
-    Ok(builder.finish().into_column())
+    builder.finish().into_column()
 }
 
 /// The traces of a cell from the bytes of its Parquet file.
@@ -156,8 +173,14 @@ fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
     let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
     let outcome = frame.column("outcome")?;
     let outcome = outcome.str()?;
-    let theta = frame.column("theta").ok();
-    let theta = theta.map(|column| column.list()).transpose()?;
+    let lists = |name: &str| {
+        frame.column(name).ok().map(|column| column.list()).transpose()
+    };
+    let theta = lists("theta")?;
+    let mut averages = Vec::new();
+    for name in TimeAverage::ALL {
+        averages.extend(lists(&name.column())?.map(|values| (*name, values)));
+    }
     let mut traces: Vec<Trace> = Vec::new();
     for (i, &r) in replicate.iter().enumerate() {
         while traces.len() <= r as usize {
@@ -181,6 +204,13 @@ fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
         }
         if let Some(row) = theta.and_then(|t| t.get_as_series(i)) {
             trace.theta.extend(row.f64()?.into_no_null_iter());
+        }
+        for (name, values) in &averages {
+            let row = values.get_as_series(i).filter(|row| !row.is_empty());
+            if let Some(row) = row {
+                let values = row.f64()?.into_no_null_iter().collect();
+                trace.averages.push((*name, values));
+            }
         }
         trace.outcome = outcome.get(i).and_then(Outcome::named).unwrap_or_default();
     }

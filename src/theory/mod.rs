@@ -3,6 +3,7 @@
 //! *Invariant*: this module never imports the engine or the algorithms, so
 //! that a bug they share cannot cancel.
 
+pub mod bounds;
 pub mod deterministic;
 pub mod expansion;
 pub mod heterogeneity;

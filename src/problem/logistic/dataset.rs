@@ -49,6 +49,10 @@ impl crate::problem::Settings for Settings {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
+    fn linear(&self) -> bool {
+        false
+    }
+
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
         let records = self.dataset.open(files)?;
         let signs = records.two_classes()?;

@@ -129,6 +129,10 @@ impl super::Settings for Settings {
         faults.0
     }
 
+    fn linear(&self) -> bool {
+        false
+    }
+
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {
         let laws = match self.data {
             Data::Noisy { .. } => 1,

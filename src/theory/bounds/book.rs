@@ -1,0 +1,152 @@
+//! BOOK, Theorem 5.1: FedAvg with partial participation and unequal work,
+//! μ_k = μ/E_k. K is the number of clients, L the cohort.
+
+use super::constants::Noise;
+use super::{Bound, Check, Constants, Quantity, Setting, decay};
+
+/// β_fed² and σ_fed² of (5.40).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Federated {
+    /// The gradient noise's growth with ‖w° − w‖².
+    pub beta2: f64,
+    /// The gradient noise at w° (a bound of it).
+    pub sigma2: f64,
+}
+
+/// (5.40) for E_k = `steps(k)` and a cohort of L. `None` where the moments of
+/// A(Z) are not known.
+pub fn federated(
+    constants: &Constants,
+    steps: &dyn Fn(usize) -> u64,
+    cohort: usize,
+) -> Option<Federated> {
+    let (k, l) = (constants.count(), cohort as f64);
+    let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
+    let delta2 = constants.mean_norm * constants.mean_norm;
+    let mut out = Federated { beta2: 0.0, sigma2: 0.0 };
+    for (c, client) in constants.clients.iter().enumerate() {
+        let (noise, e) = (client.noise?, steps(c) as f64);
+        let (apart, norm2) = (client.distance * client.distance, client.norm * client.norm);
+        let beta2 = 2.0 * noise.beta2 / e;
+        out.beta2 += (beta2 + missing * (2.0 * delta2 + 4.0 * norm2)) / (k * l);
+        out.sigma2 += (beta2 * apart + noise.sigma2 / e + missing * 4.0 * norm2 * apart) / (k * l);
+    }
+    Some(out)
+}
+
+/// The recursion E‖w̃_i‖² ≤ `factor` E‖w̃_{i−1}‖² + `added`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Recursion {
+    /// λ of (5.60).
+    lambda: f64,
+    /// The largest λ_k of (5.50).
+    worst: f64,
+    factor: f64,
+    added: f64,
+}
+
+/// The recursion with its orders written out. (5.41) is taken as
+/// E‖d_i‖² ≤ (μ²/K) Σ E‖d_k‖², printed with μ²L/K²; (5.53) bounds
+/// ‖w_k° − φ‖² where (5.47) asks for ‖φ − w_{i−1}‖², of size μ²:
+/// E‖φ_e − w‖² ≤ (μe/E)²((δ_k² + β_k²)(‖w_k° − w‖² + μ²σ_k²/E) + σ_k²), so the
+/// mean over e < E has the factor (E − 1)(2E − 1)/(6E²).
+fn recursion(
+    constants: &Constants,
+    mu: f64,
+    steps: &dyn Fn(usize) -> u64,
+    fed: Federated,
+) -> Option<Recursion> {
+    let delta2 = constants.mean_norm * constants.mean_norm;
+    let square = mu * mu;
+    let lambda = 1.0 - 2.0 * mu * constants.mean_curvature + square * (delta2 + fed.beta2);
+    let (mut growth, mut added, mut worst) = (0.0, 0.0, 0.0_f64);
+    for (c, client) in constants.clients.iter().enumerate() {
+        let (Noise { smoothness, beta2, sigma2, .. }, e) = (client.noise?, steps(c) as f64);
+        let (apart, energy) =
+            (client.distance * client.distance, client.norm * client.norm + beta2);
+        let part = smoothness * square * (e - 1.0) * (2.0 * e - 1.0) / (6.0 * e * e);
+        growth += part * 2.0 * energy / constants.count();
+        added += part * (energy * (2.0 * apart + square * sigma2 / e) + sigma2) / constants.count();
+        let local = mu / e;
+        worst = worst.max(1.0 - 2.0 * local * client.curvature + local * local * energy);
+    }
+    let root = libm::sqrt(lambda.max(0.0));
+    let scale = square / (1.0 - root);
+    Some(Recursion {
+        lambda,
+        worst,
+        factor: root + scale * growth,
+        added: square * fed.sigma2 / root + scale * added,
+    })
+}
+
+/// Theorem 5.1 at a setting where all clients do H steps: (5.62) iterated, with
+/// its orders written out and mended (see the source of `recursion`): in place
+/// of √λ and 2μ²σ_fed² of (5.55), √λ + c and μ²σ_fed²/√λ + c'. (5.44) has the
+/// gradient of a square, (5.45) half of it; the fields are taken as they are.
+pub fn theorem_5_1(constants: &Constants, setting: &Setting) -> Bound {
+    let steps = vec![setting.local_steps; constants.clients.len()];
+    unequal(constants, setting, &steps)
+}
+
+/// Theorem 5.1 where client k does E_k = `steps[k]` local steps of size μ/E_k,
+/// with μ = γH of the setting.
+///
+/// # Panics
+/// If there are not as many `steps` as clients.
+pub fn unequal(constants: &Constants, setting: &Setting, steps: &[u64]) -> Bound {
+    assert_eq!(steps.len(), constants.clients.len());
+    let mu = setting.step_size * setting.h();
+    let of = |c: usize| steps[c];
+    let cohort = setting.cohort.unwrap_or(steps.len());
+    let mut check = Check::default();
+    check.moments(constants);
+    check.gradient(constants);
+    let found =
+        federated(constants, &of, cohort).and_then(|fed| recursion(constants, mu, &of, fed));
+    if let Some(found) = found {
+        check.holds("λ < 1", found.lambda < 1.0);
+        check.at_most("λ_k ≤ 1", found.worst, 1.0);
+        check.holds("√λ + O(μ³) < 1", found.factor < 1.0);
+    }
+    Bound {
+        name: "BOOK, Theorem 5.1",
+        formula: "rⁱ‖w̃_0‖² + (μ²σ_fed²/√λ + c')/(1 − r), r = √λ + c",
+        quantity: Quantity::SqError,
+        proved: true,
+        value: check.then(|| {
+            let Recursion { factor, added, .. } = found?;
+            let shrunk = decay(1.0 - factor, setting.rounds as f64);
+            Some(shrunk * setting.start_sq_error + added / (1.0 - factor))
+        }),
+    }
+}
+
+/// (5.57) without its orders: √λⁱ‖w̃_0‖² + 4μσ_fed²/ν. Already 2μσ_fed²/ν follows
+/// from (5.55).
+pub fn leading(constants: &Constants, setting: &Setting) -> Bound {
+    let mu = setting.step_size * setting.h();
+    let cohort = setting.cohort.unwrap_or(constants.clients.len());
+    let mut check = Check::default();
+    check.moments(constants);
+    check.gradient(constants);
+    let nu = constants.mean_curvature;
+    let found = federated(constants, &|_| setting.local_steps, cohort);
+    let lambda = found.map_or(f64::NAN, |fed| {
+        1.0 - 2.0 * mu * nu + mu * mu * (constants.mean_norm * constants.mean_norm + fed.beta2)
+    });
+    if found.is_some() {
+        check.holds("λ < 1", lambda < 1.0);
+        check.at_most("μ ≤ ν/2", mu, 0.5 * nu);
+    }
+    Bound {
+        name: "BOOK, (5.57) without its orders",
+        formula: "√λⁱ‖w̃_0‖² + 4μσ_fed²/ν",
+        quantity: Quantity::SqError,
+        proved: false,
+        value: check.then(|| {
+            let shrunk = decay(1.0 - libm::sqrt(lambda.max(0.0)), setting.rounds as f64);
+            Some(shrunk * setting.start_sq_error + 4.0 * mu * found?.sigma2 / nu)
+        }),
+    }
+}

@@ -1,0 +1,312 @@
+//! The constants that the published bounds are made of.
+
+use crate::kernel::dot;
+use crate::linalg::Matrix;
+use crate::problem::Facts;
+use std::collections::btree_map::{BTreeMap, Entry};
+
+/// The largest d for which moments of A(Z) are computed: d(d+1)/2 + d values of
+/// the noise map a law.
+pub const MOST_DIMENSIONS: usize = 40;
+
+/// What the noise of one client's linear field does away from a single point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// L, the smallest with E AᵀA ≼ L sym Ā: SCAFFLSA A3 with (14) the right
+    /// way round, and what RR A1(b) is used for; infinite unless sym Ā ≻ 0.
+    pub cocoercivity: f64,
+    /// ‖Σ_Ã‖, Σ_Ã = E (A − Ā)ᵀ(A − Ā) (SCAFFLSA 11).
+    pub multiplicative: f64,
+    /// Tr Σ_ε, the noise at θ_c* (SCAFFLSA 10).
+    pub at_local: f64,
+    /// δ̂² = ‖E AᵀA‖, the mean-square smoothness (BOOK 5.43).
+    pub smoothness: f64,
+    /// β² of BOOK (5.28): the noise at θ is at most β²‖θ − θ_c*‖² + σ².
+    pub beta2: f64,
+    /// σ² of BOOK (5.28).
+    pub sigma2: f64,
+}
+
+/// What is known of one client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Client {
+    /// The smallest eigenvalue of sym Ā_c: a of SCAFFLSA A3, μ of RR A1(a), ν_k
+    /// of BOOK.
+    pub curvature: f64,
+    /// ‖Ā_c‖, the largest singular value; δ_k of BOOK.
+    pub norm: f64,
+    /// ‖H_c − A‖, the spectral norm.
+    pub apart: f64,
+    /// ‖θ_c* − θ*‖.
+    pub distance: f64,
+    /// ‖F̄_c(θ*)‖, on a linear field ‖Ā_c(θ_c* − θ*)‖.
+    pub field: f64,
+    /// Tr C_c = Tr Σ_ω, the noise at θ* (SCAFFLSA 43).
+    pub at_optimum: f64,
+    /// sup ‖A(Z)‖ over draws, where it is finite and known; for print.
+    pub sample_norm: Option<f64>,
+    /// The moments of A(Z); `None` if the field is not linear, draws depend on
+    /// each other, or d is above [`MOST_DIMENSIONS`].
+    pub noise: Option<Noise>,
+}
+
+/// The constants of an instance. On a field that is not linear those of the
+/// Jacobians hold at θ* alone, and no theorem may use them elsewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constants {
+    /// Whether every field is affine, so that what holds at θ* holds everywhere.
+    pub linear: bool,
+    /// Whether every Jacobian is symmetric: the fields are gradients.
+    pub gradient: bool,
+    /// The smallest eigenvalue of sym A, A = N⁻¹ Σ H_c: ν of BOOK.
+    pub mean_curvature: f64,
+    /// ‖A‖: δ of BOOK.
+    pub mean_norm: f64,
+    /// The clients, N of them.
+    pub clients: Vec<Client>,
+}
+
+impl Constants {
+    /// The constants of an instance; `None` if an eigenvalue cannot be found.
+    pub fn of(facts: &dyn Facts) -> Option<Self> {
+        let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
+        let mean = Matrix::mean(jacobians.iter());
+        let mut laws: BTreeMap<usize, Client> = BTreeMap::new();
+        let mut clients = Vec::with_capacity(jacobians.len());
+        for (c, jacobian) in jacobians.iter().enumerate() {
+            let known = match laws.entry(facts.law(c)) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => *entry.insert(client(facts, c, jacobian, &mean)?),
+            };
+            clients.push(known);
+        }
+        Some(Self {
+            linear: facts.linear(),
+            gradient: jacobians.iter().all(symmetric),
+            mean_curvature: symmetric_part(&mean).symmetric_extremes()?.1,
+            mean_norm: norm(&mean)?,
+            clients,
+        })
+    }
+
+    /// The constants that SCAFFLSA Lemma 3.1 proves for TD(0) with ‖φ‖ ≤ 1,
+    /// rewards in [0, 1], `discount` γ and ν = min_c λ_min(Σφ_c), in place of
+    /// the instance's own: with them Theorem A.5 and Corollaries A.7 and B.6 are
+    /// Corollaries 4.3, 4.6 (A.8) and 5.5. a = (1 − γ)ν, C_A = 1 + γ,
+    /// ‖Σ_Ã‖ ≤ 2(1 + γ)². Printed L = (1 + γ)/((1 − γ)²ν), by bounds that go the
+    /// wrong way; used (1 + γ)²/(1 − γ).
+    pub fn of_td(facts: &dyn Facts, discount: f64, nu: f64) -> Option<Self> {
+        let mut constants = Self::of(facts)?;
+        let bound = 2.0 * (1.0 + discount) * (1.0 + discount);
+        let noise_at = |theta: &[f64]| bound * (dot(theta, theta) + 1.0);
+        for (c, client) in constants.clients.iter_mut().enumerate() {
+            client.curvature = (1.0 - discount) * nu;
+            client.norm = 1.0 + discount;
+            client.at_optimum = noise_at(facts.optimum());
+            let noise = client.noise.as_mut()?;
+            noise.cocoercivity = 0.5 * bound / (1.0 - discount);
+            noise.multiplicative = bound;
+            noise.at_local = noise_at(facts.local_optimum(c));
+        }
+        Some(constants)
+    }
+
+    fn most(&self, of: impl Fn(&Client) -> f64) -> f64 {
+        self.clients.iter().map(of).fold(0.0, f64::max)
+    }
+
+    fn mean(&self, of: impl Fn(&Client) -> f64) -> f64 {
+        self.clients.iter().map(of).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
+    }
+
+    /// N.
+    pub fn count(&self) -> f64 {
+        self.clients.len() as f64
+    }
+
+    /// a of SCAFFLSA A3, μ of RR A1(a): the least over clients.
+    pub fn curvature(&self) -> f64 {
+        self.clients.iter().map(|c| c.curvature).fold(f64::INFINITY, f64::min)
+    }
+
+    /// C_A = max ‖Ā_c‖ as SCAFFLSA A1 has it, not a bound over draws; on
+    /// gradient fields the L of noiseless RR.
+    pub fn norm(&self) -> f64 {
+        self.most(|c| c.norm)
+    }
+
+    /// sup ‖A(Z)‖ over clients and draws, where it is finite and known.
+    pub fn sample_norm(&self) -> Option<f64> {
+        self.clients.iter().try_fold(0.0, |most: f64, c| Some(most.max(c.sample_norm?)))
+    }
+
+    /// ζ₁ of RR A2; its square is Δ_heter of SCAFFLSA (130).
+    pub fn zeta1(&self) -> f64 {
+        libm::sqrt(self.mean(|c| c.field * c.field))
+    }
+
+    /// ζ₂ of RR A2.
+    pub fn zeta2(&self) -> f64 {
+        libm::sqrt(self.mean(|c| c.apart * c.apart))
+    }
+
+    /// N⁻¹ Σ Tr Σ_ω: σ̄_ω of SCAFFLSA, σ_*² of SLIDES, at most τ² of RR A3.
+    pub fn sigma_omega(&self) -> f64 {
+        self.mean(|c| c.at_optimum)
+    }
+
+    /// N⁻¹ Σ ‖Ā_c‖²‖θ_c* − θ*‖, what SCAFFLSA (26) is made of once the factor
+    /// ‖Ā_c‖² that it drops is put back.
+    pub fn drift(&self) -> f64 {
+        self.mean(|c| c.norm * c.norm * c.distance)
+    }
+
+    /// What A(Z) contributes; `None` if any client's is not known.
+    pub fn moments(&self) -> Option<Moments> {
+        let mut m = Moments::default();
+        let n = self.count();
+        for client in &self.clients {
+            let noise = client.noise?;
+            m.cocoercivity = m.cocoercivity.max(noise.cocoercivity);
+            m.multiplicative += noise.multiplicative / n;
+            m.worst = m.worst.max(client.norm * client.norm + noise.multiplicative);
+            m.sigma_epsilon += noise.at_local / n;
+            m.v_heter += noise.multiplicative * client.distance * client.distance / n;
+        }
+        Some(m)
+    }
+}
+
+/// Constants of A(Z) over clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    /// L: the largest over clients of [`Noise::cocoercivity`].
+    pub cocoercivity: f64,
+    /// N⁻¹ Σ ‖Σ_Ã‖.
+    pub multiplicative: f64,
+    /// max ‖Ā_c‖² + ‖Σ_Ã‖ (SCAFFLSA Theorem B.5).
+    pub worst: f64,
+    /// σ̄_ε = N⁻¹ Σ Tr Σ_ε (SCAFFLSA 31).
+    pub sigma_epsilon: f64,
+    /// v_heter = N⁻¹ Σ ‖Σ_Ã‖‖θ_c* − θ*‖² (SCAFFLSA 31).
+    pub v_heter: f64,
+}
+
+impl Moments {
+    /// a of SCAFFLSA A2 at step sizes up to η, from A3's `curvature` a and L:
+    /// E‖(I − ηA)u‖² ≤ (1 − ηa(2 − ηL))‖u‖², the square of (1 − η·rate)‖u‖. It
+    /// goes from a at η = 0 to a/2 or more at 1/L, where the source has a
+    /// throughout. For η < 2/L.
+    pub fn rate(&self, curvature: f64, step_size: f64) -> f64 {
+        let square = 1.0 - step_size * curvature * (2.0 - step_size * self.cocoercivity);
+        (1.0 - libm::sqrt(square.max(0.0))) / step_size
+    }
+}
+
+fn client(facts: &dyn Facts, c: usize, jacobian: &Matrix, mean: &Matrix) -> Option<Client> {
+    let d = facts.dim();
+    let mut field = vec![0.0; d];
+    facts.mean_field(c, facts.optimum(), &mut field);
+    let covariance = facts.noise_covariance(c);
+    let distance = crate::kernel::squared_distance(facts.local_optimum(c), facts.optimum());
+    let curvature = symmetric_part(jacobian).symmetric_extremes()?.1;
+    let known = facts.linear() && facts.independent() && d <= MOST_DIMENSIONS;
+    Some(Client {
+        curvature,
+        norm: norm(jacobian)?,
+        apart: norm(&jacobian.plus(-1.0, mean))?,
+        distance: libm::sqrt(distance),
+        field: libm::sqrt(dot(&field, &field)),
+        at_optimum: trace(&covariance),
+        sample_norm: facts.largest_oracle_matrix(c),
+        noise: if known { noise(facts, c, jacobian, curvature) } else { None },
+    })
+}
+
+fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<Noise> {
+    let d = facts.dim();
+    let map = |x: &[f64], y: &[f64]| {
+        let mut s = Matrix::zeros(d + 1, d + 1);
+        s.add_outer(1.0, x, y);
+        Some(trace(&facts.noise_map(c, &s)?))
+    };
+    let unit = |j: usize| (0..=d).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
+    let mut spread = Matrix::zeros(d, d);
+    for j in 0..d {
+        for k in j..d {
+            spread[(j, k)] = map(&unit(j), &unit(k))?;
+            spread[(k, j)] = spread[(j, k)];
+        }
+    }
+    let local = facts.local_optimum(c).iter().zip(facts.optimum());
+    let mut there: Vec<f64> = local.map(|(x, y)| x - y).collect();
+    there.push(1.0);
+    let at_local = map(&there, &there)?;
+    // E (A − Ā)ᵀ ε, the part of the noise that is linear in θ − θ_c*.
+    let cross = (0..d).map(|j| map(&unit(j), &there)).collect::<Option<Vec<f64>>>()?;
+    let multiplicative = spread.symmetric_extremes()?.0.max(0.0);
+    let cross = dot(&cross, &cross);
+    // 2 qᵀe ≤ s‖e‖² + ‖q‖²/s with s = ‖Σ_Ã‖.
+    let joined = cross > 1e-20 * multiplicative * at_local;
+    let second = spread.plus(1.0, &jacobian.transpose().times(jacobian));
+    Some(Noise {
+        cocoercivity: cocoercivity(&second, &symmetric_part(jacobian), curvature)?,
+        multiplicative,
+        at_local,
+        smoothness: second.symmetric_extremes()?.0,
+        beta2: if joined { 2.0 * multiplicative } else { multiplicative },
+        sigma2: if joined { at_local + cross / multiplicative } else { at_local },
+    })
+}
+
+/// The smallest L with `second` ≼ L `part`: with part = GGᵀ (Cholesky), the
+/// largest eigenvalue of G⁻¹ second G⁻ᵀ. Infinite unless part ≻ 0.
+fn cocoercivity(second: &Matrix, part: &Matrix, curvature: f64) -> Option<f64> {
+    let d = part.rows();
+    let mut g = Matrix::zeros(d, d);
+    for j in 0..d {
+        let square = (0..j).fold(part[(j, j)], |sum, k| sum - g[(j, k)] * g[(j, k)]);
+        if curvature <= 0.0 || square <= 0.0 {
+            return Some(f64::INFINITY);
+        }
+        g[(j, j)] = libm::sqrt(square);
+        for i in j + 1..d {
+            let left = (0..j).fold(part[(i, j)], |sum, k| sum - g[(i, k)] * g[(j, k)]);
+            g[(i, j)] = left / g[(j, j)];
+        }
+    }
+    let half = forward(&g, second);
+    forward(&g, &half.transpose()).symmetric_extremes().map(|(most, _)| most)
+}
+
+/// G⁻¹ m for a lower triangle G.
+fn forward(g: &Matrix, m: &Matrix) -> Matrix {
+    let mut out = m.clone();
+    for column in 0..m.cols() {
+        for i in 0..g.rows() {
+            let left = (0..i).fold(m[(i, column)], |sum, k| sum - g[(i, k)] * out[(k, column)]);
+            out[(i, column)] = left / g[(i, i)];
+        }
+    }
+    out
+}
+
+/// The largest singular value.
+fn norm(a: &Matrix) -> Option<f64> {
+    let square = a.transpose().times(a);
+    Some(libm::sqrt(square.symmetric_extremes()?.0.max(0.0)))
+}
+
+fn trace(a: &Matrix) -> f64 {
+    (0..a.rows()).fold(0.0, |sum, i| sum + a[(i, i)])
+}
+
+fn symmetric_part(a: &Matrix) -> Matrix {
+    a.plus(1.0, &a.transpose()).scaled(0.5)
+}
+
+fn symmetric(a: &Matrix) -> bool {
+    let largest = (0..a.rows()).flat_map(|i| a.row(i)).fold(0.0, |most: f64, x| most.max(x.abs()));
+    let pairs = |i: usize| (0..i).map(move |j| (i, j));
+    (0..a.rows()).flat_map(pairs).all(|(i, j)| (a[(i, j)] - a[(j, i)]).abs() <= 1e-12 * largest)
+}

@@ -1,13 +1,14 @@
 //! `[[figure.convergence]]`: a curve per cell of a metric over a cost.
 
 use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use super::theory::{self, Theory as Predictions};
 use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::{self, Band, Convergence, Theory};
 use crate::stats::{Summary, mean, quantile};
 use std::borrow::Cow;
 
-pub fn draw(figure: &Convergence, cells: &[&Result]) -> Figure {
+pub fn draw(figure: &Convergence, cells: &[&Result], theory: &Predictions<'_>) -> Figure {
     let groups = select::panels(&figure.panels, cells);
     let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
     let styles = Styles::of(cells, &known);
@@ -31,29 +32,12 @@ pub fn draw(figure: &Convergence, cells: &[&Result]) -> Figure {
                 points,
                 diverged: cell.diverged(),
             });
-            let bias =
-                cell.exact_bias.filter(|b| *b > 0.0 && figure.theory.contains(&Theory::ExactBias));
-            let bias = bias.filter(|_| figure.y == Quantity::SqError);
-            if let (Some(bias), Some(end)) = (bias, end) {
-                let at = |x| Point { x, y: bias, low: f64::NAN, high: f64::NAN, n: 0 };
-                let first = if figure.scale_x == figure::Scale::Log { 1.0 } else { 0.0 };
-                let label = format!("exact bias of {label}");
-                series.push(Series {
-                    label,
-                    style,
-                    role: Role::Theory,
-                    points: vec![at(first), at(end)],
-                    diverged: 0,
-                });
-            }
+            series.extend(beside(cell, figure, theory, style, &label, end));
         }
         panels.push(Panel { title: group.title.clone(), series });
     }
-    if panels.iter().flat_map(|p| &p.series).any(|s| s.role == Role::Theory) {
-        let style = Style { color: usize::MAX, dash: 0 };
-        legend.push(Legend { label: "exact bias, squared".into(), style, key: Key::Theory });
-    }
-    let caption = caption(figure, cells, &panels);
+    legend.extend(kinds(&figure.theory, &panels));
+    let caption = caption(figure, cells, &panels, theory);
     let x = figure.x.formula().to_owned();
     let title = figure.title.clone();
     Figure {
@@ -73,6 +57,60 @@ pub fn draw(figure: &Convergence, cells: &[&Result]) -> Figure {
             scale_y: Scale::Log,
         },
     }
+}
+
+/// What the legend says of the predictions that are drawn.
+pub fn kinds(asked: &[Theory], panels: &[Panel]) -> Vec<Legend> {
+    let series = || panels.iter().flat_map(|p| &p.series);
+    let there = |kind: &&Theory| {
+        series().any(|s| s.role == Role::Theory && s.style.dash == theory::pattern(**kind))
+    };
+    let line = |kind: &Theory| Legend {
+        label: theory::legend(*kind).into(),
+        style: Style { color: usize::MAX, dash: theory::pattern(*kind) },
+        key: Key::Theory,
+    };
+    asked.iter().filter(there).map(line).collect()
+}
+
+/// The predictions beside a cell's curve.
+fn beside(
+    cell: &Result,
+    figure: &Convergence,
+    theory: &Predictions<'_>,
+    style: Style,
+    label: &str,
+    end: Option<f64>,
+) -> Vec<Series> {
+    let mut all = Vec::new();
+    let mut add = |kind: Theory, points: Vec<Point>, name: String| {
+        let color = if kind == Theory::ExactMoments { usize::MAX } else { style.color };
+        let style = Style { color, dash: theory::pattern(kind) };
+        if points.len() > 1 {
+            all.push(Series { label: name, style, role: Role::Theory, points, diverged: 0 });
+        }
+    };
+    let bare = |x: f64, y: f64| Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
+    let columns: Vec<_> = cell.traces.iter().map(|t| cell.column(t, figure.x)).collect();
+    let across = |row: usize| mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>());
+    for kind in &figure.theory {
+        if *kind == Theory::ExactBias {
+            let bias = cell.exact_bias.filter(|b| *b > 0.0 && figure.y == Quantity::SqError);
+            if let (Some(bias), Some(end)) = (bias, end) {
+                let first = if figure.scale_x == figure::Scale::Log { 1.0 } else { 0.0 };
+                let points = vec![bare(first, bias), bare(end, bias)];
+                add(*kind, points, format!("exact bias of {label}"));
+            }
+            continue;
+        }
+        for prediction in theory::predictions(*kind) {
+            let Some(curve) = theory.curve(&cell.cell.id, figure.y, *prediction) else { continue };
+            let points = curve.iter().enumerate().map(|(row, y)| bare(across(row), *y));
+            let points: Vec<Point> = points.filter(|p| p.x.is_finite() && p.y > 0.0).collect();
+            add(*kind, points, format!("{} for {label}", prediction.words()));
+        }
+    }
+    all
 }
 
 /// Colours and dashes: where labels come in several variants, the variant has
@@ -160,7 +198,12 @@ fn uneven(cell: &Result, quantity: Quantity) -> bool {
     columns.any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
 }
 
-fn caption(figure: &Convergence, cells: &[&Result], panels: &[Panel]) -> String {
+fn caption(
+    figure: &Convergence,
+    cells: &[&Result],
+    panels: &[Panel],
+    theory: &Predictions<'_>,
+) -> String {
     let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
     let band = band_name(figure.band);
     let mut caption = format!("Mean of {} over n = {n} runs; {band}.", figure.y.formula());
@@ -173,11 +216,7 @@ fn caption(figure: &Convergence, cells: &[&Result], panels: &[Panel]) -> String 
         caption.push_str(" A band is cut at the panel's edge where it goes beyond, or down to 0.");
     }
     let drawn = || panels.iter().flat_map(|p| &p.series);
-    if drawn().any(|s| s.role == Role::Theory) {
-        caption.push_str(
-            " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1), where it is not far below the panel.",
-        );
-    }
+    caption.push_str(&theory::caption(&figure.theory, panels, cells, theory));
     let asked = figure.theory.contains(&Theory::ExactBias);
     if asked && cells.iter().all(|cell| cell.exact_bias.is_none()) {
         caption.push_str(

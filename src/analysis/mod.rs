@@ -4,6 +4,8 @@
 //! the mean over all replicates and ends where the first of them diverged; a
 //! cell with diverged replicates has no final mean.
 
+pub mod bounds;
+pub mod claims;
 pub mod compare;
 mod convergence;
 mod figure;
@@ -11,15 +13,15 @@ pub mod problems;
 mod scaling;
 mod select;
 pub mod table;
+pub mod theory;
 mod winners;
 
 use crate::federated::Cost;
 use crate::files::Error;
-use crate::manifest::figure::Theory;
-use crate::manifest::{Prices, Quantity};
+use crate::kernel::dot;
+use crate::manifest::{Prices, Quantity, TimeAverage};
 use crate::plan::{Cell, Drawn, Plan};
-use crate::problem::Facts;
-use crate::runner::{Prepared, prepare};
+use crate::runner::prepare;
 use crate::store::{self, Store, Stored};
 use crate::trace::{Outcome, Trace};
 pub use figure::{
@@ -27,7 +29,7 @@ pub use figure::{
 };
 pub use select::pretty;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use theory::Theory;
 
 /// An experiment with its results.
 pub struct Experiment {
@@ -41,6 +43,10 @@ pub struct Experiment {
     pub figures: Vec<Figure>,
     /// How heterogeneous the problems are.
     pub problems: problems::Table,
+    /// What the results say of the manifest's claims.
+    pub claims: Vec<claims::Claim>,
+    /// What the published bounds say of the cells.
+    pub bounds: Vec<bounds::Row>,
 }
 
 /// A cell with its results.
@@ -74,7 +80,33 @@ impl Result {
         if self.diverged() > 0 {
             return None;
         }
+        if let Some(average) = quantity.average() {
+            return self.along_mean(quantity, average);
+        }
         self.traces.iter().map(|t| self.column(t, quantity).last().copied()).collect()
+    }
+
+    /// What is averaged over the rounds, a vector a replicate.
+    pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
+        let of = |t: &'_ Trace| t.averages.iter().position(|(name, _)| *name == what);
+        self.traces.iter().map(|t| of(t).map(|i| &t.averages[i].1[..])).collect()
+    }
+
+    /// A number a replicate whose mean is the norm of the mean bias, or the trace
+    /// of the covariance: a bias is seen along the direction of its mean.
+    fn along_mean(&self, quantity: Quantity, average: TimeAverage) -> Option<Vec<f64>> {
+        let sample = self.averages(average)?;
+        let size = sample.first()?.len();
+        let d = libm::sqrt(size as f64) as usize;
+        if quantity == Quantity::Variance {
+            let trace = |x: &&[f64]| (0..d).map(|i| x[i * d + i]).sum();
+            return Some(sample.iter().map(trace).collect());
+        }
+        let n = sample.len() as f64;
+        let mean: Vec<f64> =
+            (0..size).map(|i| sample.iter().map(|x| x[i]).sum::<f64>() / n).collect();
+        let norm = libm::sqrt(dot(&mean, &mean));
+        Some(sample.iter().map(|x| dot(x, &mean) / norm).collect())
     }
 
     /// A quantity along one of the cell's traces; empty if it is not recorded.
@@ -111,13 +143,19 @@ pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Err
     let planned: Vec<&Cell> = plan.cells.iter().collect();
     // Without them (a data file is gone) a page goes without theory.
     let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
-    let biases: HashMap<&str, f64> = exact_biases(&plan, &prepared);
-    for result in &mut cells {
-        result.exact_bias = biases.get(result.cell.id.as_str()).copied();
+    let theory = Theory::new(&plan, &prepared);
+    if asks_for_bias(&plan) {
+        for result in &mut cells {
+            result.exact_bias = theory.exact_bias(&result.cell.id);
+        }
     }
-    let figures = figures(&plan, &cells);
+    let figures = figures(&plan, &cells, &theory);
     let problems = problems::of(&plan, &prepared);
-    Ok(Experiment { plan, cells, missing, figures, problems })
+    let claims = claims::judge(&plan, &cells, &theory);
+    let bounds = bounds::of(&plan, &cells, &theory);
+    drop(theory);
+    drop(prepared);
+    Ok(Experiment { plan, cells, missing, figures, problems, claims, bounds })
 }
 
 /// The cells of a plan that have results, and the ids of those that have none.
@@ -146,34 +184,25 @@ pub fn results(
     Ok((cells, missing))
 }
 
-fn figures(plan: &Plan, cells: &[Result]) -> Vec<Figure> {
+fn figures(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
     let only = |labels: &[String]| -> Vec<&Result> {
         let drawn = |cell: &&Result| labels.is_empty() || labels.contains(&cell.cell.label);
         cells.iter().filter(drawn).collect()
     };
-    let convergence = table.convergence.iter().map(|f| convergence::draw(f, &only(&f.labels)));
-    let scaling = table.scaling.iter().map(|f| scaling::draw(f, &only(&f.labels)));
+    let convergence = table.convergence.iter().map(|f| convergence::draw(f, &only(&f.labels), theory));
+    let scaling = table.scaling.iter().map(|f| scaling::draw(f, &only(&f.labels), theory));
     let winners = table.winners.iter().map(|f| winners::draw(f, &only(&f.labels)));
     let all = convergence.chain(scaling).chain(winners).zip(ids);
     all.map(|(figure, id)| Figure { id, ..figure }).collect()
 }
 
-/// ‖lim E θ_t − θ*‖² by cell id, if a figure asks for it and theory knows it.
-fn exact_biases<'p>(plan: &Plan, prepared: &[Prepared<'p>]) -> HashMap<&'p str, f64> {
+/// Whether a figure draws exact biases, so that tables have them too.
+fn asks_for_bias(plan: &Plan) -> bool {
     let table = &plan.manifest.figure;
     let convergence = table.convergence.iter().flat_map(|f| &f.theory);
-    let mut wanted = convergence.chain(table.scaling.iter().flat_map(|f| &f.theory));
-    if !wanted.any(|t| *t == Theory::ExactBias) {
-        return HashMap::new();
-    }
-    let bias = |p: &Prepared<'_>| {
-        let squares = p.grounds.iter().map(|ground| {
-            let facts: &dyn Facts = &*ground.instance;
-            Some(crate::kernel::squared_distance(ground.limit.as_ref()?, facts.optimum()))
-        });
-        Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
-    };
-    prepared.iter().filter_map(|p| Some((p.cell.id.as_str(), bias(p)?))).collect()
+    convergence
+        .chain(table.scaling.iter().flat_map(|f| &f.theory))
+        .any(|t| *t == crate::manifest::figure::Theory::ExactBias)
 }

@@ -1,14 +1,15 @@
 //! `[[figure.scaling]]`: a final metric over a setting, on log axes.
 
-use super::convergence::{band_name, point};
+use super::convergence::{band_name, kinds, point};
 use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use super::theory::{self, Theory as Predictions};
 use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::{self, Scaling, Theory};
 use crate::plan::Setting;
 use crate::stats::mean;
 
-pub fn draw(figure: &Scaling, cells: &[&Result]) -> Figure {
+pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Figure {
     let groups = select::panels(&figure.panels, cells);
     let mut known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
     known.push(&figure.x);
@@ -47,15 +48,22 @@ pub fn draw(figure: &Scaling, cells: &[&Result]) -> Figure {
                 points,
                 diverged,
             });
-            let biases = || mine().filter_map(|c| Some((across(c, figure)?, c.exact_bias?)));
-            if figure.theory.contains(&Theory::ExactBias) && figure.y == Quantity::SqError {
-                let at = |(x, y)| Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
-                let mut points: Vec<Point> = biases().filter(|(_, y)| *y > 0.0).map(at).collect();
-                points.sort_by(|a, b| a.x.total_cmp(&b.x));
-                let label = format!("exact bias of {label}");
-                if points.len() > 1 {
-                    let (style, role, diverged) = (style(i), Role::Theory, 0);
-                    series.push(Series { label, style, role, points, diverged });
+            for kind in &figure.theory {
+                for prediction in theory::predictions(*kind) {
+                    let value = |c: &Result| theory.curve(&c.cell.id, figure.y, *prediction)?.pop();
+                    let at = |c: &&Result| {
+                        let (x, y) = (across(c, figure)?, value(c)?);
+                        (y > 0.0).then_some(Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 })
+                    };
+                    let mut points: Vec<Point> = mine().filter_map(|c| at(&c)).collect();
+                    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+                    if points.len() > 1 {
+                        let color = if *kind == Theory::ExactMoments { usize::MAX } else { i };
+                        let style = Style { color, dash: theory::pattern(*kind) };
+                        let label = format!("{} for {label}", prediction.words());
+                        let (role, diverged) = (Role::Theory, 0);
+                        series.push(Series { label, style, role, points, diverged });
+                    }
                 }
             }
         }
@@ -64,10 +72,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result]) -> Figure {
         }
         panels.push(Panel { title: group.title.clone(), series });
     }
-    if panels.iter().flat_map(|p: &Panel| &p.series).any(|s| s.role == Role::Theory) {
-        let style = Style { color: usize::MAX, dash: 0 };
-        legend.push(Legend { label: "exact bias, squared".into(), style, key: Key::Theory });
-    }
+    legend.extend(kinds(&figure.theory, &panels));
     if let Some(slope) = figure.reference_slope {
         let style = Style { color: usize::MAX, dash: 0 };
         legend.push(Legend { label: format!("slope {slope}"), style, key: Key::Theory });
@@ -82,6 +87,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result]) -> Figure {
         caption
             .push_str(" Dotted: the slope to compare with, through the first curve's first point.");
     }
+    caption.push_str(&theory::caption(&figure.theory, &panels, cells, theory));
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(

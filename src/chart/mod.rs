@@ -167,7 +167,7 @@ fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
             ),
             Key::Line | Key::Theory => {
                 let (pattern, thick) =
-                    if item.key == Key::Line { (dash(item.style), 2.0) } else { (DOTS, 1.4) };
+                    if item.key == Key::Line { (dash(item.style), 2.0) } else { (faint(item.style), 1.4) };
                 format!(
                     "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{thick}\" stroke-dasharray=\"{pattern}\"/>",
                     x + 26
@@ -187,8 +187,16 @@ fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
     (out, if legend.is_empty() { 0 } else { line + 1 })
 }
 
-/// The pattern of predictions and references.
+/// The pattern of references.
 const DOTS: &str = "1.5 3";
+
+/// The patterns of predictions, by kind; the first is that of references.
+const FAINT: [&str; 6] = [DOTS, "5 2", "8 3 1.5 3", "3 3", "1 2", "10 4"];
+
+/// The pattern of a prediction.
+fn faint(style: Style) -> &'static str {
+    FAINT[style.dash % FAINT.len()]
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! A panel of curves.
 
 use super::axis::{Axis, Ruler};
-use super::{DOTS, Drawing, FINE, Size, color, dash, escape, font, inner};
+use super::{DOTS, Drawing, FINE, Size, color, dash, escape, faint, font, inner};
 use crate::analysis::{Body, Figure, Panel, Point, Role, Scale, Series};
 use plotters::prelude::*;
 use std::fmt::Write;
@@ -72,7 +72,7 @@ impl<'a> Frames<'a> {
             let drawn = layer(self.size, x, self.y, |chart| draw(chart, series, x, self.y))?;
             let (pattern, role) = match series.role {
                 Role::Measured => (dash(series.style), "measured"),
-                Role::Theory => (DOTS, "theory"),
+                Role::Theory => (faint(series.style), "theory"),
                 Role::Reference => (DOTS, "reference"),
             };
             let fine: Vec<String> = pattern

@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     print(&text(&args.a, &args.b, &comparison))?;
     Ok(match comparison {
         c if c.is_empty() => Code::NotComparable,
-        c if c.has_regression() => Code::Regression,
+        c if c.has_regression() => Code::Refuted,
         _ => Code::Done,
     })
 }

@@ -57,8 +57,8 @@ enum Verb {
 pub enum Code {
     /// Done.
     Done = 0,
-    /// A diff found a change for the worse.
-    Regression = 1,
+    /// A claim is refuted, or a diff found a change for the worse.
+    Refuted = 1,
     /// Bad input; nothing was written.
     BadInput = 2,
     /// Nothing to compare.

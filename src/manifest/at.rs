@@ -341,12 +341,26 @@ impl<'de> Deserializer<'de> for At<'_> {
         at.own(visitor.visit_enum(variant))
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(self.fail("this key takes no value that the harness knows"))
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match &self.node.value {
+            Value::Boolean(_) => self.deserialize_bool(visitor),
+            Value::Integer(_) | Value::Float(_) => self.deserialize_f64(visitor),
+            Value::String(_) => self.deserialize_str(visitor),
+            _ => Err(self.expected("a number, a string, true or false")),
+        }
+    }
+
+    /// A table whose keys are free.
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Value::Table(entries) = &self.node.value else { return Err(self.expected("a table")) };
+        let entries: Vec<&Entry> =
+            entries.iter().filter(|e| !self.context.is_bad(&e.node)).collect();
+        let fields = Fields { parent: self.clone(), entries: entries.into_iter(), value: None };
+        self.own(visitor.visit_map(fields))
     }
 
     serde::forward_to_deserialize_any! {
-        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct map identifier ignored_any
+        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
     }
 }
 

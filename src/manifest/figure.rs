@@ -175,6 +175,16 @@ pub enum Band {
 pub enum Theory {
     /// ‖lim E θ_t − θ*‖² (SCAFFLSA Thm 4.1).
     ExactBias,
+    /// What infinitely many replicates would give (linear problems).
+    ExactMoments,
+    /// The bias to first order in the step size (RR Thm 4, SLIDES).
+    FirstOrder,
+    /// The same with the next term, which is not divided by N.
+    SecondOrder,
+    /// The bias by a closure beyond first order.
+    Closure,
+    /// The published bounds whose conditions hold.
+    Bounds,
 }
 
 /// Scale of an axis.

@@ -99,6 +99,10 @@ quantities! {
         /// ‖θ_t − θ*‖².
         #[default]
         SqError => "sq-error", "sq_error", "‖θ − θ*‖²";
+        /// ‖E θ − θ*‖ of the estimates after the burn-in, by the average `bias`.
+        Bias => "bias", "bias", "‖E θ − θ*‖";
+        /// tr Cov θ of the estimates after the burn-in, by the average `covariance`.
+        Variance => "variance", "variance", "tr Cov θ";
         /// Exchanges between clients and server.
         Communications => "communications", "communications", "communications";
         /// Local steps of one client, the slowest where they differ.
@@ -115,6 +119,15 @@ quantities! {
 }
 
 impl Quantity {
+    /// The average that must be recorded for it.
+    pub fn average(self) -> Option<TimeAverage> {
+        match self {
+            Self::Bias => Some(TimeAverage::Bias),
+            Self::Variance => Some(TimeAverage::Covariance),
+            _ => None,
+        }
+    }
+
     /// The quantity of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|q| q.name() == name)

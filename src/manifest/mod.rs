@@ -5,6 +5,7 @@
 //! sense is the plan's business.
 
 mod at;
+pub mod claim;
 pub mod document;
 pub mod figure;
 pub mod metric;
@@ -70,6 +71,9 @@ pub struct Manifest {
     /// `[[figure.<kind>]]`.
     #[serde(default)]
     pub figure: figure::Table,
+    /// `[[claim.<kind>]]`.
+    #[serde(default)]
+    pub claim: claim::Table,
 }
 
 impl Manifest {

@@ -43,6 +43,7 @@ fn tidy(schema: &mut Value) {
             }
             if object.get("type").is_some_and(|kind| kind == "object")
                 && !object.contains_key("properties")
+                && !object.contains_key("additionalProperties")
             {
                 object.insert("additionalProperties".into(), json!(false));
             }
@@ -134,7 +135,7 @@ pub fn markdown() -> String {
     let page = Page { defs: &schema["$defs"] };
     let mut out = String::from(INTRODUCTION);
     page.section(&mut out, "Top level", &schema, "");
-    for (table, array) in [("problem", ""), ("algorithm", "["), ("figure", "[")] {
+    for (table, array) in [("problem", ""), ("algorithm", "["), ("figure", "["), ("claim", "[")] {
         let close = array.replace('[', "]");
         let kinds = page.resolve(&schema["properties"][table]);
         for (kind, value) in page.kinds(kinds) {
@@ -158,7 +159,8 @@ Every key of a manifest: what it is, its type, its range and default, and an exa
 without a default are needed, unless the type says `optional`. Unknown keys are errors.
 
 A manifest has one `[problem.<kind>]`, one `[start]`, one `[budget]` and at least one
-`[[algorithm.<kind>]]`; `[record]`, `[prices]` and `[[figure.<kind>]]` are optional.
+`[[algorithm.<kind>]]`; `[record]`, `[prices]`, `[[figure.<kind>]]` and `[[claim.<kind>]]` are
+optional.
 
 Where one value is meant, any setting of `problem`, `start`, `budget`, `algorithm` and `oracle`
 may be an array: an axis of the grid; where a list is meant, a list of lists. `zip = [[\"step-size\", \"local-steps\"]]` makes axes move
@@ -252,7 +254,7 @@ impl<'a> Page<'a> {
             let target = self.resolve(property);
             let is_needed = required.contains(&key.rsplit('.').next().unwrap_or_default());
             let top = prefix.is_empty()
-                && ["problem", "algorithm", "figure", "start", "budget", "record", "prices"]
+                && ["problem", "algorithm", "figure", "claim", "start", "budget", "record", "prices"]
                     .contains(&key.as_str());
             if !top {
                 rows.push(self.row(&key, property, target, is_needed));

@@ -4,6 +4,7 @@
 //! *Invariant*: a cell id is a hash of what determines the numbers and of
 //! nothing else; whitespace, key order, titles, labels and figures leave it.
 
+mod claims;
 mod grid;
 mod settings;
 mod validate;
@@ -16,6 +17,7 @@ use crate::manifest::{
 };
 use crate::problem::Fault;
 use crate::{algorithm, problem};
+pub use claims::selected;
 use serde::Serialize;
 pub use settings::{Setting, Settings, short};
 use sha2::{Digest, Sha256};
@@ -164,6 +166,7 @@ impl Plan {
         };
         found.extend(validate::labels(&root, &manifest));
         found.extend(validate::figures(&root, &manifest, &cells));
+        found.extend(claims::claims(&root, &manifest, &cells));
         if !found.is_empty() {
             return Err(reject(found));
         }

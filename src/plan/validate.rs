@@ -41,7 +41,7 @@ pub fn walk<'a>(root: &'a Node, path: &str, choice: &Choice) -> Option<(&'a Node
     Some((node, true))
 }
 
-fn at(root: &Node, path: &str, choice: &Choice, message: impl Into<String>) -> Diagnostic {
+pub fn at(root: &Node, path: &str, choice: &Choice, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(place_of(root, path, choice), path, message)
 }
 
@@ -313,12 +313,16 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
 }
 
 /// Why a quantity cannot be drawn.
-fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
+pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
     let name = quantity.name();
     match quantity.metric() {
         Some(Metric::SqErrorLimit) => None,
         Some(metric) if !manifest.record.metrics.contains(&metric) => {
             Some(format!("`{name}` is not recorded: write metrics = [\"{name}\"] in [record]"))
+        }
+        None if quantity.average().is_some_and(|a| !manifest.record.averages.contains(&a)) => {
+            let average = quantity.average().map_or("", |a| a.name());
+            Some(format!("`{name}` is not recorded: write averages = [\"{average}\"] in [record]"))
         }
         None if quantity == Quantity::Seconds && manifest.prices.is_none() => {
             Some(format!("`{name}` needs prices: write a table [prices]"))

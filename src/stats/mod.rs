@@ -1,6 +1,9 @@
 //! Pure statistics: numbers in, estimates with their uncertainty out.
 
 #[cfg(feature = "harness")]
+pub mod verdict;
+
+#[cfg(feature = "harness")]
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Mean, standard deviation and confidence interval of a sample.

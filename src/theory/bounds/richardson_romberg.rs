@@ -95,7 +95,7 @@ pub fn theorem_2(constants: &Constants, setting: &Setting) -> Bound {
 pub fn lemma_7(constants: &Constants, setting: &Setting) -> Bound {
     let (check, moments) = regular(constants, setting, 2.0, true);
     Bound {
-        name: "RR (000), Lemma 7",
+        name: "RR (second version), Lemma 7",
         formula: "(1 − γμ/2)^{Ht}‖θ_0 − θ*‖² + H(H − 1)(4γ³L² + 2γ²L²/μ)ζ₁²/μ + 8γτ²/μ",
         quantity: Quantity::SqError,
         proved: true,
@@ -130,7 +130,7 @@ pub fn proposition_4(constants: &Constants, setting: &Setting) -> Bound {
     let (mut check, moments) = regular(constants, setting, 8.0, true);
     additive(&mut check, moments);
     Bound {
-        name: "RR (000), Proposition 4",
+        name: "RR (second version), Proposition 4",
         formula: "(1 − γμ)^{Ht}(4‖θ_0 − θ*‖² + 24H²γ²L²ζ₁²/μ² + 32γτ²/μ) + 4γτ²/μ",
         quantity: Quantity::LimitSqError,
         proved: true,
@@ -150,7 +150,7 @@ pub fn theorem_5(facts: &dyn Facts, constants: &Constants, setting: &Setting) ->
     let gamma = setting.step_size;
     check.at_most("2γμH ≤ 1", 2.0 * gamma * constants.curvature() * setting.h(), 1.0);
     Bound {
-        name: "RR (000), Theorem 5",
+        name: "RR (second version), Theorem 5",
         formula: "12 P(γ) + 3 P(2γ) + 3‖2b(γ) − b(2γ)‖², P that of Proposition 4, b the bias",
         quantity: Quantity::SqError,
         proved: true,
@@ -183,7 +183,7 @@ pub fn complexity(constants: &Constants, epsilon: f64) -> Complexity {
         Some(Plan { step_size, local_steps, rounds: steps / local_steps })
     });
     Complexity {
-        name: "RR (000), Theorem 5",
+        name: "RR (second version), Theorem 5",
         formula: "γ = ε², H = ε^{−3/2}, T = ε^{−1/2} log(1/ε)/μ",
         proved: false,
         plan,

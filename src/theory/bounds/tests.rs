@@ -159,8 +159,8 @@ fn fedavg_stays_below_its_bounds() {
         "RR, Proposition 2",
         "RR, Corollary 1",
         "RR, Theorem 2",
-        "RR (000), Lemma 7",
-        "RR (000), Proposition 4",
+        "RR (second version), Lemma 7",
+        "RR (second version), Proposition 4",
         "BOOK, Theorem 5.1",
     ] {
         assert!(names.contains(&name), "{name} was never evaluated");

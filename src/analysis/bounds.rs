@@ -1,0 +1,60 @@
+//! What the published bounds say of the cells of an experiment that asks for
+//! them: their value at the last round, or the conditions that fail.
+
+use super::Result;
+use super::theory::{Theory, fits};
+use crate::manifest::Quantity;
+use crate::manifest::figure::Theory as Drawn;
+use crate::plan::Plan;
+use crate::stats::mean;
+use crate::theory::bounds::{Bound, Quantity as Bounded};
+
+/// A bound for a cell.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The cell's id and label.
+    pub cell: (String, String),
+    /// The settings that tell the cell apart.
+    pub details: String,
+    /// The bound at the last round.
+    pub bound: Bound,
+    /// The mean of what it bounds at the last round, where it is recorded.
+    pub measured: Option<f64>,
+}
+
+/// The bounds that a manifest asks for: where a figure draws them or a claim is
+/// tested on one.
+pub fn of(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Row> {
+    let figures = &plan.manifest.figure;
+    let convergence = figures.convergence.iter().flat_map(|f| &f.theory);
+    let mut drawn = convergence.chain(figures.scaling.iter().flat_map(|f| &f.theory));
+    let claims = &plan.manifest.claim;
+    let mut named = claims
+        .less
+        .iter()
+        .map(|c| c.prediction)
+        .chain(claims.reaches.iter().map(|c| c.prediction))
+        .flatten();
+    if !drawn.any(|t| *t == Drawn::Bounds) && !named.any(|p| p.is_bound()) {
+        return Vec::new();
+    }
+    let rows = cells.iter().flat_map(|cell| {
+        let bounds = theory.bounds(&cell.cell.id, cell.cell.identity.rounds);
+        bounds.into_iter().map(move |bound| {
+            let quantity = match bound.quantity {
+                Bounded::SqError => Quantity::SqError,
+                Bounded::Lyapunov => Quantity::Lyapunov,
+                Bounded::Bias => Quantity::Bias,
+                Bounded::LimitSqError => Quantity::SqErrorLimit,
+            };
+            let measured = cell.finals(quantity).filter(|_| fits(&bound, quantity));
+            Row {
+                cell: (cell.cell.id.clone(), cell.cell.label.clone()),
+                details: super::select::details(cell, &[]),
+                measured: measured.map(|sample| mean(&sample)),
+                bound,
+            }
+        })
+    });
+    rows.collect()
+}

@@ -1,0 +1,474 @@
+//! What theory says of the cells of an experiment, by cell and by name; worked out
+//! when it is first asked for.
+
+use crate::algorithm::{Average, Component};
+use crate::federated::{Clock, Schedule, Terms, Variates};
+use crate::kernel::{axpy, dot, squared_distance};
+use crate::linalg::Matrix;
+use crate::manifest::claim::Prediction;
+use crate::manifest::figure::Theory as Drawn;
+use crate::manifest::{Quantity, TimeAverage};
+use crate::plan::Plan;
+use crate::problem::Facts;
+use crate::runner::{Ground, Prepared, predict};
+use crate::theory::bounds::{self, Bound, Constants};
+use crate::theory::expansion::{self, Terms as Expansion};
+use crate::theory::moments::{Blocks, Exact, Moments};
+use rayon::prelude::*;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The exact moments of a cell, or why there are none.
+pub type Expected = Result<Vec<Moments>, predict::Without>;
+
+/// Theory beside the cells of an experiment.
+pub struct Theory<'a> {
+    cells: HashMap<&'a str, &'a Prepared<'a>>,
+    expected: HashMap<&'a str, Expected>,
+    stationary: RefCell<HashMap<String, Option<Rc<(Moments, Blocks)>>>>,
+    expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
+    constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
+}
+
+/// Whether anything in a manifest asks for exact moments round by round.
+pub fn wants_moments(plan: &Plan) -> bool {
+    let manifest = &plan.manifest;
+    let figures = &manifest.figure;
+    let convergence = figures.convergence.iter().flat_map(|f| &f.theory);
+    let mut drawn = convergence.chain(figures.scaling.iter().flat_map(|f| &f.theory));
+    let claims = &manifest.claim;
+    let mut asked = claims
+        .matches
+        .iter()
+        .map(|c| c.prediction)
+        .chain(claims.less.iter().map(|c| c.prediction))
+        .chain(claims.at_least.iter().map(|c| c.prediction));
+    drawn.any(|t| *t == Drawn::ExactMoments) || asked.any(|p| p == Some(Prediction::ExactMoments))
+}
+
+impl<'a> Theory<'a> {
+    /// Theory for these cells, with moments worked out if they are wanted.
+    pub fn new(plan: &Plan, prepared: &'a [Prepared<'a>]) -> Self {
+        let wanted: &[Prepared<'_>] = if wants_moments(plan) { prepared } else { &[] };
+        let expected = wanted
+            .par_iter()
+            .map(|p| (p.cell.id.as_str(), mean_over_grounds(p)))
+            .collect();
+        Self {
+            cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
+            expected,
+            stationary: RefCell::default(),
+            expansions: RefCell::default(),
+            constants: RefCell::default(),
+        }
+    }
+
+    /// Why a cell has no exact moments, if they were wanted.
+    pub fn without(&self, id: &str) -> Option<predict::Without> {
+        self.expected.get(id)?.as_ref().err().copied()
+    }
+
+    /// ‖lim E θ_t − θ*‖², its mean over replicates where each has an instance.
+    pub fn exact_bias(&self, id: &str) -> Option<f64> {
+        let squares = self.cells.get(id)?.grounds.iter().map(|ground| {
+            let facts: &dyn Facts = &*ground.instance;
+            Some(squared_distance(ground.limit.as_ref()?, facts.optimum()))
+        });
+        Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
+    }
+
+    /// A prediction of a quantity at each recorded round of a cell.
+    pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
+        let prepared = self.cells.get(id)?;
+        let rows = prepared.recorded.len();
+        let constant = |value: f64| vec![value; rows];
+        if by.is_bound() {
+            let bounds = prepared.recorded.iter().map(|&t| {
+                let bound = self.bound(id, by, t)?;
+                let fits = fits(&bound, quantity);
+                bound.value.ok().filter(|_| fits)
+            });
+            return bounds.collect();
+        }
+        if quantity.average().is_some() {
+            let average = quantity.average()?;
+            let vector = self.vector(id, average, by)?;
+            return Some(constant(match quantity {
+                Quantity::Variance => trace(&vector, prepared.grounds[0].instance.dim()),
+                _ => libm::sqrt(dot(&vector, &vector)),
+            }));
+        }
+        match by {
+            Prediction::ExactMoments => {
+                let moments = self.expected.get(id)?.as_ref().ok()?;
+                let limit = prepared.grounds[0].limit.as_deref();
+                let optimum = prepared.grounds[0].instance.optimum();
+                moments.iter().map(|m| of_moments(m, quantity, limit, optimum)).collect()
+            }
+            Prediction::Stationary => {
+                let found = self.stationary(id)?;
+                let limit = prepared.grounds[0].limit.as_deref();
+                let optimum = prepared.grounds[0].instance.optimum();
+                Some(constant(of_moments(&found.0, quantity, limit, optimum)?))
+            }
+            Prediction::ExactBias => {
+                (quantity == Quantity::SqError).then(|| self.exact_bias(id).map(constant)).flatten()
+            }
+            _ => match quantity {
+                Quantity::SqErrorLimit => {
+                    let vector = self.vector(id, TimeAverage::Covariance, by)?;
+                    Some(constant(trace(&vector, prepared.grounds[0].instance.dim())))
+                }
+                Quantity::SqError => {
+                    let vector = self.vector(id, TimeAverage::Bias, by)?;
+                    Some(constant(dot(&vector, &vector)))
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// A prediction of a vector of a cell at stationarity.
+    pub fn vector(&self, id: &str, what: TimeAverage, by: Prediction) -> Option<Vec<f64>> {
+        let prepared = self.cells.get(id)?;
+        let ground = &prepared.grounds[0];
+        if what == TimeAverage::Bias {
+            return self.bias(prepared, ground, by);
+        }
+        let blocks = match by {
+            Prediction::ExactMoments | Prediction::Stationary => {
+                let found = self.stationary(id)?;
+                let covariance = found.0.covariance.clone();
+                Blocks { theta: covariance, ..found.1.clone() }
+            }
+            Prediction::FirstOrder | Prediction::FirstOrderPrinted => {
+                let terms = self.expansion(ground)?;
+                let components = prepared.cell.identity.algorithm.components();
+                let [Component { terms: run, .. }] = components.as_slice() else { return None };
+                let (step, steps, corrected) = plain(run)?;
+                let printed = by == Prediction::FirstOrderPrinted;
+                let facts: &dyn Facts = &*ground.instance;
+                terms.blocks(facts, step, steps, corrected, printed)
+            }
+            _ => return None,
+        };
+        let all = |list: &[Matrix]| list.iter().flat_map(|m| m.entries().iter().copied()).collect();
+        Some(match what {
+            TimeAverage::Bias | TimeAverage::Covariance => blocks.theta.entries().to_vec(),
+            TimeAverage::CrossCovariance => all(&blocks.theta_variate),
+            TimeAverage::VariateCovariance => all(&blocks.variate),
+            TimeAverage::VariatePairCovariance => all(&blocks.variate_pair),
+        })
+    }
+
+    fn bias(&self, prepared: &Prepared<'_>, ground: &Ground, by: Prediction) -> Option<Vec<f64>> {
+        let facts: &dyn Facts = &*ground.instance;
+        let mut sum = vec![0.0; facts.dim()];
+        if matches!(by, Prediction::ExactBias | Prediction::ExactMoments | Prediction::Stationary) {
+            axpy(1.0, ground.limit.as_ref()?, &mut sum);
+            axpy(-1.0, facts.optimum(), &mut sum);
+            return Some(sum);
+        }
+        let expansion = self.expansion(ground)?;
+        for component in prepared.cell.identity.algorithm.components() {
+            let (step, steps, corrected) = plain(&component.terms)?;
+            let one = match by {
+                Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
+                // RR, first version, Table 1: both signs the other way round.
+                Prediction::FirstOrderPrinted => {
+                    expansion.bias(step, steps, corrected)?.iter().map(|x| -x).collect()
+                }
+                Prediction::SecondOrder => {
+                    let mut bias = expansion.bias(step, steps, corrected)?;
+                    axpy(1.0, &expansion.next(step, steps, corrected)?, &mut bias);
+                    bias
+                }
+                Prediction::Closure => self.closure(prepared, ground, &component)?,
+                _ => return None,
+            };
+            axpy(component.weight, &one, &mut sum);
+        }
+        Some(sum)
+    }
+
+    fn closure(
+        &self,
+        prepared: &Prepared<'_>,
+        ground: &Ground,
+        component: &Component,
+    ) -> Option<Vec<f64>> {
+        let (step, steps, corrected) = plain(&component.terms)?;
+        if component.terms.schedule != Schedule::Every {
+            return None;
+        }
+        let facts: &dyn Facts = &*ground.instance;
+        let twin: &dyn Facts = match &ground.twin {
+            Some((twin, _)) => &**twin,
+            None if facts.linear() => facts,
+            None => return None,
+        };
+        let mut scheme = predict::scheme(&prepared.cell.identity, facts.clients())?;
+        scheme.burn_in = None;
+        let place = prepared.cell.identity.algorithm.components();
+        let place = place.iter().position(|c| c == component)?;
+        let mut run = scheme.runs.swap_remove(place);
+        run.weight = 1.0;
+        scheme.runs = vec![run];
+        let exact = Exact::new(twin, &scheme)?;
+        let (moments, blocks) = (exact.stationary()?, exact.blocks()?);
+        expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
+    }
+
+    /// Moments and blocks at stationarity.
+    fn stationary(&self, id: &str) -> Option<Rc<(Moments, Blocks)>> {
+        if let Some(known) = self.stationary.borrow().get(id) {
+            return known.clone();
+        }
+        let find = || {
+            let prepared = self.cells.get(id)?;
+            let facts: &dyn Facts = &*prepared.grounds[0].instance;
+            let mut scheme = predict::scheme(&prepared.cell.identity, facts.clients())?;
+            scheme.burn_in = None;
+            let exact = Exact::new(facts, &scheme)?;
+            Some(Rc::new((exact.stationary()?, exact.blocks()?)))
+        };
+        let found = find();
+        self.stationary.borrow_mut().insert(id.to_owned(), found.clone());
+        found
+    }
+
+    fn expansion(&self, ground: &Ground) -> Option<Rc<Expansion>> {
+        let key: *const () = Arc::as_ptr(&ground.instance).cast();
+        let mut known = self.expansions.borrow_mut();
+        let facts: &dyn Facts = &*ground.instance;
+        known.entry(key).or_insert_with(|| Expansion::of(facts).ok().map(Rc::new)).clone()
+    }
+
+    /// γ(H − 1)Nλ of a cell's first run: the first order holds where it is small.
+    pub fn reach(&self, id: &str) -> Option<f64> {
+        let prepared = self.cells.get(id)?;
+        let components = prepared.cell.identity.algorithm.components();
+        let (step, steps, _) = plain(&components[0].terms)?;
+        Some(self.expansion(&prepared.grounds[0])?.reach(step, steps))
+    }
+
+    fn constants(&self, ground: &Ground) -> Option<Rc<Constants>> {
+        let key: *const () = Arc::as_ptr(&ground.instance).cast();
+        let mut known = self.constants.borrow_mut();
+        let facts: &dyn Facts = &*ground.instance;
+        known.entry(key).or_insert_with(|| Constants::of(facts).map(Rc::new)).clone()
+    }
+
+    /// A published bound for a cell at a round.
+    pub fn bound(&self, id: &str, by: Prediction, round: u64) -> Option<Bound> {
+        let name = bound_name(by)?;
+        self.bounds(id, round).into_iter().find(|b| b.name == name)
+    }
+
+    /// All published bounds that speak of a cell, at a round.
+    pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
+        let find = || {
+            let prepared = self.cells.get(id)?;
+            let ground = &prepared.grounds[0];
+            let identity = &prepared.cell.identity;
+            let components = identity.algorithm.components();
+            let terms = &components[0].terms;
+            if identity.algorithm.average() != Average::None {
+                return None;
+            }
+            let scheme = match (components.len(), terms.schedule, terms.variates) {
+                (2, ..) => bounds::Scheme::RichardsonRomberg,
+                (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
+                    bounds::Scheme::Coin { probability }
+                }
+                (_, Schedule::Every, Variates::None) => bounds::Scheme::FedAvg,
+                (_, Schedule::Every, Variates::Kept(_)) => bounds::Scheme::Scaffold,
+                _ => return None,
+            };
+            let facts: &dyn Facts = &*ground.instance;
+            let constants = self.constants(ground)?;
+            let steps = terms.most_steps();
+            let step = if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };
+            let equal = (0..facts.clients()).all(|c| terms.steps(c) == steps && terms.batch(c) == 1);
+            if !equal || terms.proximal != 0.0 || terms.server_step != 1.0 {
+                return None;
+            }
+            let setting = bounds::Setting {
+                step_size: step,
+                local_steps: steps,
+                rounds: round,
+                start_sq_error: squared_distance(&ground.start, facts.optimum()),
+                cohort: terms.cohort,
+            };
+            Some(bounds::all(facts, &constants, scheme, &setting))
+        };
+        find().unwrap_or_default()
+    }
+}
+
+/// The predictions of a kind of line.
+pub fn predictions(kind: Drawn) -> &'static [Prediction] {
+    match kind {
+        Drawn::ExactBias => &[Prediction::ExactBias],
+        Drawn::ExactMoments => &[Prediction::ExactMoments],
+        Drawn::FirstOrder => &[Prediction::FirstOrder],
+        Drawn::SecondOrder => &[Prediction::SecondOrder],
+        Drawn::Closure => &[Prediction::Closure],
+        Drawn::Bounds => &[
+            Prediction::ScafflsaA5,
+            Prediction::ScafflsaB2,
+            Prediction::ScafflsaB5,
+            Prediction::RrProposition4,
+            Prediction::RrTheorem2,
+            Prediction::Book51,
+        ],
+    }
+}
+
+/// The pattern of a kind of line.
+pub fn pattern(kind: Drawn) -> usize {
+    kind as usize
+}
+
+/// What the legend calls a kind of line.
+pub fn legend(kind: Drawn) -> &'static str {
+    match kind {
+        Drawn::ExactBias => "exact bias, squared",
+        Drawn::ExactMoments => "infinite replicates (exact)",
+        Drawn::FirstOrder => "first order",
+        Drawn::SecondOrder => "and the term after it",
+        Drawn::Closure => "closure",
+        Drawn::Bounds => "published bound",
+    }
+}
+
+/// What a caption says of the predictions beside a figure's curves.
+pub fn caption(
+    asked: &[Drawn],
+    panels: &[super::Panel],
+    cells: &[&super::Result],
+    theory: &Theory<'_>,
+) -> String {
+    let there = |kind: Drawn| {
+        let mut series = panels.iter().flat_map(|p| &p.series);
+        series.any(|s| s.role == super::Role::Theory && s.style.dash == pattern(kind))
+    };
+    let mut out = String::new();
+    for kind in asked {
+        out.push_str(match (kind, there(*kind)) {
+            (Drawn::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1), where it is not far below the panel.",
+            (Drawn::ExactMoments, true) => " Grey: what infinitely many runs would give, by exact second moments.",
+            (Drawn::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
+            (Drawn::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
+            (Drawn::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
+            (Drawn::Bounds, true) => " Published bounds are drawn where their conditions hold.",
+            (Drawn::Bounds, false) => " The conditions of no published bound hold; the table of bounds says which fail.",
+            _ => "",
+        });
+    }
+    if asked.contains(&Drawn::ExactMoments) {
+        let costly = |c: &&&super::Result| {
+            matches!(theory.without(&c.cell.id), Some(predict::Without::Costly(_)))
+        };
+        let count = cells.iter().filter(costly).count();
+        if count > 0 {
+            out.push_str(&format!(" Exact moments of {count} cells would cost too much and are left out."));
+        }
+    }
+    out
+}
+
+/// γ, H and whether there are control variates, of a run that the expansions
+/// speak of: all clients take part and do the same.
+fn plain(terms: &Terms) -> Option<(f64, f64, bool)> {
+    let corrected = match terms.variates {
+        Variates::None => false,
+        Variates::Kept(_) => true,
+        Variates::Fresh => return None,
+    };
+    let steps = match terms.schedule {
+        Schedule::Every => terms.work[0] as f64,
+        Schedule::Bernoulli { probability, .. } => 1.0 / probability,
+    };
+    let even = terms.work.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
+    let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
+    (even && terms.proximal == 0.0 && terms.server_step == 1.0).then_some((step, steps, corrected))
+}
+
+/// The name of a prediction's bound.
+fn bound_name(by: Prediction) -> Option<&'static str> {
+    Some(match by {
+        Prediction::ScafflsaA5 => "SCAFFLSA, Theorem A.5",
+        Prediction::ScafflsaB2 => "SCAFFLSA, Theorem B.2",
+        Prediction::ScafflsaB5 => "SCAFFLSA, Theorem B.5",
+        Prediction::RrProposition4 => "RR (second version), Proposition 4",
+        Prediction::RrTheorem2 => "RR, Theorem 2",
+        Prediction::RrCorollary1 => "RR, Corollary 1",
+        Prediction::Book51 => "BOOK, Theorem 5.1",
+        _ => return None,
+    })
+}
+
+/// Whether a bound is one of a quantity.
+pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
+    matches!(
+        (bound.quantity, quantity),
+        (bounds::Quantity::SqError, Quantity::SqError)
+            | (bounds::Quantity::Lyapunov, Quantity::Lyapunov | Quantity::SqError)
+            | (bounds::Quantity::Bias, Quantity::Bias)
+            | (bounds::Quantity::LimitSqError, Quantity::SqErrorLimit)
+    )
+}
+
+fn trace(matrix: &[f64], d: usize) -> f64 {
+    (0..d).fold(0.0, |sum, i| sum + matrix[i * d + i])
+}
+
+/// A quantity from moments.
+fn of_moments(
+    moments: &Moments,
+    quantity: Quantity,
+    limit: Option<&[f64]>,
+    optimum: &[f64],
+) -> Option<f64> {
+    let value = match quantity {
+        Quantity::SqError => moments.sq_error,
+        Quantity::SqErrorAverage => moments.sq_error_average,
+        Quantity::SqErrorClients => moments.sq_error_clients?,
+        Quantity::Lyapunov => moments.lyapunov?,
+        Quantity::SqErrorLimit => {
+            let d = optimum.len();
+            let apart = (0..d).map(|i| moments.mean[i] + optimum[i] - limit.map_or(f64::NAN, |l| l[i]));
+            let apart: Vec<f64> = apart.collect();
+            dot(&apart, &apart) + trace(moments.covariance.entries(), d)
+        }
+        _ => return None,
+    };
+    value.is_finite().then_some(value)
+}
+
+/// The moments of a cell, their mean over instances where each replicate has one.
+fn mean_over_grounds(prepared: &Prepared<'_>) -> Expected {
+    let each: Vec<Expected> =
+        prepared.grounds.iter().map(|g| predict::expected(prepared.cell, g)).collect();
+    let mut all = Vec::with_capacity(each.len());
+    for moments in each {
+        all.push(moments?);
+    }
+    let n = all.len() as f64;
+    let Some(mut first) = all.pop() else { return Err(predict::Without::Open) };
+    for (row, moments) in first.iter_mut().enumerate() {
+        let sum = |own: f64, of: &dyn Fn(&Moments) -> f64| {
+            all.iter().fold(own, |sum, m| sum + of(&m[row])) / n
+        };
+        moments.sq_error = sum(moments.sq_error, &|m| m.sq_error);
+        moments.sq_error_average = sum(moments.sq_error_average, &|m| m.sq_error_average);
+        let some = |x: Option<f64>| x.unwrap_or(f64::NAN);
+        moments.sq_error_clients =
+            moments.sq_error_clients.map(|x| sum(x, &|m| some(m.sq_error_clients)));
+        moments.lyapunov = moments.lyapunov.map(|x| sum(x, &|m| some(m.lyapunov)));
+    }
+    Ok(first)
+}

@@ -1,0 +1,461 @@
+//! `[[claim.<kind>]]`: statements that the results are asked about. Claims
+//! change no number; a report says of each whether the data support it.
+
+use super::{Quantity, TimeAverage};
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The keys that every kind of claim has, and those of its own.
+macro_rules! claims {
+    ($($(#[$doc:meta])* $name:ident { $($body:tt)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, Deserialize, JsonSchema)]
+            #[serde(rename_all = "kebab-case")]
+            pub struct $name {
+                /// Name of the claim, its own in the manifest.
+                #[schemars(example = &"scaffold-below-fedavg")]
+                pub id: String,
+                /// What is claimed, in a sentence.
+                #[schemars(example = &"Scaffold goes on where FedAvg stops at its bias")]
+                pub statement: String,
+                /// Where it is claimed.
+                #[serde(default)]
+                #[schemars(example = &"RR, section 7")]
+                pub source: Option<String>,
+                /// Id of the figure that shows it.
+                #[serde(default)]
+                #[schemars(example = &"fig1")]
+                pub figure: Option<String>,
+                /// The verdict that is expected; `refuted` needs a `reason`, and
+                /// then fails no run.
+                #[serde(default)]
+                pub expected: Expected,
+                /// Why it is expected to be refuted.
+                #[serde(default)]
+                #[schemars(example = &"the printed sign is wrong")]
+                pub reason: Option<String>,
+                /// Name of a disagreement between or within sources that it bears on.
+                #[serde(default)]
+                #[schemars(example = &"RR Table 1, sign of the stochasticity bias")]
+                pub dispute: Option<String>,
+                /// Which side of the dispute it states.
+                #[serde(default)]
+                #[schemars(example = &"minus (SLIDES, RR second version)")]
+                pub side: Option<String>,
+                $($body)*
+            }
+
+            impl Stated for $name {
+                fn common(&self) -> Common<'_> {
+                    Common {
+                        id: &self.id,
+                        statement: &self.statement,
+                        source: self.source.as_deref(),
+                        figure: self.figure.as_deref(),
+                        expected: self.expected,
+                        reason: self.reason.as_deref(),
+                        dispute: self.dispute.as_deref(),
+                        side: self.side.as_deref(),
+                    }
+                }
+            }
+        )*
+    };
+}
+
+/// What every claim has.
+#[derive(Clone, Copy, Debug)]
+pub struct Common<'a> {
+    /// Its name.
+    pub id: &'a str,
+    /// What is claimed.
+    pub statement: &'a str,
+    /// Where it is claimed.
+    pub source: Option<&'a str>,
+    /// Id of the figure that shows it.
+    pub figure: Option<&'a str>,
+    /// The verdict that is expected.
+    pub expected: Expected,
+    /// Why it is expected to be refuted.
+    pub reason: Option<&'a str>,
+    /// The disagreement that it bears on.
+    pub dispute: Option<&'a str>,
+    /// Its side of it.
+    pub side: Option<&'a str>,
+}
+
+/// Any claim.
+pub trait Stated {
+    /// What every claim has.
+    fn common(&self) -> Common<'_>;
+}
+
+claims! {
+    /// `[[claim.less]]`: the mean of a metric is at most `factor` times that of
+    /// other cells, a prediction or a number. Cells of both sides are paired by
+    /// the settings that the selections leave open; it must hold for every pair.
+    Less {
+        /// What is compared.
+        #[serde(default)]
+        pub metric: Quantity,
+        /// The cells of which it is claimed.
+        #[schemars(example = Selection::example("Scaffold"))]
+        pub left: Selection,
+        /// The cells that they are compared with; or
+        #[serde(default)]
+        #[schemars(example = Selection::example("FedAvg"))]
+        pub right: Option<Selection>,
+        /// a prediction of theory for the same cells; or
+        #[serde(default)]
+        pub prediction: Option<Prediction>,
+        /// a number.
+        #[serde(default)]
+        #[schemars(example = 0.01)]
+        pub value: Option<f64>,
+        /// Factor on the right side, above 0.
+        #[serde(default = "one")]
+        #[schemars(range(min = 0.0), example = 0.5)]
+        pub factor: f64,
+        /// When they are compared.
+        #[serde(default)]
+        pub at: When,
+    }
+
+    /// `[[claim.at-least]]`: the mean of a metric is at least `factor` times that
+    /// of other cells, a prediction or a number, for every pair.
+    AtLeast {
+        /// What is compared.
+        #[serde(default)]
+        pub metric: Quantity,
+        /// The cells of which it is claimed.
+        #[schemars(example = Selection::example("FedAvg"))]
+        pub left: Selection,
+        /// The cells that they are compared with; or
+        #[serde(default)]
+        #[schemars(example = Selection::example("Scaffold"))]
+        pub right: Option<Selection>,
+        /// a prediction of theory for the same cells; or
+        #[serde(default)]
+        pub prediction: Option<Prediction>,
+        /// a number.
+        #[serde(default)]
+        #[schemars(example = 0.01)]
+        pub value: Option<f64>,
+        /// Factor on the right side, above 0.
+        #[serde(default = "one")]
+        #[schemars(range(min = 0.0), example = 2.0)]
+        pub factor: f64,
+        /// When they are compared.
+        #[serde(default)]
+        pub at: When,
+    }
+
+    /// `[[claim.slope]]`: the slope of the logarithm of a metric's mean over that
+    /// of a setting is `value`, up to `margin`; cells that differ in another
+    /// setting make slopes of their own, and it must hold for each.
+    Slope {
+        /// What is looked at, at the last round.
+        #[serde(default)]
+        pub metric: Quantity,
+        /// The cells.
+        #[schemars(example = Selection::example("FedAvg"))]
+        pub of: Selection,
+        /// The setting along which the slope is taken, a number in every cell.
+        #[schemars(example = &"step-size")]
+        pub over: String,
+        /// The slope that is claimed.
+        #[schemars(example = 1.0)]
+        pub value: f64,
+        /// How far it may be off, above 0.
+        #[schemars(range(min = 0.0), example = 0.1)]
+        pub margin: f64,
+        /// Not the metric but what it costs to bring its mean down to a target.
+        #[serde(default)]
+        pub reaching: Option<Reaching>,
+        /// When the metric is looked at.
+        #[serde(default)]
+        pub at: When,
+    }
+
+    /// `[[claim.matches]]`: the mean of a metric, or of a vector that is averaged
+    /// over rounds, is what a prediction, other cells or a number say, up to a
+    /// relative margin: an equivalence test, for every cell or pair.
+    Matches {
+        /// What is measured; or
+        #[serde(default)]
+        pub metric: Option<Quantity>,
+        /// a vector, compared in norm; by default the metric `sq-error`.
+        #[serde(default)]
+        pub average: Option<TimeAverage>,
+        /// The cells.
+        #[schemars(example = Selection::example("FedAvg"))]
+        pub of: Selection,
+        /// What theory predicts for them; or
+        #[serde(default)]
+        pub prediction: Option<Prediction>,
+        /// other cells; or
+        #[serde(default)]
+        #[schemars(example = Selection::example("Scaffold"))]
+        pub right: Option<Selection>,
+        /// a number.
+        #[serde(default)]
+        #[schemars(example = 0.01)]
+        pub value: Option<f64>,
+        /// The relative margin, above 0; with `order`, at the smallest value of
+        /// the setting.
+        #[schemars(range(min = 0.0), example = 0.1)]
+        pub margin: f64,
+        /// Order of the remainder: the margin grows with this power of `over`.
+        #[serde(default)]
+        #[schemars(example = 1.0)]
+        pub order: Option<f64>,
+        /// The setting that the remainder is a power of.
+        #[serde(default)]
+        #[schemars(example = &"step-size")]
+        pub over: Option<String>,
+        /// When it is measured.
+        #[serde(default)]
+        pub at: When,
+    }
+
+    /// `[[claim.reaches]]`: the mean of a metric comes down to a target within a
+    /// cost: a number, or what a corollary says for the cell.
+    Reaches {
+        /// What must come down.
+        #[serde(default)]
+        pub metric: Quantity,
+        /// The cells.
+        #[schemars(example = Selection::example("SCAFFLSA"))]
+        pub of: Selection,
+        /// Target and cost.
+        pub reaching: Reaching,
+        /// The most that it may cost; or
+        #[serde(default)]
+        #[schemars(example = 500.0)]
+        pub within: Option<f64>,
+        /// the rounds after which a published bound is below the target, given what
+        /// the instance is.
+        #[serde(default)]
+        pub prediction: Option<Prediction>,
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// All claims of a manifest.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Table {
+    /// A metric is less than another.
+    pub less: Vec<Less>,
+    /// A metric is at least another.
+    pub at_least: Vec<AtLeast>,
+    /// The slope of a metric over a setting.
+    pub slope: Vec<Slope>,
+    /// A metric or a vector against a prediction.
+    pub matches: Vec<Matches>,
+    /// The cost to reach a target.
+    pub reaches: Vec<Reaches>,
+}
+
+impl Table {
+    /// What all claims have in common, with their paths in the manifest.
+    pub fn all(&self) -> Vec<(String, Common<'_>)> {
+        fn of<'t, T: Stated>(
+            kind: &'static str,
+            list: &'t [T],
+        ) -> impl Iterator<Item = (String, Common<'t>)> + use<'t, T> {
+            list.iter().enumerate().map(move |(i, c)| (format!("claim.{kind}.{i}"), c.common()))
+        }
+        of("less", &self.less)
+            .chain(of("at-least", &self.at_least))
+            .chain(of("slope", &self.slope))
+            .chain(of("matches", &self.matches))
+            .chain(of("reaches", &self.reaches))
+            .collect()
+    }
+}
+
+/// The verdict that is expected of a claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expected {
+    /// It holds: a run that refutes it fails.
+    #[default]
+    Supported,
+    /// It does not hold, for a reason that is given.
+    Refuted,
+}
+
+/// When a metric is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// At the last round.
+    #[default]
+    End,
+    /// At the recorded round closest to this one.
+    Round(u64),
+    /// The mean over the recorded rounds of the second half, run by run.
+    Stationary,
+    /// At every recorded round but the first: it must hold at each.
+    EveryRound,
+}
+
+/// A prediction by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prediction {
+    /// Exact moments (linear problems): of the errors, biases and variances.
+    ExactMoments,
+    /// The exact moments at stationarity.
+    Stationary,
+    /// lim E θ_t − θ* exactly (linear problems, or without noise).
+    ExactBias,
+    /// First order in the step size, with the signs that hold (RR Thm 4, SLIDES).
+    FirstOrder,
+    /// First order with what is printed: RR's first version for biases
+    /// (+ stochasticity, − heterogeneity), SLIDES for Cov(θ, ξ_c) (+).
+    FirstOrderPrinted,
+    /// First order and the term after it that is not divided by N.
+    SecondOrder,
+    /// A closure of the mean beyond first order.
+    Closure,
+    /// SCAFFLSA, Theorem A.5 (4.1 with its constants).
+    ScafflsaA5,
+    /// SCAFFLSA, Theorem B.2 (5.1 with its constants), of the Lyapunov function.
+    ScafflsaB2,
+    /// SCAFFLSA, Theorem B.5 (5.3 with its constants).
+    ScafflsaB5,
+    /// RR, second version, Proposition 4, around the limit.
+    RrProposition4,
+    /// RR, Theorem 2's bound γ(H − 1)ζ₁ζ₂/μ on the bias.
+    RrTheorem2,
+    /// RR, Corollary 1 (without noise).
+    RrCorollary1,
+    /// BOOK, Theorem 5.1, with its orders written out.
+    Book51,
+}
+
+impl Prediction {
+    /// Whether it is an upper bound, and no value.
+    pub fn is_bound(self) -> bool {
+        use Prediction::*;
+        matches!(
+            self,
+            ScafflsaA5 | ScafflsaB2 | ScafflsaB5 | RrProposition4 | RrTheorem2 | RrCorollary1 | Book51
+        )
+    }
+
+    /// How pages write it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::ExactMoments => "the exact moments",
+            Self::Stationary => "the exact stationary moments",
+            Self::ExactBias => "the exact bias",
+            Self::FirstOrder => "the first order",
+            Self::FirstOrderPrinted => "the first order as printed",
+            Self::SecondOrder => "the first order and the term after it",
+            Self::Closure => "the closure",
+            Self::ScafflsaA5 => "the bound of SCAFFLSA, Theorem A.5",
+            Self::ScafflsaB2 => "the bound of SCAFFLSA, Theorem B.2",
+            Self::ScafflsaB5 => "the bound of SCAFFLSA, Theorem B.5",
+            Self::RrProposition4 => "the bound of RR, Proposition 4",
+            Self::RrTheorem2 => "the bound of RR, Theorem 2",
+            Self::RrCorollary1 => "the bound of RR, Corollary 1",
+            Self::Book51 => "the bound of BOOK, Theorem 5.1",
+        }
+    }
+}
+
+/// A target, and what its cost is counted in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Reaching {
+    /// The target, above 0; with `per`, times the value of that setting.
+    #[schemars(range(min = 0.0), example = 0.01)]
+    pub target: f64,
+    /// A setting that the target is a multiple of.
+    #[serde(default)]
+    #[schemars(example = &"step-size")]
+    pub per: Option<String>,
+    /// What the cost is counted in.
+    #[serde(default = "communications")]
+    pub cost: Quantity,
+}
+
+fn communications() -> Quantity {
+    Quantity::Communications
+}
+
+/// Cells by their label and their settings: `{ label = "FedAvg", local-steps = 10 }`;
+/// a setting that is a table is meant by the beginning of its text.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Selection(pub BTreeMap<String, Scalar>);
+
+impl Selection {
+    fn example(label: &str) -> serde_json::Value {
+        serde_json::json!({ "label": label })
+    }
+}
+
+/// A value in a selection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// A number.
+    Number(f64),
+    /// A name or a flag.
+    Text(String),
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(value) => write!(f, "{value}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl JsonSchema for Scalar {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Scalar".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["number", "string", "boolean"] })
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl Visitor<'_> for Any {
+    type Value = Scalar;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, a name or true or false")
+    }
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(value))
+    }
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(value as f64))
+    }
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Text(value.to_string()))
+    }
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Scalar, E> {
+        Ok(Scalar::Text(value.to_owned()))
+    }
+}

@@ -41,8 +41,10 @@ pub struct Claim {
     pub p: f64,
     /// Replicates.
     pub n: usize,
-    /// Cells or pairs of cells that it was tested on.
-    pub parts: usize,
+    /// Cells or pairs of cells that it was tested on: their names, estimates and
+    /// intervals, and whether each alone would be supported (at the level 5 %,
+    /// not adjusted).
+    pub parts: Vec<Part>,
     /// Which of them the estimate is of: the one with the least support.
     pub part: String,
     /// Claims that were tested together.
@@ -67,6 +69,19 @@ impl Claim {
     pub fn surprises(&self) -> bool {
         self.verdict == Some(Verdict::Supported) && self.expected.0 == Expected::Refuted
     }
+}
+
+/// A cell or a pair of cells that a claim was tested on.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What tells it apart.
+    pub name: String,
+    /// The estimate, as readers read it.
+    pub estimate: f64,
+    /// Ends of its 95 % interval.
+    pub interval: (f64, f64),
+    /// What the part says by itself.
+    pub verdict: Verdict,
 }
 
 /// How an estimate is shown.
@@ -146,7 +161,16 @@ fn claim(
         p: verdict.map_or(nan, |(_, p)| p),
         n: evidence.map_or(0, |e| e.n),
         part: weakest.map(|(name, _)| name.clone()).unwrap_or_default(),
-        parts: tested.parts.len(),
+        parts: tested
+            .parts
+            .iter()
+            .map(|(name, e)| Part {
+                name: name.clone(),
+                estimate: shown(e.estimate),
+                interval: (shown(e.interval.0), shown(e.interval.1)),
+                verdict: e.alone(),
+            })
+            .collect(),
         together,
         needed: match (verdict, evidence) {
             (Some((Verdict::Inconclusive, _)), Some(e)) => needed(&e, together),

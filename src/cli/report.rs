@@ -49,9 +49,25 @@ pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result
     std::fs::create_dir_all(out)
         .map_err(|e| Failure::input(format!("error: {}: {e}", out.display())))?;
     report::write(&experiments, out)?;
+    let mut code = Code::Done;
+    for experiment in &experiments {
+        let name = &experiment.plan.experiment;
+        for claim in &experiment.claims {
+            if claim.fails() {
+                code = Code::Refuted;
+                eprintln!("{name}: the claim \"{}\" is refuted: {}", claim.id, claim.statement);
+            }
+            if claim.surprises() && !quiet {
+                eprintln!(
+                    "{name}: the claim \"{}\" was expected to be refuted and is supported",
+                    claim.id
+                );
+            }
+        }
+    }
     if !quiet {
         let index = out.join("index.html");
         eprintln!("{} reports; begin at {}", experiments.len(), index.display());
     }
-    Ok(Code::Done)
+    Ok(code)
 }

@@ -6,6 +6,7 @@
 //!
 //! *Invariant*: everything that comes from a manifest is escaped.
 
+mod claims;
 mod narrate;
 mod view;
 
@@ -50,8 +51,22 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
         write_beside(&folder.join("provenance.md"), provenance(experiment).as_bytes())?;
         index.push(values);
     }
-    for (template, file) in [("index.md", "README.md"), ("index.html", "index.html")] {
-        let text = pages.render(template, context! { pages => index.clone() })?;
+    let claims = claims::all(experiments);
+    let values = context! {
+        pages => index,
+        claims => Value::from(Serde(&claims)),
+        counts => Value::from(Serde(claims::counts(&claims))),
+        disputes => Value::from(Serde(claims::disputes(&claims))),
+    };
+    for (template, file) in [
+        ("index.md", "README.md"),
+        ("index.html", "index.html"),
+        ("claims.md", "claims.md"),
+        ("claims.html", "claims.html"),
+        ("disagreements.md", "disagreements.md"),
+        ("disagreements.html", "disagreements.html"),
+    ] {
+        let text = pages.render(template, values.clone())?;
         write_beside(&out.join(file), text.as_bytes())?;
     }
     Ok(())
@@ -96,6 +111,10 @@ impl Pages {
             ("report.html", include_str!("../../templates/report.html")),
             ("index.md", include_str!("../../templates/index.md")),
             ("index.html", include_str!("../../templates/index.html")),
+            ("claims.md", include_str!("../../templates/claims.md")),
+            ("claims.html", include_str!("../../templates/claims.html")),
+            ("disagreements.md", include_str!("../../templates/disagreements.md")),
+            ("disagreements.html", include_str!("../../templates/disagreements.html")),
             ("style.css", include_str!("../../templates/style.css")),
         ] {
             env.add_template(name, text).expect("the templates are part of the program");

@@ -1,5 +1,6 @@
 //! What the templates see: strings only.
 
+use super::claims::{self, Claim};
 use super::narrate;
 use crate::analysis::{Experiment, problems, table};
 use crate::chart;
@@ -23,6 +24,9 @@ pub struct Page {
     pub figures: Vec<Figure>,
     pub table: Table,
     pub problems: Problems,
+    pub claims: Vec<Claim>,
+    pub counts: Vec<(String, usize)>,
+    pub bounds: Table,
     pub settings: Vec<(String, String)>,
 }
 
@@ -41,7 +45,7 @@ pub struct Figure {
     pub svg: String,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Table {
     pub heads: Vec<String>,
     pub rows: Vec<Vec<String>>,
@@ -52,6 +56,8 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
     let manifest = &plan.manifest;
     let text = manifest.analysis.as_deref().unwrap_or_default();
     let narrated = narrate::render(text, experiment)?;
+    let judged: Vec<Claim> =
+        experiment.claims.iter().map(|c| claims::claim(&plan.experiment, c)).collect();
     let figures = experiment.figures.iter().map(|figure| {
         Ok(Figure {
             id: figure.id.clone(),
@@ -78,6 +84,9 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
         figures: figures.collect::<Result<_, String>>()?,
         table: finals(experiment),
         problems: problems(&experiment.problems),
+        counts: claims::counts(&judged),
+        claims: judged,
+        bounds: claims::bounds(&experiment.bounds),
         settings: settings(experiment),
     })
 }

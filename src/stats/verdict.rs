@@ -138,6 +138,15 @@ impl Evidence {
         Some(Self { support, refute, ..*weakest })
     }
 
+    /// The verdict on this evidence by itself.
+    pub fn alone(&self) -> Verdict {
+        match self.p() <= LEVEL {
+            true if self.support <= self.refute => Verdict::Supported,
+            true => Verdict::Refuted,
+            false => Verdict::Inconclusive,
+        }
+    }
+
     /// p-value of the claim's question, which has two answers.
     pub fn p(&self) -> f64 {
         (2.0 * self.support.min(self.refute)).min(1.0)

@@ -1,0 +1,186 @@
+//! Claims, bounds and disagreements as the templates see them: strings only.
+
+use super::view::{Table, short};
+use crate::analysis::Experiment;
+use crate::analysis::bounds::Row;
+use crate::analysis::claims::Claim as Judged;
+use crate::manifest::claim::Expected;
+use crate::stats::verdict::Verdict;
+use serde::Serialize;
+
+/// A claim.
+#[derive(Clone, Serialize)]
+pub struct Claim {
+    pub id: String,
+    /// The experiment's name, and its title.
+    pub page: String,
+    pub statement: String,
+    pub source: String,
+    pub figure: String,
+    pub formula: String,
+    /// `supported`, `refuted`, `inconclusive` or `not tested`.
+    pub verdict: String,
+    /// The verdict with what was expected of it.
+    pub told: String,
+    pub estimate: String,
+    pub p: String,
+    pub n: usize,
+    pub together: usize,
+    /// What was tested, and what could not be.
+    pub remarks: Vec<String>,
+    /// Each cell or pair: name, estimate, verdict by itself.
+    pub parts: Vec<(String, String, String)>,
+    pub dispute: String,
+    pub side: String,
+}
+
+/// The sides of a disagreement.
+#[derive(Serialize)]
+pub struct Dispute {
+    pub name: String,
+    pub claims: Vec<Claim>,
+}
+
+/// An estimate with its interval, if it has one.
+pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
+    if estimate.is_nan() {
+        return "–".into();
+    }
+    // Rounding alone is no interval.
+    if high - low > 1e-9 * estimate.abs() {
+        format!("{} [{}, {}]", short(estimate), short(low), short(high))
+    } else {
+        short(estimate)
+    }
+}
+
+pub fn claim(page: &str, claim: &Judged) -> Claim {
+    let verdict = claim.verdict.map_or("not tested", Verdict::name);
+    let mut remarks = Vec::new();
+    if claim.parts.len() > 1 {
+        let part = if claim.part.is_empty() { "one of them" } else { &claim.part };
+        remarks.push(format!("must hold for each of {}; the estimate is of {part}", claim.parts.len()));
+    }
+    if let (Expected::Refuted, Some(reason)) = (&claim.expected.0, &claim.expected.1) {
+        remarks.push(format!("expected to be refuted: {reason}"));
+    }
+    if claim.surprises() {
+        remarks.push("and yet it is supported".into());
+    }
+    match (claim.verdict, claim.needed) {
+        (Some(Verdict::Inconclusive), Some(n)) => {
+            remarks.push(format!("about {n} runs would decide it"));
+        }
+        (Some(Verdict::Inconclusive), None) => {
+            remarks.push("more runs may decide it; how many is not known".into());
+        }
+        _ => {}
+    }
+    const MOST_NOTES: usize = 4;
+    remarks.extend(claim.notes.iter().take(MOST_NOTES).map(|note| format!("left out: {note}")));
+    if claim.notes.len() > MOST_NOTES {
+        remarks.push(format!("and {} more are left out", claim.notes.len() - MOST_NOTES));
+    }
+    let (dispute, side) = claim.dispute.clone().unwrap_or_default();
+    let expected = claim.expected.0 == Expected::Refuted && claim.verdict == Some(Verdict::Refuted);
+    Claim {
+        id: claim.id.clone(),
+        page: page.to_owned(),
+        statement: claim.statement.clone(),
+        source: claim.source.clone(),
+        figure: claim.figure.clone().unwrap_or_default(),
+        formula: claim.formula.clone(),
+        told: if expected { format!("{verdict}, as expected") } else { verdict.to_owned() },
+        verdict: verdict.to_owned(),
+        estimate: interval(claim.estimate, claim.interval),
+        p: probability(claim.p),
+        n: claim.n,
+        together: claim.together,
+        remarks,
+        parts: match claim.parts.len() {
+            0 | 1 => Vec::new(),
+            _ => claim
+                .parts
+                .iter()
+                .map(|p| {
+                    let name = if p.name.is_empty() { "–" } else { &p.name };
+                    let estimate = interval(p.estimate, p.interval);
+                    (name.to_owned(), estimate, p.verdict.name().to_owned())
+                })
+                .collect(),
+        },
+        dispute,
+        side,
+    }
+}
+
+fn probability(p: f64) -> String {
+    match p {
+        p if p.is_nan() => "–".into(),
+        p if p < 1e-4 => "< 0.0001".into(),
+        p => format!("{p:.4}"),
+    }
+}
+
+/// The published bounds of an experiment's cells.
+pub fn bounds(rows: &[Row]) -> Table {
+    let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
+    let row = |row: &Row| {
+        let cell = [row.cell.1.as_str(), row.details.as_str()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let proved = if row.bound.proved { "" } else { " (leading terms only: no bound)" };
+        let (value, unmet) = match &row.bound.value {
+            Ok(value) => (short(*value), String::new()),
+            Err(unmet) => {
+                let told = |u: &crate::theory::bounds::Unmet| match u.need {
+                    1.0 if u.have == 0.0 => u.condition.clone(),
+                    _ => format!("{} ({} against {})", u.condition, short(u.have), short(u.need)),
+                };
+                let all: Vec<String> = unmet.iter().map(told).collect();
+                ("–".into(), all.join("; "))
+            }
+        };
+        let measured = row.measured.map_or("–".into(), short);
+        vec![cell, format!("{}{proved}", row.bound.name), value, measured, unmet]
+    };
+    Table {
+        heads: heads.into_iter().map(str::to_owned).collect(),
+        rows: rows.iter().map(row).collect(),
+    }
+}
+
+/// All claims of all experiments.
+pub fn all(experiments: &[Experiment]) -> Vec<Claim> {
+    let of = |e: &Experiment| {
+        let name = e.plan.experiment.clone();
+        e.claims.iter().map(move |c| claim(&name, c)).collect::<Vec<_>>()
+    };
+    experiments.iter().flat_map(of).collect()
+}
+
+/// The disagreements, each with the claims that bear on it.
+pub fn disputes(claims: &[Claim]) -> Vec<Dispute> {
+    let mut all: Vec<Dispute> = Vec::new();
+    for claim in claims.iter().filter(|c| !c.dispute.is_empty()) {
+        match all.iter_mut().find(|d| d.name == claim.dispute) {
+            Some(dispute) => dispute.claims.push(claim.clone()),
+            None => {
+                all.push(Dispute { name: claim.dispute.clone(), claims: vec![claim.clone()] });
+            }
+        }
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// How many claims have each verdict.
+pub fn counts(claims: &[Claim]) -> Vec<(String, usize)> {
+    ["supported", "refuted", "inconclusive", "not tested"]
+        .into_iter()
+        .map(|verdict| (verdict.to_owned(), claims.iter().filter(|c| c.verdict == verdict).count()))
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}

@@ -709,3 +709,6 @@ impl Averages {
         (self.count > 0).then(|| (self.square.scaled(1.0 / (n * n)), mean()))
     }
 }
+
+#[cfg(test)]
+mod tests;

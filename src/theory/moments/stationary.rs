@@ -17,8 +17,8 @@ impl Exact<'_> {
         let begin = self.begin_at(self.facts.optimum());
         let start = begin.numbers();
         // The map is affine: x ← B x + c.
-        let constant = self.round(&begin.with(1.0, &vec![0.0; start.len()]), None).0.numbers();
-        let map = |x: &[f64]| self.round(&begin.with(0.0, x), None).0.numbers();
+        let constant = self.settled(&begin.with(1.0, &vec![0.0; start.len()])).numbers();
+        let map = |x: &[f64]| self.settled(&begin.with(0.0, x)).numbers();
         let found = if begin.own() == 0 && start.len() <= DIRECT {
             let mut system = Matrix::identity(start.len());
             let mut unit = vec![0.0; start.len()];
@@ -37,6 +37,40 @@ impl Exact<'_> {
         let size = state.s.rows();
         let sound = (0..size).all(|i| state.s[(i, i)] >= 0.0 && state.s[(i, i)].is_finite());
         sound.then_some(state)
+    }
+
+    /// The state after a round, with c̄ replaced by what it always is, the mean of
+    /// the variates: of itself a round keeps their difference, so that its map has
+    /// more fixed points than the one that is meant.
+    fn settled(&self, state: &super::State) -> super::State {
+        let mut state = self.round(state, None).0;
+        let (d, n, types) = (self.layout.d, self.of.len() as f64, self.types.len());
+        for (mean, own) in self.layout.mean.iter().zip(&self.layout.own) {
+            let (Some(mean), Some(own)) = (*mean, *own) else { continue };
+            for g in 0..types {
+                for i in 0..d {
+                    for j in 0..state.own() {
+                        let mut sum = state.p[g][(own + i, j)];
+                        for h in 0..types {
+                            sum += state.others(g, h) * state.pair(h, g)[(own + i, j)];
+                        }
+                        state.x[g][(mean + i, j)] = sum / n;
+                    }
+                }
+            }
+        }
+        for (mean, own) in self.layout.mean.iter().zip(&self.layout.own) {
+            let (Some(mean), Some(own)) = (*mean, *own) else { continue };
+            for i in 0..d {
+                for j in 0..state.s.rows() {
+                    let sum = (0..types)
+                        .fold(0.0, |sum, g| sum + state.counts[g] * state.x[g][(j, own + i)]);
+                    state.s[(mean + i, j)] = sum / n;
+                    state.s[(j, mean + i)] = sum / n;
+                }
+            }
+        }
+        state
     }
 
     /// The moments at stationarity; `None` where there is no stationary law with

@@ -271,10 +271,20 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// The settings that are zipped with this one.
+    fn partners(&self, name: &str) -> Vec<String> {
+        let zips = self.plan.manifest.zip.iter();
+        let with = zips.filter(|zip| zip.iter().any(|other| short(other) == short(name)));
+        with.flatten().map(|other| short(other).to_owned()).collect()
+    }
+
     /// Left cells with the right cells of the same settings, where neither
     /// selection says otherwise.
     fn pairs(&self, left: &Selection, right: &Selection) -> Vec<(&'a Result, &'a Result)> {
         let mut pairs = Vec::new();
+        let keys = left.0.keys().chain(right.0.keys());
+        let said: BTreeSet<String> =
+            keys.flat_map(|key| self.partners(key).into_iter().chain([key.clone()])).collect();
         for a in self.chosen(left) {
             for b in self.chosen(right) {
                 let open: BTreeSet<&str> = a
@@ -283,7 +293,7 @@ impl<'a> Judge<'a> {
                     .iter()
                     .chain(&b.cell.varied)
                     .map(|path| short(path))
-                    .filter(|name| !left.0.contains_key(*name) && !right.0.contains_key(*name))
+                    .filter(|name| !said.contains(*name))
                     .collect();
                 let same = open.iter().all(|name| {
                     let (x, y) = (a.cell.settings.get(name), b.cell.settings.get(name));
@@ -312,7 +322,7 @@ impl<'a> Judge<'a> {
                 let error = if noiseless(cell) { 0.0 } else { error };
                 parts.push((name, Evidence::student(estimate, error, n, region(cell))));
             }
-            _ => notes.push(format!("{name}: not told")),
+            _ => notes.push(name),
         };
         match against {
             Against::Cells(right) => {
@@ -320,7 +330,7 @@ impl<'a> Judge<'a> {
                     let name = self.name(a, left);
                     let (x, y) = (self.samples(a, metric, at), self.samples(b, metric, at));
                     let (Some(x), Some(y)) = (x, y) else {
-                        add(a, format!("{name}: diverged or not recorded"), None, 0);
+                        add(a, noted(&name, "diverged, or not recorded"), None, 0);
                         continue;
                     };
                     for (x, y) in x.iter().zip(&y) {
@@ -344,7 +354,7 @@ impl<'a> Judge<'a> {
                     let name = self.name(cell, left);
                     let curve = self.theory.curve(&cell.cell.id, metric, *by);
                     let (Some(curve), Some(samples)) = (curve, self.samples(cell, metric, at)) else {
-                        add(cell, format!("{name}: {}", self.why(cell, *by)), None, 0);
+                        add(cell, noted(&name, &self.why(cell, *by)), None, 0);
                         continue;
                     };
                     for each in samples {
@@ -370,6 +380,9 @@ impl<'a> Judge<'a> {
                 None => format!("{} does not speak of it", by.words()),
                 Some(bound) => {
                     let unmet = bound.value.err().unwrap_or_default();
+                    if unmet.is_empty() {
+                        return format!("{} is of another quantity", by.words());
+                    }
                     let each = unmet.iter().map(|u| u.condition.clone());
                     format!("{}: {} fails", by.words(), each.collect::<Vec<_>>().join(", "))
                 }
@@ -406,8 +419,10 @@ impl<'a> Judge<'a> {
             let mut selection = claim.of.clone();
             selection.0.insert(claim.over.clone(), crate::manifest::claim::Scalar::Number(x));
             let mut known: Vec<&str> = selection.0.keys().map(String::as_str).collect();
-            // γH follows from what it is made of.
+            // γH follows from what it is made of, and zipped axes move together.
             known.push("path-length");
+            let partners = self.partners(&claim.over);
+            known.extend(partners.iter().map(String::as_str));
             let name = select::details(cell, &known);
             match groups.iter_mut().find(|(n, _)| *n == name) {
                 Some((_, group)) => group.push((x, cell)),
@@ -426,7 +441,10 @@ impl<'a> Judge<'a> {
                     let error = if group.iter().all(|(_, c)| noiseless(c)) { 0.0 } else { error };
                     parts.push((name, Evidence::student(slope, error, n, region)));
                 }
-                _ => notes.push(format!("{name}: no slope, a cell diverged, is alone or does not reach the target")),
+                _ => notes.push(noted(
+                    &name,
+                    "no slope: a cell diverged, is alone or does not come down to the target",
+                )),
             }
         }
         let what = match &claim.reaching {
@@ -518,8 +536,10 @@ impl<'a> Judge<'a> {
                         };
                         parts.push((name, evidence));
                     }
-                    (_, Some(_)) => notes.push(format!("{name}: diverged, not recorded, or predicted 0")),
-                    _ => notes.push(format!("{name}: {}", self.why(cell, by))),
+                    (_, Some(_)) => {
+                        notes.push(noted(&name, "diverged, not recorded, or predicted to be 0"));
+                    }
+                    _ => notes.push(noted(&name, &self.why(cell, by))),
                 }
             }
             let formula = format!(
@@ -554,13 +574,13 @@ impl<'a> Judge<'a> {
             };
             let Some(limit) = limit else {
                 let why = claim.prediction.map(|by| self.why(cell, by)).unwrap_or_default();
-                notes.push(format!("{name}: {why}, or it never comes down to the target"));
+                notes.push(noted(&name, &format!("{why}; or it never comes down to the target")));
                 continue;
             };
             let n = cell.traces.len();
             let all: Vec<usize> = (0..n).collect();
             if cell.diverged() > 0 {
-                notes.push(format!("{name}: diverged"));
+                notes.push(noted(&name, "diverged"));
                 continue;
             }
             let cost = |replicates: &[usize]| {
@@ -700,6 +720,11 @@ fn below(sample: &[f64], value: f64) -> Option<(f64, f64)> {
         return Some((-700.0, 0.0));
     }
     Some(log_ratio_to(sample, value))
+}
+
+/// Why a cell is left out.
+fn noted(name: &str, why: &str) -> String {
+    if name.is_empty() { why.to_owned() } else { format!("{name}: {why}") }
 }
 
 fn joined(a: &str, b: &str) -> String {

@@ -84,6 +84,9 @@ impl<'a> Theory<'a> {
         let prepared = self.cells.get(id)?;
         let rows = prepared.recorded.len();
         let constant = |value: f64| vec![value; rows];
+        if matches!(by, Prediction::Contraction | Prediction::ContractionPrinted) {
+            return self.contraction(prepared, by).filter(|_| quantity == Quantity::SqCoupling);
+        }
         if by.is_bound() {
             let bounds = prepared.recorded.iter().map(|&t| {
                 let bound = self.bound(id, by, t)?;
@@ -128,6 +131,23 @@ impl<'a> Theory<'a> {
                 _ => None,
             },
         }
+    }
+
+    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
+    /// squares), or with what SLIDES prints, which says so of the distance itself.
+    fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
+        let ground = &prepared.grounds[0];
+        let facts: &dyn Facts = &*ground.instance;
+        let components = prepared.cell.identity.algorithm.components();
+        let (step, steps, _) = plain(&components[0].terms)?;
+        let mu = crate::theory::heterogeneity::Measures::of(facts)?.mu;
+        let start = squared_distance(&ground.start, facts.optimum());
+        let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
+        let at = |t: &u64| {
+            let shrunk = bounds::contraction(mu, step, steps as u64, *t);
+            start * libm::pow(shrunk, power)
+        };
+        Some(prepared.recorded.iter().map(at).collect())
     }
 
     /// A prediction of a vector of a cell at stationarity.
@@ -217,7 +237,7 @@ impl<'a> Theory<'a> {
         run.weight = 1.0;
         scheme.runs = vec![run];
         let exact = Exact::new(twin, &scheme)?;
-        let (moments, blocks) = (exact.stationary()?, exact.blocks()?);
+        let (moments, blocks) = exact.stationary()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
     }
 
@@ -231,8 +251,7 @@ impl<'a> Theory<'a> {
             let facts: &dyn Facts = &*prepared.grounds[0].instance;
             let mut scheme = predict::scheme(&prepared.cell.identity, facts.clients())?;
             scheme.burn_in = None;
-            let exact = Exact::new(facts, &scheme)?;
-            Some(Rc::new((exact.stationary()?, exact.blocks()?)))
+            Some(Rc::new(Exact::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
         self.stationary.borrow_mut().insert(id.to_owned(), found.clone());
@@ -291,7 +310,21 @@ impl<'a> Theory<'a> {
             let constants = self.constants(ground)?;
             let steps = terms.most_steps();
             let step = if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };
-            let equal = (0..facts.clients()).all(|c| terms.steps(c) == steps && terms.batch(c) == 1);
+            let simple = terms.batches == [1] && terms.proximal == 0.0 && terms.server_step == 1.0;
+            if scheme == bounds::Scheme::FedAvg && terms.normalised && simple {
+                let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
+                let setting = bounds::Setting {
+                    // BOOK's μ is the whole way of a round.
+                    step_size: terms.step_size,
+                    local_steps: 1,
+                    rounds: round,
+                    start_sq_error: squared_distance(&ground.start, facts.optimum()),
+                    cohort: terms.cohort,
+                };
+                return Some(vec![bounds::book::unequal(&constants, &setting, &steps)]);
+            }
+            let even = terms.work.iter().all(|e| *e == terms.work[0]);
+            let equal = even && terms.batches == [1];
             if !equal || terms.proximal != 0.0 || terms.server_step != 1.0 {
                 return None;
             }

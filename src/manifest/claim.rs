@@ -341,6 +341,10 @@ pub enum Prediction {
     RrCorollary1,
     /// BOOK, Theorem 5.1, with its orders written out.
     Book51,
+    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² of two coupled runs (RR, Propositions 1 and 3).
+    Contraction,
+    /// The same with (1 − γμ)^{2Ht}, which SLIDES print: the distance, not its square.
+    ContractionPrinted,
 }
 
 impl Prediction {
@@ -370,6 +374,8 @@ impl Prediction {
             Self::RrTheorem2 => "the bound of RR, Theorem 2",
             Self::RrCorollary1 => "the bound of RR, Corollary 1",
             Self::Book51 => "the bound of BOOK, Theorem 5.1",
+            Self::Contraction => "(1 − γμ)^(Ht) ‖θ_0 − θ*‖²",
+            Self::ContractionPrinted => "(1 − γμ)^(2Ht) ‖θ_0 − θ*‖²",
         }
     }
 }

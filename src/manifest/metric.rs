@@ -92,6 +92,8 @@ quantities! {
         SqGradient => "sq-gradient", "sq_gradient", "‖F̄(θ)‖²";
         /// The Lyapunov function of SCAFFLSA: (51) under fixed work, (45) under a coin.
         Lyapunov => "lyapunov", "lyapunov", "ψ";
+        /// ‖θ_t − θ'_t‖² to a run on the same draws that starts at θ*.
+        SqCoupling => "sq-coupling", "sq_coupling", "‖θ − θ'‖²";
         /// ‖Σ_c ξ_c‖, which must be 0 up to rounding: a self-check.
         CorrectionSum => "correction-sum", "correction_sum", "‖Σ ξ_c‖";
     }

@@ -29,7 +29,7 @@ impl<'a> Meter<'a> {
         let has = |metric: &Metric| match metric {
             // It has a column of its own.
             Metric::SqErrorLimit => false,
-            Metric::SqErrorAverage | Metric::SqGradient => true,
+            Metric::SqErrorAverage | Metric::SqGradient | Metric::SqCoupling => true,
             Metric::SqErrorClients => run.clients().is_some(),
             Metric::SqErrorVirtual => facts.virtual_optimum().is_some(),
             Metric::SqErrorFeatures => facts.feature_norm(&vec![0.0; d]).is_some(),
@@ -62,9 +62,14 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// The value of each metric now.
-    pub fn read(&self, run: &dyn Run) -> Vec<f64> {
-        self.metrics.iter().map(|metric| self.value(*metric, run)).collect()
+    /// The value of each metric now; `coupled` is the estimate of the run on the
+    /// same draws, if there is one.
+    pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>) -> Vec<f64> {
+        let value = |metric: &Metric| match (metric, coupled) {
+            (Metric::SqCoupling, Some(other)) => squared_distance(run.estimate(), other),
+            _ => self.value(*metric, run),
+        };
+        self.metrics.iter().map(value).collect()
     }
 
     /// What was averaged over the rounds.
@@ -76,7 +81,7 @@ impl<'a> Meter<'a> {
         let facts: &dyn Facts = &*self.ground.instance;
         let (theta, optimum, d) = (run.estimate(), facts.optimum(), facts.dim());
         match metric {
-            Metric::SqErrorLimit => f64::NAN,
+            Metric::SqErrorLimit | Metric::SqCoupling => f64::NAN,
             Metric::SqErrorAverage if self.rounds == 0 => squared_distance(theta, optimum),
             Metric::SqErrorAverage => {
                 let mean: Vec<f64> = self.sum.iter().map(|x| x / self.rounds as f64).collect();

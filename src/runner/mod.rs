@@ -12,6 +12,7 @@ pub mod progress;
 
 use crate::federated::{Conditions, Run};
 use crate::kernel::squared_distance;
+use crate::manifest::Metric;
 use crate::plan::Cell;
 use crate::trace::{Outcome, Trace};
 use measure::Meter;
@@ -195,6 +196,10 @@ impl Prepared<'_> {
             .twin
             .as_ref()
             .map(|(instance, _)| instance.launch(&identity.algorithm, &conditions));
+        let beside = Conditions { start: ground.instance.optimum(), ..conditions };
+        let coupled = identity.record.metrics.contains(&Metric::SqCoupling);
+        let mut coupled =
+            coupled.then(|| ground.instance.launch(&identity.algorithm, &beside));
         let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*run);
         let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
@@ -203,8 +208,8 @@ impl Prepared<'_> {
         for &target in &self.recorded {
             while round < target {
                 run.round();
-                if let Some(twin) = &mut twin {
-                    twin.round();
+                for other in twin.iter_mut().chain(&mut coupled) {
+                    other.round();
                 }
                 round += 1;
                 if !squared_distance(run.estimate(), ground.instance.optimum()).is_finite() {
@@ -216,7 +221,8 @@ impl Prepared<'_> {
                 }
                 meter.see(&*run, twin.as_deref());
             }
-            self.record(&mut trace, round, &*run, ground, &meter);
+            let coupled = coupled.as_deref().map(|run| run.estimate());
+            self.record(&mut trace, round, &*run, ground, &meter, coupled);
             let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;
@@ -232,6 +238,7 @@ impl Prepared<'_> {
         run: &dyn Run,
         ground: &Ground,
         meter: &Meter<'_>,
+        coupled: Option<&[f64]>,
     ) {
         let theta = run.estimate();
         trace.round.push(round);
@@ -240,7 +247,7 @@ impl Prepared<'_> {
         if let Some(limit) = &ground.limit {
             trace.sq_error_limit.push(squared_distance(theta, limit));
         }
-        for ((_, values), value) in trace.further.iter_mut().zip(meter.read(run)) {
+        for ((_, values), value) in trace.further.iter_mut().zip(meter.read(run, coupled)) {
             values.push(value);
         }
         if self.cell.identity.record.iterates {

@@ -150,6 +150,8 @@ impl Exact<'_> {
             }
             for h in g..types {
                 if state.others(g, h) <= 0.0 {
+                    // There is no such pair; nothing of it is carried along.
+                    next.q[g * types + h] = Matrix::zeros(d, d);
                     continue;
                 }
                 // E v_g (θ_h − θ̄)ᵀ and E (θ_g − θ̄) v_hᵀ.

@@ -5,7 +5,7 @@ use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 
 /// Numbers up to which the map is written out and solved directly.
-const DIRECT: usize = 400;
+const DIRECT: usize = 600;
 /// Vectors that a search keeps before it begins anew.
 const KRYLOV: usize = 30;
 /// Times that it begins anew.
@@ -19,7 +19,7 @@ impl Exact<'_> {
         // The map is affine: x ← B x + c.
         let constant = self.settled(&begin.with(1.0, &vec![0.0; start.len()])).numbers();
         let map = |x: &[f64]| self.settled(&begin.with(0.0, x)).numbers();
-        let found = if begin.own() == 0 && start.len() <= DIRECT {
+        let found = if start.len() <= DIRECT {
             let mut system = Matrix::identity(start.len());
             let mut unit = vec![0.0; start.len()];
             for j in 0..start.len() {
@@ -44,6 +44,9 @@ impl Exact<'_> {
     /// more fixed points than the one that is meant.
     fn settled(&self, state: &super::State) -> super::State {
         let mut state = self.round(state, None).0;
+        if self.scheme.coin.is_some() && state.own() > 0 {
+            return centred(state, self.of.len() as f64);
+        }
         let (d, n, types) = (self.layout.d, self.of.len() as f64, self.types.len());
         for (mean, own) in self.layout.mean.iter().zip(&self.layout.own) {
             let (Some(mean), Some(own)) = (*mean, *own) else { continue };
@@ -73,25 +76,24 @@ impl Exact<'_> {
         state
     }
 
-    /// The moments at stationarity; `None` where there is no stationary law with
-    /// second moments, or none is found.
-    pub fn stationary(&self) -> Option<Moments> {
+    /// The moments at stationarity, and of one run alone the blocks of its second
+    /// moments; `None` where there is no stationary law with second moments, or
+    /// none is found.
+    pub fn stationary(&self) -> Option<(Moments, Blocks)> {
         let state = self.stationary_state()?;
         let clients = self.clients_error(&state);
         let averages = Averages::new(self, &state);
         let mut moments = self.moments(&state, &averages, u64::MAX, clients);
         moments.sq_error_average = f64::NAN;
-        Some(moments)
+        Some((moments, self.blocks(&state)))
     }
 
-    /// The blocks of the second moments at stationarity, one run alone.
-    pub fn blocks(&self) -> Option<Blocks> {
-        let state = self.stationary_state()?;
+    fn blocks(&self, state: &super::State) -> Blocks {
         let d = self.layout.d;
         let e = self.layout.e[0];
         let theta = Matrix::from_fn(d, d, |i, j| state.s[(e + i, e + j)]);
         let Some(own) = self.layout.own[0] else {
-            return Some(Blocks { theta, theta_variate: vec![], variate: vec![], variate_pair: vec![] });
+            return Blocks { theta, theta_variate: vec![], variate: vec![], variate_pair: vec![] };
         };
         let mean = self.layout.mean[0];
         // ξ_c − ξ_c* = c̄ − (c_c − F̄_c(θ*)).
@@ -112,13 +114,48 @@ impl Exact<'_> {
                 means - mixed(h, i, j) - mixed(g, j, i) + block[(own + i, own + j)]
             })
         };
-        Some(Blocks {
+        Blocks {
             theta,
             theta_variate: (0..n).map(theta_variate).collect(),
             variate: (0..n).map(|c| product(c, c)).collect(),
             variate_pair: (0..n).map(|c| product(c, (c + 1) % n)).collect(),
-        })
+        }
     }
+}
+
+/// The state with the variates' mean, which is 0, taken away from each: under a
+/// coin there is no c̄.
+fn centred(mut state: super::State, n: f64) -> super::State {
+    let types = state.types();
+    // E v v̄ᵀ of each type, E v̄ v̄ᵀ and E s v̄ᵀ.
+    let with_mean: Vec<Matrix> = (0..types)
+        .map(|g| {
+            let mut sum = state.p[g].clone();
+            for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
+                sum.add(state.others(g, h), state.pair(g, h));
+            }
+            sum.scaled(1.0 / n)
+        })
+        .collect();
+    let mut square = Matrix::zeros(state.own(), state.own());
+    let mut cross = Matrix::zeros(state.s.rows(), state.own());
+    for g in 0..types {
+        square.add(state.counts[g] / n, &with_mean[g]);
+        cross.add(state.counts[g] / n, &state.x[g]);
+    }
+    let apart = |a: &Matrix, g: usize, h: usize| {
+        a.plus(-1.0, &with_mean[g]).plus(-1.0, &with_mean[h].transpose()).plus(1.0, &square)
+    };
+    for g in 0..types {
+        state.x[g].add(-1.0, &cross);
+        state.p[g] = apart(&state.p[g], g, g);
+        for h in 0..types {
+            if state.others(g, h) > 0.0 {
+                state.q[g * types + h] = apart(state.pair(g, h), g, h);
+            }
+        }
+    }
+    state
 }
 
 /// x with x = B x + c, by restarted GMRES from `start`; `None` if the residual

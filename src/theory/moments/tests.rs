@@ -45,11 +45,123 @@ fn stationary_moments_are_the_limit_of_long_runs() {
         let exact = Exact::new(&facts, &scheme).unwrap();
         let long = exact.at(facts.optimum(), &[3000]).remove(0);
         let what = format!("{correction:?}, {steps}, {coin:?}");
-        let found = exact.stationary().unwrap_or_else(|| panic!("{what}: none found"));
+        let (found, _) = exact.stationary().unwrap_or_else(|| panic!("{what}: none found"));
         let off = (found.sq_error / long.sq_error - 1.0).abs();
         assert!(off < 1e-9, "{what}: {} and {}", found.sq_error, long.sq_error);
         if let (Some(a), Some(b)) = (found.lyapunov, long.lyapunov) {
             assert!((a / b - 1.0).abs() < 1e-9, "{what}: {a} and {b}");
         }
+    }
+}
+
+/// A problem whose clients have one law, told apart or not.
+struct OneLaw<'a>(&'a dyn Facts);
+
+impl Facts for OneLaw<'_> {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+    fn clients(&self) -> usize {
+        self.0.clients()
+    }
+    fn optimum(&self) -> &[f64] {
+        self.0.optimum()
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        self.0.local_optimum(client)
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        self.0.mean_field(client, theta, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        self.0.jacobian(client)
+    }
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        self.0.noise_covariance(client)
+    }
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        self.0.noise_map(client, s)
+    }
+    fn linear(&self) -> bool {
+        true
+    }
+    fn law(&self, _client: usize) -> usize {
+        0
+    }
+}
+
+/// Collapsed by types, a problem has the moments that it has client by client.
+#[test]
+fn types_are_their_clients() {
+    let facts = quadratic(6, 0.0);
+    let one = OneLaw(&facts);
+    let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
+    for (correction, cohort, coin) in [
+        (Correction::None, 6, None),
+        (Correction::Kept, 6, None),
+        (Correction::Kept, 4, None),
+        (Correction::Fresh, 6, None),
+        (Correction::Kept, 6, Some(0.3)),
+    ] {
+        let scheme = Scheme { cohort, ..scheme(6, correction, 3, coin) };
+        let (each, all) = (Exact::new(&facts, &scheme).unwrap(), Exact::new(&one, &scheme).unwrap());
+        assert_eq!((each.types.len(), all.types.len()), (6, 1));
+        for (a, b) in each.at(&start, &[1, 5, 40]).iter().zip(all.at(&start, &[1, 5, 40])) {
+            let what = format!("{correction:?}, {cohort}, {coin:?}, round {}", a.round);
+            assert!((a.sq_error / b.sq_error - 1.0).abs() < 1e-10, "{what}");
+            assert!((a.sq_error_average / b.sq_error_average - 1.0).abs() < 1e-10, "{what}");
+            assert_eq!(a.lyapunov.is_some(), b.lyapunov.is_some());
+            if let (Some(a), Some(b)) = (a.lyapunov, b.lyapunov) {
+                assert!((a / b - 1.0).abs() < 1e-10, "{what}");
+            }
+        }
+    }
+}
+
+/// The example of SCAFFLSA, Theorem B.4: one dimension, F_c = a θ − b with b of
+/// variance σ², p² = 2ηa − η²a²: ψ goes to η²σ²/p² whatever N is, the clients'
+/// mean to ησ²/((2 − ηa)aN).
+#[test]
+fn the_example_of_theorem_b4_has_its_closed_form() {
+    let (eta, a) = (0.05_f64, 0.5_f64);
+    let z = 2.0 * eta * a - eta * eta * a * a;
+    for clients in [2, 4, 8] {
+        let facts = quadratic::Settings {
+            dimension: 1,
+            clients,
+            spectrum: Spectrum { from: a, to: a },
+            gradient_heterogeneity: 0.0,
+            hessian_heterogeneity: 0.0,
+            noise: 1.0,
+            multiplicative_noise: 0.0,
+        }
+        .build(1, &NoFiles)
+        .unwrap();
+        let scheme = scheme(clients, Correction::Kept, 1, Some(z.sqrt()));
+        let (found, _) = Exact::new(&facts, &scheme).unwrap().stationary().unwrap();
+        let mean = eta / ((2.0 - eta * a) * a * clients as f64);
+        assert!((found.sq_error / mean - 1.0).abs() < 1e-10, "{} {mean}", found.sq_error);
+    }
+}
+
+/// lim E‖θ_t − θ*‖² of one client under plain steps: γσ²/(a(2 − γa)).
+#[test]
+fn one_dimension_by_hand() {
+    let facts = quadratic::Settings {
+        dimension: 1,
+        clients: 1,
+        spectrum: Spectrum { from: 0.8, to: 0.8 },
+        gradient_heterogeneity: 0.0,
+        hessian_heterogeneity: 0.0,
+        noise: 0.5,
+        multiplicative_noise: 0.0,
+    }
+    .build(1, &NoFiles)
+    .unwrap();
+    for steps in [1, 7] {
+        let scheme = scheme(1, Correction::None, steps, None);
+        let (found, _) = Exact::new(&facts, &scheme).unwrap().stationary().unwrap();
+        let wanted = 0.05 * 0.25 / (0.8 * (2.0 - 0.05 * 0.8));
+        assert!((found.sq_error / wanted - 1.0).abs() < 1e-12, "{}", found.sq_error);
     }
 }

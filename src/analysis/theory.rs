@@ -35,17 +35,18 @@ pub struct Theory<'a> {
 /// Whether anything in a manifest asks for exact moments round by round.
 pub fn wants_moments(plan: &Plan) -> bool {
     let manifest = &plan.manifest;
-    let figures = &manifest.figure;
-    let convergence = figures.convergence.iter().flat_map(|f| &f.theory);
-    let mut drawn = convergence.chain(figures.scaling.iter().flat_map(|f| &f.theory));
+    let along = |y: Quantity| y.average().is_none();
+    let exact = |list: &[Drawn]| list.contains(&Drawn::ExactMoments);
     let claims = &manifest.claim;
-    let mut asked = claims
-        .matches
-        .iter()
-        .map(|c| c.prediction)
-        .chain(claims.less.iter().map(|c| c.prediction))
-        .chain(claims.at_least.iter().map(|c| c.prediction));
-    drawn.any(|t| *t == Drawn::ExactMoments) || asked.any(|p| p == Some(Prediction::ExactMoments))
+    let asked = |p: Option<Prediction>| p == Some(Prediction::ExactMoments);
+    manifest.figure.convergence.iter().any(|f| along(f.y) && exact(&f.theory))
+        || manifest.figure.scaling.iter().any(|f| along(f.y) && exact(&f.theory))
+        || claims
+            .matches
+            .iter()
+            .any(|c| asked(c.prediction) && c.average.is_none() && along(c.metric.unwrap_or_default()))
+        || claims.less.iter().any(|c| asked(c.prediction) && along(c.metric))
+        || claims.at_least.iter().any(|c| asked(c.prediction) && along(c.metric))
 }
 
 impl<'a> Theory<'a> {

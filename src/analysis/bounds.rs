@@ -7,7 +7,7 @@ use crate::manifest::Quantity;
 use crate::manifest::figure::Theory as Drawn;
 use crate::plan::Plan;
 use crate::stats::mean;
-use crate::theory::bounds::{Bound, Quantity as Bounded};
+use crate::theory::bounds::Quantity as Bounded;
 
 /// A bound for a cell.
 #[derive(Clone, Debug)]
@@ -16,8 +16,15 @@ pub struct Row {
     pub cell: (String, String),
     /// The settings that tell the cell apart.
     pub details: String,
-    /// The bound at the last round.
-    pub bound: Bound,
+    /// Source and number of the bound.
+    pub name: &'static str,
+    /// Whether it is one as it stands; if not, it is the leading terms alone.
+    pub proved: bool,
+    /// Its value at the last round; `None` where conditions fail.
+    pub value: Option<f64>,
+    /// The conditions that fail: what they say, what is had, what is allowed; 0
+    /// and 1 where the condition is a yes or no.
+    pub unmet: Vec<(String, f64, f64)>,
     /// The mean of what it bounds at the last round, where it is recorded.
     pub measured: Option<f64>,
 }
@@ -52,7 +59,16 @@ pub fn of(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Row> {
                 cell: (cell.cell.id.clone(), cell.cell.label.clone()),
                 details: super::select::details(cell, &[]),
                 measured: measured.map(|sample| mean(&sample)),
-                bound,
+                name: bound.name,
+                proved: bound.proved,
+                value: bound.value.as_ref().ok().copied(),
+                unmet: bound
+                    .value
+                    .err()
+                    .into_iter()
+                    .flatten()
+                    .map(|u| (u.condition, u.have, u.need))
+                    .collect(),
             }
         })
     });

@@ -7,7 +7,8 @@
 use super::theory::Theory;
 use super::{Result, select};
 use crate::manifest::claim::{
-    AtLeast, Common, Expected, Less, Matches, Prediction, Reaches, Reaching, Selection, Slope, When,
+    AtLeast, Common, Expected, Less, Matches, Prediction, Reaches, Reaching, Scalar, Selection,
+    Slope, When,
 };
 use crate::manifest::{Oracle, Quantity};
 use crate::plan::{Plan, selected, short};
@@ -147,8 +148,9 @@ fn claim(
     };
     let nan = f64::NAN;
     let (low, high) = evidence.map_or((nan, nan), |e| e.interval);
-    let weakest = evidence
-        .and_then(|e| tested.parts.iter().find(|(_, p)| p.estimate.to_bits() == e.estimate.to_bits()));
+    let weakest = evidence.and_then(|e| {
+        tested.parts.iter().find(|(_, p)| p.estimate.to_bits() == e.estimate.to_bits())
+    });
     Claim {
         id: common.id.to_owned(),
         statement: common.statement.to_owned(),
@@ -225,7 +227,11 @@ impl<'a> Judge<'a> {
 
     /// What tells a cell from the others of a selection.
     fn name(&self, cell: &Result, selection: &Selection) -> String {
-        let known: Vec<&str> = selection.0.keys().map(String::as_str).collect();
+        let one = |(key, value): (&'_ String, &'_ Scalar)| {
+            (!matches!(value, Scalar::Any(_))).then(|| key.clone())
+        };
+        let known: Vec<String> = selection.0.iter().filter_map(one).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut details = select::details(cell, &known);
         if !selection.0.contains_key("label") {
             details = [cell.cell.label.clone(), details]
@@ -282,9 +288,15 @@ impl<'a> Judge<'a> {
     /// selection says otherwise.
     fn pairs(&self, left: &Selection, right: &Selection) -> Vec<(&'a Result, &'a Result)> {
         let mut pairs = Vec::new();
-        let keys = left.0.keys().chain(right.0.keys());
-        let said: BTreeSet<String> =
-            keys.flat_map(|key| self.partners(key).into_iter().chain([key.clone()])).collect();
+        let fixed = |side: &Selection| -> Vec<String> {
+            let fixed = side.0.iter().filter(|(_, value)| !matches!(value, Scalar::Any(_)));
+            fixed.map(|(key, _)| key.clone()).collect()
+        };
+        let keys: Vec<String> = fixed(left).into_iter().chain(fixed(right)).collect();
+        let said: BTreeSet<String> = keys
+            .iter()
+            .flat_map(|key| self.partners(key).into_iter().chain([key.clone()]))
+            .collect();
         for a in self.chosen(left) {
             for b in self.chosen(right) {
                 let open: BTreeSet<&str> = a
@@ -307,6 +319,17 @@ impl<'a> Judge<'a> {
         pairs
     }
 
+    /// The cells of a selection of which a run diverged: a mean that is infinite
+    /// is below nothing and matches nothing.
+    fn diverged(&self, of: &Selection) -> Vec<(String, Evidence)> {
+        let all = self.chosen(of).into_iter().filter(|cell| cell.diverged() > 0);
+        all.map(|cell| {
+            let name = joined(&self.name(cell, of), "diverged");
+            (name, Evidence { n: cell.traces.len(), ..Evidence::exact(f64::INFINITY, (0.0, 1.0)) })
+        })
+        .collect()
+    }
+
     /// log(mean of the metric / what it is compared with), for every cell or pair.
     fn ratios(
         &self,
@@ -317,7 +340,8 @@ impl<'a> Judge<'a> {
         region: impl Fn(&Result) -> Region,
     ) -> (Vec<(String, Evidence)>, Vec<String>) {
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
-        let mut add = |cell: &Result, name: String, found: Option<(f64, f64)>, n: usize| match found {
+        let mut add = |cell: &Result, name: String, found: Option<(f64, f64)>, n: usize| match found
+        {
             Some((estimate, error)) if estimate.is_finite() => {
                 let error = if noiseless(cell) { 0.0 } else { error };
                 parts.push((name, Evidence::student(estimate, error, n, region(cell))));
@@ -353,7 +377,8 @@ impl<'a> Judge<'a> {
                 for cell in self.chosen(left) {
                     let name = self.name(cell, left);
                     let curve = self.theory.curve(&cell.cell.id, metric, *by);
-                    let (Some(curve), Some(samples)) = (curve, self.samples(cell, metric, at)) else {
+                    let (Some(curve), Some(samples)) = (curve, self.samples(cell, metric, at))
+                    else {
                         add(cell, noted(&name, &self.why(cell, *by)), None, 0);
                         continue;
                     };
@@ -389,7 +414,9 @@ impl<'a> Judge<'a> {
             };
         }
         match self.theory.without(&cell.cell.id) {
-            Some(crate::runner::predict::Without::Costly(_)) => "exact moments cost too much".into(),
+            Some(crate::runner::predict::Without::Costly(_)) => {
+                "exact moments cost too much".into()
+            }
             _ => format!("{} does not speak of it, or it diverged", by.words()),
         }
     }
@@ -397,8 +424,9 @@ impl<'a> Judge<'a> {
     fn less(&self, claim: &Less) -> Tested {
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         let region = (f64::NEG_INFINITY, libm::log(claim.factor));
-        let (parts, notes) =
+        let (mut parts, notes) =
             self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
+        parts.extend(self.diverged(&claim.left));
         let formula = comparison(claim.metric, &claim.left, &against, "≤", claim.factor, claim.at);
         Tested { parts, notes, formula, shown: Shown::Ratio }
     }
@@ -406,8 +434,7 @@ impl<'a> Judge<'a> {
     fn at_least(&self, claim: &AtLeast) -> Tested {
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         let region = (libm::log(claim.factor), f64::INFINITY);
-        let (parts, notes) =
-            self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
+        let (parts, notes) = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
         let formula = comparison(claim.metric, &claim.left, &against, "≥", claim.factor, claim.at);
         Tested { parts, notes, formula, shown: Shown::Ratio }
     }
@@ -417,7 +444,8 @@ impl<'a> Judge<'a> {
         for cell in self.chosen(&claim.of) {
             let Some(x) = number(cell, &claim.over) else { continue };
             let mut selection = claim.of.clone();
-            selection.0.insert(claim.over.clone(), crate::manifest::claim::Scalar::Number(x));
+            selection.0.insert(claim.over.clone(), Scalar::Number(x));
+            selection.0.retain(|_, value| !matches!(value, Scalar::Any(_)));
             let mut known: Vec<&str> = selection.0.keys().map(String::as_str).collect();
             // γH follows from what it is made of, and zipped axes move together.
             known.push("path-length");
@@ -449,7 +477,9 @@ impl<'a> Judge<'a> {
         }
         let what = match &claim.reaching {
             None => claim.metric.formula().to_owned(),
-            Some(r) => format!("{} until {} ≤ {}", r.cost.formula(), claim.metric.formula(), target(r)),
+            Some(r) => {
+                format!("{} until {} ≤ {}", r.cost.formula(), claim.metric.formula(), target(r))
+            }
         };
         let formula = format!(
             "slope of log({what}) over log({}) of {} = {} ± {}",
@@ -512,12 +542,15 @@ impl<'a> Judge<'a> {
         let cells = self.chosen(&claim.of);
         let words = match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
-                format!("up to {} %, growing with {over} to the power {order}", 100.0 * claim.margin)
+                format!(
+                    "up to {} %, growing with {over} to the power {order}",
+                    100.0 * claim.margin
+                )
             }
             _ => format!("up to {} %", 100.0 * claim.margin),
         };
         if let (Some(average), Some(by)) = (claim.average, claim.prediction) {
-            let (mut parts, mut notes) = (Vec::new(), Vec::new());
+            let (mut parts, mut notes) = (self.diverged(&claim.of), Vec::new());
             for cell in &cells {
                 let name = self.name(cell, &claim.of);
                 let sample: Option<Vec<Vec<f64>>> = cell
@@ -552,14 +585,13 @@ impl<'a> Judge<'a> {
         }
         let metric = claim.metric.unwrap_or_default();
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
-        let (parts, notes) = self.ratios(metric, &claim.of, &against, claim.at, |cell| {
+        let (mut parts, notes) = self.ratios(metric, &claim.of, &against, claim.at, |cell| {
             let log = libm::log1p(margin(cell, &cells));
             (-log, log)
         });
-        let formula = format!(
-            "{}, {words}",
-            comparison(metric, &claim.of, &against, "=", 1.0, claim.at)
-        );
+        parts.extend(self.diverged(&claim.of));
+        let formula =
+            format!("{}, {words}", comparison(metric, &claim.of, &against, "=", 1.0, claim.at));
         Tested { parts, notes, formula, shown: Shown::Ratio }
     }
 
@@ -671,7 +703,8 @@ fn reached(
     replicates: &[usize],
 ) -> Option<f64> {
     let target = target_of(cell, reaching)?;
-    let columns: Vec<_> = replicates.iter().map(|&r| cell.column(&cell.traces[r], metric)).collect();
+    let columns: Vec<_> =
+        replicates.iter().map(|&r| cell.column(&cell.traces[r], metric)).collect();
     let costs: Vec<_> =
         replicates.iter().map(|&r| cell.column(&cell.traces[r], reaching.cost)).collect();
     let rows = columns.iter().map(|c| c.len()).min()?;
@@ -745,11 +778,12 @@ fn against(
 
 /// A selection in words.
 fn told(selection: &Selection) -> String {
-    let mut parts: Vec<String> = selection.0.get("label").map(ToString::to_string).into_iter().collect();
+    let mut parts: Vec<String> =
+        selection.0.get("label").map(ToString::to_string).into_iter().collect();
     for (key, value) in selection.0.iter().filter(|(key, _)| *key != "label") {
         let setting = match value {
-            crate::manifest::claim::Scalar::Number(x) => crate::plan::Setting::Number(*x),
-            crate::manifest::claim::Scalar::Text(x) => crate::plan::Setting::Text(x.clone()),
+            Scalar::Number(x) => crate::plan::Setting::Number(*x),
+            text => crate::plan::Setting::Text(text.to_string()),
         };
         parts.push(select::pretty(key, &setting));
     }
@@ -778,3 +812,6 @@ fn comparison(
     };
     format!("mean {} of {}{at} {sign} {factor}{right}", metric.formula(), told(left))
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,7 +92,8 @@ fn beside(
     };
     let bare = |x: f64, y: f64| Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
     let columns: Vec<_> = cell.traces.iter().map(|t| cell.column(t, figure.x)).collect();
-    let across = |row: usize| mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>());
+    let across =
+        |row: usize| mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>());
     for kind in &figure.theory {
         if *kind == Theory::ExactBias {
             let bias = cell.exact_bias.filter(|b| *b > 0.0 && figure.y == Quantity::SqError);

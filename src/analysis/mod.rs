@@ -191,7 +191,8 @@ fn figures(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Figure> {
         let drawn = |cell: &&Result| labels.is_empty() || labels.contains(&cell.cell.label);
         cells.iter().filter(drawn).collect()
     };
-    let convergence = table.convergence.iter().map(|f| convergence::draw(f, &only(&f.labels), theory));
+    let convergence =
+        table.convergence.iter().map(|f| convergence::draw(f, &only(&f.labels), theory));
     let scaling = table.scaling.iter().map(|f| scaling::draw(f, &only(&f.labels), theory));
     let winners = table.winners.iter().map(|f| winners::draw(f, &only(&f.labels)));
     let all = convergence.chain(scaling).chain(winners).zip(ids);

@@ -51,11 +51,11 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
             for kind in &figure.theory {
                 for prediction in theory::predictions(*kind) {
                     let value = |c: &Result| theory.curve(&c.cell.id, figure.y, *prediction)?.pop();
-                    let at = |c: &&Result| {
+                    let at = |c: &&Result| -> Option<Point> {
                         let (x, y) = (across(c, figure)?, value(c)?);
                         (y > 0.0).then_some(Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 })
                     };
-                    let mut points: Vec<Point> = mine().filter_map(|c| at(&c)).collect();
+                    let mut points: Vec<Point> = mine().filter_map(at).collect();
                     points.sort_by(|a, b| a.x.total_cmp(&b.x));
                     if points.len() > 1 {
                         let color = if *kind == Theory::ExactMoments { usize::MAX } else { i };

@@ -23,11 +23,14 @@ use std::sync::Arc;
 /// The exact moments of a cell, or why there are none.
 pub type Expected = Result<Vec<Moments>, predict::Without>;
 
+/// Moments and blocks at stationarity.
+type AtRest = Rc<(Moments, Blocks)>;
+
 /// Theory beside the cells of an experiment.
 pub struct Theory<'a> {
     cells: HashMap<&'a str, &'a Prepared<'a>>,
     expected: HashMap<&'a str, Expected>,
-    stationary: RefCell<HashMap<String, Option<Rc<(Moments, Blocks)>>>>,
+    stationary: RefCell<HashMap<String, Option<AtRest>>>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
 }
@@ -41,10 +44,9 @@ pub fn wants_moments(plan: &Plan) -> bool {
     let asked = |p: Option<Prediction>| p == Some(Prediction::ExactMoments);
     manifest.figure.convergence.iter().any(|f| along(f.y) && exact(&f.theory))
         || manifest.figure.scaling.iter().any(|f| along(f.y) && exact(&f.theory))
-        || claims
-            .matches
-            .iter()
-            .any(|c| asked(c.prediction) && c.average.is_none() && along(c.metric.unwrap_or_default()))
+        || claims.matches.iter().any(|c| {
+            asked(c.prediction) && c.average.is_none() && along(c.metric.unwrap_or_default())
+        })
         || claims.less.iter().any(|c| asked(c.prediction) && along(c.metric))
         || claims.at_least.iter().any(|c| asked(c.prediction) && along(c.metric))
 }
@@ -53,10 +55,8 @@ impl<'a> Theory<'a> {
     /// Theory for these cells, with moments worked out if they are wanted.
     pub fn new(plan: &Plan, prepared: &'a [Prepared<'a>]) -> Self {
         let wanted: &[Prepared<'_>] = if wants_moments(plan) { prepared } else { &[] };
-        let expected = wanted
-            .par_iter()
-            .map(|p| (p.cell.id.as_str(), mean_over_grounds(p)))
-            .collect();
+        let expected =
+            wanted.par_iter().map(|p| (p.cell.id.as_str(), mean_over_grounds(p))).collect();
         Self {
             cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
             expected,
@@ -243,7 +243,7 @@ impl<'a> Theory<'a> {
     }
 
     /// Moments and blocks at stationarity.
-    fn stationary(&self, id: &str) -> Option<Rc<(Moments, Blocks)>> {
+    fn stationary(&self, id: &str) -> Option<AtRest> {
         if let Some(known) = self.stationary.borrow().get(id) {
             return known.clone();
         }
@@ -310,7 +310,8 @@ impl<'a> Theory<'a> {
             let facts: &dyn Facts = &*ground.instance;
             let constants = self.constants(ground)?;
             let steps = terms.most_steps();
-            let step = if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };
+            let step =
+                if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };
             let simple = terms.batches == [1] && terms.proximal == 0.0 && terms.server_step == 1.0;
             if scheme == bounds::Scheme::FedAvg && terms.normalised && simple {
                 let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
@@ -408,7 +409,9 @@ pub fn caption(
         };
         let count = cells.iter().filter(costly).count();
         if count > 0 {
-            out.push_str(&format!(" Exact moments of {count} cells would cost too much and are left out."));
+            out.push_str(&format!(
+                " Exact moments of {count} cells would cost too much and are left out."
+            ));
         }
     }
     out
@@ -474,7 +477,8 @@ fn of_moments(
         Quantity::Lyapunov => moments.lyapunov?,
         Quantity::SqErrorLimit => {
             let d = optimum.len();
-            let apart = (0..d).map(|i| moments.mean[i] + optimum[i] - limit.map_or(f64::NAN, |l| l[i]));
+            let apart =
+                (0..d).map(|i| moments.mean[i] + optimum[i] - limit.map_or(f64::NAN, |l| l[i]));
             let apart: Vec<f64> = apart.collect();
             dot(&apart, &apart) + trace(moments.covariance.entries(), d)
         }

@@ -166,8 +166,11 @@ fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
                 "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>"
             ),
             Key::Line | Key::Theory => {
-                let (pattern, thick) =
-                    if item.key == Key::Line { (dash(item.style), 2.0) } else { (faint(item.style), 1.4) };
+                let (pattern, thick) = if item.key == Key::Line {
+                    (dash(item.style), 2.0)
+                } else {
+                    (faint(item.style), 1.4)
+                };
                 format!(
                     "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{thick}\" stroke-dasharray=\"{pattern}\"/>",
                     x + 26

@@ -1,8 +1,9 @@
 //! `plan`: the cells of some manifests, and what they will cost.
 
 use super::{Code, Failure, Manifests, pool, prepared, print};
+use crate::analysis::theory::wants_moments;
 use crate::plan::Plan;
-use crate::runner::{Prepared, Silent};
+use crate::runner::{Prepared, Silent, predict};
 use crate::store::{Status, Store};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -81,6 +82,9 @@ fn told(plan: &Plan, cells: &[Prepared<'_>], store: &Store, threads: usize) -> S
             settings.join(", ")
         );
     }
+    if wants_moments(plan) {
+        out.push_str(&moments(cells));
+    }
     let todo = cells.len() - done;
     let _ = writeln!(
         out,
@@ -88,6 +92,34 @@ fn told(plan: &Plan, cells: &[Prepared<'_>], store: &Store, threads: usize) -> S
         duration(seconds),
         steps = steps as f64
     );
+    out
+}
+
+/// What is known of the exact moments that a figure or a claim asks for.
+fn moments(cells: &[Prepared<'_>]) -> String {
+    let mut open = 0;
+    let mut costly: Vec<f64> = Vec::new();
+    for prepared in cells {
+        match predict::known(prepared.cell, prepared.ground(0)) {
+            Ok(()) => {}
+            Err(predict::Without::Open) => open += 1,
+            Err(predict::Without::Costly(products)) => costly.push(products),
+        }
+    }
+    let known = cells.len() - open - costly.len();
+    let mut out = format!("exact moments: known for {known} of {} cells", cells.len());
+    if open > 0 {
+        let _ = write!(out, "; for {open} they do not close");
+    }
+    if !costly.is_empty() {
+        let most = costly.iter().copied().fold(0.0, f64::max);
+        let _ = write!(
+            out,
+            "; for {} they would take up to {most:.0e} products, and figures go without",
+            costly.len()
+        );
+    }
+    out.push('\n');
     out
 }
 

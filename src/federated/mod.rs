@@ -123,6 +123,12 @@ pub struct Federated<'p, P: Problem> {
     until: u64,
     apart: bool,
     cost: Cost,
+    /// What is deliberately wrong with this engine.
+    #[cfg(test)]
+    mutation: mutation::Mutation,
+    /// The clients' mean of the round before.
+    #[cfg(test)]
+    stale: Vec<f64>,
 }
 
 impl<'p, P: Problem> Federated<'p, P> {
@@ -152,6 +158,10 @@ impl<'p, P: Problem> Federated<'p, P> {
             until: 0,
             apart: false,
             cost: Cost::default(),
+            #[cfg(test)]
+            mutation: mutation::current(),
+            #[cfg(test)]
+            stale: from.start.to_vec(),
         };
         run.until = run.next_coin();
         run
@@ -233,6 +243,10 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.advance(None);
         std::mem::swap(&mut self.before, &mut self.theta);
         mean_over(&self.cohort, &self.ends, &mut self.theta);
+        #[cfg(test)]
+        if self.mutation == mutation::Mutation::StaleAverage {
+            std::mem::swap(&mut self.stale, &mut self.theta);
+        }
         if self.terms.server_step != 1.0 {
             for (theta, before) in self.theta.iter_mut().zip(&self.before) {
                 *theta = before + self.terms.server_step * (*theta - before);
@@ -242,6 +256,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
                 for &client in &self.cohort {
                     let length = self.work[client].length();
+                    #[cfg(test)]
+                    let length = self.mutation.length(length);
                     variates.learn(client, &self.before, &self.ends[client * d..][..d], length);
                 }
                 variates.settle();
@@ -369,6 +385,49 @@ impl<P: Problem> Run for Federated<'_, P> {
     }
 }
 
+/// Engines that are deliberately wrong: claims must notice.
+#[cfg(test)]
+pub mod mutation {
+    use std::cell::Cell;
+
+    /// What is wrong.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Mutation {
+        /// Nothing.
+        None,
+        /// Control variates learn with the wrong sign.
+        FlippedSign,
+        /// They learn half of what they should.
+        HalfLearnt,
+        /// The server takes the clients' mean of the round before.
+        StaleAverage,
+    }
+
+    impl Mutation {
+        /// What stands for γ_k E_k where control variates learn.
+        pub fn length(self, length: f64) -> f64 {
+            match self {
+                Self::FlippedSign => -length,
+                Self::HalfLearnt => 2.0 * length,
+                _ => length,
+            }
+        }
+    }
+
+    thread_local! {
+        static CURRENT: Cell<Mutation> = const { Cell::new(Mutation::None) };
+    }
+
+    /// The mutation of engines that this thread makes now.
+    pub fn current() -> Mutation {
+        CURRENT.get()
+    }
+
+    /// Engines that this thread makes from now on have this mutation.
+    pub fn set(mutation: Mutation) {
+        CURRENT.set(mutation);
+    }
+}
 #[cfg(test)]
 mod terms_tests;
 #[cfg(test)]

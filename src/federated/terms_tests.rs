@@ -114,7 +114,8 @@ fn uncorrected_runs_without_noise_reach_their_own_limit() {
         ("FedProx", Terms { proximal: 2.0, ..plain.clone() }),
         ("FedProx, unequal work", Terms { proximal: 1.0, work, ..plain }),
     ] {
-        let work = |c: usize| Work { batch: 1,
+        let work = |c: usize| Work {
+            batch: 1,
             step: terms.step(c),
             steps: terms.steps(c),
             proximal: terms.proximal,

@@ -114,8 +114,7 @@ impl Tables {
         let d = theta.len();
         let phi = &self.phi[s * d..][..d];
         let next = &self.discounted[next * d..][..d];
-        let delta =
-            fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.law(client).rewards[s];
+        let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.law(client).rewards[s];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;
         }

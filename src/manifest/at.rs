@@ -346,7 +346,8 @@ impl<'de> Deserializer<'de> for At<'_> {
             Value::Boolean(_) => self.deserialize_bool(visitor),
             Value::Integer(_) | Value::Float(_) => self.deserialize_f64(visitor),
             Value::String(_) => self.deserialize_str(visitor),
-            _ => Err(self.expected("a number, a string, true or false")),
+            Value::Array(_) => self.deserialize_seq(visitor),
+            _ => Err(self.expected("a number, a string, true or false, or a list of them")),
         }
     }
 

@@ -309,7 +309,9 @@ pub enum When {
 }
 
 /// A prediction by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prediction {
     /// Exact moments (linear problems): of the errors, biases and variances.
@@ -353,7 +355,13 @@ impl Prediction {
         use Prediction::*;
         matches!(
             self,
-            ScafflsaA5 | ScafflsaB2 | ScafflsaB5 | RrProposition4 | RrTheorem2 | RrCorollary1 | Book51
+            ScafflsaA5
+                | ScafflsaB2
+                | ScafflsaB5
+                | RrProposition4
+                | RrTheorem2
+                | RrCorollary1
+                | Book51
         )
     }
 
@@ -401,7 +409,8 @@ fn communications() -> Quantity {
 }
 
 /// Cells by their label and their settings: `{ label = "FedAvg", local-steps = 10 }`;
-/// a setting that is a table is meant by the beginning of its text.
+/// a setting that is a table is meant by the beginning of its text, several
+/// values by a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Selection(pub BTreeMap<String, Scalar>);
@@ -419,6 +428,8 @@ pub enum Scalar {
     Number(f64),
     /// A name or a flag.
     Text(String),
+    /// Any of these.
+    Any(Vec<Scalar>),
 }
 
 impl fmt::Display for Scalar {
@@ -426,6 +437,10 @@ impl fmt::Display for Scalar {
         match self {
             Self::Number(value) => write!(f, "{value}"),
             Self::Text(text) => f.write_str(text),
+            Self::Any(all) => {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                f.write_str(&all.join(" or "))
+            }
         }
     }
 }
@@ -435,7 +450,7 @@ impl JsonSchema for Scalar {
         "Scalar".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": ["number", "string", "boolean"] })
+        schemars::json_schema!({ "type": ["number", "string", "boolean", "array"] })
     }
 }
 
@@ -447,10 +462,10 @@ impl<'de> Deserialize<'de> for Scalar {
 
 struct Any;
 
-impl Visitor<'_> for Any {
+impl<'de> Visitor<'de> for Any {
     type Value = Scalar;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, a name or true or false")
+        f.write_str("a number, a name, true or false, or a list of them")
     }
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Scalar, E> {
         Ok(Scalar::Number(value))
@@ -463,5 +478,12 @@ impl Visitor<'_> for Any {
     }
     fn visit_str<E: de::Error>(self, value: &str) -> Result<Scalar, E> {
         Ok(Scalar::Text(value.to_owned()))
+    }
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
+        let mut all = Vec::new();
+        while let Some(one) = list.next_element()? {
+            all.push(one);
+        }
+        Ok(Scalar::Any(all))
     }
 }

@@ -137,7 +137,9 @@ impl Quantity {
 }
 
 /// What is averaged over the rounds of a run after its burn-in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeAverage {
     /// θ_t − θ*, d numbers. On a field that is not linear it is taken against a

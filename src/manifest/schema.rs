@@ -254,8 +254,17 @@ impl<'a> Page<'a> {
             let target = self.resolve(property);
             let is_needed = required.contains(&key.rsplit('.').next().unwrap_or_default());
             let top = prefix.is_empty()
-                && ["problem", "algorithm", "figure", "claim", "start", "budget", "record", "prices"]
-                    .contains(&key.as_str());
+                && [
+                    "problem",
+                    "algorithm",
+                    "figure",
+                    "claim",
+                    "start",
+                    "budget",
+                    "record",
+                    "prices",
+                ]
+                .contains(&key.as_str());
             if !top {
                 rows.push(self.row(&key, property, target, is_needed));
                 let below = format!("{key}.");

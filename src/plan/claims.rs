@@ -12,14 +12,19 @@ use std::collections::BTreeSet;
 
 /// Whether a cell is of a selection.
 pub fn selected(cell: &Cell, selection: &Selection) -> bool {
-    selection.0.iter().all(|(key, wanted)| match (key.as_str(), wanted) {
+    selection.0.iter().all(|(key, wanted)| fits(cell, key, wanted))
+}
+
+fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
+    match (key, wanted) {
+        (_, Scalar::Any(all)) => all.iter().any(|one| fits(cell, key, one)),
         ("label", wanted) => cell.label == wanted.to_string(),
-        (_, wanted) => match (cell.settings.get(key), wanted) {
+        _ => match (cell.settings.get(key), wanted) {
             (Some(Setting::Number(have)), Scalar::Number(wanted)) => have == wanted,
             (Some(Setting::Text(have)), Scalar::Text(wanted)) => have.starts_with(wanted),
             _ => false,
         },
-    })
+    }
 }
 
 struct Checker<'a> {
@@ -73,7 +78,9 @@ pub fn claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnosti
                     let name = average.name();
                     checker.fault(
                         &format!("{path}.average"),
-                        format!("`{name}` is not recorded: write averages = [\"{name}\"] in [record]"),
+                        format!(
+                            "`{name}` is not recorded: write averages = [\"{name}\"] in [record]"
+                        ),
                     );
                 }
                 if c.prediction.is_none() || c.right.is_some() || c.value.is_some() {
@@ -117,7 +124,8 @@ impl Checker<'_> {
         for (path, common) in self.manifest.claim.all() {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             if common.id.is_empty() || !common.id.chars().all(plain) {
-                let message = format!("a claim's id is a plain name: \"{}\" does not do", common.id);
+                let message =
+                    format!("a claim's id is a plain name: \"{}\" does not do", common.id);
                 let path = format!("{path}.id");
                 let diagnostic = at(self.root, &path, &Choice::new(), message);
                 self.found.push(diagnostic.allowing("lower-case letters, digits, -"));
@@ -199,7 +207,8 @@ impl Checker<'_> {
             if key != "label" && !there {
                 let message = format!("no cell has a setting `{key}`");
                 let diagnostic = at(self.root, &format!("{path}.{key}"), &Choice::new(), message);
-                self.found.push(diagnostic.hinting(nearest(key, &known)).allowing(known.join(", ")));
+                self.found
+                    .push(diagnostic.hinting(nearest(key, &known)).allowing(known.join(", ")));
                 sound = false;
             }
         }
@@ -210,7 +219,9 @@ impl Checker<'_> {
             let diagnostic = at(self.root, path, &Choice::new(), "no cell is of this selection");
             self.found.push(
                 diagnostic
-                    .hinting(nearest(&wanted, &labels).filter(|_| !labels.contains(&wanted.as_str())))
+                    .hinting(
+                        nearest(&wanted, &labels).filter(|_| !labels.contains(&wanted.as_str())),
+                    )
                     .allowing(format!("labels {}", labels.join(", "))),
             );
         }

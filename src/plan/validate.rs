@@ -88,11 +88,7 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     }
     for (i, average) in record.averages.iter().enumerate() {
         let message = format!("`{}` stands here twice", average.name());
-        require(
-            !record.averages[..i].contains(average),
-            &format!("record.averages.{i}"),
-            message,
-        );
+        require(!record.averages[..i].contains(average), &format!("record.averages.{i}"), message);
     }
     if let Some(share) = record.burn_in {
         let message = format!("`burn-in` must be a share of the rounds in [0, 1), not {share}");

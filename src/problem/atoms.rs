@@ -188,9 +188,13 @@ impl Facts for Atoms {
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
             let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
             self.field(client, z, &self.optimum, &mut constant);
-            let m = Matrix::from_fn(d, d + 1, |i, j| {
-                if j < d { matrix[i * d + j] } else { constant[i] }
-            });
+            let m = Matrix::from_fn(
+                d,
+                d + 1,
+                |i, j| {
+                    if j < d { matrix[i * d + j] } else { constant[i] }
+                },
+            );
             second = second.plus(p, &m.times(s).times(&m.transpose()));
         }
         Some(second.plus(-1.0, &mean_part(self, client, s)))

@@ -154,9 +154,14 @@ impl Facts for Lms {
         let d = self.d;
         let client = &self.clients[client];
         let apart: Vec<f64> = self.optimum.iter().zip(&client.model).map(|(x, w)| x - w).collect();
-        let shift = Matrix::from_fn(d, d + 1, |i, j| {
-            if j == d { apart[i] } else { f64::from(u8::from(i == j)) }
-        });
+        let shift =
+            Matrix::from_fn(
+                d,
+                d + 1,
+                |i, j| {
+                    if j == d { apart[i] } else { f64::from(u8::from(i == j)) }
+                },
+            );
         let second = shift.times(s).times(&shift.transpose());
         let (r, along) = (&client.covariance, client.covariance.times(&second));
         let trace = (0..d).fold(0.0, |sum, i| sum + along[(i, i)]);

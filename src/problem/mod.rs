@@ -31,9 +31,9 @@ use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
 pub use exact::Exact;
-pub use twin::Twin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use twin::Twin;
 
 /// What is known exactly of a problem. F_c is client c's field, F̄_c its mean,
 /// F̄ = N⁻¹ Σ F̄_c; θ* solves F̄(θ*) = 0 and θ_c* solves F̄_c(θ_c*) = 0.

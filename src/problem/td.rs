@@ -162,7 +162,19 @@ impl Td {
             Noise::Independent => 0,
             Noise::Markov { burn_in } => burn_in,
         };
-        Ok(Self { d, phi, discount, tables, laws, of, optimum, gram, virtual_optimum, chains, burn_in })
+        Ok(Self {
+            d,
+            phi,
+            discount,
+            tables,
+            laws,
+            of,
+            optimum,
+            gram,
+            virtual_optimum,
+            chains,
+            burn_in,
+        })
     }
 
     fn client(&self, client: usize) -> &Client {

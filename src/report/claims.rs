@@ -59,7 +59,10 @@ pub fn claim(page: &str, claim: &Judged) -> Claim {
     let mut remarks = Vec::new();
     if claim.parts.len() > 1 {
         let part = if claim.part.is_empty() { "one of them" } else { &claim.part };
-        remarks.push(format!("must hold for each of {}; the estimate is of {part}", claim.parts.len()));
+        remarks.push(format!(
+            "must hold for each of {}; the estimate is of {part}",
+            claim.parts.len()
+        ));
     }
     if let (Expected::Refuted, Some(reason)) = (&claim.expected.0, &claim.expected.1) {
         remarks.push(format!("expected to be refuted: {reason}"));
@@ -131,20 +134,15 @@ pub fn bounds(rows: &[Row]) -> Table {
             .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()
             .join(", ");
-        let proved = if row.bound.proved { "" } else { " (leading terms only: no bound)" };
-        let (value, unmet) = match &row.bound.value {
-            Ok(value) => (short(*value), String::new()),
-            Err(unmet) => {
-                let told = |u: &crate::theory::bounds::Unmet| match u.need {
-                    1.0 if u.have == 0.0 => u.condition.clone(),
-                    _ => format!("{} ({} against {})", u.condition, short(u.have), short(u.need)),
-                };
-                let all: Vec<String> = unmet.iter().map(told).collect();
-                ("–".into(), all.join("; "))
-            }
+        let proved = if row.proved { "" } else { " (leading terms only: no bound)" };
+        let told = |(condition, have, need): &(String, f64, f64)| match (*have, *need) {
+            (0.0, 1.0) => condition.clone(),
+            _ => format!("{condition} ({} against {})", short(*have), short(*need)),
         };
+        let unmet = row.unmet.iter().map(told).collect::<Vec<_>>().join("; ");
+        let value = row.value.map_or("–".into(), short);
         let measured = row.measured.map_or("–".into(), short);
-        vec![cell, format!("{}{proved}", row.bound.name), value, measured, unmet]
+        vec![cell, format!("{}{proved}", row.name), value, measured, unmet]
     };
     Table {
         heads: heads.into_iter().map(str::to_owned).collect(),

@@ -24,9 +24,8 @@ impl<'a> Sums<'a> {
         let facts: &dyn Facts = &*ground.instance;
         let (n, d) = (facts.clients(), facts.dim());
         let corrected = run.clients().is_some_and(|c| !c.corrections.is_empty());
-        let asked = |a: &TimeAverage| {
-            record.averages.contains(a) && (corrected || !a.of_variates())
-        };
+        let asked =
+            |a: &TimeAverage| record.averages.contains(a) && (corrected || !a.of_variates());
         let size = |a: &TimeAverage| match a {
             TimeAverage::Bias => d,
             TimeAverage::Covariance => d * d,

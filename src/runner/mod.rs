@@ -198,8 +198,7 @@ impl Prepared<'_> {
             .map(|(instance, _)| instance.launch(&identity.algorithm, &conditions));
         let beside = Conditions { start: ground.instance.optimum(), ..conditions };
         let coupled = identity.record.metrics.contains(&Metric::SqCoupling);
-        let mut coupled =
-            coupled.then(|| ground.instance.launch(&identity.algorithm, &beside));
+        let mut coupled = coupled.then(|| ground.instance.launch(&identity.algorithm, &beside));
         let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*run);
         let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };

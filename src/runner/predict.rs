@@ -59,20 +59,31 @@ pub enum Without {
     Costly(f64),
 }
 
-/// The exact moments of a cell at its recorded rounds.
+/// Whether the exact moments of a cell can be worked out.
 ///
 /// # Errors
-/// Why there are none.
-pub fn expected(cell: &Cell, ground: &Ground) -> Result<Vec<Moments>, Without> {
+/// Why they cannot.
+pub fn known(cell: &Cell, ground: &Ground) -> Result<(), Without> {
     let facts: &dyn Facts = &*ground.instance;
     if !facts.linear() || !facts.independent() {
         return Err(Without::Open);
     }
     let scheme = scheme(&cell.identity, facts.clients()).ok_or(Without::Open)?;
-    let products = moments::products(facts, &scheme, cell.identity.rounds);
-    if products > moments::MOST_PRODUCTS {
-        return Err(Without::Costly(products));
+    if !moments::followed(facts, &scheme) {
+        return Err(Without::Open);
     }
+    let products = moments::products(facts, &scheme, cell.identity.rounds);
+    if products > moments::MOST_PRODUCTS { Err(Without::Costly(products)) } else { Ok(()) }
+}
+
+/// The exact moments of a cell at its recorded rounds.
+///
+/// # Errors
+/// Why there are none.
+pub fn expected(cell: &Cell, ground: &Ground) -> Result<Vec<Moments>, Without> {
+    known(cell, ground)?;
+    let facts: &dyn Facts = &*ground.instance;
+    let scheme = scheme(&cell.identity, facts.clients()).ok_or(Without::Open)?;
     let exact = Exact::new(facts, &scheme).ok_or(Without::Open)?;
     Ok(exact.at(&ground.start, &cell.identity.recorded()))
 }

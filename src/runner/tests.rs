@@ -52,7 +52,8 @@ fn a_panic_fails_its_cell_and_no_other() {
     let mut prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let ground = &prepared[3].grounds[0];
     let (instance, limit) = (ground.instance.clone(), ground.limit.clone());
-    prepared[3].grounds = vec![std::sync::Arc::new(Ground { instance, limit, twin: None, start: Vec::new() })]; // the engine refuses a start of another dimension
+    prepared[3].grounds =
+        vec![std::sync::Arc::new(Ground { instance, limit, twin: None, start: Vec::new() })]; // the engine refuses a start of another dimension
     let kept = AtomicUsize::new(0);
     let failed = run(&prepared, 2, &Silent, |_| {
         kept.fetch_add(1, Ordering::Relaxed);

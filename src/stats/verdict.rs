@@ -105,15 +105,14 @@ impl Evidence {
             return Self { n, ..Self::exact(estimate, (0.0, margin)) };
         }
         let error = (largest_variance(sample, &apart, target) / n as f64).sqrt() / size;
-        let law = (n > d)
-            .then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok())
-            .flatten();
+        let law = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten();
         let scale = if n > d { (n - d) as f64 / (d as f64 * (n - 1) as f64) } else { f64::NAN };
         let tail = |x: f64| match &law {
             Some(law) if x > 0.0 && x.is_finite() => law.sf(scale * (x / error) * (x / error)),
             _ => 1.0,
         };
-        let radius = law.as_ref().map_or(f64::NAN, |law| (law.inverse_cdf(0.95) / scale).sqrt() * error);
+        let radius =
+            law.as_ref().map_or(f64::NAN, |law| (law.inverse_cdf(0.95) / scale).sqrt() * error);
         Self {
             estimate,
             error,
@@ -130,7 +129,9 @@ impl Evidence {
     /// shown is that of the part with the least support.
     pub fn all(parts: &[Self]) -> Option<Self> {
         let weakest = parts.iter().max_by(|a, b| {
-            (a.support, b.refute).partial_cmp(&(b.support, a.refute)).unwrap_or(std::cmp::Ordering::Equal)
+            (a.support, b.refute)
+                .partial_cmp(&(b.support, a.refute))
+                .unwrap_or(std::cmp::Ordering::Equal)
         })?;
         let least = parts.iter().map(|e| e.refute).fold(1.0, f64::min);
         let refute = (least * parts.len() as f64).min(1.0);
@@ -156,16 +157,30 @@ impl Evidence {
 /// The largest variance of a sample in any direction.
 fn largest_variance(sample: &[Vec<f64>], apart: &[f64], target: &[f64]) -> f64 {
     let d = target.len();
-    let centred: Vec<Vec<f64>> = sample
-        .iter()
-        .map(|x| (0..d).map(|i| x[i] - apart[i] - target[i]).collect())
-        .collect();
-    let mut covariance = crate::linalg::Matrix::zeros(d, d);
-    for x in &centred {
-        covariance.add_outer(1.0 / (sample.len() as f64 - 1.0), x, x);
+    let centred: Vec<Vec<f64>> =
+        sample.iter().map(|x| (0..d).map(|i| x[i] - apart[i] - target[i]).collect()).collect();
+    // Power iteration from the direction of the largest variance of an entry.
+    let variance = |i: usize| centred.iter().map(|x| x[i] * x[i]).sum::<f64>();
+    let widest = (0..d).max_by(|&i, &j| variance(i).total_cmp(&variance(j)));
+    let mut direction: Vec<f64> =
+        (0..d).map(|i| if Some(i) == widest { 1.0 } else { 0.1 }).collect();
+    let mut largest = 0.0;
+    for _ in 0..ITERATIONS {
+        let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+        direction.iter_mut().for_each(|x| *x /= norm);
+        let mut next = vec![0.0; d];
+        for x in &centred {
+            let along: f64 = x.iter().zip(&direction).map(|(x, u)| x * u).sum();
+            next.iter_mut().zip(x).for_each(|(sum, x)| *sum += along * x);
+        }
+        largest = next.iter().zip(&direction).map(|(x, u)| x * u).sum();
+        direction = next;
     }
-    covariance.symmetric_extremes().map_or(f64::NAN, |(largest, _)| largest)
+    largest / (sample.len() as f64 - 1.0)
 }
+
+/// Steps of a power iteration.
+const ITERATIONS: usize = 100;
 
 /// What is known of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -129,12 +129,8 @@ fn list(
     rows: usize,
     of: impl Fn(&Trace, usize) -> Vec<f64>,
 ) -> Column {
-    let mut builder = ListPrimitiveChunkedBuilder::<Float64Type>::new(
-        name.into(),
-        rows,
-        rows,
-        DataType::Float64,
-    );
+    let mut builder =
+        ListPrimitiveChunkedBuilder::<Float64Type>::new(name.into(), rows, rows, DataType::Float64);
     for trace in traces {
         (0..trace.rows()).for_each(|row| builder.append_slice(&of(trace, row)));
     }
@@ -173,9 +169,7 @@ fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
     let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
     let outcome = frame.column("outcome")?;
     let outcome = outcome.str()?;
-    let lists = |name: &str| {
-        frame.column(name).ok().map(|column| column.list()).transpose()
-    };
+    let lists = |name: &str| frame.column(name).ok().map(|column| column.list()).transpose();
     let theta = lists("theta")?;
     let mut averages = Vec::new();
     for name in TimeAverage::ALL {

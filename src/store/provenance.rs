@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Who computed a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of the program.
     pub version: String,

@@ -138,9 +138,7 @@ impl Terms {
                 .collect(),
             variate: all
                 .clone()
-                .map(|c| {
-                    own(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise)
-                })
+                .map(|c| own(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise))
                 .collect(),
             variate_pair: all
                 .map(|c| {

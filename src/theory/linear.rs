@@ -55,7 +55,7 @@ impl RoundMap {
         let (n, d) = (facts.clients() as f64, facts.dim());
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
         let mut single = true;
-        let mut known: Vec<((usize, Work), (Matrix, Vec<f64>, Vec<f64>))> = Vec::new();
+        let mut known: Vec<((usize, Work), Parts)> = Vec::new();
         for client in 0..facts.clients() {
             let work = work(client);
             single &= work.steps == 1;
@@ -104,6 +104,9 @@ impl RoundMap {
         next
     }
 }
+
+/// Γ_c and the two parts of (I − Γ_c)(θ_c* − θ*).
+type Parts = (Matrix, Vec<f64>, Vec<f64>);
 
 /// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
 fn plain(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>, Vec<f64>) {

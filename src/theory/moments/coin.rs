@@ -80,7 +80,16 @@ impl Exact<'_> {
             }
         }
         if state.own() > 0 {
-            self.coin_variates(state, &mut next, rate, &ends, &own, &pairs, &with_mean, &mean_square);
+            self.coin_variates(
+                state,
+                &mut next,
+                rate,
+                &ends,
+                &own,
+                &pairs,
+                &with_mean,
+                &mean_square,
+            );
         }
         let past = past.map(|past| self.coin_past(past, state, rate, &ends));
         (next, past)

@@ -219,9 +219,8 @@ impl Coin {
         let mut end = step.ends[0].scaled(probability);
         let whole = |steps: &Steps| {
             let end = &steps.ends[0];
-            let mut out = Matrix::from_fn(d * d, n * n, |i, k| {
-                end[(i / d, k / n)] * end[(i % d, k % n)]
-            });
+            let mut out =
+                Matrix::from_fn(d * d, n * n, |i, k| end[(i / d, k / n)] * end[(i % d, k % n)]);
             out.add(1.0, &steps.noise);
             out
         };

@@ -217,6 +217,21 @@ pub fn products(facts: &dyn Facts, scheme: &Scheme<'_>, rounds: u64) -> f64 {
     prepare + rounds as f64 * (count * per_type + count * count / 2.0 * per_pair)
 }
 
+/// Whether the way in which the runs of a scheme share their draws is one that
+/// moments are followed through.
+pub fn followed(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
+    let (types, _) = types(facts, scheme);
+    let runs = &scheme.runs;
+    let uneven = types.iter().any(|t| t.work.iter().any(|w| w.steps != t.work[0].steps));
+    let fresh = |r: &Run<'_>| matches!(r.correction, Correction::Fresh | Correction::KeptFresh);
+    let batches = types.iter().any(|t| t.work.iter().any(|w| w.batch != t.work[0].batch));
+    let fresh = runs.iter().any(fresh);
+    let alone = runs.len() == 1;
+    let drawn = !(uneven && fresh || scheme.common && batches);
+    let cohort = scheme.common || scheme.cohort == facts.clients();
+    drawn && (alone || scheme.coin.is_none() && cohort)
+}
+
 impl<'a> Exact<'a> {
     /// Prepares the moments of a scheme; `None` where second moments do not
     /// close: the field is not linear, draws are not independent, or the runs
@@ -225,22 +240,23 @@ impl<'a> Exact<'a> {
         if !facts.linear() || !facts.independent() {
             return None;
         }
-        let (types, of) = types(facts, scheme);
-        let runs = &scheme.runs;
-        let uneven = types.iter().any(|t| t.work.iter().any(|w| w.steps != t.work[0].steps));
-        let fresh = |r: &Run<'_>| matches!(r.correction, Correction::Fresh | Correction::KeptFresh);
-        let batches = types.iter().any(|t| t.work.iter().any(|w| w.batch != t.work[0].batch));
-        let followed = !(uneven && runs.iter().any(fresh))
-            && !(scheme.common && batches)
-            && (runs.len() == 1 || scheme.coin.is_none())
-            && (runs.len() == 1 || scheme.common || scheme.cohort == facts.clients());
-        if !followed {
+        if !followed(facts, scheme) {
             return None;
         }
+        let (types, of) = types(facts, scheme);
+        let runs = &scheme.runs;
         let corrected: Vec<bool> = runs.iter().map(|r| r.correction != Correction::None).collect();
         let layout = Layout::new(facts.dim(), &corrected, scheme.coin.is_some());
-        let mut new =
-            Self { facts, scheme, layout, types, of, courses: Vec::new(), coins: Vec::new(), stages: Vec::new() };
+        let mut new = Self {
+            facts,
+            scheme,
+            layout,
+            types,
+            of,
+            courses: Vec::new(),
+            coins: Vec::new(),
+            stages: Vec::new(),
+        };
         for g in 0..new.types.len() {
             if let Some(p) = scheme.coin {
                 let work = Work { steps: 1, ..new.types[g].work[0] };
@@ -403,9 +419,7 @@ impl<'a> Exact<'a> {
         let course = &self.courses[g];
         let (runs, clients) = (self.scheme.runs.len(), self.facts.clients() as f64);
         let mut member = self.blank(2 * runs * d);
-        let rows = |of: &Matrix, r: usize| {
-            Matrix::from_fn(d, of.cols(), |i, j| of[(r * d + i, j)])
-        };
+        let rows = |of: &Matrix, r: usize| Matrix::from_fn(d, of.cols(), |i, j| of[(r * d + i, j)]);
         for (r, run) in self.scheme.runs.iter().enumerate() {
             let share = run.server_step / self.scheme.cohort as f64;
             let e = self.layout.e[r];
@@ -414,7 +428,9 @@ impl<'a> Exact<'a> {
             put(&mut member.s_s, e, share, &from_s);
             put(&mut member.s_v, e, share, &from_v);
             put(&mut member.s_e, e, share, &noise);
-            let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else { continue };
+            let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
+                continue;
+            };
             // What is added to c_k, as a map of s, v and the noises.
             let work = &self.types[g].work[r];
             let length = work.step * work.steps as f64;
@@ -517,7 +533,7 @@ impl<'a> Exact<'a> {
             let field = self.field(t.first);
             let mut v = vec![0.0; n];
             for own in self.layout.own.iter().flatten() {
-                    (0..d).for_each(|i| v[own + i] = -field[i]);
+                (0..d).for_each(|i| v[own + i] = -field[i]);
             }
             v
         };
@@ -534,7 +550,8 @@ impl<'a> Exact<'a> {
         // Weights need not sum to one (RR Remark 1, as printed).
         let weights = self.scheme.runs.iter().fold(0.0, |sum, run| sum + run.weight);
         if self.scheme.runs.len() > 1 && (weights - 1.0).abs() > 1e-12 {
-            (0..self.layout.d).for_each(|i| out[(i, 0)] = (weights - 1.0) * self.facts.optimum()[i]);
+            (0..self.layout.d)
+                .for_each(|i| out[(i, 0)] = (weights - 1.0) * self.facts.optimum()[i]);
         }
         out
     }
@@ -565,7 +582,12 @@ impl<'a> Exact<'a> {
         let state = moved.as_ref().unwrap_or(state);
         let mut sum = 0.0;
         for (g, course) in self.courses.iter().enumerate() {
-            let end = second(state, g, &(course.from_s.clone(), course.from_v.clone()), &(course.from_s.clone(), course.from_v.clone()));
+            let end = second(
+                state,
+                g,
+                &(course.from_s.clone(), course.from_v.clone()),
+                &(course.from_s.clone(), course.from_v.clone()),
+            );
             sum += state.counts[g] * trace(&end.plus(1.0, &self.walk_noise(state, g)));
         }
         Some(sum / self.facts.clients() as f64)
@@ -618,7 +640,13 @@ impl<'a> Exact<'a> {
         out
     }
 
-    fn moments(&self, state: &State, averages: &Averages, round: u64, clients: Option<f64>) -> Moments {
+    fn moments(
+        &self,
+        state: &State,
+        averages: &Averages,
+        round: u64,
+        clients: Option<f64>,
+    ) -> Moments {
         let estimate = self.estimate();
         let last = sandwich(&estimate, &state.s, &estimate);
         let column: Vec<f64> = (0..state.s.rows()).map(|i| state.s[(i, 0)]).collect();

@@ -233,7 +233,12 @@ impl State {
         out
     }
 
-    fn pairs_after(&self, members: &[Member], moves: &[Matrix], (one, two): (f64, f64)) -> Vec<Matrix> {
+    fn pairs_after(
+        &self,
+        members: &[Member],
+        moves: &[Matrix],
+        (one, two): (f64, f64),
+    ) -> Vec<Matrix> {
         let (types, n) = (self.types(), self.own());
         let mut out = vec![Matrix::zeros(n, n); types * types];
         for g in 0..types {

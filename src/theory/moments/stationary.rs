@@ -103,9 +103,8 @@ impl Exact<'_> {
             let g = self.of[c];
             Matrix::from_fn(d, d, |i, j| with_mean(e + i, j) - state.x[g][(e + i, own + j)])
         };
-        let mixed = |g: usize, i: usize, j: usize| {
-            mean.map_or(0.0, |mean| state.x[g][(mean + i, own + j)])
-        };
+        let mixed =
+            |g: usize, i: usize, j: usize| mean.map_or(0.0, |mean| state.x[g][(mean + i, own + j)]);
         let product = |c: usize, other: usize| {
             let (g, h) = (self.of[c], self.of[other]);
             let block = if c == other { &state.p[g] } else { state.pair(g, h) };
@@ -139,9 +138,9 @@ fn centred(mut state: super::State, n: f64) -> super::State {
         .collect();
     let mut square = Matrix::zeros(state.own(), state.own());
     let mut cross = Matrix::zeros(state.s.rows(), state.own());
-    for g in 0..types {
-        square.add(state.counts[g] / n, &with_mean[g]);
-        cross.add(state.counts[g] / n, &state.x[g]);
+    for ((with_mean, x), count) in with_mean.iter().zip(&state.x).zip(&state.counts) {
+        square.add(count / n, with_mean);
+        cross.add(count / n, x);
     }
     let apart = |a: &Matrix, g: usize, h: usize| {
         a.plus(-1.0, &with_mean[g]).plus(-1.0, &with_mean[h].transpose()).plus(1.0, &square)

@@ -19,7 +19,12 @@ fn quadratic(clients: usize, heterogeneity: f64) -> impl Facts {
     .unwrap()
 }
 
-fn scheme(clients: usize, correction: Correction, steps: u64, coin: Option<f64>) -> Scheme<'static> {
+fn scheme(
+    clients: usize,
+    correction: Correction,
+    steps: u64,
+    coin: Option<f64>,
+) -> Scheme<'static> {
     let run = Run {
         weight: 1.0,
         work: Box::new(move |_| Work::plain(0.05, steps)),
@@ -104,7 +109,8 @@ fn types_are_their_clients() {
         (Correction::Kept, 6, Some(0.3)),
     ] {
         let scheme = Scheme { cohort, ..scheme(6, correction, 3, coin) };
-        let (each, all) = (Exact::new(&facts, &scheme).unwrap(), Exact::new(&one, &scheme).unwrap());
+        let (each, all) =
+            (Exact::new(&facts, &scheme).unwrap(), Exact::new(&one, &scheme).unwrap());
         assert_eq!((each.types.len(), all.types.len()), (6, 1));
         for (a, b) in each.at(&start, &[1, 5, 40]).iter().zip(all.at(&start, &[1, 5, 40])) {
             let what = format!("{correction:?}, {cohort}, {coin:?}, round {}", a.round);

@@ -1,0 +1,60 @@
+//! Exact moments instead of sampling: the expected curve of a hundred clients
+//! over rounds of ten thousand local steps, and of a million clients of two kinds.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use driftbench::problem::arrays::NoFiles;
+use driftbench::problem::garnet::{Heterogeneity, Policy, Settings};
+use driftbench::problem::td::{Noise, Td};
+use driftbench::problem::{Facts, Settings as _};
+use driftbench::theory::linear::Work;
+use driftbench::theory::moments::{Correction, Exact, Run, Scheme};
+use std::hint::black_box;
+
+fn garnet(clients: usize, heterogeneity: Heterogeneity) -> Td {
+    let settings = Settings {
+        states: 30,
+        actions: 2,
+        branching: 2,
+        features: 8,
+        discount: 0.95,
+        clients,
+        heterogeneity,
+        policy: Policy::Uniform,
+        noise: Noise::Independent,
+    };
+    settings.build(2024, &NoFiles).expect("the instance exists")
+}
+
+fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> f64 {
+    let run = Run {
+        weight: 1.0,
+        work: Box::new(move |_| Work::plain(0.01, steps)),
+        server_step: 1.0,
+        correction,
+    };
+    let cohort = facts.clients();
+    let scheme = Scheme { runs: vec![run], cohort, common: true, coin: None, burn_in: None };
+    let exact = Exact::new(facts, &scheme).expect("moments close");
+    let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
+    let rounds: Vec<u64> = (0..=rounds).collect();
+    exact.at(&start, &rounds).last().map_or(f64::NAN, |m| m.sq_error)
+}
+
+fn benches(c: &mut Criterion) {
+    let mut group = c.benchmark_group("moments");
+    group.sample_size(10);
+    let hundred = garnet(100, Heterogeneity::Independent {});
+    let million = garnet(1_000_000, Heterogeneity::TwoKernels {});
+    for (name, correction) in [("FedLSA", Correction::None), ("SCAFFLSA", Correction::Kept)] {
+        group.bench_function(format!("{name}, N = 100, d = 8, H = 10 000, 50 rounds"), |b| {
+            b.iter(|| black_box(curve(&hundred, correction, 10_000, 50)));
+        });
+        group.bench_function(format!("{name}, N = 1 000 000 of two kinds, 1000 rounds"), |b| {
+            b.iter(|| black_box(curve(&million, correction, 100, 1000)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(moments, benches);
+criterion_main!(moments);

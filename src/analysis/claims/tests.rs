@@ -1,0 +1,163 @@
+//! Claims on engines that are right and on engines that are deliberately wrong.
+
+use super::*;
+use crate::federated::mutation::{self, Mutation};
+use crate::manifest::{Prices, Source};
+use crate::runner::{Prepared, Silent, prepare};
+use crate::store::provenance::Provenance;
+use crate::trace::Trace;
+
+const MANIFEST: &str = r#"
+title = "t"
+seed = 5
+replicates = 300
+
+[problem.quadratic]
+dimension = 2
+clients = 4
+spectrum = { from = 0.5, to = 1.5 }
+gradient-heterogeneity = 1.0
+hessian-heterogeneity = 0.3
+noise = 0.3
+
+[start]
+offset = 1.0
+
+[budget]
+rounds = 60
+
+[record]
+every = 4
+averages = ["covariance"]
+metrics = ["lyapunov"]
+
+[[algorithm.fedlsa]]
+step-size = 0.1
+local-steps = 8
+
+[[algorithm.scafflsa]]
+step-size = 0.1
+local-steps = 8
+
+[[claim.matches]]
+id = "curve"
+statement = "the error is what the exact moments say"
+of = {}
+prediction = "exact-moments"
+margin = 0.5
+at = "every-round"
+
+[[claim.matches]]
+id = "lyapunov"
+statement = "so is the Lyapunov function"
+metric = "lyapunov"
+of = { label = "SCAFFLSA" }
+prediction = "exact-moments"
+margin = 0.3
+at = "stationary"
+
+[[claim.less]]
+id = "below"
+statement = "SCAFFLSA is below FedLSA"
+left = { label = "SCAFFLSA" }
+right = { label = "FedLSA" }
+
+[[claim.slope]]
+id = "rounds"
+statement = "the error falls over rounds"
+metric = "lyapunov"
+of = { label = "SCAFFLSA" }
+over = "step-size"
+value = 1.0
+margin = 0.5
+
+[[claim.reaches]]
+id = "reaches"
+statement = "SCAFFLSA is down soon"
+of = { label = "SCAFFLSA" }
+reaching = { target = 0.05 }
+within = 20
+
+[[claim.reaches]]
+id = "never"
+statement = "FedLSA goes to 0"
+of = { label = "FedLSA" }
+reaching = { target = 1e-9 }
+within = 20
+expected = "refuted"
+reason = "it has a bias"
+"#;
+
+fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
+    let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
+    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let cells: Vec<_> = plan.cells.iter().collect();
+    let prepared = prepare(&plan.folder(), &cells).unwrap();
+    mutation::set(mutation);
+    let traces = |p: &Prepared<'_>| -> Vec<Trace> {
+        (0..p.cell.identity.replicates).map(|r| p.simulate(r, &Silent)).collect()
+    };
+    let results: Vec<Result> = prepared
+        .iter()
+        .map(|p| Result {
+            cell: p.cell.clone(),
+            traces: traces(p),
+            digest: String::new(),
+            provenance: Provenance::default(),
+            seconds: 0.0,
+            exact_bias: None,
+            prices: Prices::default(),
+        })
+        .collect();
+    mutation::set(Mutation::None);
+    let theory = Theory::new(&plan, &prepared);
+    judge(&plan, &results, &theory)
+}
+
+fn verdicts_of(claims: &[Claim]) -> Vec<(&str, Option<Verdict>)> {
+    claims.iter().map(|c| (c.id.as_str(), c.verdict)).collect()
+}
+
+#[test]
+fn a_right_engine_is_supported() {
+    let claims = judged(MANIFEST, Mutation::None);
+    use Verdict::*;
+    assert_eq!(
+        verdicts_of(&claims),
+        [
+            ("below", Some(Supported)),
+            ("rounds", None),
+            ("curve", Some(Supported)),
+            ("lyapunov", Some(Supported)),
+            ("reaches", Some(Supported)),
+            ("never", Some(Refuted)),
+        ]
+    );
+    assert!(claims.iter().all(|c| !c.fails() && !c.surprises()));
+    assert!(claims[1].notes[0].contains("no slope"), "{:?}", claims[1].notes);
+    let curve = &claims[2];
+    assert_eq!((curve.parts.len(), curve.n, curve.together), (30, 300, 5));
+    assert!(curve.interval.0 < curve.estimate && curve.estimate < curve.interval.1);
+    assert!(curve.formula.contains("at every recorded round = the exact moments"), "{curve:?}");
+}
+
+#[test]
+fn wrong_engines_are_refuted() {
+    for mutation in [Mutation::FlippedSign, Mutation::HalfLearnt, Mutation::StaleAverage] {
+        let claims = judged(MANIFEST, mutation);
+        let failing: Vec<&str> =
+            claims.iter().filter(|c| c.fails()).map(|c| c.id.as_str()).collect();
+        assert!(!failing.is_empty(), "{mutation:?}: {:?}", verdicts_of(&claims));
+    }
+}
+
+/// A diverged run refutes that an error is small, and supports nothing.
+#[test]
+fn divergence_is_no_support() {
+    let text = MANIFEST.replace("step-size = 0.1", "step-size = 40.0");
+    let claims = judged(&text, Mutation::None);
+    let of = |id: &str| claims.iter().find(|c| c.id == id).unwrap().verdict;
+    assert_eq!(of("below"), Some(Verdict::Refuted));
+    assert_eq!(of("curve"), Some(Verdict::Refuted));
+    assert_eq!(of("reaches"), None);
+}

@@ -219,3 +219,51 @@ fn a_reader_that_goes_away_is_no_error() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), said.as_str()), (Some(0), ""));
 }
+
+/// A claim that the results refute fails `report` and `reproduce`, and leaves the
+/// pages in place; one that is expected to be refuted does not.
+#[test]
+fn a_refuted_claim_is_exit_one() {
+    let bench = Bench::new();
+    bench.bring("garnet.toml");
+    let file = "experiments/smoke/garnet.toml";
+    let good = bench.read(file);
+    let claim = |more: &str| {
+        format!(
+            "{good}\n[[claim.less]]\nid = \"small\"\nstatement = \"Errors <b>vanish</b>\"\nfigure = \"convergence\"\nleft = {{ label = \"FedLSA\" }}\nvalue = 1e-9\n{more}"
+        )
+    };
+    bench.write(file, &claim(""));
+    let said = bench.run(&["reproduce", "--quiet"]).expect(1);
+    assert!(said.err.contains("smoke/garnet: the claim \"small\" is refuted"), "{}", said.err);
+    bench.run(&["report", "--quiet"]).expect(1);
+    let page = bench.read("reports/smoke/garnet/report.md");
+    assert!(page.contains("## Claims") && page.contains("**refuted**"), "{page}");
+    for page in ["reports/claims.html", "reports/smoke/garnet/report.html"] {
+        let page = bench.read(page);
+        assert!(page.contains("&lt;b&gt;vanish") && !page.contains("<b>vanish"), "{page}");
+    }
+    bench.write(file, &claim("expected = \"refuted\"\nreason = \"they do not\"\n"));
+    bench.run(&["reproduce", "--quiet"]).expect(0);
+    let page = bench.read("reports/claims.md");
+    assert!(page.contains("refuted, as expected"), "{page}");
+    bench.write(file, &claim("").replace("value = 1e-9", "value = 1e9"));
+    bench.run(&["reproduce", "--quiet"]).expect(0);
+    assert!(bench.read("reports/claims.md").contains("1 supported"));
+    bench.run(&["report", "--quiet"]).expect(0);
+}
+
+/// The plan says for how many cells exact moments are known.
+#[test]
+fn plan_tells_of_exact_moments() {
+    let bench = Bench::new();
+    bench.bring("garnet.toml");
+    let file = "experiments/smoke/garnet.toml";
+    let text = bench.read(file).replace("[\"exact-bias\"]", "[\"exact-moments\"]");
+    bench.write(file, &text);
+    let said = bench.run(&["plan", file]).expect(0);
+    assert!(said.out.contains("exact moments: known for 36 of 36 cells"), "{}", said.out);
+    bench.run(&["reproduce", "--quiet"]).expect(0);
+    let svg = bench.read("reports/smoke/garnet/figures/convergence.svg");
+    assert!(svg.contains("infinite replicates (exact)"));
+}

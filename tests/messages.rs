@@ -182,3 +182,55 @@ fn an_override_of_the_wrong_path() {
     insta::assert_snapshot!("set_wrong_path", told(GOOD, &["--set", "problem.clients=20"]));
     insta::assert_snapshot!("set_without_path", told(GOOD, &["--set", "clients=20"]));
 }
+
+/// The message about the good manifest with this claim.
+fn about_claim(claim: &str) -> String {
+    told(&format!("{GOOD}\n{claim}"), &[])
+}
+
+macro_rules! claim_snapshots {
+    ($($name:ident: $claim:literal;)*) => {
+        $(#[test] fn $name() { insta::assert_snapshot!(stringify!($name), about_claim($claim)); })*
+    };
+}
+
+claim_snapshots! {
+    claim_on_unknown_label: "[[claim.less]]
+id = \"a\"
+statement = \"s\"
+left = { label = \"FedLSB\" }
+value = 1.0
+";
+    claim_on_unknown_setting: "[[claim.slope]]
+id = \"a\"
+statement = \"s\"
+of = { local-step = 1 }
+over = \"step-size\"
+value = 1.0
+margin = 0.1
+";
+    claim_that_asks_two_things: "[[claim.less]]
+id = \"Not plain\"
+statement = \"s\"
+left = {}
+value = 1.0
+prediction = \"exact-moments\"
+expected = \"refuted\"
+figure = \"fig\"
+";
+    claim_on_what_is_not_recorded: "[[claim.matches]]
+id = \"a\"
+statement = \"s\"
+of = { local-steps = { a = 1 } }
+average = \"bias\"
+prediction = \"first-order\"
+margin = -0.1
+order = 1.0
+";
+    claim_without_its_keys: "[[claim.reaches]]
+id = \"a\"
+statement = \"s\"
+of = {}
+reaching = { target = 0.0, cost = \"seconds\" }
+";
+}

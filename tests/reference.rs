@@ -25,6 +25,9 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
                 let name = rule.as_str().unwrap().rsplit('/').next().unwrap();
                 valid(root, &root["$defs"][name], value)
             }
+            "type" if rule.is_array() => {
+                list().any(|one| valid(root, &json!({ "type": one }), value))
+            }
             "type" => match rule.as_str().unwrap() {
                 "object" => value.is_object(),
                 "array" => value.is_array(),
@@ -46,8 +49,10 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
             "properties" => value.as_object().is_none_or(|o| {
                 o.iter().all(|(key, v)| rule.get(key).is_none_or(|schema| valid(root, schema, v)))
             }),
+            "additionalProperties" if rule != &json!(false) => {
+                value.as_object().is_none_or(|o| o.values().all(|v| valid(root, rule, v)))
+            }
             "additionalProperties" => {
-                assert_eq!(rule, &json!(false));
                 let known = keywords.get("properties").and_then(Value::as_object);
                 value.as_object().is_none_or(|o| {
                     o.keys().all(|key| known.is_some_and(|known| known.contains_key(key)))

@@ -7,8 +7,9 @@ use crate::linalg::Matrix;
 use crate::rng::{Purpose, Stream};
 
 /// Checks a problem's facts against each other and its oracle against them:
-/// θ* and θ_c* are roots, the Jacobian is the derivative of the mean field, and
-/// `draws` oracle calls at θ* have its mean and covariance by standard errors.
+/// θ* and θ_c* are roots, the Jacobian is the derivative of the mean field, the
+/// curvature its second one, and `draws` oracle calls have the stated mean and
+/// covariance at θ*, and that of the noise map elsewhere, by standard errors.
 ///
 /// # Panics
 /// With the first disagreement.
@@ -17,6 +18,88 @@ pub fn agree<P: Problem>(problem: &P, draws: usize) {
     for client in 0..problem.clients().min(3) {
         derivative(problem, client);
         moments(problem, client, draws);
+        curvature(problem, client);
+        noise(problem, client, draws);
+    }
+}
+
+/// ∇²F̄_c(θ*)[M] for M = uuᵀ against second differences along u.
+fn curvature<P: Problem>(problem: &P, client: usize) {
+    let (d, h) = (problem.dim(), 1e-3);
+    let u: Vec<f64> = (0..d).map(|i| 1.0 / (1.0 + i as f64)).collect();
+    let mut m = Matrix::zeros(d, d);
+    m.add_outer(1.0, &u, &u);
+    let Some(stated) = problem.curvature(client, &m) else { return };
+    let mut second = vec![0.0; d];
+    let mut field = vec![0.0; d];
+    for (weight, along) in [(1.0, h), (-2.0, 0.0), (1.0, -h)] {
+        let mut theta = problem.optimum().to_vec();
+        axpy(along, &u, &mut theta);
+        problem.mean_field(client, &theta, &mut field);
+        axpy(weight / (h * h), &field, &mut second);
+    }
+    for i in 0..d {
+        let (have, want) = (stated[i], second[i]);
+        let most = 1e-4 * (1.0 + want.abs());
+        assert!((have - want).abs() < most, "client {client}, curvature {i}: {have}, not {want}");
+    }
+}
+
+/// The noise of the field linearised at θ*, at two points on the same draws: its
+/// sample covariance against `noise_map`, by standard errors; and at θ* against
+/// `noise_covariance`.
+fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
+    let d = problem.dim();
+    let mut s = Matrix::zeros(d + 1, d + 1);
+    s[(d, d)] = 1.0;
+    let Some(at_optimum) = problem.noise_map(client, &s) else { return };
+    let covariance = problem.noise_covariance(client);
+    let size = (0..d).map(|i| covariance[(i, i)]).fold(1e-9, f64::max);
+    for (have, want) in at_optimum.entries().iter().zip(covariance.entries()) {
+        assert!((have - want).abs() < 1e-9 * size, "client {client}: at θ* {have}, not {want}");
+    }
+    let apart = |k: f64| (0..d).map(|i| k / (1.0 + i as f64) - 0.2).collect::<Vec<f64>>();
+    let (a, b) = (apart(0.7), apart(-0.4));
+    let one = |e: &[f64], i: usize| if i < d { e[i] } else { 1.0 };
+    let s = Matrix::from_fn(d + 1, d + 1, |i, j| one(&a, i) * one(&b, j));
+    let Some(stated) = problem.noise_map(client, &s) else { return };
+    let at = |e: &[f64]| -> Vec<f64> {
+        problem.optimum().iter().zip(e).map(|(x, e)| x + e).collect()
+    };
+    let (x, y) = (at(&a), at(&b));
+    let means: Vec<Vec<f64>> = [&a, &b]
+        .iter()
+        .map(|e| {
+            let mut mean = vec![0.0; d];
+            problem.mean_field(client, problem.optimum(), &mut mean);
+            axpy(1.0, &problem.jacobian(client).apply(e), &mut mean);
+            mean
+        })
+        .collect();
+    let mut rng = Stream::new(10, Purpose::Client, 0, 0, client as u64);
+    let mut state = problem.begin(client, &mut rng);
+    let (mut second, mut fourth) = (Matrix::zeros(d, d), Matrix::zeros(d, d));
+    let (mut f, mut g) = (vec![0.0; d], vec![0.0; d]);
+    for _ in 0..n {
+        let mut same = rng.clone();
+        problem.linearised(client, &mut state, &x, &mut rng, &mut f);
+        problem.linearised(client, &mut state, &y, &mut same, &mut g);
+        axpy(-1.0, &means[0], &mut f);
+        axpy(-1.0, &means[1], &mut g);
+        second.add_outer(1.0 / n as f64, &f, &g);
+        let squares = |v: &[f64]| v.iter().map(|x| x * x).collect::<Vec<_>>();
+        fourth.add_outer(1.0 / n as f64, &squares(&f), &squares(&g));
+    }
+    for i in 0..d {
+        for j in 0..d {
+            let truth = stated[(i, j)];
+            let error = ((fourth[(i, j)] - truth * truth).max(0.0) / n as f64).sqrt();
+            let off = (second[(i, j)] - truth).abs();
+            assert!(
+                off <= 4.5 * error + 1e-15,
+                "client {client}, noise map {i} {j}: off by {off}, standard error {error}"
+            );
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub mod claims;
 pub mod compare;
 mod convergence;
 mod figure;
+pub mod orders;
 pub mod problems;
 mod scaling;
 mod select;
@@ -47,6 +48,8 @@ pub struct Experiment {
     pub claims: Vec<claims::Claim>,
     /// What the published bounds say of the cells.
     pub bounds: Vec<bounds::Row>,
+    /// Where the first order of measured biases holds.
+    pub orders: Vec<orders::Row>,
 }
 
 /// A cell with its results.
@@ -153,9 +156,10 @@ pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Err
     let problems = problems::of(&plan, &prepared);
     let claims = claims::judge(&plan, &cells, &theory);
     let bounds = bounds::of(&plan, &cells, &theory);
+    let orders = orders::of(&cells, &theory);
     drop(theory);
     drop(prepared);
-    Ok(Experiment { plan, cells, missing, figures, problems, claims, bounds })
+    Ok(Experiment { plan, cells, missing, figures, problems, claims, bounds, orders })
 }
 
 /// The cells of a plan that have results, and the ids of those that have none.

@@ -4,6 +4,7 @@ use super::view::{Table, short};
 use crate::analysis::Experiment;
 use crate::analysis::bounds::Row;
 use crate::analysis::claims::Claim as Judged;
+use crate::analysis::orders::Row as Order;
 use crate::manifest::claim::Expected;
 use crate::stats::verdict::Verdict;
 use serde::Serialize;
@@ -143,6 +144,27 @@ pub fn bounds(rows: &[Row]) -> Table {
         let value = row.value.map_or("–".into(), short);
         let measured = row.measured.map_or("–".into(), short);
         vec![cell, format!("{}{proved}", row.name), value, measured, unmet]
+    };
+    Table {
+        heads: heads.into_iter().map(str::to_owned).collect(),
+        rows: rows.iter().map(row).collect(),
+    }
+}
+
+/// Where the first order of the bias holds.
+pub fn orders(rows: &[Order]) -> Table {
+    let heads =
+        ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
+    let percent = |x: &Option<f64>| match x {
+        Some(x) => format!("{:.1} %", 100.0 * x),
+        None => "–".into(),
+    };
+    let row = |row: &Order| {
+        let parts = [row.cell.0.as_str(), row.cell.1.as_str()];
+        let cell: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let mut cells = vec![cell.join(", "), short(row.reach), short(row.bias)];
+        cells.extend(row.apart.iter().map(percent));
+        cells
     };
     Table {
         heads: heads.into_iter().map(str::to_owned).collect(),

@@ -27,6 +27,7 @@ pub struct Page {
     pub claims: Vec<Claim>,
     pub counts: Vec<(String, usize)>,
     pub bounds: Table,
+    pub orders: Table,
     pub settings: Vec<(String, String)>,
 }
 
@@ -87,6 +88,7 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
         counts: claims::counts(&judged),
         claims: judged,
         bounds: claims::bounds(&experiment.bounds),
+        orders: claims::orders(&experiment.orders),
         settings: settings(experiment),
     })
 }

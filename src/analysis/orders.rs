@@ -1,0 +1,51 @@
+//! Where the first order of the bias holds: γ(H − 1)Nλ of each cell beside how far
+//! its measured bias is from the first order, the term after it and the closure.
+
+use super::Result;
+use super::theory::Theory;
+use crate::kernel::{axpy, dot};
+use crate::manifest::TimeAverage;
+use crate::manifest::claim::Prediction;
+
+/// A cell whose bias was measured.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Name of the algorithm, and the settings that tell the cell apart.
+    pub cell: (String, String),
+    /// γ(H − 1)Nλ, λ the largest diagonal entry of A.
+    pub reach: f64,
+    /// ‖E θ − θ*‖ as measured.
+    pub bias: f64,
+    /// ‖measured − predicted‖/‖predicted‖ of the first order, of the first order
+    /// and the term after it, and of the closure.
+    pub apart: [Option<f64>; 3],
+}
+
+/// The cells with a measured bias, by how far they are out of reach.
+pub fn of(cells: &[Result], theory: &Theory<'_>) -> Vec<Row> {
+    let mut rows: Vec<Row> = cells.iter().filter_map(|cell| row(cell, theory)).collect();
+    rows.sort_by(|a, b| a.reach.total_cmp(&b.reach));
+    rows
+}
+
+fn row(cell: &Result, theory: &Theory<'_>) -> Option<Row> {
+    let sample =
+        cell.averages(TimeAverage::Bias).filter(|s| cell.diverged() == 0 && !s.is_empty())?;
+    let mut mean = vec![0.0; sample[0].len()];
+    sample.iter().for_each(|x| axpy(1.0 / sample.len() as f64, x, &mut mean));
+    let norm = |x: &[f64]| libm::sqrt(dot(x, x));
+    let apart = |by: Prediction| {
+        let predicted = theory.vector(&cell.cell.id, TimeAverage::Bias, by)?;
+        let size = norm(&predicted);
+        let mut off = mean.clone();
+        axpy(-1.0, &predicted, &mut off);
+        (size > 0.0).then(|| norm(&off) / size)
+    };
+    let by = [Prediction::FirstOrder, Prediction::SecondOrder, Prediction::Closure];
+    Some(Row {
+        cell: (cell.cell.label.clone(), super::select::details(cell, &[])),
+        reach: theory.reach(&cell.cell.id)?,
+        bias: norm(&mean),
+        apart: by.map(apart),
+    })
+}

@@ -230,8 +230,7 @@ impl<'a> Theory<'a> {
             None if facts.linear() => facts,
             None => return None,
         };
-        let mut scheme = predict::scheme(&prepared.cell.identity, facts.clients())?;
-        scheme.burn_in = None;
+        let mut scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
         let place = prepared.cell.identity.algorithm.components();
         let place = place.iter().position(|c| c == component)?;
         let mut run = scheme.runs.swap_remove(place);
@@ -250,8 +249,7 @@ impl<'a> Theory<'a> {
         let find = || {
             let prepared = self.cells.get(id)?;
             let facts: &dyn Facts = &*prepared.grounds[0].instance;
-            let mut scheme = predict::scheme(&prepared.cell.identity, facts.clients())?;
-            scheme.burn_in = None;
+            let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
             Some(Rc::new(Exact::new(facts, &scheme)?.stationary()?))
         };
         let found = find();

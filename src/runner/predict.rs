@@ -3,7 +3,7 @@
 
 use super::prepare::Ground;
 use crate::algorithm::{Average, Component};
-use crate::federated::{Clock, Learning, Schedule, Terms, Variates};
+use crate::federated::{Clock, Learning, Schedule, Terms, Variates, expected_steps};
 use crate::plan::{Cell, Identity};
 use crate::problem::Facts;
 use crate::theory::linear::Work;
@@ -19,8 +19,19 @@ pub fn work(terms: &Terms, client: usize) -> Work {
     }
 }
 
-/// The algorithm of a cell on so many clients; `None` where theory has no name
-/// for it: a coin that is looked at between communications.
+/// Local steps of a round, where a coin is looked at between communications.
+fn fixed_steps(identity: &Identity) -> Option<u64> {
+    let terms = identity.algorithm.components().remove(0).terms;
+    match terms.schedule {
+        Schedule::Bernoulli { probability, clock: Clock::Steps } => {
+            Some(expected_steps(probability))
+        }
+        _ => None,
+    }
+}
+
+/// The algorithm of a cell on so many clients. A coin that is looked at after
+/// fixed steps has the same scheme; what a round is differs.
 pub fn scheme(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
     let components = identity.algorithm.components();
     let first = &components[0].terms;
@@ -28,7 +39,7 @@ pub fn scheme(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
         Schedule::Every => None,
         Schedule::Bernoulli { probability, clock: Clock::Communications } => Some(probability),
         Schedule::Bernoulli { probability: 1.0, .. } => Some(1.0),
-        Schedule::Bernoulli { .. } => return None,
+        Schedule::Bernoulli { probability, .. } => Some(probability),
     };
     let (cohort, copy) = (first.cohort.unwrap_or(clients), components[0].copy);
     let common = components.iter().all(|c| c.copy == copy);
@@ -48,6 +59,13 @@ pub fn scheme(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
         Average::BurnIn(share) => Some((share * identity.rounds as f64) as u64),
     };
     Some(Scheme { runs: components.into_iter().map(run).collect(), cohort, common, coin, burn_in })
+}
+
+/// The scheme whose stationary law a cell has at the end of its rounds, without
+/// averaging; `None` where a round ends at a fixed step under a coin.
+pub fn at_rest(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
+    let found = scheme(identity, clients).filter(|_| fixed_steps(identity).is_none())?;
+    Some(Scheme { burn_in: None, ..found })
 }
 
 /// Why a cell has no exact moments.
@@ -72,7 +90,12 @@ pub fn known(cell: &Cell, ground: &Ground) -> Result<(), Without> {
     if !moments::followed(facts, &scheme) {
         return Err(Without::Open);
     }
-    let products = moments::products(facts, &scheme, cell.identity.rounds);
+    let steps = fixed_steps(&cell.identity);
+    if steps.is_some() && (scheme.runs.len() > 1 || scheme.burn_in.is_some()) {
+        return Err(Without::Open);
+    }
+    let rounds = cell.identity.rounds.saturating_mul(steps.unwrap_or(1));
+    let products = moments::products(facts, &scheme, rounds);
     if products > moments::MOST_PRODUCTS { Err(Without::Costly(products)) } else { Ok(()) }
 }
 
@@ -84,6 +107,11 @@ pub fn expected(cell: &Cell, ground: &Ground) -> Result<Vec<Moments>, Without> {
     known(cell, ground)?;
     let facts: &dyn Facts = &*ground.instance;
     let scheme = scheme(&cell.identity, facts.clients()).ok_or(Without::Open)?;
+    if let Some(steps) = fixed_steps(&cell.identity) {
+        let recorded = cell.identity.recorded();
+        let found = moments::steps::at(facts, &scheme, steps, &ground.start, &recorded);
+        return found.ok_or(Without::Open);
+    }
     let exact = Exact::new(facts, &scheme).ok_or(Without::Open)?;
     Ok(exact.at(&ground.start, &cell.identity.recorded()))
 }

@@ -12,6 +12,7 @@ mod coin;
 mod local;
 mod state;
 mod stationary;
+pub mod steps;
 
 use crate::kernel::axpy;
 use crate::linalg::Matrix;

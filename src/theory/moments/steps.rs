@@ -1,0 +1,249 @@
+//! A coin that is looked at after fixed numbers of local steps: the second law of
+//! H1 (SCAFFLSA Theorem 5.1). The moments of all clients' θ_c and variates close
+//! step by step (EXTRA 1a): each step is a local step, and with probability p a
+//! communication after it.
+
+use super::local::{Drive, Steps};
+use super::state::{Member, Stage, State};
+use super::{Correction, Moments, Scheme, Type, put, trace, types};
+use crate::kernel::dot;
+use crate::linalg::Matrix;
+use crate::problem::Facts;
+use crate::theory::linear::Work;
+
+/// The moments of one run under a coin at the end of rounds of `per_round` local
+/// steps each, from θ_0 = `start`; `None` where they do not close.
+pub fn at(
+    facts: &dyn Facts,
+    scheme: &Scheme<'_>,
+    per_round: u64,
+    start: &[f64],
+    rounds: &[u64],
+) -> Option<Vec<Moments>> {
+    let walk = Walk::new(facts, scheme)?;
+    let mut state = walk.begin(start);
+    let (mut out, mut round) = (Vec::new(), 0);
+    for &target in rounds {
+        while round < target {
+            for _ in 0..per_round {
+                state = walk.step(&state);
+            }
+            round += 1;
+        }
+        out.push(walk.moments(&state, round));
+    }
+    Some(out)
+}
+
+/// One local step, and one communication. v = (e, c) of a client, s = 1.
+struct Walk<'a> {
+    facts: &'a dyn Facts,
+    probability: f64,
+    /// γ and p/γ.
+    step: f64,
+    rate: f64,
+    types: Vec<Type>,
+    corrected: bool,
+    stage: Stage,
+    steps: Vec<Steps>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(facts: &'a dyn Facts, scheme: &Scheme<'_>) -> Option<Self> {
+        let (Some(probability), [run]) = (scheme.coin, scheme.runs.as_slice()) else {
+            return None;
+        };
+        if !facts.linear() || !facts.independent() || scheme.burn_in.is_some() {
+            return None;
+        }
+        let (types, _) = types(facts, scheme);
+        let corrected = run.correction != Correction::None;
+        let d = facts.dim();
+        let (mut steps, mut members) = (Vec::new(), Vec::new());
+        for t in &types {
+            let work = Work { steps: 1, ..t.work[0] };
+            if work.proximal != 0.0 {
+                return None;
+            }
+            let drive = Drive { work, pulled: corrected };
+            let one = Steps::new(facts, t.first, [drive; 2], true)?;
+            members.push(member(&one, d, corrected));
+            steps.push(one);
+        }
+        let two = if facts.clients() > 1 { 1.0 } else { 0.0 };
+        let stage = Stage { keep: Matrix::identity(1), inclusion: (1.0, two), members };
+        let step = types[0].work[0].step;
+        let rate = probability / step;
+        Some(Self { facts, probability, step, rate, types, corrected, stage, steps })
+    }
+
+    fn begin(&self, start: &[f64]) -> State {
+        let d = self.facts.dim();
+        let own = |t: &Type| {
+            let apart = start.iter().zip(self.facts.optimum()).map(|(x, y)| x - y);
+            let mut v: Vec<f64> = apart.collect();
+            if self.corrected {
+                let mut field = vec![0.0; d];
+                self.facts.mean_field(t.first, self.facts.optimum(), &mut field);
+                v.extend(field.iter().map(|x| -x));
+            }
+            v
+        };
+        let v: Vec<Vec<f64>> = self.types.iter().map(own).collect();
+        State::fixed(self.types.iter().map(|t| t.count).collect(), &[1.0], &v)
+    }
+
+    /// A local step of all clients, then perhaps a communication.
+    fn step(&self, state: &State) -> State {
+        let d = self.facts.dim();
+        let noise = |g: usize| {
+            // y = (e, 1, w) with w = −c; without variates w is no variable.
+            let n = super::local::length(d, self.corrected);
+            let place = |i: usize| match i {
+                _ if i < d => (Some(i), 1.0),
+                _ if i == d => (None, 1.0),
+                _ => (Some(i - 1), -1.0),
+            };
+            let y = Matrix::from_fn(n, n, |i, j| {
+                let ((a, x), (b, z)) = (place(i), place(j));
+                let value = match (a, b) {
+                    (Some(a), Some(b)) => state.p[g][(a, b)],
+                    (Some(a), None) | (None, Some(a)) => state.x[g][(0, a)],
+                    (None, None) => state.s[(0, 0)],
+                };
+                x * z * value
+            });
+            self.steps[g].covariance(&y)
+        };
+        let noises: Vec<Matrix> = (0..self.types.len()).map(noise).collect();
+        let walked = state.after(&self.stage, &noises);
+        let met = self.communicate(&walked);
+        let p = self.probability;
+        let mix = |a: &Matrix, b: &Matrix| a.scaled(1.0 - p).plus(p, b);
+        let all = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
+        State {
+            counts: walked.counts.clone(),
+            s: walked.s.clone(),
+            x: all(&walked.x, &met.x),
+            p: all(&walked.p, &met.p),
+            q: all(&walked.q, &met.q),
+        }
+    }
+
+    /// θ_c ← θ̄ and c_c ← c_c − (p/γ)(θ_c − θ̄): v ← K v + L ē, ē = N⁻¹ Σ e.
+    fn communicate(&self, state: &State) -> State {
+        let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
+        let width = state.own();
+        // K forgets e and passes it on to c; L puts ē in both places.
+        let (mut keep, mut give) = (Matrix::zeros(width, width), Matrix::zeros(width, d));
+        put(&mut give, 0, 1.0, &Matrix::identity(d));
+        if self.corrected {
+            for i in 0..d {
+                keep[(d + i, d + i)] = 1.0;
+                keep[(d + i, i)] = -self.rate;
+            }
+            put(&mut give, d, self.rate, &Matrix::identity(d));
+        }
+        let top = |m: &Matrix| Matrix::from_fn(d, m.cols(), |i, j| m[(i, j)]);
+        // E ē v_gᵀ, E ē ēᵀ and E ē.
+        let with_mean: Vec<Matrix> = (0..types)
+            .map(|g| {
+                let mut sum = top(&state.p[g]);
+                for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
+                    sum.add(state.others(g, h), &top(state.pair(h, g)));
+                }
+                sum.scaled(1.0 / n)
+            })
+            .collect();
+        let mut square = Matrix::zeros(d, d);
+        let mut mean = Matrix::zeros(d, 1);
+        for ((with_mean, x), count) in with_mean.iter().zip(&state.x).zip(&state.counts) {
+            let part = Matrix::from_fn(d, d, |i, j| with_mean[(i, j)]);
+            square.add(count / n, &part);
+            mean.add(count / n, &Matrix::from_fn(d, 1, |i, _| x[(0, i)]));
+        }
+        let product = |a: &Matrix, g: usize, h: usize| {
+            // (K v_g + L ē)(K v_h + L ē)ᵀ.
+            let mut out = keep.times(a).times(&keep.transpose());
+            let left = keep.times(&with_mean[g].transpose()).times(&give.transpose());
+            let right = give.times(&with_mean[h]).times(&keep.transpose());
+            out.add(1.0, &left);
+            out.add(1.0, &right);
+            out.add(1.0, &give.times(&square).times(&give.transpose()));
+            out
+        };
+        let mut next = state.clone();
+        for g in 0..types {
+            let mut x = state.x[g].times(&keep.transpose());
+            x.add(1.0, &mean.transpose().times(&give.transpose()));
+            next.x[g] = x;
+            next.p[g] = product(&state.p[g], g, g);
+            for h in 0..types {
+                if state.others(g, h) > 0.0 {
+                    next.q[g * types + h] = product(state.pair(g, h), g, h);
+                }
+            }
+        }
+        next
+    }
+
+    fn moments(&self, state: &State, round: u64) -> Moments {
+        let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
+        let block = |m: &Matrix| Matrix::from_fn(d, d, |i, j| m[(i, j)]);
+        let (mut square, mut mean) = (Matrix::zeros(d, d), vec![0.0; d]);
+        let (mut clients, mut variates) = (0.0, 0.0);
+        for g in 0..types {
+            let share = state.counts[g] / n;
+            square.add(share / n, &block(&state.p[g]));
+            for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
+                square.add(share * state.others(g, h) / n, &block(state.pair(g, h)));
+            }
+            (0..d).for_each(|i| mean[i] += share * state.x[g][(0, i)]);
+            clients += share * trace(&block(&state.p[g]));
+            if self.corrected {
+                let own = (0..d).fold(0.0, |sum, i| sum + state.p[g][(d + i, d + i)]);
+                variates += share * own;
+            }
+        }
+        let length = self.step / self.probability;
+        let mut covariance = square.clone();
+        covariance.add_outer(-1.0, &mean, &mean);
+        debug_assert!(dot(&mean, &mean) <= trace(&square) * (1.0 + 1e-9) + 1e-300);
+        Moments {
+            round,
+            sq_error: trace(&square),
+            mean,
+            covariance,
+            sq_error_average: f64::NAN,
+            sq_error_clients: (round > 0).then_some(clients),
+            lyapunov: self.corrected.then_some(clients + length * length * variates),
+        }
+    }
+}
+
+/// A local step as a stage: e ← M e + γ c + noise, or with F̄_c(θ*) for −c.
+fn member(one: &Steps, d: usize, corrected: bool) -> Member {
+    let end = one.end(0);
+    let width = if corrected { 2 * d } else { d };
+    let mut v_v = Matrix::zeros(width, width);
+    let mut v_s = Matrix::zeros(width, 1);
+    let mut v_e = Matrix::zeros(width, d);
+    for i in 0..d {
+        v_e[(i, i)] = 1.0;
+        v_s[(i, 0)] = end[(i, d)];
+        for j in 0..d {
+            v_v[(i, j)] = end[(i, j)] - f64::from(u8::from(i == j));
+            if corrected {
+                v_v[(i, d + j)] = -end[(i, d + 1 + j)];
+            }
+        }
+    }
+    Member {
+        s_s: Matrix::zeros(1, 1),
+        s_v: Matrix::zeros(1, width),
+        s_e: Matrix::zeros(1, d),
+        v_s,
+        v_v,
+        v_e,
+    }
+}

@@ -1,7 +1,8 @@
 //! `[[figure.convergence]]`: a curve per cell of a metric over a cost.
 
 use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
-use super::theory::{self, Theory as Predictions};
+use super::lines;
+use super::theory::Theory as Predictions;
 use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::{self, Band, Convergence, Theory};
@@ -63,11 +64,11 @@ pub fn draw(figure: &Convergence, cells: &[&Result], theory: &Predictions<'_>) -
 pub fn kinds(asked: &[Theory], panels: &[Panel]) -> Vec<Legend> {
     let series = || panels.iter().flat_map(|p| &p.series);
     let there = |kind: &&Theory| {
-        series().any(|s| s.role == Role::Theory && s.style.dash == theory::pattern(**kind))
+        series().any(|s| s.role == Role::Theory && s.style.dash == lines::pattern(**kind))
     };
     let line = |kind: &Theory| Legend {
-        label: theory::legend(*kind).into(),
-        style: Style { color: usize::MAX, dash: theory::pattern(*kind) },
+        label: lines::legend(*kind).into(),
+        style: Style { color: usize::MAX, dash: lines::pattern(*kind) },
         key: Key::Theory,
     };
     asked.iter().filter(there).map(line).collect()
@@ -85,7 +86,7 @@ fn beside(
     let mut all = Vec::new();
     let mut add = |kind: Theory, points: Vec<Point>, name: String| {
         let color = if kind == Theory::ExactMoments { usize::MAX } else { style.color };
-        let style = Style { color, dash: theory::pattern(kind) };
+        let style = Style { color, dash: lines::pattern(kind) };
         if points.len() > 1 {
             all.push(Series { label: name, style, role: Role::Theory, points, diverged: 0 });
         }
@@ -104,7 +105,7 @@ fn beside(
             }
             continue;
         }
-        for prediction in theory::predictions(*kind) {
+        for prediction in lines::predictions(*kind) {
             let Some(curve) = theory.curve(&cell.cell.id, figure.y, *prediction) else { continue };
             let points = curve.iter().enumerate().map(|(row, y)| bare(across(row), *y));
             let points: Vec<Point> = points.filter(|p| p.x.is_finite() && p.y > 0.0).collect();
@@ -217,7 +218,7 @@ fn caption(
         caption.push_str(" A band is cut at the panel's edge where it goes beyond, or down to 0.");
     }
     let drawn = || panels.iter().flat_map(|p| &p.series);
-    caption.push_str(&theory::caption(&figure.theory, panels, cells, theory));
+    caption.push_str(&lines::caption(&figure.theory, panels, cells, theory));
     let asked = figure.theory.contains(&Theory::ExactBias);
     if asked && cells.iter().all(|cell| cell.exact_bias.is_none()) {
         caption.push_str(

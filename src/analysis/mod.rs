@@ -9,6 +9,7 @@ pub mod claims;
 pub mod compare;
 mod convergence;
 mod figure;
+mod lines;
 pub mod orders;
 pub mod problems;
 mod scaling;

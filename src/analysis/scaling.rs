@@ -2,7 +2,8 @@
 
 use super::convergence::{band_name, kinds, point};
 use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
-use super::theory::{self, Theory as Predictions};
+use super::lines;
+use super::theory::Theory as Predictions;
 use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::{self, Scaling, Theory};
@@ -49,7 +50,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
                 diverged,
             });
             for kind in &figure.theory {
-                for prediction in theory::predictions(*kind) {
+                for prediction in lines::predictions(*kind) {
                     let value = |c: &Result| theory.curve(&c.cell.id, figure.y, *prediction)?.pop();
                     let at = |c: &&Result| -> Option<Point> {
                         let (x, y) = (across(c, figure)?, value(c)?);
@@ -59,7 +60,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
                     points.sort_by(|a, b| a.x.total_cmp(&b.x));
                     if points.len() > 1 {
                         let color = if *kind == Theory::ExactMoments { usize::MAX } else { i };
-                        let style = Style { color, dash: theory::pattern(*kind) };
+                        let style = Style { color, dash: lines::pattern(*kind) };
                         let label = format!("{} for {label}", prediction.words());
                         let (role, diverged) = (Role::Theory, 0);
                         series.push(Series { label, style, role, points, diverged });
@@ -87,7 +88,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
         caption
             .push_str(" Dotted: the slope to compare with, through the first curve's first point.");
     }
-    caption.push_str(&theory::caption(&figure.theory, &panels, cells, theory));
+    caption.push_str(&lines::caption(&figure.theory, &panels, cells, theory));
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(

@@ -2,8 +2,9 @@
 //! share. Given that number clients are independent, but not without it, so
 //! that the moments of a pair are no product of means (EXTRA 1a).
 
+use super::course::second;
 use super::state::{Past, State};
-use super::{Exact, second, trace};
+use super::{Exact, trace};
 use crate::linalg::Matrix;
 
 impl Exact<'_> {

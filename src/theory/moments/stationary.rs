@@ -1,6 +1,7 @@
 //! Moments at stationarity: the fixed point of the round's linear map.
 
-use super::{Averages, Blocks, Exact, Moments};
+use super::averages::Averages;
+use super::{Blocks, Exact, Moments};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 

@@ -3,9 +3,10 @@
 //! step by step (EXTRA 1a): each step is a local step, and with probability p a
 //! communication after it.
 
+use super::course::put;
 use super::local::{Drive, Steps};
 use super::state::{Member, Stage, State};
-use super::{Correction, Moments, Scheme, Type, put, trace, types};
+use super::{Correction, Moments, Scheme, Type, trace, types};
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;

@@ -1,0 +1,194 @@
+//! Claims: what the results say of the statements in a manifest.
+//!
+//! *Invariant*: a claim that names several cells holds only if it holds for each
+//! of them; what theory cannot say, or a run that diverged, is said and never
+//! counted as support.
+
+mod costs;
+mod tested;
+mod words;
+
+use super::Result;
+use super::theory::Theory;
+use crate::manifest::claim::{Common, Expected, Selection};
+use crate::plan::Plan;
+use crate::stats::verdict::{Evidence, Verdict, needed, verdicts};
+
+/// A claim and what became of it.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Its name.
+    pub id: String,
+    /// What is claimed.
+    pub statement: String,
+    /// Where it is claimed.
+    pub source: String,
+    /// Id of the figure that shows it.
+    pub figure: Option<String>,
+    /// What was tested, as a formula.
+    pub formula: String,
+    /// The verdict; `None` where nothing could be tested.
+    pub verdict: Option<Verdict>,
+    /// The estimate and its 95 % interval, as readers read it.
+    pub estimate: f64,
+    /// Ends of the interval.
+    pub interval: (f64, f64),
+    /// p-value adjusted for all claims of the manifest (Holm).
+    pub p: f64,
+    /// Replicates.
+    pub n: usize,
+    /// Cells or pairs of cells that it was tested on: their names, estimates and
+    /// intervals, and whether each alone would be supported (at the level 5 %,
+    /// not adjusted).
+    pub parts: Vec<Part>,
+    /// Which of them the estimate is of: the one with the least support.
+    pub part: String,
+    /// Claims that were tested together.
+    pub together: usize,
+    /// Replicates that would decide it.
+    pub needed: Option<u64>,
+    /// The verdict that the manifest expects, and why.
+    pub expected: (Expected, Option<String>),
+    /// The disagreement that it bears on, and its side.
+    pub dispute: Option<(String, String)>,
+    /// What could not be tested, and why.
+    pub notes: Vec<String>,
+}
+
+impl Claim {
+    /// Whether the results refute what the manifest expects to hold.
+    pub fn fails(&self) -> bool {
+        self.verdict == Some(Verdict::Refuted) && self.expected.0 == Expected::Supported
+    }
+
+    /// Whether the results support what the manifest expects to be refuted.
+    pub fn surprises(&self) -> bool {
+        self.verdict == Some(Verdict::Supported) && self.expected.0 == Expected::Refuted
+    }
+}
+
+/// A cell or a pair of cells that a claim was tested on.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What tells it apart.
+    pub name: String,
+    /// The estimate, as readers read it.
+    pub estimate: f64,
+    /// Ends of its 95 % interval.
+    pub interval: (f64, f64),
+    /// What the part says by itself.
+    pub verdict: Verdict,
+}
+
+/// How an estimate is shown.
+#[derive(Clone, Copy)]
+enum Shown {
+    /// As it is.
+    Plain,
+    /// As the exponential of itself: a ratio.
+    Ratio,
+}
+
+/// What a claim was tested on.
+struct Tested {
+    parts: Vec<(String, Evidence)>,
+    notes: Vec<String>,
+    formula: String,
+    shown: Shown,
+}
+
+/// The claims of a manifest, judged together.
+pub fn judge(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Claim> {
+    let judge = Judge { plan, cells, theory };
+    let table = &plan.manifest.claim;
+    let mut tested: Vec<Tested> = Vec::new();
+    let both = |left, right: &'_ Option<Selection>| -> Vec<Selection> {
+        std::iter::once(Selection::clone(left)).chain(right.clone()).collect()
+    };
+    for c in &table.less {
+        tested.push(judge.whole(&both(&c.left, &c.right), judge.less(c)));
+    }
+    for c in &table.at_least {
+        tested.push(judge.whole(&both(&c.left, &c.right), judge.at_least(c)));
+    }
+    for c in &table.slope {
+        tested.push(judge.whole(&both(&c.of, &None), judge.slope(c)));
+    }
+    for c in &table.matches {
+        tested.push(judge.whole(&both(&c.of, &c.right), judge.matches(c)));
+    }
+    for c in &table.reaches {
+        tested.push(judge.whole(&both(&c.of, &None), judge.reaches(c)));
+    }
+    let all: Vec<Option<Evidence>> = tested
+        .iter()
+        .map(|t| Evidence::all(&t.parts.iter().map(|(_, e)| *e).collect::<Vec<_>>()))
+        .collect();
+    let told: Vec<Evidence> = all.iter().flatten().copied().collect();
+    let mut found = verdicts(&told).into_iter();
+    let together = told.len();
+    let mut claims = Vec::with_capacity(tested.len());
+    for (((_, common), tested), evidence) in table.all().into_iter().zip(tested).zip(all) {
+        let verdict = evidence.and_then(|_| found.next());
+        claims.push(claim(common, tested, evidence, verdict, together));
+    }
+    claims
+}
+
+fn claim(
+    common: Common<'_>,
+    tested: Tested,
+    evidence: Option<Evidence>,
+    verdict: Option<(Verdict, f64)>,
+    together: usize,
+) -> Claim {
+    let shown = |x: f64| match tested.shown {
+        Shown::Plain => x,
+        Shown::Ratio => libm::exp(x),
+    };
+    let nan = f64::NAN;
+    let (low, high) = evidence.map_or((nan, nan), |e| e.interval);
+    let weakest = evidence.and_then(|e| {
+        tested.parts.iter().find(|(_, p)| p.estimate.to_bits() == e.estimate.to_bits())
+    });
+    Claim {
+        id: common.id.to_owned(),
+        statement: common.statement.to_owned(),
+        source: common.source.unwrap_or_default().to_owned(),
+        figure: common.figure.map(str::to_owned),
+        formula: tested.formula,
+        verdict: verdict.map(|(v, _)| v),
+        estimate: shown(evidence.map_or(nan, |e| e.estimate)),
+        interval: (shown(low), shown(high)),
+        p: verdict.map_or(nan, |(_, p)| p),
+        n: evidence.map_or(0, |e| e.n),
+        part: weakest.map(|(name, _)| name.clone()).unwrap_or_default(),
+        parts: tested
+            .parts
+            .iter()
+            .map(|(name, e)| Part {
+                name: name.clone(),
+                estimate: shown(e.estimate),
+                interval: (shown(e.interval.0), shown(e.interval.1)),
+                verdict: e.alone(),
+            })
+            .collect(),
+        together,
+        needed: match (verdict, evidence) {
+            (Some((Verdict::Inconclusive, _)), Some(e)) => needed(&e, together),
+            _ => None,
+        },
+        expected: (common.expected, common.reason.map(str::to_owned)),
+        dispute: common.dispute.map(|d| (d.to_owned(), common.side.unwrap_or_default().to_owned())),
+        notes: tested.notes,
+    }
+}
+
+struct Judge<'a> {
+    plan: &'a Plan,
+    cells: &'a [Result],
+    theory: &'a Theory<'a>,
+}
+
+#[cfg(test)]
+mod tests;

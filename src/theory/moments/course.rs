@@ -1,0 +1,334 @@
+//! A round as a list of stages: where a client begins, where its local steps take it,
+//! what the server and its control variate make of that, and how noisy it is.
+
+use super::local::{self, Drive, Steps};
+use super::state::{Member, Stage, State, sandwich};
+use super::{Correction, Exact, Type};
+use crate::linalg::Matrix;
+use crate::theory::linear::Work;
+
+/// Where the parts of s and v are: s = (1, e, c̄, e', c̄', …), v = (c, c', …).
+pub(super) struct Layout {
+    pub(super) d: usize,
+    pub(super) e: Vec<usize>,
+    pub(super) mean: Vec<Option<usize>>,
+    pub(super) own: Vec<Option<usize>>,
+    pub(super) m: usize,
+    pub(super) n: usize,
+}
+
+impl Layout {
+    pub(super) fn new(d: usize, corrected: &[bool], coin: bool) -> Self {
+        let (mut m, mut n) = (1, 0);
+        let (mut e, mut mean, mut own) = (Vec::new(), Vec::new(), Vec::new());
+        let next = |at: &mut usize| {
+            *at += d;
+            *at - d
+        };
+        for &corrected in corrected {
+            e.push(next(&mut m));
+            // Under a coin the mean of the variates stays 0.
+            mean.push((corrected && !coin).then(|| next(&mut m)));
+            own.push(corrected.then(|| next(&mut n)));
+        }
+        Self { d, e, mean, own, m, n }
+    }
+
+    /// The d × `cols` matrix that picks d entries from `at` on, times `scale`.
+    pub(super) fn pick(&self, cols: usize, at: usize, scale: f64) -> Matrix {
+        Matrix::from_fn(self.d, cols, |i, j| if i + at == j { scale } else { 0.0 })
+    }
+}
+
+/// Puts `block` into rows from `at` on, added to what is there.
+pub(super) fn put(into: &mut Matrix, at: usize, scale: f64, block: &Matrix) {
+    for i in 0..block.rows() {
+        for j in 0..block.cols() {
+            into[(at + i, j)] += scale * block[(i, j)];
+        }
+    }
+}
+
+/// A type's way through the local steps.
+pub(super) struct Course {
+    /// y of each run from s and from v.
+    begin: Vec<(Matrix, Matrix)>,
+    /// e at the end from s and from v, all runs on top of each other.
+    pub(super) from_s: Matrix,
+    pub(super) from_v: Matrix,
+    /// The steps of each pair of runs r ≤ q, row by row.
+    steps: Vec<Steps>,
+    /// H_c and the factor of one fresh mean of oracle calls in the noise, for
+    /// each pair of runs.
+    jacobian: Matrix,
+    calls: Vec<f64>,
+}
+
+impl Exact<'_> {
+    /// Whether a run's drift is not constant, so that w has entries of its own.
+    pub(super) fn pulled(&self, run: usize, work: &Work) -> bool {
+        self.scheme.runs[run].correction != Correction::None || work.proximal != 0.0
+    }
+
+    /// y = (e, 1, w) of a run from s and from v.
+    pub(super) fn begin(&self, g: usize, run: usize) -> (Matrix, Matrix) {
+        let Layout { d, m, n, .. } = self.layout;
+        let work = &self.types[g].work[run];
+        let pulled = self.pulled(run, work);
+        let rows = local::length(d, pulled);
+        let (mut from_s, mut from_v) = (Matrix::zeros(rows, m), Matrix::zeros(rows, n));
+        put(&mut from_s, 0, 1.0, &self.layout.pick(m, self.layout.e[run], 1.0));
+        from_s[(d, 0)] = 1.0;
+        if pulled {
+            // w is the drift that the round does not change: c̄ − c, or F̄_c(θ*).
+            put(&mut from_s, d + 1, -work.proximal, &self.layout.pick(m, self.layout.e[run], 1.0));
+            match (self.layout.mean[run], self.layout.own[run]) {
+                (mean, Some(own)) => {
+                    put(&mut from_v, d + 1, -1.0, &self.layout.pick(n, own, 1.0));
+                    if let Some(mean) = mean {
+                        put(&mut from_s, d + 1, 1.0, &self.layout.pick(m, mean, 1.0));
+                    }
+                }
+                _ => {
+                    let field = self.field(self.types[g].first);
+                    (0..d).for_each(|i| from_s[(d + 1 + i, 0)] += field[i]);
+                }
+            }
+        }
+        (from_s, from_v)
+    }
+
+    /// F̄_c(θ*).
+    pub(super) fn field(&self, client: usize) -> Vec<f64> {
+        let mut field = vec![0.0; self.layout.d];
+        self.facts.mean_field(client, self.facts.optimum(), &mut field);
+        field
+    }
+
+    pub(super) fn course(&self, g: usize) -> Option<Course> {
+        let Layout { d, m, n, .. } = self.layout;
+        let Type { first, work, .. } = &self.types[g];
+        let runs = work.len();
+        let begin: Vec<(Matrix, Matrix)> = (0..runs).map(|r| self.begin(g, r)).collect();
+        let drive = |r: usize| Drive { work: work[r], pulled: self.pulled(r, &work[r]) };
+        let (mut steps, mut calls) = (Vec::new(), Vec::new());
+        for r in 0..runs {
+            for q in r..runs {
+                let one = Steps::new(self.facts, *first, [drive(r), drive(q)], r == q)?;
+                let one = if r == q || self.scheme.common { one } else { one.uncoupled() };
+                let (a, b) = (work[r].steps, work[q].steps);
+                let shared = one.times(a.min(b));
+                let rest = one.times(a.max(b) - a.min(b));
+                steps.push(match a.cmp(&b) {
+                    std::cmp::Ordering::Equal => shared,
+                    std::cmp::Ordering::Less => shared.alone(1, &rest),
+                    std::cmp::Ordering::Greater => shared.alone(0, &rest),
+                });
+                let factor = 1.0 / (a * work[r].batch) as f64;
+                calls.push(if r == q || self.scheme.common { factor } else { 0.0 });
+            }
+        }
+        let (mut from_s, mut from_v) = (Matrix::zeros(runs * d, m), Matrix::zeros(runs * d, n));
+        for r in 0..runs {
+            let end = steps[pair(runs, r, r)].end(0);
+            put(&mut from_s, r * d, 1.0, &end.times(&begin[r].0));
+            put(&mut from_v, r * d, 1.0, &end.times(&begin[r].1));
+        }
+        Some(Course { begin, from_s, from_v, steps, jacobian: self.facts.jacobian(*first), calls })
+    }
+
+    fn inclusion(&self) -> (f64, f64) {
+        let (l, n) = (self.scheme.cohort as f64, self.facts.clients() as f64);
+        (l / n, if n > 1.0 { l * (l - 1.0) / (n * (n - 1.0)) } else { 0.0 })
+    }
+
+    pub(super) fn make_stages(&self) -> Vec<Stage> {
+        let mut stages = Vec::new();
+        if self.scheme.runs.iter().any(|r| r.correction == Correction::Fresh) {
+            stages.push(self.fresh_stage());
+        }
+        let Layout { d, m, .. } = self.layout;
+        let mut keep = Matrix::identity(m);
+        for (r, run) in self.scheme.runs.iter().enumerate() {
+            for i in 0..d {
+                let at = self.layout.e[r] + i;
+                keep[(at, at)] = 1.0 - run.server_step;
+            }
+        }
+        let members = (0..self.types.len()).map(|g| self.member(g)).collect();
+        stages.push(Stage { keep, inclusion: self.inclusion(), members });
+        stages
+    }
+
+    fn blank(&self, noises: usize) -> Member {
+        let Layout { m, n, .. } = self.layout;
+        Member {
+            s_s: Matrix::zeros(m, m),
+            s_v: Matrix::zeros(m, n),
+            s_e: Matrix::zeros(m, noises),
+            v_s: Matrix::zeros(n, m),
+            v_v: Matrix::zeros(n, n),
+            v_e: Matrix::zeros(n, noises),
+        }
+    }
+
+    /// c_k ← the mean of oracle calls at θ_t, for all clients (FedLin).
+    fn fresh_stage(&self) -> Stage {
+        let Layout { d, m, n, .. } = self.layout;
+        let clients = self.facts.clients() as f64;
+        let runs = self.scheme.runs.len();
+        let mut keep = Matrix::identity(m);
+        for mean in self.layout.mean.iter().flatten() {
+            (0..d).for_each(|i| keep[(mean + i, mean + i)] = 0.0);
+        }
+        let member = |course: &Course| {
+            let mut member = self.blank(runs * d);
+            for r in 0..runs {
+                let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
+                    continue;
+                };
+                let at = course.jacobian.times(&self.layout.pick(m, self.layout.e[r], 1.0));
+                let noise = self.layout.pick(runs * d, r * d, 1.0);
+                put(&mut member.s_s, mean, 1.0 / clients, &at);
+                put(&mut member.s_e, mean, 1.0 / clients, &noise);
+                put(&mut member.v_s, own, 1.0, &at);
+                put(&mut member.v_e, own, 1.0, &noise);
+                put(&mut member.v_v, own, -1.0, &self.layout.pick(n, own, 1.0));
+            }
+            member
+        };
+        let members = self.courses.iter().map(member).collect();
+        let two = if clients > 1.0 { 1.0 } else { 0.0 };
+        Stage { keep, inclusion: (1.0, two), members }
+    }
+
+    /// The end of a round for a member of type g: the server's average and what
+    /// its control variate learns. Its noises are those of the local steps of
+    /// each run, then those of each run's oracle calls at θ_t.
+    fn member(&self, g: usize) -> Member {
+        let Layout { d, m, n, .. } = self.layout;
+        let course = &self.courses[g];
+        let (runs, clients) = (self.scheme.runs.len(), self.facts.clients() as f64);
+        let mut member = self.blank(2 * runs * d);
+        let rows = |of: &Matrix, r: usize| Matrix::from_fn(d, of.cols(), |i, j| of[(r * d + i, j)]);
+        for (r, run) in self.scheme.runs.iter().enumerate() {
+            let share = run.server_step / self.scheme.cohort as f64;
+            let e = self.layout.e[r];
+            let (from_s, from_v) = (rows(&course.from_s, r), rows(&course.from_v, r));
+            let noise = self.layout.pick(2 * runs * d, r * d, 1.0);
+            put(&mut member.s_s, e, share, &from_s);
+            put(&mut member.s_v, e, share, &from_v);
+            put(&mut member.s_e, e, share, &noise);
+            let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
+                continue;
+            };
+            // What is added to c_k, as a map of s, v and the noises.
+            let work = &self.types[g].work[r];
+            let length = work.step * work.steps as f64;
+            let begin = self.layout.pick(m, e, 1.0);
+            let (by_s, by_v, by_noise) = match run.correction {
+                Correction::Kept => {
+                    let mut by_s = begin.plus(-1.0, &from_s).scaled(1.0 / length);
+                    by_s.add(-1.0, &self.layout.pick(m, mean, 1.0));
+                    (by_s, from_v.scaled(-1.0 / length), noise.scaled(-1.0 / length))
+                }
+                Correction::KeptFresh => {
+                    let calls = self.layout.pick(2 * runs * d, (runs + r) * d, 1.0);
+                    (course.jacobian.times(&begin), self.layout.pick(n, own, -1.0), calls)
+                }
+                _ => continue,
+            };
+            put(&mut member.v_s, own, 1.0, &by_s);
+            put(&mut member.v_v, own, 1.0, &by_v);
+            put(&mut member.v_e, own, 1.0, &by_noise);
+            put(&mut member.s_s, mean, 1.0 / clients, &by_s);
+            put(&mut member.s_v, mean, 1.0 / clients, &by_v);
+            put(&mut member.s_e, mean, 1.0 / clients, &by_noise);
+        }
+        member
+    }
+
+    /// E y y'ᵀ of two runs of one client of type g.
+    fn joint(&self, state: &State, g: usize, r: usize, q: usize) -> Matrix {
+        let (a, b) = (&self.courses[g].begin[r], &self.courses[g].begin[q]);
+        second(state, g, a, b)
+    }
+
+    /// The covariance of the noises of the local steps, all runs by all runs.
+    pub(super) fn walk_noise(&self, state: &State, g: usize) -> Matrix {
+        let runs = self.scheme.runs.len();
+        self.by_pairs(|r, q| {
+            self.courses[g].steps[pair(runs, r, q)].covariance(&self.joint(state, g, r, q))
+        })
+    }
+
+    /// The covariance of means of oracle calls at θ_t.
+    fn call_noise(&self, state: &State, g: usize) -> Matrix {
+        let (d, runs) = (self.layout.d, self.scheme.runs.len());
+        self.by_pairs(|r, q| {
+            let (a, b) = (self.layout.e[r], self.layout.e[q]);
+            let at = |from: usize, i: usize| if i < d { from + i } else { 0 };
+            let s = Matrix::from_fn(d + 1, d + 1, |i, j| state.s[(at(a, i), at(b, j))]);
+            let factor = self.courses[g].calls[pair(runs, r, q)];
+            let map = self.facts.noise_map(self.types[g].first, &s);
+            map.map_or_else(|| Matrix::zeros(d, d), |c| c.scaled(factor))
+        })
+    }
+
+    fn by_pairs(&self, of: impl Fn(usize, usize) -> Matrix) -> Matrix {
+        let (d, runs) = (self.layout.d, self.scheme.runs.len());
+        let mut out = Matrix::zeros(runs * d, runs * d);
+        for r in 0..runs {
+            for q in r..runs {
+                let block = of(r, q);
+                for i in 0..d {
+                    for j in 0..d {
+                        out[(r * d + i, q * d + j)] = block[(i, j)];
+                        out[(q * d + j, r * d + i)] = block[(i, j)];
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// The noises of stage number `stage` in this state.
+    pub(super) fn noises(&self, state: &State, stage: usize) -> Vec<Matrix> {
+        let last = stage + 1 == self.stages.len();
+        let calls = self.scheme.runs.iter().any(|r| r.correction == Correction::KeptFresh);
+        let of = |g: usize| {
+            if !last {
+                return self.call_noise(state, g);
+            }
+            let walk = self.walk_noise(state, g);
+            let size = walk.rows();
+            let call = if calls { self.call_noise(state, g) } else { Matrix::zeros(size, size) };
+            Matrix::from_fn(2 * size, 2 * size, |i, j| match (i < size, j < size) {
+                (true, true) => walk[(i, j)],
+                (false, false) => call[(i - size, j - size)],
+                _ => 0.0,
+            })
+        };
+        (0..self.types.len()).map(of).collect()
+    }
+}
+
+/// E y y'ᵀ where y and y' come from s and a type's v by these maps.
+pub(super) fn second(
+    state: &State,
+    g: usize,
+    a: &(Matrix, Matrix),
+    b: &(Matrix, Matrix),
+) -> Matrix {
+    let mut out = sandwich(&a.0, &state.s, &b.0);
+    if state.own() > 0 {
+        out.add(1.0, &sandwich(&a.0, &state.x[g], &b.1));
+        out.add(1.0, &sandwich(&a.1, &state.x[g].transpose(), &b.0));
+        out.add(1.0, &sandwich(&a.1, &state.p[g], &b.1));
+    }
+    out
+}
+
+fn pair(runs: usize, r: usize, q: usize) -> usize {
+    r * runs - r * (r + 1) / 2 + q
+}

@@ -7,6 +7,7 @@ use super::moments::{Blocks, Moments};
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::Facts;
+use std::collections::HashMap;
 
 /// What the expansions are made of, all at θ*.
 pub struct Terms {
@@ -25,30 +26,36 @@ pub struct Terms {
     pub within: Option<Vec<f64>>,
 }
 
-/// Σ over clients of a matrix, divided by their number.
+/// A value of each law, computed once, and which of them is a client's.
+fn by_law<T>(facts: &dyn Facts, of: impl Fn(usize) -> Option<T>) -> Option<(Vec<T>, Vec<usize>)> {
+    let mut places: HashMap<usize, usize> = HashMap::new();
+    let mut values = Vec::new();
+    let mut clients = Vec::with_capacity(facts.clients());
+    for client in 0..facts.clients() {
+        let place = *places.entry(facts.law(client)).or_insert(values.len());
+        if place == values.len() {
+            values.push(of(client)?);
+        }
+        clients.push(place);
+    }
+    Some((values, clients))
+}
+
+/// The mean over clients of a matrix.
 fn mean_of(facts: &dyn Facts, of: impl Fn(usize) -> Matrix) -> Matrix {
-    let (n, d) = (facts.clients(), facts.dim());
+    let d = facts.dim();
     let mut sum = Matrix::zeros(d, d);
-    let mut known: Vec<(usize, Matrix)> = Vec::new();
-    for client in 0..n {
-        let law = facts.law(client);
-        if known.last().is_none_or(|(l, _)| *l != law) && !known.iter().any(|(l, _)| *l == law) {
-            known.push((law, of(client)));
-        }
-        if let Some((_, value)) = known.iter().find(|(l, _)| *l == law) {
-            sum.add(1.0 / n as f64, value);
-        }
+    if let Some((values, clients)) = by_law(facts, |c| Some(of(c))) {
+        clients.iter().for_each(|&law| sum.add(1.0 / clients.len() as f64, &values[law]));
     }
     sum
 }
 
 /// ∇³f(θ*)[M] = N⁻¹ Σ ∇²F̄_c(θ*)[M], d numbers.
 fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
-    let n = facts.clients();
+    let (values, clients) = by_law(facts, |c| facts.curvature(c, m))?;
     let mut sum = vec![0.0; facts.dim()];
-    for client in 0..n {
-        axpy(1.0 / n as f64, &facts.curvature(client, m)?, &mut sum);
-    }
+    clients.iter().for_each(|&law| axpy(1.0 / clients.len() as f64, &values[law], &mut sum));
     Some(sum)
 }
 
@@ -171,26 +178,22 @@ pub fn closure(
     let identity = Matrix::identity(d);
     let mean = mean_of(facts, |c| facts.jacobian(c));
     let (mut push, mut gamma) = (vec![0.0; d], Matrix::zeros(d, d));
-    let mut known: Vec<(usize, Vec<f64>, Matrix)> = Vec::new();
-    for client in 0..n {
-        let law = facts.law(client);
-        if !known.iter().any(|(l, ..)| *l == law) {
-            let one = identity.plus(-step, &facts.jacobian(client));
-            let second = along(facts, client, linear, blocks, step, local_steps, corrected)?;
-            // Σ_h P^(H−1−h) ½∇²F̄[S_h], by Horner's rule.
-            let mut sum = vec![0.0; d];
-            for s in &second {
-                sum = one.apply(&sum);
-                axpy(0.5, &facts.curvature(client, s)?, &mut sum);
-            }
-            let all = one.power(local_steps);
-            if corrected {
-                let series = series(&one, local_steps);
-                sum = solve(&series, &sum).ok()?;
-            }
-            known.push((law, sum, all));
+    let (values, clients) = by_law(facts, |client| {
+        let one = identity.plus(-step, &facts.jacobian(client));
+        let second = along(facts, client, linear, blocks, step, local_steps, corrected)?;
+        // Σ_h P^(H−1−h) ½∇²F̄[S_h], by Horner's rule.
+        let mut sum = vec![0.0; d];
+        for s in &second {
+            sum = one.apply(&sum);
+            axpy(0.5, &facts.curvature(client, s)?, &mut sum);
         }
-        let (_, sum, all) = known.iter().find(|(l, ..)| *l == law)?;
+        if corrected {
+            sum = solve(&series(&one, local_steps), &sum).ok()?;
+        }
+        Some((sum, one.power(local_steps)))
+    })?;
+    for law in clients {
+        let (sum, all) = &values[law];
         axpy(1.0 / n as f64, sum, &mut push);
         gamma.add(1.0 / n as f64, all);
     }

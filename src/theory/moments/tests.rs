@@ -19,6 +19,21 @@ fn quadratic(clients: usize, heterogeneity: f64) -> impl Facts {
     .unwrap()
 }
 
+/// One dimension, one law: curvature `a`, additive noise.
+fn scalar(clients: usize, a: f64, noise: f64) -> impl Facts {
+    quadratic::Settings {
+        dimension: 1,
+        clients,
+        spectrum: Spectrum { from: a, to: a },
+        gradient_heterogeneity: 0.0,
+        hessian_heterogeneity: 0.0,
+        noise,
+        multiplicative_noise: 0.0,
+    }
+    .build(1, &NoFiles)
+    .unwrap()
+}
+
 fn scheme(
     clients: usize,
     correction: Correction,
@@ -125,45 +140,28 @@ fn types_are_their_clients() {
 }
 
 /// The example of SCAFFLSA, Theorem B.4: one dimension, F_c = a θ − b with b of
-/// variance σ², p² = 2ηa − η²a²: ψ goes to η²σ²/p² whatever N is, the clients'
-/// mean to ησ²/((2 − ηa)aN).
+/// variance σ², p² = 2ηa − η²a²: at fixed steps ψ goes to η²σ²/p² whatever N is,
+/// the clients' mean to ησ²/((2 − ηa)aN).
 #[test]
 fn the_example_of_theorem_b4_has_its_closed_form() {
     let (eta, a) = (0.05_f64, 0.5_f64);
     let z = 2.0 * eta * a - eta * eta * a * a;
     for clients in [2, 4, 8] {
-        let facts = quadratic::Settings {
-            dimension: 1,
-            clients,
-            spectrum: Spectrum { from: a, to: a },
-            gradient_heterogeneity: 0.0,
-            hessian_heterogeneity: 0.0,
-            noise: 1.0,
-            multiplicative_noise: 0.0,
-        }
-        .build(1, &NoFiles)
-        .unwrap();
+        let facts = scalar(clients, a, 1.0);
         let scheme = scheme(clients, Correction::Kept, 1, Some(z.sqrt()));
         let (found, _) = Exact::new(&facts, &scheme).unwrap().stationary().unwrap();
         let mean = eta / ((2.0 - eta * a) * a * clients as f64);
         assert!((found.sq_error / mean - 1.0).abs() < 1e-10, "{} {mean}", found.sq_error);
+        let late = steps::at(&facts, &scheme, 1, facts.optimum(), &[2000]).unwrap();
+        let (psi, wanted) = (late[0].lyapunov.unwrap(), eta * eta / z);
+        assert!((psi / wanted - 1.0).abs() < 1e-9, "N = {clients}: ψ {psi}, not {wanted}");
     }
 }
 
 /// lim E‖θ_t − θ*‖² of one client under plain steps: γσ²/(a(2 − γa)).
 #[test]
 fn one_dimension_by_hand() {
-    let facts = quadratic::Settings {
-        dimension: 1,
-        clients: 1,
-        spectrum: Spectrum { from: 0.8, to: 0.8 },
-        gradient_heterogeneity: 0.0,
-        hessian_heterogeneity: 0.0,
-        noise: 0.5,
-        multiplicative_noise: 0.0,
-    }
-    .build(1, &NoFiles)
-    .unwrap();
+    let facts = scalar(1, 0.8, 0.5);
     for steps in [1, 7] {
         let scheme = scheme(1, Correction::None, steps, None);
         let (found, _) = Exact::new(&facts, &scheme).unwrap().stationary().unwrap();

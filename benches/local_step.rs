@@ -1,16 +1,64 @@
-//! Time of a local step of one client, by problem, dimension, number of
-//! clients and instruction set: read the time per element.
+//! Time of a local step of one client in the kernels alone: by problem,
+//! dimension and instruction set, beside what no kernel can beat. Read the time
+//! per element.
 //!
 //! `cargo bench --bench local_step`, or `make bench`.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use driftbench::federated::{Conditions, Federated, Run, Terms};
-use driftbench::kernel::{Local, Path};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use driftbench::kernel::{Cohort, Members, Path, Work};
 use driftbench::problem::arrays::NoFiles;
+use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::td::{Noise, Td};
-use driftbench::problem::{Problem, Settings as _, garnet, logistic};
+use driftbench::problem::{Problem, Settings as _, garnet, lms, logistic, quadratic};
 use driftbench::rng::{Purpose, Stream};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, ColMut, ColRef, MatRef, Par};
 use std::hint::black_box;
+
+/// What a cohort of all clients works on.
+struct Bench<'p, P: Problem> {
+    problem: &'p P,
+    members: Members,
+    streams: Vec<Stream>,
+    states: Vec<P::State>,
+    theta: Vec<f64>,
+    correction: Vec<f64>,
+    work: Vec<Work>,
+}
+
+impl<'p, P: Problem> Bench<'p, P> {
+    fn new(problem: &'p P, step: f64, steps: u64) -> Self {
+        let (n, d) = (problem.clients(), problem.dim());
+        let mut streams = streams(n);
+        let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
+        let work = vec![Work { step, steps, batch: 1 }; n];
+        let (theta, correction) = (vec![0.0; n * d], vec![0.0; d]);
+        Self { problem, members: Members::all(n), streams, states, theta, correction, work }
+    }
+
+    fn cohort(&mut self) -> Cohort<'_, P::State> {
+        let own = (&mut self.streams[..], &mut self.states[..]);
+        let (d, steps) = (self.problem.dim(), self.work[0].steps);
+        let (theta, xi) = (&mut self.theta, &self.correction);
+        Cohort::new(d, &self.members, theta, xi, own, &self.work, Some(steps))
+    }
+
+    fn run(&mut self) {
+        let problem = self.problem;
+        problem.advance(self.cohort());
+    }
+}
+
+fn streams(n: usize) -> Vec<Stream> {
+    (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect()
+}
+
+fn group<'c>(c: &'c mut Criterion, name: &str, elements: u64) -> BenchmarkGroup<'c, WallTime> {
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Elements(elements));
+    group
+}
 
 fn td(features: usize, clients: usize) -> Td {
     garnet::Settings {
@@ -28,83 +76,171 @@ fn td(features: usize, clients: usize) -> Td {
     .expect("the instance has a unique solution")
 }
 
-/// Every path of the fused kernel against draws alone: the limit of any kernel.
-fn paths(c: &mut Criterion) {
-    let (d, clients, steps) = (8, 100, 1000);
-    let problem = td(d, clients);
-    let mut group = c.benchmark_group("td d=8 N=100 H=1000");
-    group.throughput(Throughput::Elements(clients as u64 * steps));
-    let mut streams: Vec<Stream> =
-        (0..clients as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect();
-    let mut theta = vec![0.0; d * clients];
-    let (correction, mut units) = (vec![0.0; d], vec![(); clients]);
+/// Every path of the fused kernel of TD(0), the loop that does no more than
+/// draw, gather and update, and draws alone.
+fn temporal_differences(c: &mut Criterion) {
+    let (clients, steps) = (100, 1000);
+    let problem = td(8, clients);
+    let mut group = group(c, "td d=8 N=100 H=1000", clients as u64 * steps);
+    let mut bench = Bench::new(&problem, 0.1, steps);
     for path in Path::available() {
         group.bench_function(format!("{path:?}"), |b| {
-            b.iter(|| {
-                let rows = theta.chunks_exact_mut(d).zip(&mut streams).zip(&mut units);
-                let mut cohort: Vec<Local<'_, ()>> = rows
-                    .enumerate()
-                    .map(|(client, ((theta, rng), state))| Local {
-                        client,
-                        theta,
-                        correction: &correction,
-                        rng,
-                        state,
-                        step: 0.1,
-                        steps,
-                    })
-                    .collect();
-                problem.tables().advance_on(path, &mut cohort);
-            });
+            b.iter(|| problem.tables().advance_on(path, bench.cohort()));
         });
     }
+    group.bench_function("limit", |b| {
+        let (mut streams, mut theta) = (streams(clients), vec![[0.0; 8]; clients]);
+        b.iter(|| problem.tables().limit(&mut streams, &mut theta, 0.1, steps));
+        black_box(theta);
+    });
     group.bench_function("draws alone", |b| {
-        let mut draws = [0; 32];
+        let mut streams = streams(clients);
         b.iter(|| {
             for stream in &mut streams {
-                for _ in 0..steps / 32 {
-                    stream.fill(&mut draws);
-                    black_box(&draws);
+                let mut left = steps as usize;
+                while left > 0 {
+                    let ready = black_box(stream.ready()).len().min(left);
+                    stream.skip(ready);
+                    left -= ready;
                 }
             }
         });
     });
     group.finish();
-}
-
-/// A round of FedAvg, with all that the engine adds to the kernel.
-fn rounds<P: Problem>(c: &mut Criterion, name: &str, problem: &P, steps: u64) {
-    let mut group = c.benchmark_group("round");
-    group.throughput(Throughput::Elements(problem.clients() as u64 * steps));
-    let start = vec![0.0; problem.dim()];
-    let from = Conditions { seed: 1, replicate: 0, start: &start, rounds: 1, copy: 0 };
-    let mut run = Federated::new(problem, Terms::fedavg(0.01, steps), &from);
-    let id =
-        BenchmarkId::new(name, format!("d={} N={} H={steps}", problem.dim(), problem.clients()));
-    group.bench_function(id, |b| b.iter(|| run.round()));
-    group.finish();
-}
-
-fn engines(c: &mut Criterion) {
-    for (d, clients, steps) in
-        [(8, 100, 1000), (8, 100, 10), (8, 100, 1), (8, 10, 100), (8, 10, 1), (32, 100, 1000)]
-    {
-        rounds(c, "td", &td(d, clients), steps);
+    for d in [2, 4, 10, 16, 32] {
+        let problem = td(d, clients);
+        let mut group = self::group(c, &format!("td d={d} N=100 H=100"), 100 * 100);
+        let mut bench = Bench::new(&problem, 0.1, 100);
+        group.bench_function("problem", |b| b.iter(|| bench.run()));
     }
+}
+
+fn logistics(c: &mut Criterion) {
+    let (clients, steps) = (10, 1000);
     for d in [2, 10, 50] {
         let settings = logistic::Settings {
             dimension: d,
             records: 200,
-            clients: 10,
+            clients,
             data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
             split: logistic::Split::Own,
             l2: 0.1,
             margin: 0.0,
             batch: 1,
         };
-        rounds(c, "logistic", &settings.build(1, &NoFiles).expect("it has an optimum"), 100);
+        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let mut group = group(c, &format!("logistic d={d}"), clients as u64 * steps);
+        let mut bench = Bench::new(&problem, 0.01, steps);
+        for path in Path::available() {
+            group.bench_function(format!("{path:?}"), |b| {
+                b.iter(|| problem.advance_on(path, bench.cohort()));
+            });
+        }
+        group.finish();
     }
 }
 
-criterion_group!(benches, paths, engines);
+/// Fills with Gaussians, as any program must that draws this noise.
+fn gaussians(rng: &mut Stream, out: &mut [f64]) {
+    out.iter_mut().for_each(|x| *x = rng.gaussian());
+}
+
+fn filled(n: usize, seed: u64) -> Vec<f64> {
+    let mut out = vec![0.0; n];
+    gaussians(&mut Stream::shared_instance(seed), &mut out);
+    out
+}
+
+/// A d × d product, by faer.
+fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
+    let d = x.len();
+    let matrix = MatRef::from_row_major_slice(matrix, d, d);
+    let (x, mut out) = (ColRef::from_slice(x), ColMut::from_slice_mut(out));
+    matmul(out.as_mat_mut(), Accum::Replace, matrix, x.as_mat(), 1.0, Par::Seq);
+}
+
+/// Steps of about as long a time for every d.
+fn steps(d: usize) -> u64 {
+    (100_000 / (d * d) as u64).max(2)
+}
+
+/// One client's step on a quadratic, beside d Gaussians and faer's product.
+fn quadratics(c: &mut Criterion) {
+    for d in [8, 64, 512] {
+        let settings = quadratic::Settings {
+            dimension: d,
+            clients: 1,
+            spectrum: Spectrum { from: 0.1, to: 1.0 },
+            gradient_heterogeneity: 0.0,
+            hessian_heterogeneity: 0.0,
+            noise: 1.0,
+            multiplicative_noise: 0.0,
+        };
+        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let mut group = group(c, &format!("quadratic d={d}"), steps(d));
+        let mut bench = Bench::new(&problem, 0.01, steps(d));
+        group.bench_function("problem", |b| b.iter(|| bench.run()));
+        group.bench_function("floor", |b| {
+            let (mut rng, matrix) = (Stream::shared_instance(2), filled(d * d, 3));
+            let (mut theta, mut field, mut noise) = (vec![0.0; d], vec![0.0; d], vec![0.0; d]);
+            b.iter(|| {
+                for _ in 0..steps(d) {
+                    gaussians(&mut rng, &mut noise);
+                    product(&matrix, &theta, &mut field);
+                    for ((theta, field), noise) in theta.iter_mut().zip(&field).zip(&noise) {
+                        *theta -= 1e-4 * (field + noise);
+                    }
+                }
+            });
+            black_box(theta);
+        });
+        group.finish();
+    }
+}
+
+/// One client's step on a stream of regressors, beside d + 1 Gaussians, two
+/// products of vectors for the regressor's covariance, two for the error.
+fn streaming(c: &mut Criterion) {
+    for d in [8, 64, 512] {
+        let settings = lms::Settings {
+            dimension: d,
+            clients: 1,
+            spectrum: Spectrum { from: 0.5, to: 2.0 },
+            covariances: lms::Covariances::Rotated,
+            model_spread: 0.0,
+            noise: 0.1,
+        };
+        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let steps = steps(d).min(1000) * 8;
+        let mut group = group(c, &format!("lms d={d}"), steps);
+        let mut bench = Bench::new(&problem, 1e-3, steps);
+        group.bench_function("problem", |b| b.iter(|| bench.run()));
+        group.bench_function("floor", |b| {
+            let mut rng = Stream::shared_instance(2);
+            let (roots, axis, model) = (filled(d, 3), filled(d, 4), filled(d, 5));
+            let (mut theta, mut h) = (vec![0.0; d], vec![0.0; d]);
+            let dot = |x: &[f64], y: &[f64]| {
+                let mut acc = [0.0; 8];
+                for (x, y) in x.as_chunks::<8>().0.iter().zip(y.as_chunks::<8>().0) {
+                    (0..8).for_each(|i| acc[i] += x[i] * y[i]);
+                }
+                acc.iter().sum::<f64>()
+            };
+            b.iter(|| {
+                for _ in 0..steps {
+                    gaussians(&mut rng, &mut h);
+                    h.iter_mut().zip(&roots).for_each(|(h, root)| *h *= root);
+                    let along = 2e-3 * dot(&axis, &h);
+                    h.iter_mut().zip(&axis).for_each(|(h, axis)| *h -= along * axis);
+                    let error = dot(&h, &theta) - dot(&h, &model) - 0.1 * rng.gaussian();
+                    theta.iter_mut().zip(&h).for_each(|(theta, h)| *theta -= 1e-5 * error * h);
+                }
+            });
+            black_box(theta);
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(benches, temporal_differences, logistics, quadratics, streaming);
 criterion_main!(benches);

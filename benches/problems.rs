@@ -5,8 +5,8 @@
 //! `cargo bench --bench problems`, or `make bench`.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use driftbench::kernel::Local;
 use driftbench::kernel::alias::Alias;
+use driftbench::kernel::{Cohort, Members, Work};
 use driftbench::problem::arrays::{Array, Column, Contents, DataFile, Files, NoFiles};
 use driftbench::problem::dataset::{Dataset, Split};
 use driftbench::problem::spectrum::Spectrum;
@@ -35,23 +35,15 @@ fn pair<P: Problem>(
     assert_eq!(problem.dim(), D);
     let mut group = c.benchmark_group(name);
     group.throughput(Throughput::Elements(STEPS));
-    let (mut rng, correction) = (stream(), [0.0; D]);
-    let mut state = problem.begin(0, &mut rng);
+    let (mut rng, correction) = ([stream()], [0.0; D]);
+    let mut state = [problem.begin(0, &mut rng[0])];
+    let (members, work) = (Members::all(1), [Work { step: 0.01, steps: STEPS, batch: 1 }]);
     group.bench_function("problem", |b| {
         let mut theta = [0.0; D];
         b.iter(|| {
-            let (rng, state) = (&mut rng, &mut state);
-            let (client, step, steps) = (0, 0.01, STEPS);
-            let local = Local {
-                client,
-                theta: &mut theta,
-                correction: &correction,
-                rng,
-                state,
-                step,
-                steps,
-            };
-            problem.advance(&mut [local]);
+            let own = (&mut rng[..], &mut state[..]);
+            let cohort = Cohort::new(D, &members, &mut theta, &correction, own, &work, Some(STEPS));
+            problem.advance(cohort);
         });
         black_box(theta);
     });

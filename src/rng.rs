@@ -31,9 +31,18 @@ pub enum Purpose {
     Server = 3,
 }
 
+/// Draws that a stream makes at a time: what ChaCha8 gives at once.
+pub const AHEAD: usize = 32;
+
 /// A ChaCha8 stream: `seed` is the key, the name below is the stream number.
+/// It holds draws made ahead, which kernels read where they are.
 #[derive(Clone)]
-pub struct Stream(ChaCha8Rng);
+pub struct Stream {
+    rng: ChaCha8Rng,
+    /// How many of `ahead` are used up.
+    used: usize,
+    ahead: [u64; AHEAD],
+}
 
 impl Stream {
     /// The stream of `purpose` for `client` in `replicate`; `copy` tells apart
@@ -43,7 +52,7 @@ impl Stream {
         debug_assert!(replicate < MAX_REPLICATES && client < MAX_CLIENTS);
         let mut rng = ChaCha8Rng::from_seed(key(seed));
         rng.set_stream((purpose as u64) << 60 | u64::from(copy) << 52 | replicate << 28 | client);
-        Self(rng)
+        Self { rng, used: AHEAD, ahead: [0; AHEAD] }
     }
 
     /// The stream of what all clients of an instance share.
@@ -59,20 +68,42 @@ impl Stream {
     /// 64 uniform bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.0.next_u64()
+        if self.used == AHEAD {
+            self.draw_ahead();
+        }
+        // The remainder changes nothing, and spares a check of bounds.
+        let draw = self.ahead[self.used % AHEAD];
+        self.used += 1;
+        draw
     }
 
-    /// Fills `out` with what as many calls of [`Stream::bits`] would give.
+    /// The next draws that are made, one or more; [`Stream::skip`] goes past them.
     #[inline]
-    pub fn fill(&mut self, out: &mut [u64]) {
-        if let [one] = out {
-            *one = self.bits();
-            return;
+    pub fn ready(&mut self) -> &[u64] {
+        if self.used >= AHEAD {
+            self.draw_ahead();
         }
-        self.0.fill_bytes(bytemuck::cast_slice_mut(out));
+        &self.ahead[self.used..]
+    }
+
+    /// Goes past `count` of the draws that [`Stream::ready`] showed.
+    ///
+    /// # Panics
+    /// If it showed fewer.
+    #[inline]
+    pub fn skip(&mut self, count: usize) {
+        self.used += count;
+        assert!(self.used <= AHEAD, "more draws skipped than were ready");
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn draw_ahead(&mut self) {
+        self.rng.fill_bytes(bytemuck::cast_slice_mut(&mut self.ahead));
         if cfg!(target_endian = "big") {
-            out.iter_mut().for_each(|word| *word = u64::from_le(*word));
+            self.ahead.iter_mut().for_each(|word| *word = u64::from_le(*word));
         }
+        self.used = 0;
     }
 
     /// Uniform on [0, 1), a multiple of 2⁻⁵³.
@@ -250,14 +281,16 @@ mod tests {
     }
 
     #[test]
-    fn fill_equals_single_draws() {
+    fn draws_that_are_ready_are_the_next_ones() {
         let mut a = Stream::shared_instance(5);
         let mut b = a.clone();
-        for len in [1, 3, 32, 33, 7, 1, 64] {
-            let mut filled = vec![0; len];
-            a.fill(&mut filled);
-            assert_eq!(filled, (0..len).map(|_| b.bits()).collect::<Vec<_>>());
+        for take in [1, 3, 32, 33, 7, 1, 64] {
+            let ready = a.ready().to_vec();
+            let take = take.min(ready.len());
+            a.skip(take);
+            assert_eq!(ready[..take], (0..take).map(|_| b.bits()).collect::<Vec<_>>());
         }
+        assert_eq!(a.bits(), b.bits());
     }
 
     #[test]

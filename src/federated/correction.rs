@@ -4,7 +4,7 @@
 //! *Invariant*: Σ_k ξ_k = 0 up to rounding, whatever clients take part and
 //! whatever work they do, since c̄ is the mean of what is kept.
 
-use crate::kernel::mean_rows;
+use crate::kernel::{Members, mean_rows, widest};
 
 /// The clients' control variates.
 pub struct ControlVariates {
@@ -34,17 +34,32 @@ impl ControlVariates {
         &self.corrections
     }
 
-    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k), from a round that client k began
-    /// at `before`, ended at `end`, and moved along in by `length` = γ_k E_k.
+    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k) for each member of a cohort, then
+    /// ξ of all: from a round that began at `before`, ended at `ends` (N rows of
+    /// d), and moved client k along in by `length(k)` = γ_k E_k.
     /// With equal work and full participation this is
     /// ξ_k ← ξ_k + (θ_k − θ_{t+1})/(γH) (SLIDES II; SCAFFLSA Alg. 4 with the
     /// opposite sign), and it stays right without either, where the compact
-    /// rule goes to the root of Σ E_k F̄_k. [`Self::settle`] follows.
-    pub fn learn(&mut self, client: usize, before: &[f64], end: &[f64], length: f64) {
-        let variate = &mut self.variates[client * self.d..][..self.d];
-        for i in 0..self.d {
-            variate[i] = variate[i] - self.mean[i] + (before[i] - end[i]) / length;
-        }
+    /// rule goes to the root of Σ E_k F̄_k.
+    pub fn learn(
+        &mut self,
+        members: &Members,
+        before: &[f64],
+        ends: &[f64],
+        length: impl Fn(usize) -> f64,
+    ) {
+        let Self { d, variates, mean, .. } = self;
+        let d = *d;
+        widest(
+            #[inline(always)]
+            || {
+                for &client in members.who() {
+                    let variate = &mut variates[client * d..][..d];
+                    learn_row(variate, mean, before, &ends[client * d..][..d], length(client));
+                }
+            },
+        );
+        self.settle();
     }
 
     /// c_k ← `value`, d numbers. [`Self::settle`] follows.
@@ -68,13 +83,34 @@ impl ControlVariates {
     /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k.
     pub fn settle(&mut self) {
         mean_rows(&self.variates, &mut self.mean);
-        let d = self.d;
-        let rows = self.corrections.chunks_exact_mut(d).zip(self.variates.chunks_exact(d));
+        let rows =
+            self.corrections.chunks_exact_mut(self.d).zip(self.variates.chunks_exact(self.d));
         for (correction, variate) in rows {
-            for i in 0..d {
-                correction[i] = self.mean[i] - variate[i];
+            let ((correction, rest), (variate, rest_v), (mean, rest_m)) = (
+                correction.as_chunks_mut::<4>(),
+                variate.as_chunks::<4>(),
+                self.mean.as_chunks::<4>(),
+            );
+            for ((correction, variate), mean) in correction.iter_mut().zip(variate).zip(mean) {
+                *correction = std::array::from_fn(|i| mean[i] - variate[i]);
+            }
+            for ((correction, variate), mean) in rest.iter_mut().zip(rest_v).zip(rest_m) {
+                *correction = mean - variate;
             }
         }
+    }
+}
+
+/// c ← c − c̄ + (θ_t − θ_k)/ℓ, four numbers at a time.
+#[inline(always)]
+fn learn_row(variate: &mut [f64], mean: &[f64], before: &[f64], end: &[f64], length: f64) {
+    let ((variate, rest), (mean, rest_m)) = (variate.as_chunks_mut::<4>(), mean.as_chunks::<4>());
+    let ((before, rest_b), (end, rest_e)) = (before.as_chunks::<4>(), end.as_chunks::<4>());
+    for (((v, m), b), e) in variate.iter_mut().zip(mean).zip(before).zip(end) {
+        *v = std::array::from_fn(|i| v[i] - m[i] + (b[i] - e[i]) / length);
+    }
+    for (((v, m), b), e) in rest.iter_mut().zip(rest_m).zip(rest_b).zip(rest_e) {
+        *v = *v - m + (b - e) / length;
     }
 }
 
@@ -105,8 +141,7 @@ mod tests {
             for (k, xi) in published.iter_mut().enumerate() {
                 *xi += (ends[k] - after[k % d]) / length;
             }
-            (0..n).for_each(|c| variates.learn(c, &before, &ends[c * d..][..d], length));
-            variates.settle();
+            variates.learn(&Members::all(n), &before, &ends, |_| length);
             for (k, xi) in published.iter().enumerate() {
                 assert!((variates.corrections[k] - xi).abs() < 1e-12);
             }

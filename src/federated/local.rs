@@ -6,8 +6,6 @@ use crate::problem::Problem;
 
 /// What the steps have beyond θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
 pub struct Extra<'a> {
-    /// B_k, oracle calls averaged in a step.
-    pub batch: u64,
     /// μ.
     pub proximal: f64,
     /// θ_t, which the proximal term pulls to, d numbers.
@@ -15,12 +13,12 @@ pub struct Extra<'a> {
 }
 
 /// θ ← θ − γ_k (B_k⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − θ_t)), E_k times.
-pub fn walk<P: Problem>(problem: &P, local: &mut Local<'_, P::State>, extra: &Extra<'_>) {
+pub fn walk<P: Problem>(problem: &P, local: Local<'_, P::State>, extra: &Extra<'_>) {
     let d = problem.dim();
     let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
     for _ in 0..local.steps {
         let (client, state, rng) = (local.client, &mut *local.state, &mut *local.rng);
-        mean_field(extra.batch, &mut field, &mut one, |out| {
+        mean_field(local.batch, &mut field, &mut one, |out| {
             problem.oracle(client, state, local.theta, rng, out);
         });
         let apart = local.theta.iter().zip(extra.anchor).map(|(theta, anchor)| theta - anchor);

@@ -12,7 +12,7 @@ mod cost;
 mod local;
 mod terms;
 
-use crate::kernel::{self, Local};
+use crate::kernel::{self, Cohort, Members, Work};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
@@ -68,17 +68,6 @@ pub struct Conditions<'a> {
     pub copy: u8,
 }
 
-/// What a client does in a round.
-#[derive(Clone, Copy)]
-struct Work {
-    /// γ_k.
-    step: f64,
-    /// E_k.
-    steps: u64,
-    /// B_k.
-    batch: u64,
-}
-
 impl Work {
     fn of(terms: &Terms, client: usize) -> Self {
         let (step, steps) = (terms.step(client), terms.steps(client));
@@ -96,6 +85,27 @@ impl Work {
     }
 }
 
+/// What the clients of a cohort do together in a round of fixed work.
+#[derive(Clone, Copy, Default)]
+struct Together {
+    /// max E_k.
+    slowest: u64,
+    /// Σ E_k B_k.
+    calls: u64,
+    /// max E_k B_k.
+    sequential: u64,
+}
+
+impl Together {
+    fn of(work: &[Work], members: &Members) -> Self {
+        members.who().iter().map(|&client| &work[client]).fold(Self::default(), |sum, work| Self {
+            slowest: sum.slowest.max(work.steps),
+            calls: sum.calls + work.calls(),
+            sequential: sum.sequential.max(work.calls()),
+        })
+    }
+}
+
 /// One run: every client of the cohort starts a round at θ_t, takes E_k local
 /// steps of size γ_k along F_k + ξ_k, and θ_{t+1} is their mean (RR Alg. 1;
 /// SCAFFLSA Alg. 1, 2, 4; SLIDES II; BOOK 5.8–5.11).
@@ -104,6 +114,8 @@ pub struct Federated<'p, P: Problem> {
     terms: Terms,
     /// What each client does.
     work: Vec<Work>,
+    /// H, where all do the same.
+    even: Option<u64>,
     /// Whether local steps are θ ← θ − γ_k (F_k + ξ_k) and nothing more.
     plain: bool,
     theta: Vec<f64>,
@@ -114,8 +126,10 @@ pub struct Federated<'p, P: Problem> {
     variates: Option<ControlVariates>,
     /// What stands for ξ without control variates, d numbers.
     zero: Vec<f64>,
-    /// Who takes part in this round, in order.
-    cohort: Vec<usize>,
+    /// Who takes part in this round.
+    cohort: Members,
+    /// What they do together.
+    together: Together,
     streams: Vec<Stream>,
     states: Vec<P::State>,
     server: Stream,
@@ -141,9 +155,14 @@ impl<'p, P: Problem> Federated<'p, P> {
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
         let corrected = terms.variates != Variates::None;
+        let (work, cohort): (Vec<_>, _) =
+            ((0..n).map(|c| Work::of(&terms, c)).collect(), Members::all(n));
+        let steps = work.first().map_or(0, |work| work.steps);
         let mut run = Self {
             problem,
-            work: (0..n).map(|c| Work::of(&terms, c)).collect(),
+            even: work.iter().all(|work| work.steps == steps).then_some(steps),
+            together: Together::of(&work, &cohort),
+            work,
             plain: terms.proximal == 0.0 && terms.batches.iter().all(|&b| b == 1),
             terms,
             theta: from.start.to_vec(),
@@ -151,7 +170,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             ends: from.start.repeat(n),
             variates: corrected.then(|| ControlVariates::new(n, d)),
             zero: vec![0.0; d],
-            cohort: (0..n).collect(),
+            cohort,
             streams,
             states,
             server: Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0),
@@ -183,31 +202,21 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// Sends the cohort through its local steps; `steps` where all do as many.
     fn advance(&mut self, steps: Option<u64>) {
-        let d = self.theta.len();
-        let everyone = self.cohort.len() == self.streams.len();
-        let clients = self.ends.chunks_exact_mut(d).zip(&mut self.streams).zip(&mut self.states);
-        let mut cohort: Vec<Local<'_, P::State>> = Vec::with_capacity(self.cohort.len());
-        let mut members = self.cohort.iter().copied().peekable();
-        for (client, ((theta, rng), state)) in clients.enumerate() {
-            if !everyone && members.next_if_eq(&client).is_none() {
-                continue;
-            }
-            let correction = self.variates.as_ref().map_or(&self.zero[..], |v| v.of(client));
-            let Work { step, steps: own, .. } = self.work[client];
-            let steps = steps.unwrap_or(own);
-            cohort.push(Local { client, theta, correction, rng, state, step, steps });
-        }
+        let corrections = self.variates.as_ref().map_or(&self.zero[..], |v| v.all());
+        let cohort = Cohort::new(
+            self.theta.len(),
+            &self.cohort,
+            &mut self.ends,
+            corrections,
+            (&mut self.streams, &mut self.states),
+            &self.work,
+            steps,
+        );
         if self.plain {
-            return self.problem.advance(&mut cohort);
+            return self.problem.advance(cohort);
         }
-        for local in &mut cohort {
-            let (batch, proximal) = (self.work[local.client].batch, self.terms.proximal);
-            local::walk(
-                self.problem,
-                local,
-                &local::Extra { batch, proximal, anchor: &self.theta },
-            );
-        }
+        let extra = local::Extra { proximal: self.terms.proximal, anchor: &self.theta };
+        cohort.each(|local| local::walk(self.problem, local, &extra));
     }
 
     /// The mean of E_k oracle calls at θ_t becomes c_k, for the whole cohort.
@@ -215,7 +224,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         let Some(variates) = &mut self.variates else { return };
         let d = self.theta.len();
         let (mut mean, mut one) = (vec![0.0; d], vec![0.0; d]);
-        for &client in &self.cohort {
+        for &client in self.cohort.who() {
             let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
             let calls = self.work[client].calls();
             local::mean_field(calls, &mut mean, &mut one, |out| {
@@ -227,22 +236,20 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// A round of fixed work.
     fn fixed(&mut self) {
-        let (n, d) = (self.streams.len(), self.theta.len());
+        let n = self.streams.len();
         if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
-            self.cohort = self.server.distinct(n, size);
-            self.cohort.sort_unstable();
+            self.cohort = Members::new(self.server.distinct(n, size));
+            self.together = Together::of(&self.work, &self.cohort);
         }
         let fresh = self.terms.variates == Variates::Fresh;
         if fresh {
             self.measure();
             self.variates.as_mut().expect("made with them").settle();
         }
-        for &client in &self.cohort {
-            self.ends[client * d..][..d].copy_from_slice(&self.theta);
-        }
-        self.advance(None);
+        kernel::spread(&self.theta, &self.cohort, &mut self.ends);
+        self.advance(self.even);
         std::mem::swap(&mut self.before, &mut self.theta);
-        mean_over(&self.cohort, &self.ends, &mut self.theta);
+        kernel::mean_of(&self.cohort, &self.ends, &mut self.theta);
         #[cfg(test)]
         if self.mutation == mutation::Mutation::StaleAverage {
             std::mem::swap(&mut self.stale, &mut self.theta);
@@ -254,13 +261,14 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
-                for &client in &self.cohort {
-                    let length = self.work[client].length();
+                let work = &self.work;
+                let length = |client: usize| {
+                    let length = Work::length(&work[client]);
                     #[cfg(test)]
                     let length = self.mutation.length(length);
-                    variates.learn(client, &self.before, &self.ends[client * d..][..d], length);
-                }
-                variates.settle();
+                    length
+                };
+                variates.learn(&self.cohort, &self.before, &self.ends, length);
             }
             (Some(_), Variates::Kept(Learning::OptionOne)) => {
                 std::mem::swap(&mut self.before, &mut self.theta);
@@ -274,16 +282,15 @@ impl<'p, P: Problem> Federated<'p, P> {
     }
 
     fn pay_for_fixed(&mut self, fresh: bool) {
-        let work = || self.cohort.iter().map(|&client| &self.work[client]);
-        let calls = work().map(Work::calls).sum::<u64>() * self.problem.batch();
-        let slowest = work().map(|work| work.steps).max().unwrap_or(0);
-        let sequential = work().map(Work::calls).max().unwrap_or(0) * self.problem.batch();
+        let Together { slowest, calls, sequential } = self.together;
+        let batch = self.problem.batch();
         let again = fresh || self.terms.variates == Variates::Kept(Learning::OptionOne);
+        let times = if again { 2 * batch } else { batch };
         let vectors = if self.variates.is_some() { 4 } else { 2 };
         self.cost.local_steps += slowest;
-        self.cost.oracle_calls += if again { 2 * calls } else { calls };
-        self.cost.sequential_calls += if again { 2 * sequential } else { sequential };
-        self.cost.send(vectors * self.cohort.len() as u64, self.theta.len());
+        self.cost.oracle_calls += times * calls;
+        self.cost.sequential_calls += times * sequential;
+        self.cost.send(vectors * self.cohort.who().len() as u64, self.theta.len());
         // FedLin's clients wait for the mean of their fields, then for θ.
         self.cost.communications += if fresh { 2 } else { 1 };
     }
@@ -298,7 +305,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         while left > 0 {
             let steps = left.min(self.until);
             if !self.apart {
-                self.ends.chunks_exact_mut(d).for_each(|end| end.copy_from_slice(&self.theta));
+                kernel::spread(&self.theta, &self.cohort, &mut self.ends);
             }
             self.advance(Some(steps));
             self.apart = true;
@@ -328,23 +335,10 @@ impl<'p, P: Problem> Federated<'p, P> {
             if self.apart {
                 kernel::mean_rows(&self.ends, &mut self.theta);
             } else {
-                self.ends.chunks_exact_mut(d).for_each(|end| end.copy_from_slice(&self.theta));
+                kernel::spread(&self.theta, &self.cohort, &mut self.ends);
             }
         }
     }
-}
-
-/// The mean of the cohort's rows, summed in order.
-fn mean_over(cohort: &[usize], rows: &[f64], out: &mut [f64]) {
-    let d = out.len();
-    if cohort.len() * d == rows.len() {
-        return kernel::mean_rows(rows, out);
-    }
-    out.fill(0.0);
-    for &client in cohort {
-        kernel::axpy(1.0, &rows[client * d..][..d], out);
-    }
-    out.iter_mut().for_each(|x| *x /= cohort.len() as f64);
 }
 
 impl<P: Problem> Run for Federated<'_, P> {

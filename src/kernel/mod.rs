@@ -6,29 +6,14 @@
 //! every path (scalar, SSE2, AVX2, NEON) gives the same bits.
 
 pub mod alias;
+mod cohort;
+pub mod exp;
+pub mod logistic;
 mod simd;
 pub mod td;
 
-use crate::rng::Stream;
+pub use cohort::{Cohort, Local, Members, Work};
 pub use simd::Path;
-
-/// One client's work of a round: `steps` times θ ← θ − step (F(θ; Z) + ξ).
-pub struct Local<'a, S> {
-    /// Index of the client.
-    pub client: usize,
-    /// θ_c, d numbers: the round's start on entry, its end on return.
-    pub theta: &'a mut [f64],
-    /// ξ_c, d numbers; always added, 0 where there is no correction.
-    pub correction: &'a [f64],
-    /// The client's stream.
-    pub rng: &'a mut Stream,
-    /// The state of the client's noise.
-    pub state: &'a mut S,
-    /// γ_c.
-    pub step: f64,
-    /// E_c (H when all clients do the same).
-    pub steps: u64,
-}
 
 /// Accumulators of a dot product; beyond this dimension blocks are added up.
 const WIDTH: usize = 16;
@@ -57,6 +42,10 @@ pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
     }
     for i in first..d {
         acc[i % WIDTH] += term(i);
+    }
+    if d > WIDTH {
+        // As rows that are padded to whole registers have it: −0 + 0 is 0.
+        (d..d.next_multiple_of(4)).for_each(|i| acc[i % WIDTH] += 0.0);
     }
     fold(&mut acc, first.next_power_of_two())
 }
@@ -95,14 +84,79 @@ pub fn descend(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) 
 /// The mean of the rows of `rows` (each `out.len()` long), summed in order.
 pub fn mean_rows(rows: &[f64], out: &mut [f64]) {
     let d = out.len();
-    out.fill(0.0);
-    for row in rows.chunks_exact(d) {
-        for (out, x) in out.iter_mut().zip(row) {
-            *out += x;
-        }
-    }
+    sum_columns(d, out, |at| rows.chunks_exact(d).map(move |row| &row[at..]));
     let n = (rows.len() / d) as f64;
     out.iter_mut().for_each(|x| *x /= n);
+}
+
+/// The mean of the members' rows of `rows` (each `out.len()` long), summed in
+/// order.
+pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
+    let (d, who) = (out.len(), members.who());
+    if who.len() * d == rows.len() {
+        return mean_rows(rows, out);
+    }
+    sum_columns(d, out, |at| who.iter().map(move |client| &rows[client * d + at..]));
+    out.iter_mut().for_each(|x| *x /= who.len() as f64);
+}
+
+/// Sums of columns, some at a time so that they stay in registers: `from(i)`
+/// gives the rows from column i on.
+#[inline(always)]
+fn sum_columns<'a, R: Iterator<Item = &'a [f64]>>(
+    d: usize,
+    out: &mut [f64],
+    from: impl Fn(usize) -> R,
+) {
+    let mut at = 0;
+    while at < d {
+        at += match d - at {
+            8.. => columns::<8>(from(at), &mut out[at..]),
+            4.. => columns::<4>(from(at), &mut out[at..]),
+            2.. => columns::<2>(from(at), &mut out[at..]),
+            _ => columns::<1>(from(at), &mut out[at..]),
+        };
+    }
+}
+
+#[inline(always)]
+fn columns<'a, const W: usize>(rows: impl Iterator<Item = &'a [f64]>, out: &mut [f64]) -> usize {
+    let mut acc = [0.0; W];
+    for row in rows {
+        let row = &row[..W];
+        (0..W).for_each(|i| acc[i] += row[i]);
+    }
+    out[..W].copy_from_slice(&acc);
+    W
+}
+
+/// Every member's row of `rows` becomes `theta`.
+pub fn spread(theta: &[f64], members: &Members, rows: &mut [f64]) {
+    let d = theta.len();
+    for &client in members.who() {
+        let (row, rest) = rows[client * d..][..d].as_chunks_mut::<4>();
+        let (theta, rest_theta) = theta.as_chunks::<4>();
+        row.iter_mut().zip(theta).for_each(|(row, theta)| *row = *theta);
+        rest.iter_mut().zip(rest_theta).for_each(|(row, theta)| *row = *theta);
+    }
+}
+
+/// Calls `run` compiled for the widest vectors that this processor has. The
+/// bits are the same: the compiler may not reorder or fuse what it widens.
+#[inline(always)]
+pub fn widest<R>(run: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn avx2<R>(run: impl FnOnce() -> R) -> R {
+            run()
+        }
+        if Path::best() == Path::Avx2 {
+            // SAFETY: the instruction set was found on this processor.
+            return unsafe { avx2(run) };
+        }
+    }
+    run()
 }
 
 #[cfg(test)]

@@ -64,8 +64,87 @@ pub(in crate::kernel) trait Simd {
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn sub(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn div(a: Self::V, b: Self::V) -> Self::V;
+    /// |x|.
+    unsafe fn abs(x: Self::V) -> Self::V;
+    /// The size of the first with the sign of the second; the first is not negative.
+    unsafe fn signed(size: Self::V, sign: Self::V) -> Self::V;
+    /// `yes` where a < b, else `no`.
+    unsafe fn below(a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V;
+    /// x without its fraction, and 2 to that power; |x| < 1023.
+    unsafe fn whole(x: Self::V) -> (Self::V, Self::V);
     /// The folding tree within a register: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
     unsafe fn fold(v: Self::V) -> f64;
+
+    /// A row of `d` numbers, 0 beyond them.
+    #[inline(always)]
+    unsafe fn load_row<const R: usize>(from: *const f64, d: usize) -> [Self::V; R] {
+        // SAFETY: no more than d numbers are read of the caller's row.
+        unsafe {
+            if d == R * Self::LANES {
+                return std::array::from_fn(|r| Self::load(from.add(r * Self::LANES)));
+            }
+            let mut row = [[0.0; WIDEST]; R];
+            let flat = row.as_flattened_mut();
+            for i in 0..d {
+                flat[i / Self::LANES * WIDEST + i % Self::LANES] = *from.add(i);
+            }
+            std::array::from_fn(|r| Self::load(row[r].as_ptr()))
+        }
+    }
+
+    /// The first `d` numbers of a row.
+    #[inline(always)]
+    unsafe fn store_row<const R: usize>(to: *mut f64, d: usize, row: [Self::V; R]) {
+        // SAFETY: no more than d numbers are written of the caller's row.
+        unsafe {
+            for (r, v) in row.into_iter().enumerate() {
+                let at = r * Self::LANES;
+                if at + Self::LANES <= d {
+                    Self::store(to.add(at), v);
+                } else if at < d {
+                    let mut part = [0.0; WIDEST];
+                    Self::store(part.as_mut_ptr(), v);
+                    (at..d).for_each(|i| *to.add(i) = part[i - at]);
+                }
+            }
+        }
+    }
+}
+
+/// Lanes of the widest path.
+const WIDEST: usize = 4;
+
+/// The numbers that a row of `d` takes with zeros up to whole registers of any
+/// path: they change no sum of [`super::fold_sum`], which adds zeros up to the
+/// same place.
+pub(in crate::kernel) fn padded(d: usize) -> usize {
+    if d <= 2 { d } else { d.next_multiple_of(WIDEST) }
+}
+
+/// The folding tree over R registers: blocks of 16 numbers first, then whole
+/// registers, then within one; as [`super::fold_sum`] has it.
+///
+/// # Safety
+/// The instruction set `I` is present.
+#[inline(always)]
+pub(in crate::kernel) unsafe fn fold_registers<I: Simd, const R: usize>(v: [I::V; R]) -> f64 {
+    let width = super::WIDTH / I::LANES;
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut acc = [I::splat(0.0); super::WIDTH];
+        for (r, v) in v.into_iter().enumerate() {
+            acc[r % width] = if r < width { v } else { I::add(acc[r % width], v) };
+        }
+        let mut n = R.min(width).next_power_of_two() / 2;
+        while n > 0 {
+            for r in 0..n {
+                acc[r] = I::add(acc[r], acc[r + n]);
+            }
+            n /= 2;
+        }
+        I::fold(acc[0])
+    }
 }
 
 pub(in crate::kernel) struct Scalar;
@@ -100,6 +179,27 @@ impl Simd for Scalar {
         a * b
     }
     #[inline(always)]
+    unsafe fn div(a: f64, b: f64) -> f64 {
+        a / b
+    }
+    #[inline(always)]
+    unsafe fn abs(x: f64) -> f64 {
+        x.abs()
+    }
+    #[inline(always)]
+    unsafe fn signed(size: f64, sign: f64) -> f64 {
+        size.copysign(sign)
+    }
+    #[inline(always)]
+    unsafe fn below(a: f64, b: f64, yes: f64, no: f64) -> f64 {
+        if a < b { yes } else { no }
+    }
+    #[inline(always)]
+    unsafe fn whole(x: f64) -> (f64, f64) {
+        let k = x as i32;
+        (f64::from(k), f64::from_bits(((k + 1023) as u64) << 52))
+    }
+    #[inline(always)]
     unsafe fn fold(v: f64) -> f64 {
         v
     }
@@ -109,7 +209,12 @@ impl Simd for Scalar {
 /// set is present (and, for load and store, the trait's pointers).
 macro_rules! simd {
     ($name:ident, $v:ident, $lanes:literal, $load:ident, $store:ident, $splat:ident,
-     $add:ident, $sub:ident, $mul:ident, |$folded:ident| $fold:expr) => {
+     $add:ident, $sub:ident, $mul:ident, $div:ident,
+     abs |$x:ident| $abs:expr,
+     signed |$size:ident, $sign:ident| $signed:expr,
+     below |$a:ident, $b:ident, $yes:ident, $no:ident| $below:expr,
+     whole |$y:ident| $whole:expr,
+     fold |$folded:ident| $fold:expr) => {
         pub(in crate::kernel) struct $name;
 
         // SAFETY, for every block below: the trait's contract.
@@ -141,6 +246,26 @@ macro_rules! simd {
                 unsafe { $mul(a, b) }
             }
             #[inline(always)]
+            unsafe fn div(a: $v, b: $v) -> $v {
+                unsafe { $div(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn abs($x: $v) -> $v {
+                unsafe { $abs }
+            }
+            #[inline(always)]
+            unsafe fn signed($size: $v, $sign: $v) -> $v {
+                unsafe { $signed }
+            }
+            #[inline(always)]
+            unsafe fn below($a: $v, $b: $v, $yes: $v, $no: $v) -> $v {
+                unsafe { $below }
+            }
+            #[inline(always)]
+            unsafe fn whole($y: $v) -> ($v, $v) {
+                unsafe { $whole }
+            }
+            #[inline(always)]
             unsafe fn fold($folded: $v) -> f64 {
                 unsafe { $fold }
             }
@@ -166,7 +291,24 @@ mod x86 {
         _mm_add_pd,
         _mm_sub_pd,
         _mm_mul_pd,
-        |v| _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v)))
+        _mm_div_pd,
+        abs | x | _mm_andnot_pd(_mm_set1_pd(-0.0), x),
+        signed | size,
+        sign | _mm_or_pd(size, _mm_and_pd(_mm_set1_pd(-0.0), sign)),
+        below | a,
+        b,
+        yes,
+        no | {
+            let mask = _mm_cmplt_pd(a, b);
+            _mm_or_pd(_mm_and_pd(mask, yes), _mm_andnot_pd(mask, no))
+        },
+        whole | x | {
+            let k = _mm_cvttpd_epi32(x);
+            let biased = _mm_add_epi32(k, _mm_set1_epi32(1023));
+            let wide = _mm_unpacklo_epi32(biased, _mm_setzero_si128());
+            (_mm_cvtepi32_pd(k), _mm_castsi128_pd(_mm_slli_epi64::<52>(wide)))
+        },
+        fold | v | _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v)))
     );
     simd!(
         Avx2,
@@ -178,7 +320,21 @@ mod x86 {
         _mm256_add_pd,
         _mm256_sub_pd,
         _mm256_mul_pd,
-        |v| Sse2::fold(_mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v)))
+        _mm256_div_pd,
+        abs | x | _mm256_andnot_pd(_mm256_set1_pd(-0.0), x),
+        signed | size,
+        sign | _mm256_or_pd(size, _mm256_and_pd(_mm256_set1_pd(-0.0), sign)),
+        below | a,
+        b,
+        yes,
+        no | _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_LT_OQ>(a, b)),
+        whole | x | {
+            let k = _mm256_cvttpd_epi32(x);
+            let biased = _mm_add_epi32(k, _mm_set1_epi32(1023));
+            let wide = _mm256_cvtepi32_epi64(biased);
+            (_mm256_cvtepi32_pd(k), _mm256_castsi256_pd(_mm256_slli_epi64::<52>(wide)))
+        },
+        fold | v | Sse2::fold(_mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v)))
     );
 }
 
@@ -200,6 +356,19 @@ mod arm {
         vaddq_f64,
         vsubq_f64,
         vmulq_f64,
-        |v| vgetq_lane_f64::<0>(v) + vgetq_lane_f64::<1>(v)
+        vdivq_f64,
+        abs | x | vabsq_f64(x),
+        signed | size,
+        sign | vbslq_f64(vdupq_n_u64(1 << 63), sign, size),
+        below | a,
+        b,
+        yes,
+        no | vbslq_f64(vcltq_f64(a, b), yes, no),
+        whole | x | {
+            let k = vcvtq_s64_f64(x);
+            let biased = vshlq_n_s64::<52>(vaddq_s64(k, vdupq_n_s64(1023)));
+            (vcvtq_f64_s64(k), vreinterpretq_f64_s64(biased))
+        },
+        fold | v | vgetq_lane_f64::<0>(v) + vgetq_lane_f64::<1>(v)
     );
 }

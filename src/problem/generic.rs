@@ -3,10 +3,10 @@
 //! that an inlined oracle is unrolled.
 
 use super::Problem;
-use crate::kernel::{Local, descend};
+use crate::kernel::{Cohort, Local, descend};
 
 /// The definition of [`Problem::advance`].
-pub fn advance<P: Problem>(problem: &P, cohort: &mut [Local<'_, P::State>]) {
+pub fn advance<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     match problem.dim() {
         1 => fixed::<P, 1>(problem, cohort),
         2 => fixed::<P, 2>(problem, cohort),
@@ -22,26 +22,26 @@ pub fn advance<P: Problem>(problem: &P, cohort: &mut [Local<'_, P::State>]) {
     }
 }
 
-fn fixed<P: Problem, const D: usize>(problem: &P, cohort: &mut [Local<'_, P::State>]) {
-    for local in cohort {
+fn fixed<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) {
+    cohort.each(|local| {
         let Local { client, state, rng, step, .. } = local;
         let (mut theta, mut correction, mut field) = ([0.0; D], [0.0; D], [0.0; D]);
         theta.copy_from_slice(local.theta);
         correction.copy_from_slice(local.correction);
         for _ in 0..local.steps {
-            problem.oracle(*client, state, &theta, rng, &mut field);
-            descend(&mut theta, &field, &correction, *step);
+            problem.oracle(client, state, &theta, rng, &mut field);
+            descend(&mut theta, &field, &correction, step);
         }
         local.theta.copy_from_slice(&theta);
-    }
+    });
 }
 
-fn slices<P: Problem>(problem: &P, cohort: &mut [Local<'_, P::State>]) {
+fn slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut field = vec![0.0; problem.dim()];
-    for local in cohort {
+    cohort.each(|local| {
         for _ in 0..local.steps {
             problem.oracle(local.client, local.state, local.theta, local.rng, &mut field);
             descend(local.theta, &field, local.correction, local.step);
         }
-    }
+    });
 }

@@ -26,7 +26,7 @@ pub mod spectrum;
 pub mod td;
 mod twin;
 
-use crate::kernel::Local;
+use crate::kernel::Cohort;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
@@ -139,7 +139,7 @@ pub trait Problem: Facts {
 
     /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort.
     /// A problem may fuse and interleave; the bits must stay those of this loop.
-    fn advance(&self, cohort: &mut [Local<'_, Self::State>])
+    fn advance(&self, cohort: Cohort<'_, Self::State>)
     where
         Self: Sized,
     {

@@ -6,7 +6,7 @@
 use super::affine::{Affine, rank_one_noise};
 use super::{Facts, Problem};
 use crate::kernel::alias::Alias;
-use crate::kernel::{Local, axpy, dot, td};
+use crate::kernel::{Cohort, axpy, dot, td};
 use crate::linalg::{Matrix, Singular, solve};
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -334,7 +334,7 @@ impl Problem for Td {
         }
     }
 
-    fn advance(&self, cohort: &mut [Local<'_, u32>]) {
+    fn advance(&self, cohort: Cohort<'_, u32>) {
         if self.chains.is_empty() {
             self.tables.advance(cohort);
         } else {

@@ -7,8 +7,10 @@
 pub mod dataset;
 
 use super::arrays::Files;
-use super::{Facts, Fault, Faults, Problem, newton};
-use crate::kernel::{axpy, dot, squared_distance};
+use super::{Facts, Fault, Faults, Problem, generic, newton};
+use crate::kernel::exp::sigmoid;
+use crate::kernel::logistic::Tables;
+use crate::kernel::{Cohort, Path, axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -149,9 +151,9 @@ impl super::Settings for Settings {
     }
 }
 
-/// Records of one law, as rows y x (n rows of d).
+/// What is known of the records of one law.
+#[derive(Default)]
 struct Records {
-    signed: Vec<f64>,
     /// σ(m − y xᵀθ*), a number a row.
     weights: Vec<f64>,
     optimum: Vec<f64>,
@@ -165,6 +167,7 @@ pub struct Logistic {
     margin: f64,
     batch: usize,
     /// Distinct record sets; client c holds number c modulo their count.
+    tables: Tables,
     held: Vec<Records>,
     optimum: Vec<f64>,
 }
@@ -189,13 +192,9 @@ impl Logistic {
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
         let sets = held.len();
-        let held = held.into_iter().map(|signed| Records {
-            signed,
-            weights: Vec::new(),
-            optimum: Vec::new(),
-        });
-        let held = held.collect();
-        let mut instance = Self { d, clients, l2, margin, batch, held, optimum: Vec::new() };
+        let tables = Tables::new(d, l2, margin, &held);
+        let (held, optimum) = ((0..sets).map(|_| Records::default()).collect(), Vec::new());
+        let mut instance = Self { d, clients, l2, margin, batch, tables, held, optimum };
         let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
         for set in 0..sets {
             instance.held[set].optimum = newton::minimise(
@@ -239,14 +238,23 @@ impl Logistic {
         client % self.held.len()
     }
 
-    fn rows(&self, set: usize) -> std::slice::ChunksExact<'_, f64> {
-        self.held[set].signed.chunks_exact(self.d)
+    fn rows(&self, set: usize) -> impl ExactSizeIterator<Item = &[f64]> {
+        self.tables.rows(set)
     }
 
     /// σ(m − y xᵀθ), the weight of a record in the gradient.
     #[inline(always)]
     fn weight(&self, row: &[f64], theta: &[f64]) -> f64 {
-        sigmoid(self.margin - dot(theta, row))
+        self.tables.weight(row, theta)
+    }
+
+    /// [`Problem::advance`] on a chosen path; the bits do not depend on it.
+    pub fn advance_on(&self, path: Path, cohort: Cohort<'_, ()>) {
+        let rest =
+            if self.batch == 1 { self.tables.advance_on(path, cohort) } else { Some(cohort) };
+        if let Some(cohort) = rest {
+            generic::advance(self, cohort);
+        }
     }
 
     /// ∇f of a record set: λθ − E[s y x].
@@ -269,12 +277,6 @@ impl Logistic {
         }
         sum.plus(self.l2, &Matrix::identity(self.d))
     }
-}
-
-/// 1/(1 + e^{−u}).
-#[inline]
-fn sigmoid(u: f64) -> f64 {
-    1.0 / (1.0 + libm::exp(-u))
 }
 
 /// softplus(u) − softplus(v) − σ(v)(u − v), 0 or more, to a few ulps also
@@ -419,16 +421,11 @@ impl Problem for Logistic {
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        let d = theta.len();
-        let signed = &self.held[self.of(client)].signed;
-        let records = signed.len() / d;
-        for (field, theta) in field.iter_mut().zip(theta) {
-            *field = self.l2 * theta;
-        }
-        for _ in 0..self.batch {
-            let row = &signed[rng.index(records) * d..][..d];
-            axpy(-self.weight(row, theta) / self.batch as f64, row, field);
-        }
+        self.tables.field(client, theta, self.batch, |records| rng.index(records), field);
+    }
+
+    fn advance(&self, cohort: Cohort<'_, ()>) {
+        self.advance_on(Path::best(), cohort);
     }
 
     fn has_twin(&self) -> bool {
@@ -446,14 +443,15 @@ impl Problem for Logistic {
         field: &mut [f64],
     ) {
         let d = theta.len();
-        let Records { signed, weights, .. } = &self.held[self.of(client)];
+        let set = self.of(client);
+        let weights = &self.held[set].weights;
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }
         let star = &self.optimum[..d];
         for _ in 0..self.batch {
             let record = rng.index(weights.len());
-            let row = &signed[record * d..][..d];
+            let row = &self.tables.row(set, record)[..d];
             let s = weights[record];
             let apart = crate::kernel::fold_sum(d, |i| row[i] * (star[i] - theta[i]));
             let weight = s + s * (1.0 - s) * apart;

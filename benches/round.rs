@@ -1,0 +1,86 @@
+//! Time of a client step with the round around it: the engine as runs drive
+//! it, on one thread, and how it grows with the work. Read the time per element.
+//!
+//! `cargo bench --bench round`, or `make bench`.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use driftbench::federated::{Conditions, Federated, Run, Terms};
+use driftbench::problem::arrays::NoFiles;
+use driftbench::problem::td::{Noise, Td};
+use driftbench::problem::{Problem, Settings as _, garnet, logistic};
+
+fn td(features: usize, clients: usize) -> Td {
+    garnet::Settings {
+        states: 30.max(4 * features),
+        actions: 2,
+        branching: 2,
+        features,
+        discount: 0.95,
+        clients,
+        heterogeneity: garnet::Heterogeneity::Perturbed { kernel: 0.02, reward: 0.02 },
+        policy: garnet::Policy::Uniform,
+        noise: Noise::Independent,
+    }
+    .build(1, &NoFiles)
+    .expect("the instance has a unique solution")
+}
+
+/// A round of `terms`, with all that the engine adds to the kernel.
+fn round<P: Problem>(c: &mut Criterion, group: &str, id: BenchmarkId, problem: &P, terms: Terms) {
+    let mut group = c.benchmark_group(group);
+    let steps = terms.steps(0) * problem.clients() as u64;
+    group.throughput(Throughput::Elements(steps));
+    let start = vec![0.0; problem.dim()];
+    let from = Conditions { seed: 1, replicate: 0, start: &start, rounds: 1, copy: 0 };
+    let mut run = Federated::new(problem, terms, &from);
+    group.bench_function(id, |b| b.iter(|| run.round()));
+    group.finish();
+}
+
+fn temporal_differences(c: &mut Criterion) {
+    for (clients, steps) in
+        [(100, 1000), (100, 100), (100, 10), (100, 1), (10, 1000), (10, 100), (10, 10), (10, 1)]
+    {
+        let problem = td(8, clients);
+        let id = |name: &str| BenchmarkId::new(name, format!("N={clients} H={steps}"));
+        round(c, "round", id("fedlsa"), &problem, Terms::fedavg(0.1, steps));
+        round(c, "round", id("scafflsa"), &problem, Terms::scaffold(0.1, steps));
+    }
+}
+
+fn logistics(c: &mut Criterion) {
+    for d in [2, 10, 50] {
+        let settings = logistic::Settings {
+            dimension: d,
+            records: 200,
+            clients: 10,
+            data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
+            split: logistic::Split::Own,
+            l2: 0.1,
+            margin: 0.0,
+            batch: 1,
+        };
+        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let id = |name: &str| BenchmarkId::new(name, format!("d={d}"));
+        round(c, "round", id("fedavg logistic"), &problem, Terms::fedavg(0.01, 100));
+        round(c, "round", id("scaffold logistic"), &problem, Terms::scaffold(0.01, 100));
+    }
+}
+
+fn growth(c: &mut Criterion) {
+    for clients in [10, 100, 1000, 10_000] {
+        let id = BenchmarkId::from_parameter(clients);
+        round(c, "growth N", id, &td(8, clients), Terms::fedavg(0.1, 10));
+    }
+    let problem = td(8, 100);
+    for steps in [1, 10, 100, 1000, 10_000] {
+        let id = BenchmarkId::from_parameter(steps);
+        round(c, "growth TH", id, &problem, Terms::fedavg(0.1, steps));
+    }
+    for d in [2, 4, 8, 16, 32, 64, 128, 256] {
+        round(c, "growth d", BenchmarkId::from_parameter(d), &td(d, 10), Terms::fedavg(0.01, 100));
+    }
+}
+
+criterion_group!(benches, temporal_differences, logistics, growth);
+criterion_main!(benches);

@@ -1,0 +1,358 @@
+//! The clients of a round, and all that their local steps read and write.
+
+use crate::rng::Stream;
+
+/// What a client does in a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// γ_k.
+    pub step: f64,
+    /// E_k (H when all clients do the same).
+    pub steps: u64,
+    /// B_k, oracle calls averaged in a step.
+    pub batch: u64,
+}
+
+/// Who takes part, in increasing order.
+#[derive(Clone, Debug)]
+pub struct Members {
+    who: Vec<usize>,
+    /// One more than the last of them.
+    end: usize,
+}
+
+impl Members {
+    /// Clients `0..n`.
+    pub fn all(n: usize) -> Self {
+        Self { who: (0..n).collect(), end: n }
+    }
+
+    /// These clients.
+    pub fn new(mut who: Vec<usize>) -> Self {
+        who.sort_unstable();
+        who.dedup();
+        let end = who.last().map_or(0, |last| last + 1);
+        Self { who, end }
+    }
+
+    /// Their indices, increasing.
+    pub fn who(&self) -> &[usize] {
+        &self.who
+    }
+}
+
+/// What the clients of a round work on. Rows and lists have an entry for each
+/// client, members or not, from client `first` on.
+pub struct Cohort<'a, S> {
+    d: usize,
+    /// Increasing, each with its entry in every list below.
+    members: &'a [usize],
+    /// The client of the first entry.
+    first: usize,
+    theta: &'a mut [f64],
+    corrections: &'a [f64],
+    /// From one client's ξ to the next one's: d, or 0 where all share one.
+    stride: usize,
+    streams: &'a mut [Stream],
+    states: &'a mut [S],
+    work: &'a [Work],
+    /// What all do, whatever `work` says.
+    steps: Option<u64>,
+}
+
+/// One client's work of a round: `steps` times θ ← θ − step (F(θ; Z) + ξ).
+pub struct Local<'a, S> {
+    /// Index of the client.
+    pub client: usize,
+    /// θ_c, d numbers: the round's start on entry, its end on return.
+    pub theta: &'a mut [f64],
+    /// ξ_c, d numbers; always added, 0 where there is no correction.
+    pub correction: &'a [f64],
+    /// The client's stream.
+    pub rng: &'a mut Stream,
+    /// The state of the client's noise.
+    pub state: &'a mut S,
+    /// γ_c.
+    pub step: f64,
+    /// E_c.
+    pub steps: u64,
+    /// B_c.
+    pub batch: u64,
+}
+
+impl<'a, S> Cohort<'a, S> {
+    /// The members' part of `theta` (θ_c, N rows of d), `corrections` (ξ_c, N
+    /// rows of d, or one row for all), `streams`, `states` and `work` (N each);
+    /// with `steps` all do as many.
+    ///
+    /// # Panics
+    /// If lengths do not agree, or a member has no entry.
+    pub fn new(
+        d: usize,
+        members: &'a Members,
+        theta: &'a mut [f64],
+        corrections: &'a [f64],
+        (streams, states): (&'a mut [Stream], &'a mut [S]),
+        work: &'a [Work],
+        steps: Option<u64>,
+    ) -> Self {
+        let n = streams.len();
+        assert!(members.end <= n && states.len() == n && work.len() == n);
+        assert!(d > 0 && theta.len() == n * d);
+        assert!(corrections.len() == n * d || corrections.len() == d);
+        let stride = if corrections.len() == n * d { d } else { 0 };
+        let members = &members.who[..];
+        Self { d, members, first: 0, theta, corrections, stride, streams, states, work, steps }
+    }
+
+    /// d.
+    pub fn dim(&self) -> usize {
+        self.d
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// One more than the last member's index; 0 if there is none.
+    pub fn end(&self) -> usize {
+        self.members.last().map_or(0, |last| last + 1)
+    }
+
+    /// Local steps of all members.
+    pub fn client_steps(&self) -> u64 {
+        match self.steps {
+            Some(steps) => steps * self.len() as u64,
+            None => self.members.iter().map(|&c| self.work[c - self.first].steps).sum(),
+        }
+    }
+
+    /// The first half of the members, and the second.
+    pub fn halves(self) -> (Self, Self) {
+        let (low, high) = self.members.split_at(self.members.len() / 2);
+        // Where the second half's entries begin.
+        let cut = high.first().map_or(self.streams.len(), |c| c - self.first);
+        let (theta, theta_high) = self.theta.split_at_mut(cut * self.d);
+        let (corrections, corrections_high) = match self.stride {
+            0 => (self.corrections, self.corrections),
+            d => self.corrections.split_at(cut * d),
+        };
+        let (streams, streams_high) = self.streams.split_at_mut(cut);
+        let (states, states_high) = self.states.split_at_mut(cut);
+        let (work, work_high) = self.work.split_at(cut);
+        let high = Self {
+            members: high,
+            first: self.first + cut,
+            theta: theta_high,
+            corrections: corrections_high,
+            streams: streams_high,
+            states: states_high,
+            work: work_high,
+            ..self
+        };
+        let low = Cohort {
+            d: high.d,
+            members: low,
+            first: self.first,
+            theta,
+            corrections,
+            stride: high.stride,
+            streams,
+            states,
+            work,
+            steps: high.steps,
+        };
+        (low, high)
+    }
+
+    /// Every member by itself, in order.
+    pub fn each(self, mut run: impl FnMut(Local<'_, S>)) {
+        let d = self.d;
+        for &client in self.members {
+            let entry = client - self.first;
+            let Work { step, steps, batch } = self.work[entry];
+            run(Local {
+                client,
+                theta: &mut self.theta[entry * d..][..d],
+                correction: &self.corrections[entry * self.stride..][..d],
+                rng: &mut self.streams[entry],
+                state: &mut self.states[entry],
+                step,
+                steps: self.steps.unwrap_or(steps),
+                batch,
+            });
+        }
+    }
+
+    /// Calls `run` with runs of neighbouring members that do as many steps.
+    pub(in crate::kernel) fn even(&mut self, mut run: impl FnMut(&mut Even<'_>)) {
+        let (work, steps, first) = (self.work, self.steps, self.first);
+        let of = |client: usize| steps.unwrap_or(work[client - first].steps);
+        let mut call = |members: &[usize]| {
+            let Some(&client) = members.first() else { return };
+            run(&mut Even {
+                d: self.d,
+                members,
+                first,
+                theta: self.theta,
+                corrections: self.corrections,
+                stride: self.stride,
+                streams: self.streams,
+                work,
+                steps: of(client),
+            });
+        };
+        match steps {
+            Some(_) => call(self.members),
+            None => self.members.chunk_by(|&a, &b| of(a) == of(b)).for_each(call),
+        }
+    }
+}
+
+/// Members that all do as many steps.
+///
+/// *Invariant*: members increase, and each has its entry in every list.
+pub(in crate::kernel) struct Even<'a> {
+    d: usize,
+    members: &'a [usize],
+    first: usize,
+    theta: &'a mut [f64],
+    corrections: &'a [f64],
+    stride: usize,
+    streams: &'a mut [Stream],
+    work: &'a [Work],
+    /// What each of them does.
+    pub steps: u64,
+}
+
+/// A few members' own, to be stepped side by side.
+pub(in crate::kernel) struct Lane<'a> {
+    pub client: usize,
+    /// θ, d numbers.
+    pub theta: &'a mut [f64],
+    /// ξ, d numbers.
+    pub correction: &'a [f64],
+    pub rng: &'a mut Stream,
+    pub step: f64,
+}
+
+impl Even<'_> {
+    /// The members.
+    pub fn members(&self) -> &[usize] {
+        self.members
+    }
+
+    /// Members number `from` to `from + K`.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline(always)]
+    pub fn lanes<const K: usize>(&mut self, from: usize) -> [Lane<'_>; K] {
+        let (d, first) = (self.d, self.first);
+        let members = &self.members[from..][..K];
+        let (theta, streams) = (self.theta.as_mut_ptr(), self.streams.as_mut_ptr());
+        std::array::from_fn(|k| {
+            let client = members[k];
+            let entry = client - first;
+            // SAFETY: the invariant: members differ, so no two lanes share an
+            // entry, and each has its entry.
+            unsafe {
+                Lane {
+                    client,
+                    theta: std::slice::from_raw_parts_mut(theta.add(entry * d), d),
+                    correction: self
+                        .corrections
+                        .get_unchecked(entry * self.stride..)
+                        .get_unchecked(..d),
+                    rng: &mut *streams.add(entry),
+                    step: self.work.get_unchecked(entry).step,
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+pub(in crate::kernel) mod testing {
+    use super::*;
+    use crate::rng::Purpose;
+
+    /// θ of every client after `steps(client)` steps, by `run`.
+    pub(in crate::kernel) fn thetas(
+        d: usize,
+        clients: usize,
+        steps: impl Fn(usize) -> u64,
+        run: impl FnOnce(Cohort<'_, ()>),
+    ) -> Vec<u64> {
+        let mut streams: Vec<_> =
+            (0..clients).map(|c| Stream::new(1, Purpose::Client, 0, 0, c as u64)).collect();
+        // Streams that stand at different draws.
+        for stream in streams.iter_mut().step_by(3) {
+            for _ in 0..5 {
+                stream.bits();
+            }
+        }
+        let mut theta = vec![0.5; d * clients];
+        let correction: Vec<f64> = (0..d * clients).map(|i| 0.01 * (i % 5) as f64 - 0.02).collect();
+        let mut units = vec![(); clients];
+        let work: Vec<_> =
+            (0..clients).map(|c| Work { step: 0.1, steps: steps(c), batch: 1 }).collect();
+        let members = Members::all(clients);
+        let own = (&mut streams[..], &mut units[..]);
+        run(Cohort::new(d, &members, &mut theta, &correction, own, &work, None));
+        let mut out: Vec<u64> = theta.iter().map(|x| x.to_bits()).collect();
+        out.extend(streams.iter_mut().map(|s| s.bits()));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Purpose;
+
+    #[test]
+    fn halves_keep_every_member_with_its_own() {
+        let (n, d) = (7, 2);
+        for who in [vec![0, 1, 2, 3, 4, 5, 6], vec![6, 1, 4], vec![3], vec![]] {
+            for shared in [false, true] {
+                let members = Members::new(who.clone());
+                let mut theta: Vec<f64> = (0..n * d).map(|i| i as f64).collect();
+                let corrections = theta[..if shared { d } else { n * d }].to_vec();
+                let mut streams: Vec<_> =
+                    (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect();
+                let mut states: Vec<usize> = (0..n).collect();
+                let work: Vec<_> =
+                    (0..n).map(|c| Work { step: c as f64, steps: c as u64, batch: 1 }).collect();
+                let own = (&mut streams[..], &mut states[..]);
+                let whole = Cohort::new(d, &members, &mut theta, &corrections, own, &work, None);
+                assert_eq!(whole.client_steps(), who.iter().sum::<usize>() as u64);
+                let mut seen = Vec::new();
+                let mut see = |local: Local<'_, usize>| {
+                    let c = local.client;
+                    let own = if shared { 0 } else { c };
+                    assert_eq!(local.theta, [(c * d) as f64, (c * d + 1) as f64]);
+                    assert_eq!(local.correction, [(own * d) as f64, (own * d + 1) as f64]);
+                    assert_eq!((*local.state, local.steps, local.step), (c, c as u64, c as f64));
+                    assert_eq!(
+                        local.rng.bits(),
+                        Stream::new(1, Purpose::Client, 0, 0, c as u64).bits()
+                    );
+                    seen.push(c);
+                };
+                let (low, high) = whole.halves();
+                let (first, second) = high.halves();
+                low.each(&mut see);
+                first.each(&mut see);
+                second.each(&mut see);
+                assert_eq!(seen, members.who());
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! σ(u) = 1/(1 + e^−u) for several u at a time, with the bits of `libm::exp`.
+//!
+//! The operations are those of `libm` (FreeBSD's `e_exp.c`: e^x = 2^k e^r with
+//! |r| ≤ ½ ln 2, and a rational approximation of e^r), in its order, in lanes;
+//! its three cases are told apart by selecting, not by branching. Where |u| is
+//! so large that e^−u leaves the normal numbers, `libm` itself is called.
+
+use super::simd::Simd;
+
+const INV_LN2: f64 = f64::from_bits(0x3ff7_1547_652b_82fe);
+/// ln 2 in two parts, the first short enough for k·LN2_HIGH to be exact.
+const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
+const LN2_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
+/// Coefficients of r − r²(P₁ + r²(P₂ + …)).
+const P: [f64; 5] = [
+    f64::from_bits(0x3fc5_5555_5555_553e),
+    f64::from_bits(0xbf66_c16c_16be_bd93),
+    f64::from_bits(0x3f11_566a_af25_de2c),
+    f64::from_bits(0xbebb_bd41_c5d2_6bf1),
+    f64::from_bits(0x3e66_3769_72be_a4d0),
+];
+/// From here on `libm` looks for overflow and underflow.
+const LARGE: f64 = f64::from_bits(0x4086_232b_0000_0000);
+/// Below, k = 0: ½ ln 2, cut where `libm` cuts it.
+const REDUCED: f64 = f64::from_bits(0x3fd6_2e43_0000_0000);
+/// Below, e^x is 1 + x: 2⁻²⁸, cut where `libm` cuts it.
+const TINY: f64 = f64::from_bits(0x3e30_0001_0000_0000);
+
+/// 1/(1 + e^−u).
+#[inline]
+pub fn sigmoid(u: f64) -> f64 {
+    1.0 / (1.0 + libm::exp(-u))
+}
+
+/// Replaces each u by σ(u); M is a multiple of the lanes.
+///
+/// # Safety
+/// The instruction set `I` is present.
+#[inline(always)]
+pub(in crate::kernel) unsafe fn sigmoids<I: Simd, const M: usize>(u: &mut [f64; M]) {
+    // Not `any(>=)`, so that a NaN goes to `libm` too.
+    if !u.iter().all(|u| u.abs() < LARGE) {
+        u.iter_mut().for_each(|u| *u = sigmoid(*u));
+        return;
+    }
+    // SAFETY: M is a multiple of the lanes, and |u| is below `LARGE`.
+    unsafe {
+        let one = I::splat(1.0);
+        for i in (0..M).step_by(I::LANES) {
+            let at = u.as_mut_ptr().add(i);
+            let exp = exp::<I>(I::sub(I::splat(0.0), I::load(at)));
+            I::store(at, I::div(one, I::add(one, exp)));
+        }
+    }
+}
+
+/// e^x.
+///
+/// # Safety
+/// The instruction set `I` is present; |x| < `LARGE`.
+#[inline(always)]
+unsafe fn exp<I: Simd>(x: I::V) -> I::V {
+    // SAFETY: passed on to the caller; |x|/ln 2 is below 1023.
+    unsafe {
+        let size = I::abs(x);
+        let half = I::signed(I::splat(0.5), x);
+        let (k, power) = I::whole(I::add(I::mul(I::splat(INV_LN2), x), half));
+        let reduced = I::splat(REDUCED);
+        let k = I::below(size, reduced, I::splat(0.0), k);
+        let power = I::below(size, reduced, I::splat(1.0), power);
+        let high = I::sub(x, I::mul(k, I::splat(LN2_HIGH)));
+        let low = I::mul(k, I::splat(LN2_LOW));
+        let r = I::sub(high, low);
+        let square = I::mul(r, r);
+        let mut sum = I::splat(P[4]);
+        for p in [P[3], P[2], P[1], P[0]] {
+            sum = I::add(I::splat(p), I::mul(square, sum));
+        }
+        let c = I::sub(r, I::mul(square, sum));
+        let ratio = I::div(I::mul(r, c), I::sub(I::splat(2.0), c));
+        let y = I::add(I::splat(1.0), I::add(I::sub(ratio, low), high));
+        let linear = I::add(I::splat(1.0), x);
+        I::below(size, I::splat(TINY), linear, I::mul(y, power))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(target_arch = "x86_64")]
+    use super::super::simd::{Avx2, Sse2};
+    use super::super::simd::{Path, Scalar};
+    use super::*;
+    use crate::rng::Stream;
+
+    fn on(path: Path, u: [f64; 4]) -> [f64; 4] {
+        let mut out = u;
+        // SAFETY: the path is available.
+        unsafe {
+            match path {
+                Path::Scalar => sigmoids::<Scalar, 4>(&mut out),
+                #[cfg(target_arch = "x86_64")]
+                Path::Sse2 => sigmoids::<Sse2, 4>(&mut out),
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2 => {
+                    #[target_feature(enable = "avx2")]
+                    fn run(u: &mut [f64; 4]) {
+                        // SAFETY: the attribute above.
+                        unsafe { sigmoids::<Avx2, 4>(u) }
+                    }
+                    run(&mut out);
+                }
+                #[cfg(target_arch = "aarch64")]
+                Path::Neon => sigmoids::<super::super::simd::Neon, 4>(&mut out),
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn every_path_has_the_bits_of_libm() {
+        let mut rng = Stream::shared_instance(9);
+        let mut samples: Vec<f64> = [
+            0.0,
+            TINY,
+            REDUCED,
+            LARGE,
+            1.0,
+            0.5 * std::f64::consts::LN_2,
+            1.5 * std::f64::consts::LN_2,
+            1e-300,
+            5e-324,
+            700.0,
+            709.0,
+            745.2,
+            1e3,
+            f64::MAX,
+            f64::INFINITY,
+        ]
+        .into_iter()
+        .flat_map(|x: f64| [x, x.next_up(), x.next_down()])
+        .collect();
+        samples.push(f64::NAN);
+        for scale in [1e-9, 1e-3, 0.3, 1.0, 10.0, 300.0, 740.0] {
+            samples.extend((0..40_000).map(|_| scale * rng.gaussian()));
+        }
+        let both: Vec<f64> = samples.iter().flat_map(|&x| [x, -x]).collect();
+        // In two orders, so that ordinary numbers stand beside special ones, and not.
+        for four in both.as_chunks::<4>().0 {
+            for path in Path::available() {
+                for (got, u) in on(path, *four).iter().zip(four) {
+                    assert_eq!(got.to_bits(), sigmoid(*u).to_bits(), "σ({u:e}) on {path:?}");
+                }
+            }
+        }
+        for &u in &both {
+            for path in Path::available() {
+                let got = on(path, [u, 1.0, -1.0, 0.25])[0];
+                assert_eq!(got.to_bits(), sigmoid(u).to_bits(), "σ({u:e}) on {path:?}");
+            }
+        }
+    }
+}

@@ -39,9 +39,8 @@ impl<'p, P: Problem> Bench<'p, P> {
 
     fn cohort(&mut self) -> Cohort<'_, P::State> {
         let own = (&mut self.streams[..], &mut self.states[..]);
-        let (d, steps) = (self.problem.dim(), self.work[0].steps);
-        let (theta, xi) = (&mut self.theta, &self.correction);
-        Cohort::new(d, &self.members, theta, xi, own, &self.work, Some(steps))
+        let (steps, theta) = (self.work[0].steps, (None, &mut self.theta[..]));
+        Cohort::new(&self.members, theta, &self.correction, own, &self.work, Some(steps))
     }
 
     fn run(&mut self) {
@@ -155,7 +154,7 @@ fn filled(n: usize, seed: u64) -> Vec<f64> {
 fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
     let d = x.len();
     let matrix = MatRef::from_row_major_slice(matrix, d, d);
-    let (x, mut out) = (ColRef::from_slice(x), ColMut::from_slice_mut(out));
+    let (x, out) = (ColRef::from_slice(x), ColMut::from_slice_mut(out));
     matmul(out.as_mat_mut(), Accum::Replace, matrix, x.as_mat(), 1.0, Par::Seq);
 }
 

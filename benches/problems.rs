@@ -42,7 +42,8 @@ fn pair<P: Problem>(
         let mut theta = [0.0; D];
         b.iter(|| {
             let own = (&mut rng[..], &mut state[..]);
-            let cohort = Cohort::new(D, &members, &mut theta, &correction, own, &work, Some(STEPS));
+            let rows = (None, &mut theta[..]);
+            let cohort = Cohort::new(&members, rows, &correction, own, &work, Some(STEPS));
             problem.advance(cohort);
         });
         black_box(theta);

@@ -4,7 +4,7 @@
 //! *Invariant*: Σ_k ξ_k = 0 up to rounding, whatever clients take part and
 //! whatever work they do, since c̄ is the mean of what is kept.
 
-use crate::kernel::{Members, mean_rows, widest};
+use crate::kernel::{self, Members};
 
 /// The clients' control variates.
 pub struct ControlVariates {
@@ -36,30 +36,14 @@ impl ControlVariates {
 
     /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k) for each member of a cohort, then
     /// ξ of all: from a round that began at `before`, ended at `ends` (N rows of
-    /// d), and moved client k along in by `length(k)` = γ_k E_k.
+    /// d), and moved client k along by `lengths` = γ_k E_k (N numbers).
     /// With equal work and full participation this is
     /// ξ_k ← ξ_k + (θ_k − θ_{t+1})/(γH) (SLIDES II; SCAFFLSA Alg. 4 with the
     /// opposite sign), and it stays right without either, where the compact
     /// rule goes to the root of Σ E_k F̄_k.
-    pub fn learn(
-        &mut self,
-        members: &Members,
-        before: &[f64],
-        ends: &[f64],
-        length: impl Fn(usize) -> f64,
-    ) {
-        let Self { d, variates, mean, .. } = self;
-        let d = *d;
-        widest(
-            #[inline(always)]
-            || {
-                for &client in members.who() {
-                    let variate = &mut variates[client * d..][..d];
-                    learn_row(variate, mean, before, &ends[client * d..][..d], length(client));
-                }
-            },
-        );
-        self.settle();
+    pub fn learn(&mut self, members: &Members, before: &[f64], ends: &[f64], lengths: &[f64]) {
+        let own = (&mut self.variates[..], &mut self.mean[..], &mut self.corrections[..]);
+        kernel::learn(members, (before, ends), lengths, own);
     }
 
     /// c_k ← `value`, d numbers. [`Self::settle`] follows.
@@ -82,41 +66,14 @@ impl ControlVariates {
 
     /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k.
     pub fn settle(&mut self) {
-        mean_rows(&self.variates, &mut self.mean);
-        let rows =
-            self.corrections.chunks_exact_mut(self.d).zip(self.variates.chunks_exact(self.d));
-        for (correction, variate) in rows {
-            let ((correction, rest), (variate, rest_v), (mean, rest_m)) = (
-                correction.as_chunks_mut::<4>(),
-                variate.as_chunks::<4>(),
-                self.mean.as_chunks::<4>(),
-            );
-            for ((correction, variate), mean) in correction.iter_mut().zip(variate).zip(mean) {
-                *correction = std::array::from_fn(|i| mean[i] - variate[i]);
-            }
-            for ((correction, variate), mean) in rest.iter_mut().zip(rest_v).zip(rest_m) {
-                *correction = mean - variate;
-            }
-        }
-    }
-}
-
-/// c ← c − c̄ + (θ_t − θ_k)/ℓ, four numbers at a time.
-#[inline(always)]
-fn learn_row(variate: &mut [f64], mean: &[f64], before: &[f64], end: &[f64], length: f64) {
-    let ((variate, rest), (mean, rest_m)) = (variate.as_chunks_mut::<4>(), mean.as_chunks::<4>());
-    let ((before, rest_b), (end, rest_e)) = (before.as_chunks::<4>(), end.as_chunks::<4>());
-    for (((v, m), b), e) in variate.iter_mut().zip(mean).zip(before).zip(end) {
-        *v = std::array::from_fn(|i| v[i] - m[i] + (b[i] - e[i]) / length);
-    }
-    for (((v, m), b), e) in rest.iter_mut().zip(rest_m).zip(rest_b).zip(rest_e) {
-        *v = *v - m + (b - e) / length;
+        kernel::settle(&mut self.variates, &mut self.mean, &mut self.corrections);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::mean_of;
     use crate::rng::Stream;
 
     fn sum(variates: &ControlVariates, n: usize) -> f64 {
@@ -137,11 +94,11 @@ mod tests {
                 .map(|k| before[k % d] - length * (rng.gaussian() + variates.corrections[k]))
                 .collect();
             let mut after = vec![0.0; d];
-            mean_rows(&ends, &mut after);
+            mean_of(&Members::all(n), &ends, &mut after);
             for (k, xi) in published.iter_mut().enumerate() {
                 *xi += (ends[k] - after[k % d]) / length;
             }
-            variates.learn(&Members::all(n), &before, &ends, |_| length);
+            variates.learn(&Members::all(n), &before, &ends, &[length; 5]);
             for (k, xi) in published.iter().enumerate() {
                 assert!((variates.corrections[k] - xi).abs() < 1e-12);
             }
@@ -158,7 +115,7 @@ mod tests {
         for _ in 0..20 {
             let ends: Vec<f64> = (0..n * d).map(|_| rng.gaussian()).collect();
             let mut mean = vec![0.0; d];
-            mean_rows(&ends, &mut mean);
+            mean_of(&Members::all(n), &ends, &mut mean);
             variates.learn_by_coin(&ends, &mean, rate);
             for (k, xi) in published.iter_mut().enumerate() {
                 *xi += rate * (ends[k] - mean[k % d]);

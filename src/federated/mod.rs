@@ -116,6 +116,8 @@ pub struct Federated<'p, P: Problem> {
     work: Vec<Work>,
     /// H, where all do the same.
     even: Option<u64>,
+    /// γ_k E_k, N numbers.
+    lengths: Vec<f64>,
     /// Whether local steps are θ ← θ − γ_k (F_k + ξ_k) and nothing more.
     plain: bool,
     theta: Vec<f64>,
@@ -161,6 +163,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         let mut run = Self {
             problem,
             even: work.iter().all(|work| work.steps == steps).then_some(steps),
+            lengths: work.iter().map(Work::length).collect(),
             together: Together::of(&work, &cohort),
             work,
             plain: terms.proximal == 0.0 && terms.batches.iter().all(|&b| b == 1),
@@ -183,6 +186,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             stale: from.start.to_vec(),
         };
         run.until = run.next_coin();
+        #[cfg(test)]
+        run.lengths.iter_mut().for_each(|length| *length = run.mutation.length(*length));
         run
     }
 
@@ -200,13 +205,14 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// Sends the cohort through its local steps; `steps` where all do as many.
+    /// Sends the cohort through its local steps, from θ_t or, where the clients
+    /// are apart, from where they are; `steps` where all do as many.
     fn advance(&mut self, steps: Option<u64>) {
+        let start = if self.apart { None } else { Some(&self.theta[..]) };
         let corrections = self.variates.as_ref().map_or(&self.zero[..], |v| v.all());
         let cohort = Cohort::new(
-            self.theta.len(),
             &self.cohort,
-            &mut self.ends,
+            (start, &mut self.ends),
             corrections,
             (&mut self.streams, &mut self.states),
             &self.work,
@@ -246,7 +252,6 @@ impl<'p, P: Problem> Federated<'p, P> {
             self.measure();
             self.variates.as_mut().expect("made with them").settle();
         }
-        kernel::spread(&self.theta, &self.cohort, &mut self.ends);
         self.advance(self.even);
         std::mem::swap(&mut self.before, &mut self.theta);
         kernel::mean_of(&self.cohort, &self.ends, &mut self.theta);
@@ -261,14 +266,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
-                let work = &self.work;
-                let length = |client: usize| {
-                    let length = Work::length(&work[client]);
-                    #[cfg(test)]
-                    let length = self.mutation.length(length);
-                    length
-                };
-                variates.learn(&self.cohort, &self.before, &self.ends, length);
+                variates.learn(&self.cohort, &self.before, &self.ends, &self.lengths);
             }
             (Some(_), Variates::Kept(Learning::OptionOne)) => {
                 std::mem::swap(&mut self.before, &mut self.theta);
@@ -304,9 +302,6 @@ impl<'p, P: Problem> Federated<'p, P> {
         let (n, d) = (self.streams.len() as u64, self.theta.len());
         while left > 0 {
             let steps = left.min(self.until);
-            if !self.apart {
-                kernel::spread(&self.theta, &self.cohort, &mut self.ends);
-            }
             self.advance(Some(steps));
             self.apart = true;
             left -= steps;
@@ -317,7 +312,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             let largest = self.work.iter().map(|work| work.batch).max().unwrap_or(1);
             self.cost.sequential_calls += steps * largest * self.problem.batch();
             if self.until == 0 {
-                kernel::mean_rows(&self.ends, &mut self.theta);
+                kernel::mean_of(&self.cohort, &self.ends, &mut self.theta);
                 if let Some(variates) = &mut self.variates {
                     variates.learn_by_coin(
                         &self.ends,
@@ -333,9 +328,10 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         if clock == Clock::Steps {
             if self.apart {
-                kernel::mean_rows(&self.ends, &mut self.theta);
+                kernel::mean_of(&self.cohort, &self.ends, &mut self.theta);
             } else {
-                kernel::spread(&self.theta, &self.cohort, &mut self.ends);
+                let rows = self.ends.chunks_exact_mut(self.theta.len());
+                rows.for_each(|row| row.copy_from_slice(&self.theta));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The clients of a round, and all that their local steps read and write.
 
 use crate::rng::Stream;
+use std::marker::PhantomData;
 
 /// What a client does in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +36,11 @@ impl Members {
         Self { who, end }
     }
 
+    /// One more than the last index; 0 if there is none.
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
     /// Their indices, increasing.
     pub fn who(&self) -> &[usize] {
         &self.who
@@ -50,6 +56,8 @@ pub struct Cohort<'a, S> {
     /// The client of the first entry.
     first: usize,
     theta: &'a mut [f64],
+    /// θ_t, if all begin there and not at their own rows.
+    start: Option<&'a [f64]>,
     corrections: &'a [f64],
     /// From one client's ξ to the next one's: d, or 0 where all share one.
     stride: usize,
@@ -82,27 +90,29 @@ pub struct Local<'a, S> {
 
 impl<'a, S> Cohort<'a, S> {
     /// The members' part of `theta` (θ_c, N rows of d), `corrections` (ξ_c, N
-    /// rows of d, or one row for all), `streams`, `states` and `work` (N each);
-    /// with `steps` all do as many.
+    /// rows of d, or one row for all), `streams`, `states` and `work` (N each).
+    /// With `start` (d numbers) all begin there, and their rows are only where
+    /// they end; with `steps` all do as many.
     ///
     /// # Panics
     /// If lengths do not agree, or a member has no entry.
     pub fn new(
-        d: usize,
         members: &'a Members,
-        theta: &'a mut [f64],
+        (start, theta): (Option<&'a [f64]>, &'a mut [f64]),
         corrections: &'a [f64],
         (streams, states): (&'a mut [Stream], &'a mut [S]),
         work: &'a [Work],
         steps: Option<u64>,
     ) -> Self {
         let n = streams.len();
-        assert!(members.end <= n && states.len() == n && work.len() == n);
-        assert!(d > 0 && theta.len() == n * d);
+        assert!(n > 0 && members.end <= n && states.len() == n && work.len() == n);
+        let d = theta.len() / n;
+        assert!(d > 0 && theta.len() == n * d && start.is_none_or(|start| start.len() == d));
         assert!(corrections.len() == n * d || corrections.len() == d);
         let stride = if corrections.len() == n * d { d } else { 0 };
         let members = &members.who[..];
-        Self { d, members, first: 0, theta, corrections, stride, streams, states, work, steps }
+        let first = 0;
+        Self { d, members, first, theta, start, corrections, stride, streams, states, work, steps }
     }
 
     /// d.
@@ -161,6 +171,7 @@ impl<'a, S> Cohort<'a, S> {
             members: low,
             first: self.first,
             theta,
+            start: high.start,
             corrections,
             stride: high.stride,
             streams,
@@ -177,9 +188,13 @@ impl<'a, S> Cohort<'a, S> {
         for &client in self.members {
             let entry = client - self.first;
             let Work { step, steps, batch } = self.work[entry];
+            let theta = &mut self.theta[entry * d..][..d];
+            if let Some(start) = self.start {
+                theta.copy_from_slice(start);
+            }
             run(Local {
                 client,
-                theta: &mut self.theta[entry * d..][..d],
+                theta,
                 correction: &self.corrections[entry * self.stride..][..d],
                 rng: &mut self.streams[entry],
                 state: &mut self.states[entry],
@@ -201,6 +216,7 @@ impl<'a, S> Cohort<'a, S> {
                 members,
                 first,
                 theta: self.theta,
+                start: self.start,
                 corrections: self.corrections,
                 stride: self.stride,
                 streams: self.streams,
@@ -223,6 +239,7 @@ pub(in crate::kernel) struct Even<'a> {
     members: &'a [usize],
     first: usize,
     theta: &'a mut [f64],
+    start: Option<&'a [f64]>,
     corrections: &'a [f64],
     stride: usize,
     streams: &'a mut [Stream],
@@ -231,15 +248,46 @@ pub(in crate::kernel) struct Even<'a> {
     pub steps: u64,
 }
 
-/// A few members' own, to be stepped side by side.
-pub(in crate::kernel) struct Lane<'a> {
-    pub client: usize,
-    /// θ, d numbers.
-    pub theta: &'a mut [f64],
-    /// ξ, d numbers.
-    pub correction: &'a [f64],
-    pub rng: &'a mut Stream,
-    pub step: f64,
+/// What K members own, to be stepped side by side.
+///
+/// *Invariant*: θ and ξ point to d numbers; all pointers are good for as long
+/// as the [`Even`] they come from is borrowed, and no two θ or streams are one.
+pub(in crate::kernel) struct Lanes<'a, const K: usize> {
+    pub client: [usize; K],
+    /// Where θ is to be left.
+    pub theta: [*mut f64; K],
+    /// Where θ begins: the same, or θ_t of all.
+    pub start: [*const f64; K],
+    pub correction: [*const f64; K],
+    pub step: [f64; K],
+    streams: [*mut Stream; K],
+    borrowed: PhantomData<&'a mut Stream>,
+}
+
+impl<const K: usize> Lanes<'_, K> {
+    /// The draws that are ready in every stream: where they begin, and how many,
+    /// at most `most`.
+    #[inline(always)]
+    pub fn ready(&mut self, most: u64) -> ([*const u64; K], usize) {
+        let mut now = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut draws = [std::ptr::null(); K];
+        for (draws, stream) in draws.iter_mut().zip(self.streams) {
+            // SAFETY: the invariant.
+            let ready = unsafe { (*stream).ready() };
+            now = now.min(ready.len());
+            *draws = ready.as_ptr();
+        }
+        (draws, now)
+    }
+
+    /// Goes past `count` draws of every stream.
+    #[inline(always)]
+    pub fn skip(&mut self, count: usize) {
+        for stream in self.streams {
+            // SAFETY: the invariant.
+            unsafe { (*stream).skip(count) };
+        }
+    }
 }
 
 impl Even<'_> {
@@ -253,28 +301,31 @@ impl Even<'_> {
     /// # Panics
     /// If there are not so many.
     #[inline(always)]
-    pub fn lanes<const K: usize>(&mut self, from: usize) -> [Lane<'_>; K] {
-        let (d, first) = (self.d, self.first);
-        let members = &self.members[from..][..K];
+    pub fn lanes<const K: usize>(&mut self, from: usize) -> Lanes<'_, K> {
+        let members = self.members[from..].first_chunk::<K>().expect("there are so many");
         let (theta, streams) = (self.theta.as_mut_ptr(), self.streams.as_mut_ptr());
-        std::array::from_fn(|k| {
-            let client = members[k];
-            let entry = client - first;
-            // SAFETY: the invariant: members differ, so no two lanes share an
-            // entry, and each has its entry.
+        let mut lanes = Lanes {
+            client: [0; K],
+            theta: [std::ptr::null_mut(); K],
+            start: [std::ptr::null(); K],
+            correction: [std::ptr::null(); K],
+            step: [0.0; K],
+            streams: [std::ptr::null_mut(); K],
+            borrowed: PhantomData,
+        };
+        for k in 0..K {
+            let entry = members[k] - self.first;
+            lanes.client[k] = members[k];
+            // SAFETY: the invariant: members differ, and each has its entry.
             unsafe {
-                Lane {
-                    client,
-                    theta: std::slice::from_raw_parts_mut(theta.add(entry * d), d),
-                    correction: self
-                        .corrections
-                        .get_unchecked(entry * self.stride..)
-                        .get_unchecked(..d),
-                    rng: &mut *streams.add(entry),
-                    step: self.work.get_unchecked(entry).step,
-                }
+                lanes.theta[k] = theta.add(entry * self.d);
+                lanes.start[k] = self.start.map_or(lanes.theta[k].cast_const(), <[f64]>::as_ptr);
+                lanes.correction[k] = self.corrections.as_ptr().add(entry * self.stride);
+                lanes.step[k] = self.work.get_unchecked(entry).step;
+                lanes.streams[k] = streams.add(entry);
             }
-        })
+        }
+        lanes
     }
 }
 
@@ -305,7 +356,7 @@ pub(in crate::kernel) mod testing {
             (0..clients).map(|c| Work { step: 0.1, steps: steps(c), batch: 1 }).collect();
         let members = Members::all(clients);
         let own = (&mut streams[..], &mut units[..]);
-        run(Cohort::new(d, &members, &mut theta, &correction, own, &work, None));
+        run(Cohort::new(&members, (None, &mut theta), &correction, own, &work, None));
         let mut out: Vec<u64> = theta.iter().map(|x| x.to_bits()).collect();
         out.extend(streams.iter_mut().map(|s| s.bits()));
         out
@@ -331,7 +382,8 @@ mod tests {
                 let work: Vec<_> =
                     (0..n).map(|c| Work { step: c as f64, steps: c as u64, batch: 1 }).collect();
                 let own = (&mut streams[..], &mut states[..]);
-                let whole = Cohort::new(d, &members, &mut theta, &corrections, own, &work, None);
+                let rows = (None, &mut theta[..]);
+                let whole = Cohort::new(&members, rows, &corrections, own, &work, None);
                 assert_eq!(whole.client_steps(), who.iter().sum::<usize>() as u64);
                 let mut seen = Vec::new();
                 let mut see = |local: Local<'_, usize>| {

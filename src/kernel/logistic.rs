@@ -6,7 +6,7 @@
 //! θ ← θ − step ((λθ − s x) + ξ) for a record x (already times its label), in
 //! the order of [`super::fold_sum`] and [`super::descend`].
 
-use super::cohort::{Cohort, Even, Lane};
+use super::cohort::{Cohort, Even, Lanes};
 use super::exp::{sigmoid, sigmoids};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
@@ -188,30 +188,30 @@ impl Tables {
         from: usize,
     ) -> usize {
         let mut left = even.steps;
-        let mut lanes: [Lane<'_>; K] = even.lanes(from);
-        let sets: [&[f64]; K] =
-            std::array::from_fn(|k| &self.sets[lanes[k].client % self.sets.len()][..]);
-        let mut long = if R == 0 { Long::new(&lanes, self.stride) } else { Long::default() };
-        // SAFETY: passed on to the caller.
-        let mut short = unsafe { Short::<I, R, K>::new(&lanes, self.d) };
-        let step: [f64; K] = std::array::from_fn(|k| lanes[k].step);
+        let mut lanes = even.lanes::<K>(from);
+        let (mut sets, mut records) = ([&self.sets[0][..]; K], [0; K]);
+        for k in 0..K {
+            sets[k] = &self.sets[lanes.client[k] % self.sets.len()];
+            records[k] = (sets[k].len() / self.stride) as u64;
+        }
+        // SAFETY: passed on to the caller; θ and ξ hold d numbers.
+        let (mut long, mut short) = unsafe {
+            let long =
+                if R == 0 { Long::new(&lanes, self.d, self.stride) } else { Long::default() };
+            (long, Short::<I, R, K>::new(&lanes, self.d))
+        };
+        let step = lanes.step;
         while left > 0 {
-            let mut now = usize::try_from(left).unwrap_or(usize::MAX);
-            let mut draws = [std::ptr::null(); K];
-            for k in 0..K {
-                let ready = lanes[k].rng.ready();
-                now = now.min(ready.len());
-                draws[k] = ready.as_ptr();
-            }
+            let (draws, now) = lanes.ready(left);
             for i in 0..now {
                 // SAFETY: draws are read that are ready; rows start at
                 // record·stride with record < the set's records.
                 unsafe {
-                    let rows: [*const f64; K] = std::array::from_fn(|k| {
-                        let records = (sets[k].len() / self.stride) as u128;
-                        let record = (u128::from(*draws[k].add(i)) * records) >> 64;
-                        sets[k].as_ptr().add(record as usize * self.stride)
-                    });
+                    let mut rows = [std::ptr::null(); K];
+                    for k in 0..K {
+                        let wide = u128::from(*draws[k].add(i)) * u128::from(records[k]);
+                        rows[k] = sets[k].as_ptr().add((wide >> 64) as usize * self.stride);
+                    }
                     let mut weights = [0.0; MOST];
                     for k in 0..K {
                         let along =
@@ -228,15 +228,17 @@ impl Tables {
                     }
                 }
             }
-            lanes.iter_mut().for_each(|lane| lane.rng.skip(now));
+            lanes.skip(now);
             left -= now as u64;
         }
         for k in 0..K {
-            if R == 0 {
-                lanes[k].theta.copy_from_slice(&long.theta[k * self.stride..][..self.d]);
-            } else {
-                // SAFETY: θ holds d numbers.
-                unsafe { I::store_row(lanes[k].theta.as_mut_ptr(), self.d, short.theta[k]) };
+            // SAFETY: θ holds d numbers.
+            unsafe {
+                if R == 0 {
+                    long.theta(k).copy_to_nonoverlapping(lanes.theta[k], self.d);
+                } else {
+                    I::store_row(lanes.theta[k], self.d, short.theta[k]);
+                }
             }
         }
         K
@@ -253,14 +255,17 @@ impl<I: Simd, const R: usize, const K: usize> Short<I, R, K> {
     /// # Safety
     /// `I` is present; rows of `d` numbers fit into R registers, or R is 0.
     #[inline(always)]
-    unsafe fn new(lanes: &[Lane<'_>; K], d: usize) -> Self {
+    unsafe fn new(lanes: &Lanes<'_, K>, d: usize) -> Self {
         let d = if R == 0 { 0 } else { d };
         // SAFETY: θ and ξ hold d numbers.
         unsafe {
-            Self {
-                theta: std::array::from_fn(|k| I::load_row(lanes[k].theta.as_ptr(), d)),
-                xi: std::array::from_fn(|k| I::load_row(lanes[k].correction.as_ptr(), d)),
+            let zero = [[I::splat(0.0); R]; K];
+            let mut all = Self { theta: zero, xi: zero };
+            for k in 0..K {
+                all.theta[k] = I::load_row(lanes.start[k], d);
+                all.xi[k] = I::load_row(lanes.correction[k], d);
             }
+            all
         }
     }
 
@@ -270,9 +275,11 @@ impl<I: Simd, const R: usize, const K: usize> Short<I, R, K> {
     unsafe fn dot(&self, k: usize, row: *const f64) -> f64 {
         // SAFETY: passed on to the caller.
         unsafe {
-            fold_registers::<I, R>(std::array::from_fn(|r| {
-                I::mul(self.theta[k][r], I::load(row.add(r * I::LANES)))
-            }))
+            let mut product = self.theta[k];
+            for (r, product) in product.iter_mut().enumerate() {
+                *product = I::mul(*product, I::load(row.add(r * I::LANES)));
+            }
+            fold_registers::<I, R>(product)
         }
     }
 
@@ -300,16 +307,23 @@ struct Long {
 }
 
 impl Long {
-    fn new(lanes: &[Lane<'_>], stride: usize) -> Self {
-        let mut all = Self { stride, ..Self::default() };
-        for lane in lanes {
-            for (rows, row) in [(&mut all.theta, &*lane.theta), (&mut all.xi, lane.correction)] {
-                let end = rows.len() + stride;
-                rows.extend_from_slice(row);
-                rows.resize(end, 0.0);
+    /// # Safety
+    /// θ and ξ hold `d` numbers.
+    unsafe fn new<const K: usize>(lanes: &Lanes<'_, K>, d: usize, stride: usize) -> Self {
+        let (mut theta, mut xi) = (vec![0.0; K * stride], vec![0.0; K * stride]);
+        for k in 0..K {
+            // SAFETY: a row has room for d numbers.
+            unsafe {
+                lanes.start[k].copy_to_nonoverlapping(theta.as_mut_ptr().add(k * stride), d);
+                lanes.correction[k].copy_to_nonoverlapping(xi.as_mut_ptr().add(k * stride), d);
             }
         }
-        all
+        Self { stride, theta, xi }
+    }
+
+    /// θ of client k.
+    fn theta(&self, k: usize) -> *const f64 {
+        self.theta[k * self.stride..].as_ptr()
     }
 
     /// # Safety
@@ -321,22 +335,22 @@ impl Long {
         // registers, and there are more than 16 numbers.
         unsafe {
             let theta = theta.add(k * self.stride);
-            let product = |i: usize| I::mul(I::load(theta.add(i)), I::load(row.add(i)));
             // 16 numbers are 16/LANES registers; the rest go round them.
             let mut acc = [I::splat(0.0); super::WIDTH];
             let width = super::WIDTH / I::LANES;
             for (r, acc) in acc.iter_mut().enumerate().take(width) {
-                *acc = product(r * I::LANES);
+                *acc = product::<I>(theta, row, r * I::LANES);
             }
             let whole = blocks / 4;
             for block in 1..whole {
                 for (r, acc) in acc.iter_mut().enumerate().take(width) {
-                    *acc = I::add(*acc, product(block * super::WIDTH + r * I::LANES));
+                    *acc =
+                        I::add(*acc, product::<I>(theta, row, block * super::WIDTH + r * I::LANES));
                 }
             }
             let (begin, rest) = (whole * super::WIDTH, (blocks % 4) * 4 / I::LANES);
             for (r, acc) in acc.iter_mut().enumerate().take(rest) {
-                *acc = I::add(*acc, product(begin + r * I::LANES));
+                *acc = I::add(*acc, product::<I>(theta, row, begin + r * I::LANES));
             }
             let mut n = width / 2;
             while n > 0 {
@@ -373,6 +387,16 @@ impl Long {
             }
         }
     }
+}
+
+/// The products of a register of each row, from number `i` on.
+///
+/// # Safety
+/// `I` is present; the rows hold the register.
+#[inline(always)]
+unsafe fn product<I: Simd>(x: *const f64, y: *const f64, i: usize) -> I::V {
+    // SAFETY: passed on to the caller.
+    unsafe { I::mul(I::load(x.add(i)), I::load(y.add(i))) }
 }
 
 /// θ − step ((λθ + (−s) x) + ξ).

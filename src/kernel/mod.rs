@@ -9,10 +9,12 @@ pub mod alias;
 mod cohort;
 pub mod exp;
 pub mod logistic;
+mod server;
 mod simd;
 pub mod td;
 
 pub use cohort::{Cohort, Local, Members, Work};
+pub use server::{learn, mean_of, settle};
 pub use simd::Path;
 
 /// Accumulators of a dot product; beyond this dimension blocks are added up.
@@ -81,66 +83,6 @@ pub fn descend(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) 
     }
 }
 
-/// The mean of the rows of `rows` (each `out.len()` long), summed in order.
-pub fn mean_rows(rows: &[f64], out: &mut [f64]) {
-    let d = out.len();
-    sum_columns(d, out, |at| rows.chunks_exact(d).map(move |row| &row[at..]));
-    let n = (rows.len() / d) as f64;
-    out.iter_mut().for_each(|x| *x /= n);
-}
-
-/// The mean of the members' rows of `rows` (each `out.len()` long), summed in
-/// order.
-pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
-    let (d, who) = (out.len(), members.who());
-    if who.len() * d == rows.len() {
-        return mean_rows(rows, out);
-    }
-    sum_columns(d, out, |at| who.iter().map(move |client| &rows[client * d + at..]));
-    out.iter_mut().for_each(|x| *x /= who.len() as f64);
-}
-
-/// Sums of columns, some at a time so that they stay in registers: `from(i)`
-/// gives the rows from column i on.
-#[inline(always)]
-fn sum_columns<'a, R: Iterator<Item = &'a [f64]>>(
-    d: usize,
-    out: &mut [f64],
-    from: impl Fn(usize) -> R,
-) {
-    let mut at = 0;
-    while at < d {
-        at += match d - at {
-            8.. => columns::<8>(from(at), &mut out[at..]),
-            4.. => columns::<4>(from(at), &mut out[at..]),
-            2.. => columns::<2>(from(at), &mut out[at..]),
-            _ => columns::<1>(from(at), &mut out[at..]),
-        };
-    }
-}
-
-#[inline(always)]
-fn columns<'a, const W: usize>(rows: impl Iterator<Item = &'a [f64]>, out: &mut [f64]) -> usize {
-    let mut acc = [0.0; W];
-    for row in rows {
-        let row = &row[..W];
-        (0..W).for_each(|i| acc[i] += row[i]);
-    }
-    out[..W].copy_from_slice(&acc);
-    W
-}
-
-/// Every member's row of `rows` becomes `theta`.
-pub fn spread(theta: &[f64], members: &Members, rows: &mut [f64]) {
-    let d = theta.len();
-    for &client in members.who() {
-        let (row, rest) = rows[client * d..][..d].as_chunks_mut::<4>();
-        let (theta, rest_theta) = theta.as_chunks::<4>();
-        row.iter_mut().zip(theta).for_each(|(row, theta)| *row = *theta);
-        rest.iter_mut().zip(rest_theta).for_each(|(row, theta)| *row = *theta);
-    }
-}
-
 /// Calls `run` compiled for the widest vectors that this processor has. The
 /// bits are the same: the compiler may not reorder or fuse what it widens.
 #[inline(always)]
@@ -174,7 +116,7 @@ mod tests {
     #[test]
     fn mean_of_rows() {
         let mut out = [0.0; 2];
-        mean_rows(&[1.0, 2.0, 3.0, 6.0], &mut out);
+        mean_of(&Members::all(2), &[1.0, 2.0, 3.0, 6.0], &mut out);
         assert_eq!(out, [2.0, 4.0]);
     }
 }

@@ -76,20 +76,36 @@ pub(in crate::kernel) trait Simd {
     /// The folding tree within a register: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
     unsafe fn fold(v: Self::V) -> f64;
 
+    // No closures in what follows: a closure is compiled without the
+    // instruction set, and an intrinsic in it may stay a call.
+
+    /// R registers.
+    #[inline(always)]
+    unsafe fn load_all<const R: usize>(from: *const f64) -> [Self::V; R] {
+        // SAFETY: the caller's pointer covers R·LANES numbers.
+        unsafe {
+            let mut v = [Self::splat(0.0); R];
+            let mut r = 0;
+            while r < R {
+                v[r] = Self::load(from.add(r * Self::LANES));
+                r += 1;
+            }
+            v
+        }
+    }
+
     /// A row of `d` numbers, 0 beyond them.
     #[inline(always)]
     unsafe fn load_row<const R: usize>(from: *const f64, d: usize) -> [Self::V; R] {
         // SAFETY: no more than d numbers are read of the caller's row.
         unsafe {
             if d == R * Self::LANES {
-                return std::array::from_fn(|r| Self::load(from.add(r * Self::LANES)));
+                return Self::load_all(from);
             }
             let mut row = [[0.0; WIDEST]; R];
-            let flat = row.as_flattened_mut();
-            for i in 0..d {
-                flat[i / Self::LANES * WIDEST + i % Self::LANES] = *from.add(i);
-            }
-            std::array::from_fn(|r| Self::load(row[r].as_ptr()))
+            let flat = row.as_flattened_mut().as_mut_ptr();
+            std::ptr::copy_nonoverlapping(from, flat, d);
+            Self::load_all(flat)
         }
     }
 

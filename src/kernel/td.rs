@@ -7,7 +7,7 @@
 //! [`super::fold_sum`] and [`super::descend`].
 
 use super::alias::Alias;
-use super::cohort::{Cohort, Even, Lane, Local};
+use super::cohort::{Cohort, Even, Local};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
@@ -204,6 +204,10 @@ impl Tables {
     #[inline(always)]
     unsafe fn cascade<I: Simd, const R: usize>(&self, even: &mut Even<'_>) {
         let (mut at, n) = (0, even.members().len());
+        if even.steps == 1 {
+            // SAFETY: passed on to the caller.
+            return unsafe { self.single::<I, R>(even) };
+        }
         while at < n {
             // SAFETY: passed on to the caller.
             at += unsafe {
@@ -214,6 +218,74 @@ impl Tables {
                     _ => self.lockstep::<I, R, 4>(even, at),
                 }
             }
+        }
+    }
+
+    /// One step of every member. There is no chain of steps whose latency others
+    /// could fill, but memory to wait for: first all draws of a block, then all
+    /// updates, so that many waits are one.
+    ///
+    /// # Safety
+    /// As for `cascade`.
+    #[inline(always)]
+    unsafe fn single<I: Simd, const R: usize>(&self, even: &mut Even<'_>) {
+        const BLOCK: usize = 16;
+        let (d, n) = (self.d, even.members().len());
+        let phi = self.phi.as_ptr();
+        let mut atoms = [Atom(0); BLOCK];
+        let mut rewards = [0.0; BLOCK];
+        for begin in (0..n).step_by(BLOCK) {
+            let block = BLOCK.min(n - begin);
+            for at in 0..block {
+                let mut lane = even.lanes::<1>(begin + at);
+                let (draws, _) = lane.ready(1);
+                let law = self.law(lane.client[0]);
+                // SAFETY: a draw is ready; there is a reward for each state.
+                unsafe {
+                    atoms[at] = law.pairs.pick(*draws[0]);
+                    rewards[at] = *law.rewards.get_unchecked(atoms[at].state());
+                }
+                lane.skip(1);
+            }
+            for at in 0..block {
+                let lane = even.lanes::<1>(begin + at);
+                // SAFETY: as in `lockstep`.
+                unsafe {
+                    let step = I::splat(lane.step[0]);
+                    let mut theta = I::load_row::<R>(lane.start[0], d);
+                    let xi = I::load_row::<R>(lane.correction[0], d);
+                    let feature = I::load_all::<R>(phi.add(atoms[at].state() * R * I::LANES));
+                    let along = self.along::<I, R>(atoms[at], &feature, &theta);
+                    let delta = I::splat(along - rewards[at]);
+                    for r in 0..R {
+                        let field = I::mul(delta, feature[r]);
+                        theta[r] = I::sub(theta[r], I::mul(step, I::add(field, xi[r])));
+                    }
+                    I::store_row(lane.theta[0], d, theta);
+                }
+            }
+        }
+    }
+
+    /// (φ(s) − γφ(s'))ᵀθ.
+    ///
+    /// # Safety
+    /// As for `cascade`; the atom is one of the law's.
+    #[inline(always)]
+    unsafe fn along<I: Simd, const R: usize>(
+        &self,
+        atom: Atom,
+        feature: &[I::V; R],
+        theta: &[I::V; R],
+    ) -> f64 {
+        // SAFETY: rows start at state·stride with state < S and have R registers.
+        unsafe {
+            let next = I::load_all::<R>(self.discounted.as_ptr().add(atom.next() * R * I::LANES));
+            let mut product = *feature;
+            for r in 0..R {
+                product[r] = I::mul(I::sub(feature[r], next[r]), theta[r]);
+            }
+            fold_registers::<I, R>(product)
         }
     }
 
@@ -228,39 +300,32 @@ impl Tables {
         even: &mut Even<'_>,
         from: usize,
     ) -> usize {
-        let (phi, discounted) = (self.phi.as_ptr(), self.discounted.as_ptr());
+        let phi = self.phi.as_ptr();
         let (d, mut left) = (self.d, even.steps);
-        let mut lanes: [Lane<'_>; K] = even.lanes(from);
-        let laws: [&Client; K] = std::array::from_fn(|k| self.law(lanes[k].client));
+        let mut lanes = even.lanes::<K>(from);
+        let mut laws = [self.law(lanes.client[0]); K];
+        for k in 1..K {
+            laws[k] = self.law(lanes.client[k]);
+        }
         // SAFETY: rows start at state·stride with state < S; R registers hold a
         // row, and θ and ξ hold d numbers; draws are read that are ready.
         unsafe {
-            let load = |from: *const f64| -> [I::V; R] {
-                std::array::from_fn(|r| I::load(from.add(r * I::LANES)))
-            };
-            let mut theta: [[I::V; R]; K] =
-                std::array::from_fn(|k| I::load_row(lanes[k].theta.as_ptr(), d));
-            let xi: [[I::V; R]; K] =
-                std::array::from_fn(|k| I::load_row(lanes[k].correction.as_ptr(), d));
-            let step: [I::V; K] = std::array::from_fn(|k| I::splat(lanes[k].step));
+            let mut theta = [[I::splat(0.0); R]; K];
+            let (mut xi, mut step) = (theta, [I::splat(0.0); K]);
+            for k in 0..K {
+                theta[k] = I::load_row(lanes.start[k], d);
+                xi[k] = I::load_row(lanes.correction[k], d);
+                step[k] = I::splat(lanes.step[k]);
+            }
             while left > 0 {
-                let mut now = usize::try_from(left).unwrap_or(usize::MAX);
-                let mut draws = [std::ptr::null(); K];
-                for k in 0..K {
-                    let ready = lanes[k].rng.ready();
-                    now = now.min(ready.len());
-                    draws[k] = ready.as_ptr();
-                }
+                let (draws, now) = lanes.ready(left);
                 for i in 0..now {
                     for k in 0..K {
                         let atom = laws[k].pairs.pick(*draws[k].add(i));
-                        let feature = load(phi.add(atom.state() * R * I::LANES));
-                        let next = load(discounted.add(atom.next() * R * I::LANES));
-                        let product = std::array::from_fn(|r| {
-                            I::mul(I::sub(feature[r], next[r]), theta[k][r])
-                        });
+                        let feature = I::load_all::<R>(phi.add(atom.state() * R * I::LANES));
+                        let along = self.along::<I, R>(atom, &feature, &theta[k]);
                         let reward = *laws[k].rewards.get_unchecked(atom.state());
-                        let delta = I::splat(fold_registers::<I, R>(product) - reward);
+                        let delta = I::splat(along - reward);
                         for r in 0..R {
                             let field = I::mul(delta, feature[r]);
                             let move_ = I::mul(step[k], I::add(field, xi[k][r]));
@@ -268,11 +333,11 @@ impl Tables {
                         }
                     }
                 }
-                lanes.iter_mut().for_each(|lane| lane.rng.skip(now));
+                lanes.skip(now);
                 left -= now as u64;
             }
             for k in 0..K {
-                I::store_row(lanes[k].theta.as_mut_ptr(), d, theta[k]);
+                I::store_row(lanes.theta[k], d, theta[k]);
             }
         }
         K
@@ -324,11 +389,11 @@ impl Tables {
         for (g, (streams, rows)) in streams.iter_mut().zip(rows).enumerate() {
             // SAFETY: rows of 8 numbers; draws are read that are ready.
             unsafe {
-                let load = |from: *const f64| -> [I::V; R] {
-                    std::array::from_fn(|r| I::load(from.add(r * I::LANES)))
-                };
                 let laws: [&Client; K] = std::array::from_fn(|k| self.law(g * K + k));
-                let mut theta: [[I::V; R]; K] = std::array::from_fn(|k| load(rows[k].as_ptr()));
+                let mut theta = [[I::splat(0.0); R]; K];
+                for k in 0..K {
+                    theta[k] = I::load_all(rows[k].as_ptr());
+                }
                 let (step, mut left) = (I::splat(step), steps as usize);
                 while left > 0 {
                     let mut now = left;
@@ -340,11 +405,13 @@ impl Tables {
                     for i in 0..now {
                         for k in 0..K {
                             let atom = laws[k].pairs.pick(*draws[k].add(i));
-                            let feature = load(self.phi.as_ptr().add(atom.state() * 8));
-                            let next = load(self.discounted.as_ptr().add(atom.next() * 8));
-                            let product = std::array::from_fn(|r| {
-                                I::mul(I::sub(feature[r], next[r]), theta[k][r])
-                            });
+                            let feature = I::load_all::<R>(self.phi.as_ptr().add(atom.state() * 8));
+                            let next =
+                                I::load_all::<R>(self.discounted.as_ptr().add(atom.next() * 8));
+                            let mut product = feature;
+                            for r in 0..R {
+                                product[r] = I::mul(I::sub(feature[r], next[r]), theta[k][r]);
+                            }
                             let delta = I::mul(step, I::splat(fold_registers::<I, R>(product)));
                             for r in 0..R {
                                 theta[k][r] = I::sub(theta[k][r], I::mul(delta, feature[r]));

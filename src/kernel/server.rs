@@ -1,0 +1,270 @@
+//! What the server does with the rows of all clients: means, and what control
+//! variates learn. Columns stay in registers while rows go by, and each column
+//! is summed in the order of the clients on every path.
+
+use super::cohort::Members;
+#[cfg(target_arch = "aarch64")]
+use super::simd::Neon;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{Avx2, Sse2};
+use super::simd::{Path, Scalar, Simd};
+
+/// Runs `$body` for blocks of columns on the best path: `$columns::<I, R>(at)`
+/// serves R registers of `I` from column `at` on.
+macro_rules! by_columns {
+    ($self:ident, $d:expr, $columns:ident) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2")]
+        fn avx2(all: &mut Rows<'_>, d: usize) {
+            // SAFETY: the attribute above; the rest as below.
+            unsafe { columns::<Avx2>(all, d) }
+        }
+        #[inline(always)]
+        unsafe fn columns<I: Simd>(all: &mut Rows<'_>, d: usize) {
+            let mut at = 0;
+            // SAFETY: the columns from `at` on are fewer than d.
+            unsafe {
+                while d - at >= 2 * I::LANES {
+                    all.$columns::<I, 2>(at);
+                    at += 2 * I::LANES;
+                }
+                while d - at >= I::LANES {
+                    all.$columns::<I, 1>(at);
+                    at += I::LANES;
+                }
+                while at < d {
+                    all.$columns::<Scalar, 1>(at);
+                    at += 1;
+                }
+            }
+        }
+        // SAFETY: the path was found on this processor.
+        unsafe {
+            match $self.path {
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2 => avx2(&mut $self, $d),
+                #[cfg(target_arch = "x86_64")]
+                Path::Sse2 => columns::<Sse2>(&mut $self, $d),
+                #[cfg(target_arch = "aarch64")]
+                Path::Neon => columns::<Neon>(&mut $self, $d),
+                Path::Scalar => columns::<Scalar>(&mut $self, $d),
+            }
+        }
+    }};
+}
+
+/// Rows of d numbers, as they are needed; what is not is empty.
+///
+/// *Invariant*: every member has its row in each list of rows that is used.
+struct Rows<'a> {
+    path: Path,
+    d: usize,
+    /// Whose rows are read; of all rows that are summed, those of `0..all`.
+    who: &'a [usize],
+    all: usize,
+    ends: &'a [f64],
+    before: &'a [f64],
+    lengths: &'a [f64],
+    variates: &'a mut [f64],
+    corrections: &'a mut [f64],
+    mean: &'a mut [f64],
+}
+
+/// The mean of the members' rows of `rows` (each `out.len()` long), summed in
+/// order.
+///
+/// # Panics
+/// If a member has no row, or there is none.
+pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
+    mean_on(Path::best(), members, rows, out);
+}
+
+fn mean_on(path: Path, members: &Members, rows: &[f64], out: &mut [f64]) {
+    let d = out.len();
+    assert!(members.end() * d <= rows.len() && !members.who().is_empty());
+    let mut all = Rows {
+        path,
+        d,
+        who: members.who(),
+        all: 0,
+        ends: rows,
+        before: &[],
+        lengths: &[],
+        variates: &mut [],
+        corrections: &mut [],
+        mean: out,
+    };
+    by_columns!(all, d, mean);
+}
+
+/// c_k ← c_k − c̄ + (θ_t − θ_k)/ℓ_k for each member, then c̄ ← N⁻¹ Σ c_k over all
+/// rows and ξ_k ← c̄ − c_k: `variates`, `corrections` and `ends` are N rows of d,
+/// `mean` and `before` d numbers, `lengths` N numbers.
+///
+/// # Panics
+/// If lengths do not agree.
+pub fn learn(
+    members: &Members,
+    (before, ends): (&[f64], &[f64]),
+    lengths: &[f64],
+    (variates, mean, corrections): (&mut [f64], &mut [f64], &mut [f64]),
+) {
+    learn_on(Path::best(), members, (before, ends), lengths, (variates, mean, corrections));
+}
+
+fn learn_on(
+    path: Path,
+    members: &Members,
+    (before, ends): (&[f64], &[f64]),
+    lengths: &[f64],
+    (variates, mean, corrections): (&mut [f64], &mut [f64], &mut [f64]),
+) {
+    let (d, n) = (mean.len(), lengths.len());
+    assert!(before.len() == d && members.end() <= n && n > 0);
+    assert!([ends.len(), variates.len(), corrections.len()] == [n * d; 3]);
+    let who = members.who();
+    let mut all = Rows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
+    by_columns!(all, d, learn);
+}
+
+/// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k; `variates` and `corrections` are N rows of d,
+/// `mean` d numbers.
+///
+/// # Panics
+/// If lengths do not agree.
+pub fn settle(variates: &mut [f64], mean: &mut [f64], corrections: &mut [f64]) {
+    let d = mean.len();
+    let n = variates.len() / d;
+    assert!(n > 0 && variates.len() == n * d && corrections.len() == n * d);
+    let path = Path::best();
+    let (who, ends, before, lengths) = (&[][..], &[][..], &[][..], &[][..]);
+    let mut all = Rows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
+    by_columns!(all, d, settle);
+}
+
+impl Rows<'_> {
+    /// # Safety
+    /// `I` is present; R·LANES columns begin at `at`.
+    #[inline(always)]
+    unsafe fn mean<I: Simd, const R: usize>(&mut self, at: usize) {
+        // SAFETY: the invariant, and the caller's columns.
+        unsafe {
+            let rows = self.ends.as_ptr().add(at);
+            let mut sum = [I::splat(0.0); R];
+            if let ([0, ..], true) = (self.who, self.who.len() * self.d == self.ends.len()) {
+                for client in 0..self.who.len() {
+                    add::<I, R>(&mut sum, rows.add(client * self.d));
+                }
+            } else {
+                for &client in self.who {
+                    add::<I, R>(&mut sum, rows.add(client * self.d));
+                }
+            }
+            let n = I::splat(self.who.len() as f64);
+            for r in 0..R {
+                let mean = I::div(sum[r], n);
+                I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), mean);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `mean`.
+    #[inline(always)]
+    unsafe fn learn<I: Simd, const R: usize>(&mut self, at: usize) {
+        // SAFETY: the invariant, and the caller's columns.
+        unsafe {
+            let (ends, variates) = (self.ends.as_ptr().add(at), self.variates.as_mut_ptr().add(at));
+            let mean = I::load_all::<R>(self.mean.as_ptr().add(at));
+            let before = I::load_all::<R>(self.before.as_ptr().add(at));
+            for &client in self.who {
+                let (end, variate) = (ends.add(client * self.d), variates.add(client * self.d));
+                let length = I::splat(*self.lengths.get_unchecked(client));
+                for r in 0..R {
+                    let (end, variate) = (end.add(r * I::LANES), variate.add(r * I::LANES));
+                    let field = I::div(I::sub(before[r], I::load(end)), length);
+                    I::store(variate, I::add(I::sub(I::load(variate), mean[r]), field));
+                }
+            }
+            self.settle::<I, R>(at);
+        }
+    }
+
+    /// # Safety
+    /// As for `mean`.
+    #[inline(always)]
+    unsafe fn settle<I: Simd, const R: usize>(&mut self, at: usize) {
+        // SAFETY: the invariant, and the caller's columns.
+        unsafe {
+            let (d, variates) = (self.d, self.variates.as_ptr().add(at));
+            let corrections = self.corrections.as_mut_ptr().add(at);
+            let mut mean = [I::splat(0.0); R];
+            for client in 0..self.all {
+                add::<I, R>(&mut mean, variates.add(client * d));
+            }
+            let n = I::splat(self.all as f64);
+            for r in 0..R {
+                mean[r] = I::div(mean[r], n);
+                I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), mean[r]);
+            }
+            for client in 0..self.all {
+                let (from, to) = (variates.add(client * d), corrections.add(client * d));
+                for r in 0..R {
+                    let correction = I::sub(mean[r], I::load(from.add(r * I::LANES)));
+                    I::store(to.add(r * I::LANES), correction);
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `I` is present; `row` has R registers.
+#[inline(always)]
+unsafe fn add<I: Simd, const R: usize>(sum: &mut [I::V; R], row: *const f64) {
+    for (r, sum) in sum.iter_mut().enumerate() {
+        // SAFETY: passed on to the caller.
+        *sum = unsafe { I::add(*sum, I::load(row.add(r * I::LANES))) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    #[test]
+    fn every_path_gives_the_same_bits() {
+        for (n, d) in [(1, 1), (3, 2), (5, 3), (4, 8), (7, 11), (10, 13), (2, 40)] {
+            let mut rng = Stream::shared_instance(3);
+            let mut numbers = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.gaussian()).collect() };
+            let (ends, variates, mean) = (numbers(n * d), numbers(n * d), numbers(d));
+            let (before, lengths) = (numbers(d), numbers(n));
+            for who in [(0..n).collect(), vec![n - 1], (0..n).step_by(2).collect::<Vec<_>>()] {
+                let members = Members::new(who.clone());
+                let mut expected = variates.clone();
+                for &k in &who {
+                    for i in 0..d {
+                        let at = k * d + i;
+                        expected[at] = expected[at] - mean[i] + (before[i] - ends[at]) / lengths[k];
+                    }
+                }
+                let of = |rows: &[f64], who: &[usize], i: usize| {
+                    who.iter().fold(0.0, |sum, k| sum + rows[k * d + i]) / who.len() as f64
+                };
+                let everyone: Vec<usize> = (0..n).collect();
+                for path in Path::available() {
+                    let mut out = vec![0.0; d];
+                    mean_on(path, &members, &ends, &mut out);
+                    assert!((0..d).all(|i| out[i] == of(&ends, &who, i)), "{path:?}");
+                    let (mut v, mut m, mut xi) = (variates.clone(), mean.clone(), vec![0.0; n * d]);
+                    let own = (&mut v[..], &mut m[..], &mut xi[..]);
+                    learn_on(path, &members, (&before, &ends), &lengths, own);
+                    assert_eq!(v, expected, "{path:?}");
+                    assert!((0..d).all(|i| m[i] == of(&expected, &everyone, i)), "{path:?}");
+                    assert!((0..n * d).all(|at| xi[at] == m[at % d] - v[at]), "{path:?}");
+                }
+            }
+        }
+    }
+}

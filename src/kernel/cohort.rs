@@ -248,11 +248,12 @@ pub(in crate::kernel) struct Even<'a> {
     pub steps: u64,
 }
 
-/// What K members own, to be stepped side by side.
+/// What `len` members own, K at most, to be stepped side by side.
 ///
 /// *Invariant*: θ and ξ point to d numbers; all pointers are good for as long
 /// as the [`Even`] they come from is borrowed, and no two θ or streams are one.
 pub(in crate::kernel) struct Lanes<'a, const K: usize> {
+    pub len: usize,
     pub client: [usize; K],
     /// Where θ is to be left.
     pub theta: [*mut f64; K],
@@ -271,11 +272,11 @@ impl<const K: usize> Lanes<'_, K> {
     pub fn ready(&mut self, most: u64) -> ([*const u64; K], usize) {
         let mut now = usize::try_from(most).unwrap_or(usize::MAX);
         let mut draws = [std::ptr::null(); K];
-        for (draws, stream) in draws.iter_mut().zip(self.streams) {
+        for k in 0..self.len {
             // SAFETY: the invariant.
-            let ready = unsafe { (*stream).ready() };
+            let ready = unsafe { (*self.streams[k]).ready() };
             now = now.min(ready.len());
-            *draws = ready.as_ptr();
+            draws[k] = ready.as_ptr();
         }
         (draws, now)
     }
@@ -283,9 +284,9 @@ impl<const K: usize> Lanes<'_, K> {
     /// Goes past `count` draws of every stream.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
-        for stream in self.streams {
+        for k in 0..self.len {
             // SAFETY: the invariant.
-            unsafe { (*stream).skip(count) };
+            unsafe { (*self.streams[k]).skip(count) };
         }
     }
 }
@@ -302,9 +303,20 @@ impl Even<'_> {
     /// If there are not so many.
     #[inline(always)]
     pub fn lanes<const K: usize>(&mut self, from: usize) -> Lanes<'_, K> {
-        let members = self.members[from..].first_chunk::<K>().expect("there are so many");
+        self.some(from, K)
+    }
+
+    /// Members number `from` to `from + len`.
+    ///
+    /// # Panics
+    /// If there are not so many, or more than K.
+    #[inline(always)]
+    pub fn some<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
+        assert!(len <= K);
+        let members = &self.members[from..][..len];
         let (theta, streams) = (self.theta.as_mut_ptr(), self.streams.as_mut_ptr());
         let mut lanes = Lanes {
+            len,
             client: [0; K],
             theta: [std::ptr::null_mut(); K],
             start: [std::ptr::null(); K],
@@ -313,7 +325,7 @@ impl Even<'_> {
             streams: [std::ptr::null_mut(); K],
             borrowed: PhantomData,
         };
-        for k in 0..K {
+        for k in 0..len {
             let entry = members[k] - self.first;
             lanes.client[k] = members[k];
             // SAFETY: the invariant: members differ, and each has its entry.

@@ -32,24 +32,30 @@ pub fn sigmoid(u: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-u))
 }
 
-/// Replaces each u by σ(u); M is a multiple of the lanes.
+/// Replaces each u by σ(u).
 ///
 /// # Safety
-/// The instruction set `I` is present.
+/// The instruction set `I` is present; the length is a multiple of its lanes.
 #[inline(always)]
-pub(in crate::kernel) unsafe fn sigmoids<I: Simd, const M: usize>(u: &mut [f64; M]) {
-    // Not `any(>=)`, so that a NaN goes to `libm` too.
-    if !u.iter().all(|u| u.abs() < LARGE) {
+pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
+    let mut ordinary = true;
+    for u in u.iter() {
+        // False for a NaN, which goes to `libm` too.
+        ordinary &= u.abs() < LARGE;
+    }
+    if !ordinary {
         u.iter_mut().for_each(|u| *u = sigmoid(*u));
         return;
     }
-    // SAFETY: M is a multiple of the lanes, and |u| is below `LARGE`.
+    // SAFETY: whole registers of u, and |u| is below `LARGE`.
     unsafe {
         let one = I::splat(1.0);
-        for i in (0..M).step_by(I::LANES) {
+        let mut i = 0;
+        while i < u.len() {
             let at = u.as_mut_ptr().add(i);
             let exp = exp::<I>(I::sub(I::splat(0.0), I::load(at)));
             I::store(at, I::div(one, I::add(one, exp)));
+            i += I::LANES;
         }
     }
 }
@@ -97,20 +103,20 @@ mod tests {
         // SAFETY: the path is available.
         unsafe {
             match path {
-                Path::Scalar => sigmoids::<Scalar, 4>(&mut out),
+                Path::Scalar => sigmoids::<Scalar>(&mut out),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => sigmoids::<Sse2, 4>(&mut out),
+                Path::Sse2 => sigmoids::<Sse2>(&mut out),
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => {
                     #[target_feature(enable = "avx2")]
                     fn run(u: &mut [f64; 4]) {
                         // SAFETY: the attribute above.
-                        unsafe { sigmoids::<Avx2, 4>(u) }
+                        unsafe { sigmoids::<Avx2>(u) }
                     }
                     run(&mut out);
                 }
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => sigmoids::<super::super::simd::Neon, 4>(&mut out),
+                Path::Neon => sigmoids::<super::super::simd::Neon>(&mut out),
             }
         }
         out

@@ -1,13 +1,15 @@
 //! The fused local step of logistic regression with one record a step: one
-//! draw, one dot product, one σ, one update, for up to four clients in lockstep.
+//! draw, one dot product, one σ, one update, for up to twelve clients in lockstep.
 //!
-//! The steps are bound by the latency of σ; its lanes are the clients. Every
+//! A step is bound by the latency of σ (two divisions and a polynomial), whose
+//! lanes are the clients; several registers of them fill its gaps. Every
 //! path computes, per step and client, s = σ(m − Σ xθ) and
 //! θ ← θ − step ((λθ − s x) + ξ) for a record x (already times its label), in
 //! the order of [`super::fold_sum`] and [`super::descend`].
 
-use super::cohort::{Cohort, Even, Lanes};
+use super::cohort::{Cohort, Even};
 use super::exp::{sigmoid, sigmoids};
+use super::product::long_dots;
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
@@ -28,8 +30,8 @@ pub struct Tables {
     sets: Vec<Vec<f64>>,
 }
 
-/// Clients in lockstep, and lanes of σ.
-const MOST: usize = 4;
+/// Clients in lockstep at most.
+const MOST: usize = 12;
 
 impl Tables {
     /// Tables of these record sets (rows y x of d numbers), under λ and margin m.
@@ -146,277 +148,176 @@ impl Tables {
         // SAFETY: passed on to the caller; R registers hold a padded row.
         unsafe {
             match self.stride / I::LANES {
-                1 => self.cascade::<I, W, 1>(even),
-                2 => self.cascade::<I, W, 2>(even),
-                3 => self.cascade::<I, W, 3>(even),
-                4 => self.cascade::<I, W, 4>(even),
-                6 if I::LANES < 4 => self.cascade::<I, W, 6>(even),
-                8 if I::LANES < 4 => self.cascade::<I, W, 8>(even),
-                12 if I::LANES < 2 => self.cascade::<I, W, 12>(even),
-                16 if I::LANES < 2 => self.cascade::<I, W, 16>(even),
-                _ => self.cascade::<I, W, 0>(even),
+                1 => self.split::<I, W, 1>(even),
+                2 => self.split::<I, W, 2>(even),
+                3 => self.split::<I, W, 3>(even),
+                4 => self.split::<I, W, 4>(even),
+                6 if I::LANES < 4 => self.split::<I, W, 6>(even),
+                8 if I::LANES < 4 => self.split::<I, W, 8>(even),
+                12 if I::LANES < 2 => self.split::<I, W, 12>(even),
+                16 if I::LANES < 2 => self.split::<I, W, 16>(even),
+                _ => self.split::<I, W, 0>(even),
             }
         }
     }
 
+    /// Groups as even as they can be, of as many clients as have room in the
+    /// first cache.
+    ///
     /// # Safety
     /// As for `groups`; R registers hold a padded row, or R is 0.
     #[inline(always)]
-    unsafe fn cascade<I: Simd, W: Simd, const R: usize>(&self, even: &mut Even<'_>) {
-        let (mut at, n) = (0, even.members().len());
-        while at < n {
-            // SAFETY: passed on to the caller.
-            at += unsafe {
-                match n - at {
-                    1 => self.lockstep::<I, W, R, 1>(even, at),
-                    2 => self.lockstep::<I, W, R, 2>(even, at),
-                    5 | 6 | 9 | 3 => self.lockstep::<I, W, R, 3>(even, at),
-                    _ => self.lockstep::<I, W, R, 4>(even, at),
-                }
-            }
+    unsafe fn split<I: Simd, W: Simd, const R: usize>(&self, even: &mut Even<'_>) {
+        const ROOM: usize = 1024;
+        let n = even.members().len();
+        let groups = n.div_ceil((ROOM / self.stride).clamp(2, MOST));
+        let mut room = vec![0.0; 2 * n.div_ceil(groups) * self.stride];
+        for group in 0..groups {
+            let (from, to) = (n * group / groups, n * (group + 1) / groups);
+            // SAFETY: passed on to the caller; the room is enough.
+            unsafe { self.lockstep::<I, W, R>(even, from, to - from, &mut room) };
         }
     }
 
-    /// Steps K members from number `from` on, and says K.
+    /// Steps `len` members from number `from` on. θ and ξ stay in `room`, in
+    /// padded rows: σ takes longer than memory so close.
     ///
     /// # Safety
-    /// As for `cascade`.
+    /// As for `split`; `room` has 2·len rows, with zeros where they are padded.
     #[inline(always)]
-    unsafe fn lockstep<I: Simd, W: Simd, const R: usize, const K: usize>(
+    unsafe fn lockstep<I: Simd, W: Simd, const R: usize>(
         &self,
         even: &mut Even<'_>,
         from: usize,
-    ) -> usize {
-        let mut left = even.steps;
-        let mut lanes = even.lanes::<K>(from);
-        let (mut sets, mut records) = ([&self.sets[0][..]; K], [0; K]);
-        for k in 0..K {
-            sets[k] = &self.sets[lanes.client[k] % self.sets.len()];
-            records[k] = (sets[k].len() / self.stride) as u64;
+        len: usize,
+        room: &mut [f64],
+    ) {
+        let (d, stride, mut left) = (self.d, self.stride, even.steps);
+        let mut lanes = even.some::<MOST>(from, len);
+        let (theta, xi) = room.split_at_mut(room.len() / 2);
+        let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
+        let (mut sets, mut records) = ([std::ptr::null(); MOST], [0; MOST]);
+        for k in 0..len {
+            let set = &self.sets[lanes.client[k] % self.sets.len()];
+            (sets[k], records[k]) = (set.as_ptr(), (set.len() / stride) as u64);
+            // SAFETY: θ and ξ hold d numbers, and a row has room for them.
+            unsafe {
+                lanes.start[k].copy_to_nonoverlapping(theta.add(k * stride), d);
+                lanes.correction[k].copy_to_nonoverlapping(xi.add(k * stride), d);
+            }
         }
-        // SAFETY: passed on to the caller; θ and ξ hold d numbers.
-        let (mut long, mut short) = unsafe {
-            let long =
-                if R == 0 { Long::new(&lanes, self.d, self.stride) } else { Long::default() };
-            (long, Short::<I, R, K>::new(&lanes, self.d))
-        };
-        let step = lanes.step;
-        while left > 0 {
-            let (draws, now) = lanes.ready(left);
-            for i in 0..now {
-                // SAFETY: draws are read that are ready; rows start at
-                // record·stride with record < the set's records.
-                unsafe {
-                    let mut rows = [std::ptr::null(); K];
-                    for k in 0..K {
-                        let wide = u128::from(*draws[k].add(i)) * u128::from(records[k]);
-                        rows[k] = sets[k].as_ptr().add((wide >> 64) as usize * self.stride);
-                    }
-                    let mut weights = [0.0; MOST];
-                    for k in 0..K {
-                        let along =
-                            if R == 0 { long.dot::<I>(k, rows[k]) } else { short.dot(k, rows[k]) };
+        // SAFETY: draws are read that are ready; records start at record·stride
+        // with record < the set's records.
+        unsafe {
+            let row = |k: usize, draw: u64| -> *const f64 {
+                let wide = u128::from(draw) * u128::from(records[k]);
+                sets[k].add((wide >> 64) as usize * stride)
+            };
+            let mut rows = [std::ptr::null(); MOST];
+            while left > 0 {
+                let (draws, now) = lanes.ready(left);
+                for k in 0..len {
+                    rows[k] = row(k, *draws[k]);
+                }
+                for i in 0..now {
+                    let (mut next, mut weights) = (rows, [0.0; MOST]);
+                    for k in 0..len {
+                        if i + 1 < now {
+                            next[k] = row(k, *draws[k].add(i + 1));
+                            I::prefetch(next[k], stride);
+                        }
+                        let along = dot_rows::<I, R>(theta.add(k * stride), rows[k], stride);
                         weights[k] = self.margin - along;
                     }
-                    sigmoids::<W, MOST>(&mut weights);
-                    for k in 0..K {
-                        if R == 0 {
-                            long.update::<I>(k, rows[k], self.l2, weights[k], step[k]);
-                        } else {
-                            short.update(k, rows[k], self.l2, weights[k], step[k]);
-                        }
+                    sigmoids::<W>(&mut weights[..len.next_multiple_of(4)]);
+                    for k in 0..len {
+                        let own = (theta.add(k * stride), xi.add(k * stride).cast_const());
+                        self.update::<I, R>(own, rows[k], weights[k], lanes.step[k]);
                     }
+                    rows = next;
                 }
+                lanes.skip(now);
+                left -= now as u64;
             }
-            lanes.skip(now);
-            left -= now as u64;
-        }
-        for k in 0..K {
-            // SAFETY: θ holds d numbers.
-            unsafe {
-                if R == 0 {
-                    long.theta(k).copy_to_nonoverlapping(lanes.theta[k], self.d);
-                } else {
-                    I::store_row(lanes.theta[k], self.d, short.theta[k]);
-                }
+            for k in 0..len {
+                theta.add(k * stride).copy_to_nonoverlapping(lanes.theta[k], d);
             }
         }
-        K
     }
-}
 
-/// θ and ξ of K clients in R registers each.
-struct Short<I: Simd, const R: usize, const K: usize> {
-    theta: [[I::V; R]; K],
-    xi: [[I::V; R]; K],
-}
-
-impl<I: Simd, const R: usize, const K: usize> Short<I, R, K> {
+    /// θ ← θ − step ((λθ + (−s) x) + ξ).
+    ///
     /// # Safety
-    /// `I` is present; rows of `d` numbers fit into R registers, or R is 0.
+    /// As for `lockstep`; rows are padded.
     #[inline(always)]
-    unsafe fn new(lanes: &Lanes<'_, K>, d: usize) -> Self {
-        let d = if R == 0 { 0 } else { d };
-        // SAFETY: θ and ξ hold d numbers.
-        unsafe {
-            let zero = [[I::splat(0.0); R]; K];
-            let mut all = Self { theta: zero, xi: zero };
-            for k in 0..K {
-                all.theta[k] = I::load_row(lanes.start[k], d);
-                all.xi[k] = I::load_row(lanes.correction[k], d);
-            }
-            all
-        }
-    }
-
-    /// # Safety
-    /// `I` is present; `row` has R registers.
-    #[inline(always)]
-    unsafe fn dot(&self, k: usize, row: *const f64) -> f64 {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let mut product = self.theta[k];
-            for (r, product) in product.iter_mut().enumerate() {
-                *product = I::mul(*product, I::load(row.add(r * I::LANES)));
-            }
-            fold_registers::<I, R>(product)
-        }
-    }
-
-    /// # Safety
-    /// As for `dot`.
-    #[inline(always)]
-    unsafe fn update(&mut self, k: usize, row: *const f64, l2: f64, weight: f64, step: f64) {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            for r in 0..R {
-                let row = I::load(row.add(r * I::LANES));
-                self.theta[k][r] =
-                    moved::<I>(self.theta[k][r], row, self.xi[k][r], l2, weight, step);
-            }
-        }
-    }
-}
-
-/// θ and ξ of some clients in padded rows, where registers do not hold them.
-#[derive(Default)]
-struct Long {
-    stride: usize,
-    theta: Vec<f64>,
-    xi: Vec<f64>,
-}
-
-impl Long {
-    /// # Safety
-    /// θ and ξ hold `d` numbers.
-    unsafe fn new<const K: usize>(lanes: &Lanes<'_, K>, d: usize, stride: usize) -> Self {
-        let (mut theta, mut xi) = (vec![0.0; K * stride], vec![0.0; K * stride]);
-        for k in 0..K {
-            // SAFETY: a row has room for d numbers.
-            unsafe {
-                lanes.start[k].copy_to_nonoverlapping(theta.as_mut_ptr().add(k * stride), d);
-                lanes.correction[k].copy_to_nonoverlapping(xi.as_mut_ptr().add(k * stride), d);
-            }
-        }
-        Self { stride, theta, xi }
-    }
-
-    /// θ of client k.
-    fn theta(&self, k: usize) -> *const f64 {
-        self.theta[k * self.stride..].as_ptr()
-    }
-
-    /// # Safety
-    /// `I` is present; `row` has a padded row, and so have θ and ξ of client k.
-    #[inline(always)]
-    unsafe fn dot<I: Simd>(&self, k: usize, row: *const f64) -> f64 {
-        let (blocks, theta) = (self.stride / 4, self.theta.as_ptr());
-        // SAFETY: passed on to the caller; blocks of 4 numbers are whole
-        // registers, and there are more than 16 numbers.
-        unsafe {
-            let theta = theta.add(k * self.stride);
-            // 16 numbers are 16/LANES registers; the rest go round them.
-            let mut acc = [I::splat(0.0); super::WIDTH];
-            let width = super::WIDTH / I::LANES;
-            for (r, acc) in acc.iter_mut().enumerate().take(width) {
-                *acc = product::<I>(theta, row, r * I::LANES);
-            }
-            let whole = blocks / 4;
-            for block in 1..whole {
-                for (r, acc) in acc.iter_mut().enumerate().take(width) {
-                    *acc =
-                        I::add(*acc, product::<I>(theta, row, block * super::WIDTH + r * I::LANES));
-                }
-            }
-            let (begin, rest) = (whole * super::WIDTH, (blocks % 4) * 4 / I::LANES);
-            for (r, acc) in acc.iter_mut().enumerate().take(rest) {
-                *acc = I::add(*acc, product::<I>(theta, row, begin + r * I::LANES));
-            }
-            let mut n = width / 2;
-            while n > 0 {
-                for r in 0..n {
-                    acc[r] = I::add(acc[r], acc[r + n]);
-                }
-                n /= 2;
-            }
-            I::fold(acc[0])
-        }
-    }
-
-    /// # Safety
-    /// As for `dot`.
-    #[inline(always)]
-    unsafe fn update<I: Simd>(
-        &mut self,
-        k: usize,
+    unsafe fn update<I: Simd, const R: usize>(
+        &self,
+        (theta, xi): (*mut f64, *const f64),
         row: *const f64,
-        l2: f64,
         weight: f64,
         step: f64,
     ) {
         // SAFETY: passed on to the caller.
         unsafe {
-            let theta = self.theta.as_mut_ptr().add(k * self.stride);
-            let xi = self.xi.as_ptr().add(k * self.stride);
-            for i in (0..self.stride).step_by(I::LANES) {
-                let (row, xi) = (I::load(row.add(i)), I::load(xi.add(i)));
-                I::store(
-                    theta.add(i),
-                    moved::<I>(I::load(theta.add(i)), row, xi, l2, weight, step),
-                );
+            let scale = (I::splat(self.l2), I::splat(step), I::splat(-weight));
+            if R > 0 {
+                return moved::<I, R>((theta, xi), row, scale);
+            }
+            let (mut i, block) = (0, 4 * I::LANES);
+            while i + block <= self.stride {
+                moved::<I, 4>((theta.add(i), xi.add(i)), row.add(i), scale);
+                i += block;
+            }
+            while i < self.stride {
+                moved::<I, 1>((theta.add(i), xi.add(i)), row.add(i), scale);
+                i += I::LANES;
             }
         }
     }
 }
 
-/// The products of a register of each row, from number `i` on.
+/// θ ← θ − step ((λθ + (−s) x) + ξ) in R registers.
 ///
 /// # Safety
-/// `I` is present; the rows hold the register.
+/// `I` is present; the rows have R registers.
 #[inline(always)]
-unsafe fn product<I: Simd>(x: *const f64, y: *const f64, i: usize) -> I::V {
-    // SAFETY: passed on to the caller.
-    unsafe { I::mul(I::load(x.add(i)), I::load(y.add(i))) }
-}
-
-/// θ − step ((λθ + (−s) x) + ξ).
-///
-/// # Safety
-/// `I` is present.
-#[inline(always)]
-unsafe fn moved<I: Simd>(
-    theta: I::V,
-    row: I::V,
-    xi: I::V,
-    l2: f64,
-    weight: f64,
-    step: f64,
-) -> I::V {
+unsafe fn moved<I: Simd, const R: usize>(
+    (theta, xi): (*mut f64, *const f64),
+    row: *const f64,
+    (l2, step, away): (I::V, I::V, I::V),
+) {
     // SAFETY: passed on to the caller.
     unsafe {
-        let pull = I::mul(I::splat(-weight), row);
-        let field = I::add(I::mul(I::splat(l2), theta), pull);
-        I::sub(theta, I::mul(I::splat(step), I::add(field, xi)))
+        let mut at = I::load_all::<R>(theta);
+        let (row, xi) = (I::load_all::<R>(row), I::load_all::<R>(xi));
+        for r in 0..R {
+            let field = I::add(I::mul(l2, at[r]), I::mul(away, row[r]));
+            at[r] = I::sub(at[r], I::mul(step, I::add(field, xi[r])));
+        }
+        for r in 0..R {
+            I::store(theta.add(r * I::LANES), at[r]);
+        }
+    }
+}
+
+/// xᵀy of two padded rows of `stride` numbers, R registers if R is not 0.
+///
+/// # Safety
+/// `I` is present; the rows have so many numbers, and more than 16 if R is 0.
+#[inline(always)]
+unsafe fn dot_rows<I: Simd, const R: usize>(x: *const f64, y: *const f64, stride: usize) -> f64 {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        if R > 0 {
+            let mut v = I::load_all::<R>(x);
+            let y = I::load_all::<R>(y);
+            for r in 0..R {
+                v[r] = I::mul(v[r], y[r]);
+            }
+            return fold_registers::<I, R>(v);
+        }
+        let [along] = long_dots::<I, 1>([y], x, stride);
+        along
     }
 }
 

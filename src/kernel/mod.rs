@@ -9,11 +9,13 @@ pub mod alias;
 mod cohort;
 pub mod exp;
 pub mod logistic;
+mod product;
 mod server;
 mod simd;
 pub mod td;
 
 pub use cohort::{Cohort, Local, Members, Work};
+pub use product::product;
 pub use server::{learn, mean_of, settle};
 pub use simd::Path;
 

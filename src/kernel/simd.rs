@@ -76,6 +76,23 @@ pub(in crate::kernel) trait Simd {
     /// The folding tree within a register: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
     unsafe fn fold(v: Self::V) -> f64;
 
+    /// Asks for a row of `d` numbers, if the path can: memory is slower than σ.
+    #[inline(always)]
+    unsafe fn prefetch(row: *const f64, d: usize) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let mut i = 0;
+            while i < d {
+                // SAFETY: SSE is part of x86-64, and a prefetch reads nothing.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(row.add(i).cast()) };
+                i += 8;
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (row, d);
+    }
+
     // No closures in what follows: a closure is compiled without the
     // instruction set, and an intrinsic in it may stay a call.
 

@@ -10,7 +10,7 @@ use super::affine::{Affine, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
 use super::{Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, dot, product};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -99,6 +99,9 @@ pub struct Quadratic {
     mean: Affine,
 }
 
+/// Beyond this dimension a product of its own pays.
+const LONG: usize = 16;
+
 impl Quadratic {
     fn new(settings: &Settings, seed: u64) -> Result<Self, Fault> {
         let d = settings.dimension;
@@ -136,6 +139,11 @@ impl Quadratic {
     fn gradient(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         let client = &self.clients[client];
         let offset = &client.offset[..theta.len()];
+        if theta.len() > LONG {
+            product(client.matrix.entries(), theta, field);
+            field.iter_mut().zip(offset).for_each(|(field, offset)| *field -= offset);
+            return;
+        }
         for (i, field) in field.iter_mut().enumerate() {
             *field = dot(theta, client.matrix.row(i)) - offset[i];
         }

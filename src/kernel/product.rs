@@ -1,0 +1,154 @@
+//! A matrix times a vector where the dimension is large, each entry in the
+//! order of [`super::fold_sum`].
+
+#[cfg(target_arch = "aarch64")]
+use super::simd::Neon;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{Avx2, Sse2};
+use super::simd::{Path, Scalar, Simd};
+use super::{WIDTH, dot};
+
+/// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
+///
+/// # Panics
+/// If lengths do not agree.
+pub fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
+    product_on(Path::best(), matrix, x, out);
+}
+
+fn product_on(path: Path, matrix: &[f64], x: &[f64], out: &mut [f64]) {
+    let d = x.len();
+    assert!(matrix.len() == d * out.len());
+    if d < WIDTH {
+        let rows = matrix.chunks_exact(d.max(1));
+        out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(row, x));
+        return;
+    }
+    // SAFETY: the path was found on this processor; lengths were checked.
+    unsafe {
+        match path {
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 => avx2(matrix, x, out),
+            #[cfg(target_arch = "x86_64")]
+            Path::Sse2 => rows::<Sse2>(matrix, x, out),
+            #[cfg(target_arch = "aarch64")]
+            Path::Neon => rows::<Neon>(matrix, x, out),
+            Path::Scalar => rows::<Scalar>(matrix, x, out),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(matrix: &[f64], x: &[f64], out: &mut [f64]) {
+    // SAFETY: the attribute above; lengths were checked by the only caller.
+    unsafe { rows::<Avx2>(matrix, x, out) }
+}
+
+/// # Safety
+/// `I` is present; lengths agree; d is 16 or more.
+#[inline(always)]
+unsafe fn rows<I: Simd>(matrix: &[f64], x: &[f64], out: &mut [f64]) {
+    let (d, n) = (x.len(), out.len());
+    let (matrix, x) = (matrix.as_ptr(), x.as_ptr());
+    let mut i = 0;
+    // SAFETY: passed on to the caller.
+    unsafe {
+        while i + 2 <= n {
+            let row = matrix.add(i * d);
+            let two = long_dots::<I, 2>([row, row.add(d)], x, d);
+            out[i..i + 2].copy_from_slice(&two);
+            i += 2;
+        }
+        if i < n {
+            [out[i]] = long_dots::<I, 1>([matrix.add(i * d)], x, d);
+        }
+    }
+}
+
+/// K rows times x, each with the accumulators of [`super::fold_sum`].
+///
+/// # Safety
+/// `I` is present; rows and x have d numbers, 16 or more.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
+pub(in crate::kernel) unsafe fn long_dots<I: Simd, const K: usize>(
+    rows: [*const f64; K],
+    x: *const f64,
+    d: usize,
+) -> [f64; K] {
+    let width = WIDTH / I::LANES;
+    // SAFETY: passed on to the caller; no more than d numbers are read.
+    unsafe {
+        let mut acc = [[I::splat(0.0); WIDTH]; K];
+        for r in 0..width {
+            let at = r * I::LANES;
+            for k in 0..K {
+                acc[k][r] = I::mul(I::load(rows[k].add(at)), I::load(x.add(at)));
+            }
+        }
+        let mut at = WIDTH;
+        while at + WIDTH <= d {
+            for r in 0..width {
+                let at = at + r * I::LANES;
+                let x = I::load(x.add(at));
+                for k in 0..K {
+                    acc[k][r] = I::add(acc[k][r], I::mul(I::load(rows[k].add(at)), x));
+                }
+            }
+            at += WIDTH;
+        }
+        for r in 0..width {
+            let at = at + r * I::LANES;
+            if at < d {
+                let [x] = I::load_row::<1>(x.add(at), I::LANES.min(d - at));
+                for k in 0..K {
+                    let [row] = I::load_row::<1>(rows[k].add(at), I::LANES.min(d - at));
+                    acc[k][r] = I::add(acc[k][r], I::mul(row, x));
+                }
+            } else if at < d.next_multiple_of(4) {
+                // As every path has it: zeros up to the widest register.
+                for k in 0..K {
+                    acc[k][r] = I::add(acc[k][r], I::splat(0.0));
+                }
+            }
+        }
+        let mut out = [0.0; K];
+        for k in 0..K {
+            let mut n = width / 2;
+            while n > 0 {
+                for r in 0..n {
+                    acc[k][r] = I::add(acc[k][r], acc[k][r + n]);
+                }
+                n /= 2;
+            }
+            out[k] = I::fold(acc[k][0]);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    #[test]
+    fn every_path_gives_the_bits_of_the_definition() {
+        for d in (1..=40).chain([63, 64, 65, 100, 512]) {
+            for n in [1, 2, 5] {
+                let mut rng = Stream::shared_instance(d as u64);
+                let mut numbers =
+                    |n: usize| -> Vec<f64> { (0..n).map(|_| rng.gaussian()).collect() };
+                let (matrix, x) = (numbers(n * d), numbers(d));
+                for path in Path::available() {
+                    let mut out = vec![0.0; n];
+                    product_on(path, &matrix, &x, &mut out);
+                    for (out, row) in out.iter().zip(matrix.chunks_exact(d)) {
+                        assert_eq!(out.to_bits(), dot(row, &x).to_bits(), "d {d}, {path:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -46,7 +46,10 @@ impl Args {
                 }
                 "--rounds" => rounds = number(&word, words.next(), |n| *n >= 2)?,
                 "--threshold" => threshold = number(&word, words.next(), |t| *t >= 1.0)?,
-                "--filter" => filter = Some(words.next().ok_or("--filter needs an expression")?),
+                "--filter" => {
+                    let given = words.next().filter(|word| word != "--bench");
+                    filter = Some(given.ok_or("--filter needs an expression")?);
+                }
                 flag if flag.starts_with('-') => return Err(format!("{flag} is no option")),
                 _ if base.is_none() => base = Some(word),
                 _ => {

@@ -43,7 +43,7 @@ fn fresh(context: &Context, file: &str, threads: usize) -> Result<Ran, String> {
 }
 
 fn written(context: &Context, name: &str, manifest: &Manifest) -> Result<String, String> {
-    let path = context.scratch.join(name).with_extension("toml");
+    let path = context.scratch.join(name.replace(' ', "-")).with_extension("toml");
     fs::write(&path, manifest.text()).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(path.display().to_string())
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,7 +24,8 @@ pub struct Ran {
 /// That it cannot be started, or the last thing it said where its exit code is
 /// none of `accepted`.
 pub fn run(command: &mut Command, accepted: &[i32]) -> Result<Ran, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |e: std::io::Error| format!("{name}: {e}");
     let mut out = tempfile::tempfile().map_err(failed)?;
     let mut err = tempfile::tempfile().map_err(failed)?;

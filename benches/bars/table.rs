@@ -36,6 +36,10 @@ impl Outcome {
     fn new(measured: String, holds: Holds) -> Self {
         Self { measured, peer: String::new(), holds }
     }
+
+    fn missing(why: &str) -> Self {
+        Self::new(format!("not measured: {why}"), Holds::NotMeasured)
+    }
 }
 
 /// Every bar as it came out.
@@ -75,17 +79,26 @@ fn ratio(values: &Values, a: &str, b: &str, most: f64) -> Result<Outcome, String
 /// Judged beside the peer as one writes it; the one that is unrolled by hand is
 /// told beside it.
 fn peer(values: &Values, ours: &str, workload: &str, least: f64) -> Result<Outcome, String> {
-    let ours = values.get(ours)?;
     let of = |peer: &str| values.get(&format!("peers/{peer}/{workload}/threads=1"));
-    let numba = of("numba")?;
-    let times = numba.over(ours);
-    let mut peer = format!("numba {}", numba.shown("ns"));
-    if let Ok(unrolled) = of("numba, unrolled") {
-        let times = unrolled.over(ours).value;
-        peer += &format!("; unrolled by hand {}, {times:.2} times", unrolled.shown("ns"));
-    }
-    let measured = format!("{} faster, {}", times.shown("times"), ours.shown("ns"));
-    Ok(Outcome { measured, peer, holds: Holds::when(times.value >= least) })
+    let ours = values.get(ours);
+    let told = |peer: &str| {
+        let theirs = of(peer).ok()?;
+        let times = ours.as_ref().map(|ours| theirs.over(*ours));
+        let times = times.map_or(String::new(), |times| format!(", {:.2} times", times.value));
+        Some(format!("{peer} {}{times}", theirs.shown("ns")))
+    };
+    let told: Vec<String> = ["numba", "numba, unrolled"].into_iter().filter_map(told).collect();
+    let mut outcome = match (&ours, of("numba")) {
+        (Ok(ours), Ok(numba)) => {
+            let times = numba.over(*ours);
+            let measured = format!("{} faster, {}", times.shown("times"), ours.shown("ns"));
+            Outcome::new(measured, Holds::when(times.value >= least))
+        }
+        (Err(why), _) => Outcome::missing(why),
+        (_, Err(why)) => Outcome::missing(&why),
+    };
+    outcome.peer = told.join("; ");
+    Ok(outcome)
 }
 
 /// The fastest instruction set of the kernel beside its limit.
@@ -147,7 +160,8 @@ fn speedup(values: &Values, name: &str) -> Result<Outcome, String> {
         false if machine.value < 1.9 => Holds::NoBar,
         holds => Holds::when(holds),
     };
-    Ok(Outcome { measured, peer: format!("a bare loop {}", machine.shown("")), holds })
+    let short = if machine.value < 1.9 { ": the machine had no two cores to give" } else { "" };
+    Ok(Outcome { measured, peer: format!("a bare loop {}{short}", machine.shown("")), holds })
 }
 
 /// The larger of the peaks that were seen, which is one at least.

@@ -5,10 +5,10 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test check bench diff docs
+.PHONY: help build reproduce report test check bench bench-compare diff docs
 
 help: ## Print this
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
 
 build: ## Build the program
 	$(CARGO) build --release --locked
@@ -25,14 +25,22 @@ test: ## Run the tests
 check: ## What continuous integration runs: format, lints, tests
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
 	$(MAKE) test
 
 docs: build ## Write docs/MANIFEST.md again from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new
 	mv docs/MANIFEST.md.new docs/MANIFEST.md
 
-bench: ## Time the kernels
-	$(CARGO) bench --locked
+bench: ## Time everything and say which bars hold (PYTHON with numba for the peers)
+	mkdir -p target/bench
+	touch target/bench/marker
+	$(CARGO) bench --locked --bench local_step --bench round --bench pipeline \
+		--bench problems --bench moments
+	$(CARGO) bench --locked --bench bars -- --since target/bench/marker
+
+bench-compare: ## Compare times with those of BASE (a git revision; default HEAD~1)
+	$(CARGO) bench --locked --bench compare -- $(or $(BASE),HEAD~1) $(ARGS)
 
 diff: build ## Compare the reports with those of BASE (a git revision; default HEAD)
 	$(DRIFTBENCH) diff $(or $(BASE),HEAD) $(REPORTS)

@@ -1,0 +1,138 @@
+//! The summary of `make bench`: every promised bar beside what was measured.
+//!
+//! `cargo bench --bench bars -- [--quick] [--since FILE]`
+//!
+//! Reads what criterion left under `target/criterion` (with `--since`, only what
+//! is newer than the file), measures whole processes and the peers in Python
+//! (`$PYTHON`, by default python3), and writes `target/bench/summary.md`,
+//! `summary.csv` and `growth.svg`. A bar that fails is told and is no error.
+
+#[path = "bars/growth.rs"]
+mod growth;
+#[path = "bars/machine.rs"]
+mod machine;
+#[path = "bars/manifest.rs"]
+mod manifest;
+#[path = "bars/measure.rs"]
+mod measure;
+#[path = "bars/process.rs"]
+mod process;
+#[path = "support/mod.rs"]
+mod support;
+#[path = "bars/table.rs"]
+mod table;
+#[path = "bars/values.rs"]
+mod values;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::SystemTime;
+use values::Values;
+
+/// What the command line asks for.
+#[derive(Default)]
+struct Args {
+    quick: bool,
+    since: Option<SystemTime>,
+}
+
+impl Args {
+    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut args = Self::default();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                // Cargo adds it.
+                "--bench" => {}
+                "--quick" => args.quick = true,
+                "--since" => {
+                    let file = words.next().ok_or("--since needs a file")?;
+                    let written = fs::metadata(&file).and_then(|m| m.modified());
+                    args.since = Some(written.map_err(|e| format!("{file}: {e}"))?);
+                }
+                other => return Err(format!("{other} is neither --quick nor --since FILE")),
+            }
+        }
+        Ok(args)
+    }
+}
+
+fn main() -> ExitCode {
+    match Args::parse(env::args().skip(1)).and_then(|args| summary(&args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("bars: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn target() -> PathBuf {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
+    env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from)
+}
+
+fn summary(args: &Args) -> Result<(), String> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let facts = machine::facts(cores);
+    let timings = support::timings(&target().join("criterion"), args.since)?;
+    let mut values = Values::default();
+    values.timings = timings.into_iter().map(|t| (t.id.clone(), t)).collect();
+    for &(name, measure) in measure::ALL {
+        eprintln!("bars: measuring {name}");
+        let scratch = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let context =
+            measure::Context { quick: args.quick, cores, scratch: scratch.path().to_owned() };
+        if let Err(why) = measure(&context, &mut values) {
+            eprintln!("bars: {name} not measured: {why}");
+            values.missing(name, why);
+        }
+    }
+    let folder = target().join("bench");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let growth = growth::svg(&values)?;
+    let bars = support::bars(&table::rows(&values));
+    let page = page(&facts, &bars, &values, growth.is_some());
+    write(&folder.join("growth.svg"), &growth.unwrap_or_default())?;
+    write(&folder.join("summary.md"), &page)?;
+    write(&folder.join("summary.csv"), &values.csv())?;
+    print!("{bars}");
+    println!("\nWritten to {}.", folder.join("summary.md").display());
+    Ok(())
+}
+
+/// Writes a file; an empty one is removed, so that none is left of another run.
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let written = match text {
+        "" if path.exists() => fs::remove_file(path),
+        "" => Ok(()),
+        text => fs::write(path, text),
+    };
+    written.map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn page(facts: &[(&str, String)], bars: &str, values: &Values, growth: bool) -> String {
+    let mut out = String::from("# What was measured\n\n");
+    let facts: Vec<Vec<String>> =
+        facts.iter().map(|(name, text)| vec![(*name).to_owned(), text.clone()]).collect();
+    out += &support::table(&["machine", ""], &facts);
+    out += "\n## Bars\n\nTimes are of a client step unless another unit is named.\n\n";
+    out += bars;
+    out += "\n## Results of criterion\n\n";
+    let row = |t: &support::Timing| {
+        let elements = t.elements.map_or("-".into(), |n| n.to_string());
+        vec![t.id.clone(), t.each().shown("ns"), elements, t.iteration.times(1e-3).shown("µs")]
+    };
+    let rows: Vec<Vec<String>> = values.timings.values().map(row).collect();
+    out += &support::table(&["id", "of an element", "elements", "of an iteration"], &rows);
+    out += "\n## Measured on whole processes\n\n";
+    let rows: Vec<Vec<String>> =
+        values.measured.iter().map(|(id, (v, unit))| vec![id.clone(), v.shown(unit)]).collect();
+    out += &support::table(&["id", "value"], &rows);
+    if growth {
+        out += "\n## Growth\n\n![Time over clients, local steps and dimension](growth.svg)\n";
+    }
+    out
+}

@@ -1,0 +1,118 @@
+//! How time grows with clients, local steps and dimension.
+
+use crate::support::{Timing, digits};
+use crate::values::Values;
+use driftbench::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use driftbench::chart;
+use driftbench::stats::verdict::log_slope;
+
+/// Groups of criterion, and the names of their panels.
+const GROUPS: [(&str, &str); 3] =
+    [("growth N", "clients N"), ("growth TH", "local steps TH"), ("growth d", "dimension d")];
+
+/// The results of a group, `growth N/10` and so on, by their number.
+fn points<'a>(values: &'a Values, group: &str) -> Vec<(f64, &'a Timing)> {
+    let of = |t: &'a Timing| Some((t.id.strip_prefix(group)?.strip_prefix('/')?.parse().ok()?, t));
+    let mut points: Vec<(f64, &Timing)> = values.timings.values().filter_map(of).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+/// The slope of log time over log size, and the time of a client step at each size.
+///
+/// # Errors
+/// That there are not two sizes.
+pub fn slope(values: &Values, group: &str) -> Result<(f64, String), String> {
+    let points = points(values, group);
+    if points.len() < 2 {
+        return Err(format!("no results {group}/..."));
+    }
+    let times: Vec<(f64, Vec<f64>)> =
+        points.iter().map(|(x, t)| (*x, vec![t.iteration.value])).collect();
+    let each = points.iter().map(|(x, t)| format!("{x}: {}", digits(t.each().value)));
+    Ok((log_slope(&times).0, each.collect::<Vec<_>>().join(", ")))
+}
+
+/// A coordinate that takes so much longer than the fastest has left a cache.
+const RISE: f64 = 1.25;
+
+/// Nanoseconds of a step and coordinate by dimension, and where they rise.
+///
+/// # Errors
+/// That there are not two dimensions.
+pub fn coordinates(values: &Values) -> Result<String, String> {
+    let points = points(values, "growth d");
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Err("no results growth d/...".into());
+    };
+    // Elements are steps, the same for every d, or steps times coordinates.
+    let steps_alone = first.1.elements == last.1.elements;
+    let each = |d: f64, t: &Timing| t.each().value / if steps_alone { d } else { 1.0 };
+    let (mut least, mut rises, mut texts) = (f64::INFINITY, None, Vec::new());
+    for (d, timing) in &points {
+        let time = each(*d, timing);
+        least = least.min(time);
+        rises = rises.or((time > RISE * least).then_some(*d));
+        texts.push(format!("{d}: {}", digits(time)));
+    }
+    let rises = rises.map_or("it rises nowhere".into(), |d| format!("it rises from d = {d}"));
+    Ok(format!("{} ns; {rises}", texts.join(", ")))
+}
+
+/// The figure; `None` without results.
+///
+/// # Errors
+/// What cannot be drawn.
+pub fn svg(values: &Values) -> Result<Option<String>, String> {
+    let panels: Vec<Panel> = GROUPS
+        .iter()
+        .map(|(group, title)| (title, points(values, group)))
+        .filter(|(_, points)| points.len() > 1)
+        .map(|(title, points)| panel(title, &points))
+        .collect();
+    if panels.is_empty() {
+        return Ok(None);
+    }
+    let lines = [("measured", MEASURED, Key::Line), ("slope 1", LINEAR, Key::Theory)];
+    let legend = lines.map(|(label, style, key)| Legend { label: label.into(), style, key });
+    let body = Body::Panels {
+        panels,
+        legend: legend.to_vec(),
+        x: "size".into(),
+        y: "nanoseconds in all".into(),
+        scale_x: Scale::Log,
+        scale_y: Scale::Log,
+    };
+    let title = "Time over clients, local steps and dimension".to_owned();
+    let figure = Figure { id: "growth".into(), title, caption: String::new(), columns: 3, body };
+    chart::svg(&figure).map(Some)
+}
+
+const MEASURED: Style = Style { color: 0, dash: 0 };
+const LINEAR: Style = Style { color: 1, dash: 1 };
+
+fn panel(title: &str, points: &[(f64, &Timing)]) -> Panel {
+    let (x0, y0) = (points[0].0, points[0].1.iteration.value);
+    let measured = points.iter().map(|(x, t)| {
+        let (low, high) = t.iteration.interval.unwrap_or((f64::NAN, f64::NAN));
+        Point { x: *x, y: t.iteration.value, low, high, n: 1 }
+    });
+    let linear = points.iter().map(|(x, _)| {
+        let y = y0 * x / x0;
+        Point { x: *x, y, low: f64::NAN, high: f64::NAN, n: 1 }
+    });
+    let series = |label: &str, style, role, points| Series {
+        label: label.into(),
+        style,
+        role,
+        points,
+        diverged: 0,
+    };
+    Panel {
+        title: title.into(),
+        series: vec![
+            series("measured", MEASURED, Role::Measured, measured.collect()),
+            series("slope 1", LINEAR, Role::Theory, linear.collect()),
+        ],
+    }
+}

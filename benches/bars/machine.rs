@@ -1,0 +1,75 @@
+//! What the numbers were measured on, and of.
+
+use std::fs;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Lines of name and text.
+pub fn facts(cores: usize) -> Vec<(&'static str, String)> {
+    vec![
+        ("processor", processor()),
+        ("cores", cores.to_string()),
+        ("memory", memory()),
+        ("load before", load()),
+        ("compiler", said("rustc", &["--version"])),
+        ("commit", commit()),
+        ("date", date(SystemTime::now())),
+    ]
+}
+
+/// The first value of a key in a file of `key : value` lines.
+fn value(file: &str, key: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn processor() -> String {
+    value("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into())
+}
+
+fn memory() -> String {
+    let total = value("/proc/meminfo", "MemTotal");
+    let kilobytes = total.and_then(|t| t.strip_suffix("kB")?.trim().parse::<f64>().ok());
+    kilobytes.map_or("unknown".into(), |k| format!("{:.1} GB", k * 1024.0 / 1e9))
+}
+
+fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").ok();
+    let first = text.and_then(|t| Some(t.split_whitespace().next()?.to_owned()));
+    first.unwrap_or_else(|| "unknown".into())
+}
+
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().ok();
+    let text = output.filter(|o| o.status.success()).map(|o| o.stdout);
+    text.map_or("unknown".into(), |t| String::from_utf8_lossy(&t).trim().to_owned())
+}
+
+fn commit() -> String {
+    let changed = said("git", &["status", "--porcelain", "--untracked-files=no"]);
+    let commit = said("git", &["rev-parse", "--short=12", "HEAD"]);
+    let clean = changed.is_empty() || commit == "unknown";
+    if clean { commit } else { format!("{commit}, with changes") }
+}
+
+/// The day, in the proleptic Gregorian calendar and UTC.
+fn date(now: SystemTime) -> String {
+    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (mut days, mut year) = (seconds / 86_400, 1970);
+    let leap = |y: u64| y.is_multiple_of(4) && !y.is_multiple_of(100) || y.is_multiple_of(400);
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!("{year}-{month:02}-{:02}", days + 1)
+}

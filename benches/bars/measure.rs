@@ -1,0 +1,193 @@
+//! What is measured on whole processes.
+
+use crate::manifest::Manifest;
+use crate::process::{Ran, run};
+use crate::values::Values;
+use driftbench::stats::quantile;
+use std::env;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+/// Where and how to measure.
+pub struct Context {
+    pub quick: bool,
+    pub cores: usize,
+    /// An empty folder.
+    pub scratch: PathBuf,
+}
+
+type Measure = fn(&Context, &mut Values) -> Result<(), String>;
+
+/// Each writes ids that begin with its name.
+pub const ALL: &[(&str, Measure)] =
+    &[("peers", peers), ("threads", threads), ("memory", memory), ("cells", cells), ("grid", grid)];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn driftbench(arguments: &[&str], accepted: &[i32]) -> Result<Ran, String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_driftbench"));
+    run(command.current_dir(root()).args(arguments), accepted)
+}
+
+/// A run of a manifest into a folder of its own.
+fn fresh(context: &Context, file: &str, threads: usize) -> Result<Ran, String> {
+    let folder = tempfile::tempdir_in(&context.scratch).map_err(|e| e.to_string())?;
+    let out = folder.path().display().to_string();
+    driftbench(&["run", file, "--out", &out, "--quiet", "--threads", &threads.to_string()], &[0])
+}
+
+fn written(context: &Context, name: &str, manifest: &Manifest) -> Result<String, String> {
+    let path = context.scratch.join(name.replace(' ', "-")).with_extension("toml");
+    fs::write(&path, manifest.text()).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path.display().to_string())
+}
+
+/// The programs in Python, at one thread and at all.
+fn peers(context: &Context, values: &mut Values) -> Result<(), String> {
+    let python = env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    run(Command::new(&python).args(["-c", "import numba, numpy"]), &[0])
+        .map_err(|_| format!("{python} has no numba, see benches/peers/README.md"))?;
+    for threads in if context.cores > 1 { vec![1, context.cores] } else { vec![1] } {
+        for file in ["garnet_numba.py", "logistic_numba.py"] {
+            let mut command = Command::new(&python);
+            command.arg(root().join("benches/peers").join(file));
+            command.env("NUMBA_NUM_THREADS", threads.to_string());
+            for line in run(&mut command, &[0])?.out.lines() {
+                peer(line, values).ok_or_else(|| format!("{file} printed {line:?}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn peer(line: &str, values: &mut Values) -> Option<()> {
+    let row: serde_json::Value = serde_json::from_str(line).ok()?;
+    let (peer, workload) = (row["peer"].as_str()?, row["workload"].as_str()?);
+    let id = format!("peers/{peer}/{workload}/threads={}", row["threads"].as_u64()?);
+    values.put(id, row["ns_per_step"].as_f64()?, "ns/element");
+    Some(())
+}
+
+/// The published grid and its report, from nothing.
+fn grid(context: &Context, values: &mut Values) -> Result<(), String> {
+    if context.quick {
+        return Err("left out by --quick".into());
+    }
+    let place = |name: &str| context.scratch.join(name).display().to_string();
+    let (manifest, results, reports) =
+        ("experiments/scafflsa/grid.toml", place("grid"), place("grid-reports"));
+    let plan = driftbench(&["plan", manifest, "--out", &results], &[0])?;
+    let words: Vec<&str> = plan.out.lines().last().unwrap_or("").split_whitespace().collect();
+    let named = words.windows(3).find(|w| w[1..] == ["client", "steps,"]);
+    let steps: f64 = named
+        .and_then(|w| w[0].parse().ok())
+        .ok_or("driftbench plan does not say how many client steps")?;
+    let ran = driftbench(&["run", manifest, "--out", &results, "--quiet"], &[0])?;
+    // A refuted claim is exit code 1.
+    let report = driftbench(&["report", &results, "--out", &reports], &[0, 1])?;
+    values.put("grid/client steps", steps, "steps");
+    values.put("grid/step", ran.seconds * 1e9 * context.cores as f64 / steps, "ns/element");
+    values.put("grid/seconds", ran.seconds + report.seconds, "s");
+    for (name, ran) in [("run", ran), ("report", report)] {
+        values.put(format!("grid/{name} seconds"), ran.seconds, "s");
+        peak(values, &format!("grid/{name} memory"), &ran);
+    }
+    Ok(())
+}
+
+fn peak(values: &mut Values, id: &str, ran: &Ran) {
+    if let Some(peak) = ran.peak {
+        values.put(id, peak, "MB");
+    }
+}
+
+/// Many cells that compute next to nothing, and a second run that finds them done.
+fn cells(context: &Context, values: &mut Values) -> Result<(), String> {
+    let manifest = Manifest::many(if context.quick { 1000 } else { 10_000 }, 10);
+    let file = written(context, "cells", &manifest)?;
+    let out = context.scratch.join("cells").display().to_string();
+    values.put("cells/count", manifest.cells() as f64, "cells");
+    for name in ["first", "second"] {
+        let ran = driftbench(&["run", &file, "--out", &out, "--quiet"], &[0])?;
+        values.put(format!("cells/{name} run"), ran.seconds, "s");
+        let each = ran.seconds * context.cores as f64 / manifest.cells() as f64;
+        values.put(format!("cells/{name} run, a cell"), each * 1e6, "µs");
+        peak(values, &format!("cells/{name} run memory"), &ran);
+    }
+    Ok(())
+}
+
+/// One long replicate, many small cells and a bare loop, at one and two threads.
+fn threads(context: &Context, values: &mut Values) -> Result<(), String> {
+    for (name, manifest) in
+        [("one replicate", Manifest::one(100, 1000, 400)), ("cells", Manifest::many(1000, 2000))]
+    {
+        let file = written(context, name, &manifest)?;
+        let [one, two] = alternately(|n| Ok(fresh(context, &file, n)?.seconds))?;
+        values.put(format!("threads/{name}, 1"), one, "s");
+        values.put(format!("threads/{name}, 2"), two, "s");
+        values.put(format!("threads/{name}"), one / two, "times");
+        values.put(format!("threads/{name} steps"), manifest.client_steps(), "steps");
+    }
+    let turns = turns(if context.quick { 0.3 } else { 1.0 });
+    let [one, two] = alternately(|n| Ok(spin_in(n, turns)))?;
+    values.put("threads/machine", 2.0 * one / two, "times");
+    Ok(())
+}
+
+/// Medians of three measurements each at one and at two threads, in turn.
+fn alternately(mut seconds: impl FnMut(usize) -> Result<f64, String>) -> Result<[f64; 2], String> {
+    let mut samples = [Vec::new(), Vec::new()];
+    for _ in 0..3 {
+        for (n, sample) in samples.iter_mut().enumerate() {
+            sample.push(seconds(n + 1)?);
+        }
+    }
+    Ok(samples.map(|sample| quantile(&sample, 0.5)))
+}
+
+/// A chain of integer operations that nothing shortens.
+fn spin(turns: u64) -> u64 {
+    let mut x = black_box(1_u64);
+    for _ in 0..turns {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    x
+}
+
+/// Turns of the loop that take so many seconds.
+fn turns(seconds: f64) -> u64 {
+    let (begin, sample) = (Instant::now(), 20_000_000);
+    black_box(spin(sample));
+    (seconds / begin.elapsed().as_secs_f64() * sample as f64) as u64
+}
+
+/// Seconds of the loop in so many threads at once.
+fn spin_in(threads: usize, turns: u64) -> f64 {
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| black_box(spin(turns)));
+        }
+    });
+    begin.elapsed().as_secs_f64()
+}
+
+/// Peak memory as rounds and local steps grow.
+fn memory(context: &Context, values: &mut Values) -> Result<(), String> {
+    for (rounds, steps) in [(1000, 1), (100_000, 1), (1000, 1000)] {
+        let file = written(context, "memory", &Manifest::one(100, steps, rounds))?;
+        let ran = fresh(context, &file, context.cores)?;
+        let peak = ran.peak.ok_or("there is no /proc")?;
+        values.put(format!("memory/T={rounds} H={steps}"), peak, "MB");
+    }
+    Ok(())
+}

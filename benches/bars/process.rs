@@ -1,0 +1,80 @@
+//! A program run to its end: how long it took and how much memory it held.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a run of a program left.
+pub struct Ran {
+    /// Wall time.
+    pub seconds: f64,
+    /// Peak of resident memory in megabytes; `None` where /proc is absent.
+    pub peak: Option<f64>,
+    /// What it printed.
+    pub out: String,
+}
+
+/// Runs a program.
+///
+/// # Errors
+/// That it cannot be started, or the last thing it said where its exit code is
+/// none of `accepted`.
+pub fn run(command: &mut Command, accepted: &[i32]) -> Result<Ran, String> {
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let failed = |e: std::io::Error| format!("{name}: {e}");
+    let mut out = tempfile::tempfile().map_err(failed)?;
+    let mut err = tempfile::tempfile().map_err(failed)?;
+    command.stdin(Stdio::null());
+    command.stdout(out.try_clone().map_err(failed)?).stderr(err.try_clone().map_err(failed)?);
+    let begin = Instant::now();
+    let mut child = command.spawn().map_err(failed)?;
+    let (id, ended) = (child.id(), AtomicBool::new(false));
+    let (status, seconds, peak) = thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(id, &ended));
+        let status = child.wait();
+        let seconds = begin.elapsed().as_secs_f64();
+        ended.store(true, Ordering::Relaxed);
+        (status, seconds, watcher.join().unwrap_or(None))
+    });
+    let status = status.map_err(failed)?;
+    if !status.code().is_some_and(|code| accepted.contains(&code)) {
+        let said = read(&mut err).map_err(failed)?;
+        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("");
+        return Err(format!("{name} ended with {status}: {last}"));
+    }
+    Ok(Ran { seconds, peak, out: read(&mut out).map_err(failed)? })
+}
+
+fn read(file: &mut File) -> std::io::Result<String> {
+    let mut text = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The peak until the process ends: every millisecond while it is young, since
+/// a short one would end unseen, then every 20.
+fn watch(id: u32, ended: &AtomicBool) -> Option<f64> {
+    let (begin, mut peak) = (Instant::now(), None::<f64>);
+    while !ended.load(Ordering::Relaxed) {
+        if let Some(now) = high_water(id) {
+            peak = Some(peak.map_or(now, |before| before.max(now)));
+        }
+        let young = begin.elapsed() < Duration::from_secs(1);
+        thread::sleep(Duration::from_millis(if young { 1 } else { 20 }));
+    }
+    peak
+}
+
+/// VmHWM of a process in megabytes.
+fn high_water(id: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024.0 / 1e6)
+}

@@ -1,0 +1,352 @@
+//! The bars: what is promised, and how it is read from what was measured.
+
+use crate::growth;
+use crate::support::{Holds, Row, Value};
+use crate::values::Values;
+
+/// A promise.
+struct Bar {
+    /// Which point of the list of promises.
+    point: &'static str,
+    what: &'static str,
+    bar: &'static str,
+    command: &'static str,
+    how: How,
+}
+
+/// How a bar is read. Ids of criterion are `group/function/parameter`.
+enum How {
+    /// An id, its unit, the most it may be.
+    AtMost(&'static str, &'static str, f64),
+    /// Two ids, the most that the first may be times the second.
+    Ratio(&'static str, &'static str, f64),
+    /// An id, the workload of the peer at one thread, and how many times faster at least.
+    Peer(&'static str, &'static str, f64),
+    /// Anything else.
+    Own(fn(&Values) -> Result<Outcome, String>),
+}
+
+struct Outcome {
+    measured: String,
+    peer: String,
+    holds: Holds,
+}
+
+impl Outcome {
+    fn new(measured: String, holds: Holds) -> Self {
+        Self { measured, peer: String::new(), holds }
+    }
+
+    fn missing(why: &str) -> Self {
+        Self::new(format!("not measured: {why}"), Holds::NotMeasured)
+    }
+}
+
+/// Every bar as it came out.
+pub fn rows(values: &Values) -> Vec<Row> {
+    BARS.iter().map(|bar| row(bar, values)).collect()
+}
+
+fn row(bar: &Bar, values: &Values) -> Row {
+    let computed = match bar.how {
+        How::AtMost(id, unit, most) => {
+            values.get(id).map(|v| Outcome::new(v.shown(unit), Holds::when(v.value <= most)))
+        }
+        How::Ratio(a, b, most) => ratio(values, a, b, most),
+        How::Peer(ours, workload, least) => peer(values, ours, workload, least),
+        How::Own(compute) => compute(values),
+    };
+    let computed = computed
+        .unwrap_or_else(|why| Outcome::new(format!("not measured: {why}"), Holds::NotMeasured));
+    Row {
+        point: bar.point,
+        what: bar.what,
+        bar: bar.bar,
+        measured: computed.measured,
+        peer: computed.peer,
+        holds: computed.holds,
+        command: bar.command,
+    }
+}
+
+fn ratio(values: &Values, a: &str, b: &str, most: f64) -> Result<Outcome, String> {
+    let (a, b) = (values.get(a)?, values.get(b)?);
+    let ratio = a.over(b);
+    let measured = format!("{}: {} over {}", ratio.shown(""), a.shown("ns"), b.shown("ns"));
+    Ok(Outcome::new(measured, Holds::when(ratio.value <= most)))
+}
+
+/// Judged beside the peer as one writes it; the one that is unrolled by hand is
+/// told beside it.
+fn peer(values: &Values, ours: &str, workload: &str, least: f64) -> Result<Outcome, String> {
+    let of = |peer: &str| values.get(&format!("peers/{peer}/{workload}/threads=1"));
+    let ours = values.get(ours);
+    let told = |peer: &str| {
+        let theirs = of(peer).ok()?;
+        let times = ours.as_ref().map(|ours| theirs.over(*ours));
+        let times = times.map_or(String::new(), |times| format!(", {:.2} times", times.value));
+        Some(format!("{peer} {}{times}", theirs.shown("ns")))
+    };
+    let told: Vec<String> = ["numba", "numba, unrolled"].into_iter().filter_map(told).collect();
+    let mut outcome = match (&ours, of("numba")) {
+        (Ok(ours), Ok(numba)) => {
+            let times = numba.over(*ours);
+            let measured = format!("{} faster, {}", times.shown("times"), ours.shown("ns"));
+            Outcome::new(measured, Holds::when(times.value >= least))
+        }
+        (Err(why), _) => Outcome::missing(why),
+        (_, Err(why)) => Outcome::missing(&why),
+    };
+    outcome.peer = told.join("; ");
+    Ok(outcome)
+}
+
+/// The fastest instruction set of the kernel beside its limit.
+fn kernel(values: &Values) -> Result<Outcome, String> {
+    let id = |name: &str| format!("td d=8 N=100 H=1000/{name}");
+    let paths = ["Scalar", "Sse2", "Avx2", "Avx512", "Neon"];
+    let timed = paths.iter().filter_map(|name| Some((name, values.get(&id(name)).ok()?)));
+    let (name, best) =
+        timed.min_by(|a, b| a.1.value.total_cmp(&b.1.value)).ok_or("no result of the kernel")?;
+    let limit = values.get(&id("limit"))?;
+    let ratio = best.over(limit);
+    let measured =
+        format!("{}: {name} {} over {}", ratio.shown(""), best.shown("ns"), limit.shown("ns"));
+    Ok(Outcome::new(measured, Holds::when(ratio.value <= 1.3)))
+}
+
+fn grid_report(values: &Values) -> Result<Outcome, String> {
+    let (report, all) = (values.get("grid/report seconds")?, values.get("grid/seconds")?);
+    let share = report.value / all.value;
+    let measured = format!("{:.1} %: {} of {}", 1e2 * share, report.shown("s"), all.shown("s"));
+    Ok(Outcome::new(measured, Holds::when(share < 0.05)))
+}
+
+fn grid_step(values: &Values) -> Result<Outcome, String> {
+    let (step, steps) = (values.get("grid/step")?, values.get("grid/client steps")?);
+    let measured = format!("{}, {} client steps", step.shown("ns"), steps.shown(""));
+    Ok(Outcome::new(measured, Holds::NoBar))
+}
+
+/// Short cells: fewer of them, if there were fewer, count as many times.
+fn short_cells(values: &Values) -> Result<Outcome, String> {
+    let (count, first) = (values.get("cells/count")?, values.get("cells/first run")?);
+    let each = values.get("cells/first run, a cell")?.shown("µs");
+    let measured = format!("{} for {:.0} cells, {each} a cell", first.shown("s"), count.value);
+    Ok(Outcome::new(measured, Holds::when(first.value / count.value * 10_000.0 < 20.0)))
+}
+
+fn done_cells(values: &Values) -> Result<Outcome, String> {
+    let (count, second) = (values.get("cells/count")?, values.get("cells/second run")?);
+    let measured = format!("{} for {:.0} cells", second.shown("s"), count.value);
+    Ok(Outcome::new(measured, Holds::NoBar))
+}
+
+/// The time of one iteration, of however many elements.
+fn overhead(values: &Values) -> Result<Outcome, String> {
+    let id = "pipeline/overhead of a short cell";
+    let timing = values.timings.get(id).ok_or_else(|| format!("no result {id}"))?;
+    let time = timing.iteration.times(1e-3);
+    Ok(Outcome::new(time.shown("µs"), Holds::when(time.value < 200.0)))
+}
+
+/// Two threads: judged where the machine has two real cores to give.
+fn speedup(values: &Values, name: &str) -> Result<Outcome, String> {
+    let of = |suffix: &str| values.get(&format!("threads/{name}{suffix}"));
+    let (times, one, two) = (of("")?, of(", 1")?, of(", 2")?);
+    let machine = values.get("threads/machine")?;
+    let measured = format!("{}: {} and {}", times.shown(""), one.shown("s"), two.shown("s"));
+    let holds = match times.value >= 1.8 {
+        false if machine.value < 1.9 => Holds::NoBar,
+        holds => Holds::when(holds),
+    };
+    let short = if machine.value < 1.9 { ": the machine had no two cores to give" } else { "" };
+    Ok(Outcome { measured, peer: format!("a bare loop {}{short}", machine.shown("")), holds })
+}
+
+/// The larger of the peaks that were seen, which is one at least.
+fn peaks(values: &Values, ids: &[&str]) -> Result<Outcome, String> {
+    let seen = ids.iter().map(|id| values.get(id)).collect::<Result<Vec<Value>, _>>()?;
+    let most = seen.iter().map(|v| v.value).fold(0.0, f64::max);
+    let each: Vec<String> = seen.iter().map(|v| v.shown("MB")).collect();
+    Ok(Outcome::new(each.join(", "), Holds::when(most < 200.0)))
+}
+
+fn flat(values: &Values, small: &str, large: &str) -> Result<Outcome, String> {
+    let (small, large) = (values.get(small)?, values.get(large)?);
+    let ratio = large.over(small);
+    let measured = format!("{}: {} and {}", ratio.shown(""), small.shown("MB"), large.shown("MB"));
+    Ok(Outcome::new(measured, Holds::when(ratio.value <= 1.1)))
+}
+
+fn linear(values: &Values, group: &str) -> Result<Outcome, String> {
+    let (slope, each) = growth::slope(values, group)?;
+    let measured = format!("slope {slope:.3}; ns a client step at {each}");
+    Ok(Outcome::new(measured, Holds::when((slope - 1.0).abs() <= 0.1)))
+}
+
+const ROUND: &str = "cargo bench --bench round";
+const KERNEL: &str = "cargo bench --bench local_step";
+const PROBLEMS: &str = "cargo bench --bench problems";
+const PIPELINE: &str = "cargo bench --bench pipeline";
+const BARS_OWN: &str = "cargo bench --bench bars";
+const THRICE: &str = "at least 3 times faster than numba, one thread";
+
+const fn bar(
+    point: &'static str,
+    what: &'static str,
+    bar: &'static str,
+    command: &'static str,
+    how: How,
+) -> Bar {
+    Bar { point, what, bar, command, how }
+}
+
+/// A round of few clients beside one of a hundred with a thousand local steps.
+const fn small(
+    what: &'static str,
+    bar_: &'static str,
+    id: &'static str,
+    large: &'static str,
+    most: f64,
+) -> Bar {
+    bar("2", what, bar_, ROUND, How::Ratio(id, large, most))
+}
+
+/// Logistic regression beside the peer.
+const fn logistic(what: &'static str, ours: &'static str, workload: &'static str) -> Bar {
+    bar("3", what, THRICE, ROUND, How::Peer(ours, workload, 3.0))
+}
+
+/// A problem beside the floor of what its draws and operations cost.
+const fn floor(what: &'static str, problem: &'static str, floor: &'static str) -> Bar {
+    let most = "at most 1.5 times the floor";
+    bar("4", what, most, PROBLEMS, How::Ratio(problem, floor, 1.5))
+}
+
+const FEDLSA: &str = "round/fedlsa/N=100 H=1000";
+const SCAFFLSA: &str = "round/scafflsa/N=100 H=1000";
+const CLOSE: &str = "at most 1.2 times N = 100, H = 1000";
+const SHORTEST: &str = "at most 2.5 times N = 100, H = 1000";
+const NINE: &str = "at most 9 ns a client step, one thread";
+
+const BARS: &[Bar] = &[
+    bar("1", "FedLSA, d = 8, N = 100, H = 1000", NINE, ROUND, How::AtMost(FEDLSA, "ns", 9.0)),
+    bar("1", "SCAFFLSA, d = 8, N = 100, H = 1000", NINE, ROUND, How::AtMost(SCAFFLSA, "ns", 9.0)),
+    bar(
+        "1",
+        "FedLSA beside numba",
+        THRICE,
+        ROUND,
+        How::Peer(FEDLSA, "fedlsa d=8 N=100 H=1000", 3.0),
+    ),
+    bar(
+        "1",
+        "SCAFFLSA beside numba",
+        THRICE,
+        ROUND,
+        How::Peer(SCAFFLSA, "scafflsa d=8 N=100 H=1000", 3.0),
+    ),
+    bar("1", "the kernel beside its limit", "at most 1.3 times", KERNEL, How::Own(kernel)),
+    small("FedLSA, N = 10, H = 100", CLOSE, "round/fedlsa/N=10 H=100", FEDLSA, 1.2),
+    small("FedLSA, N = 10, H = 10", CLOSE, "round/fedlsa/N=10 H=10", FEDLSA, 1.2),
+    small("FedLSA, N = 10, H = 1", SHORTEST, "round/fedlsa/N=10 H=1", FEDLSA, 2.5),
+    small("SCAFFLSA, N = 10, H = 100", CLOSE, "round/scafflsa/N=10 H=100", SCAFFLSA, 1.2),
+    small("SCAFFLSA, N = 10, H = 10", CLOSE, "round/scafflsa/N=10 H=10", SCAFFLSA, 1.2),
+    small("SCAFFLSA, N = 10, H = 1", SHORTEST, "round/scafflsa/N=10 H=1", SCAFFLSA, 2.5),
+    logistic("FedAvg, logistic, d = 2", "round/fedavg logistic/d=2", "fedavg logistic d=2"),
+    logistic("FedAvg, logistic, d = 10", "round/fedavg logistic/d=10", "fedavg logistic d=10"),
+    logistic("FedAvg, logistic, d = 50", "round/fedavg logistic/d=50", "fedavg logistic d=50"),
+    logistic("Scaffold, logistic, d = 2", "round/scaffold logistic/d=2", "scaffold logistic d=2"),
+    logistic(
+        "Scaffold, logistic, d = 10",
+        "round/scaffold logistic/d=10",
+        "scaffold logistic d=10",
+    ),
+    logistic(
+        "Scaffold, logistic, d = 50",
+        "round/scaffold logistic/d=50",
+        "scaffold logistic d=50",
+    ),
+    floor("quadratic, d = 8", "quadratic d=8/problem", "quadratic d=8/floor"),
+    floor("quadratic, d = 64", "quadratic d=64/problem", "quadratic d=64/floor"),
+    floor("quadratic, d = 512", "quadratic d=512/problem", "quadratic d=512/floor"),
+    floor("LMS, d = 8", "lms d=8/problem", "lms d=8/floor"),
+    floor("LMS, d = 64", "lms d=64/problem", "lms d=64/floor"),
+    floor("LMS, d = 512", "lms d=512/problem", "lms d=512/floor"),
+    bar(
+        "5",
+        "scafflsa/grid with its report",
+        "at most 180 s",
+        BARS_OWN,
+        How::AtMost("grid/seconds", "s", 180.0),
+    ),
+    bar("5", "its report alone", "under 5 % of the whole", BARS_OWN, How::Own(grid_report)),
+    bar("5", "a client step of it, times threads", "-", BARS_OWN, How::Own(grid_step)),
+    bar("5", "many short cells", "under 20 s for 10 000", BARS_OWN, How::Own(short_cells)),
+    bar("5", "the same, all done", "-", BARS_OWN, How::Own(done_cells)),
+    bar("5", "overhead of a short cell", "under 200 µs", PIPELINE, How::Own(overhead)),
+    bar(
+        "6",
+        "one replicate at two threads",
+        "1.8 times faster on two cores",
+        BARS_OWN,
+        How::Own(|values| speedup(values, "one replicate")),
+    ),
+    bar(
+        "6",
+        "a thousand small cells at two threads",
+        "1.8 times faster on two cores",
+        BARS_OWN,
+        How::Own(|values| speedup(values, "cells")),
+    ),
+    bar(
+        "7",
+        "peak memory of scafflsa/grid and its report",
+        "under 200 MB",
+        BARS_OWN,
+        How::Own(|values| peaks(values, &["grid/run memory", "grid/report memory"])),
+    ),
+    bar(
+        "7",
+        "peak memory of many short cells",
+        "under 200 MB",
+        BARS_OWN,
+        How::Own(|values| peaks(values, &["cells/first run memory", "cells/second run memory"])),
+    ),
+    bar(
+        "7",
+        "peak memory, T = 1000 and 100 000",
+        "at most 1.1 times",
+        BARS_OWN,
+        How::Own(|values| flat(values, "memory/T=1000 H=1", "memory/T=100000 H=1")),
+    ),
+    bar(
+        "7",
+        "peak memory, H = 1 and 1000",
+        "at most 1.1 times",
+        BARS_OWN,
+        How::Own(|values| flat(values, "memory/T=1000 H=1", "memory/T=1000 H=1000")),
+    ),
+    bar(
+        "8",
+        "time over clients",
+        "slope 1 within 0.1",
+        ROUND,
+        How::Own(|values| linear(values, "growth N")),
+    ),
+    bar(
+        "8",
+        "time over local steps",
+        "slope 1 within 0.1",
+        ROUND,
+        How::Own(|values| linear(values, "growth TH")),
+    ),
+    bar(
+        "8",
+        "time of a step and coordinate over d",
+        "-",
+        ROUND,
+        How::Own(|values| Ok(Outcome::new(growth::coordinates(values)?, Holds::NoBar))),
+    ),
+];

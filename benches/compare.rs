@@ -1,0 +1,216 @@
+//! The criterion benches of another revision beside those of the working tree.
+//!
+//! `cargo bench --bench compare -- BASE [--rounds 10] [--threshold 1.05]
+//! [--filter REGEX] [--bench NAME]...`, or `make bench-compare BASE=...`.
+//!
+//! Both are built, then run in turn, so that a slow hour of the machine slows
+//! both. A time is `slower` only if the whole 95 % interval of the ratio head
+//! over base lies above the threshold; then the exit code is 1. Bad input is
+//! exit code 2. Writes `target/bench/compare.md`.
+
+#[path = "compare/build.rs"]
+mod build;
+#[path = "support/mod.rs"]
+mod support;
+
+use build::Executables;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use support::{Value, Verdict, digits, geometric_mean, table, verdict};
+
+/// The benches that can be compared; the first two are by default.
+const BENCHES: [&str; 5] = ["local_step", "round", "pipeline", "problems", "moments"];
+
+/// What the command line asks for.
+struct Args {
+    base: String,
+    rounds: usize,
+    threshold: f64,
+    filter: Option<String>,
+    benches: Vec<String>,
+}
+
+impl Args {
+    fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut words = words.peekable();
+        let (mut base, mut benches) = (None, Vec::new());
+        let (mut rounds, mut threshold, mut filter) = (10, 1.05, None);
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                // Cargo adds a --bench of its own, without a name.
+                "--bench" => {
+                    benches.extend(words.next_if(|name| BENCHES.contains(&name.as_str())));
+                }
+                "--rounds" => rounds = number(&word, words.next(), |n| *n >= 2)?,
+                "--threshold" => threshold = number(&word, words.next(), |t| *t >= 1.0)?,
+                "--filter" => {
+                    let given = words.next().filter(|word| word != "--bench");
+                    filter = Some(given.ok_or("--filter needs an expression")?);
+                }
+                flag if flag.starts_with('-') => return Err(format!("{flag} is no option")),
+                _ if base.is_none() => base = Some(word),
+                _ => {
+                    let (base, known) = (base.unwrap_or_default(), BENCHES.join(", "));
+                    return Err(format!("{base} and {word}: one BASE; benches are {known}"));
+                }
+            }
+        }
+        if benches.is_empty() {
+            benches = BENCHES[..2].iter().map(|&name| name.to_owned()).collect();
+        }
+        let base = base.ok_or("BASE is missing, a git revision to compare with")?;
+        Ok(Self { base, rounds, threshold, filter, benches })
+    }
+}
+
+fn number<T: std::str::FromStr>(
+    flag: &str,
+    word: Option<String>,
+    sound: impl Fn(&T) -> bool,
+) -> Result<T, String> {
+    let word = word.ok_or_else(|| format!("{flag} needs a number"))?;
+    let parsed = word.parse().ok().filter(sound);
+    parsed.ok_or_else(|| format!("{flag} {word}: rounds are 2 or more, a threshold is 1 or more"))
+}
+
+fn main() -> ExitCode {
+    match Args::parse(env::args().skip(1)).and_then(|args| compare(&args)) {
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("compare: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Times of an id, a number a round.
+#[derive(Default)]
+struct Times {
+    base: Vec<f64>,
+    head: Vec<f64>,
+}
+
+/// Whether anything is slower.
+fn compare(args: &Args) -> Result<bool, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let commit = build::commit(root, &args.base)?;
+    let base_root = build::worktree(root, &commit)?;
+    let both = |name: &&String| build::has(root, name) && build::has(&base_root, name);
+    let names: Vec<&str> = args.benches.iter().filter(both).map(String::as_str).collect();
+    let left: Vec<&str> =
+        args.benches.iter().map(String::as_str).filter(|n| !names.contains(n)).collect();
+    if names.is_empty() {
+        return Err(format!("{} and the working tree share no bench {left:?}", args.base));
+    }
+    if !left.is_empty() {
+        eprintln!("compare: not in both: {}", left.join(", "));
+    }
+    let base = build::base(root, &base_root, &names)?;
+    let head = build::head(root, &names)?;
+    let mut times = BTreeMap::new();
+    for round in 0..args.rounds {
+        eprintln!("compare: round {} of {}", round + 1, args.rounds);
+        for name in &names {
+            turn(args, name, round % 2 == 1, (&base_root, &base), (root, &head), &mut times)?;
+        }
+    }
+    let (page, slower) = page(args, &commit, &times);
+    let file = target(root).join("bench/compare.md");
+    let parent = file.parent().unwrap_or(root);
+    fs::create_dir_all(parent)
+        .and_then(|()| fs::write(&file, &page))
+        .map_err(|e| format!("{}: {e}", file.display()))?;
+    print!("{page}");
+    Ok(slower)
+}
+
+fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// One bench of both revisions; who comes first alternates.
+fn turn(
+    args: &Args,
+    name: &str,
+    head_first: bool,
+    base: (&Path, &Executables),
+    head: (&Path, &Executables),
+    times: &mut BTreeMap<String, Times>,
+) -> Result<(), String> {
+    for is_head in [head_first, !head_first] {
+        let (root, executables) = if is_head { head } else { base };
+        let executable = executables.get(name).ok_or_else(|| format!("{name} was not built"))?;
+        for (id, time) in measured(args, root, executable)? {
+            let times = times.entry(id).or_default();
+            if is_head { times.head.push(time) } else { times.base.push(time) }
+        }
+    }
+    Ok(())
+}
+
+/// Nanoseconds of every id of an executable.
+fn measured(args: &Args, root: &Path, executable: &Path) -> Result<Vec<(String, f64)>, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let mut command = Command::new(executable);
+    command
+        .args(["--bench", "--warm-up-time", "0.2", "--measurement-time", "0.5"])
+        .args(["--sample-size", "10", "--noplot"])
+        .args(&args.filter)
+        .current_dir(root)
+        .env("CARGO_MANIFEST_DIR", root)
+        .env("CRITERION_HOME", home.path())
+        .stdin(Stdio::null());
+    let output = command.output().map_err(|e| format!("{}: {e}", executable.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("");
+        return Err(format!("{} ended with {}: {last}", executable.display(), output.status));
+    }
+    let timings = support::timings(home.path(), None)?;
+    Ok(timings.into_iter().map(|t| (t.id.clone(), t.each().value)).collect())
+}
+
+/// The table, and whether anything is slower.
+fn page(args: &Args, commit: &str, times: &BTreeMap<String, Times>) -> (String, bool) {
+    let (mut rows, mut verdicts) = (Vec::new(), BTreeSet::new());
+    let mut alone = [Vec::new(), Vec::new()];
+    for (id, times) in times {
+        if times.base.is_empty() || times.head.is_empty() {
+            alone[usize::from(times.base.is_empty())].push(id.as_str());
+            continue;
+        }
+        let ratios: Vec<f64> = times.head.iter().zip(&times.base).map(|(h, b)| h / b).collect();
+        let ratio = geometric_mean(&ratios);
+        let verdict = verdict(ratio, args.threshold);
+        verdicts.insert(verdict.name());
+        let mean = |times: &[f64]| digits(geometric_mean(times).value);
+        let (base, head) = (mean(&times.base), mean(&times.head));
+        rows.push(vec![id.clone(), base, head, shown(ratio), verdict.name().into()]);
+    }
+    let mut out = format!(
+        "# The working tree beside {} ({})\n\n{} rounds, threshold {}. Times in ns of an element.\n\n",
+        args.base,
+        &commit[..commit.len().min(12)],
+        args.rounds,
+        args.threshold
+    );
+    out += &table(&["id", "base", "head", "head over base (95 % interval)", "verdict"], &rows);
+    for (ids, name) in alone.iter().zip(["base", "head"]).filter(|(ids, _)| !ids.is_empty()) {
+        out += &format!("\nOnly in {name}: {}.\n", ids.join(", "));
+    }
+    if verdicts.contains(Verdict::Undecided.name()) {
+        out += "\nUndecided: the interval is too wide; more --rounds would help.\n";
+    }
+    (out, verdicts.contains(Verdict::Slower.name()))
+}
+
+fn shown(ratio: Value) -> String {
+    match ratio.interval {
+        Some((low, high)) => format!("{:.3} ({low:.3} to {high:.3})", ratio.value),
+        None => format!("{:.3}", ratio.value),
+    }
+}

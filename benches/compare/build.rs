@@ -1,0 +1,106 @@
+//! Two revisions as executables.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Executables of benches by name.
+pub type Executables = BTreeMap<String, PathBuf>;
+
+fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output();
+    let output = output.map_err(|e| format!("git cannot be run: {e}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(said.lines().last().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned())
+}
+
+/// The commit that a revision names.
+///
+/// # Errors
+/// That there is no repository, or no such revision.
+pub fn commit(root: &Path, revision: &str) -> Result<String, String> {
+    git(root, &["rev-parse", "--git-dir"])?;
+    let peeled = format!("{revision}^{{commit}}");
+    git(root, &["rev-parse", "--verify", "--end-of-options", &peeled])
+        .map_err(|said| format!("{revision} is no git revision ({said})"))
+}
+
+/// A checkout of a commit beside the working tree: the one that is there goes on
+/// to the commit, so that little is built again.
+///
+/// # Errors
+/// What git says.
+pub fn worktree(root: &Path, commit: &str) -> Result<PathBuf, String> {
+    let folder = root.join("target/bench-compare/base");
+    let top = git(&folder, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
+    let own = top.and_then(|top| top.canonicalize().ok());
+    if own.is_some() && own == folder.canonicalize().ok() {
+        git(&folder, &["checkout", "--detach", "--force", "--quiet", commit])?;
+        return Ok(folder);
+    }
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    git(root, &["worktree", "prune"])?;
+    let place = folder.display().to_string();
+    git(root, &["worktree", "add", "--detach", "--force", &place, commit])?;
+    Ok(folder)
+}
+
+/// Whether a revision has this bench.
+pub fn has(root: &Path, name: &str) -> bool {
+    let benches = root.join("benches");
+    benches.join(name).with_extension("rs").exists() || benches.join(name).join("main.rs").exists()
+}
+
+/// Builds the base's benches in a target folder that is kept between calls.
+///
+/// # Errors
+/// That they do not build.
+pub fn base(root: &Path, base: &Path, names: &[&str]) -> Result<Executables, String> {
+    let target = root.join("target/bench-compare/target");
+    if !target.exists() {
+        eprintln!("compare: the first build of a base takes some minutes, later ones do not");
+    }
+    built(base, names, Some(&target))
+}
+
+/// Builds the working tree's benches where they always are.
+///
+/// # Errors
+/// That they do not build.
+pub fn head(root: &Path, names: &[&str]) -> Result<Executables, String> {
+    built(root, names, None)
+}
+
+fn built(root: &Path, names: &[&str], target: Option<&Path>) -> Result<Executables, String> {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root).args(["bench", "--locked", "--no-run", "--message-format=json"]);
+    for name in names {
+        command.args(["--bench", name]);
+    }
+    if let Some(target) = target {
+        command.arg("--target-dir").arg(target);
+    }
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().map_err(|e| format!("cargo cannot be run: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("{} does not build", root.display()));
+    }
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(messages.lines().filter_map(executable).collect())
+}
+
+/// The bench and the executable that a message of cargo tells of.
+fn executable(message: &str) -> Option<(String, PathBuf)> {
+    let message: serde_json::Value = serde_json::from_str(message).ok()?;
+    let kinds = message["target"]["kind"].as_array()?;
+    let path = message["executable"].as_str()?;
+    let name = message["target"]["name"].as_str()?;
+    kinds.iter().any(|kind| kind == "bench").then(|| (name.to_owned(), path.into()))
+}

@@ -219,7 +219,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             steps,
         );
         if self.plain {
-            return self.problem.advance(cohort);
+            return share(self.problem, cohort);
         }
         let extra = local::Extra { proximal: self.terms.proximal, anchor: &self.theta };
         cohort.each(|local| local::walk(self.problem, local, &extra));
@@ -335,6 +335,30 @@ impl<'p, P: Problem> Federated<'p, P> {
             }
         }
     }
+}
+
+/// Client steps times d + 8 beyond which sending half of them to an idle thread
+/// costs less than it saves: some tens of microseconds.
+#[cfg(feature = "harness")]
+const WORTH: u64 = 80_000;
+/// Members below which lockstep would lose more than a thread gains.
+#[cfg(feature = "harness")]
+const FEWEST: usize = 8;
+
+/// Sends a cohort through its local steps, in halves where they are large: a
+/// thread that has nothing to do takes one of them. Clients do not meet within
+/// a round, so the bits do not depend on it.
+fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    #[cfg(feature = "harness")]
+    if cohort.len() >= FEWEST
+        && cohort.client_steps() * (cohort.dim() as u64 + 8) > WORTH
+        && rayon::current_thread_index().is_some()
+    {
+        let (low, high) = cohort.halves();
+        rayon::join(|| share(problem, low), || share(problem, high));
+        return;
+    }
+    problem.advance(cohort);
 }
 
 impl<P: Problem> Run for Federated<'_, P> {

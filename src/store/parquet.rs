@@ -23,13 +23,22 @@ pub fn write(context: &Context<'_>, traces: &[Trace]) -> Result<Vec<u8>, String>
     let mut bytes = Vec::new();
     let mut frame = frame(context, traces).map_err(|e| e.to_string())?;
     let meta = KeyValueMetadata::from_static(metadata(context));
+    // What is small is mostly metadata: compressing it costs time and no less room.
+    let small = frame.height() < SMALL;
+    let compression =
+        if small { ParquetCompression::Uncompressed } else { ParquetCompression::Zstd(None) };
     ParquetWriter::new(&mut bytes)
-        .with_compression(ParquetCompression::Zstd(None))
+        .with_compression(compression)
+        .with_statistics(StatisticsOptions::empty())
+        .set_parallel(false)
         .with_key_value_metadata(Some(meta))
         .finish(&mut frame)
         .map_err(|e| e.to_string())?;
     Ok(bytes)
 }
+
+/// Rows below which a file is not compressed.
+const SMALL: usize = 256;
 
 fn metadata(context: &Context<'_>) -> Vec<(String, String)> {
     let Context { plan, cell, provenance, .. } = context;
@@ -139,7 +148,10 @@ fn list(
 
 /// The traces of a cell from the bytes of its Parquet file.
 pub fn read(bytes: Vec<u8>) -> Result<Vec<Trace>, String> {
-    let frame = ParquetReader::new(Cursor::new(bytes)).finish().map_err(|e| e.to_string())?;
+    let frame = ParquetReader::new(Cursor::new(bytes))
+        .read_parallel(ParallelStrategy::None)
+        .finish()
+        .map_err(|e| e.to_string())?;
     traces(&frame).map_err(|e| e.to_string())
 }
 

@@ -1,0 +1,145 @@
+//! Time of what stands around the local steps: planning, storing and reading
+//! cells, working out figures and claims, writing pages.
+//!
+//! `cargo bench --bench pipeline`, or `make bench`.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use driftbench::analysis::analyse;
+use driftbench::manifest::Source;
+use driftbench::plan::Plan;
+use driftbench::runner::{self, Done, Prepared, Silent, prepare};
+use driftbench::store::provenance::Provenance;
+use driftbench::store::{Status, Store};
+use driftbench::{report, trace};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// `steps` × `offsets` cells of ten clients, H = 1.
+fn manifest(steps: usize, offsets: usize, rounds: usize, replicates: usize) -> Source {
+    let list = |n: usize, scale: f64| {
+        let all: Vec<String> = (1..=n).map(|i| format!("{}", i as f64 * scale)).collect();
+        all.join(", ")
+    };
+    let text = format!(
+        r#"title = "Short cells"
+seed = 1
+replicates = {replicates}
+[problem.garnet]
+states = 30
+actions = 2
+branching = 2
+features = 8
+discount = 0.95
+clients = 10
+heterogeneity = {{ perturbed = {{ kernel = 0.02, reward = 0.02 }} }}
+[start]
+offset = [{}]
+[budget]
+rounds = {rounds}
+[record]
+points = {}
+[[algorithm.fedlsa]]
+step-size = [{}]
+local-steps = 1
+[[algorithm.scafflsa]]
+step-size = 0.01
+local-steps = 1
+[[figure.convergence]]
+panels = ["offset"]
+theory = ["exact-bias"]
+"#,
+        list(offsets, 0.01),
+        rounds.min(200),
+        list(steps, 1e-4)
+    );
+    Source { name: "short.toml".into(), text, ..Source::default() }
+}
+
+fn plan(source: &Source) -> Plan {
+    Plan::new("short".into(), source.clone()).unwrap_or_else(|_| panic!("the manifest is sound"))
+}
+
+fn prepared(plan: &Plan) -> Vec<Prepared<'_>> {
+    let cells: Vec<_> = plan.cells.iter().collect();
+    prepare(&plan.folder(), &cells).unwrap_or_else(|_| panic!("every instance has a solution"))
+}
+
+/// Runs `cells` on this thread and hands each to `keep`.
+fn run(cells: &[Prepared<'_>], keep: impl Fn(Done<'_>) + Sync) {
+    let all = runner::run(cells, 1, &Silent, |done| {
+        keep(done);
+        Ok::<(), ()>(())
+    });
+    assert!(all.is_ok_and(|failed| failed.is_empty()));
+}
+
+/// A cell from its line in the manifest to its digest, one round, without the
+/// Parquet file.
+fn overhead(c: &mut Criterion) {
+    let mut group = c.benchmark_group("pipeline");
+    let source = manifest(25, 10, 1, 1);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = Store::open(folder.path()).expect("an empty folder");
+    group.bench_function("overhead of a short cell", |b| {
+        b.iter_custom(|times| {
+            let (mut elapsed, mut cells) = (Duration::ZERO, 0);
+            while cells == 0 || (cells as u64) < times {
+                let begin = Instant::now();
+                let plan = plan(&source);
+                let ready = prepared(&plan);
+                assert!(ready.iter().all(|cell| {
+                    store.status(&plan.experiment, &cell.cell.id) == Status::Missing
+                }));
+                run(&ready, |done| {
+                    let identity = done.cell.identity.canonical().to_string();
+                    black_box((trace::digest(&done.traces), identity));
+                });
+                elapsed += begin.elapsed();
+                cells += plan.cells.len();
+            }
+            elapsed.mul_f64(times as f64 / cells as f64)
+        });
+    });
+    group.finish();
+}
+
+fn parts(c: &mut Criterion) {
+    let mut group = c.benchmark_group("pipeline");
+    let source = manifest(100, 10, 1, 1);
+    let cells = plan(&source).cells.len() as u64;
+    group.throughput(Throughput::Elements(cells));
+    group.sample_size(10);
+    group.bench_function("plan, a cell", |b| b.iter(|| plan(&source)));
+    group.throughput(Throughput::Elements(1));
+    let source = manifest(1, 1, 200, 10);
+    let plan = plan(&source);
+    let ready = prepared(&plan);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = Store::open(folder.path()).expect("an empty folder");
+    store.create().expect("a folder that can be written");
+    store.keep_experiment(&plan).expect("a folder that can be written");
+    let from = Provenance::now();
+    run(&ready, |done| {
+        let n = ready[0].clients();
+        store.write(&plan, done.cell, n, &done.traces, done.elapsed, &from).expect("stored");
+    });
+    let cell = &plan.cells[0];
+    let stored = store.read("short", &cell.id).expect("it is whole").expect("it is there");
+    group.bench_function("store a cell of 10 × 201 rows", |b| {
+        b.iter(|| store.write(&plan, cell, 10, &stored.traces, Duration::ZERO, &from));
+    });
+    group.bench_function("read a cell of 10 × 201 rows", |b| {
+        b.iter(|| store.read("short", &cell.id).expect("it is whole"));
+    });
+    group.bench_function("analyse two cells with their theory", |b| {
+        b.iter(|| analyse(self::plan(&source), &store).expect("results are whole"));
+    });
+    let experiments = [analyse(self::plan(&source), &store).expect("results are whole")];
+    group.bench_function("write the pages of two cells", |b| {
+        b.iter(|| report::write(&experiments, &folder.path().join("reports")));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, overhead, parts);
+criterion_main!(benches);

@@ -64,9 +64,26 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
 
 /// ‖x − y‖² by the folding tree.
 pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
-    let d = x.len();
-    let y = &y[..d];
-    fold_sum(d, |i| (x[i] - y[i]) * (x[i] - y[i]))
+    match x.len() {
+        2 => squared_of::<2>(x, y),
+        4 => squared_of::<4>(x, y),
+        5 => squared_of::<5>(x, y),
+        8 => squared_of::<8>(x, y),
+        10 => squared_of::<10>(x, y),
+        16 => squared_of::<16>(x, y),
+        d => {
+            let y = &y[..d];
+            fold_sum(d, |i| (x[i] - y[i]) * (x[i] - y[i]))
+        }
+    }
+}
+
+/// The same where the length is known, so that it is unrolled: it is taken
+/// after every round.
+#[inline(always)]
+fn squared_of<const D: usize>(x: &[f64], y: &[f64]) -> f64 {
+    let (x, y) = (x.first_chunk::<D>().expect("D numbers"), y.first_chunk::<D>().expect("as many"));
+    fold_sum(D, |i| (x[i] - y[i]) * (x[i] - y[i]))
 }
 
 /// y ← y + a x.
@@ -112,6 +129,16 @@ mod tests {
         for d in 1..100 {
             let x: Vec<f64> = (0..d).map(|i| (i * i) as f64).collect();
             assert_eq!(fold_sum(d, |i| x[i]), x.iter().sum::<f64>(), "d = {d}");
+        }
+    }
+
+    #[test]
+    fn distances_of_every_length_follow_the_tree() {
+        for d in 1..40 {
+            let x: Vec<f64> = (0..d).map(|i| 0.1 * (i * i) as f64).collect();
+            let y: Vec<f64> = (0..d).map(|i| 0.7 * i as f64).collect();
+            let expected = fold_sum(d, |i| (x[i] - y[i]) * (x[i] - y[i]));
+            assert_eq!(squared_distance(&x, &y).to_bits(), expected.to_bits());
         }
     }
 

@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test check bench bench-compare diff docs
+.PHONY: help build reproduce report test check sanitize bench bench-compare diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -27,6 +27,11 @@ check: ## What continuous integration runs: format, lints, tests
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
 	$(MAKE) test
+
+sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
+		--no-default-features --lib --target x86_64-unknown-linux-gnu \
+		--target-dir target/sanitize kernel
 
 docs: build ## Write docs/MANIFEST.md again from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new

@@ -15,6 +15,7 @@ use driftbench::rng::{Purpose, Stream};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, MatRef, Par};
 use std::hint::black_box;
+use std::time::Duration;
 
 /// What a cohort of all clients works on.
 struct Bench<'p, P: Problem> {
@@ -241,5 +242,11 @@ fn streaming(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, temporal_differences, logistics, quadratics, streaming);
+/// Short: `make bench` takes some minutes, and what is compared is interleaved.
+fn timing() -> Criterion {
+    let (warm_up, measurement) = (Duration::from_millis(500), Duration::from_secs(2));
+    Criterion::default().warm_up_time(warm_up).measurement_time(measurement).sample_size(30)
+}
+
+criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, quadratics, streaming }
 criterion_main!(benches);

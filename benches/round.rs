@@ -8,6 +8,7 @@ use driftbench::federated::{Conditions, Federated, Run, Terms};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::td::{Noise, Td};
 use driftbench::problem::{Problem, Settings as _, garnet, logistic};
+use std::time::Duration;
 
 fn td(features: usize, clients: usize) -> Td {
     garnet::Settings {
@@ -82,5 +83,11 @@ fn growth(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, temporal_differences, logistics, growth);
+/// Short: `make bench` takes some minutes, and what is compared is interleaved.
+fn timing() -> Criterion {
+    let (warm_up, measurement) = (Duration::from_millis(500), Duration::from_secs(2));
+    Criterion::default().warm_up_time(warm_up).measurement_time(measurement).sample_size(30)
+}
+
+criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, growth }
 criterion_main!(benches);

@@ -4,16 +4,19 @@
 //!
 //! `cargo bench --bench local_step`, or `make bench`.
 
+#[path = "support/problems.rs"]
+mod problems;
+
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use driftbench::kernel::{Cohort, Members, Path, Work};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::spectrum::Spectrum;
-use driftbench::problem::td::{Noise, Td};
-use driftbench::problem::{Problem, Settings as _, garnet, lms, logistic, quadratic};
+use driftbench::problem::{Problem, Settings as _, lms, quadratic};
 use driftbench::rng::{Purpose, Stream};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, MatRef, Par};
+use problems::{logistic, td};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -60,22 +63,6 @@ fn group<'c>(c: &'c mut Criterion, name: &str, elements: u64) -> BenchmarkGroup<
     group
 }
 
-fn td(features: usize, clients: usize) -> Td {
-    garnet::Settings {
-        states: 30.max(4 * features),
-        actions: 2,
-        branching: 2,
-        features,
-        discount: 0.95,
-        clients,
-        heterogeneity: garnet::Heterogeneity::Perturbed { kernel: 0.02, reward: 0.02 },
-        policy: garnet::Policy::Uniform,
-        noise: Noise::Independent,
-    }
-    .build(1, &NoFiles)
-    .expect("the instance has a unique solution")
-}
-
 /// Every path of the fused kernel of TD(0), the loop that does no more than
 /// draw, gather and update, and draws alone.
 fn temporal_differences(c: &mut Criterion) {
@@ -116,20 +103,10 @@ fn temporal_differences(c: &mut Criterion) {
 }
 
 fn logistics(c: &mut Criterion) {
-    let (clients, steps) = (10, 1000);
+    let (clients, steps) = (10_u64, 1000);
     for d in [2, 10, 50] {
-        let settings = logistic::Settings {
-            dimension: d,
-            records: 200,
-            clients,
-            data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
-            split: logistic::Split::Own,
-            l2: 0.1,
-            margin: 0.0,
-            batch: 1,
-        };
-        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
-        let mut group = group(c, &format!("logistic d={d}"), clients as u64 * steps);
+        let problem = logistic(d);
+        let mut group = group(c, &format!("logistic d={d}"), clients * steps);
         let mut bench = Bench::new(&problem, 0.01, steps);
         for path in Path::available() {
             group.bench_function(format!("{path:?}"), |b| {

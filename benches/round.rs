@@ -3,28 +3,14 @@
 //!
 //! `cargo bench --bench round`, or `make bench`.
 
+#[path = "support/problems.rs"]
+mod problems;
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use driftbench::federated::{Conditions, Federated, Run, Terms};
-use driftbench::problem::arrays::NoFiles;
-use driftbench::problem::td::{Noise, Td};
-use driftbench::problem::{Problem, Settings as _, garnet, logistic};
+use driftbench::problem::Problem;
+use problems::{logistic, td};
 use std::time::Duration;
-
-fn td(features: usize, clients: usize) -> Td {
-    garnet::Settings {
-        states: 30.max(4 * features),
-        actions: 2,
-        branching: 2,
-        features,
-        discount: 0.95,
-        clients,
-        heterogeneity: garnet::Heterogeneity::Perturbed { kernel: 0.02, reward: 0.02 },
-        policy: garnet::Policy::Uniform,
-        noise: Noise::Independent,
-    }
-    .build(1, &NoFiles)
-    .expect("the instance has a unique solution")
-}
 
 /// A round of `terms`, with all that the engine adds to the kernel.
 fn round<P: Problem>(c: &mut Criterion, group: &str, id: BenchmarkId, problem: &P, terms: Terms) {
@@ -51,17 +37,7 @@ fn temporal_differences(c: &mut Criterion) {
 
 fn logistics(c: &mut Criterion) {
     for d in [2, 10, 50] {
-        let settings = logistic::Settings {
-            dimension: d,
-            records: 200,
-            clients: 10,
-            data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
-            split: logistic::Split::Own,
-            l2: 0.1,
-            margin: 0.0,
-            batch: 1,
-        };
-        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let problem = logistic(d);
         let id = |name: &str| BenchmarkId::new(name, format!("d={d}"));
         round(c, "round", id("fedavg logistic"), &problem, Terms::fedavg(0.01, 100));
         round(c, "round", id("scaffold logistic"), &problem, Terms::scaffold(0.01, 100));

@@ -272,11 +272,11 @@ impl<const K: usize> Lanes<'_, K> {
     pub fn ready(&mut self, most: u64) -> ([*const u64; K], usize) {
         let mut now = usize::try_from(most).unwrap_or(usize::MAX);
         let mut draws = [std::ptr::null(); K];
-        for k in 0..self.len {
+        for (draws, stream) in draws.iter_mut().zip(&self.streams[..self.len]) {
             // SAFETY: the invariant.
-            let ready = unsafe { (*self.streams[k]).ready() };
+            let ready = unsafe { (**stream).ready() };
             now = now.min(ready.len());
-            draws[k] = ready.as_ptr();
+            *draws = ready.as_ptr();
         }
         (draws, now)
     }
@@ -284,9 +284,9 @@ impl<const K: usize> Lanes<'_, K> {
     /// Goes past `count` draws of every stream.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
-        for k in 0..self.len {
+        for stream in &self.streams[..self.len] {
             // SAFETY: the invariant.
-            unsafe { (*self.streams[k]).skip(count) };
+            unsafe { (**stream).skip(count) };
         }
     }
 }
@@ -325,9 +325,9 @@ impl Even<'_> {
             streams: [std::ptr::null_mut(); K],
             borrowed: PhantomData,
         };
-        for k in 0..len {
-            let entry = members[k] - self.first;
-            lanes.client[k] = members[k];
+        for (k, &client) in members.iter().enumerate() {
+            let entry = client - self.first;
+            lanes.client[k] = client;
             // SAFETY: the invariant: members differ, and each has its entry.
             unsafe {
                 lanes.theta[k] = theta.add(entry * self.d);

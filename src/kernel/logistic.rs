@@ -290,12 +290,12 @@ unsafe fn moved<I: Simd, const R: usize>(
     unsafe {
         let mut at = I::load_all::<R>(theta);
         let (row, xi) = (I::load_all::<R>(row), I::load_all::<R>(xi));
-        for r in 0..R {
-            let field = I::add(I::mul(l2, at[r]), I::mul(away, row[r]));
-            at[r] = I::sub(at[r], I::mul(step, I::add(field, xi[r])));
+        for (r, at) in at.iter_mut().enumerate() {
+            let field = I::add(I::mul(l2, *at), I::mul(away, row[r]));
+            *at = I::sub(*at, I::mul(step, I::add(field, xi[r])));
         }
-        for r in 0..R {
-            I::store(theta.add(r * I::LANES), at[r]);
+        for (r, at) in at.into_iter().enumerate() {
+            I::store(theta.add(r * I::LANES), at);
         }
     }
 }

@@ -161,9 +161,8 @@ impl Rows<'_> {
                 }
             }
             let n = I::splat(self.who.len() as f64);
-            for r in 0..R {
-                let mean = I::div(sum[r], n);
-                I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), mean);
+            for (r, sum) in sum.into_iter().enumerate() {
+                I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), I::div(sum, n));
             }
         }
     }
@@ -203,14 +202,14 @@ impl Rows<'_> {
                 add::<I, R>(&mut mean, variates.add(client * d));
             }
             let n = I::splat(self.all as f64);
-            for r in 0..R {
-                mean[r] = I::div(mean[r], n);
-                I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), mean[r]);
+            for (r, mean) in mean.iter_mut().enumerate() {
+                *mean = I::div(*mean, n);
+                I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), *mean);
             }
             for client in 0..self.all {
                 let (from, to) = (variates.add(client * d), corrections.add(client * d));
-                for r in 0..R {
-                    let correction = I::sub(mean[r], I::load(from.add(r * I::LANES)));
+                for (r, mean) in mean.iter().enumerate() {
+                    let correction = I::sub(*mean, I::load(from.add(r * I::LANES)));
                     I::store(to.add(r * I::LANES), correction);
                 }
             }

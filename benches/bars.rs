@@ -7,6 +7,8 @@
 //! (`$PYTHON`, by default python3), and writes `target/bench/summary.md`,
 //! `summary.csv` and `growth.svg`. A bar that fails is told and is no error.
 
+#[path = "bars/beside.rs"]
+mod beside;
 #[path = "bars/growth.rs"]
 mod growth;
 #[path = "bars/machine.rs"]
@@ -15,6 +17,8 @@ mod machine;
 mod manifest;
 #[path = "bars/measure.rs"]
 mod measure;
+#[path = "support/problems.rs"]
+mod problems;
 #[path = "bars/process.rs"]
 mod process;
 #[path = "support/mod.rs"]

@@ -1,5 +1,6 @@
 //! What is measured on whole processes.
 
+use crate::beside;
 use crate::manifest::Manifest;
 use crate::process::{Ran, run};
 use crate::values::Values;
@@ -48,12 +49,14 @@ fn written(context: &Context, name: &str, manifest: &Manifest) -> Result<String,
     Ok(path.display().to_string())
 }
 
-/// The programs in Python, at one thread and at all.
+/// The programs in Python, at one thread and at all, and the same workloads here
+/// before and after them.
 fn peers(context: &Context, values: &mut Values) -> Result<(), String> {
     let python = env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     run(Command::new(&python).args(["-c", "import numba, numpy"]), &[0])
         .map_err(|_| format!("{python} has no numba, see benches/peers/README.md"))?;
     for threads in if context.cores > 1 { vec![1, context.cores] } else { vec![1] } {
+        beside::measure(values, threads);
         for file in ["garnet_numba.py", "logistic_numba.py"] {
             let mut command = Command::new(&python);
             command.arg(root().join("benches/peers").join(file));
@@ -62,6 +65,7 @@ fn peers(context: &Context, values: &mut Values) -> Result<(), String> {
                 peer(line, values).ok_or_else(|| format!("{file} printed {line:?}"))?;
             }
         }
+        beside::measure(values, threads);
     }
     Ok(())
 }
@@ -126,7 +130,7 @@ fn cells(context: &Context, values: &mut Values) -> Result<(), String> {
 /// One long replicate, many small cells and a bare loop, at one and two threads.
 fn threads(context: &Context, values: &mut Values) -> Result<(), String> {
     for (name, manifest) in
-        [("one replicate", Manifest::one(100, 1000, 400)), ("cells", Manifest::many(1000, 2000))]
+        [("one replicate", Manifest::one(100, 1000, 4000)), ("cells", Manifest::many(1000, 5000))]
     {
         let file = written(context, name, &manifest)?;
         let [one, two] = alternately(|n| Ok(fresh(context, &file, n)?.seconds))?;

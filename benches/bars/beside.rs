@@ -1,0 +1,60 @@
+//! The peers' workloads, run here, in the same minute as the peers: best of
+//! several, as they are.
+
+use crate::problems::{logistic, td};
+use crate::values::Values;
+use driftbench::federated::{Conditions, Federated, Run, Terms};
+use driftbench::problem::Problem;
+use std::thread;
+use std::time::Instant;
+
+/// Client steps of a measurement: some tenths of a second.
+const STEPS: u64 = 20_000_000;
+
+/// Times every workload on so many threads, a replicate each, and keeps the
+/// best with what was measured before.
+pub fn measure(values: &mut Values, threads: usize) {
+    for (clients, steps) in [(100, 1000), (10, 100), (10, 10), (10, 1)] {
+        let problem = td(8, clients);
+        let name = |kind: &str| format!("{kind} d=8 N={clients} H={steps}");
+        best(values, &name("fedlsa"), &problem, &Terms::fedavg(0.1, steps), threads);
+        best(values, &name("scafflsa"), &problem, &Terms::scaffold(0.1, steps), threads);
+    }
+    for d in [2, 10, 50] {
+        let problem = logistic(d);
+        let name = |kind: &str| format!("{kind} logistic d={d}");
+        best(values, &name("fedavg"), &problem, &Terms::fedavg(0.01, 100), threads);
+        best(values, &name("scaffold"), &problem, &Terms::scaffold(0.01, 100), threads);
+    }
+}
+
+fn best<P: Problem>(
+    values: &mut Values,
+    workload: &str,
+    problem: &P,
+    terms: &Terms,
+    threads: usize,
+) {
+    let id = format!("ours/{workload}/threads={threads}");
+    let before = values.get(&id).map_or(f64::INFINITY, |value| value.value);
+    let now = (0..3).map(|_| nanoseconds(problem, terms, threads)).fold(before, f64::min);
+    values.put(id, now, "ns/element");
+}
+
+/// Wall time of a client step, threads together.
+fn nanoseconds<P: Problem>(problem: &P, terms: &Terms, threads: usize) -> f64 {
+    let each = terms.steps(0) * problem.clients() as u64;
+    let (start, rounds) = (vec![0.0; problem.dim()], STEPS / each);
+    let runs = (0..threads as u64).map(|replicate| {
+        let from = Conditions { seed: 1, replicate, start: &start, rounds, copy: 0 };
+        Federated::new(problem, terms.clone(), &from)
+    });
+    let runs: Vec<_> = runs.collect();
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        for mut run in runs {
+            scope.spawn(move || (0..rounds).for_each(|_| run.round()));
+        }
+    });
+    begin.elapsed().as_secs_f64() * 1e9 / (rounds * each * threads as u64) as f64
+}

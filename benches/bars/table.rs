@@ -186,7 +186,6 @@ fn linear(values: &Values, group: &str) -> Result<Outcome, String> {
 
 const ROUND: &str = "cargo bench --bench round";
 const KERNEL: &str = "cargo bench --bench local_step";
-const PROBLEMS: &str = "cargo bench --bench problems";
 const PIPELINE: &str = "cargo bench --bench pipeline";
 const BARS_OWN: &str = "cargo bench --bench bars";
 const THRICE: &str = "at least 3 times faster than numba on as many threads";
@@ -220,7 +219,7 @@ const fn logistic(what: &'static str, workload: &'static str) -> Bar {
 /// A problem beside the floor of what its draws and operations cost.
 const fn floor(what: &'static str, problem: &'static str, floor: &'static str) -> Bar {
     let most = "at most 1.5 times the floor";
-    bar("4", what, most, PROBLEMS, How::Ratio(problem, floor, 1.5))
+    bar("4", what, most, KERNEL, How::Ratio(problem, floor, 1.5))
 }
 
 const FEDLSA: &str = "round/fedlsa/N=100 H=1000";

@@ -273,3 +273,22 @@ fn corrections_cancel_the_local_fields_at_the_optimum() {
         assert!(distance(&sum, &[0.0; 4]) < 1e-10, "client {client}: {sum:?}");
     }
 }
+
+#[cfg(feature = "harness")]
+#[test]
+fn a_large_round_is_the_same_on_any_number_of_threads() {
+    let problem = td(garnet::Heterogeneity::Independent {}, 20);
+    let start = vec![0.1; 4];
+    let end = || {
+        let from = Conditions { seed: 5, replicate: 0, start: &start, rounds: 3, copy: 0 };
+        let mut run = Federated::new(&problem, Terms::scaffold(0.05, 1000), &from);
+        assert!(20 * 1000 * (4 + 8) > WORTH, "the round is shared");
+        (0..3).for_each(|_| run.round());
+        run.estimate().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+    };
+    let alone = end();
+    for threads in [1, 2, 7] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(pool.install(end), alone, "{threads} threads");
+    }
+}

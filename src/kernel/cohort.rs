@@ -346,12 +346,14 @@ pub(in crate::kernel) mod testing {
     use super::*;
     use crate::rng::Purpose;
 
-    /// θ of every client after `steps(client)` steps, by `run`.
+    /// θ of every client after `steps(client)` steps, and where its stream then
+    /// stands, by `run`: all clients from their own rows; then some of them, in
+    /// halves, from one start and with one ξ.
     pub(in crate::kernel) fn thetas(
         d: usize,
         clients: usize,
         steps: impl Fn(usize) -> u64,
-        run: impl FnOnce(Cohort<'_, ()>),
+        run: impl Fn(Cohort<'_, ()>),
     ) -> Vec<u64> {
         let mut streams: Vec<_> =
             (0..clients).map(|c| Stream::new(1, Purpose::Client, 0, 0, c as u64)).collect();
@@ -370,6 +372,13 @@ pub(in crate::kernel) mod testing {
         let own = (&mut streams[..], &mut units[..]);
         run(Cohort::new(&members, (None, &mut theta), &correction, own, &work, None));
         let mut out: Vec<u64> = theta.iter().map(|x| x.to_bits()).collect();
+        let some = Members::new((0..clients).filter(|c| c % 3 != 1).collect());
+        let (start, own) = (vec![-0.25; d], (&mut streams[..], &mut units[..]));
+        let rows = (Some(&start[..]), &mut theta[..]);
+        let (low, high) = Cohort::new(&some, rows, &correction[..d], own, &work, None).halves();
+        run(low);
+        run(high);
+        out.extend(theta.iter().map(|x| x.to_bits()));
         out.extend(streams.iter_mut().map(|s| s.bits()));
         out
     }

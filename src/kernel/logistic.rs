@@ -183,7 +183,7 @@ impl Tables {
     /// padded rows: σ takes longer than memory so close.
     ///
     /// # Safety
-    /// As for `split`; `room` has 2·len rows, with zeros where they are padded.
+    /// As for `split`; `room` has 2·len rows, those of ξ with zeros where they are padded.
     #[inline(always)]
     unsafe fn lockstep<I: Simd, W: Simd, const R: usize>(
         &self,
@@ -204,6 +204,8 @@ impl Tables {
             unsafe {
                 lanes.start[k].copy_to_nonoverlapping(theta.add(k * stride), d);
                 lanes.correction[k].copy_to_nonoverlapping(xi.add(k * stride), d);
+                // The group before may have left a NaN where it diverged.
+                theta.add(k * stride + d).write_bytes(0, stride - d);
             }
         }
         // SAFETY: draws are read that are ready; records start at record·stride

@@ -102,24 +102,6 @@ pub fn descend(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) 
     }
 }
 
-/// Calls `run` compiled for the widest vectors that this processor has. The
-/// bits are the same: the compiler may not reorder or fuse what it widens.
-#[inline(always)]
-pub fn widest<R>(run: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2")]
-        fn avx2<R>(run: impl FnOnce() -> R) -> R {
-            run()
-        }
-        if Path::best() == Path::Avx2 {
-            // SAFETY: the instruction set was found on this processor.
-            return unsafe { avx2(run) };
-        }
-    }
-    run()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -151,14 +151,8 @@ impl Rows<'_> {
         unsafe {
             let rows = self.ends.as_ptr().add(at);
             let mut sum = [I::splat(0.0); R];
-            if let ([0, ..], true) = (self.who, self.who.len() * self.d == self.ends.len()) {
-                for client in 0..self.who.len() {
-                    add::<I, R>(&mut sum, rows.add(client * self.d));
-                }
-            } else {
-                for &client in self.who {
-                    add::<I, R>(&mut sum, rows.add(client * self.d));
-                }
+            for &client in self.who {
+                add::<I, R>(&mut sum, rows.add(client * self.d));
             }
             let n = I::splat(self.who.len() as f64);
             for (r, sum) in sum.into_iter().enumerate() {

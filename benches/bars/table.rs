@@ -72,9 +72,9 @@ fn ratio(values: &Values, a: &str, b: &str, most: f64) -> Result<Outcome, String
     Ok(Outcome::new(measured, Holds::when(ratio.value <= most)))
 }
 
-/// Judged at one thread and at two beside the peer as one writes it, both the
-/// best of several in the same minute; the one that is unrolled by hand is told
-/// beside it.
+/// Judged at one thread and at two beside the peer as the algorithm reads, both
+/// the best of several in the same minute; those made faster by hand are told
+/// beside it, with how many times faster we are than they.
 fn peer(values: &Values, workload: &str, least: f64) -> Result<Outcome, String> {
     let id = |who: &str, n: usize| format!("{who}/{workload}/threads={n}");
     let (mut measured, mut told, mut holds) = (Vec::new(), Vec::new(), true);
@@ -88,9 +88,13 @@ fn peer(values: &Values, workload: &str, least: f64) -> Result<Outcome, String> 
         holds &= times >= least;
         measured
             .push(format!("{times:.2} times faster, {} (threads: {threads})", ours.shown("ns")));
-        let unrolled = values.get(&id("peers/numba, unrolled", threads));
-        let unrolled = unrolled.map_or(String::new(), |v| format!(", unrolled {}", v.shown("ns")));
-        told.push(format!("numba {}{unrolled} (threads: {threads})", numba.shown("ns")));
+        let mut row = format!("numba {}", numba.shown("ns"));
+        for by_hand in ["folded", "unrolled"] {
+            if let Ok(v) = values.get(&id(&format!("peers/numba, {by_hand}"), threads)) {
+                row += &format!(", {by_hand} {} ({:.2})", v.shown("ns"), v.value / ours.value);
+            }
+        }
+        told.push(format!("{row} (threads: {threads})"));
     }
     if measured.is_empty() {
         values.get(&id("peers/numba", 1))?;

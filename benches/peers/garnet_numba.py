@@ -4,11 +4,12 @@
 
 prints one JSON object a line: nanoseconds of wall time per client step, the
 best of three repeats after a warm-up. With --check it prints the mean squared
-error of both ways of writing the local steps instead, which must agree.
+error of all ways of writing the local steps instead, which must agree.
 
-Two peers. "numba": the local steps as loops over arrays. "numba, unrolled":
-the same steps written out for d = 8 and two clients at a time, so that their
-chains of dependent operations overlap.
+Three peers. "numba": the local steps as the algorithm reads, loops over arrays.
+"numba, folded": the same with the step size in the tables and whole numbers to
+draw with. "numba, unrolled": folded, written out for d = 8 and two clients at a
+time, so that their chains of dependent operations overlap.
 """
 
 import json
@@ -43,9 +44,9 @@ def stationary(kernel):
 
 
 def alias(weights):
-    """Walker's table: 32-bit thresholds and the other outcome of each column."""
+    """Walker's table: the share of each column that it keeps, and its other outcome."""
     share = weights / weights.mean()
-    other = np.arange(len(share), dtype=U)
+    other = np.arange(len(share))
     poor = [i for i in range(len(share)) if share[i] < 1.0]
     rich = [i for i in range(len(share)) if share[i] >= 1.0]
     while poor and rich:
@@ -56,11 +57,11 @@ def alias(weights):
             poor.append(rich.pop())
     for i in poor + rich:
         share[i] = 1.0
-    return np.minimum(share * 2.0**32, 2.0**32).astype(U), other
+    return share, other
 
 
 def instance(clients, seed=1):
-    """Tables over the pairs (s, s') that some client visits, scaled by the step size."""
+    """Tables over the pairs (s, s') that some client visits."""
     rng = np.random.default_rng(seed)
     kernel = kernels(rng, clients)
     reward = rng.uniform(size=STATES) + rng.uniform(0.0, SPREAD, (clients, STATES))
@@ -72,15 +73,23 @@ def instance(clients, seed=1):
     change = phi[here] - DISCOUNT * phi[there]
     matrix = np.einsum("cm,mi,mj->ij", weights, phi[here], change)
     vector = np.einsum("cm,cm,mi->i", weights, reward[:, here], phi[here])
-    thresholds, others = zip(*[alias(w) for w in weights])
+    shares, others = zip(*[alias(w) for w in weights])
     return {
         "optimum": np.linalg.solve(matrix, vector),
-        "change": np.ascontiguousarray(STEP_SIZE * change),
+        "change": np.ascontiguousarray(change),
         "phi": np.ascontiguousarray(phi[here]),
-        "reward": np.ascontiguousarray(STEP_SIZE * reward[:, here]),
-        "threshold": np.array(thresholds),
+        "reward": np.ascontiguousarray(reward[:, here]),
+        "threshold": np.array(shares),
         "other": np.array(others),
     }
+
+
+def folded(problem):
+    """The same tables times the step size, with 32-bit thresholds."""
+    limits = np.minimum(problem["threshold"] * 2.0**32, 2.0**32).astype(U)
+    change, reward = STEP_SIZE * problem["change"], STEP_SIZE * problem["reward"]
+    others = problem["other"].astype(U)
+    return problem | {"change": change, "reward": reward, "threshold": limits, "other": others}
 
 
 @njit(inline="always")
@@ -88,6 +97,27 @@ def advance(state):
     state ^= state << U(13)
     state ^= state >> U(7)
     return state ^ (state << U(17))
+
+
+@njit(fastmath=True)
+def direct(theta, xi, change, phi, reward, threshold, other, states, ends, c, steps):
+    """H local steps of client c: theta <- theta - step size (error phi(s) - xi)."""
+    pairs, state = threshold.shape[1], states[c]
+    keep, others, rewards = threshold[c], other[c], reward[c]
+    at, drift = theta.copy(), xi[c]
+    for _ in range(steps):
+        state = advance(state)
+        place = (state >> U(11)) * (pairs * 2.0**-53)
+        i = int(place)
+        if place - i >= keep[i]:
+            i = others[i]
+        error = -rewards[i]
+        for k in range(FEATURES):
+            error += change[i, k] * at[k]
+        for k in range(FEATURES):
+            at[k] -= STEP_SIZE * (error * phi[i, k] - drift[k])
+    states[c] = state
+    ends[c] = at
 
 
 @njit(fastmath=True)
@@ -137,8 +167,9 @@ def unrolled():
     return njit(fastmath=True)(names["local"])
 
 
-def engine(local, together, parallel):
-    """T rounds around some local steps; returns the squared errors."""
+def engine(local, together, length, parallel):
+    """T rounds around some local steps; returns the squared errors. `length` is
+    the step size, or 1 where the corrections are already times it."""
 
     def run(theta, optimum, change, phi, reward, threshold, other, states, steps, rounds, control):
         clients = states.size
@@ -155,7 +186,7 @@ def engine(local, together, parallel):
             if control:
                 for c in range(clients):
                     for k in range(FEATURES):
-                        xi[c, k] += (theta[k] - ends[c, k]) / steps
+                        xi[c, k] += (theta[k] - ends[c, k]) / (length * steps)
             for k in range(FEATURES):
                 errors[t] += (theta[k] - optimum[k]) ** 2
         return errors
@@ -186,10 +217,15 @@ def best(runs, problem, steps, rounds, control):
 
 
 def main():
-    ways = {"numba": (plain, 1), "numba, unrolled": (unrolled(), 2)}
-    problems = {clients: instance(clients) for clients in (10, 100)}
-    for peer, (local, together) in ways.items():
-        runs = [engine(local, together, parallel) for parallel in (False, True)]
+    direct_tables = {clients: instance(clients) for clients in (10, 100)}
+    folded_tables = {clients: folded(problem) for clients, problem in direct_tables.items()}
+    ways = {
+        "numba": (direct, 1, STEP_SIZE, direct_tables),
+        "numba, folded": (plain, 1, 1.0, folded_tables),
+        "numba, unrolled": (unrolled(), 2, 1.0, folded_tables),
+    }
+    for peer, (local, together, length, problems) in ways.items():
+        runs = [engine(local, together, length, parallel) for parallel in (False, True)]
         if "--check" in sys.argv:
             tails = [call(runs[0], problems[100], 1000, 1000, c)[100:].mean() for c in (False, True)]
             print(f"{peer}: mean squared error of FedLSA {tails[0]:.3e}, SCAFFLSA {tails[1]:.3e}")

@@ -4,10 +4,12 @@
 
 prints one JSON object a line: nanoseconds of wall time per client step, the
 best of three repeats after a warm-up. With --check it prints the optimum's
-first coordinate and where both ways of writing the local steps end.
+first coordinate and where all ways of writing the local steps end.
 
-Two peers. "numba": the local steps as loops over arrays. "numba, unrolled":
-the same steps written out for this d and two clients at a time, up to d = 10.
+Three peers. "numba": the local steps as the algorithm reads, loops over arrays.
+"numba, folded": the same with records times their labels and the step size in
+what the steps read. "numba, unrolled": folded, written out for this d and two
+clients at a time, up to d = 10.
 """
 
 import json
@@ -24,11 +26,11 @@ U = np.uint64
 
 
 def records(d, seed=1):
-    """Two blobs a client; every record times its label, which is all that is needed."""
+    """Two blobs a client: records, and their labels 1 and -1."""
     rng = np.random.default_rng(seed)
-    labels = np.where(np.arange(RECORDS) % 2 == 0, 1.0, -1.0)[:, None]
-    x = labels / np.sqrt(d) + 3.0 * rng.normal(size=(CLIENTS, RECORDS, d))
-    return np.ascontiguousarray(labels * x)
+    labels = np.where(np.arange(RECORDS) % 2 == 0, 1.0, -1.0)
+    x = labels[:, None] / np.sqrt(d) + 3.0 * rng.normal(size=(CLIENTS, RECORDS, d))
+    return np.ascontiguousarray(x), np.tile(labels, (CLIENTS, 1))
 
 
 @njit(inline="always")
@@ -39,7 +41,25 @@ def advance(state):
 
 
 @njit(fastmath=True)
-def plain(theta, xi, z, states, ends, c, steps):
+def direct(theta, xi, x, labels, states, ends, c, steps):
+    """H local steps of client c: theta <- theta - step size (gradient + xi)."""
+    n, d, state = x.shape[1], theta.size, states[c]
+    at, mine, drift = theta.copy(), x[c], xi[c]
+    for _ in range(steps):
+        state = advance(state)
+        i = int((state >> U(11)) * (n * 2.0**-53))
+        record, label, margin = mine[i], labels[c, i], 0.0
+        for k in range(d):
+            margin += record[k] * at[k]
+        weight = label / (1.0 + np.exp(label * margin))
+        for k in range(d):
+            at[k] -= STEP_SIZE * (RIDGE * at[k] - weight * record[k] + drift[k])
+    states[c] = state
+    ends[c] = at
+
+
+@njit(fastmath=True)
+def plain(theta, xi, z, _, states, ends, c, steps):
     """H local steps of client c; the correction is already times the step size."""
     n, d, state = U(z.shape[1]), theta.size, states[c]
     at, mine, drift, shrink = theta.copy(), z[c], xi[c], 1.0 - STEP_SIZE * RIDGE
@@ -78,7 +98,7 @@ def unrolled(d):
         body.append(f" states[c+{j}] = s{j}")
         body += [f" ends[c+{j},{k}] = t{j}_{k}" for k in all_k]
     head = [
-        "def local(theta, xi, z, states, ends, c, steps):",
+        "def local(theta, xi, z, _, states, ends, c, steps):",
         " n, shrink = U(z.shape[1]), 1.0 - STEP_SIZE * RIDGE",
     ]
     names = {"U": U, "np": np, "advance": advance, "STEP_SIZE": STEP_SIZE, "RIDGE": RIDGE}
@@ -86,15 +106,16 @@ def unrolled(d):
     return njit(fastmath=True)(names["local"])
 
 
-def engine(local, together, parallel):
-    """T rounds around some local steps; returns the last iterate."""
+def engine(local, together, length, parallel):
+    """T rounds around some local steps; returns the last iterate. `length` is
+    the step size, or 1 where the corrections are already times it."""
 
-    def run(theta, z, states, steps, rounds, control):
+    def run(theta, x, labels, states, steps, rounds, control):
         clients, d = states.size, theta.size
         ends, xi = np.zeros((clients, d)), np.zeros((clients, d))
         for _ in range(rounds):
             for b in prange(clients // together):
-                local(theta, xi, z, states, ends, b * together, steps)
+                local(theta, xi, x, labels, states, ends, b * together, steps)
             theta[:] = 0.0
             for c in range(clients):
                 for k in range(d):
@@ -102,15 +123,15 @@ def engine(local, together, parallel):
             if control:
                 for c in range(clients):
                     for k in range(d):
-                        xi[c, k] += (ends[c, k] - theta[k]) / steps
+                        xi[c, k] += (ends[c, k] - theta[k]) / (length * steps)
         return theta
 
     return njit(parallel=parallel, fastmath=True)(run)
 
 
-def call(run, z, rounds, control):
+def call(run, data, rounds, control):
     states = np.arange(1, CLIENTS + 1, dtype=U) * U(0x9E3779B97F4A7C15)
-    return run(np.zeros(z.shape[2]), z, states, STEPS, rounds, control)
+    return run(np.zeros(data[0].shape[2]), *data, states, STEPS, rounds, control)
 
 
 def seconds(run, *arguments):
@@ -119,12 +140,12 @@ def seconds(run, *arguments):
     return time.perf_counter() - begin
 
 
-def best(runs, z, control):
+def best(runs, data, control):
     """Seconds of the fastest of three calls of the run that wins a short trial."""
     for run in runs:
-        call(run, z, 2, control)
-    winner = min(runs, key=lambda run: seconds(run, z, ROUNDS // 20, control))
-    return min(seconds(winner, z, ROUNDS, control) for _ in range(3))
+        call(run, data, 2, control)
+    winner = min(runs, key=lambda run: seconds(run, data, ROUNDS // 20, control))
+    return min(seconds(winner, data, ROUNDS, control) for _ in range(3))
 
 
 def optimum(z):
@@ -141,19 +162,23 @@ def optimum(z):
 
 def main():
     for d in DIMENSIONS:
-        z = records(d)
-        ways = {"numba": (plain, 1)}
+        x, labels = records(d)
+        times_labels = (labels[:, :, None] * x, labels)
+        ways = {
+            "numba": (direct, 1, STEP_SIZE, (x, labels)),
+            "numba, folded": (plain, 1, 1.0, times_labels),
+        }
         if d <= 10:
-            ways["numba, unrolled"] = (unrolled(d), 2)
-        for peer, (local, together) in ways.items():
-            several = get_num_threads() > 1
-            runs = [engine(local, together, parallel) for parallel in (False, True)[: 1 + several]]
+            ways["numba, unrolled"] = (unrolled(d), 2, 1.0, times_labels)
+        for peer, (local, together, length, data) in ways.items():
+            tried = (False, True) if get_num_threads() > 1 else (False,)
+            runs = [engine(local, together, length, parallel) for parallel in tried]
             if "--check" in sys.argv:
-                ends = [call(runs[0], z, ROUNDS, c)[0] for c in (False, True)]
-                print(f"{peer}, d = {d}: optimum {optimum(z)[0]:.4f}, ends {ends}")
+                ends = [call(runs[0], data, ROUNDS, c)[0] for c in (False, True)]
+                print(f"{peer}, d = {d}: optimum {optimum(times_labels[0])[0]:.4f}, ends {ends}")
                 continue
             for name, control in (("fedavg", False), ("scaffold", True)):
-                spent = best(runs, z, control)
+                spent = best(runs, data, control)
                 row = {
                     "peer": peer,
                     "workload": f"{name} logistic d={d}",

@@ -77,24 +77,27 @@ pub trait Settings {
         }
         faults.0
     }
-
-    /// The algorithm before averaging, on its way.
-    fn start<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
-        let components = self.components();
-        let steps = |c: &Component| (c.terms.work.clone(), c.terms.batches.clone());
-        let same = components.iter().all(|c| c.copy == components[0].copy);
-        let coin = matches!(components[0].terms.schedule, Schedule::Bernoulli { .. });
-        let follow = same && !coin && components.iter().any(|c| steps(c) != steps(&components[0]));
-        let mut runs: Vec<(f64, Box<dyn Run + 'p>)> = Vec::with_capacity(components.len());
-        for Component { weight, terms, copy } in components {
-            let from = Conditions { copy: from.copy + copy, ..*from };
-            runs.push((weight, Box::new(Federated::new(problem, terms, &from))));
-        }
-        if runs.len() == 1 { runs.remove(0).1 } else { Box::new(Combined::new(runs, follow)) }
-    }
 }
 
-/// Examples for the documentation.
+/// The combination of these runs on a problem, on its way.
+fn start<'p, P: Problem>(
+    components: Vec<Component>,
+    problem: &'p P,
+    from: &Conditions,
+) -> Box<dyn Run + 'p> {
+    let steps = |c: &Component| (c.terms.work.clone(), c.terms.batches.clone());
+    let same = components.iter().all(|c| c.copy == components[0].copy);
+    let coin = matches!(components[0].terms.schedule, Schedule::Bernoulli { .. });
+    let follow = same && !coin && components.iter().any(|c| steps(c) != steps(&components[0]));
+    let mut runs: Vec<(f64, Box<dyn Run + 'p>)> = Vec::with_capacity(components.len());
+    for Component { weight, terms, copy } in components {
+        let from = Conditions { copy: from.copy + copy, ..*from };
+        runs.push((weight, Box::new(Federated::new(problem, terms, &from))));
+    }
+    if runs.len() == 1 { runs.remove(0).1 } else { Box::new(Combined::new(runs, follow)) }
+}
+
+// Examples for the documentation.
 const EXAMPLE_STEPS: [u64; 3] = [1, 2, 5];
 const EXAMPLE_BATCHES: [u64; 2] = [1, 4];
 
@@ -191,9 +194,7 @@ macro_rules! algorithms {
 
             /// The algorithm, on its way.
             pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
-                match self { $(Self::$variant(settings) => {
-                    settings.average().wrap(settings.start(problem, from), from.rounds)
-                })* }
+                self.average().wrap(start(self.components(), problem, from), from.rounds)
             }
         }
     };

@@ -91,7 +91,7 @@ fn corrected() -> Vec<(&'static str, Terms)> {
 /// Without noise, all that has control variates goes to θ*.
 #[test]
 fn corrected_runs_without_noise_reach_the_optimum() {
-    let (linear, curved) = (Exact(linear_problem()), Exact(curved_problem()));
+    let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
     for (name, terms) in corrected() {
         let off = distance(&run(&linear, &terms, 4000, 0), linear.optimum());
         assert!(off < 1e-12, "{name}, linear: {off}");
@@ -103,7 +103,7 @@ fn corrected_runs_without_noise_reach_the_optimum() {
 /// Without noise, what has no control variates goes where theory says.
 #[test]
 fn uncorrected_runs_without_noise_reach_their_own_limit() {
-    let (linear, curved) = (Exact(linear_problem()), Exact(curved_problem()));
+    let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
     let plain = Terms::fedavg(0.1, 5);
     let work = vec![1, 7, 2];
     for (name, terms) in [
@@ -271,7 +271,7 @@ fn the_coin_makes_control_variates_noisier() {
 /// A cohort of L of K: each round's mean over all cohorts is the full round's.
 #[test]
 fn cohorts_are_unbiased() {
-    let problem = Exact(linear_problem());
+    let problem = Exact::new(linear_problem());
     let full = run(&problem, &Terms::fedavg(0.1, 5), 1, 0);
     let some = Terms { cohort: Some(2), ..Terms::fedavg(0.1, 5) };
     let ends: Vec<Vec<f64>> = (0..3000).map(|r| run(&problem, &some, 1, r)).collect();

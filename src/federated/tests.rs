@@ -89,7 +89,7 @@ fn one_local_step_is_minibatch_sgd() {
 #[test]
 fn equal_clients_without_noise_are_gradient_descent() {
     let same = garnet::Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
-    let problem = Exact(td(same, 3));
+    let problem = Exact::new(td(same, 3));
     let mut run = fedavg(&problem, 0.5, 7, &[1.0; 4]);
     let mut theta = vec![1.0; 4];
     let mut field = vec![0.0; 4];
@@ -106,7 +106,7 @@ fn equal_clients_without_noise_are_gradient_descent() {
 /// Without noise Scaffold goes to θ* whatever H, FedAvg only for H = 1.
 #[test]
 fn without_noise_scaffold_reaches_the_optimum() {
-    let problem = Exact(blobs());
+    let problem = Exact::new(blobs());
     let zero = [0.0; 3];
     let mut corrected = scaffold(&problem, 0.05, 10, &zero);
     let mut biased = fedavg(&problem, 0.05, 10, &zero);
@@ -125,7 +125,7 @@ fn without_noise_scaffold_reaches_the_optimum() {
 /// error linear in γ, and Richardson-Romberg's quadratic.
 #[test]
 fn noiseless_limits_are_those_of_theory() {
-    let problem = Exact(td(garnet::Heterogeneity::Independent {}, 5));
+    let problem = Exact::new(td(garnet::Heterogeneity::Independent {}, 5));
     let limit = |step: f64| {
         let mut run = fedavg(&problem, step, 10, problem.optimum());
         for _ in 0..(4000.0 / step) as usize {
@@ -260,7 +260,7 @@ fn costs_are_counted() {
 /// optimum stays there in the mean.
 #[test]
 fn corrections_cancel_the_local_fields_at_the_optimum() {
-    let problem = Exact(td(garnet::Heterogeneity::Independent {}, 5));
+    let problem = Exact::new(td(garnet::Heterogeneity::Independent {}, 5));
     let mut run = scaffold(&problem, 0.1, 20, problem.optimum());
     for _ in 0..3000 {
         run.round();

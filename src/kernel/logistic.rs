@@ -111,7 +111,18 @@ impl Tables {
         }
         // SAFETY: the path was found on this processor; dimensions were checked
         // above, and any client has a set.
-        cohort.even(|even| unsafe {
+        cohort.even(|even| unsafe { self.run(path, even) });
+        None
+    }
+
+    /// Not generic, so that the fused bodies are compiled once.
+    ///
+    /// # Safety
+    /// The path is this processor's; dimensions agree.
+    #[inline(never)]
+    unsafe fn run(&self, path: Path, even: &mut Even<'_>) {
+        // SAFETY: passed on to the caller.
+        unsafe {
             match path {
                 Path::Scalar => self.groups::<Scalar, Scalar>(even),
                 #[cfg(target_arch = "x86_64")]
@@ -121,8 +132,7 @@ impl Tables {
                 #[cfg(target_arch = "aarch64")]
                 Path::Neon => self.groups::<Neon, Neon>(even),
             }
-        });
-        None
+        }
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -143,25 +143,44 @@ impl Tables {
         }
         // SAFETY: the path was found on this processor; clients and dimension
         // were checked above, states when they were pushed.
-        cohort.even(|even| unsafe {
+        cohort.even(|even| unsafe { self.run(path, even) });
+    }
+
+    /// Whether there is a fused body for this dimension: half of the registers
+    /// hold θ of a client at most.
+    fn fused(&self, path: Path) -> bool {
+        let most = match path {
+            Path::Scalar => 0,
+            #[cfg(target_arch = "x86_64")]
+            Path::Sse2 => 16,
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 => 32,
+            #[cfg(target_arch = "aarch64")]
+            Path::Neon => 32,
+        };
+        2 <= self.d && self.stride <= most
+    }
+
+    /// Not generic, so that the fused bodies are compiled once, whatever the
+    /// clients' states are.
+    ///
+    /// # Safety
+    /// The path is this processor's and has a fused body; clients and dimension
+    /// agree with the tables.
+    #[inline(never)]
+    unsafe fn run(&self, path: Path, even: &mut Even<'_>) {
+        // SAFETY: passed on to the caller.
+        unsafe {
             match path {
-                Path::Scalar => self.groups::<Scalar>(even),
+                Path::Scalar => unreachable!("the definition is its body"),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => self.groups::<Sse2>(even),
+                Path::Avx2 if self.d > 2 => self.avx2(even),
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 if self.d == 2 => self.groups::<Sse2>(even),
-                #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => self.avx2(even),
+                Path::Sse2 | Path::Avx2 => self.groups::<Sse2>(even),
                 #[cfg(target_arch = "aarch64")]
                 Path::Neon => self.groups::<Neon>(even),
             }
-        });
-    }
-
-    /// Whether there is a fused body for this dimension.
-    fn fused(&self, path: Path) -> bool {
-        let most = if path == Path::Scalar { 8 } else { 32 };
-        2 <= self.d && self.stride <= most
+        }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -187,9 +206,13 @@ impl Tables {
                 6 => self.cascade::<I, 6>(even),
                 7 => self.cascade::<I, 7>(even),
                 8 => self.cascade::<I, 8>(even),
+                #[cfg(target_arch = "aarch64")]
                 10 => self.cascade::<I, 10>(even),
+                #[cfg(target_arch = "aarch64")]
                 12 => self.cascade::<I, 12>(even),
+                #[cfg(target_arch = "aarch64")]
                 14 => self.cascade::<I, 14>(even),
+                #[cfg(target_arch = "aarch64")]
                 16 => self.cascade::<I, 16>(even),
                 _ => unreachable!("no fused body for d = {}", self.d),
             }

@@ -1,13 +1,22 @@
 //! Any problem without its noise: the oracle returns the mean field.
 
-use super::{Facts, Problem};
+use super::{Facts, Problem, generic};
+use crate::kernel::Cohort;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
-/// `P` with F_c(θ; Z) = F̄_c(θ): what turns FedAvg into FedAvg-D (RR §4).
-pub struct Exact<P>(pub P);
+/// A problem with F_c(θ; Z) = F̄_c(θ): what turns FedAvg into FedAvg-D (RR §4).
+/// One type for all, so that the engine is compiled for it once.
+pub struct Exact(Box<dyn Facts>);
 
-impl<P: Problem> Facts for Exact<P> {
+impl Exact {
+    /// This problem without its noise.
+    pub fn new(problem: impl Facts + 'static) -> Self {
+        Self(Box::new(problem))
+    }
+}
+
+impl Facts for Exact {
     fn dim(&self) -> usize {
         self.0.dim()
     }
@@ -52,7 +61,7 @@ impl<P: Problem> Facts for Exact<P> {
     }
 }
 
-impl<P: Problem> Problem for Exact<P> {
+impl Problem for Exact {
     type State = ();
 
     fn begin(&self, _client: usize, _rng: &mut Stream) {}
@@ -66,5 +75,9 @@ impl<P: Problem> Problem for Exact<P> {
         field: &mut [f64],
     ) {
         self.0.mean_field(client, theta, field);
+    }
+
+    fn advance(&self, cohort: Cohort<'_, ()>) {
+        generic::slices(self, cohort);
     }
 }

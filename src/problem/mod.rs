@@ -104,7 +104,7 @@ pub trait Facts: Send + Sync {
 /// A problem that can be run: its stochastic oracle.
 pub trait Problem: Facts {
     /// What a client's noise remembers between steps; `()` when i.i.d.
-    type State: Send;
+    type State: Send + 'static;
 
     /// The state of a client's noise when a run begins.
     fn begin(&self, client: usize, rng: &mut Stream) -> Self::State;
@@ -325,7 +325,7 @@ macro_rules! problems {
                 match self {
                     $(Self::$variant(settings) => settings.build(seed, files).map(|problem| match face {
                         Face::Own => visitor.visit(problem),
-                        Face::Exact => visitor.visit(Exact(problem)),
+                        Face::Exact => visitor.visit(Exact::new(problem)),
                         Face::Twin => visitor.visit(Twin::new(problem)),
                     }),)*
                 }

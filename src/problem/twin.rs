@@ -3,23 +3,57 @@
 //! is what the field's curvature does, without the noise that both share.
 
 use super::affine::Affine;
-use super::{Facts, Problem};
-use crate::kernel::axpy;
+use super::{Facts, Problem, generic};
+use crate::kernel::{Cohort, axpy};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
+use std::any::Any;
 
-/// `P` with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
-pub struct Twin<P> {
-    problem: P,
+/// What a twin asks of its problem, whose type is forgotten so that the engine
+/// is compiled for twins once.
+trait Linearised: Facts {
+    fn begin(&self, client: usize, rng: &mut Stream) -> Box<dyn Any + Send>;
+    /// [`Problem::linearised`]; the state is what [`Linearised::begin`] gave.
+    fn field(
+        &self,
+        client: usize,
+        state: &mut (dyn Any + Send),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    );
+}
+
+impl<P: Problem> Linearised for P {
+    fn begin(&self, client: usize, rng: &mut Stream) -> Box<dyn Any + Send> {
+        Box::new(Problem::begin(self, client, rng))
+    }
+
+    fn field(
+        &self,
+        client: usize,
+        state: &mut (dyn Any + Send),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        let state = state.downcast_mut().expect("a problem gets its own states back");
+        self.linearised(client, state, theta, rng, field);
+    }
+}
+
+/// A problem with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
+pub struct Twin {
+    problem: Box<dyn Linearised>,
     /// H_c θ − b_c with its root, one a law.
     fields: Vec<Affine>,
     /// Which of them is a client's.
     of: Vec<usize>,
 }
 
-impl<P: Problem> Twin<P> {
+impl Twin {
     /// The twin of a problem.
-    pub fn new(problem: P) -> Self {
+    pub fn new(problem: impl Problem + 'static) -> Self {
         let (n, d) = (problem.clients(), problem.dim());
         let (mut laws, mut fields, mut of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
         for client in 0..n {
@@ -38,11 +72,11 @@ impl<P: Problem> Twin<P> {
                 fields.push(root.unwrap_or(Affine { matrix, offset, optimum }));
             }
         }
-        Self { problem, fields, of }
+        Self { problem: Box::new(problem), fields, of }
     }
 }
 
-impl<P: Problem> Facts for Twin<P> {
+impl Facts for Twin {
     fn dim(&self) -> usize {
         self.problem.dim()
     }
@@ -81,22 +115,25 @@ impl<P: Problem> Facts for Twin<P> {
     }
 }
 
-impl<P: Problem> Problem for Twin<P> {
-    type State = P::State;
+impl Problem for Twin {
+    type State = Box<dyn Any + Send>;
 
-    fn begin(&self, client: usize, rng: &mut Stream) -> P::State {
+    fn begin(&self, client: usize, rng: &mut Stream) -> Self::State {
         self.problem.begin(client, rng)
     }
 
-    #[inline(always)]
     fn oracle(
         &self,
         client: usize,
-        state: &mut P::State,
+        state: &mut Self::State,
         theta: &[f64],
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        self.problem.linearised(client, state, theta, rng, field);
+        self.problem.field(client, state.as_mut(), theta, rng, field);
+    }
+
+    fn advance(&self, cohort: Cohort<'_, Self::State>) {
+        generic::slices(self, cohort);
     }
 }

@@ -194,7 +194,7 @@ fn richardson_romberg_stays_below_theorem_5() {
 /// Scaffold without noise, by its definition.
 #[test]
 fn scaffold_stays_below_theorem_b5() {
-    let problem = Exact(quadratic(0.0, 0.0));
+    let problem = Exact::new(quadratic(0.0, 0.0));
     let constants = Constants::of(&problem).unwrap();
     let (step, steps, n, d) = (0.0005, 4, 4, 3);
     let mut theta: Vec<f64> = problem.optimum().iter().map(|x| x + libm::sqrt(4.0 / 3.0)).collect();

@@ -96,6 +96,19 @@ impl Stream {
         assert!(self.used <= AHEAD, "more draws skipped than were ready");
     }
 
+    /// Where the stream notes how far it is: what must be read before
+    /// [`Stream::unused`] can be known.
+    #[inline]
+    pub(crate) fn note(&self) -> &usize {
+        &self.used
+    }
+
+    /// The draws that are made and not yet used, perhaps none.
+    #[inline]
+    pub(crate) fn unused(&self) -> &[u64] {
+        &self.ahead[self.used.min(AHEAD)..]
+    }
+
     #[cold]
     #[inline(never)]
     fn draw_ahead(&mut self) {

@@ -348,17 +348,23 @@ const FEWEST: usize = 8;
 /// Sends a cohort through its local steps, in halves where they are large: a
 /// thread that has nothing to do takes one of them. Clients do not meet within
 /// a round, so the bits do not depend on it.
+#[inline(always)]
 fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     #[cfg(feature = "harness")]
     if cohort.len() >= FEWEST
         && cohort.client_steps() * (cohort.dim() as u64 + 8) > WORTH
         && rayon::current_thread_index().is_some()
     {
-        let (low, high) = cohort.halves();
-        rayon::join(|| share(problem, low), || share(problem, high));
-        return;
+        return in_halves(problem, cohort);
     }
     problem.advance(cohort);
+}
+
+#[cfg(feature = "harness")]
+#[inline(never)]
+fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    let (low, high) = cohort.halves();
+    rayon::join(|| share(problem, low), || share(problem, high));
 }
 
 impl<P: Problem> Run for Federated<'_, P> {

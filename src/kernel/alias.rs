@@ -42,6 +42,14 @@ impl<A: Copy> Alias<A> {
         Self(slots.into())
     }
 
+    /// Asks for what [`Alias::pick`] will read.
+    #[inline(always)]
+    pub fn ask(&self, draw: u64) {
+        let index = (u128::from(draw) * self.0.len() as u128 >> 64) as usize;
+        // SAFETY: index < the number of slots, as in `pick`.
+        super::simd::prefetch(unsafe { self.0.as_ptr().add(index) });
+    }
+
     /// The item that a draw of 64 bits stands for.
     #[inline(always)]
     pub fn pick(&self, draw: u64) -> A {

@@ -1,5 +1,6 @@
 //! The clients of a round, and all that their local steps read and write.
 
+use super::simd::prefetch_all;
 use crate::rng::Stream;
 use std::marker::PhantomData;
 
@@ -206,6 +207,7 @@ impl<'a, S> Cohort<'a, S> {
     }
 
     /// Calls `run` with runs of neighbouring members that do as many steps.
+    #[inline(always)]
     pub(in crate::kernel) fn even(&mut self, mut run: impl FnMut(&mut Even<'_>)) {
         let (work, steps, first) = (self.work, self.steps, self.first);
         let of = |client: usize| steps.unwrap_or(work[client - first].steps);
@@ -281,6 +283,14 @@ impl<const K: usize> Lanes<'_, K> {
         (draws, now)
     }
 
+    /// The next draw of member number `k`.
+    #[inline(always)]
+    pub fn bits(&mut self, k: usize) -> u64 {
+        assert!(k < self.len);
+        // SAFETY: the invariant.
+        unsafe { (*self.streams[k]).bits() }
+    }
+
     /// Goes past `count` draws of every stream.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
@@ -292,6 +302,26 @@ impl<const K: usize> Lanes<'_, K> {
 }
 
 impl Even<'_> {
+    /// Asks for what must be read before [`Even::ask`] can say what it needs, if
+    /// there is a member number `k`.
+    #[inline(always)]
+    pub fn ask_first(&self, k: usize) {
+        if let Some(client) = self.members.get(k) {
+            prefetch_all(self.streams[client - self.first].note(), 1);
+        }
+    }
+
+    /// Asks for the next draws of member number `k`, if there is one.
+    #[inline(always)]
+    pub fn ask(&self, k: usize) {
+        let Some(client) = self.members.get(k) else { return };
+        let stream = &self.streams[client - self.first];
+        match stream.unused() {
+            [] => prefetch_all(stream, size_of::<Stream>()),
+            draws => prefetch_all(draws.as_ptr(), 8 * draws.len().min(self.steps as usize)),
+        }
+    }
+
     /// The members.
     pub fn members(&self) -> &[usize] {
         self.members

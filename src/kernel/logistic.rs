@@ -14,7 +14,7 @@ use super::product::long_dots;
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{Path, Scalar, Simd, fold_registers, padded};
+use super::simd::{Path, Scalar, Simd, fold_registers, padded, prefetch_all};
 use super::{axpy, dot};
 
 /// Records in rows that are padded with zeros to whole registers.
@@ -236,7 +236,7 @@ impl Tables {
                     for k in 0..len {
                         if i + 1 < now {
                             next[k] = row(k, *draws[k].add(i + 1));
-                            I::prefetch(next[k], stride);
+                            prefetch_all(next[k], 8 * stride);
                         }
                         let along = dot_rows::<I, R>(theta.add(k * stride), rows[k], stride);
                         weights[k] = self.margin - along;

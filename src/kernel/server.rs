@@ -170,14 +170,20 @@ impl Rows<'_> {
             let (ends, variates) = (self.ends.as_ptr().add(at), self.variates.as_mut_ptr().add(at));
             let mean = I::load_all::<R>(self.mean.as_ptr().add(at));
             let before = I::load_all::<R>(self.before.as_ptr().add(at));
+            let mut sum = [I::splat(0.0); R];
             for &client in self.who {
                 let (end, variate) = (ends.add(client * self.d), variates.add(client * self.d));
                 let length = I::splat(*self.lengths.get_unchecked(client));
                 for r in 0..R {
                     let (end, variate) = (end.add(r * I::LANES), variate.add(r * I::LANES));
                     let field = I::div(I::sub(before[r], I::load(end)), length);
-                    I::store(variate, I::add(I::sub(I::load(variate), mean[r]), field));
+                    let learnt = I::add(I::sub(I::load(variate), mean[r]), field);
+                    sum[r] = I::add(sum[r], learnt);
+                    I::store(variate, learnt);
                 }
+            }
+            if self.who.len() == self.all {
+                return self.spread::<I, R>(at, sum);
             }
             self.settle::<I, R>(at);
         }
@@ -189,13 +195,25 @@ impl Rows<'_> {
     unsafe fn settle<I: Simd, const R: usize>(&mut self, at: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
+            let mut sum = [I::splat(0.0); R];
+            for client in 0..self.all {
+                add::<I, R>(&mut sum, self.variates.as_ptr().add(at + client * self.d));
+            }
+            self.spread::<I, R>(at, sum);
+        }
+    }
+
+    /// c̄ from the sum of all rows, and ξ.
+    ///
+    /// # Safety
+    /// As for `mean`.
+    #[inline(always)]
+    unsafe fn spread<I: Simd, const R: usize>(&mut self, at: usize, sum: [I::V; R]) {
+        // SAFETY: the invariant, and the caller's columns.
+        unsafe {
             let (d, variates) = (self.d, self.variates.as_ptr().add(at));
             let corrections = self.corrections.as_mut_ptr().add(at);
-            let mut mean = [I::splat(0.0); R];
-            for client in 0..self.all {
-                add::<I, R>(&mut mean, variates.add(client * d));
-            }
-            let n = I::splat(self.all as f64);
+            let (mut mean, n) = (sum, I::splat(self.all as f64));
             for (r, mean) in mean.iter_mut().enumerate() {
                 *mean = I::div(*mean, n);
                 I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), *mean);

@@ -76,23 +76,6 @@ pub(in crate::kernel) trait Simd {
     /// The folding tree within a register: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
     unsafe fn fold(v: Self::V) -> f64;
 
-    /// Asks for a row of `d` numbers, if the path can: memory is slower than σ.
-    #[inline(always)]
-    unsafe fn prefetch(row: *const f64, d: usize) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let mut i = 0;
-            while i < d {
-                // SAFETY: SSE is part of x86-64, and a prefetch reads nothing.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(row.add(i).cast()) };
-                i += 8;
-            }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (row, d);
-    }
-
     // No closures in what follows: a closure is compiled without the
     // instruction set, and an intrinsic in it may stay a call.
 
@@ -143,6 +126,28 @@ pub(in crate::kernel) trait Simd {
             }
         }
     }
+}
+
+/// Asks for the cache line at `from`, if the processor can: nothing is read.
+#[inline(always)]
+pub(in crate::kernel) fn prefetch<T>(from: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and a prefetch touches no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = from;
+}
+
+/// Asks for the lines of `bytes` bytes from `from` on.
+#[inline(always)]
+pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
+    let first = from.cast::<u8>();
+    // The last byte may be in a line that a stride of 64 steps over.
+    prefetch(first.wrapping_add(bytes.max(1) - 1));
+    (0..bytes).step_by(64).for_each(|at| prefetch(first.wrapping_add(at)));
 }
 
 /// Lanes of the widest path.

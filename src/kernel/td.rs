@@ -12,7 +12,7 @@ use super::cohort::{Cohort, Even, Local};
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{Path, Scalar, Simd, fold_registers, padded};
+use super::simd::{Path, Scalar, Simd, fold_registers, padded, prefetch_all};
 use super::{descend, fold_sum};
 use crate::rng::Stream;
 
@@ -55,7 +55,13 @@ pub struct Tables {
     laws: Vec<Client>,
     /// Which law is a client's.
     of: Vec<u32>,
+    /// Pairs of all laws together.
+    pairs: usize,
 }
+
+/// Pairs of all laws together beyond which a round finds most of them outside of
+/// the second cache: 16 bytes each.
+const NEAR: usize = 16_384;
 
 /// The most states that a [`Tables`] can hold.
 pub const MAX_STATES: usize = 1 << 16;
@@ -73,7 +79,7 @@ impl Tables {
             .zip(phi.chunks_exact(d))
             .for_each(|(to, from)| to[..d].copy_from_slice(from));
         let discounted = rows.iter().map(|x| discount * x).collect();
-        Self { d, stride, phi: rows, discounted, laws: Vec::new(), of: Vec::new() }
+        Self { d, stride, phi: rows, discounted, laws: Vec::new(), of: Vec::new(), pairs: 0 }
     }
 
     fn states(&self) -> usize {
@@ -84,6 +90,16 @@ impl Tables {
     #[inline(always)]
     fn law(&self, client: usize) -> &Client {
         &self.laws[self.of[client] as usize]
+    }
+
+    /// The law of a member of a cohort that was checked.
+    ///
+    /// # Safety
+    /// There is such a client.
+    #[inline(always)]
+    unsafe fn member(&self, client: usize) -> &Client {
+        // SAFETY: the caller's client; `of` only holds indices of laws.
+        unsafe { self.laws.get_unchecked(*self.of.get_unchecked(client) as usize) }
     }
 
     /// Adds a client whose law is that of an earlier one.
@@ -104,6 +120,7 @@ impl Tables {
         assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
         let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
         self.of.push(self.laws.len() as u32);
+        self.pairs += pairs.len();
         self.laws.push(Client { pairs: Alias::new(&atoms), rewards });
     }
 
@@ -136,6 +153,7 @@ impl Tables {
     }
 
     /// [`Tables::advance`] on a chosen path; the bits do not depend on it.
+    #[inline]
     pub fn advance_on<S>(&self, path: Path, mut cohort: Cohort<'_, S>) {
         assert!(cohort.end() <= self.of.len() && cohort.dim() == self.d);
         if !self.fused(path) {
@@ -234,12 +252,41 @@ impl Tables {
         while at < n {
             // SAFETY: passed on to the caller.
             at += unsafe {
+                if self.pairs > NEAR {
+                    self.foresee(even, at + 4, 4);
+                }
                 match n - at {
                     1 => self.lockstep::<I, R, 1>(even, at),
                     2 => self.lockstep::<I, R, 2>(even, at),
                     5 | 6 | 9 | 3 => self.lockstep::<I, R, 3>(even, at),
                     _ => self.lockstep::<I, R, 4>(even, at),
                 }
+            }
+        }
+    }
+
+    /// Asks for what `count` members from number `next` on will read of their
+    /// laws, for the draws of as many after them, and for where these are of as
+    /// many again: where there are more clients than the caches hold, the wait
+    /// for one is the work of others.
+    ///
+    /// # Safety
+    /// Members are clients.
+    #[inline(always)]
+    unsafe fn foresee(&self, even: &mut Even<'_>, next: usize, count: usize) {
+        /// Steps ahead at most: what comes later has time.
+        const STEPS: u64 = 16;
+        let steps = STEPS.min(even.steps);
+        (next + 2 * count..next + 3 * count).for_each(|k| even.ask_first(k));
+        (next + count..next + 2 * count).for_each(|k| even.ask(k));
+        for k in next..(next + count).min(even.members().len()) {
+            let mut lane = even.lanes::<1>(k);
+            let ([draws], ready) = lane.ready(steps);
+            // SAFETY: members have laws; draws are read that are ready.
+            unsafe {
+                let law = self.member(lane.client[0]);
+                (0..ready).for_each(|i| law.pairs.ask(*draws.add(i)));
+                prefetch_all(law.rewards.as_ptr(), 8 * law.rewards.len().min(64));
             }
         }
     }
@@ -259,16 +306,18 @@ impl Tables {
         let mut rewards = [0.0; BLOCK];
         for begin in (0..n).step_by(BLOCK) {
             let block = BLOCK.min(n - begin);
+            if self.pairs > NEAR {
+                // SAFETY: passed on to the caller.
+                unsafe { self.foresee(even, begin + BLOCK, BLOCK) };
+            }
             for at in 0..block {
                 let mut lane = even.lanes::<1>(begin + at);
-                let (draws, _) = lane.ready(1);
-                let law = self.law(lane.client[0]);
-                // SAFETY: a draw is ready; there is a reward for each state.
+                // SAFETY: members have laws; there is a reward for each state.
                 unsafe {
-                    atoms[at] = law.pairs.pick(*draws[0]);
+                    let law = self.member(lane.client[0]);
+                    atoms[at] = law.pairs.pick(lane.bits(0));
                     rewards[at] = *law.rewards.get_unchecked(atoms[at].state());
                 }
-                lane.skip(1);
             }
             for at in 0..block {
                 let lane = even.lanes::<1>(begin + at);
@@ -326,13 +375,14 @@ impl Tables {
         let phi = self.phi.as_ptr();
         let (d, mut left) = (self.d, even.steps);
         let mut lanes = even.lanes::<K>(from);
-        let mut laws = [self.law(lanes.client[0]); K];
-        for k in 1..K {
-            laws[k] = self.law(lanes.client[k]);
-        }
         // SAFETY: rows start at state·stride with state < S; R registers hold a
-        // row, and θ and ξ hold d numbers; draws are read that are ready.
+        // row, and θ and ξ hold d numbers; draws are read that are ready; members
+        // have laws.
         unsafe {
+            let mut laws = [self.member(lanes.client[0]); K];
+            for k in 1..K {
+                laws[k] = self.member(lanes.client[k]);
+            }
             let mut theta = [[I::splat(0.0); R]; K];
             let (mut xi, mut step) = (theta, [I::splat(0.0); K]);
             for k in 0..K {

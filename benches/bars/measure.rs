@@ -7,7 +7,6 @@ use crate::values::Values;
 use driftbench::stats::quantile;
 use std::env;
 use std::fs;
-use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -127,62 +126,48 @@ fn cells(context: &Context, values: &mut Values) -> Result<(), String> {
     Ok(())
 }
 
-/// One long replicate, many small cells and a bare loop, at one and two threads.
+/// One long replicate and many small cells, at one thread, at two, and twice at
+/// once at one thread each: what the machine gives to two that share nothing.
 fn threads(context: &Context, values: &mut Values) -> Result<(), String> {
     for (name, manifest) in
         [("one replicate", Manifest::one(100, 1000, 4000)), ("cells", Manifest::many(1000, 5000))]
     {
         let file = written(context, name, &manifest)?;
-        let [one, two] = alternately(|n| Ok(fresh(context, &file, n)?.seconds))?;
+        let [one, two, apart] = alternately(|turn| match turn {
+            0 | 1 => Ok(fresh(context, &file, turn + 1)?.seconds),
+            _ => both(context, &file),
+        })?;
         values.put(format!("threads/{name}, 1"), one, "s");
         values.put(format!("threads/{name}, 2"), two, "s");
         values.put(format!("threads/{name}"), one / two, "times");
+        values.put(format!("threads/{name} apart"), 2.0 * one / apart, "times");
         values.put(format!("threads/{name} steps"), manifest.client_steps(), "steps");
     }
-    let turns = turns(if context.quick { 0.3 } else { 1.0 });
-    let [one, two] = alternately(|n| Ok(spin_in(n, turns)))?;
-    values.put("threads/machine", 2.0 * one / two, "times");
     Ok(())
 }
 
-/// Medians of three measurements each at one and at two threads, in turn.
-fn alternately(mut seconds: impl FnMut(usize) -> Result<f64, String>) -> Result<[f64; 2], String> {
-    let mut samples = [Vec::new(), Vec::new()];
-    for _ in 0..3 {
-        for (n, sample) in samples.iter_mut().enumerate() {
-            sample.push(seconds(n + 1)?);
+/// Seconds until both of two runs at one thread each are through.
+fn both(context: &Context, file: &str) -> Result<f64, String> {
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        let other = scope.spawn(|| fresh(context, file, 1));
+        fresh(context, file, 1)?;
+        other.join().map_err(|_| "a measurement panicked")?
+    })?;
+    Ok(begin.elapsed().as_secs_f64())
+}
+
+/// Medians of five measurements of each of K kinds, in turn.
+fn alternately<const K: usize>(
+    mut seconds: impl FnMut(usize) -> Result<f64, String>,
+) -> Result<[f64; K], String> {
+    let mut samples = [const { Vec::new() }; K];
+    for _ in 0..5 {
+        for (kind, sample) in samples.iter_mut().enumerate() {
+            sample.push(seconds(kind)?);
         }
     }
     Ok(samples.map(|sample| quantile(&sample, 0.5)))
-}
-
-/// A chain of integer operations that nothing shortens.
-fn spin(turns: u64) -> u64 {
-    let mut x = black_box(1_u64);
-    for _ in 0..turns {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-    }
-    x
-}
-
-/// Turns of the loop that take so many seconds.
-fn turns(seconds: f64) -> u64 {
-    let (begin, sample) = (Instant::now(), 20_000_000);
-    black_box(spin(sample));
-    (seconds / begin.elapsed().as_secs_f64() * sample as f64) as u64
-}
-
-/// Seconds of the loop in so many threads at once.
-fn spin_in(threads: usize, turns: u64) -> f64 {
-    let begin = Instant::now();
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| black_box(spin(turns)));
-        }
-    });
-    begin.elapsed().as_secs_f64()
 }
 
 /// Peak memory as rounds and local steps grow.

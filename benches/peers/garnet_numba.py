@@ -102,20 +102,18 @@ def advance(state):
 @njit(fastmath=True)
 def direct(theta, xi, change, phi, reward, threshold, other, states, ends, c, steps):
     """H local steps of client c: theta <- theta - step size (error phi(s) - xi)."""
-    pairs, state = threshold.shape[1], states[c]
-    keep, others, rewards = threshold[c], other[c], reward[c]
-    at, drift = theta.copy(), xi[c]
+    pairs, state, at = threshold.shape[1], states[c], theta.copy()
     for _ in range(steps):
         state = advance(state)
         place = (state >> U(11)) * (pairs * 2.0**-53)
         i = int(place)
-        if place - i >= keep[i]:
-            i = others[i]
-        error = -rewards[i]
+        if place - i >= threshold[c, i]:
+            i = other[c, i]
+        error = -reward[c, i]
         for k in range(FEATURES):
             error += change[i, k] * at[k]
         for k in range(FEATURES):
-            at[k] -= STEP_SIZE * (error * phi[i, k] - drift[k])
+            at[k] -= STEP_SIZE * (error * phi[i, k] - xi[c, k])
     states[c] = state
     ends[c] = at
 

@@ -43,17 +43,16 @@ def advance(state):
 @njit(fastmath=True)
 def direct(theta, xi, x, labels, states, ends, c, steps):
     """H local steps of client c: theta <- theta - step size (gradient + xi)."""
-    n, d, state = x.shape[1], theta.size, states[c]
-    at, mine, drift = theta.copy(), x[c], xi[c]
+    n, d, state, at = x.shape[1], theta.size, states[c], theta.copy()
     for _ in range(steps):
         state = advance(state)
         i = int((state >> U(11)) * (n * 2.0**-53))
-        record, label, margin = mine[i], labels[c, i], 0.0
+        margin = 0.0
         for k in range(d):
-            margin += record[k] * at[k]
-        weight = label / (1.0 + np.exp(label * margin))
+            margin += x[c, i, k] * at[k]
+        weight = labels[c, i] / (1.0 + np.exp(labels[c, i] * margin))
         for k in range(d):
-            at[k] -= STEP_SIZE * (RIDGE * at[k] - weight * record[k] + drift[k])
+            at[k] -= STEP_SIZE * (RIDGE * at[k] - weight * x[c, i, k] + xi[c, k])
     states[c] = state
     ends[c] = at
 

@@ -77,10 +77,15 @@ pub trait Settings {
         }
         faults.0
     }
+
+    /// The algorithm before averaging, on its way.
+    fn start<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
+        combination(self.components(), problem, from)
+    }
 }
 
 /// The combination of these runs on a problem, on its way.
-fn start<'p, P: Problem>(
+fn combination<'p, P: Problem>(
     components: Vec<Component>,
     problem: &'p P,
     from: &Conditions,
@@ -97,7 +102,7 @@ fn start<'p, P: Problem>(
     if runs.len() == 1 { runs.remove(0).1 } else { Box::new(Combined::new(runs, follow)) }
 }
 
-// Examples for the documentation.
+/// Examples for the documentation.
 const EXAMPLE_STEPS: [u64; 3] = [1, 2, 5];
 const EXAMPLE_BATCHES: [u64; 2] = [1, 4];
 
@@ -194,7 +199,8 @@ macro_rules! algorithms {
 
             /// The algorithm, on its way.
             pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
-                self.average().wrap(start(self.components(), problem, from), from.rounds)
+                let run = match self { $(Self::$variant(settings) => settings.start(problem, from),)* };
+                self.average().wrap(run, from.rounds)
             }
         }
     };

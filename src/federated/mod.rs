@@ -343,7 +343,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 const WORTH: u64 = 80_000;
 /// Members below which lockstep would lose more than a thread gains.
 #[cfg(feature = "harness")]
-const FEWEST: usize = 8;
+const FEWEST: usize = 6;
 
 /// Sends a cohort through its local steps, in halves where they are large: a
 /// thread that has nothing to do takes one of them. Clients do not meet within

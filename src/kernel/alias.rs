@@ -1,5 +1,6 @@
 //! Draws from a finite law in constant time: Walker's alias method.
 
+use super::simd::prefetch;
 use std::hint::select_unpredictable;
 
 /// One cell of an alias table: `own` with probability keep·2⁻⁶⁴, else `other`.
@@ -42,21 +43,24 @@ impl<A: Copy> Alias<A> {
         Self(slots.into())
     }
 
+    /// The slot of a draw of 64 bits, and what decides within it.
+    #[inline(always)]
+    fn slot(&self, draw: u64) -> (&Slot<A>, u64) {
+        let wide = u128::from(draw) * self.0.len() as u128;
+        // SAFETY: draw < 2⁶⁴, so the index is below the number of slots.
+        (unsafe { self.0.get_unchecked((wide >> 64) as usize) }, wide as u64)
+    }
+
     /// Asks for what [`Alias::pick`] will read.
     #[inline(always)]
     pub fn ask(&self, draw: u64) {
-        let index = (u128::from(draw) * self.0.len() as u128 >> 64) as usize;
-        // SAFETY: index < the number of slots, as in `pick`.
-        super::simd::prefetch(unsafe { self.0.as_ptr().add(index) });
+        prefetch(self.slot(draw).0);
     }
 
-    /// The item that a draw of 64 bits stands for.
+    /// The item that a draw stands for.
     #[inline(always)]
     pub fn pick(&self, draw: u64) -> A {
-        let wide = u128::from(draw) * self.0.len() as u128;
-        let (index, fraction) = ((wide >> 64) as usize, wide as u64);
-        // SAFETY: draw < 2⁶⁴, so index < the number of slots.
-        let slot = unsafe { self.0.get_unchecked(index) };
+        let (slot, fraction) = self.slot(draw);
         select_unpredictable(fraction < slot.keep, slot.own, slot.other)
     }
 }

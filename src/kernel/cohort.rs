@@ -318,7 +318,8 @@ impl Even<'_> {
         let stream = &self.streams[client - self.first];
         match stream.unused() {
             [] => prefetch_all(stream, size_of::<Stream>()),
-            draws => prefetch_all(draws.as_ptr(), 8 * draws.len().min(self.steps as usize)),
+            // As many again as may stick out of the first line.
+            draws => prefetch_all(draws.as_ptr(), 8 * draws.len().min(self.steps as usize + 7)),
         }
     }
 

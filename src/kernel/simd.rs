@@ -141,13 +141,10 @@ pub(in crate::kernel) fn prefetch<T>(from: *const T) {
     let _ = from;
 }
 
-/// Asks for the lines of `bytes` bytes from `from` on.
+/// Asks for the line of every 64th byte of so many from `from` on.
 #[inline(always)]
 pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
-    let first = from.cast::<u8>();
-    // The last byte may be in a line that a stride of 64 steps over.
-    prefetch(first.wrapping_add(bytes.max(1) - 1));
-    (0..bytes).step_by(64).for_each(|at| prefetch(first.wrapping_add(at)));
+    (0..bytes).step_by(64).for_each(|at| prefetch(from.cast::<u8>().wrapping_add(at)));
 }
 
 /// Lanes of the widest path.

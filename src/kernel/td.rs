@@ -552,6 +552,20 @@ mod tests {
     }
 
     #[test]
+    fn clients_beyond_the_caches_get_the_same_draws() {
+        let tables = tables(8, 11, 530);
+        assert!(tables.pairs > NEAR);
+        for steps in [1, 10, 33] {
+            let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
+            let expected = thetas(8, 530, |_| steps, define);
+            for path in Path::available() {
+                let got = thetas(8, 530, |_| steps, |cohort| tables.advance_on(path, cohort));
+                assert!(got == expected, "{steps} steps, {path:?}");
+            }
+        }
+    }
+
+    #[test]
     fn unequal_steps_are_kept_apart() {
         let tables = tables(8, 11, 7);
         let steps = |c: usize| [5, 5, 5, 40, 40, 0, 1][c];

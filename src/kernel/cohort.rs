@@ -1,7 +1,7 @@
 //! The clients of a round, and all that their local steps read and write.
 
 use super::simd::prefetch_all;
-use crate::rng::Stream;
+use crate::rng::{AHEAD, Stream};
 use std::marker::PhantomData;
 
 /// What a client does in a round.
@@ -318,8 +318,11 @@ impl Even<'_> {
         let stream = &self.streams[client - self.first];
         match stream.unused() {
             [] => prefetch_all(stream, size_of::<Stream>()),
-            // As many again as may stick out of the first line.
-            draws => prefetch_all(draws.as_ptr(), 8 * draws.len().min(self.steps as usize + 7)),
+            draws => {
+                // 7 more, so that the last one's line is among them.
+                let steps = self.steps.min(AHEAD as u64) as usize + 7;
+                prefetch_all(draws.as_ptr(), 8 * draws.len().min(steps));
+            }
         }
     }
 

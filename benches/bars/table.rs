@@ -159,16 +159,12 @@ fn speedup(values: &Values, name: &str) -> Result<Outcome, String> {
     let of = |suffix: &str| values.get(&format!("threads/{name}{suffix}"));
     let (times, one, two, apart) = (of("")?, of(", 1")?, of(", 2")?, of(" apart")?);
     let measured = format!("{}: {} and {}", times.shown(""), one.shown("s"), two.shown("s"));
-    let holds = match times.value >= 1.8 {
-        false if apart.value < 1.9 => Holds::NoBar,
-        holds => Holds::when(holds),
+    let (holds, short) = match times.value >= 1.8 {
+        false if apart.value < 1.9 => (Holds::NoBar, ": the machine had no two cores to give"),
+        holds => (Holds::when(holds), ""),
     };
-    let short = if apart.value < 1.9 { ": the machine had no two cores to give" } else { "" };
-    Ok(Outcome {
-        measured,
-        peer: format!("two processes at once {}{short}", apart.shown("")),
-        holds,
-    })
+    let peer = format!("two processes at once {}{short}", apart.shown(""));
+    Ok(Outcome { measured, peer, holds })
 }
 
 /// The larger of the peaks that were seen, which is one at least.

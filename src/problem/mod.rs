@@ -104,7 +104,7 @@ pub trait Facts: Send + Sync {
 /// A problem that can be run: its stochastic oracle.
 pub trait Problem: Facts {
     /// What a client's noise remembers between steps; `()` when i.i.d.
-    type State: Send + 'static;
+    type State: Send;
 
     /// The state of a client's noise when a run begins.
     fn begin(&self, client: usize, rng: &mut Stream) -> Self::State;

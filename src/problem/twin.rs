@@ -3,57 +3,23 @@
 //! is what the field's curvature does, without the noise that both share.
 
 use super::affine::Affine;
-use super::{Facts, Problem, generic};
-use crate::kernel::{Cohort, axpy};
+use super::{Facts, Problem};
+use crate::kernel::axpy;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
-use std::any::Any;
 
-/// What a twin asks of its problem, whose type is forgotten so that the engine
-/// is compiled for twins once.
-trait Linearised: Facts {
-    fn begin(&self, client: usize, rng: &mut Stream) -> Box<dyn Any + Send>;
-    /// [`Problem::linearised`]; the state is what [`Linearised::begin`] gave.
-    fn field(
-        &self,
-        client: usize,
-        state: &mut (dyn Any + Send),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    );
-}
-
-impl<P: Problem> Linearised for P {
-    fn begin(&self, client: usize, rng: &mut Stream) -> Box<dyn Any + Send> {
-        Box::new(Problem::begin(self, client, rng))
-    }
-
-    fn field(
-        &self,
-        client: usize,
-        state: &mut (dyn Any + Send),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        let state = state.downcast_mut().expect("a problem gets its own states back");
-        self.linearised(client, state, theta, rng, field);
-    }
-}
-
-/// A problem with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
-pub struct Twin {
-    problem: Box<dyn Linearised>,
+/// `P` with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
+pub struct Twin<P> {
+    problem: P,
     /// H_c θ − b_c with its root, one a law.
     fields: Vec<Affine>,
     /// Which of them is a client's.
     of: Vec<usize>,
 }
 
-impl Twin {
+impl<P: Problem> Twin<P> {
     /// The twin of a problem.
-    pub fn new(problem: impl Problem + 'static) -> Self {
+    pub fn new(problem: P) -> Self {
         let (n, d) = (problem.clients(), problem.dim());
         let (mut laws, mut fields, mut of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
         for client in 0..n {
@@ -72,11 +38,11 @@ impl Twin {
                 fields.push(root.unwrap_or(Affine { matrix, offset, optimum }));
             }
         }
-        Self { problem: Box::new(problem), fields, of }
+        Self { problem, fields, of }
     }
 }
 
-impl Facts for Twin {
+impl<P: Problem> Facts for Twin<P> {
     fn dim(&self) -> usize {
         self.problem.dim()
     }
@@ -115,25 +81,22 @@ impl Facts for Twin {
     }
 }
 
-impl Problem for Twin {
-    type State = Box<dyn Any + Send>;
+impl<P: Problem> Problem for Twin<P> {
+    type State = P::State;
 
-    fn begin(&self, client: usize, rng: &mut Stream) -> Self::State {
+    fn begin(&self, client: usize, rng: &mut Stream) -> P::State {
         self.problem.begin(client, rng)
     }
 
+    #[inline(always)]
     fn oracle(
         &self,
         client: usize,
-        state: &mut Self::State,
+        state: &mut P::State,
         theta: &[f64],
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        self.problem.field(client, state.as_mut(), theta, rng, field);
-    }
-
-    fn advance(&self, cohort: Cohort<'_, Self::State>) {
-        generic::slices(self, cohort);
+        self.problem.linearised(client, state, theta, rng, field);
     }
 }

@@ -107,7 +107,7 @@ fn peer(values: &Values, workload: &str, least: f64) -> Result<Outcome, String> 
 /// The fastest instruction set of the kernel beside its limit.
 fn kernel(values: &Values) -> Result<Outcome, String> {
     let id = |name: &str| format!("td d=8 N=100 H=1000/{name}");
-    let paths = ["Scalar", "Sse2", "Avx2", "Avx512", "Neon"];
+    let paths = ["Scalar", "Sse2", "Avx2", "Neon"];
     let timed = paths.iter().filter_map(|name| Some((name, values.get(&id(name)).ok()?)));
     let (name, best) =
         timed.min_by(|a, b| a.1.value.total_cmp(&b.1.value)).ok_or("no result of the kernel")?;

@@ -1,7 +1,6 @@
 //! Any problem without its noise: the oracle returns the mean field.
 
-use super::{Facts, Problem, generic};
-use crate::kernel::Cohort;
+use super::{Facts, Problem};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
@@ -75,9 +74,5 @@ impl Problem for Exact {
         field: &mut [f64],
     ) {
         self.0.mean_field(client, theta, field);
-    }
-
-    fn advance(&self, cohort: Cohort<'_, ()>) {
-        generic::slices(self, cohort);
     }
 }

@@ -36,8 +36,7 @@ fn fixed<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) 
     });
 }
 
-/// The same for oracles behind a wrapper, where nothing is inlined and unrolled.
-pub fn slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+fn slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut field = vec![0.0; problem.dim()];
     cohort.each(|local| {
         for _ in 0..local.steps {

@@ -1,0 +1,253 @@
+//! The bodies: up to four clients in lockstep, one step of many, and what is
+//! asked for ahead where there are more clients than the caches hold.
+
+use super::{Atom, Tables};
+use crate::kernel::cohort::Even;
+#[cfg(target_arch = "aarch64")]
+use crate::kernel::simd::Neon;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::simd::{Avx2, Sse2};
+use crate::kernel::simd::{Path, Simd, fold_registers, prefetch_all};
+
+/// Pairs of all laws together beyond which a round finds most of them outside of
+/// the second cache: 16 bytes each.
+pub(super) const NEAR: usize = 16_384;
+
+impl Tables {
+    /// Not generic, so that the fused bodies are compiled once, whatever the
+    /// clients' states are.
+    ///
+    /// # Safety
+    /// The path is this processor's and has a fused body; clients and dimension
+    /// agree with the tables.
+    #[inline(never)]
+    pub(super) unsafe fn run(&self, path: Path, even: &mut Even<'_>) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            match path {
+                Path::Scalar => unreachable!("the definition is its body"),
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2 if self.d > 2 => self.avx2(even),
+                #[cfg(target_arch = "x86_64")]
+                Path::Sse2 | Path::Avx2 => self.groups::<Sse2>(even),
+                #[cfg(target_arch = "aarch64")]
+                Path::Neon => self.groups::<Neon>(even),
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi2")]
+    fn avx2(&self, even: &mut Even<'_>) {
+        // SAFETY: the instruction set is on by the attribute above; the rest
+        // was checked by the only caller.
+        unsafe { self.groups::<Avx2>(even) }
+    }
+
+    /// # Safety
+    /// The instruction set `I` is present; clients and lengths are in range.
+    #[inline(always)]
+    unsafe fn groups<I: Simd>(&self, even: &mut Even<'_>) {
+        // SAFETY: passed on to the caller; R registers hold a padded row.
+        unsafe {
+            match self.stride / I::LANES {
+                1 => self.cascade::<I, 1>(even),
+                2 => self.cascade::<I, 2>(even),
+                3 => self.cascade::<I, 3>(even),
+                4 => self.cascade::<I, 4>(even),
+                5 => self.cascade::<I, 5>(even),
+                6 => self.cascade::<I, 6>(even),
+                7 => self.cascade::<I, 7>(even),
+                8 => self.cascade::<I, 8>(even),
+                #[cfg(target_arch = "aarch64")]
+                10 => self.cascade::<I, 10>(even),
+                #[cfg(target_arch = "aarch64")]
+                12 => self.cascade::<I, 12>(even),
+                #[cfg(target_arch = "aarch64")]
+                14 => self.cascade::<I, 14>(even),
+                #[cfg(target_arch = "aarch64")]
+                16 => self.cascade::<I, 16>(even),
+                _ => unreachable!("no fused body for d = {}", self.d),
+            }
+        }
+    }
+
+    /// Four or three clients in lockstep, fewer only where there are no more:
+    /// three fill the gaps of a processor as well as four do.
+    ///
+    /// # Safety
+    /// As for `groups`; R registers hold a padded row.
+    #[inline(always)]
+    unsafe fn cascade<I: Simd, const R: usize>(&self, even: &mut Even<'_>) {
+        let (mut at, n) = (0, even.members().len());
+        if even.steps == 1 {
+            // SAFETY: passed on to the caller.
+            return unsafe { self.single::<I, R>(even) };
+        }
+        while at < n {
+            // SAFETY: passed on to the caller.
+            at += unsafe {
+                if self.pairs > NEAR {
+                    self.foresee(even, at + 4, 4);
+                }
+                match n - at {
+                    1 => self.lockstep::<I, R, 1>(even, at),
+                    2 => self.lockstep::<I, R, 2>(even, at),
+                    5 | 6 | 9 | 3 => self.lockstep::<I, R, 3>(even, at),
+                    _ => self.lockstep::<I, R, 4>(even, at),
+                }
+            }
+        }
+    }
+
+    /// Asks for what `count` members from number `next` on will read of their
+    /// laws, for the draws of as many after them, and for where these are of as
+    /// many again: where there are more clients than the caches hold, the wait
+    /// for one is the work of others.
+    ///
+    /// # Safety
+    /// Members are clients.
+    #[inline(always)]
+    unsafe fn foresee(&self, even: &mut Even<'_>, next: usize, count: usize) {
+        /// Steps ahead at most: what comes later has time.
+        const STEPS: u64 = 16;
+        let steps = STEPS.min(even.steps);
+        (next + 2 * count..next + 3 * count).for_each(|k| even.ask_first(k));
+        (next + count..next + 2 * count).for_each(|k| even.ask(k));
+        for k in next..(next + count).min(even.members().len()) {
+            let mut lane = even.lanes::<1>(k);
+            let ([draws], ready) = lane.ready(steps);
+            // SAFETY: members have laws; draws are read that are ready.
+            unsafe {
+                let law = self.member(lane.client[0]);
+                (0..ready).for_each(|i| law.pairs.ask(*draws.add(i)));
+                prefetch_all(law.rewards.as_ptr(), 8 * law.rewards.len().min(64));
+            }
+        }
+    }
+
+    /// One step of every member. There is no chain of steps whose latency others
+    /// could fill, but memory to wait for: first all draws of a block, then all
+    /// updates, so that many waits are one.
+    ///
+    /// # Safety
+    /// As for `cascade`.
+    #[inline(always)]
+    unsafe fn single<I: Simd, const R: usize>(&self, even: &mut Even<'_>) {
+        const BLOCK: usize = 16;
+        let (d, n) = (self.d, even.members().len());
+        let phi = self.phi.as_ptr();
+        let mut atoms = [Atom(0); BLOCK];
+        let mut rewards = [0.0; BLOCK];
+        for begin in (0..n).step_by(BLOCK) {
+            let block = BLOCK.min(n - begin);
+            if self.pairs > NEAR {
+                // SAFETY: passed on to the caller.
+                unsafe { self.foresee(even, begin + BLOCK, BLOCK) };
+            }
+            for at in 0..block {
+                let mut lane = even.lanes::<1>(begin + at);
+                // SAFETY: members have laws; there is a reward for each state.
+                unsafe {
+                    let law = self.member(lane.client[0]);
+                    atoms[at] = law.pairs.pick(lane.bits(0));
+                    rewards[at] = *law.rewards.get_unchecked(atoms[at].state());
+                }
+            }
+            for at in 0..block {
+                let lane = even.lanes::<1>(begin + at);
+                // SAFETY: as in `lockstep`.
+                unsafe {
+                    let step = I::splat(lane.step[0]);
+                    let mut theta = I::load_row::<R>(lane.start[0], d);
+                    let xi = I::load_row::<R>(lane.correction[0], d);
+                    let feature = I::load_all::<R>(phi.add(atoms[at].state() * R * I::LANES));
+                    let along = self.along::<I, R>(atoms[at], &feature, &theta);
+                    let delta = I::splat(along - rewards[at]);
+                    for r in 0..R {
+                        let field = I::mul(delta, feature[r]);
+                        theta[r] = I::sub(theta[r], I::mul(step, I::add(field, xi[r])));
+                    }
+                    I::store_row(lane.theta[0], d, theta);
+                }
+            }
+        }
+    }
+
+    /// (φ(s) − γφ(s'))ᵀθ.
+    ///
+    /// # Safety
+    /// As for `cascade`; the atom is one of the law's.
+    #[inline(always)]
+    unsafe fn along<I: Simd, const R: usize>(
+        &self,
+        atom: Atom,
+        feature: &[I::V; R],
+        theta: &[I::V; R],
+    ) -> f64 {
+        // SAFETY: rows start at state·stride with state < S and have R registers.
+        unsafe {
+            let next = I::load_all::<R>(self.discounted.as_ptr().add(atom.next() * R * I::LANES));
+            let mut product = *feature;
+            for r in 0..R {
+                product[r] = I::mul(I::sub(feature[r], next[r]), theta[r]);
+            }
+            fold_registers::<I, R>(product)
+        }
+    }
+
+    /// Steps K members from number `from` on, and says K.
+    ///
+    /// # Safety
+    /// As for `cascade`.
+    #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
+    unsafe fn lockstep<I: Simd, const R: usize, const K: usize>(
+        &self,
+        even: &mut Even<'_>,
+        from: usize,
+    ) -> usize {
+        let phi = self.phi.as_ptr();
+        let (d, mut left) = (self.d, even.steps);
+        let mut lanes = even.lanes::<K>(from);
+        // SAFETY: rows start at state·stride with state < S; R registers hold a
+        // row, and θ and ξ hold d numbers; draws are read that are ready; members
+        // have laws.
+        unsafe {
+            let mut laws = [self.member(lanes.client[0]); K];
+            for k in 1..K {
+                laws[k] = self.member(lanes.client[k]);
+            }
+            let mut theta = [[I::splat(0.0); R]; K];
+            let (mut xi, mut step) = (theta, [I::splat(0.0); K]);
+            for k in 0..K {
+                theta[k] = I::load_row(lanes.start[k], d);
+                xi[k] = I::load_row(lanes.correction[k], d);
+                step[k] = I::splat(lanes.step[k]);
+            }
+            while left > 0 {
+                let (draws, now) = lanes.ready(left);
+                for i in 0..now {
+                    for k in 0..K {
+                        let atom = laws[k].pairs.pick(*draws[k].add(i));
+                        let feature = I::load_all::<R>(phi.add(atom.state() * R * I::LANES));
+                        let along = self.along::<I, R>(atom, &feature, &theta[k]);
+                        let reward = *laws[k].rewards.get_unchecked(atom.state());
+                        let delta = I::splat(along - reward);
+                        for r in 0..R {
+                            let field = I::mul(delta, feature[r]);
+                            let move_ = I::mul(step[k], I::add(field, xi[k][r]));
+                            theta[k][r] = I::sub(theta[k][r], move_);
+                        }
+                    }
+                }
+                lanes.skip(now);
+                left -= now as u64;
+            }
+            for k in 0..K {
+                I::store_row(lanes.theta[k], d, theta[k]);
+            }
+        }
+        K
+    }
+}

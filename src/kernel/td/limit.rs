@@ -1,0 +1,98 @@
+//! What a step of TD(0) cannot do without, as a limit to compare with.
+
+use super::{Client, Tables};
+#[cfg(target_arch = "aarch64")]
+use crate::kernel::simd::Neon;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::simd::{Avx2, Sse2};
+use crate::kernel::simd::{Path, Scalar, Simd, fold_registers};
+use crate::rng::Stream;
+
+impl Tables {
+    /// The least that a step of TD(0) can do, as a limit to compare with: draw,
+    /// gather two rows, update θ (rows of 8), without rewards, without ξ,
+    /// without anybody else's bits. Four clients in lockstep on the fastest path.
+    ///
+    /// # Panics
+    /// If d is not 8, or there are not as many streams and rows as clients.
+    #[doc(hidden)]
+    pub fn limit(&self, streams: &mut [Stream], theta: &mut [[f64; 8]], step: f64, steps: u64) {
+        assert!(self.d == 8 && streams.len() == theta.len() && theta.len() <= self.of.len());
+        // SAFETY: the path was found on this processor; the rest was checked.
+        unsafe {
+            match Path::best() {
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2 => self.limit_avx2(streams, theta, step, steps),
+                #[cfg(target_arch = "x86_64")]
+                Path::Sse2 => self.least::<Sse2, 4>(streams, theta, step, steps),
+                #[cfg(target_arch = "aarch64")]
+                Path::Neon => self.least::<Neon, 4>(streams, theta, step, steps),
+                Path::Scalar => self.least::<Scalar, 8>(streams, theta, step, steps),
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi2")]
+    fn limit_avx2(&self, streams: &mut [Stream], theta: &mut [[f64; 8]], step: f64, steps: u64) {
+        // SAFETY: as for `avx2`.
+        unsafe { self.least::<Avx2, 2>(streams, theta, step, steps) }
+    }
+
+    /// # Safety
+    /// As for `groups`; d = 8 = R·LANES.
+    #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
+    unsafe fn least<I: Simd, const R: usize>(
+        &self,
+        streams: &mut [Stream],
+        theta: &mut [[f64; 8]],
+        step: f64,
+        steps: u64,
+    ) {
+        const K: usize = 4;
+        let (streams, rows) = (streams.as_chunks_mut::<K>().0, theta.as_chunks_mut::<K>().0);
+        for (g, (streams, rows)) in streams.iter_mut().zip(rows).enumerate() {
+            // SAFETY: rows of 8 numbers; draws are read that are ready.
+            unsafe {
+                let laws: [&Client; K] = std::array::from_fn(|k| self.law(g * K + k));
+                let mut theta = [[I::splat(0.0); R]; K];
+                for k in 0..K {
+                    theta[k] = I::load_all(rows[k].as_ptr());
+                }
+                let (step, mut left) = (I::splat(step), steps as usize);
+                while left > 0 {
+                    let mut now = left;
+                    for k in 0..K {
+                        now = now.min(streams[k].ready().len());
+                    }
+                    let draws: [*const u64; K] =
+                        std::array::from_fn(|k| streams[k].ready().as_ptr());
+                    for i in 0..now {
+                        for k in 0..K {
+                            let atom = laws[k].pairs.pick(*draws[k].add(i));
+                            let feature = I::load_all::<R>(self.phi.as_ptr().add(atom.state() * 8));
+                            let next =
+                                I::load_all::<R>(self.discounted.as_ptr().add(atom.next() * 8));
+                            let mut product = feature;
+                            for r in 0..R {
+                                product[r] = I::mul(I::sub(feature[r], next[r]), theta[k][r]);
+                            }
+                            let delta = I::mul(step, I::splat(fold_registers::<I, R>(product)));
+                            for r in 0..R {
+                                theta[k][r] = I::sub(theta[k][r], I::mul(delta, feature[r]));
+                            }
+                        }
+                    }
+                    streams.iter_mut().for_each(|stream| stream.skip(now));
+                    left -= now;
+                }
+                for k in 0..K {
+                    for r in 0..R {
+                        I::store(rows[k].as_mut_ptr().add(r * I::LANES), theta[k][r]);
+                    }
+                }
+            }
+        }
+    }
+}

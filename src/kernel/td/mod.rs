@@ -1,0 +1,246 @@
+//! The fused local step of TD(0): one draw, two rows, one dot product, one
+//! update, for up to four clients in lockstep.
+//!
+//! A chain of dependent steps is bound by latency; four independent chains
+//! side by side fill the gaps. Every path computes, per step and client,
+//! δ = Σ (φ(s) − γφ(s'))θ − r(s), θ ← θ − step (δ φ(s) + ξ), in the order of
+//! [`super::fold_sum`] and [`super::descend`].
+
+mod fused;
+mod limit;
+
+use super::alias::Alias;
+use super::cohort::{Cohort, Local};
+use super::simd::{Path, padded};
+use super::{descend, fold_sum};
+
+/// A pair (s, s') of states, each below 2¹⁶.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Atom(u32);
+
+impl Atom {
+    fn new(state: usize, next: usize) -> Self {
+        Self((state as u32) << 16 | next as u32)
+    }
+    #[inline(always)]
+    fn state(self) -> usize {
+        (self.0 >> 16) as usize
+    }
+    #[inline(always)]
+    fn next(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+}
+
+/// The law of one client's transitions and its rewards.
+#[derive(Clone, Debug)]
+struct Client {
+    pairs: Alias<Atom>,
+    rewards: Vec<f64>,
+}
+
+/// What the kernel reads: features shared by all clients, and each client's
+/// transition law as an alias table.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    d: usize,
+    /// From one row of φ to the next: d, with zeros up to whole registers.
+    stride: usize,
+    /// φ, S rows.
+    phi: Vec<f64>,
+    /// γφ, S rows.
+    discounted: Vec<f64>,
+    laws: Vec<Client>,
+    /// Which law is a client's.
+    of: Vec<u32>,
+    /// Pairs of all laws together.
+    pairs: usize,
+}
+
+/// The most states that a [`Tables`] can hold.
+pub const MAX_STATES: usize = 1 << 16;
+
+impl Tables {
+    /// Tables of the features `phi` (S rows of d) under the discount γ.
+    ///
+    /// # Panics
+    /// If `phi` is not S rows of `d`, or S exceeds [`MAX_STATES`].
+    pub fn new(d: usize, phi: Vec<f64>, discount: f64) -> Self {
+        assert!(d > 0 && phi.len().is_multiple_of(d) && phi.len() / d <= MAX_STATES);
+        let stride = padded(d);
+        let mut rows = vec![0.0; phi.len() / d * stride];
+        rows.chunks_exact_mut(stride)
+            .zip(phi.chunks_exact(d))
+            .for_each(|(to, from)| to[..d].copy_from_slice(from));
+        let discounted = rows.iter().map(|x| discount * x).collect();
+        Self { d, stride, phi: rows, discounted, laws: Vec::new(), of: Vec::new(), pairs: 0 }
+    }
+
+    fn states(&self) -> usize {
+        self.phi.len() / self.stride
+    }
+
+    /// The law of a client.
+    #[inline(always)]
+    fn law(&self, client: usize) -> &Client {
+        &self.laws[self.of[client] as usize]
+    }
+
+    /// The law of a member of a cohort that was checked.
+    ///
+    /// # Safety
+    /// There is such a client.
+    #[inline(always)]
+    unsafe fn member(&self, client: usize) -> &Client {
+        // SAFETY: the caller's client; `of` only holds indices of laws.
+        unsafe { self.laws.get_unchecked(*self.of.get_unchecked(client) as usize) }
+    }
+
+    /// Adds a client whose law is that of an earlier one.
+    ///
+    /// # Panics
+    /// If there is no such client.
+    pub fn repeat(&mut self, client: usize) {
+        self.of.push(self.of[client]);
+    }
+
+    /// Adds a client: the probabilities of its pairs (s, s') and its rewards.
+    ///
+    /// # Panics
+    /// If a state is out of range, there is no pair, or rewards are not S numbers.
+    pub fn push(&mut self, pairs: &[(usize, usize, f64)], rewards: Vec<f64>) {
+        let states = self.states();
+        assert!(!pairs.is_empty() && rewards.len() == states);
+        assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
+        let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
+        self.of.push(self.laws.len() as u32);
+        self.pairs += pairs.len();
+        self.laws.push(Client { pairs: Alias::new(&atoms), rewards });
+    }
+
+    /// The definition of one oracle call on a drawn pair.
+    #[inline]
+    pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
+        let atom = self.law(client).pairs.pick(draw);
+        self.field(client, atom.state(), atom.next(), theta, field);
+    }
+
+    /// The field on the pair (s, s'): (φ(s) − γφ(s'))ᵀθ φ(s) − r(s) φ(s).
+    #[inline(always)]
+    pub fn field(&self, client: usize, s: usize, next: usize, theta: &[f64], field: &mut [f64]) {
+        let d = theta.len();
+        let phi = &self.phi[s * self.stride..][..d];
+        let next = &self.discounted[next * self.stride..][..d];
+        let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.law(client).rewards[s];
+        for (field, phi) in field.iter_mut().zip(phi) {
+            *field = delta * phi;
+        }
+    }
+
+    /// Runs every client of the cohort through its local steps.
+    ///
+    /// # Panics
+    /// If a member is no client of these tables, or dimensions differ.
+    #[inline]
+    pub fn advance<S>(&self, cohort: Cohort<'_, S>) {
+        self.advance_on(Path::best(), cohort);
+    }
+
+    /// [`Tables::advance`] on a chosen path; the bits do not depend on it.
+    #[inline]
+    pub fn advance_on<S>(&self, path: Path, mut cohort: Cohort<'_, S>) {
+        assert!(cohort.end() <= self.of.len() && cohort.dim() == self.d);
+        if !self.fused(path) {
+            return cohort.each(|local| self.define(local));
+        }
+        // SAFETY: the path was found on this processor; clients and dimension
+        // were checked above, states when they were pushed.
+        cohort.even(|even| unsafe { self.run(path, even) });
+    }
+
+    /// Whether there is a fused body for this dimension: half of the registers
+    /// hold θ of a client at most.
+    fn fused(&self, path: Path) -> bool {
+        let most = match path {
+            Path::Scalar => 0,
+            #[cfg(target_arch = "x86_64")]
+            Path::Sse2 => 16,
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 => 32,
+            #[cfg(target_arch = "aarch64")]
+            Path::Neon => 32,
+        };
+        2 <= self.d && self.stride <= most
+    }
+
+    /// The definition, for dimensions without a fused body.
+    fn define<S>(&self, local: Local<'_, S>) {
+        let mut field = vec![0.0; self.d];
+        for _ in 0..local.steps {
+            self.oracle(local.client, local.rng.bits(), local.theta, &mut field);
+            descend(local.theta, &field, local.correction, local.step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fused::NEAR;
+    use super::*;
+    use crate::kernel::cohort::testing::thetas;
+    use crate::rng::Stream;
+
+    fn tables(d: usize, states: usize, clients: usize) -> Tables {
+        let mut s = Stream::shared_instance(7);
+        let phi = (0..states * d).map(|_| s.uniform()).collect();
+        let mut tables = Tables::new(d, phi, 0.95);
+        for _ in 0..clients {
+            let pairs: Vec<_> =
+                (0..3 * states).map(|i| (i % states, s.index(states), s.uniform())).collect();
+            let rewards = (0..states).map(|_| s.uniform()).collect();
+            tables.push(&pairs, rewards);
+        }
+        tables
+    }
+
+    #[test]
+    fn every_path_gives_the_bits_of_the_definition() {
+        for d in (1..=33).chain([40]) {
+            let tables = tables(d, 11, 11);
+            for (clients, steps) in [(1, 0), (1, 33), (2, 70), (3, 1), (4, 10), (5, 33), (6, 1)]
+                .into_iter()
+                .chain([(7, 200), (9, 40), (10, 1), (11, 64)])
+            {
+                let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
+                let expected = thetas(d, clients, |_| steps, define);
+                for path in Path::available() {
+                    let got =
+                        thetas(d, clients, |_| steps, |cohort| tables.advance_on(path, cohort));
+                    assert_eq!(got, expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn clients_beyond_the_caches_get_the_same_draws() {
+        let tables = tables(8, 11, 530);
+        assert!(tables.pairs > NEAR);
+        for steps in [1, 10, 33] {
+            let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
+            let expected = thetas(8, 530, |_| steps, define);
+            for path in Path::available() {
+                let got = thetas(8, 530, |_| steps, |cohort| tables.advance_on(path, cohort));
+                assert!(got == expected, "{steps} steps, {path:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unequal_steps_are_kept_apart() {
+        let tables = tables(8, 11, 7);
+        let steps = |c: usize| [5, 5, 5, 40, 40, 0, 1][c];
+        let expected = thetas(8, 7, steps, |c| c.each(|local| tables.define(local)));
+        assert_eq!(thetas(8, 7, steps, |c| tables.advance(c)), expected);
+    }
+}

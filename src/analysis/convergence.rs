@@ -1,6 +1,8 @@
 //! `[[figure.convergence]]`: a curve per cell of a metric over a cost.
 
-use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use super::figure::{
+    Across, Asks, Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style,
+};
 use super::lines;
 use super::theory::Theory as Predictions;
 use super::{Result, select};
@@ -25,15 +27,17 @@ pub fn draw(figure: &Convergence, cells: &[&Result], theory: &Predictions<'_>) -
                 legend.push(line);
             }
             let points = curve(cell, figure);
-            let end = points.last().map(|p| p.x);
+            let rows = points.len();
             series.push(Series {
                 label: label.clone(),
                 style,
                 role: Role::Measured,
+                rows: (0..points.len()).collect(),
                 points,
                 diverged: cell.diverged(),
+                cells: vec![cell.cell.id.clone()],
             });
-            series.extend(beside(cell, figure, theory, style, &label, end));
+            series.extend(beside(cell, figure, theory, style, &label, rows));
         }
         panels.push(Panel { title: group.title.clone(), series });
     }
@@ -46,6 +50,12 @@ pub fn draw(figure: &Convergence, cells: &[&Result], theory: &Predictions<'_>) -
         title: title.unwrap_or_else(|| format!("{} over {x}", figure.y.formula())),
         caption,
         columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
+        asks: Some(Asks {
+            x: Across::Rounds(figure.x),
+            y: figure.y,
+            band: figure.band,
+            panels: figure.panels.clone(),
+        }),
         body: Body::Panels {
             panels,
             legend,
@@ -81,14 +91,17 @@ fn beside(
     theory: &Predictions<'_>,
     style: Style,
     label: &str,
-    end: Option<f64>,
+    rows: usize,
 ) -> Vec<Series> {
     let mut all = Vec::new();
-    let mut add = |kind: Theory, points: Vec<Point>, name: String| {
+    let mut add = |kind: Theory, drawn: Vec<(usize, Point)>, label: String| {
         let color = if kind == Theory::ExactMoments { usize::MAX } else { style.color };
         let style = Style { color, dash: lines::pattern(kind) };
-        if points.len() > 1 {
-            all.push(Series { label: name, style, role: Role::Theory, points, diverged: 0 });
+        if drawn.len() > 1 {
+            let (rows, points) = drawn.into_iter().unzip();
+            let cells = vec![cell.cell.id.clone()];
+            let (role, diverged) = (Role::Theory, 0);
+            all.push(Series { label, style, role, points, diverged, cells, rows });
         }
     };
     let bare = |x: f64, y: f64| Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
@@ -98,18 +111,18 @@ fn beside(
     for kind in &figure.theory {
         if *kind == Theory::ExactBias {
             let bias = cell.exact_bias.filter(|b| *b > 0.0 && figure.y == Quantity::SqError);
-            if let (Some(bias), Some(end)) = (bias, end) {
-                let first = if figure.scale_x == figure::Scale::Log { 1.0 } else { 0.0 };
-                let points = vec![bare(first, bias), bare(end, bias)];
-                add(*kind, points, format!("exact bias of {label}"));
+            if let Some(bias) = bias.filter(|_| rows > 1) {
+                // The second row: on a logarithmic axis the first has no place.
+                let level = [0, 1, rows - 1].map(|row| (row, bare(across(row), bias)));
+                add(*kind, level.to_vec(), format!("exact bias of {label}"));
             }
             continue;
         }
         for prediction in lines::predictions(*kind) {
             let Some(curve) = theory.curve(&cell.cell.id, figure.y, *prediction) else { continue };
-            let points = curve.iter().enumerate().map(|(row, y)| bare(across(row), *y));
-            let points: Vec<Point> = points.filter(|p| p.x.is_finite() && p.y > 0.0).collect();
-            add(*kind, points, format!("{} for {label}", prediction.words()));
+            let points = curve.iter().enumerate().map(|(row, y)| (row, bare(across(row), *y)));
+            let shown = points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0);
+            add(*kind, shown.collect(), format!("{} for {label}", prediction.words()));
         }
     }
     all

@@ -1,5 +1,8 @@
 //! A figure as plain values.
 
+use crate::manifest::Quantity;
+use crate::manifest::figure::Band;
+
 /// A figure, ready to be drawn.
 #[derive(Clone, Debug)]
 pub struct Figure {
@@ -11,8 +14,33 @@ pub struct Figure {
     pub caption: String,
     /// Panels in a row.
     pub columns: usize,
+    /// What it is made from; `None` for what is not drawn from cells.
+    pub asks: Option<Asks>,
     /// The panels.
     pub body: Body,
+}
+
+/// What a figure of curves is made from, so that a page can draw other views of
+/// the same cells.
+#[derive(Clone, Debug)]
+pub struct Asks {
+    /// What is across.
+    pub x: Across,
+    /// What is drawn.
+    pub y: Quantity,
+    /// What the band is.
+    pub band: Band,
+    /// The settings that tell panels apart.
+    pub panels: Vec<String>,
+}
+
+/// What is across.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Across {
+    /// A quantity along each cell's rounds: a curve a cell.
+    Rounds(Quantity),
+    /// A setting, or a quantity at the last round: a point a cell.
+    Cells(String),
 }
 
 /// What a figure is made of.
@@ -53,6 +81,16 @@ pub enum Scale {
     Linear,
     /// Logarithmic: what is not above 0 is cut.
     Log,
+}
+
+impl Scale {
+    /// Its name in pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Log => "log",
+        }
+    }
 }
 
 /// A panel of curves.
@@ -97,6 +135,10 @@ pub struct Series {
     pub points: Vec<Point>,
     /// Replicates that diverged: the curve ends where the first of them did.
     pub diverged: usize,
+    /// The cells behind it, by id: one for all points, or one a point.
+    pub cells: Vec<String>,
+    /// The recorded rounds of its points, where one cell is behind it.
+    pub rows: Vec<usize>,
 }
 
 /// A point of a curve, with its band.

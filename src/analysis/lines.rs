@@ -31,6 +31,19 @@ pub fn pattern(kind: Drawn) -> usize {
     kind as usize
 }
 
+/// What the legend calls the kind of line of a pattern.
+pub fn name(of: usize) -> &'static str {
+    let kinds = [
+        Drawn::ExactBias,
+        Drawn::ExactMoments,
+        Drawn::FirstOrder,
+        Drawn::SecondOrder,
+        Drawn::Closure,
+        Drawn::Bounds,
+    ];
+    kinds.into_iter().find(|kind| pattern(*kind) == of).map_or("", legend)
+}
+
 /// What the legend calls a kind of line.
 pub fn legend(kind: Drawn) -> &'static str {
     match kind {

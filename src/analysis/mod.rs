@@ -27,11 +27,13 @@ use crate::runner::prepare;
 use crate::store::{self, Store, Stored};
 use crate::trace::{Outcome, Trace};
 pub use figure::{
-    Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series, Style,
+    Across, Asks, Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series, Style,
 };
-pub use select::pretty;
+pub use lines::name as theory_name;
+pub use select::{pretty, title, told as details_of};
 use std::borrow::Cow;
 use theory::Theory;
+pub use winners::{Standing, standings};
 
 /// An experiment with its results.
 pub struct Experiment {

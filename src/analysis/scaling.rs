@@ -1,7 +1,9 @@
 //! `[[figure.scaling]]`: a final metric over a setting, on log axes.
 
 use super::convergence::{band_name, kinds, point};
-use super::figure::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use super::figure::{
+    Across, Asks, Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style,
+};
 use super::lines;
 use super::theory::Theory as Predictions;
 use super::{Result, select};
@@ -39,8 +41,8 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
         let mut series: Vec<Series> = Vec::new();
         for (i, label) in names.iter().enumerate() {
             let mine = || group.cells.iter().filter(|c| name(c) == *label);
-            let mut points: Vec<Point> = mine().filter_map(|c| place(c, figure)).collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let measured = mine().filter_map(|c| Some((c.cell.id.clone(), place(c, figure)?)));
+            let (cells, points) = ordered(measured.collect());
             let diverged = mine().map(|c| c.diverged()).sum();
             series.push(Series {
                 label: label.clone(),
@@ -48,22 +50,24 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
                 role: Role::Measured,
                 points,
                 diverged,
+                cells,
+                rows: Vec::new(),
             });
             for kind in &figure.theory {
                 for prediction in lines::predictions(*kind) {
                     let value = |c: &Result| theory.curve(&c.cell.id, figure.y, *prediction)?.pop();
-                    let at = |c: &&Result| -> Option<Point> {
+                    let at = |c: &&Result| -> Option<(String, Point)> {
                         let (x, y) = (across(c, figure)?, value(c)?);
-                        (y > 0.0).then_some(Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 })
+                        let point = Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
+                        (y > 0.0).then(|| (c.cell.id.clone(), point))
                     };
-                    let mut points: Vec<Point> = mine().filter_map(at).collect();
-                    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+                    let (cells, points) = ordered(mine().filter_map(at).collect());
                     if points.len() > 1 {
                         let color = if *kind == Theory::ExactMoments { usize::MAX } else { i };
                         let style = Style { color, dash: lines::pattern(*kind) };
                         let label = format!("{} for {label}", prediction.words());
-                        let (role, diverged) = (Role::Theory, 0);
-                        series.push(Series { label, style, role, points, diverged });
+                        let (role, diverged, rows) = (Role::Theory, 0, Vec::new());
+                        series.push(Series { label, style, role, points, diverged, cells, rows });
                     }
                 }
             }
@@ -110,6 +114,12 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
             .unwrap_or_else(|| format!("{} over {symbol}", figure.y.formula())),
         caption,
         columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
+        asks: Some(Asks {
+            x: Across::Cells(figure.x.clone()),
+            y: figure.y,
+            band: figure.band,
+            panels: figure.panels.clone(),
+        }),
         body: Body::Panels {
             panels,
             legend,
@@ -122,6 +132,12 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
             scale_y: Scale::Log,
         },
     }
+}
+
+/// Points from left to right, with their cells.
+fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
+    points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
+    points.into_iter().unzip()
 }
 
 fn place(cell: &Result, figure: &Scaling) -> Option<Point> {
@@ -157,5 +173,7 @@ fn reference(series: &[Series], slope: f64) -> Option<Series> {
         role: Role::Reference,
         points: vec![at(low), at(high)],
         diverged: 0,
+        cells: Vec::new(),
+        rows: Vec::new(),
     })
 }

@@ -7,6 +7,8 @@ use crate::plan::{Setting, short};
 pub struct Group<'a> {
     /// What tells it apart.
     pub title: String,
+    /// The values that do.
+    pub values: Vec<String>,
     /// Its cells.
     pub cells: Vec<&'a Result>,
 }
@@ -36,16 +38,23 @@ pub fn panels<'a>(names: &[String], cells: &'a [&'a Result]) -> Vec<Group<'a>> {
                 .zip(&values)
                 .all(|(name, value)| cell.cell.settings.get(name).is_none_or(|have| have == *value))
         };
-        let title = names.iter().zip(&values).map(|(name, value)| {
-            brief(value, &distinct(cells, name))
-                .map_or_else(|| pretty(name, value), |brief| pretty(name, &Setting::Text(brief)))
-        });
+        let parts = names.iter().zip(&values).map(|(name, value)| title(name, value, cells));
         Group {
-            title: title.collect::<Vec<_>>().join(", "),
+            title: parts.collect::<Vec<_>>().join(", "),
+            values: values.iter().map(ToString::to_string).collect(),
             cells: cells.iter().copied().filter(|cell| fits(cell)).collect(),
         }
     };
     combinations.into_iter().map(group).filter(|g| !g.cells.is_empty()).collect()
+}
+
+/// A setting's value in the title of a panel, brief if it is still told apart from
+/// the others of these cells.
+pub fn title(name: &str, value: &Setting, cells: &[&Result]) -> String {
+    match brief(value, &distinct(cells, name)) {
+        Some(brief) => pretty(name, &Setting::Text(brief)),
+        None => pretty(name, value),
+    }
 }
 
 /// A text without what it says in brackets, if that still tells it apart.
@@ -77,13 +86,15 @@ pub fn details(cell: &Result, known: &[&str]) -> String {
         let taken = known.iter().filter_map(|name| settings.path(name));
         !taken.into_iter().any(|taken| taken == path.as_str())
     };
-    let parts = cell
-        .cell
-        .varied
-        .iter()
-        .filter(shown)
-        .filter_map(|path| settings.get(path).map(|value| pretty(path, value)));
+    let parts = told(cell).filter(|(path, _)| shown(&path)).map(|(_, told)| told);
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The settings that vary over a grid and that a cell has, as the field writes them.
+pub fn told(cell: &Result) -> impl Iterator<Item = (&String, String)> {
+    let settings = &cell.cell.settings;
+    let varied = cell.cell.varied.iter();
+    varied.filter_map(|path| settings.get(path).map(|value| (path, pretty(path, value))))
 }
 
 /// A setting as the field writes it.

@@ -3,9 +3,78 @@
 
 use super::figure::{Body, Figure, Key, Legend, Map, MapCell, Style};
 use super::{Result, select};
+use crate::manifest::Quantity;
 use crate::manifest::figure::Winners;
-use crate::plan::Setting;
+use crate::plan::{Setting, short};
 use crate::stats::{Ratio, mean};
+
+/// Which algorithm is best where several stand beside one another.
+pub struct Standing {
+    /// The values of the settings that tell the places apart.
+    pub place: Vec<String>,
+    /// The algorithm with the smallest mean of ‖θ_T − θ*‖².
+    pub winner: String,
+    /// That mean.
+    pub error: f64,
+    /// The next, and how many times larger its mean is over paired runs.
+    pub second: Option<(String, Ratio)>,
+    /// Replicates of the winner.
+    pub n: usize,
+    /// Those with runs that diverged: they cannot win.
+    pub diverged: Vec<String>,
+}
+
+/// Who wins at every place of a grid: the names of the settings that at least two
+/// algorithms share, and a row for each combination of their values.
+pub fn standings(cells: &[Result]) -> (Vec<String>, Vec<Standing>) {
+    let cells: Vec<&Result> = cells.iter().collect();
+    let mut labels: Vec<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let mut axes: Vec<String> = Vec::new();
+    for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
+        let has = |label: &&&str| {
+            let mut own = cells.iter().filter(|c| c.cell.label == ***label);
+            own.any(|c| c.cell.settings.get(name).is_some())
+        };
+        if !axes.iter().any(|a| a == name) && labels.iter().filter(has).count() > 1 {
+            axes.push(name.to_owned());
+        }
+    }
+    if labels.len() < 2 {
+        return (axes, Vec::new());
+    }
+    let known: Vec<&str> = axes.iter().map(String::as_str).collect();
+    let groups = select::panels(&axes, &cells);
+    let rows = groups.iter().filter_map(|group| standing(group, &known)).collect();
+    (axes, rows)
+}
+
+fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
+    let name = |c: &Result| {
+        let details = select::details(c, known);
+        if details.is_empty() {
+            c.cell.label.clone()
+        } else {
+            format!("{}, {details}", c.cell.label)
+        }
+    };
+    let finals = |c: &&&Result| Some((name(c), c.finals(Quantity::SqError)?));
+    let mut all: Vec<(String, Vec<f64>)> = group.cells.iter().filter_map(|c| finals(&c)).collect();
+    all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
+    let diverged = group.cells.iter().filter(|c| c.diverged() > 0).map(|c| name(c)).collect();
+    let (winner, best) = all.first()?;
+    let second = all.get(1).map(|(name, sample)| (name.clone(), Ratio::of_means(sample, best)));
+    let alone = group.cells.len() < 2;
+    (!alone).then(|| Standing {
+        place: group.values.clone(),
+        winner: winner.clone(),
+        error: mean(best),
+        second,
+        n: best.len(),
+        diverged,
+    })
+}
 
 pub fn draw(figure: &Winners, cells: &[&Result]) -> Figure {
     let mut labels: Vec<String> = Vec::new();
@@ -39,6 +108,7 @@ pub fn draw(figure: &Winners, cells: &[&Result]) -> Figure {
         title: figure.title.clone().unwrap_or_else(|| "Which algorithm wins".into()),
         caption,
         columns: figure.columns.unwrap_or(maps.len().clamp(1, 2)),
+        asks: None,
         body: Body::Maps { maps, legend, x: symbol(&figure.x), y: symbol(&figure.y) },
     }
 }

@@ -1,7 +1,8 @@
 //! A map over two settings: who wins, by what factor.
 
 use super::axis::Ruler;
-use super::{Drawing, FINE, Size, centred, color, font, inner};
+use super::look::color;
+use super::{Drawing, FINE, Size, centred, font, inner};
 use crate::analysis::{Map, Style};
 use plotters::prelude::*;
 

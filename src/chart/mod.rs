@@ -8,10 +8,12 @@
 //! is drawn where it is not.
 
 mod axis;
+pub mod look;
 mod map;
 mod panel;
 
-use crate::analysis::{Body, Figure, Key, Legend, Style};
+use crate::analysis::{Body, Figure, Key, Legend, Role};
+use look::{color, color_name, mark, pattern};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write;
@@ -48,31 +50,6 @@ impl Size {
 /// Height of a panel's title and of a line of the legend.
 const LINE: u32 = 18;
 
-/// Colours that colour-blind readers can tell apart (Okabe and Ito, the yellow
-/// darkened for white paper).
-const PALETTE: [(u8, u8, u8); 8] = [
-    (0, 114, 178),
-    (213, 94, 0),
-    (0, 158, 115),
-    (204, 121, 167),
-    (146, 114, 0),
-    (86, 180, 233),
-    (90, 90, 90),
-    (230, 159, 0),
-];
-
-/// Dash patterns; the first is solid.
-const DASHES: [&str; 4] = ["", "7 3", "2 2.5", "9 3 2 3"];
-
-fn color(style: Style) -> RGBColor {
-    let (r, g, b) = PALETTE.get(style.color % PALETTE.len()).copied().unwrap_or_default();
-    if style.color == usize::MAX { RGBColor(60, 60, 60) } else { RGBColor(r, g, b) }
-}
-
-fn dash(style: Style) -> &'static str {
-    DASHES[style.dash % DASHES.len()]
-}
-
 /// A font size of ours as plotters wants it: it divides by 1.24, and draws fine.
 fn font(size: u32) -> f64 {
     f64::from(size * FINE) * 1.24
@@ -93,6 +70,50 @@ fn inner(svg: &str) -> &str {
     let from = svg.find("<svg").and_then(|i| svg[i..].find('>').map(|j| i + j + 1)).unwrap_or(0);
     let to = svg.rfind("</svg>").unwrap_or(svg.len());
     svg[from..to].trim()
+}
+
+/// Where a figure's panels are, so that a page can draw into them.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Layout {
+    /// Width and height of a panel.
+    pub size: (u32, u32),
+    /// What surrounds the plotting area: left, top, right, bottom.
+    pub margins: (u32, u32, u32, u32),
+    /// Height of a panel's title.
+    pub title: u32,
+    /// Panels in a row.
+    pub columns: usize,
+    /// The panels: what tells each apart, and its axes.
+    pub frames: Vec<Frame>,
+}
+
+/// A panel's title and axes.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Frame {
+    /// What tells it apart.
+    pub title: String,
+    /// Ends of the x axis, placed: decimal logarithms where it is logarithmic.
+    pub x: (f64, f64),
+    /// Ends of the y axis, placed.
+    pub y: (f64, f64),
+}
+
+/// Where the panels of a figure of curves are; `None` of a map.
+pub fn layout(figure: &Figure) -> Option<Layout> {
+    let Body::Panels { panels, .. } = &figure.body else { return None };
+    let size = Size::of(figure);
+    let frames = panel::Frames::of(figure, size);
+    let frame = |(i, panel): (usize, &crate::analysis::Panel)| {
+        let (x, y) = frames.axes(i);
+        Frame { title: panel.title.clone(), x: (x.low, x.high), y: (y.low, y.high) }
+    };
+    Some(Layout {
+        size: (size.wide, size.high),
+        margins: panel::MARGINS,
+        title: LINE,
+        columns: figure.columns.max(1).min(panels.len().max(1)),
+        frames: panels.iter().enumerate().map(frame).collect(),
+    })
 }
 
 /// A drawing of a panel's size by plotters, as the inside of an SVG element.
@@ -131,7 +152,7 @@ fn page(figure: &Figure, size: Size, panels: &[(&str, String)], legend: &[Legend
     let top = 10 + lines * LINE;
     let height = top + rows * (size.high + LINE) + 6;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\">\n<title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{keys}",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\">\n<title>{}</title>\n<rect class=\"paper\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{keys}",
         escape(&figure.title)
     );
     for (i, (title, drawing)) in panels.iter().enumerate() {
@@ -166,13 +187,16 @@ fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
                 "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>"
             ),
             Key::Line | Key::Theory => {
-                let (pattern, thick) = if item.key == Key::Line {
-                    (dash(item.style), 2.0)
-                } else {
-                    (faint(item.style), 1.4)
-                };
+                let measured = item.key == Key::Line;
+                let role = if measured { Role::Measured } else { Role::Theory };
+                let (pattern, thick) =
+                    (pattern(role, item.style), if measured { 2.0 } else { 1.4 });
+                let shape = mark(item.style).outline(4).into_iter();
+                let corner =
+                    |(a, b): (i32, i32)| format!("{},{}", x as i32 + 13 + a, middle as i32 + b);
+                let corners = shape.filter(|_| measured).map(corner).collect::<Vec<_>>().join(" ");
                 format!(
-                    "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{thick}\" stroke-dasharray=\"{pattern}\"/>",
+                    "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{thick}\" stroke-dasharray=\"{pattern}\"/><polygon points=\"{corners}\" fill=\"rgb({r},{g},{b})\"/>",
                     x + 26
                 )
             }
@@ -180,7 +204,8 @@ fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
         let label = escape(&item.label);
         let _ = writeln!(
             out,
-            "<g class=\"key\" data-label=\"{label}\">{mark}<text x=\"{}\" y=\"{}\">{label}</text></g>",
+            "<g class=\"key\" data-label=\"{label}\" data-color=\"{}\">{mark}<text x=\"{}\" y=\"{}\">{label}</text></g>",
+            color_name(item.style),
             x + 31,
             y + 11
         );
@@ -188,17 +213,6 @@ fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
     }
     out.push_str("</g>\n");
     (out, if legend.is_empty() { 0 } else { line + 1 })
-}
-
-/// The pattern of references.
-const DOTS: &str = "1.5 3";
-
-/// The patterns of predictions, by kind; the first is that of references.
-const FAINT: [&str; 6] = [DOTS, "5 2", "8 3 1.5 3", "3 3", "1 2", "10 4"];
-
-/// The pattern of a prediction.
-fn faint(style: Style) -> &'static str {
-    FAINT[style.dash % FAINT.len()]
 }
 
 #[cfg(test)]

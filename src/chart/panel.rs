@@ -1,7 +1,8 @@
 //! A panel of curves.
 
 use super::axis::{Axis, Ruler};
-use super::{DOTS, Drawing, FINE, Size, color, dash, escape, faint, font, inner};
+use super::look::{color, color_name, mark, marked, pattern};
+use super::{Drawing, FINE, Size, escape, font, inner};
 use crate::analysis::{Body, Figure, Panel, Point, Role, Scale, Series};
 use plotters::prelude::*;
 use std::fmt::Write;
@@ -17,6 +18,11 @@ pub struct Frames<'a> {
     y: Axis,
     size: Size,
 }
+
+/// What surrounds the plotting area: left, top, right, bottom. The outermost
+/// pixels stay empty.
+pub const MARGINS: (u32, u32, u32, u32) = (58, 6, 14, 42);
+const EDGE: u32 = 6;
 
 /// A diverging curve may leave the panel: the axis ends at so many times the
 /// largest start, or the largest value of those that do not diverge.
@@ -49,13 +55,19 @@ impl<'a> Frames<'a> {
         }
     }
 
+    /// The axes of panel `index`.
+    pub fn axes(&self, index: usize) -> (Axis, Axis) {
+        let xs = self.panels[index].series.iter().flat_map(|s| &s.points).map(|p| p.x);
+        let room = if self.scale_x == Scale::Log { 0.02 } else { 0.0 };
+        (Axis::over(self.scale_x, xs, room), self.y)
+    }
+
     /// The inside of panel `index`: its axes, then a layer a series.
     pub fn draw(&self, index: usize) -> Drawing {
         let panel = &self.panels[index];
-        let xs = panel.series.iter().flat_map(|s| &s.points).map(|p| p.x);
-        let x = Axis::over(self.scale_x, xs, if self.scale_x == Scale::Log { 0.02 } else { 0.0 });
+        let (x, _) = self.axes(index);
         let left = index.is_multiple_of(self.columns);
-        let mut out = layer(self.size, x, self.y, |chart| {
+        let axes = layer(self.size, x, self.y, |chart| {
             chart
                 .configure_mesh()
                 .bold_line_style(RGBColor(225, 225, 225).stroke_width(FINE / 2))
@@ -68,14 +80,15 @@ impl<'a> Frames<'a> {
                 .draw()?;
             Ok(())
         })?;
+        let mut out = format!("<g class=\"axes\">\n{axes}\n</g>");
         for series in &panel.series {
             let drawn = layer(self.size, x, self.y, |chart| draw(chart, series, x, self.y))?;
-            let (pattern, role) = match series.role {
-                Role::Measured => (dash(series.style), "measured"),
-                Role::Theory => (faint(series.style), "theory"),
-                Role::Reference => (DOTS, "reference"),
+            let role = match series.role {
+                Role::Measured => "measured",
+                Role::Theory => "theory",
+                Role::Reference => "reference",
             };
-            let fine: Vec<String> = pattern
+            let fine: Vec<String> = pattern(series.role, series.style)
                 .split_whitespace()
                 .filter_map(|n| n.parse::<f64>().ok())
                 .map(|n| (n * f64::from(FINE)).to_string())
@@ -83,7 +96,8 @@ impl<'a> Frames<'a> {
             let label = escape(&series.label);
             write!(
                 out,
-                "\n<g class=\"series {role}\" data-label=\"{label}\" stroke-dasharray=\"{}\">\n{drawn}\n</g>",
+                "\n<g class=\"series {role}\" data-label=\"{label}\" data-color=\"{}\" stroke-dasharray=\"{}\">\n{drawn}\n</g>",
+                color_name(series.style),
                 fine.join(" ")
             )?;
         }
@@ -102,10 +116,12 @@ fn layer(
     {
         let root = SVGBackend::with_string(&mut svg, size.fine()).into_drawing_area();
         let mut chart = ChartBuilder::on(&root)
-            .margin(6 * FINE)
-            .margin_right(14 * FINE)
-            .x_label_area_size(36 * FINE)
-            .y_label_area_size(52 * FINE)
+            .margin_top(MARGINS.1 * FINE)
+            .margin_right(MARGINS.2 * FINE)
+            .margin_bottom(EDGE * FINE)
+            .margin_left(EDGE * FINE)
+            .x_label_area_size((MARGINS.3 - EDGE) * FINE)
+            .y_label_area_size((MARGINS.0 - EDGE) * FINE)
             .build_cartesian_2d(x.ruler(5), y.ruler(7))?;
         draw(&mut chart)?;
         root.present()?;
@@ -161,6 +177,13 @@ fn draw(
             line => {
                 chart.draw_series(LineSeries::new(line.to_vec(), color.stroke_width(width)))?;
             }
+        }
+    }
+    if series.role == Role::Measured {
+        let shape = mark(series.style);
+        for at in marked(stretches.concat(), series.style) {
+            let outline = shape.outline(3 * FINE);
+            chart.draw_series([EmptyElement::at(at) + Polygon::new(outline, color.filled())])?;
         }
     }
     if let (true, Some(end)) = (series.diverged > 0, stretches.last().and_then(|s| s.last())) {

@@ -11,12 +11,21 @@ fn at(x: f64, y: f64) -> Point {
 
 fn figure(points: Vec<Point>) -> Figure {
     let style = Style { color: 0, dash: 0 };
-    let series = Series { label: "a < b".into(), style, role: Role::Measured, points, diverged: 0 };
+    let series = Series {
+        label: "a < b".into(),
+        style,
+        role: Role::Measured,
+        points,
+        diverged: 0,
+        cells: vec![],
+        rows: vec![],
+    };
     Figure {
         id: "test".into(),
         title: "<script>".into(),
         caption: String::new(),
         columns: 1,
+        asks: None,
         body: Body::Panels {
             panels: vec![Panel { title: "one".into(), series: vec![series] }],
             legend: vec![Legend { label: "a < b".into(), style, key: Key::Line }],

@@ -169,6 +169,19 @@ pub enum Band {
     None,
 }
 
+impl Band {
+    /// Its name in manifests and pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Std => "std",
+            Self::Sem => "sem",
+            Self::Ci95 => "ci95",
+            Self::Quantiles => "quantiles",
+            Self::None => "none",
+        }
+    }
+}
+
 /// A prediction beside a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

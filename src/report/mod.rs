@@ -7,7 +7,10 @@
 //! *Invariant*: everything that comes from a manifest is escaped.
 
 mod claims;
+mod explore;
+mod formula;
 mod narrate;
+mod numbers;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
@@ -97,6 +100,10 @@ fn sweep(folder: &Path, wanted: &BTreeSet<String>) -> Result<(), Error> {
     Ok(())
 }
 
+const TABLES: &str = include_str!("../../templates/tables.js");
+const FIGURES: &str =
+    concat!(include_str!("../../templates/figures.js"), include_str!("../../templates/plots.js"));
+
 struct Pages(Environment<'static>);
 
 impl Pages {
@@ -106,6 +113,9 @@ impl Pages {
         syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
         env.set_syntax(syntax.build().expect("the default delimiters are valid"));
         env.add_filter("md", markdown);
+        // Scripts are plain text: no template looks into them.
+        env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
+        env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
         for (name, text) in [
             ("report.md", include_str!("../../templates/report.md")),
             ("report.html", include_str!("../../templates/report.html")),
@@ -116,6 +126,7 @@ impl Pages {
             ("disagreements.md", include_str!("../../templates/disagreements.md")),
             ("disagreements.html", include_str!("../../templates/disagreements.html")),
             ("style.css", include_str!("../../templates/style.css")),
+            ("parts.html", include_str!("../../templates/parts.html")),
         ] {
             env.add_template(name, text).expect("the templates are part of the program");
         }

@@ -1,8 +1,9 @@
 //! What the templates see: strings only.
 
 use super::claims::{self, Claim};
-use super::narrate;
-use crate::analysis::{Experiment, problems, table};
+use super::formula::{self, Formula};
+use super::{explore, narrate};
+use crate::analysis::{Experiment, Standing, problems, standings, table};
 use crate::chart;
 use crate::manifest::Quantity;
 use crate::stats::Summary;
@@ -29,6 +30,11 @@ pub struct Page {
     pub bounds: Table,
     pub orders: Table,
     pub settings: Vec<(String, String)>,
+    pub winners: Table,
+    pub algorithms: Vec<Formula>,
+    pub quantities: Vec<Formula>,
+    /// The numbers of its figures, as JSON that a script element can hold.
+    pub data: String,
 }
 
 #[derive(Serialize)]
@@ -90,7 +96,49 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
         bounds: claims::bounds(&experiment.bounds),
         orders: claims::orders(&experiment.orders),
         settings: settings(experiment),
+        winners: winners(experiment),
+        algorithms: formula::algorithms(experiment),
+        quantities: formula::quantities(experiment),
+        data: data(experiment)?,
     })
+}
+
+/// No `<`, so that nothing in it ends the element.
+fn data(experiment: &Experiment) -> Result<String, String> {
+    let json = serde_json::to_string(&explore::data(experiment)).map_err(|e| e.to_string())?;
+    Ok(json.replace('<', "\\u003c"))
+}
+
+/// Who wins, where several algorithms stand beside one another.
+fn winners(experiment: &Experiment) -> Table {
+    let (axes, rows) = standings(&experiment.cells);
+    let mut heads = axes;
+    heads.extend(
+        ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "sure", "runs"]
+            .map(str::to_owned),
+    );
+    let row = |row: Standing| {
+        let mut cells = row.place;
+        cells.push(row.winner);
+        cells.push(short(row.error));
+        match row.second {
+            Some((name, ratio)) => {
+                cells.push(name);
+                cells.push(claims::interval(ratio.estimate, (ratio.low, ratio.high)));
+                let same = ratio.estimate <= 1.0 + 1e-9;
+                let told = if ratio.low > 1.0 && !same { "yes" } else { "no: not told apart" };
+                cells.push(told.into());
+            }
+            None => cells.extend(["all others diverged".into(), "–".into(), "yes".into()]),
+        }
+        let diverged = match row.diverged.len() {
+            0 => String::new(),
+            _ => format!("; diverged: {}", row.diverged.join(", ")),
+        };
+        cells.push(format!("{}{diverged}", row.n));
+        cells
+    };
+    Table { heads, rows: rows.into_iter().map(row).collect() }
 }
 
 fn paragraphs(text: &str) -> Vec<String> {

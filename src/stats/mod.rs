@@ -89,7 +89,7 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 
 /// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.
 #[cfg(feature = "harness")]
-fn student_95(n: usize) -> f64 {
+pub fn student_95(n: usize) -> f64 {
     match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
         Ok(law) if n > 1 => law.inverse_cdf(0.975),
         _ => f64::NAN,

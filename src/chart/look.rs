@@ -1,0 +1,133 @@
+//! How lines look: colours, dashes and marks, so that nobody has to tell two
+//! curves apart by colour alone. Pages read the same tables.
+
+use crate::analysis::{Role, Style};
+use plotters::style::RGBColor;
+
+/// Colours that colour-blind readers can tell apart (Okabe and Ito, the yellow
+/// darkened for white paper).
+pub const PALETTE: [(u8, u8, u8); 8] = [
+    (0, 114, 178),
+    (213, 94, 0),
+    (0, 158, 115),
+    (204, 121, 167),
+    (146, 114, 0),
+    (86, 180, 233),
+    (90, 90, 90),
+    (230, 159, 0),
+];
+
+/// Dash patterns; the first is solid.
+pub const DASHES: [&str; 4] = ["", "7 3", "2 2.5", "9 3 2 3"];
+
+/// The pattern of references.
+const DOTS: &str = "1.5 3";
+
+/// The patterns of predictions, by kind; the first is that of references.
+pub const FAINT: [&str; 6] = [DOTS, "5 2", "8 3 1.5 3", "3 3", "1 2", "10 4"];
+
+/// The marks of measured curves.
+pub const MARKS: [Mark; 8] = [
+    Mark { corners: 12, turn: 0.0, waist: 1.0 },
+    Mark { corners: 4, turn: 45.0, waist: 1.0 },
+    Mark { corners: 3, turn: 0.0, waist: 1.0 },
+    Mark { corners: 4, turn: 0.0, waist: 1.0 },
+    Mark { corners: 3, turn: 180.0, waist: 1.0 },
+    Mark { corners: 5, turn: 0.0, waist: 0.45 },
+    Mark { corners: 6, turn: 0.0, waist: 1.0 },
+    Mark { corners: 4, turn: 45.0, waist: 0.35 },
+];
+
+/// Marks along a curve, at most.
+pub const MOST_MARKS: usize = 7;
+
+/// A polygon or a star.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Mark {
+    /// Corners on the outer circle.
+    pub corners: u32,
+    /// Degrees from one corner above.
+    pub turn: f64,
+    /// Radius between corners, relative; 1 for a polygon.
+    pub waist: f64,
+}
+
+impl Mark {
+    /// Its corners around the origin, for an outer circle of this radius.
+    pub fn outline(self, radius: u32) -> Vec<(i32, i32)> {
+        let between = if self.waist < 1.0 { 2 } else { 1 };
+        let all = self.corners * between;
+        let corner = |i: u32| {
+            let angle = (self.turn + 360.0 * f64::from(i) / f64::from(all)).to_radians();
+            let inner = between == 2 && i % 2 == 1;
+            let r = f64::from(radius) * if inner { self.waist } else { 1.0 };
+            ((r * libm::sin(angle)).round() as i32, (-r * libm::cos(angle)).round() as i32)
+        };
+        (0..all).map(corner).collect()
+    }
+}
+
+/// A style's colour.
+pub fn color(style: Style) -> RGBColor {
+    let (r, g, b) = PALETTE.get(style.color % PALETTE.len()).copied().unwrap_or_default();
+    if style.color == usize::MAX { RGBColor(60, 60, 60) } else { RGBColor(r, g, b) }
+}
+
+/// A style's colour as the class that style sheets know it by.
+pub fn color_name(style: Style) -> String {
+    if style.color == usize::MAX {
+        "none".into()
+    } else {
+        (style.color % PALETTE.len()).to_string()
+    }
+}
+
+/// A style's mark.
+pub fn mark(style: Style) -> Mark {
+    MARKS[style.color % MARKS.len()]
+}
+
+/// The pattern of a line.
+pub fn pattern(role: Role, style: Style) -> &'static str {
+    match role {
+        Role::Measured => DASHES[style.dash % DASHES.len()],
+        Role::Theory => FAINT[style.dash % FAINT.len()],
+        Role::Reference => DOTS,
+    }
+}
+
+/// The places of marks among the points of a curve: all of a few, some of many,
+/// and others for each colour, so that they do not lie on one another.
+pub fn marked(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
+    if points.len() <= 2 * MOST_MARKS {
+        return points;
+    }
+    let every = points.len().div_ceil(MOST_MARKS);
+    let first = style.color % MARKS.len() * every / MARKS.len();
+    points.into_iter().skip(first).step_by(every).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_stand_around_their_place() {
+        for (i, mark) in MARKS.iter().enumerate() {
+            let outline = mark.outline(100);
+            let reach = outline.iter().map(|(x, y)| libm::hypot(f64::from(*x), f64::from(*y)));
+            assert!((reach.fold(0.0, f64::max) - 100.0).abs() < 1.5, "{i}");
+            let others = MARKS.iter().skip(i + 1).map(|other| other.outline(100));
+            assert!(others.into_iter().all(|other| other != outline), "{i}");
+        }
+        assert_eq!(MARKS[2].outline(10)[0], (0, -10));
+    }
+
+    #[test]
+    fn marks_of_two_colours_lie_apart() {
+        let points: Vec<(f64, f64)> = (0..200).map(|i| (f64::from(i), 0.0)).collect();
+        let at = |color| marked(points.clone(), Style { color, dash: 0 });
+        assert!(at(0).len() <= MOST_MARKS && at(0).iter().all(|p| !at(1).contains(p)));
+        assert_eq!(marked(points[..5].to_vec(), Style { color: 3, dash: 0 }).len(), 5);
+    }
+}

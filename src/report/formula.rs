@@ -1,0 +1,207 @@
+//! What runs and what is measured, as formulas: written once in TeX, shown as
+//! MathML by pages and as TeX by Markdown.
+
+use crate::analysis::Experiment;
+use crate::manifest::Quantity;
+use pulldown_latex::config::{DisplayMode, RenderConfig};
+use pulldown_latex::{Parser, Storage, push_mathml};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A name with its formulas.
+#[derive(Serialize)]
+pub struct Formula {
+    pub name: String,
+    pub words: String,
+    pub tex: Vec<String>,
+    pub mathml: Vec<String>,
+}
+
+impl Formula {
+    fn new(name: &str, words: &str, tex: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            words: words.to_owned(),
+            tex: tex.iter().map(|t| (*t).to_owned()).collect(),
+            mathml: tex.iter().map(|t| mathml(t)).collect(),
+        }
+    }
+}
+
+/// TeX as MathML; as it is, if it is not understood.
+fn mathml(tex: &str) -> String {
+    let storage = Storage::new();
+    let config = RenderConfig { display_mode: DisplayMode::Block, ..RenderConfig::default() };
+    let mut out = String::new();
+    match push_mathml(&mut out, Parser::new(tex, &storage), config) {
+        Ok(()) if !out.contains("merror") => out,
+        _ => format!("<code>{tex}</code>"),
+    }
+}
+
+const LOCAL: &str = r"\theta_c \leftarrow \theta_c - \gamma F_c(\theta_c; Z)";
+const CORRECTED: &str =
+    r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \xi_c \right)";
+const MEAN: &str = r"\theta_{t+1} = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
+const LEARN: &str = r"\xi_c \leftarrow \xi_c + \frac{\theta_c - \theta_{t+1}}{\gamma H}";
+const COIN: &str = r"\xi_c \leftarrow \xi_c + \frac{p}{\gamma} \left( \theta_c - \bar\theta \right), \quad \bar\theta = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
+
+/// The steps of an algorithm, by the kind that manifests call it.
+fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
+    const EVERY: &str = "H local steps of every client from θ_t, then their mean";
+    Some(match kind {
+        "fedavg" | "fedlsa" => (EVERY, vec![LOCAL, MEAN]),
+        "scaffold" | "scafflsa" if coin => (
+            "a local step of every client; after each, with probability p, the mean",
+            vec![CORRECTED, COIN],
+        ),
+        "scaffold" | "scafflsa" => (
+            "as FedAvg, with control variates that learn at the end of a round",
+            vec![CORRECTED, MEAN, LEARN],
+        ),
+        "scaffnew" => (
+            "a local step of every client; after each, with probability p, the mean",
+            vec![CORRECTED, COIN],
+        ),
+        "fedlin" => (
+            "as Scaffold, with variates measured anew at the start of each round",
+            vec![
+                CORRECTED,
+                r"\xi_c = \frac{1}{N} \sum_{k=1}^{N} F_k(\theta_t; Z) - F_c(\theta_t; Z)",
+                MEAN,
+            ],
+        ),
+        "fedprox" => (
+            "as FedAvg, with a pull towards the start of the round",
+            vec![
+                r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \mu \left( \theta_c - \theta_t \right) \right)",
+                MEAN,
+            ],
+        ),
+        "minibatch-sgd" | "centralised-lsa" => (
+            "one step a round with the mean over a batch of every client",
+            vec![
+                r"\theta_{t+1} = \theta_t - \frac{\gamma}{N} \sum_{c=1}^{N} \frac{1}{B} \sum_{b=1}^{B} F_c(\theta_t; Z_{c,b})",
+            ],
+        ),
+        "richardson-romberg" => (
+            "two runs with common noise, combined so that the first order of the bias cancels",
+            vec![
+                r"2\,\theta^{(\gamma)} - \theta^{(2\gamma)}",
+                r"\text{or, over local steps,} \quad \frac{(2H - 1)\,\theta^{(\gamma, H)} - (H - 1)\,\theta^{(\gamma, 2H)}}{H}",
+            ],
+        ),
+        _ => return None,
+    })
+}
+
+/// The algorithms of an experiment.
+pub fn algorithms(experiment: &Experiment) -> Vec<Formula> {
+    let mut all: BTreeMap<(usize, &str, bool), String> = BTreeMap::new();
+    for (i, cell) in experiment.plan.cells.iter().enumerate() {
+        let kind = cell.identity.algorithm.kind();
+        let coin = cell.settings.get("communication-probability").is_some();
+        if !all.keys().any(|(_, have, how)| (*have, *how) == (kind, coin)) {
+            all.insert((i, kind, coin), cell.label.clone());
+        }
+    }
+    let formula = |((_, kind, coin), label): (&(usize, &str, bool), &String)| {
+        let (words, tex) = steps(kind, *coin)?;
+        Some(Formula::new(label, words, &tex))
+    };
+    all.iter().filter_map(formula).collect()
+}
+
+/// What a quantity is.
+fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
+    Some(match quantity {
+        Quantity::SqError => (
+            "squared distance of the server's estimate from the optimum",
+            r"\lVert \theta_t - \theta^* \rVert^2",
+        ),
+        Quantity::SqErrorLimit => (
+            "squared distance from the limit of the mean",
+            r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
+        ),
+        Quantity::SqErrorAverage => (
+            "squared distance of the average of the estimates so far",
+            r"\lVert \bar\theta_t - \theta^* \rVert^2",
+        ),
+        Quantity::SqErrorClients => (
+            "mean squared distance of the clients",
+            r"\frac{1}{N} \sum_{c=1}^{N} \lVert \theta_c - \theta^* \rVert^2",
+        ),
+        Quantity::SqErrorVirtual => (
+            "squared distance from the fixed point of the virtual chain",
+            r"\lVert \theta_t - \tilde\theta \rVert^2",
+        ),
+        Quantity::SqErrorFeatures => (
+            "squared distance in the mean covariance of the features",
+            r"(\theta_t - \theta^*)^\top \bar\Sigma_\varphi\, (\theta_t - \theta^*)",
+        ),
+        Quantity::Suboptimality => ("suboptimality of the mean loss", r"f(\theta_t) - f(\theta^*)"),
+        Quantity::SqGradient => {
+            ("squared norm of the mean field", r"\lVert \bar F(\theta_t) \rVert^2")
+        }
+        Quantity::Lyapunov => ("Lyapunov function of errors and variates", r"\psi_t"),
+        Quantity::SqCoupling => (
+            "squared distance of two runs with the same noise",
+            r"\lVert \theta_t - \theta'_t \rVert^2",
+        ),
+        Quantity::CorrectionSum => (
+            "norm of the sum of the variates: 0 but for rounding",
+            r"\Bigl\lVert \sum_{c=1}^{N} \xi_c \Bigr\rVert",
+        ),
+        Quantity::Bias => ("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert"),
+        Quantity::Variance => {
+            ("trace of the covariance", r"\operatorname{tr} \operatorname{Cov} \theta")
+        }
+        _ => return None,
+    })
+}
+
+/// What the figures of an experiment draw, and what it records beside.
+pub fn quantities(experiment: &Experiment) -> Vec<Formula> {
+    let drawn = experiment.figures.iter().filter_map(|f| f.asks.as_ref()).map(|asks| asks.y);
+    let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
+    let mut all: Vec<Quantity> = Vec::new();
+    for quantity in std::iter::once(Quantity::SqError).chain(drawn).chain(recorded) {
+        if !all.contains(&quantity) {
+            all.push(quantity);
+        }
+    }
+    let formula =
+        |q: &Quantity| meaning(*q).map(|(words, tex)| Formula::new(q.formula(), words, &[tex]));
+    all.iter().filter_map(formula).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::Spec;
+
+    #[test]
+    fn every_algorithm_and_every_metric_has_formulas_that_render() {
+        for kind in Spec::KINDS {
+            for coin in [false, true] {
+                let (_, tex) = steps(kind, coin).unwrap_or_else(|| panic!("{kind} has no formula"));
+                let rendered = tex.iter().map(|t| mathml(t)).collect::<String>();
+                assert!(rendered.starts_with("<math") && !rendered.contains("<code>"), "{kind}");
+            }
+        }
+        for quantity in Quantity::ALL {
+            let cost = quantity.average().is_none()
+                && quantity.metric().is_none()
+                && *quantity != Quantity::SqError;
+            match meaning(*quantity) {
+                Some((_, tex)) => assert!(mathml(tex).starts_with("<math"), "{tex}"),
+                None => assert!(cost, "{} has no formula", quantity.name()),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_tex_is_shown_as_it_is() {
+        assert_eq!(mathml(r"\frac{1}"), r"<code>\frac{1}</code>");
+    }
+}

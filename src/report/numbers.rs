@@ -1,0 +1,87 @@
+//! Numbers inside a page: all of them in two blocks of base64, each sequence once.
+//!
+//! *Invariant*: a number is there with seven digits or more; what seven digits and
+//! the exponents of single precision cannot hold is in the block of doubles.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Where a sequence is: its block (0 of singles, 1 of doubles), its first number,
+/// its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Slice(pub u8, pub usize, pub usize);
+
+/// The blocks while they grow.
+#[derive(Default)]
+pub struct Numbers {
+    singles: Vec<u8>,
+    doubles: Vec<u8>,
+    known: HashMap<Vec<u64>, Slice>,
+}
+
+/// The blocks as a page holds them.
+#[derive(Serialize)]
+pub struct Blocks {
+    singles: String,
+    doubles: String,
+}
+
+/// Whether single precision holds a number to seven digits.
+fn small(x: f64) -> bool {
+    let size = x.abs();
+    x == 0.0 || !x.is_finite() || (1e-37..1e38).contains(&size)
+}
+
+impl Numbers {
+    /// Adds a sequence, or finds it again.
+    pub fn add(&mut self, values: impl IntoIterator<Item = f64>) -> Slice {
+        let values: Vec<f64> = values.into_iter().collect();
+        let bits: Vec<u64> = values.iter().map(|x| x.to_bits()).collect();
+        if let Some(known) = self.known.get(&bits) {
+            return *known;
+        }
+        let slice = if values.iter().all(|x| small(*x)) {
+            let first = self.singles.len() / 4;
+            values.iter().for_each(|x| self.singles.extend((*x as f32).to_le_bytes()));
+            Slice(0, first, values.len())
+        } else {
+            let first = self.doubles.len() / 8;
+            values.iter().for_each(|x| self.doubles.extend(x.to_le_bytes()));
+            Slice(1, first, values.len())
+        };
+        self.known.insert(bits, slice);
+        slice
+    }
+
+    /// Bytes that the blocks take in a page.
+    pub fn bytes(&self) -> usize {
+        (self.singles.len() + self.doubles.len()).div_ceil(3) * 4
+    }
+
+    /// The blocks.
+    pub fn blocks(&self) -> Blocks {
+        Blocks { singles: STANDARD.encode(&self.singles), doubles: STANDARD.encode(&self.doubles) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequence_is_kept_once_and_in_the_block_that_holds_it() {
+        let mut numbers = Numbers::default();
+        let a = numbers.add([1.0, 0.0, f64::NAN, -3e37]);
+        assert_eq!(a, Slice(0, 0, 4));
+        assert_eq!(numbers.add([1e-60, 1.0]), Slice(1, 0, 2));
+        assert_eq!(numbers.add([1.0, 0.0, f64::NAN, -3e37]), a);
+        assert_eq!(numbers.add([2.0]), Slice(0, 4, 1));
+        let blocks = numbers.blocks();
+        let doubles = STANDARD.decode(&blocks.doubles).unwrap();
+        assert_eq!(doubles[..8], 1e-60_f64.to_le_bytes());
+        assert_eq!(STANDARD.decode(&blocks.singles).unwrap().len(), 20);
+        assert_eq!(numbers.bytes(), blocks.singles.len() + blocks.doubles.len());
+    }
+}

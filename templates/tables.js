@@ -1,0 +1,48 @@
+// Tables: a click on a head sorts by it, words above filter; commands are copied.
+for (const table of document.querySelectorAll("table.data")) {
+  const body = table.tBodies[0], rows = [...body.rows], original = [...rows];
+  const number = text => { const found = /^[-+×[]*\s*(\d[\d.]*(?:e[-+]?\d+)?)/i.exec(text.trim()); return found ? parseFloat(text.trim().replace(/^[×[\s]+/, "")) : NaN; };
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const now = head.getAttribute("aria-sort"), next = now === "ascending" ? "descending" : now === "descending" ? null : "ascending";
+      [...table.tHead.rows[0].cells].forEach(cell => cell.removeAttribute("aria-sort"));
+      if (!next) return body.append(...original);
+      head.setAttribute("aria-sort", next);
+      const text = row => row.cells[column].textContent.trim(), sign = next === "ascending" ? 1 : -1;
+      const value = row => number(text(row)), said = rows.filter(row => !/^[–-]?$/.test(text(row)));
+      const numeric = said.length > 0 && said.filter(row => !Number.isNaN(value(row))).length >= said.length / 2;
+      const compare = (a, b) => {
+        if (!numeric) return sign * text(a).localeCompare(text(b));
+        const [x, y] = [value(a), value(b)];
+        return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : sign * (x - y);
+      };
+      body.append(...[...rows].sort(compare));
+    });
+  });
+  if (rows.length < 6) continue;
+  const words = Object.assign(document.createElement("input"), { type: "search" });
+  const shown = Object.assign(document.createElement("span"), { className: "shown" });
+  shown.setAttribute("role", "status");
+  const label = Object.assign(document.createElement("label"), { className: "filter" });
+  label.append("rows that say ", words, " ", shown);
+  (table.closest(".scroll") ?? table).before(label);
+  words.addEventListener("input", () => {
+    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const row of rows) {
+      row.hidden = !wanted.every(word => row.textContent.toLowerCase().includes(word));
+      count += !row.hidden;
+    }
+    shown.textContent = wanted.length ? `${count} of ${rows.length}` : "";
+  });
+}
+for (const node of document.querySelectorAll(".again")) {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Copy", className: "copy" });
+  button.setAttribute("aria-label", "Copy the command");
+  node.append(button);
+  button.addEventListener("click", () => copy(button, node.querySelector("code").textContent));
+}

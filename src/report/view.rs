@@ -119,18 +119,19 @@ fn winners(experiment: &Experiment) -> Table {
     );
     let row = |row: Standing| {
         let mut cells = row.place;
-        cells.push(row.winner);
-        cells.push(short(row.error));
-        match row.second {
-            Some((name, ratio)) => {
-                cells.push(name);
-                cells.push(claims::interval(ratio.estimate, (ratio.low, ratio.high)));
-                let same = ratio.estimate <= 1.0 + 1e-9;
-                let told = if ratio.low > 1.0 && !same { "yes" } else { "no: not told apart" };
-                cells.push(told.into());
+        let error = short(row.error);
+        cells.extend(match row.second {
+            // Equal but for rounding: which one is smaller says nothing.
+            Some((next, ratio)) if ratio.estimate <= 1.0 + 1e-9 => {
+                [row.winner, error, next, "the same".into(), "–".into()]
             }
-            None => cells.extend(["all others diverged".into(), "–".into(), "yes".into()]),
-        }
+            Some((next, ratio)) => {
+                let told = claims::interval(ratio.estimate, (ratio.low, ratio.high));
+                let sure = if ratio.low > 1.0 { "yes" } else { "no: not told apart" };
+                [row.winner, error, next, told, sure.into()]
+            }
+            None => [row.winner, error, "all others diverged".into(), "–".into(), "yes".into()],
+        });
         let diverged = match row.diverged.len() {
             0 => String::new(),
             _ => format!("; diverged: {}", row.diverged.join(", ")),

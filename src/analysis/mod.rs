@@ -29,6 +29,7 @@ use crate::trace::{Outcome, Trace};
 pub use figure::{
     Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series, Style,
 };
+use rayon::prelude::*;
 pub use select::pretty;
 use std::borrow::Cow;
 use theory::Theory;
@@ -172,8 +173,10 @@ pub fn results(
     store: &Store,
 ) -> std::result::Result<(Vec<Result>, Vec<String>), Error> {
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
-    for cell in &plan.cells {
-        match store.read(&plan.experiment, &cell.id)? {
+    let read = |cell: &Cell| store.read(&plan.experiment, &cell.id);
+    let all: Vec<_> = plan.cells.par_iter().map(read).collect();
+    for (cell, stored) in plan.cells.iter().zip(all) {
+        match stored? {
             None => missing.push(cell.id.clone()),
             Some(Stored { record, traces }) => cells.push(Result {
                 cell: cell.clone(),

@@ -134,9 +134,13 @@ fn parts(c: &mut Criterion) {
     group.bench_function("analyse two cells with their theory", |b| {
         b.iter(|| analyse(self::plan(&source), &store).expect("results are whole"));
     });
-    let experiments = [analyse(self::plan(&source), &store).expect("results are whole")];
+    let experiment = analyse(self::plan(&source), &store).expect("results are whole");
+    let reports = folder.path().join("reports");
     group.bench_function("write the pages of two cells", |b| {
-        b.iter(|| report::write(&experiments, &folder.path().join("reports")));
+        b.iter(|| {
+            let pages = report::Writer::new(&reports)?;
+            pages.index(vec![pages.page(&experiment)?])
+        });
     });
     group.finish();
 }

@@ -10,21 +10,21 @@ use crate::manifest::Quantity;
 use crate::manifest::figure::{self, Band, Convergence, Theory};
 use crate::stats::{Summary, mean, quantile};
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 pub fn draw(figure: &Convergence, cells: &[&Result], theory: &Predictions<'_>) -> Figure {
     let groups = select::panels(&figure.panels, cells);
     let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
     let styles = Styles::of(cells, &known);
     let mut legend: Vec<Legend> = Vec::new();
+    let mut seen = HashSet::new();
     let mut panels = Vec::new();
     for group in &groups {
         let mut series = Vec::new();
         for cell in &group.cells {
-            let style = styles.style(cell);
-            let label = styles.name(cell);
-            let line = Legend { label: label.clone(), style, key: Key::Line };
-            if !legend.contains(&line) {
-                legend.push(line);
+            let (style, label) = styles.of_cell(cell);
+            if seen.insert((label.clone(), style.color, style.dash)) {
+                legend.push(Legend { label: label.clone(), style, key: Key::Line });
             }
             let points = curve(cell, figure);
             let rows = points.len();
@@ -132,40 +132,35 @@ fn beside(
 /// the colour and the label the dash; else the label has the colour.
 struct Styles<'a> {
     known: &'a [&'a str],
-    labels: Vec<String>,
-    variants: Vec<String>,
+    labels: HashMap<String, usize>,
+    /// Numbered in the order of the cells; no variant has no number.
+    variants: HashMap<String, usize>,
 }
 
 impl<'a> Styles<'a> {
     fn of(cells: &[&Result], known: &'a [&'a str]) -> Self {
-        let (mut labels, mut variants) = (Vec::new(), Vec::new());
+        let (mut labels, mut variants) = (HashMap::new(), HashMap::new());
         for cell in cells {
+            let count = labels.len();
+            labels.entry(cell.cell.label.clone()).or_insert(count);
             let variant = select::details(cell, known);
-            for (list, value) in [(&mut labels, cell.cell.label.clone()), (&mut variants, variant)]
-            {
-                if !list.contains(&value) {
-                    list.push(value);
-                }
+            if !variant.is_empty() {
+                let count = variants.len();
+                variants.entry(variant).or_insert(count);
             }
         }
-        variants.retain(|v| !v.is_empty());
         Self { known, labels, variants }
     }
 
-    fn style(&self, cell: &Result) -> Style {
-        let place =
-            |list: &[String], value: &str| list.iter().position(|v| v == value).unwrap_or(0);
-        let label = place(&self.labels, &cell.cell.label);
-        if self.variants.is_empty() {
-            return Style { color: label, dash: label };
-        }
-        Style { color: place(&self.variants, &select::details(cell, self.known)), dash: label }
-    }
-
-    fn name(&self, cell: &Result) -> String {
-        let details = select::details(cell, self.known);
+    /// A cell's style, and what its curve is called.
+    fn of_cell(&self, cell: &Result) -> (Style, String) {
+        let place = |of: &HashMap<String, usize>, value: &str| of.get(value).copied().unwrap_or(0);
         let label = &cell.cell.label;
-        if details.is_empty() { label.clone() } else { format!("{label}, {details}") }
+        let dash = place(&self.labels, label);
+        let details = select::details(cell, self.known);
+        let color = if self.variants.is_empty() { dash } else { place(&self.variants, &details) };
+        let name = if details.is_empty() { label.clone() } else { format!("{label}, {details}") };
+        (Style { color, dash }, name)
     }
 }
 

@@ -30,7 +30,8 @@ pub use figure::{
     Across, Asks, Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series, Style,
 };
 pub use lines::name as theory_name;
-pub use select::{pretty, title, told as details_of};
+use rayon::prelude::*;
+pub use select::{pretty, titles, told as details_of};
 use std::borrow::Cow;
 use theory::Theory;
 pub use winners::{Standing, standings};
@@ -174,8 +175,10 @@ pub fn results(
     store: &Store,
 ) -> std::result::Result<(Vec<Result>, Vec<String>), Error> {
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
-    for cell in &plan.cells {
-        match store.read(&plan.experiment, &cell.id)? {
+    let read = |cell: &Cell| store.read(&plan.experiment, &cell.id);
+    let all: Vec<_> = plan.cells.par_iter().map(read).collect();
+    for (cell, stored) in plan.cells.iter().zip(all) {
+        match stored? {
             None => missing.push(cell.id.clone()),
             Some(Stored { record, traces }) => cells.push(Result {
                 cell: cell.clone(),

@@ -9,7 +9,8 @@ use crate::problem::Facts;
 use crate::runner::Prepared;
 use crate::theory::deterministic::drift;
 use crate::theory::heterogeneity::Measures;
-use std::collections::BTreeMap;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The instances of an experiment.
@@ -41,8 +42,9 @@ const MOST_CALLS: u64 = 2_000_000;
 
 /// The instances of a plan's prepared cells.
 pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Table {
-    let mut rows: Vec<(*const (), Row)> = Vec::new();
     let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
+    let mut places: HashMap<*const (), usize> = HashMap::new();
+    let mut found: Vec<Found<'_>> = Vec::new();
     for p in prepared {
         let instance = &p.grounds[0].instance;
         let facts: &dyn Facts = &**instance;
@@ -50,30 +52,47 @@ pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Table {
         if p.cell.identity.oracle == Oracle::Exact && noisy {
             continue;
         }
-        let key: *const () = Arc::as_ptr(instance).cast();
-        let row = match rows.iter().position(|(k, _)| *k == key) {
-            Some(i) => i,
-            None => {
-                let Some(measures) = Measures::of(facts) else { continue };
-                let (size, drifts) = ((facts.clients(), facts.dim()), Vec::new());
-                rows.push((key, Row { name: name(p), size, measures, drifts }));
-                rows.len() - 1
-            }
-        };
-        let drifts = &mut rows[row].1.drifts;
+        let place = *places.entry(Arc::as_ptr(instance).cast()).or_insert(found.len());
+        if place == found.len() {
+            found.push(Found { first: p, walks: Vec::new(), known: HashSet::new() });
+        }
         for component in p.cell.identity.algorithm.components() {
             let terms = &component.terms;
             let (step, steps) = (terms.step_size, terms.most_steps());
             let walked = steps.saturating_mul(facts.clients() as u64);
-            let known = drifts.iter().any(|(g, h, _)| (*g, *h) == (step, steps));
-            if steps > 1 && !known && (facts.linear() || walked <= MOST_CALLS) {
-                drifts.push((step, steps, drift(facts, step, steps)));
+            let told = steps > 1 && (facts.linear() || walked <= MOST_CALLS);
+            if told && found[place].known.insert((step.to_bits(), steps)) {
+                found[place].walks.push((step, steps));
             }
         }
     }
+    let rows: Vec<Option<Row>> = found.par_iter().map(Found::row).collect();
     Table {
-        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        rows: rows.into_iter().flatten().collect(),
         per_replicate: !plan.manifest.instance.is_fixed(),
+    }
+}
+
+/// An instance, and the ways to walk from its optimum.
+struct Found<'a> {
+    first: &'a Prepared<'a>,
+    walks: Vec<(f64, u64)>,
+    known: HashSet<(u64, u64)>,
+}
+
+impl Found<'_> {
+    /// Its row; `None` if an eigenvalue cannot be found.
+    fn row(&self) -> Option<Row> {
+        let facts: &dyn Facts = &*self.first.grounds[0].instance;
+        let drifts = self.walks.par_iter();
+        Some(Row {
+            name: name(self.first),
+            size: (facts.clients(), facts.dim()),
+            measures: Measures::of(facts)?,
+            drifts: drifts
+                .map(|(step, steps)| (*step, *steps, drift(facts, *step, *steps)))
+                .collect(),
+        })
     }
 }
 

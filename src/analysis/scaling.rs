@@ -11,6 +11,7 @@ use crate::manifest::Quantity;
 use crate::manifest::figure::{self, Scaling, Theory};
 use crate::plan::Setting;
 use crate::stats::mean;
+use std::collections::HashMap;
 
 pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Figure {
     let groups = select::panels(&figure.panels, cells);
@@ -25,10 +26,15 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
         if details.is_empty() { label } else { format!("{label}, {details}") }
     };
     let mut names: Vec<String> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut curves: HashMap<&str, usize> = HashMap::new();
     for cell in cells {
-        if !names.contains(&name(cell)) {
-            names.push(name(cell));
+        let name = name(cell);
+        let place = *places.entry(name.clone()).or_insert(names.len());
+        if place == names.len() {
+            names.push(name);
         }
+        curves.insert(&cell.cell.id, place);
     }
     let style = |i: usize| Style { color: i, dash: i };
     let mut legend: Vec<Legend> = names
@@ -39,8 +45,12 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
     let mut panels = Vec::new();
     for group in &groups {
         let mut series: Vec<Series> = Vec::new();
+        let mut of_curve: Vec<Vec<&Result>> = vec![Vec::new(); names.len()];
+        for cell in &group.cells {
+            of_curve[curves[&*cell.cell.id]].push(cell);
+        }
         for (i, label) in names.iter().enumerate() {
-            let mine = || group.cells.iter().filter(|c| name(c) == *label);
+            let mine = || of_curve[i].iter();
             let measured = mine().filter_map(|c| Some((c.cell.id.clone(), place(c, figure)?)));
             let (cells, points) = ordered(measured.collect());
             let diverged = mine().map(|c| c.diverged()).sum();

@@ -1,7 +1,8 @@
 //! Which cells go where: panels, and names for what is left.
 
 use super::Result;
-use crate::plan::{Setting, short};
+use crate::plan::{Setting, SettingKey, short};
+use std::collections::{HashMap, HashSet};
 
 /// The cells of a panel.
 pub struct Group<'a> {
@@ -17,44 +18,65 @@ pub struct Group<'a> {
 /// the order of the cells. A cell without one of the settings belongs to every
 /// value of it: FedAvg has no coupling and stands beside either.
 pub fn panels<'a>(names: &[String], cells: &'a [&'a Result]) -> Vec<Group<'a>> {
-    let mut combinations: Vec<Vec<&Setting>> = vec![Vec::new()];
-    for name in names {
-        let values = distinct(cells, name);
-        combinations = combinations
-            .iter()
-            .flat_map(|head| {
-                values.iter().map(move |value| {
-                    let mut all = head.clone();
-                    all.push(*value);
-                    all
-                })
-            })
-            .collect();
-    }
-    let group = |values: Vec<&Setting>| {
-        let fits = |cell: &Result| {
-            names
-                .iter()
-                .zip(&values)
-                .all(|(name, value)| cell.cell.settings.get(name).is_none_or(|have| have == *value))
+    let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
+    let places: Vec<HashMap<SettingKey<'_>, usize>> = values
+        .iter()
+        .map(|values| values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect())
+        .collect();
+    // Where each cell stands in each of the lists, if it has the setting.
+    let stands: Vec<Vec<Option<usize>>> = cells
+        .iter()
+        .map(|cell| {
+            let place = |(name, places): (&String, &HashMap<SettingKey<'_>, usize>)| {
+                cell.cell.settings.get(name).and_then(|value| places.get(&value.key()).copied())
+            };
+            names.iter().zip(&places).map(place).collect()
+        })
+        .collect();
+    let mut combinations: Vec<Vec<usize>> = vec![Vec::new()];
+    for values in &values {
+        let longer = |head: &Vec<usize>| -> Vec<Vec<usize>> {
+            (0..values.len()).map(|i| head.iter().copied().chain([i]).collect()).collect()
         };
-        let parts = names.iter().zip(&values).map(|(name, value)| title(name, value, cells));
-        Group {
-            title: parts.collect::<Vec<_>>().join(", "),
-            values: values.iter().map(ToString::to_string).collect(),
-            cells: cells.iter().copied().filter(|cell| fits(cell)).collect(),
+        combinations = combinations.iter().flat_map(longer).collect();
+    }
+    let group = |chosen: Vec<usize>| {
+        let fits = |stands: &[Option<usize>]| {
+            stands.iter().zip(&chosen).all(|(have, want)| have.is_none_or(|have| have == *want))
+        };
+        let inside = cells.iter().zip(&stands).filter(|(_, stands)| fits(stands));
+        let cells: Vec<&Result> = inside.map(|(cell, _)| *cell).collect();
+        if cells.is_empty() {
+            return None;
         }
+        let chosen = || names.iter().zip(&values).zip(&chosen).map(|((n, v), i)| (n, v, v[*i]));
+        let title = chosen().map(|(name, values, value)| title(name, value, values));
+        Some(Group {
+            title: title.collect::<Vec<_>>().join(", "),
+            values: chosen().map(|(_, _, value)| value.to_string()).collect(),
+            cells,
+        })
     };
-    combinations.into_iter().map(group).filter(|g| !g.cells.is_empty()).collect()
+    combinations.into_iter().filter_map(group).collect()
 }
 
 /// A setting's value in the title of a panel, brief if it is still told apart from
-/// the others of these cells.
-pub fn title(name: &str, value: &Setting, cells: &[&Result]) -> String {
-    match brief(value, &distinct(cells, name)) {
+/// the others.
+fn title(name: &str, value: &Setting, among: &[&Setting]) -> String {
+    match brief(value, among) {
         Some(brief) => pretty(name, &Setting::Text(brief)),
         None => pretty(name, value),
     }
+}
+
+/// What each of these cells is called in the title of a panel of this setting, if it
+/// has the setting.
+pub fn titles(name: &str, cells: &[&Result]) -> Vec<Option<String>> {
+    let values = distinct(cells, name);
+    let told: HashMap<SettingKey<'_>, String> =
+        values.iter().map(|value| (value.key(), title(name, value, &values))).collect();
+    let of = |c: &&Result| told.get(&c.cell.settings.get(name)?.key()).cloned();
+    cells.iter().map(of).collect()
 }
 
 /// A text without what it says in brackets, if that still tells it apart.
@@ -70,23 +92,17 @@ fn brief(value: &Setting, among: &[&Setting]) -> Option<String> {
 
 /// The values of a setting in the order of the cells.
 pub fn distinct<'a>(cells: &'a [&'a Result], name: &str) -> Vec<&'a Setting> {
-    let mut values: Vec<&Setting> = Vec::new();
-    for value in cells.iter().filter_map(|c| c.cell.settings.get(name)) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    values
+    let mut seen = HashSet::new();
+    let values = cells.iter().filter_map(|cell| cell.cell.settings.get(name));
+    values.filter(|value| seen.insert(value.key())).collect()
 }
 
 /// What tells a cell apart from those of its label, beside what is `known`.
 pub fn details(cell: &Result, known: &[&str]) -> String {
     let settings = &cell.cell.settings;
-    let shown = |path: &&String| {
-        let taken = known.iter().filter_map(|name| settings.path(name));
-        !taken.into_iter().any(|taken| taken == path.as_str())
-    };
-    let parts = told(cell).filter(|(path, _)| shown(&path)).map(|(_, told)| told);
+    let taken: Vec<&str> = known.iter().filter_map(|name| settings.path(name)).collect();
+    let shown = |path: &String| !taken.contains(&path.as_str());
+    let parts = told(cell).filter(|(path, _)| shown(path)).map(|(_, told)| told);
     parts.collect::<Vec<_>>().join(", ")
 }
 

@@ -4,6 +4,7 @@ use super::{Experiment, Result};
 use crate::manifest::{Metric, Quantity};
 use crate::plan::short;
 use crate::stats::Summary;
+use std::collections::HashSet;
 
 /// A table of the cells' final metrics.
 pub struct Table {
@@ -47,17 +48,18 @@ pub struct Row {
 pub fn finals(experiment: &Experiment) -> Table {
     let mut settings: Vec<String> = Vec::new();
     for path in experiment.cells.iter().flat_map(|c| &c.cell.varied) {
-        let name = short(path).to_owned();
-        if !settings.contains(&name) {
-            settings.push(name);
+        let name = short(path);
+        if !settings.iter().any(|s| s == name) {
+            settings.push(name.to_owned());
         }
     }
     let own = experiment.cells.iter().flat_map(|c| c.cell.settings.0.keys());
-    for name in own
+    let own = own
         .filter(|path| path.starts_with("algorithm.") && path.matches('.').count() == 2)
-        .map(|path| short(path))
-    {
-        let cells: Vec<&Result> = experiment.cells.iter().collect();
+        .map(|path| short(path));
+    let cells: Vec<&Result> = experiment.cells.iter().collect();
+    let mut seen = HashSet::new();
+    for name in own.filter(|name| seen.insert(*name)) {
         let values = super::select::distinct(&cells, name).len();
         if values > 1 && !settings.iter().any(|s| s == name) {
             settings.push(name.to_owned());

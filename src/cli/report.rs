@@ -2,10 +2,12 @@
 
 use super::{Code, Failure};
 use crate::analysis::{Experiment, analyse};
+use crate::files::Error;
 use crate::manifest::Source;
 use crate::plan::Plan;
-use crate::report;
+use crate::report::{Entry, Writer};
 use crate::store::Store;
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -42,32 +44,57 @@ pub fn plans(store: &Store) -> Result<Vec<Plan>, Failure> {
     Ok(plans)
 }
 
-/// Analyses these plans and writes their pages.
+/// Analyses these plans and writes their pages, several side by side.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
-    let experiments: Vec<Experiment> =
-        plans.into_iter().map(|plan| analyse(plan, store)).collect::<Result<_, _>>()?;
-    std::fs::create_dir_all(out)
-        .map_err(|e| Failure::input(format!("error: {}: {e}", out.display())))?;
-    report::write(&experiments, out)?;
-    let mut code = Code::Done;
-    for experiment in &experiments {
-        let name = &experiment.plan.experiment;
-        for claim in &experiment.claims {
-            if claim.fails() {
+    let writer = Writer::new(out)?;
+    let one = |plan: Plan| -> Result<(Entry, Vec<Told>), Error> {
+        let experiment = analyse(plan, store)?;
+        Ok((writer.page(&experiment)?, Told::of(&experiment)))
+    };
+    // Their order is that of the plans, and so are the first of their errors.
+    let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
+    let (mut entries, mut code) = (Vec::new(), Code::Done);
+    for one in each {
+        let (entry, told) = one?;
+        entries.push(entry);
+        for told in told {
+            if told.refuted {
                 code = Code::Refuted;
-                eprintln!("{name}: the claim \"{}\" is refuted: {}", claim.id, claim.statement);
             }
-            if claim.surprises() && !quiet {
-                eprintln!(
-                    "{name}: the claim \"{}\" was expected to be refuted and is supported",
-                    claim.id
-                );
+            if told.refuted || !quiet {
+                eprintln!("{}", told.message);
             }
         }
     }
+    let count = entries.len();
+    writer.index(entries)?;
     if !quiet {
         let index = out.join("index.html");
-        eprintln!("{} reports; begin at {}", experiments.len(), index.display());
+        eprintln!("{count} reports; begin at {}", index.display());
     }
     Ok(code)
+}
+
+/// A claim that came out otherwise than the manifest expects.
+struct Told {
+    refuted: bool,
+    message: String,
+}
+
+impl Told {
+    fn of(experiment: &Experiment) -> Vec<Self> {
+        let name = &experiment.plan.experiment;
+        let told = experiment.claims.iter().filter_map(|claim| {
+            let (id, refuted) = (&claim.id, claim.fails());
+            let message = if refuted {
+                format!("{name}: the claim \"{id}\" is refuted: {}", claim.statement)
+            } else if claim.surprises() {
+                format!("{name}: the claim \"{id}\" was expected to be refuted and is supported")
+            } else {
+                return None;
+            };
+            Some(Self { refuted, message })
+        });
+        told.collect()
+    }
 }

@@ -19,7 +19,7 @@ use crate::problem::Fault;
 use crate::{algorithm, problem};
 pub use claims::selected;
 use serde::Serialize;
-pub use settings::{Setting, Settings, short};
+pub use settings::{Setting, SettingKey, Settings, short};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

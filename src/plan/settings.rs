@@ -15,6 +15,25 @@ pub enum Setting {
     Text(String),
 }
 
+/// A setting as a key of a map: equal settings have equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SettingKey<'a> {
+    /// The bits of a number; 0 has one sign.
+    Number(u64),
+    /// A text.
+    Text(&'a str),
+}
+
+impl Setting {
+    /// The setting as a key.
+    pub fn key(&self) -> SettingKey<'_> {
+        match self {
+            Self::Number(value) => SettingKey::Number((value + 0.0).to_bits()),
+            Self::Text(text) => SettingKey::Text(text),
+        }
+    }
+}
+
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,9 +99,8 @@ impl Settings {
         }
         // H is an algorithm's; the budget's local steps need their whole path.
         let named = |path: &&String| ends_with(path, name) && *path != "budget.local-steps";
-        let mut ends: Vec<&String> = self.0.keys().filter(named).collect();
-        ends.sort_by_key(|path| (rank(path), path.len()));
-        ends.first().map(|path| path.as_str())
+        let ends = self.0.keys().filter(named);
+        ends.min_by_key(|path| (rank(path), path.len())).map(String::as_str)
     }
 
     /// The short names of all settings.

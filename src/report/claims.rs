@@ -1,7 +1,6 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
 use super::view::{Table, short};
-use crate::analysis::Experiment;
 use crate::analysis::bounds::Row;
 use crate::analysis::claims::Claim as Judged;
 use crate::analysis::orders::Row as Order;
@@ -170,15 +169,6 @@ pub fn orders(rows: &[Order]) -> Table {
         heads: heads.into_iter().map(str::to_owned).collect(),
         rows: rows.iter().map(row).collect(),
     }
-}
-
-/// All claims of all experiments.
-pub fn all(experiments: &[Experiment]) -> Vec<Claim> {
-    let of = |e: &Experiment| {
-        let name = e.plan.experiment.clone();
-        e.claims.iter().map(move |c| claim(&name, c)).collect::<Vec<_>>()
-    };
-    experiments.iter().flat_map(of).collect()
 }
 
 /// The disagreements, each with the claims that bear on it.

@@ -7,7 +7,7 @@
 
 use super::numbers::{Blocks, Numbers, Slice};
 use crate::analysis::{
-    Across, Asks, Body, Experiment, Figure, Panel, Result, Role, Series, details_of,
+    Across, Asks, Body, Experiment, Figure, Panel, Result, Role, Series, details_of, titles,
 };
 use crate::chart::{self, look};
 use crate::manifest::Quantity;
@@ -174,11 +174,13 @@ fn drawn(
         unreachable!("only figures of panels have a layout")
     };
     let series = || panels.iter().flat_map(|p| &p.series);
+    let mut places: HashMap<&str, usize> = HashMap::new();
     let mut order: Vec<&str> = Vec::new();
     for id in series().filter(|s| s.role == Role::Measured).flat_map(|s| &s.cells) {
-        if !order.contains(&id.as_str()) {
+        places.entry(id).or_insert_with(|| {
             order.push(id);
-        }
+            order.len() - 1
+        });
     }
     let shown: Vec<&Result> = order.iter().filter_map(|id| cells.get(id).copied()).collect();
     let mut axes: Vec<String> = asks.panels.iter().map(|name| short(name).to_owned()).collect();
@@ -199,7 +201,13 @@ fn drawn(
             slopes.push(s)
         }
     });
-    let made = shown.iter().map(|c| cell(c, asks, &axes, &shown, &xs, &x, numbers)).collect();
+    let made = shown.iter().map(|c| cell(c, asks, &xs, &x, numbers));
+    let mut made: Vec<Cell> = made.collect();
+    for name in &axes {
+        for (cell, title) in made.iter_mut().zip(titles(name, &shown)) {
+            cell.settings.extend(title.map(|title| (name.clone(), title)));
+        }
+    }
     Drawn {
         id: figure.id.clone(),
         title: figure.title.clone(),
@@ -214,7 +222,7 @@ fn drawn(
         axes,
         layout,
         cells: made,
-        theory: predictions(panels, &order, numbers),
+        theory: predictions(panels, &places, numbers),
         references: slopes,
     }
 }
@@ -234,16 +242,10 @@ fn across(asked: Quantity, cells: &[&Result]) -> Vec<(String, String)> {
 fn cell(
     result: &Result,
     asks: &Asks,
-    axes: &[String],
-    all: &[&Result],
     xs: &[(String, String)],
     x: &str,
     numbers: &mut Numbers,
 ) -> Cell {
-    let settings = axes.iter().filter_map(|name| {
-        let value = result.cell.settings.get(name)?;
-        Some((name.clone(), crate::analysis::title(name, value, all)))
-    });
     let columns: Vec<Vec<f64>> = match &asks.x {
         Across::Rounds(_) => {
             let of = |t: &Trace| result.column(t, asks.y).into_owned();
@@ -272,7 +274,7 @@ fn cell(
     Cell {
         id: result.cell.id.clone(),
         label: result.cell.label.clone(),
-        settings: settings.collect(),
+        settings: BTreeMap::new(),
         details: details_of(result).map(|(path, told)| (short(path).to_owned(), told)).collect(),
         n,
         diverged: result.diverged(),
@@ -306,8 +308,12 @@ fn point(cell: &Result, name: &str) -> Option<f64> {
     }
 }
 
-fn predictions(panels: &[Panel], order: &[&str], numbers: &mut Numbers) -> Vec<Prediction> {
-    let place = |id: &str| order.iter().position(|have| *have == id);
+fn predictions(
+    panels: &[Panel],
+    places: &HashMap<&str, usize>,
+    numbers: &mut Numbers,
+) -> Vec<Prediction> {
+    let place = |id: &str| places.get(id).copied();
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for panel in panels {

@@ -24,15 +24,35 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes a page for each experiment, and an index over all.
-///
-/// # Errors
-/// If a file cannot be written, or an analysis text is not a template.
-pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
-    let pages = Pages::new();
-    let mut index = Vec::new();
-    for experiment in experiments {
-        let folder = out.join(&experiment.plan.experiment);
+/// The pages of experiments, one after the other or side by side, and then an
+/// index over all: so that no more than a few experiments are held at once.
+pub struct Writer {
+    pages: Pages,
+    out: PathBuf,
+}
+
+/// What an index tells of an experiment.
+pub struct Entry {
+    page: Value,
+    claims: Vec<claims::Claim>,
+}
+
+impl Writer {
+    /// For pages in this folder, which it makes.
+    ///
+    /// # Errors
+    /// If there can be no such folder.
+    pub fn new(out: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(out).map_err(|e| error(out, e))?;
+        Ok(Self { pages: Pages::new(), out: out.to_owned() })
+    }
+
+    /// Writes an experiment's page and what stands beside it.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or an analysis text is not a template.
+    pub fn page(&self, experiment: &Experiment) -> Result<Entry, Error> {
+        let folder = self.out.join(&experiment.plan.experiment);
         let figures = folder.join("figures");
         fs::create_dir_all(&figures).map_err(|e| error(&figures, e))?;
         let page =
@@ -44,35 +64,48 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
         let depth = experiment.plan.experiment.split('/').count();
         let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
         for (template, file) in [("report.md", "report.md"), ("report.html", "report.html")] {
-            let text =
-                pages.render(template, context! { page => values.clone(), up => up.clone() })?;
+            let text = self
+                .pages
+                .render(template, context! { page => values.clone(), up => up.clone() })?;
             write_beside(&folder.join(file), text.as_bytes())?;
         }
         write_beside(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
         let finals = compare::Finals::of(&experiment.cells).to_csv();
         write_beside(&folder.join(compare::FILE), finals.as_bytes())?;
         write_beside(&folder.join("provenance.md"), provenance(experiment).as_bytes())?;
-        index.push(values);
+        let view::Page { name, title, source, cells, claims, .. } = page;
+        Ok(Entry { page: context! { name, title, source, cells }, claims })
     }
-    let claims = claims::all(experiments);
-    let values = context! {
-        pages => index,
-        claims => Value::from(Serde(&claims)),
-        counts => Value::from(Serde(claims::counts(&claims))),
-        disputes => Value::from(Serde(claims::disputes(&claims))),
-    };
-    for (template, file) in [
-        ("index.md", "README.md"),
-        ("index.html", "index.html"),
-        ("claims.md", "claims.md"),
-        ("claims.html", "claims.html"),
-        ("disagreements.md", "disagreements.md"),
-        ("disagreements.html", "disagreements.html"),
-    ] {
-        let text = pages.render(template, values.clone())?;
-        write_beside(&out.join(file), text.as_bytes())?;
+
+    /// Writes the index, the claims and the disagreements.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn index(&self, entries: Vec<Entry>) -> Result<(), Error> {
+        let (mut pages, mut claims) = (Vec::new(), Vec::new());
+        for entry in entries {
+            pages.push(entry.page);
+            claims.extend(entry.claims);
+        }
+        let values = context! {
+            pages,
+            claims => Value::from(Serde(&claims)),
+            counts => Value::from(Serde(claims::counts(&claims))),
+            disputes => Value::from(Serde(claims::disputes(&claims))),
+        };
+        for (template, file) in [
+            ("index.md", "README.md"),
+            ("index.html", "index.html"),
+            ("claims.md", "claims.md"),
+            ("claims.html", "claims.html"),
+            ("disagreements.md", "disagreements.md"),
+            ("disagreements.html", "disagreements.html"),
+        ] {
+            let text = self.pages.render(template, values.clone())?;
+            write_beside(&self.out.join(file), text.as_bytes())?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn manifest(experiment: &Experiment) -> PathBuf {

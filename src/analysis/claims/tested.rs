@@ -5,10 +5,10 @@ use super::{Judge, Shown, Tested};
 use crate::analysis::{Result, select};
 use crate::manifest::claim::{AtLeast, Less, Matches, Prediction, Scalar, Selection, Slope, When};
 use crate::manifest::{Oracle, Quantity};
-use crate::plan::{Setting, selected, short};
+use crate::plan::{Setting, SettingKey, selected, short};
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, log_ratio, log_ratio_to, log_slope};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A sample at one time, and which.
 struct At {
@@ -22,6 +22,77 @@ pub(super) enum Against<'a> {
     Cells(&'a Selection),
     Prediction(Prediction),
     Value(f64),
+}
+
+/// The settings that tell the cells of an entry apart.
+type Axes<'a> = &'a [String];
+
+/// The right cells that a left cell of some axes may stand beside, found by the
+/// values of what both leave open and not one by one.
+struct Partners<'a>(Vec<Kin<'a>>);
+
+/// Right cells of the same axes.
+struct Kin<'a> {
+    /// Settings that have to agree where both cells have them.
+    open: BTreeSet<&'a str>,
+    /// Places of the cells by what they have, and of all of them.
+    by_values: HashMap<Vec<SettingKey<'a>>, Vec<usize>>,
+    all: Vec<(usize, &'a Result)>,
+    /// Places of cells that do not have every setting.
+    lacking: Vec<(usize, &'a Result)>,
+}
+
+impl<'a> Partners<'a> {
+    fn of(axes: Axes<'a>, right: &[&'a Result], said: &BTreeSet<String>) -> Self {
+        let mut kin: BTreeMap<Axes<'a>, Kin<'a>> = BTreeMap::new();
+        for (place, cell) in right.iter().enumerate() {
+            let own = kin.entry(&cell.cell.varied).or_insert_with(|| {
+                let names = axes.iter().chain(&cell.cell.varied).map(|path| short(path));
+                Kin {
+                    open: names.filter(|name| !said.contains(*name)).collect(),
+                    by_values: HashMap::new(),
+                    all: Vec::new(),
+                    lacking: Vec::new(),
+                }
+            });
+            own.all.push((place, cell));
+            match own.values(cell) {
+                Some(values) => own.by_values.entry(values).or_default().push(place),
+                None => own.lacking.push((place, cell)),
+            }
+        }
+        Self(kin.into_values().collect())
+    }
+
+    /// Places of the right cells of the same settings, in their order.
+    fn of_cell(&self, cell: &'a Result) -> Vec<usize> {
+        let mut places = Vec::new();
+        for kin in &self.0 {
+            let beside = |(place, other): &(usize, &'a Result)| {
+                let same = kin.open.iter().all(|name| {
+                    let (x, y) = (cell.cell.settings.get(name), other.cell.settings.get(name));
+                    x.is_none() || y.is_none() || x == y
+                });
+                same.then_some(*place)
+            };
+            match kin.values(cell) {
+                Some(values) => {
+                    places.extend(kin.by_values.get(&values).into_iter().flatten());
+                    places.extend(kin.lacking.iter().filter_map(beside));
+                }
+                None => places.extend(kin.all.iter().filter_map(beside)),
+            }
+        }
+        places.sort_unstable();
+        places
+    }
+}
+
+impl<'a> Kin<'a> {
+    /// A cell's values of what is open; `None` if it lacks any.
+    fn values(&self, cell: &'a Result) -> Option<Vec<SettingKey<'a>>> {
+        self.open.iter().map(|name| Some(cell.cell.settings.get(name)?.key())).collect()
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -115,24 +186,14 @@ impl<'a> Judge<'a> {
             .iter()
             .flat_map(|key| self.partners(key).into_iter().chain([key.clone()]))
             .collect();
+        let right = self.chosen(right);
+        let mut partners: BTreeMap<Axes<'a>, Partners<'a>> = BTreeMap::new();
         for a in self.chosen(left) {
-            for b in self.chosen(right) {
-                let open: BTreeSet<&str> = a
-                    .cell
-                    .varied
-                    .iter()
-                    .chain(&b.cell.varied)
-                    .map(|path| short(path))
-                    .filter(|name| !said.contains(*name))
-                    .collect();
-                let same = open.iter().all(|name| {
-                    let (x, y) = (a.cell.settings.get(name), b.cell.settings.get(name));
-                    x.is_none() || y.is_none() || x == y
-                });
-                if same && a.cell.id != b.cell.id {
-                    pairs.push((a, b));
-                }
-            }
+            let found = partners
+                .entry(&a.cell.varied)
+                .or_insert_with(|| Partners::of(&a.cell.varied, &right, &said));
+            let with = found.of_cell(a).into_iter().map(|place| right[place]);
+            pairs.extend(with.filter(|b| a.cell.id != b.cell.id).map(|b| (a, b)));
         }
         pairs
     }

@@ -3,19 +3,24 @@
 //! that the moments of a pair are no product of means (EXTRA 1a).
 
 use super::course::second;
-use super::state::{Past, State};
+use super::state::{Past, State, picked};
 use super::{Exact, trace};
 use crate::linalg::Matrix;
 
 impl Exact<'_> {
     /// E y y'ᵀ of a client of type g and another of type h.
-    fn coin_pair(&self, state: &State, g: usize, h: usize) -> Matrix {
-        let (a, b) = (self.begin(g, 0), self.begin(h, 0));
-        let mut out = super::sandwich(&a.0, &state.s, &b.0);
+    fn coin_pair(
+        &self,
+        state: &State,
+        begins: &[(Matrix, Matrix)],
+        (g, h): (usize, usize),
+    ) -> Matrix {
+        let (a, b) = (&begins[g], &begins[h]);
+        let mut out = picked(&a.0, &state.s, &b.0);
         if state.own() > 0 {
-            out.add(1.0, &super::sandwich(&a.0, &state.x[h], &b.1));
-            out.add(1.0, &super::sandwich(&a.1, &state.x[g].transpose(), &b.0));
-            out.add(1.0, &super::sandwich(&a.1, state.pair(g, h), &b.1));
+            out.add(1.0, &picked(&a.0, &state.x[h], &b.1));
+            out.add(1.0, &picked(&a.1, &state.x[g].transpose(), &b.0));
+            out.add(1.0, &picked(&a.1, state.pair(g, h), &b.1));
         }
         out
     }
@@ -47,7 +52,8 @@ impl Exact<'_> {
         for g in 0..types {
             for h in g..types {
                 if state.others(g, h) > 0.0 {
-                    let both = self.coins[g].pair(&self.coins[h], &self.coin_pair(state, g, h));
+                    let both =
+                        self.coins[g].pair(&self.coins[h], &self.coin_pair(state, &begins, (g, h)));
                     pairs[h * types + g] = both.transpose();
                     pairs[g * types + h] = both;
                 }
@@ -69,7 +75,7 @@ impl Exact<'_> {
             mean_square.add(state.counts[g] / n, &with_mean[g]);
             mean_s.add(state.counts[g] / n, &ends[g].0.times(&state.s));
             if state.own() > 0 {
-                mean_s.add(state.counts[g] / n, &ends[g].1.times(&state.x[g].transpose()));
+                mean_s.add(state.counts[g] / n, &ends[g].1.times_transposed(&state.x[g]));
             }
         }
         let mut next = state.clone();
@@ -182,9 +188,9 @@ impl Exact<'_> {
     fn coin_past(&self, past: &Past, state: &State, rate: f64, ends: &[(Matrix, Matrix)]) -> Past {
         let (d, n) = (self.layout.d, self.facts.clients() as f64);
         let end = |g: usize| {
-            let mut out = past.s.times(&ends[g].0.transpose());
+            let mut out = past.s.times_transposed(&ends[g].0);
             if state.own() > 0 {
-                out.add(1.0, &past.v[g].times(&ends[g].1.transpose()));
+                out.add(1.0, &past.v[g].times_transposed(&ends[g].1));
             }
             out
         };

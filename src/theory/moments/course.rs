@@ -2,7 +2,7 @@
 //! what the server and its control variate make of that, and how noisy it is.
 
 use super::local::{self, Drive, Steps};
-use super::state::{Member, Stage, State, sandwich};
+use super::state::{Member, Stage, State, picked};
 use super::{Correction, Exact, Type};
 use crate::linalg::Matrix;
 use crate::theory::linear::Work;
@@ -156,8 +156,17 @@ impl Exact<'_> {
             }
         }
         let members = (0..self.types.len()).map(|g| self.member(g)).collect();
-        stages.push(Stage { keep, inclusion: self.inclusion(), members });
+        stages.push(Stage::new(keep, self.inclusion(), members, &self.counts()));
         stages
+    }
+
+    /// Whether oracle calls of their own, at the end of a round, are among its noises.
+    fn calls(&self) -> bool {
+        self.scheme.runs.iter().any(|r| r.correction == Correction::KeptFresh)
+    }
+
+    fn counts(&self) -> Vec<f64> {
+        self.types.iter().map(|t| t.count).collect()
     }
 
     fn blank(&self, noises: usize) -> Member {
@@ -199,23 +208,24 @@ impl Exact<'_> {
         };
         let members = self.courses.iter().map(member).collect();
         let two = if clients > 1.0 { 1.0 } else { 0.0 };
-        Stage { keep, inclusion: (1.0, two), members }
+        Stage::new(keep, (1.0, two), members, &self.counts())
     }
 
     /// The end of a round for a member of type g: the server's average and what
     /// its control variate learns. Its noises are those of the local steps of
-    /// each run, then those of each run's oracle calls at θ_t.
+    /// each run, then those of each run's oracle calls at θ_t, if there are any.
     fn member(&self, g: usize) -> Member {
         let Layout { d, m, n, .. } = self.layout;
         let course = &self.courses[g];
         let (runs, clients) = (self.scheme.runs.len(), self.facts.clients() as f64);
-        let mut member = self.blank(2 * runs * d);
+        let noises = if self.calls() { 2 * runs * d } else { runs * d };
+        let mut member = self.blank(noises);
         let rows = |of: &Matrix, r: usize| Matrix::from_fn(d, of.cols(), |i, j| of[(r * d + i, j)]);
         for (r, run) in self.scheme.runs.iter().enumerate() {
             let share = run.server_step / self.scheme.cohort as f64;
             let e = self.layout.e[r];
             let (from_s, from_v) = (rows(&course.from_s, r), rows(&course.from_v, r));
-            let noise = self.layout.pick(2 * runs * d, r * d, 1.0);
+            let noise = self.layout.pick(noises, r * d, 1.0);
             put(&mut member.s_s, e, share, &from_s);
             put(&mut member.s_v, e, share, &from_v);
             put(&mut member.s_e, e, share, &noise);
@@ -233,7 +243,7 @@ impl Exact<'_> {
                     (by_s, from_v.scaled(-1.0 / length), noise.scaled(-1.0 / length))
                 }
                 Correction::KeptFresh => {
-                    let calls = self.layout.pick(2 * runs * d, (runs + r) * d, 1.0);
+                    let calls = self.layout.pick(noises, (runs + r) * d, 1.0);
                     (course.jacobian.times(&begin), self.layout.pick(n, own, -1.0), calls)
                 }
                 _ => continue,
@@ -295,14 +305,15 @@ impl Exact<'_> {
     /// The noises of stage number `stage` in this state.
     pub(super) fn noises(&self, state: &State, stage: usize) -> Vec<Matrix> {
         let last = stage + 1 == self.stages.len();
-        let calls = self.scheme.runs.iter().any(|r| r.correction == Correction::KeptFresh);
         let of = |g: usize| {
             if !last {
                 return self.call_noise(state, g);
             }
             let walk = self.walk_noise(state, g);
-            let size = walk.rows();
-            let call = if calls { self.call_noise(state, g) } else { Matrix::zeros(size, size) };
+            if !self.calls() {
+                return walk;
+            }
+            let (size, call) = (walk.rows(), self.call_noise(state, g));
             Matrix::from_fn(2 * size, 2 * size, |i, j| match (i < size, j < size) {
                 (true, true) => walk[(i, j)],
                 (false, false) => call[(i - size, j - size)],
@@ -320,11 +331,11 @@ pub(super) fn second(
     a: &(Matrix, Matrix),
     b: &(Matrix, Matrix),
 ) -> Matrix {
-    let mut out = sandwich(&a.0, &state.s, &b.0);
+    let mut out = picked(&a.0, &state.s, &b.0);
     if state.own() > 0 {
-        out.add(1.0, &sandwich(&a.0, &state.x[g], &b.1));
-        out.add(1.0, &sandwich(&a.1, &state.x[g].transpose(), &b.0));
-        out.add(1.0, &sandwich(&a.1, &state.p[g], &b.1));
+        out.add(1.0, &picked(&a.0, &state.x[g], &b.1));
+        out.add(1.0, &picked(&a.1, &state.x[g].transpose(), &b.0));
+        out.add(1.0, &picked(&a.1, &state.p[g], &b.1));
     }
     out
 }

@@ -49,15 +49,59 @@ pub struct Stage {
     pub inclusion: (f64, f64),
     /// One a type.
     pub members: Vec<Member>,
+    /// Of a member of each type, the sum of the others' `s_s`.
+    others: Vec<Matrix>,
+}
+
+impl Stage {
+    /// A stage of so many clients of each type.
+    pub fn new(keep: Matrix, inclusion: (f64, f64), members: Vec<Member>, counts: &[f64]) -> Self {
+        let mut all = Matrix::zeros(keep.rows(), keep.cols());
+        members.iter().zip(counts).for_each(|(member, count)| all.add(*count, &member.s_s));
+        let others = members.iter().map(|member| all.plus(-1.0, &member.s_s)).collect();
+        Self { keep, inclusion, members, others }
+    }
 }
 
 /// a b cᵀ.
 pub fn sandwich(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
-    a.times(b).times(&c.transpose())
+    a.times(b).times_transposed(c)
+}
+
+/// The same where a and c are mostly 0, as maps that pick entries are.
+pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
+    let entries = |row: &[f64]| -> Vec<(usize, f64)> {
+        row.iter().copied().enumerate().filter(|(_, x)| *x != 0.0).collect()
+    };
+    let right: Vec<Vec<(usize, f64)>> = (0..c.rows()).map(|j| entries(c.row(j))).collect();
+    let (mut out, mut line) = (Matrix::zeros(a.rows(), c.rows()), vec![0.0; b.cols()]);
+    for i in 0..a.rows() {
+        line.fill(0.0);
+        for (k, x) in entries(a.row(i)) {
+            line.iter_mut().zip(b.row(k)).for_each(|(sum, y)| *sum += x * y);
+        }
+        for (j, right) in right.iter().enumerate() {
+            out[(i, j)] = right.iter().fold(0.0, |sum, (k, x)| sum + line[*k] * x);
+        }
+    }
+    out
 }
 
 fn symmetric(a: &Matrix) -> Matrix {
     Matrix::from_fn(a.rows(), a.cols(), |i, j| 0.5 * (a[(i, j)] + a[(j, i)]))
+}
+
+/// What the members of each type pull at in a stage.
+#[derive(Default)]
+struct Pulls {
+    /// E (s_s s + s_v v) sᵀ of a member, m × m.
+    all: Vec<Matrix>,
+    /// E (s_v v) sᵀ of all clients but one, m × m.
+    rest: Vec<Matrix>,
+    /// The others' `s_s` times E s vᵀ, m × n.
+    by_others: Vec<Matrix>,
+    /// [`State::pull_of_others`].
+    of_others: Vec<Matrix>,
 }
 
 impl State {
@@ -105,6 +149,26 @@ impl State {
         out
     }
 
+    /// What a stage's members pull at, before anything moves.
+    fn pulls(&self, stage: &Stage) -> Pulls {
+        let (m, n, types) = (self.s.rows(), self.own(), self.types());
+        let members = &stage.members;
+        let mut all: Vec<Matrix> = members.iter().map(|of| of.s_s.times(&self.s)).collect();
+        if n == 0 {
+            return Pulls { all, ..Pulls::default() };
+        }
+        let own: Vec<Matrix> =
+            (0..types).map(|g| members[g].s_v.times_transposed(&self.x[g])).collect();
+        all.iter_mut().zip(&own).for_each(|(all, own)| all.add(1.0, own));
+        let sum = self.sum(m, m, |g| own[g].clone());
+        Pulls {
+            all,
+            rest: own.iter().map(|own| sum.plus(-1.0, own)).collect(),
+            by_others: (0..types).map(|g| stage.others[g].times(&self.x[g])).collect(),
+            of_others: (0..types).map(|g| self.pull_of_others(stage, g)).collect(),
+        }
+    }
+
     /// Σ over the clients beside one of type g of `s_v` E v v'ᵀ, m × n.
     fn pull_of_others(&self, stage: &Stage, g: usize) -> Matrix {
         let mut out = Matrix::zeros(self.s.rows(), self.own());
@@ -120,116 +184,113 @@ impl State {
     /// The state after a stage in which the vector e of type g has the
     /// covariance `noise(g)`, k × k.
     pub fn after(&self, stage: &Stage, noise: &[Matrix]) -> Self {
-        let (m, n, types) = (self.s.rows(), self.own(), self.types());
-        let (one, two) = stage.inclusion;
-        let members = &stage.members;
-        // Λ_c = E (s_s s + s_v v) sᵀ; its sum; the sum of s_s.
-        let pulls: Vec<Matrix> = (0..types)
+        let pulls = self.pulls(stage);
+        let mut next = Self {
+            counts: self.counts.clone(),
+            s: self.shared_after(stage, &pulls, noise),
+            x: Vec::with_capacity(self.x.len()),
+            p: Vec::with_capacity(self.p.len()),
+            q: Vec::new(),
+        };
+        if self.own() == 0 {
+            (next.x, next.p) = (self.x.clone(), self.p.clone());
+            return next;
+        }
+        // E s (v_s s + v_v v)ᵀ.
+        let moves: Vec<Matrix> = (0..self.types())
             .map(|g| {
-                let mut pull = members[g].s_s.times(&self.s);
-                if n > 0 {
-                    pull.add(1.0, &members[g].s_v.times(&self.x[g].transpose()));
-                }
-                pull
+                let mut out = self.x[g].times_transposed(&stage.members[g].v_v);
+                out.add(1.0, &self.s.times_transposed(&stage.members[g].v_s));
+                out
             })
             .collect();
-        let pull = self.sum(m, m, |g| pulls[g].clone());
-        let weight = self.sum(m, m, |g| members[g].s_s.clone());
-        let from_others: Vec<Matrix> = if n > 0 {
-            (0..types).map(|g| self.pull_of_others(stage, g)).collect()
-        } else {
-            Vec::new()
-        };
-        let cross_sum = self.sum(m, m, |g| self.pulled_with(members, g));
-        let mut s = sandwich(&stage.keep, &self.s, &stage.keep);
-        let crossed = stage.keep.times(&pull.transpose());
+        for g in 0..self.types() {
+            let (x, p) = self.own_after(stage, &pulls, &moves[g], g, &noise[g]);
+            next.x.push(x);
+            next.p.push(p);
+        }
+        next.q = self.pairs_after(&stage.members, &moves, stage.inclusion);
+        next
+    }
+
+    /// E s sᵀ after a stage.
+    fn shared_after(&self, stage: &Stage, pulls: &Pulls, noise: &[Matrix]) -> Matrix {
+        let (m, n, members) = (self.s.rows(), self.own(), &stage.members);
+        let (one, two) = stage.inclusion;
+        let pull = self.sum(m, m, |g| pulls.all[g].clone());
+        let mut s = picked(&stage.keep, &self.s, &stage.keep);
+        let crossed = stage.keep.times_transposed(&pull);
         s.add(one, &crossed);
         s.add(one, &crossed.transpose());
         // Members with themselves, then with each other.
-        let own = self.sum(m, m, |g| self.square(members, &pulls, g, &noise[g]));
+        let own = self.sum(m, m, |g| self.square(members, pulls, g, &noise[g]));
         s.add(one, &own);
         if two > 0.0 {
             let between = self.sum(m, m, |g| {
                 let member = &members[g];
-                let mut out = sandwich(&weight.plus(-1.0, &member.s_s), &self.s, &member.s_s);
+                let mut out = sandwich(&stage.others[g], &self.s, &member.s_s);
                 if n > 0 {
-                    let rest = cross_sum.plus(-1.0, &self.pulled_with(members, g));
-                    out.add(1.0, &rest.times(&member.s_s.transpose()));
-                    let others = weight.plus(-1.0, &member.s_s);
-                    out.add(1.0, &sandwich(&others, &self.x[g], &member.s_v));
-                    out.add(1.0, &from_others[g].times(&member.s_v.transpose()));
+                    out.add(1.0, &pulls.rest[g].times_transposed(&member.s_s));
+                    out.add(1.0, &pulls.by_others[g].times_transposed(&member.s_v));
+                    out.add(1.0, &pulls.of_others[g].times_transposed(&member.s_v));
                 }
                 out
             });
             s.add(two, &between);
         }
-        let mut next = Self {
-            counts: self.counts.clone(),
-            s: symmetric(&s),
-            x: self.x.clone(),
-            p: self.p.clone(),
-            q: Vec::new(),
-        };
-        if n > 0 {
-            // H_g = E s (v_s s + v_v v)ᵀ.
-            let moves: Vec<Matrix> = (0..types)
-                .map(|g| {
-                    let mut out = self.x[g].times(&members[g].v_v.transpose());
-                    out.add(1.0, &self.s.times(&members[g].v_s.transpose()));
-                    out
-                })
-                .collect();
-            for g in 0..types {
-                let member = &members[g];
-                let others = weight.plus(-1.0, &member.s_s);
-                let rest = cross_sum.plus(-1.0, &self.pulled_with(members, g));
-                let mut x = stage.keep.times(&self.x[g]);
-                x.add(one, &stage.keep.times(&moves[g]));
-                x.add(one, &others.times(&self.x[g]));
-                x.add(one, &from_others[g]);
-                x.add(two, &others.times(&moves[g]));
-                x.add(two, &from_others[g].times(&member.v_v.transpose()));
-                x.add(two, &rest.times(&member.v_s.transpose()));
-                x.add(one, &member.s_s.times(&self.x[g].plus(1.0, &moves[g])));
-                let mut own = self.p[g].plus(1.0, &self.p[g].times(&member.v_v.transpose()));
-                own.add(1.0, &self.x[g].transpose().times(&member.v_s.transpose()));
-                x.add(one, &member.s_v.times(&own));
-                x.add(one, &sandwich(&member.s_e, &noise[g], &member.v_e));
-                next.x[g] = x;
-                let mut move_self = member.v_s.times(&self.x[g]);
-                move_self.add(1.0, &member.v_v.times(&self.p[g]));
-                let mut p = self.p[g].plus(one, &move_self);
-                p.add(one, &move_self.transpose());
-                p.add(one, &member.v_s.times(&moves[g]));
-                let mut rest = self.x[g].transpose().times(&member.v_s.transpose());
-                rest.add(1.0, &self.p[g].times(&member.v_v.transpose()));
-                p.add(one, &member.v_v.times(&rest));
-                p.add(one, &sandwich(&member.v_e, &noise[g], &member.v_e));
-                next.p[g] = symmetric(&p);
-            }
-            next.q = self.pairs_after(members, &moves, (one, two));
-        }
-        next
+        symmetric(&s)
     }
 
-    /// E (s_v v) sᵀ of a client of type g, m × m.
-    fn pulled_with(&self, members: &[Member], g: usize) -> Matrix {
-        if self.own() == 0 {
-            return Matrix::zeros(self.s.rows(), self.s.rows());
-        }
-        members[g].s_v.times(&self.x[g].transpose())
+    /// E s vᵀ and E v vᵀ of a member of type g after a stage.
+    fn own_after(
+        &self,
+        stage: &Stage,
+        pulls: &Pulls,
+        moves: &Matrix,
+        g: usize,
+        noise: &Matrix,
+    ) -> (Matrix, Matrix) {
+        let (one, two) = stage.inclusion;
+        let (member, others) = (&stage.members[g], &stage.others[g]);
+        let (x, p, from_others) = (&self.x[g], &self.p[g], &pulls.of_others[g]);
+        let turned = member.v_s.times(x).transpose();
+        let with_own = p.times_transposed(&member.v_v);
+
+        let mut next_x = stage.keep.times(x);
+        next_x.add(one, &stage.keep.times(moves));
+        next_x.add(one, &pulls.by_others[g]);
+        next_x.add(one, from_others);
+        next_x.add(two, &others.times(moves));
+        next_x.add(two, &from_others.times_transposed(&member.v_v));
+        next_x.add(two, &pulls.rest[g].times_transposed(&member.v_s));
+        next_x.add(one, &member.s_s.times(&x.plus(1.0, moves)));
+        let mut own = p.plus(1.0, &with_own);
+        own.add(1.0, &turned);
+        next_x.add(one, &member.s_v.times(&own));
+        next_x.add(one, &picked(&member.s_e, noise, &member.v_e));
+
+        let mut moved = turned.transpose();
+        moved.add(1.0, &member.v_v.times(p));
+        let mut next_p = p.plus(one, &moved);
+        next_p.add(one, &moved.transpose());
+        next_p.add(one, &member.v_s.times(moves));
+        let mut rest = turned;
+        rest.add(1.0, &with_own);
+        next_p.add(one, &member.v_v.times(&rest));
+        next_p.add(one, &picked(&member.v_e, noise, &member.v_e));
+        (next_x, symmetric(&next_p))
     }
 
     /// E of the square of what a member of type g adds to s.
-    fn square(&self, members: &[Member], pulls: &[Matrix], g: usize, noise: &Matrix) -> Matrix {
+    fn square(&self, members: &[Member], pulls: &Pulls, g: usize, noise: &Matrix) -> Matrix {
         let member = &members[g];
-        let mut out = pulls[g].times(&member.s_s.transpose());
+        let mut out = pulls.all[g].times_transposed(&member.s_s);
         if self.own() > 0 {
             let mut with_v = member.s_s.times(&self.x[g]);
             with_v.add(1.0, &member.s_v.times(&self.p[g]));
-            out.add(1.0, &with_v.times(&member.s_v.transpose()));
+            out.add(1.0, &with_v.times_transposed(&member.s_v));
         }
-        out.add(1.0, &sandwich(&member.s_e, noise, &member.s_e));
+        out.add(1.0, &picked(&member.s_e, noise, &member.s_e));
         out
     }
 
@@ -248,8 +309,8 @@ impl State {
                 }
                 let (a, b, q) = (&members[g], &members[h], self.pair(g, h));
                 // E v_g (v_s s + v_v v)_hᵀ and the other way round.
-                let mut right = q.times(&b.v_v.transpose());
-                right.add(1.0, &self.x[g].transpose().times(&b.v_s.transpose()));
+                let mut right = q.times_transposed(&b.v_v);
+                right.add(1.0, &b.v_s.times(&self.x[g]).transpose());
                 let mut left = a.v_v.times(q);
                 left.add(1.0, &a.v_s.times(&self.x[h]));
                 let mut both = a.v_v.times(&right);
@@ -316,16 +377,16 @@ impl Past {
 
     /// The same sum, with the state after a stage.
     pub fn after(&self, stage: &Stage, counts: &[f64]) -> Self {
-        let mut s = self.s.times(&stage.keep.transpose());
+        let mut s = self.s.times_transposed(&stage.keep);
         for ((member, count), v) in stage.members.iter().zip(counts).zip(&self.v) {
             let weight = stage.inclusion.0 * count;
-            s.add(weight, &self.s.times(&member.s_s.transpose()));
-            s.add(weight, &v.times(&member.s_v.transpose()));
+            s.add(weight, &self.s.times_transposed(&member.s_s));
+            s.add(weight, &v.times_transposed(&member.s_v));
         }
         let moved = |(member, v): (&Member, &Matrix)| {
             let mut out = v.clone();
-            out.add(stage.inclusion.0, &self.s.times(&member.v_s.transpose()));
-            out.add(stage.inclusion.0, &v.times(&member.v_v.transpose()));
+            out.add(stage.inclusion.0, &self.s.times_transposed(&member.v_s));
+            out.add(stage.inclusion.0, &v.times_transposed(&member.v_v));
             out
         };
         Self { s, v: stage.members.iter().zip(&self.v).map(moved).collect() }

@@ -5,7 +5,7 @@
 
 use super::course::put;
 use super::local::{Drive, Steps};
-use super::state::{Member, Stage, State};
+use super::state::{Member, Stage, State, picked};
 use super::{Correction, Moments, Scheme, Type, trace, types};
 use crate::kernel::dot;
 use crate::linalg::Matrix;
@@ -72,7 +72,8 @@ impl<'a> Walk<'a> {
             steps.push(one);
         }
         let two = if facts.clients() > 1 { 1.0 } else { 0.0 };
-        let stage = Stage { keep: Matrix::identity(1), inclusion: (1.0, two), members };
+        let counts: Vec<f64> = types.iter().map(|t| t.count).collect();
+        let stage = Stage::new(Matrix::identity(1), (1.0, two), members, &counts);
         let step = types[0].work[0].step;
         let rate = probability / step;
         Some(Self { facts, probability, step, rate, types, corrected, stage, steps })
@@ -163,20 +164,22 @@ impl<'a> Walk<'a> {
             square.add(count / n, &part);
             mean.add(count / n, &Matrix::from_fn(d, 1, |i, _| x[(0, i)]));
         }
+        // (K v_g + L ē)(K v_h + L ē)ᵀ.
+        let left: Vec<Matrix> =
+            with_mean.iter().map(|v| picked(&keep, &v.transpose(), &give)).collect();
+        let right: Vec<Matrix> = with_mean.iter().map(|v| picked(&give, v, &keep)).collect();
+        let common = picked(&give, &square, &give);
         let product = |a: &Matrix, g: usize, h: usize| {
-            // (K v_g + L ē)(K v_h + L ē)ᵀ.
-            let mut out = keep.times(a).times(&keep.transpose());
-            let left = keep.times(&with_mean[g].transpose()).times(&give.transpose());
-            let right = give.times(&with_mean[h]).times(&keep.transpose());
-            out.add(1.0, &left);
-            out.add(1.0, &right);
-            out.add(1.0, &give.times(&square).times(&give.transpose()));
+            let mut out = picked(&keep, a, &keep);
+            out.add(1.0, &left[g]);
+            out.add(1.0, &right[h]);
+            out.add(1.0, &common);
             out
         };
         let mut next = state.clone();
         for g in 0..types {
-            let mut x = state.x[g].times(&keep.transpose());
-            x.add(1.0, &mean.transpose().times(&give.transpose()));
+            let mut x = state.x[g].times_transposed(&keep);
+            x.add(1.0, &mean.transpose().times_transposed(&give));
             next.x[g] = x;
             next.p[g] = product(&state.p[g], g, g);
             for h in 0..types {

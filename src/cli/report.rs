@@ -5,7 +5,7 @@ use crate::analysis::{Experiment, analyse};
 use crate::manifest::Source;
 use crate::plan::Plan;
 use crate::report;
-use crate::store::Store;
+use crate::store::{self, Store};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -29,17 +29,18 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 
 /// The experiments of a results folder, as they were last run.
 pub fn plans(store: &Store) -> Result<Vec<Plan>, Failure> {
-    let mut plans = Vec::new();
-    for experiment in store.experiments()? {
-        let source = Source {
-            name: experiment.manifest,
-            text: experiment.text,
-            overrides: experiment.overrides,
-            files: experiment.files,
-        };
-        plans.push(Plan::new(experiment.name, source).map_err(Failure::input)?);
-    }
-    Ok(plans)
+    store.experiments()?.into_iter().map(plan).collect()
+}
+
+/// An experiment as it was last run.
+pub fn plan(experiment: store::Experiment) -> Result<Plan, Failure> {
+    let source = Source {
+        name: experiment.manifest,
+        text: experiment.text,
+        overrides: experiment.overrides,
+        files: experiment.files,
+    };
+    Plan::new(experiment.name, source).map_err(Failure::input)
 }
 
 /// Analyses these plans and writes their pages.

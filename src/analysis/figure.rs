@@ -156,12 +156,44 @@ pub struct MapCell {
     pub x: usize,
     /// Index upwards.
     pub y: usize,
-    /// Who wins: index into the palette.
+    /// Who wins: index into the palette; `usize::MAX` if nobody does.
     pub color: usize,
-    /// Who wins, by name.
+    /// Who wins, by name; of stability, how many runs diverged.
     pub winner: String,
-    /// By what factor, with its interval.
+    /// By what factor, with its interval; of stability, what theory says.
     pub detail: String,
-    /// Whether the interval excludes a tie.
+    /// Whether the interval excludes a tie; of stability, whether theory agrees.
     pub sure: bool,
+    /// What a map of stability shows.
+    pub stability: Option<Stability>,
+}
+
+/// How many runs of a cell diverged, and what theory says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stability {
+    /// Replicates.
+    pub runs: usize,
+    /// Of these, those that diverged.
+    pub diverged: usize,
+    /// Spectral radius of a round's map of the mean, where it is known.
+    pub mean: Option<f64>,
+    /// Spectral radius of a round's map of second moments, where it is known.
+    pub square: Option<f64>,
+}
+
+impl Stability {
+    /// The share of runs that diverged.
+    pub fn share(&self) -> f64 {
+        self.diverged as f64 / self.runs.max(1) as f64
+    }
+
+    /// Whether second moments stay bounded, where theory knows.
+    pub fn bounded(&self) -> Option<bool> {
+        self.square.map(|radius| radius < 1.0)
+    }
+
+    /// Whether runs diverged where moments stay bounded, or none where they do not.
+    pub fn differs(&self) -> bool {
+        self.bounded().is_some_and(|bounded| bounded == (self.diverged > 0))
+    }
 }

@@ -8,6 +8,7 @@
 
 mod claims;
 mod narrate;
+mod series;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
@@ -37,7 +38,13 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
         for figure in &page.figures {
             write_beside(&figures.join(format!("{}.svg", figure.id)), figure.svg.as_bytes())?;
         }
-        sweep(&figures, &page.figures.iter().map(|f| format!("{}.svg", f.id)).collect())?;
+        for figure in &experiment.figures {
+            let file = figures.join(format!("{}.csv", figure.id));
+            write_beside(&file, series::csv(figure).as_bytes())?;
+        }
+        let kinds = ["svg", "csv"].iter();
+        let ids = kinds.flat_map(|end| page.figures.iter().map(move |f| format!("{}.{end}", f.id)));
+        sweep(&figures, &ids.collect())?;
         let depth = experiment.plan.experiment.split('/').count();
         let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
         for (template, file) in [("report.md", "report.md"), ("report.html", "report.html")] {
@@ -90,7 +97,8 @@ pub fn check_analysis(plan: &Plan) -> Result<(), String> {
 fn sweep(folder: &Path, wanted: &BTreeSet<String>) -> Result<(), Error> {
     for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".svg") && !wanted.contains(&name) {
+        let ours = name.ends_with(".svg") || name.ends_with(".csv");
+        if ours && !wanted.contains(&name) {
             fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
         }
     }

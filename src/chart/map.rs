@@ -35,9 +35,9 @@ pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
         for cell in &map.cells {
             square(&mut chart, cell, letters)?;
         }
-        for line in edges(map) {
+        for (from, to) in map.edges() {
             let heavy = RGBColor(20, 20, 20).stroke_width(3 * FINE);
-            chart.draw_series([PathElement::new(line, heavy)])?;
+            chart.draw_series([PathElement::new(vec![from, to], heavy)])?;
         }
         root.present()?;
     }
@@ -46,23 +46,6 @@ pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
-/// How strong a cell's colour is.
-fn strength(cell: &MapCell) -> f64 {
-    match cell.stability {
-        Some(found) if found.diverged > 0 => 0.2 + 0.5 * found.share(),
-        Some(_) => 0.25,
-        None if cell.sure => 0.55,
-        None => 0.18,
-    }
-}
-
-/// What is written in a cell, line by line.
-fn words(cell: &MapCell) -> Vec<&str> {
-    let apart = if cell.stability.is_some() { "; " } else { " " };
-    let detail = cell.detail.splitn(2, apart).filter(|part| !part.is_empty());
-    std::iter::once(cell.winner.as_str()).chain(detail).collect()
-}
-
 fn square(
     chart: &mut Chart<'_, '_>,
     cell: &MapCell,
@@ -70,37 +53,16 @@ fn square(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (x, y) = (cell.x as f64, cell.y as f64);
     let ink = RGBColor(20, 20, 20);
-    let fill = color(Style { color: cell.color, dash: 0 }).mix(strength(cell));
+    let fill = color(Style { color: cell.color, dash: 0 }).mix(cell.strength());
     let corners = |inset: f64| [(x + inset, y + inset), (x + 1.0 - inset, y + 1.0 - inset)];
     chart.draw_series([Rectangle::new(corners(0.02), fill.filled())])?;
     if cell.stability.is_some_and(|found| found.differs()) {
         let outline = Rectangle::new(corners(0.06), ink.stroke_width(FINE));
         chart.draw_series([outline])?;
     }
-    for (i, line) in words(cell).into_iter().enumerate() {
+    for (i, line) in cell.lines().into_iter().enumerate() {
         let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
         chart.draw_series([Text::new(line.to_owned(), at, centred(letters, ink))])?;
     }
     Ok(())
-}
-
-/// The sides between squares where moments stay bounded and squares where they do not.
-fn edges(map: &Map) -> Vec<Vec<(f64, f64)>> {
-    let bounded = |x: usize, y: usize| {
-        let cell = map.cells.iter().find(|c| (c.x, c.y) == (x, y))?;
-        cell.stability.as_ref()?.bounded()
-    };
-    let differ = |a: Option<bool>, b: Option<bool>| a.zip(b).is_some_and(|(a, b)| a != b);
-    let mut lines = Vec::new();
-    for cell in &map.cells {
-        let (x, y) = (cell.x, cell.y);
-        let (left, low) = (x as f64, y as f64);
-        if differ(bounded(x, y), bounded(x + 1, y)) {
-            lines.push(vec![(left + 1.0, low), (left + 1.0, low + 1.0)]);
-        }
-        if differ(bounded(x, y), bounded(x, y + 1)) {
-            lines.push(vec![(left, low + 1.0), (left + 1.0, low + 1.0)]);
-        }
-    }
-    lines
 }

@@ -11,7 +11,7 @@ mod axis;
 mod map;
 mod panel;
 
-use crate::analysis::{Body, Figure, Key, Legend, Style};
+use crate::analysis::{Body, Figure, Key, Legend, Scale, Style};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write;
@@ -67,6 +67,22 @@ const DASHES: [&str; 4] = ["", "7 3", "2 2.5", "9 3 2 3"];
 fn color(style: Style) -> RGBColor {
     let (r, g, b) = PALETTE.get(style.color % PALETTE.len()).copied().unwrap_or_default();
     if style.color == usize::MAX { RGBColor(60, 60, 60) } else { RGBColor(r, g, b) }
+}
+
+/// The colour of a style, red, green and blue.
+pub fn rgb(style: Style) -> (u8, u8, u8) {
+    let RGBColor(r, g, b) = color(style);
+    (r, g, b)
+}
+
+/// Ends of the y axis that the panels of a figure share; `None` of maps.
+pub fn extent(figure: &Figure) -> Option<(f64, f64)> {
+    let Body::Panels { scale_y, .. } = &figure.body else { return None };
+    let (low, high) = panel::Frames::of(figure, Size::of(figure)).ends();
+    Some(match scale_y {
+        Scale::Linear => (low, high),
+        Scale::Log => (libm::pow(10.0, low), libm::pow(10.0, high)),
+    })
 }
 
 fn dash(style: Style) -> &'static str {

@@ -9,7 +9,11 @@ use crate::store::{self, Store};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench report results --out reports")]
+#[command(after_help = "\
+LaTeX is written beside the pages: tables.tex (booktabs), figures/<id>.tex (pgfplots) to \\input, \
+and all.tex, which compiles by itself.
+
+Example: driftbench report results --out reports --format html,md,latex")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
@@ -17,14 +21,30 @@ pub struct Args {
     /// Folder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     out: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["html", "md"])]
+    format: Vec<Format>,
     /// Say nothing but errors
     #[arg(long, short)]
     quiet: bool,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Html,
+    Md,
+    Latex,
+}
+
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
-    write(plans(&store)?, &store, &args.out, args.quiet)
+    let format = |format: &Format| match format {
+        Format::Html => report::Format::Html,
+        Format::Md => report::Format::Md,
+        Format::Latex => report::Format::Latex,
+    };
+    let formats: Vec<report::Format> = args.format.iter().map(format).collect();
+    write_as(plans(&store)?, &store, &args.out, &formats, args.quiet)
 }
 
 /// The experiments of a results folder, as they were last run.
@@ -45,11 +65,21 @@ pub fn plan(experiment: store::Experiment) -> Result<Plan, Failure> {
 
 /// Analyses these plans and writes their pages.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
+    write_as(plans, store, out, &[report::Format::Html, report::Format::Md], quiet)
+}
+
+fn write_as(
+    plans: Vec<Plan>,
+    store: &Store,
+    out: &Path,
+    formats: &[report::Format],
+    quiet: bool,
+) -> Result<Code, Failure> {
     let experiments: Vec<Experiment> =
         plans.into_iter().map(|plan| analyse(plan, store)).collect::<Result<_, _>>()?;
     std::fs::create_dir_all(out)
         .map_err(|e| Failure::input(format!("error: {}: {e}", out.display())))?;
-    report::write(&experiments, out)?;
+    report::write(&experiments, out, formats)?;
     let mut code = Code::Done;
     for experiment in &experiments {
         let name = &experiment.plan.experiment;
@@ -67,7 +97,11 @@ pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result
         }
     }
     if !quiet {
-        let index = out.join("index.html");
+        let index = match formats {
+            all if all.contains(&report::Format::Html) => out.join("index.html"),
+            all if all.contains(&report::Format::Md) => out.join("README.md"),
+            _ => out.to_owned(),
+        };
         eprintln!("{} reports; begin at {}", experiments.len(), index.display());
     }
     Ok(code)

@@ -7,6 +7,7 @@
 //! *Invariant*: everything that comes from a manifest is escaped.
 
 mod claims;
+mod latex;
 mod narrate;
 mod series;
 mod view;
@@ -22,11 +23,22 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes a page for each experiment, and an index over all.
+/// What reports are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Pages for a browser.
+    Html,
+    /// Pages for a code host.
+    Md,
+    /// Tables and figures for a paper.
+    Latex,
+}
+
+/// Writes a page for each experiment, and an index over all, in these formats.
 ///
 /// # Errors
 /// If a file cannot be written, or an analysis text is not a template.
-pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
+pub fn write(experiments: &[Experiment], out: &Path, formats: &[Format]) -> Result<(), Error> {
     let pages = Pages::new();
     let mut index = Vec::new();
     for experiment in experiments {
@@ -42,12 +54,18 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
             let file = figures.join(format!("{}.csv", figure.id));
             write_beside(&file, series::csv(figure).as_bytes())?;
         }
-        let kinds = ["svg", "csv"].iter();
+        if formats.contains(&Format::Latex) {
+            for (name, text) in latex::files(&page, &experiment.figures) {
+                write_beside(&folder.join(name), text.as_bytes())?;
+            }
+        }
+        let kinds = ["svg", "csv", "tex"].iter();
         let ids = kinds.flat_map(|end| page.figures.iter().map(move |f| format!("{}.{end}", f.id)));
         sweep(&figures, &ids.collect())?;
         let depth = experiment.plan.experiment.split('/').count();
         let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
-        for (template, file) in [("report.md", "report.md"), ("report.html", "report.html")] {
+        for file in ["report.md", "report.html"].into_iter().filter(|f| asked(f, formats)) {
+            let template = file;
             let text =
                 pages.render(template, context! { page => values.clone(), up => up.clone() })?;
             write_beside(&folder.join(file), text.as_bytes())?;
@@ -73,10 +91,19 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
         ("disagreements.md", "disagreements.md"),
         ("disagreements.html", "disagreements.html"),
     ] {
+        if !asked(file, formats) {
+            continue;
+        }
         let text = pages.render(template, values.clone())?;
         write_beside(&out.join(file), text.as_bytes())?;
     }
     Ok(())
+}
+
+/// Whether a page is of one of these formats.
+fn asked(file: &str, formats: &[Format]) -> bool {
+    let format = if file.ends_with(".html") { Format::Html } else { Format::Md };
+    formats.contains(&format)
 }
 
 fn manifest(experiment: &Experiment) -> PathBuf {
@@ -97,7 +124,7 @@ pub fn check_analysis(plan: &Plan) -> Result<(), String> {
 fn sweep(folder: &Path, wanted: &BTreeSet<String>) -> Result<(), Error> {
     for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = name.ends_with(".svg") || name.ends_with(".csv");
+        let ours = [".svg", ".csv", ".tex"].iter().any(|end| name.ends_with(end));
         if ours && !wanted.contains(&name) {
             fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
         }

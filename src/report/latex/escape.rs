@@ -167,10 +167,13 @@ pub fn text(text: &str) -> String {
                 None => String::new(),
             };
             pieces.push(Piece::Math(format!("{accent}{{{letter}}}")));
-        } else if c == '_'
-            && after_symbol
-            && chars.get(i + 1).is_some_and(char::is_ascii_alphanumeric)
-        {
+        } else if c == '*' && after_symbol {
+            pieces.push(Piece::Math("^{*}".into()));
+        } else if let Some(letter) = indexed(&chars, i) {
+            if !after_symbol {
+                pieces.pop();
+                pieces.push(Piece::Math(letter.into()));
+            }
             pieces.push(Piece::Math(format!("_{{{}}}", chars[i + 1])));
             i += 1;
         } else if let Some((mark, table)) =
@@ -189,6 +192,17 @@ pub fn text(text: &str) -> String {
         i += 1;
     }
     joined(&pieces)
+}
+
+/// The letter whose index begins here: `_` between one character and one more.
+fn indexed(chars: &[char], at: usize) -> Option<char> {
+    let word = |c: &char| c.is_ascii_alphanumeric();
+    let letter = *chars.get(at.checked_sub(1)?)?;
+    let alone = !at.checked_sub(2).and_then(|i| chars.get(i)).is_some_and(word);
+    let one = chars.get(at + 1).is_some_and(word) && !chars.get(at + 2).is_some_and(word);
+    let base =
+        letter.is_ascii_alphabetic() && alone || letter.is_alphabetic() && !letter.is_ascii();
+    (chars[at] == '_' && one && base).then_some(letter)
 }
 
 /// A character that is no symbol.
@@ -263,9 +277,9 @@ mod tests {
     #[test]
     fn what_commands_are_made_of_is_told_literally() {
         assert_eq!(
-            text(r#"a_b & 5% #1 {x} ~ ^ \input{/etc/passwd} $x$ <>|"#),
+            text(r#"ab_cd & 5% #1 {x} ~ ^ \input{/etc/passwd} $x$ <>|"#),
             concat!(
-                r"a\_b \& 5\% \#1 \{x\} \textasciitilde{} \textasciicircum{} ",
+                r"ab\_cd \& 5\% \#1 \{x\} \textasciitilde{} \textasciicircum{} ",
                 r"\textbackslash{}input\{/etc/passwd\} \$x\$ \ensuremath{<>|}"
             )
         );
@@ -276,11 +290,11 @@ mod tests {
     fn mathematics_is_grouped() {
         assert_eq!(
             text("‖θ − θ*‖²"),
-            r"\ensuremath{\Vert \theta} \ensuremath{-} \ensuremath{\theta}*\ensuremath{\Vert ^{2}}"
+            r"\ensuremath{\Vert \theta} \ensuremath{-} \ensuremath{\theta ^{*}\Vert ^{2}}"
         );
         assert_eq!(
-            text("N⁻¹ Σ θ_c F̄ ζ₁"),
-            r"N\ensuremath{^{-1}} \ensuremath{\Sigma} \ensuremath{\theta _{c}} \ensuremath{\bar{F}} \ensuremath{\zeta _{1}}"
+            text("N⁻¹ Σ θ_c F̄ ζ₁ b_h"),
+            r"N\ensuremath{^{-1}} \ensuremath{\Sigma} \ensuremath{\theta _{c}} \ensuremath{\bar{F}} \ensuremath{\zeta _{1}} \ensuremath{b_{h}}"
         );
         assert_eq!(
             text("[1.23e-4, -2e10]"),

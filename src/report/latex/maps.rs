@@ -8,13 +8,18 @@ use std::fmt::Write;
 /// Width of all maps of a row together, and height of a square, in centimetres.
 const WIDE: f64 = 16.0;
 const HIGH: f64 = 1.25;
+/// Width of a square in which its text has room, in centimetres.
+const LEAST: f64 = 1.4;
 
 pub fn draw(figure: &Figure) -> String {
     let Body::Maps { maps, legend, x, y } = &figure.body else { return String::new() };
-    let columns = figure.columns.clamp(1, maps.len().max(1));
     let across = maps.iter().map(|m| m.x.len()).max().unwrap_or(1).max(1);
+    let room = |columns: usize| (WIDE / columns as f64 - 1.4) / across as f64;
+    // As many in a row as leave room for the text.
+    let asked = figure.columns.clamp(1, maps.len().max(1));
+    let columns = (1..=asked).rev().find(|c| room(*c) >= LEAST).unwrap_or(1);
     let upwards = maps.iter().map(|m| m.y.len()).max().unwrap_or(1).max(1);
-    let wide = ((WIDE / columns as f64 - 1.4) / across as f64).clamp(0.9, 2.4);
+    let wide = room(columns).clamp(0.9, 2.4);
     let mut out = String::from("\\begin{tikzpicture}[font=\\scriptsize]\n");
     let step = (across as f64 * wide + 1.4, upwards as f64 * HIGH + 1.9);
     for (i, map) in maps.iter().enumerate() {
@@ -103,7 +108,8 @@ fn square(out: &mut String, cell: &MapCell) {
     if cell.stability.is_some_and(|found| found.differs()) {
         let _ = writeln!(out, "\\draw[line width=0.7pt] {};", corners(0.06));
     }
-    let lines: Vec<String> = cell.lines().into_iter().map(text).collect();
+    // A bracket after \\ would be read as its argument.
+    let lines: Vec<String> = cell.lines().into_iter().map(|l| format!("{{{}}}", text(l))).collect();
     let _ = writeln!(
         out,
         "\\node[align=center, font=\\tiny, inner sep=0pt] at ({},{}) {{{}}};",

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Why a file could not be read or written.
@@ -29,14 +30,25 @@ pub fn error(path: &Path, message: impl fmt::Display) -> Error {
 /// # Errors
 /// If it cannot be written.
 pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(|e| error(folder, e))?;
-    fs::write(file.path(), bytes).map_err(|e| error(path, e))?;
+    stream_beside(path, |file| file.write_all(bytes).map_err(|e| error(path, e)))
+}
+
+/// Writes a file bit by bit, beside its place, and renames it.
+///
+/// # Errors
+/// If it cannot be written, or `write` says so; then nothing is left.
+pub fn stream_beside<T>(
+    path: &Path,
+    write: impl FnOnce(&mut fs::File) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|e| error(folder, e))?;
+    let written = write(file.as_file_mut())?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let _ = fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644));
     }
     file.persist(path).map_err(|e| error(path, e.error))?;
-    Ok(())
+    Ok(written)
 }

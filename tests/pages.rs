@@ -112,7 +112,7 @@ fn committed_reports_hold_their_manifests() {
         let text = std::fs::read_to_string(manifest).unwrap();
         assert!(page.contains(&text), "{manifest:?} is not the manifest of its report");
     }
-    assert_eq!(files.len(), 43, "a new experiment is counted here");
+    assert_eq!(files.len(), 44, "a new experiment is counted here");
 }
 
 fn manifests(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {

@@ -241,7 +241,18 @@ fn caption(
         ));
     }
     if !drawn().any(|s| !s.points.is_empty()) {
-        caption.push_str(" There is nothing to draw: no cell has results for this metric.");
+        return nothing(cells);
     }
     caption
+}
+
+/// Why there is nothing to draw, in words.
+pub fn nothing(cells: &[&Result]) -> String {
+    let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
+    let why = match (cells.len(), diverged) {
+        (0, _) => "no cell has results yet",
+        (all, diverged) if all == diverged => "runs of every cell diverged",
+        _ => "no cell has results for this metric",
+    };
+    format!("There is nothing to draw: {why}.")
 }

@@ -198,12 +198,112 @@ pub struct MapCell {
     pub x: usize,
     /// Index upwards.
     pub y: usize,
-    /// Who wins: index into the palette.
+    /// Who wins: index into the palette; `usize::MAX` if nobody does.
     pub color: usize,
-    /// Who wins, by name.
+    /// Who wins, by name; of stability, how many runs diverged.
     pub winner: String,
-    /// By what factor, with its interval.
+    /// By what factor, with its interval; of stability, what theory says.
     pub detail: String,
-    /// Whether the interval excludes a tie.
+    /// Whether the interval excludes a tie; of stability, whether theory agrees.
     pub sure: bool,
+    /// What a map of stability shows.
+    pub stability: Option<Stability>,
+}
+
+/// How many runs of a cell diverged, and what theory says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stability {
+    /// Replicates.
+    pub runs: usize,
+    /// Of these, those that diverged.
+    pub diverged: usize,
+    /// Spectral radius of a round's map of the mean, where it is known.
+    pub mean: Option<f64>,
+    /// Spectral radius of a round's map of second moments, where it is known.
+    pub square: Option<f64>,
+}
+
+impl Stability {
+    /// The share of runs that diverged.
+    pub fn share(&self) -> f64 {
+        self.diverged as f64 / self.runs.max(1) as f64
+    }
+
+    /// Whether second moments stay bounded, where theory knows.
+    pub fn bounded(&self) -> Option<bool> {
+        self.square.map(|radius| radius < 1.0)
+    }
+
+    /// Whether runs diverged where moments stay bounded, or none where they do not.
+    pub fn differs(&self) -> bool {
+        self.bounded().is_some_and(|bounded| bounded == (self.diverged > 0))
+    }
+}
+
+impl Figure {
+    /// The styles of all curves and squares.
+    pub fn styles(&self) -> Vec<Style> {
+        match &self.body {
+            Body::Panels { panels, .. } => {
+                panels.iter().flat_map(|p| &p.series).map(|s| s.style).collect()
+            }
+            Body::Maps { maps, .. } => {
+                let cells = maps.iter().flat_map(|m| &m.cells);
+                cells.map(|cell| Style { color: cell.color, dash: 0 }).collect()
+            }
+        }
+    }
+}
+
+impl Panel {
+    /// Whether there is a point in it.
+    pub fn drawn(&self) -> bool {
+        self.series.iter().any(|s| !s.points.is_empty())
+    }
+}
+
+/// A line from here to there, in squares.
+pub type Edge = ((f64, f64), (f64, f64));
+
+impl Map {
+    /// The sides between squares where moments stay bounded and squares where they do
+    /// not.
+    pub fn edges(&self) -> Vec<Edge> {
+        let bounded = |x: usize, y: usize| {
+            let cell = self.cells.iter().find(|c| (c.x, c.y) == (x, y))?;
+            cell.stability.as_ref()?.bounded()
+        };
+        let differ = |a: Option<bool>, b: Option<bool>| a.zip(b).is_some_and(|(a, b)| a != b);
+        let mut lines = Vec::new();
+        for cell in &self.cells {
+            let (x, y) = (cell.x, cell.y);
+            let (left, low) = (x as f64, y as f64);
+            if differ(bounded(x, y), bounded(x + 1, y)) {
+                lines.push(((left + 1.0, low), (left + 1.0, low + 1.0)));
+            }
+            if differ(bounded(x, y), bounded(x, y + 1)) {
+                lines.push(((left, low + 1.0), (left + 1.0, low + 1.0)));
+            }
+        }
+        lines
+    }
+}
+
+impl MapCell {
+    /// How strong its colour is, from 0 to 1.
+    pub fn strength(&self) -> f64 {
+        match self.stability {
+            Some(found) if found.diverged > 0 => 0.2 + 0.5 * found.share(),
+            Some(_) => 0.25,
+            None if self.sure => 0.55,
+            None => 0.18,
+        }
+    }
+
+    /// What is written in it, line by line.
+    pub fn lines(&self) -> Vec<&str> {
+        let apart = if self.stability.is_some() { "; " } else { " " };
+        let detail = self.detail.splitn(2, apart).filter(|part| !part.is_empty());
+        std::iter::once(self.winner.as_str()).chain(detail).collect()
+    }
 }

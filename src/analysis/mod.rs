@@ -14,6 +14,7 @@ pub mod orders;
 pub mod problems;
 mod scaling;
 mod select;
+mod stability;
 pub mod table;
 pub mod theory;
 mod winners;
@@ -27,7 +28,8 @@ use crate::runner::prepare;
 use crate::store::{self, Store, Stored};
 use crate::trace::{Outcome, Trace};
 pub use figure::{
-    Across, Asks, Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series, Style,
+    Across, Asks, Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series,
+    Stability, Style,
 };
 pub use lines::name as theory_name;
 use rayon::prelude::*;
@@ -205,7 +207,8 @@ fn figures(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Figure> {
         table.convergence.iter().map(|f| convergence::draw(f, &only(&f.labels), theory));
     let scaling = table.scaling.iter().map(|f| scaling::draw(f, &only(&f.labels), theory));
     let winners = table.winners.iter().map(|f| winners::draw(f, &only(&f.labels)));
-    let all = convergence.chain(scaling).chain(winners).zip(ids);
+    let stability = table.stability.iter().map(|f| stability::draw(f, &only(&f.labels), theory));
+    let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);
     all.map(|(figure, id)| Figure { id, ..figure }).collect()
 }
 

@@ -1,6 +1,6 @@
 //! `[[figure.scaling]]`: a final metric over a setting, on log axes.
 
-use super::convergence::{band_name, kinds, point};
+use super::convergence::{band_name, kinds, nothing, point};
 use super::figure::{
     Across, Asks, Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style,
 };
@@ -93,6 +93,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
         legend.push(Legend { label: format!("slope {slope}"), style, key: Key::Theory });
     }
     let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
+    let drawn = panels.iter().any(Panel::drawn);
     let mut caption = format!(
         "Mean of {} at the last round over n = {n} runs; {}.",
         figure.y.formula(),
@@ -109,6 +110,9 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
             " {diverged} of {} cells have runs that diverged and no point.",
             cells.len()
         ));
+    }
+    if !drawn {
+        caption = nothing(cells);
     }
     let setting = cells.iter().any(|c| c.cell.settings.get(&figure.x).is_some());
     let symbol = select::pretty(&figure.x, &Setting::Text(String::new()));

@@ -66,6 +66,11 @@ impl<'a> Theory<'a> {
         }
     }
 
+    /// A cell as it is run.
+    pub fn prepared(&self, id: &str) -> Option<&'a Prepared<'a>> {
+        self.cells.get(id).copied()
+    }
+
     /// Why a cell has no exact moments, if they were wanted.
     pub fn without(&self, id: &str) -> Option<predict::Without> {
         self.expected.get(id)?.as_ref().err().copied()

@@ -2,6 +2,7 @@
 //! settings, by what factor the second is behind, and how sure that is.
 
 use super::figure::{Body, Figure, Key, Legend, Map, MapCell, Style};
+use super::stability::blank;
 use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::Winners;
@@ -99,10 +100,21 @@ pub fn draw(figure: &Winners, cells: &[&Result]) -> Figure {
         text.trim_end_matches([' ', '=']).to_owned()
     };
     let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
-    let caption = format!(
+    let mut caption = format!(
         "The algorithm with the smallest mean of {} at the last round (n = {n} runs), and how many times larger the second's is, with a 95 % interval over paired runs (common noise; no correction for the number of squares). Pale: the interval includes 1.",
         figure.metric.formula()
     );
+    let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
+    if diverged > 0 {
+        caption.push_str(&format!(
+            " {diverged} of {} cells have runs that diverged and take no part.",
+            cells.len()
+        ));
+    }
+    caption.push_str(&blank(&maps));
+    if cells.is_empty() {
+        caption = "There is nothing to draw: no cell has results yet.".into();
+    }
     Figure {
         id: String::new(),
         title: figure.title.clone().unwrap_or_else(|| "Which algorithm wins".into()),
@@ -132,7 +144,23 @@ fn map(figure: &Winners, all: &[&Result], group: &select::Group<'_>, labels: &[S
                 .filter_map(|c| Some((c.cell.label.as_str(), c.finals(figure.metric)?)))
                 .collect();
             finals.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
-            let Some((winner, best)) = finals.first() else { continue };
+            let Some((winner, best)) = finals.first() else {
+                // Nothing that was run here has a mean.
+                if group.cells.iter().any(|c| here(&c)) {
+                    let (winner, detail) = ("none".into(), "all diverged".into());
+                    let color = usize::MAX;
+                    cells.push(MapCell {
+                        x,
+                        y,
+                        color,
+                        winner,
+                        detail,
+                        sure: false,
+                        stability: None,
+                    });
+                }
+                continue;
+            };
             let color = labels.iter().position(|l| l == winner).unwrap_or(0);
             let (detail, sure) = match finals.get(1) {
                 Some((_, second)) => {
@@ -143,7 +171,8 @@ fn map(figure: &Winners, all: &[&Result], group: &select::Group<'_>, labels: &[S
                 }
                 None => ("alone".into(), false),
             };
-            cells.push(MapCell { x, y, color, winner: (*winner).to_owned(), detail, sure });
+            let winner = (*winner).to_owned();
+            cells.push(MapCell { x, y, color, winner, detail, sure, stability: None });
         }
     }
     let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();

@@ -73,6 +73,12 @@ pub fn color(style: Style) -> RGBColor {
     if style.color == usize::MAX { RGBColor(60, 60, 60) } else { RGBColor(r, g, b) }
 }
 
+/// A style's colour: red, green and blue.
+pub fn rgb(style: Style) -> (u8, u8, u8) {
+    let RGBColor(r, g, b) = color(style);
+    (r, g, b)
+}
+
 /// A style's colour as the class that style sheets know it by.
 pub fn color_name(style: Style) -> String {
     if style.color == usize::MAX {

@@ -1,9 +1,9 @@
-//! A map over two settings: who wins, by what factor.
+//! A map over two settings: who wins, by what factor; how many runs diverged.
 
 use super::axis::Ruler;
 use super::look::color;
 use super::{Drawing, FINE, Size, centred, font, inner};
-use crate::analysis::{Map, Style};
+use crate::analysis::{Map, MapCell, Style};
 use plotters::prelude::*;
 
 /// The inside of a map; `x` and `y` name its axes.
@@ -32,24 +32,38 @@ pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
             .x_desc(x)
             .y_desc(y)
             .draw()?;
-        let ink = RGBColor(20, 20, 20);
-        let wide = (size.wide - 70) / nx.max(1) as u32;
-        let letters = (wide / 9).clamp(6, 11);
+        let letters = ((size.wide - 70) / nx.max(1) as u32 / 9).clamp(6, 11);
         for cell in &map.cells {
-            let (x, y) = (cell.x as f64, cell.y as f64);
-            let fill = color(Style { color: cell.color, dash: 0 });
-            let fill = fill.mix(if cell.sure { 0.55 } else { 0.18 });
-            let square =
-                Rectangle::new([(x + 0.02, y + 0.02), (x + 0.98, y + 0.98)], fill.filled());
-            chart.draw_series([square])?;
-            let parts: Vec<&str> = cell.detail.splitn(2, ' ').collect();
-            let lines = std::iter::once(cell.winner.as_str()).chain(parts.iter().copied());
-            for (i, line) in lines.enumerate() {
-                let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
-                chart.draw_series([Text::new(line.to_owned(), at, centred(letters, ink))])?;
-            }
+            square(&mut chart, cell, letters)?;
+        }
+        for (from, to) in map.edges() {
+            let heavy = RGBColor(20, 20, 20).stroke_width(3 * FINE);
+            chart.draw_series([PathElement::new(vec![from, to], heavy)])?;
         }
         root.present()?;
     }
     Ok(inner(&svg).to_owned())
+}
+
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
+
+fn square(
+    chart: &mut Chart<'_, '_>,
+    cell: &MapCell,
+    letters: u32,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let (x, y) = (cell.x as f64, cell.y as f64);
+    let ink = RGBColor(20, 20, 20);
+    let fill = color(Style { color: cell.color, dash: 0 }).mix(cell.strength());
+    let corners = |inset: f64| [(x + inset, y + inset), (x + 1.0 - inset, y + 1.0 - inset)];
+    chart.draw_series([Rectangle::new(corners(0.02), fill.filled())])?;
+    if cell.stability.is_some_and(|found| found.differs()) {
+        let outline = Rectangle::new(corners(0.06), ink.stroke_width(FINE));
+        chart.draw_series([outline])?;
+    }
+    for (i, line) in cell.lines().into_iter().enumerate() {
+        let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
+        chart.draw_series([Text::new(line.to_owned(), at, centred(letters, ink))])?;
+    }
+    Ok(())
 }

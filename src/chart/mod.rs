@@ -12,7 +12,7 @@ pub mod look;
 mod map;
 mod panel;
 
-use crate::analysis::{Body, Figure, Key, Legend, Role};
+use crate::analysis::{Body, Figure, Key, Legend, Role, Scale};
 use look::{color, color_name, mark, pattern};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -49,6 +49,16 @@ impl Size {
 
 /// Height of a panel's title and of a line of the legend.
 const LINE: u32 = 18;
+
+/// Ends of the y axis that the panels of a figure share; `None` of maps.
+pub fn extent(figure: &Figure) -> Option<(f64, f64)> {
+    let Body::Panels { scale_y, .. } = &figure.body else { return None };
+    let (low, high) = panel::Frames::of(figure, Size::of(figure)).ends();
+    Some(match scale_y {
+        Scale::Linear => (low, high),
+        Scale::Log => (libm::pow(10.0, low), libm::pow(10.0, high)),
+    })
+}
 
 /// A font size of ours as plotters wants it: it divides by 1.24, and draws fine.
 fn font(size: u32) -> f64 {

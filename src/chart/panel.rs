@@ -62,6 +62,11 @@ impl<'a> Frames<'a> {
         (Axis::over(self.scale_x, xs, room), self.y)
     }
 
+    /// Ends of the y axis, placed.
+    pub fn ends(&self) -> (f64, f64) {
+        (self.y.low, self.y.high)
+    }
+
     /// The inside of panel `index`: its axes, then a layer a series.
     pub fn draw(&self, index: usize) -> Drawing {
         let panel = &self.panels[index];

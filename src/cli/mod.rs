@@ -3,6 +3,7 @@
 mod check;
 mod diff;
 mod digest;
+mod export;
 mod plan;
 mod report;
 mod reproduce;
@@ -45,6 +46,8 @@ enum Verb {
     Plan(plan::Args),
     /// Compare two sets of results or reports
     Diff(diff::Args),
+    /// Write all rows of all cells to one Parquet or CSV file
+    Export(export::Args),
     /// Print a line a cell: id and digest, sorted
     Digest(digest::Args),
     /// Print the JSON Schema of manifests, for editors
@@ -107,6 +110,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Verb::Check(args) => check::run(&args),
         Verb::Plan(args) => plan::run(&args),
         Verb::Diff(args) => diff::run(&args),
+        Verb::Export(args) => export::run(&args),
         Verb::Digest(args) => digest::run(&args),
         Verb::Schema(args) => schema::run(&args),
     }

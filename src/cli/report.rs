@@ -5,13 +5,17 @@ use crate::analysis::{Experiment, analyse};
 use crate::files::Error;
 use crate::manifest::Source;
 use crate::plan::Plan;
-use crate::report::{Entry, Writer};
-use crate::store::Store;
+use crate::report::{self, Entry, Writer};
+use crate::store::{self, Store};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench report results --out reports")]
+#[command(after_help = "\
+LaTeX is written beside the pages: tables.tex (booktabs), figures/<id>.tex (pgfplots) to \\input, \
+and all.tex, which compiles by itself.
+
+Example: driftbench report results --out reports --format html,md,latex")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
@@ -19,34 +23,61 @@ pub struct Args {
     /// Folder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     out: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["html", "md"])]
+    format: Vec<Format>,
     /// Say nothing but errors
     #[arg(long, short)]
     quiet: bool,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Html,
+    Md,
+    Latex,
+}
+
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
-    write(plans(&store)?, &store, &args.out, args.quiet)
+    let format = |format: &Format| match format {
+        Format::Html => report::Format::Html,
+        Format::Md => report::Format::Md,
+        Format::Latex => report::Format::Latex,
+    };
+    let formats: Vec<report::Format> = args.format.iter().map(format).collect();
+    write_as(plans(&store)?, &store, &args.out, &formats, args.quiet)
 }
 
 /// The experiments of a results folder, as they were last run.
 pub fn plans(store: &Store) -> Result<Vec<Plan>, Failure> {
-    let mut plans = Vec::new();
-    for experiment in store.experiments()? {
-        let source = Source {
-            name: experiment.manifest,
-            text: experiment.text,
-            overrides: experiment.overrides,
-            files: experiment.files,
-        };
-        plans.push(Plan::new(experiment.name, source).map_err(Failure::input)?);
-    }
-    Ok(plans)
+    store.experiments()?.into_iter().map(plan).collect()
+}
+
+/// An experiment as it was last run.
+pub fn plan(experiment: store::Experiment) -> Result<Plan, Failure> {
+    let source = Source {
+        name: experiment.manifest,
+        text: experiment.text,
+        overrides: experiment.overrides,
+        files: experiment.files,
+    };
+    Plan::new(experiment.name, source).map_err(Failure::input)
 }
 
 /// Analyses these plans and writes their pages, several side by side.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
-    let writer = Writer::new(out)?;
+    write_as(plans, store, out, &[report::Format::Html, report::Format::Md], quiet)
+}
+
+fn write_as(
+    plans: Vec<Plan>,
+    store: &Store,
+    out: &Path,
+    formats: &[report::Format],
+    quiet: bool,
+) -> Result<Code, Failure> {
+    let writer = Writer::new(out, formats)?;
     let one = |plan: Plan| -> Result<(Entry, Vec<Told>), Error> {
         let experiment = analyse(plan, store)?;
         Ok((writer.page(&experiment)?, Told::of(&experiment)))
@@ -69,7 +100,11 @@ pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result
     let count = entries.len();
     writer.index(entries)?;
     if !quiet {
-        let index = out.join("index.html");
+        let index = match formats {
+            all if all.contains(&report::Format::Html) => out.join("index.html"),
+            all if all.contains(&report::Format::Md) => out.join("README.md"),
+            _ => out.to_owned(),
+        };
         eprintln!("{count} reports; begin at {}", index.display());
     }
     Ok(code)

@@ -14,6 +14,8 @@ pub struct Table {
     pub scaling: Vec<Scaling>,
     /// Which algorithm wins, over two settings.
     pub winners: Vec<Winners>,
+    /// Where runs diverge, over two settings.
+    pub stability: Vec<Stability>,
 }
 
 /// `[[figure.convergence]]`: a curve per cell, a panel per value of `panels`.
@@ -150,6 +152,51 @@ pub struct Winners {
     #[serde(default)]
     #[schemars(range(min = 1), example = 2)]
     pub columns: Option<usize>,
+}
+
+/// `[[figure.stability]]`: a map over two settings of how many runs diverged, a panel
+/// per algorithm and value of `panels`. On linear problems with independent noise each
+/// square also tells the spectral radius of a round's exact map of second moments, and
+/// of the mean's: below 1 they stay bounded. Where runs and theory differ it is marked.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Stability {
+    /// Name of the figure's file; by default its kind and number.
+    #[serde(default)]
+    #[schemars(example = &"fig1")]
+    pub id: Option<String>,
+    /// Heading; by default made from what is drawn.
+    #[serde(default)]
+    #[schemars(example = &"Figure 1")]
+    pub title: Option<String>,
+    /// The setting across.
+    #[serde(default = "step_size")]
+    #[schemars(example = &"step-size")]
+    pub x: String,
+    /// The setting upwards.
+    #[serde(default = "local_steps")]
+    #[schemars(example = &"local-steps")]
+    pub y: String,
+    /// Labels of the algorithms that are drawn; all by default.
+    #[serde(default)]
+    #[schemars(example = EXAMPLE_LABELS)]
+    pub labels: Vec<String>,
+    /// Settings that tell panels apart, outermost first, beside the algorithm.
+    #[serde(default)]
+    #[schemars(example = &["clients"])]
+    pub panels: Vec<String>,
+    /// Panels in a row.
+    #[serde(default)]
+    #[schemars(range(min = 1), example = 2)]
+    pub columns: Option<usize>,
+}
+
+fn step_size() -> String {
+    "step-size".into()
+}
+
+fn local_steps() -> String {
+    "local-steps".into()
 }
 
 /// What the band around a mean is, over replicates.

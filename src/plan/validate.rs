@@ -327,17 +327,19 @@ pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
     }
 }
 
-/// Maps of winners that would pool cells of different settings in one square.
+/// Maps that would pool cells of different settings in one square.
 fn mixed(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let drawn = manifest.figure.winners.iter().enumerate();
-    for (i, figure) in drawn.filter(|(_, figure)| figure.x != figure.y) {
-        let known = || figure.panels.iter().chain([&figure.x, &figure.y]);
+    for figure in Drawn::all(manifest) {
+        let [(_, x, _), (_, y, _)] = figure.axes.as_slice() else { continue };
+        if x == y {
+            continue;
+        }
+        let known = || figure.panels.iter().map(String::as_str).chain([*x, *y]);
         let mut squares: BTreeMap<Vec<String>, &Cell> = BTreeMap::new();
         for cell in cells {
-            let value = |name: &String| {
-                cell.settings.get(name).map(ToString::to_string).unwrap_or_default()
-            };
+            let value =
+                |name: &str| cell.settings.get(name).map(ToString::to_string).unwrap_or_default();
             let square = std::iter::once(cell.label.clone()).chain(known().map(value)).collect();
             let Some(other) = squares.insert(square, cell) else { continue };
             let differs =
@@ -347,8 +349,7 @@ fn mixed(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
             let left: Vec<&str> = left.into_iter().collect();
             let message = format!("one square would hold several cells of \"{}\"", cell.label);
             let hint = format!("add to `panels`: {}", left.join(", "));
-            let path = format!("figure.winners.{i}");
-            found.push(at(root, &path, &Choice::new(), message).hinting(Some(hint)));
+            found.push(at(root, &figure.path, &Choice::new(), message).hinting(Some(hint)));
             break;
         }
     }
@@ -399,6 +400,13 @@ impl<'a> Drawn<'a> {
             let axes = vec![("x", f.x.as_str(), false), ("y", f.y.as_str(), false)];
             let id = id(&f.id, "winners", i);
             let quantities = vec![("metric", f.metric)];
+            let (panels, labels, columns) = (&f.panels, &f.labels, f.columns);
+            all.push(Self { path, id, panels, labels, axes, quantities, columns });
+        }
+        for (i, f) in table.stability.iter().enumerate() {
+            let path = format!("figure.stability.{i}");
+            let axes = vec![("x", f.x.as_str(), false), ("y", f.y.as_str(), false)];
+            let (id, quantities) = (id(&f.id, "stability", i), vec![]);
             let (panels, labels, columns) = (&f.panels, &f.labels, f.columns);
             all.push(Self { path, id, panels, labels, axes, quantities, columns });
         }

@@ -9,8 +9,10 @@
 mod claims;
 mod explore;
 mod formula;
+mod latex;
 mod narrate;
 mod numbers;
+mod series;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
@@ -24,11 +26,23 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// What reports are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Pages for a browser.
+    Html,
+    /// Pages for a code host.
+    Md,
+    /// Tables and figures for a paper.
+    Latex,
+}
+
 /// The pages of experiments, one after the other or side by side, and then an
 /// index over all: so that no more than a few experiments are held at once.
 pub struct Writer {
     pages: Pages,
     out: PathBuf,
+    formats: Vec<Format>,
 }
 
 /// What an index tells of an experiment.
@@ -38,13 +52,19 @@ pub struct Entry {
 }
 
 impl Writer {
-    /// For pages in this folder, which it makes.
+    /// For pages of these formats in this folder, which it makes.
     ///
     /// # Errors
     /// If there can be no such folder.
-    pub fn new(out: &Path) -> Result<Self, Error> {
+    pub fn new(out: &Path, formats: &[Format]) -> Result<Self, Error> {
         fs::create_dir_all(out).map_err(|e| error(out, e))?;
-        Ok(Self { pages: Pages::new(), out: out.to_owned() })
+        Ok(Self { pages: Pages::new(), out: out.to_owned(), formats: formats.to_vec() })
+    }
+
+    /// Whether a page is of one of the formats.
+    fn asked(&self, file: &str) -> bool {
+        let format = if file.ends_with(".html") { Format::Html } else { Format::Md };
+        self.formats.contains(&format)
     }
 
     /// Writes an experiment's page and what stands beside it.
@@ -60,13 +80,23 @@ impl Writer {
         for figure in &page.figures {
             write_beside(&figures.join(format!("{}.svg", figure.id)), figure.svg.as_bytes())?;
         }
-        sweep(&figures, &page.figures.iter().map(|f| format!("{}.svg", f.id)).collect())?;
+        for figure in &experiment.figures {
+            let file = figures.join(format!("{}.csv", figure.id));
+            write_beside(&file, series::csv(figure).as_bytes())?;
+        }
+        if self.formats.contains(&Format::Latex) {
+            for (name, text) in latex::files(&page, &experiment.figures) {
+                write_beside(&folder.join(name), text.as_bytes())?;
+            }
+        }
+        let kinds = ["svg", "csv", "tex"].iter();
+        let ids = kinds.flat_map(|end| page.figures.iter().map(move |f| format!("{}.{end}", f.id)));
+        sweep(&figures, &ids.collect())?;
         let depth = experiment.plan.experiment.split('/').count();
         let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
-        for (template, file) in [("report.md", "report.md"), ("report.html", "report.html")] {
-            let text = self
-                .pages
-                .render(template, context! { page => values.clone(), up => up.clone() })?;
+        for file in ["report.md", "report.html"].into_iter().filter(|f| self.asked(f)) {
+            let text =
+                self.pages.render(file, context! { page => values.clone(), up => up.clone() })?;
             write_beside(&folder.join(file), text.as_bytes())?;
         }
         write_beside(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
@@ -101,6 +131,9 @@ impl Writer {
             ("disagreements.md", "disagreements.md"),
             ("disagreements.html", "disagreements.html"),
         ] {
+            if !self.asked(file) {
+                continue;
+            }
             let text = self.pages.render(template, values.clone())?;
             write_beside(&self.out.join(file), text.as_bytes())?;
         }
@@ -126,7 +159,8 @@ pub fn check_analysis(plan: &Plan) -> Result<(), String> {
 fn sweep(folder: &Path, wanted: &BTreeSet<String>) -> Result<(), Error> {
     for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".svg") && !wanted.contains(&name) {
+        let ours = [".svg", ".csv", ".tex"].iter().any(|end| name.ends_with(end));
+        if ours && !wanted.contains(&name) {
             fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
         }
     }

@@ -8,7 +8,8 @@
 //!   the exact limit, `bias(a)` its squared exact bias;
 //! - `ratio(a, b)` is how many times larger a's mean is than b's, with its
 //!   95 % interval over paired runs; `ratio(a, b, of="…")` of another quantity,
-//!   `ratio_limit(a, b)` around the limits.
+//!   `ratio_limit(a, b)` around the limits;
+//! - `diverged(a)` is how many of its runs diverged, as in "3 of 10".
 //!
 //! Where runs do not differ, without noise, the number stands alone.
 
@@ -30,6 +31,8 @@ struct Facts {
     /// What is recorded at the last round; nothing where runs diverged.
     finals: BTreeMap<Quantity, Vec<f64>>,
     exact_bias: Option<f64>,
+    /// Replicates that diverged, and all.
+    diverged: (usize, usize),
     /// Whether the cell has results; without, every number is a dash.
     run: bool,
 }
@@ -38,8 +41,8 @@ impl Facts {
     /// A cell that was not run yet.
     fn planned(cell: &Cell) -> Self {
         let (label, id, settings) = (cell.label.clone(), cell.id.clone(), cell.settings.clone());
-        let (finals, exact_bias) = Default::default();
-        Self { label, id, settings, finals, exact_bias, run: false }
+        let (finals, exact_bias, diverged) = Default::default();
+        Self { label, id, settings, finals, exact_bias, diverged, run: false }
     }
 
     fn of(cell: &CellResult) -> Self {
@@ -52,6 +55,7 @@ impl Facts {
                 .filter_map(|&quantity| Some((quantity, cell.finals(quantity)?)))
                 .collect(),
             exact_bias: cell.exact_bias,
+            diverged: (cell.diverged(), cell.traces.len()),
             run: true,
         }
     }
@@ -120,12 +124,17 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
         let bias = cell.exact_bias.map(short).or((!cell.run).then(|| "–".to_owned()));
         bias.ok_or_else(|| wrong("no figure asks for the exact bias".into()))
     });
+    let known = facts.clone();
+    env.add_function("diverged", move |id: String| -> Result<String, Error> {
+        let (count, runs) = by_id(&known, &id)?.diverged;
+        Ok(if runs == 0 { "–".to_owned() } else { format!("{count} of {runs}") })
+    });
     let said = env.render_str(text, ());
     said.map_err(|e| {
         let told = e.detail().map_or(e.to_string(), str::to_owned);
         match e.kind() {
             ErrorKind::UnknownFunction => {
-                format!("{told} (allowed: cell, mean, limit, bias, ratio, ratio_limit)")
+                format!("{told} (allowed: cell, mean, limit, bias, ratio, ratio_limit, diverged)")
             }
             _ => told,
         }

@@ -4,6 +4,7 @@
 //! Parquet file has the length and the hash that are written in it; what is
 //! half written never counts.
 
+pub mod export;
 pub mod git;
 mod parquet;
 pub mod provenance;
@@ -155,16 +156,26 @@ impl Store {
     pub fn all_cells(&self) -> Result<Vec<CellRecord>, Error> {
         let mut found = Vec::new();
         for experiment in self.experiments()? {
-            let folder = self.folder(&experiment.name);
-            for entry in fs::read_dir(&folder).map_err(|e| error(&folder, e))? {
-                let entry = entry.map_err(|e| error(&folder, e))?;
-                let id = entry.file_name().to_string_lossy().into_owned();
-                if is_cell(&id) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    found.extend(self.record(&experiment.name, &id)?);
-                }
+            for id in self.ids(&experiment.name)? {
+                found.extend(self.record(&experiment.name, &id)?);
             }
         }
         Ok(found)
+    }
+
+    /// Ids of all cells of an experiment's folder, complete or not, sorted.
+    fn ids(&self, experiment: &str) -> Result<Vec<String>, Error> {
+        let folder = self.folder(experiment);
+        let mut ids = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(|e| error(&folder, e))? {
+            let entry = entry.map_err(|e| error(&folder, e))?;
+            let id = entry.file_name().to_string_lossy().into_owned();
+            if is_cell(&id) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                ids.push(id);
+            }
+        }
+        ids.sort();
+        Ok(ids)
     }
 
     /// How many cells of an experiment's folder are not among these.

@@ -110,3 +110,68 @@ fn folders_that_are_not_results_are_refused() {
     assert!(Store::open(&folder.path().join("letter.txt")).is_err());
     assert!(Store::open_existing(&folder.path().join("new")).is_err());
 }
+
+/// Everything of two experiments in one file: each row is the cell's own.
+#[test]
+fn an_export_holds_the_cells_bit_for_bit() {
+    use export::{Chosen, Format, export};
+    use polars::prelude::*;
+    let folder = tempfile::tempdir().unwrap();
+    let (store, plan) = filled(folder.path(), LOGISTIC);
+    let (store_of_both, diverging) = {
+        let source = Source { name: "d".into(), text: DIVERGING.into(), ..Source::default() };
+        let plan = Plan::new("smoke/d".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        store.keep_experiment(&plan).unwrap();
+        let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        let by = Provenance { version: "0".into(), commit: "other".into(), dirty: true };
+        runner::run(&prepared, 1, &Silent, |done| {
+            store.write(&plan, done.cell, 2, &done.traces, done.elapsed, &by)
+        })
+        .unwrap();
+        (store, plan)
+    };
+    let store = store_of_both;
+    let chosen = |plan: &Plan, without: usize| Chosen {
+        name: plan.experiment.clone(),
+        manifest: plan.source.text.clone(),
+        last_run: plan.cells.iter().skip(without).map(|c| c.id.clone()).collect(),
+    };
+    let all = [chosen(&diverging, 0), chosen(&plan, 1)];
+    let to = folder.path().join("all.parquet");
+    let told = export(&store, &all, &to, Format::Parquet).unwrap();
+    assert_eq!((told.cells, told.damaged.len()), (plan.cells.len() + diverging.cells.len(), 0));
+    let read = |path: &Path| ParquetReader::new(fs::File::open(path).unwrap()).finish().unwrap();
+    let whole = read(&to);
+    assert_eq!(whole.height(), told.rows);
+    let text = |frame: &DataFrame, name: &str, row: usize| {
+        frame.column(name).unwrap().str().unwrap().get(row).unwrap().to_owned()
+    };
+    let mut from = 0;
+    for plan in [&diverging, &plan] {
+        let mut ids: Vec<&String> = plan.cells.iter().map(|c| &c.id).collect();
+        ids.sort();
+        for id in ids {
+            let cell = read(&store.cell_folder(&plan.experiment, id).join(TRACES));
+            let rows = whole.slice(from as i64, cell.height());
+            for column in cell.columns() {
+                let there = rows.column(column.name()).unwrap();
+                assert!(there.equals(column), "{id}: {}", column.name());
+            }
+            let absent = rows.columns().iter().filter(|c| c.null_count() > 0);
+            assert!(absent.clone().all(|c| c.null_count() == rows.height()));
+            assert!(absent.clone().all(|c| cell.column(c.name()).is_err()));
+            let record = store.record(&plan.experiment, id).unwrap().unwrap();
+            assert_eq!(text(&rows, "digest", 0), record.digest);
+            assert_eq!(text(&rows, "commit", 0), record.provenance.commit);
+            let settings: serde_json::Value =
+                serde_json::from_str(&text(&rows, "settings", 0)).unwrap();
+            assert_eq!(settings["seed"], 7);
+            from += cell.height();
+        }
+    }
+    assert_eq!(from, whole.height());
+    let last_run = whole.column("last_run").unwrap().bool().unwrap();
+    let dropped = store.read("smoke/t", &plan.cells[0].id).unwrap().unwrap();
+    let dropped: usize = dropped.traces.iter().map(Trace::rows).sum();
+    assert_eq!(last_run.sum().unwrap() as usize, whole.height() - dropped);
+}

@@ -12,6 +12,7 @@ mod averages;
 mod coin;
 mod course;
 mod local;
+mod stability;
 mod state;
 mod stationary;
 pub mod steps;
@@ -22,6 +23,7 @@ use crate::theory::linear::Work;
 use averages::Averages;
 use course::{Course, Layout, second};
 use local::{Drive, Steps};
+pub use stability::Stability;
 use state::{Past, Stage, State, sandwich};
 
 /// What is added to a client's field, as theory sees it.

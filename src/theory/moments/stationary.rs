@@ -43,7 +43,7 @@ impl Exact<'_> {
     /// The state after a round, with c̄ replaced by what it always is, the mean of
     /// the variates: of itself a round keeps their difference, so that its map has
     /// more fixed points than the one that is meant.
-    fn settled(&self, state: &super::State) -> super::State {
+    pub(super) fn settled(&self, state: &super::State) -> super::State {
         let mut state = self.round(state, None).0;
         if self.scheme.coin.is_some() && state.own() > 0 {
             return centred(state, self.of.len() as f64);

@@ -169,3 +169,68 @@ fn one_dimension_by_hand() {
         assert!((found.sq_error / wanted - 1.0).abs() < 1e-12, "{}", found.sq_error);
     }
 }
+
+/// One dimension: E e² of N clients after H steps of factor 1 − γa(1 + τw).
+#[test]
+fn spectral_radii_have_their_closed_form_in_one_dimension() {
+    let (a, tau, clients, steps) = (1.0_f64, 0.8_f64, 3, 4);
+    let settings = quadratic::Settings {
+        dimension: 1,
+        clients,
+        spectrum: Spectrum { from: a, to: a },
+        gradient_heterogeneity: 0.0,
+        hessian_heterogeneity: 0.0,
+        noise: 0.5,
+        multiplicative_noise: tau,
+    };
+    let facts = settings.build(1, &NoFiles).unwrap();
+    // Stable, unstable in the mean square alone, unstable.
+    for gamma in [0.3_f64, 1.9, 2.2] {
+        let mut scheme = scheme(clients, Correction::None, steps, None);
+        scheme.runs[0].work = Box::new(move |_| Work::plain(gamma, steps));
+        let found = Exact::new(&facts, &scheme).unwrap().stability().unwrap();
+        let mean = (1.0 - gamma * a).abs();
+        let square = mean * mean + gamma * gamma * tau * tau * a * a;
+        let n = clients as f64;
+        let wanted = square.powi(4) / n + (1.0 - 1.0 / n) * mean.powi(8);
+        assert!((found.square / wanted - 1.0).abs() < 1e-9, "{} {wanted}", found.square);
+        assert!((found.mean.unwrap() / mean.powi(4) - 1.0).abs() < 1e-6, "{:?}", found.mean);
+        assert_eq!(found.square < 1.0, gamma < 1.0);
+    }
+}
+
+/// Where moments grow, they grow at the rate of the spectral radius; where it is
+/// below 1 they come to rest.
+#[test]
+fn unstable_moments_grow_at_their_spectral_radius() {
+    let facts = quadratic(4, 1.0);
+    let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
+    for (correction, coin, step) in [
+        (Correction::None, None, 1.45),
+        (Correction::Kept, None, 1.45),
+        (Correction::KeptFresh, None, 1.45),
+        (Correction::Fresh, None, 1.45),
+        (Correction::Kept, Some(0.6), 1.4),
+        (Correction::None, None, 0.2),
+        (Correction::Kept, None, 0.2),
+        (Correction::Kept, Some(0.3), 0.2),
+    ] {
+        let what = format!("{correction:?}, {coin:?}, {step}");
+        let steps = if coin.is_some() { 1 } else { 3 };
+        let mut scheme = scheme(4, correction, steps, coin);
+        scheme.runs[0].work = Box::new(move |_| Work::plain(step, steps));
+        let exact = Exact::new(&facts, &scheme).unwrap();
+        let found = exact.stability().unwrap_or_else(|| panic!("{what}"));
+        let at = exact.at(&start, &[100, 200]);
+        let rate = (at[1].sq_error / at[0].sq_error).powf(0.01);
+        if step > 1.0 {
+            assert!(found.square > 1.0, "{what}: {found:?}");
+            assert!((rate / found.square - 1.0).abs() < 1e-6, "{what}: {rate} {found:?}");
+        } else {
+            assert!(found.square < 1.0 && (rate - 1.0).abs() < 1e-6, "{what}: {rate} {found:?}");
+            assert!(found.mean.unwrap() < 1.0);
+        }
+        // Jensen: the mean cannot grow faster than the square allows.
+        assert!(found.mean.unwrap() <= found.square.sqrt() * (1.0 + 1e-6), "{what}: {found:?}");
+    }
+}

@@ -1,0 +1,89 @@
+//! `export`: all rows of all cells in one file.
+
+use super::{Code, Failure, report};
+use crate::manifest::document::nearest;
+use crate::store::Store;
+use crate::store::export::{Chosen, Exported, Format, export};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+A row a replicate and recorded round, as in the cells' own files (docs/FORMAT.md), by \
+experiment, cell, replicate and round; null where a cell has not recorded a metric. Cells of \
+earlier settings are there too, with last_run = false. CSV leaves out the column `settings`. A \
+file of this name is replaced. A \
+damaged cell is left out and told; the exit code is then 4.
+
+Example: driftbench export results --out results.parquet")]
+pub struct Args {
+    /// Folder of the results
+    #[arg(default_value = "results")]
+    results: PathBuf,
+    /// The file: .parquet, or .csv
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Only this experiment (may be given more than once)
+    #[arg(long = "experiment", value_name = "NAME")]
+    experiments: Vec<String>,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let format = format(&args.out)?;
+    let store = Store::open_existing(&args.results)?;
+    let chosen = chosen(&store, &args.experiments)?;
+    let Exported { cells, rows, damaged } = export(&store, &chosen, &args.out, format)?;
+    for error in &damaged {
+        eprintln!("error: {error}");
+    }
+    if cells == 0 {
+        let results = args.results.display();
+        return Err(Failure::input(format!("error: {results}: no cell has results yet")));
+    }
+    if !args.quiet {
+        let (file, experiments) = (args.out.display(), chosen.len());
+        eprintln!("{file}: {rows} rows of {cells} cells of {experiments} experiments");
+    }
+    if damaged.is_empty() {
+        return Ok(Code::Done);
+    }
+    let count = damaged.len();
+    eprintln!("{count} damaged cells are left out; `driftbench run` computes them again");
+    Ok(Code::SomeFailed)
+}
+
+/// What a file's name says of how it is written.
+fn format(file: &Path) -> Result<Format, Failure> {
+    match file.extension().and_then(|e| e.to_str()) {
+        Some("parquet") => Ok(Format::Parquet),
+        Some("csv") => Ok(Format::Csv),
+        _ => Err(Failure::input(format!(
+            "error: --out {}: the name must end in .parquet or .csv",
+            file.display()
+        ))),
+    }
+}
+
+/// The experiments of these names; all without any.
+fn chosen(store: &Store, names: &[String]) -> Result<Vec<Chosen>, Failure> {
+    let mut all = store.experiments()?;
+    let known: Vec<String> = all.iter().map(|e| e.name.clone()).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    if let Some(name) = names.iter().find(|n| !known.contains(&n.as_str())) {
+        let hint = nearest(name, &known).map_or(String::new(), |hint| format!("\n  {hint}"));
+        return Err(Failure::input(format!(
+            "error: --experiment {name}: there are no results of this name (allowed: {}){hint}",
+            known.join(", ")
+        )));
+    }
+    all.retain(|e| names.is_empty() || names.contains(&e.name));
+    let one = |experiment: crate::store::Experiment| {
+        let manifest = experiment.text.clone();
+        let plan = report::plan(experiment)?;
+        let last_run = plan.cells.iter().map(|cell| cell.id.clone()).collect();
+        Ok(Chosen { name: plan.experiment, manifest, last_run })
+    };
+    all.into_iter().map(one).collect()
+}

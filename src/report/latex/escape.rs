@@ -1,0 +1,360 @@
+//! Text as LaTeX shows it literally, with the mathematics that this program writes.
+//!
+//! *Invariant*: what comes out is ASCII (accented Latin letters aside, which every
+//! engine knows), and no character of a manifest acts as a command.
+
+/// Characters and what stands for them in mathematics.
+const SYMBOLS: &[(char, &str)] = &[
+    ('Γ', r"\Gamma"),
+    ('Δ', r"\Delta"),
+    ('Λ', r"\Lambda"),
+    ('Π', r"\Pi"),
+    ('Σ', r"\Sigma"),
+    ('Φ', r"\Phi"),
+    ('Ψ', r"\Psi"),
+    ('Ω', r"\Omega"),
+    ('α', r"\alpha"),
+    ('β', r"\beta"),
+    ('γ', r"\gamma"),
+    ('δ', r"\delta"),
+    ('ε', r"\varepsilon"),
+    ('ζ', r"\zeta"),
+    ('η', r"\eta"),
+    ('θ', r"\theta"),
+    ('κ', r"\kappa"),
+    ('λ', r"\lambda"),
+    ('μ', r"\mu"),
+    ('µ', r"\mu"),
+    ('ν', r"\nu"),
+    ('ξ', r"\xi"),
+    ('π', r"\pi"),
+    ('ρ', r"\rho"),
+    ('σ', r"\sigma"),
+    ('τ', r"\tau"),
+    ('φ', r"\varphi"),
+    ('χ', r"\chi"),
+    ('ψ', r"\psi"),
+    ('ω', r"\omega"),
+    ('Ā', r"\bar{A}"),
+    ('Ã', r"\tilde{A}"),
+    ('ℓ', r"\ell"),
+    ('±', r"\pm"),
+    ('×', r"\times"),
+    ('·', r"\cdot"),
+    ('−', "-"),
+    ('≤', r"\leq"),
+    ('≥', r"\geq"),
+    ('≠', r"\neq"),
+    ('≈', r"\approx"),
+    ('≪', r"\ll"),
+    ('≫', r"\gg"),
+    ('≲', r"\lesssim"),
+    ('≻', r"\succ"),
+    ('≼', r"\preceq"),
+    ('∝', r"\propto"),
+    ('∞', r"\infty"),
+    ('∈', r"\in"),
+    ('∇', r"\nabla"),
+    ('∂', r"\partial"),
+    ('√', r"\surd"),
+    ('⊗', r"\otimes"),
+    ('→', r"\to"),
+    ('←', r"\leftarrow"),
+    ('‖', r"\Vert"),
+    ('⟨', r"\langle"),
+    ('⟩', r"\rangle"),
+    ('°', r"^{\circ}"),
+    ('½', r"\tfrac{1}{2}"),
+    ('✕', r"\times"),
+    ('<', "<"),
+    ('>', ">"),
+    ('|', "|"),
+];
+
+/// Raised characters and what is raised.
+const RAISED: &[(char, &str)] = &[
+    ('⁰', "0"),
+    ('¹', "1"),
+    ('²', "2"),
+    ('³', "3"),
+    ('⁴', "4"),
+    ('⁵', "5"),
+    ('⁶', "6"),
+    ('⁷', "7"),
+    ('⁸', "8"),
+    ('⁹', "9"),
+    ('⁻', "-"),
+    ('⁺', "+"),
+    ('ⁱ', "i"),
+    ('ⁿ', "n"),
+    ('ˢ', "s"),
+    ('ᵗ', "t"),
+    ('ᵀ', r"\top"),
+];
+
+/// Lowered characters and what is lowered.
+const LOWERED: &[(char, &str)] = &[
+    ('₀', "0"),
+    ('₁', "1"),
+    ('₂', "2"),
+    ('₃', "3"),
+    ('₄', "4"),
+    ('₅', "5"),
+    ('₆', "6"),
+    ('₇', "7"),
+    ('₈', "8"),
+    ('₉', "9"),
+];
+
+/// Accents that follow their letter.
+const ACCENTS: &[(char, &str)] =
+    &[('\u{302}', r"\hat"), ('\u{303}', r"\tilde"), ('\u{304}', r"\bar"), ('\u{305}', r"\bar")];
+
+/// What is neither mathematics nor itself.
+const TEXT: &[(char, &str)] = &[
+    ('\\', r"\textbackslash{}"),
+    ('{', r"\{"),
+    ('}', r"\}"),
+    ('$', r"\$"),
+    ('&', r"\&"),
+    ('#', r"\#"),
+    ('%', r"\%"),
+    ('_', r"\_"),
+    ('~', r"\textasciitilde{}"),
+    ('^', r"\textasciicircum{}"),
+    ('"', r"\textquotedbl{}"),
+    ('\'', "'"),
+    ('`', r"\textasciigrave{}"),
+    ('–', "--"),
+    ('—', "---"),
+    ('…', r"\ldots{}"),
+    ('§', r"\S{}"),
+    ('’', "'"),
+    ('‘', "`"),
+    ('“', "``"),
+    ('”', "''"),
+    ('\u{a0}', "~"),
+];
+
+fn of<'a>(table: &[(char, &'a str)], c: char) -> Option<&'a str> {
+    table.iter().find(|(from, _)| *from == c).map(|(_, to)| *to)
+}
+
+/// A stretch of what comes out.
+enum Piece {
+    Text(String),
+    Math(String),
+}
+
+/// Text for LaTeX. Numbers like `1.23e-4` become powers of ten; a letter of the table
+/// may have an index after `_`, as in θ_c.
+pub fn text(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut i = 0;
+    while i < chars.len() {
+        if let Some((number, after)) = scientific(&chars, i) {
+            pieces.push(Piece::Math(number));
+            i = after;
+            continue;
+        }
+        let c = chars[i];
+        let after_symbol = matches!(pieces.last(), Some(Piece::Math(_)));
+        if let Some(accent) = of(ACCENTS, c) {
+            let letter = match pieces.pop() {
+                Some(Piece::Math(m)) => m,
+                Some(Piece::Text(t)) => t,
+                None => String::new(),
+            };
+            pieces.push(Piece::Math(format!("{accent}{{{letter}}}")));
+        } else if c == '*' && after_symbol {
+            pieces.push(Piece::Math("^{*}".into()));
+        } else if let Some(letter) = indexed(&chars, i) {
+            if !after_symbol {
+                pieces.pop();
+                pieces.push(Piece::Math(letter.into()));
+            }
+            pieces.push(Piece::Math(format!("_{{{}}}", chars[i + 1])));
+            i += 1;
+        } else if let Some((mark, table)) =
+            [("^", RAISED), ("_", LOWERED)].into_iter().find(|(_, table)| of(table, c).is_some())
+        {
+            let run = chars[i..].iter().map_while(|c| of(table, *c));
+            let run: Vec<&str> = run.collect();
+            pieces.push(Piece::Math(format!("{mark}{{{}}}", run.concat())));
+            i += run.len() - 1;
+        } else if let Some(symbol) = of(SYMBOLS, c) {
+            let apart = if symbol.ends_with(|c: char| c.is_ascii_alphabetic()) { " " } else { "" };
+            pieces.push(Piece::Math(format!("{symbol}{apart}")));
+        } else {
+            pieces.push(Piece::Text(literal(c)));
+        }
+        i += 1;
+    }
+    joined(&pieces)
+}
+
+/// The letter whose index begins here: `_` between one character and one more.
+fn indexed(chars: &[char], at: usize) -> Option<char> {
+    let word = |c: &char| c.is_ascii_alphanumeric();
+    let letter = *chars.get(at.checked_sub(1)?)?;
+    let alone = !at.checked_sub(2).and_then(|i| chars.get(i)).is_some_and(word);
+    let one = chars.get(at + 1).is_some_and(word) && !chars.get(at + 2).is_some_and(word);
+    let base =
+        letter.is_ascii_alphabetic() && alone || letter.is_alphabetic() && !letter.is_ascii();
+    (chars[at] == '_' && one && base).then_some(letter)
+}
+
+/// A character that is no symbol.
+fn literal(c: char) -> String {
+    match c {
+        _ if of(TEXT, c).is_some() => of(TEXT, c).unwrap_or_default().into(),
+        c if c.is_control() || c.is_whitespace() => " ".into(),
+        c if c.is_ascii() || ('\u{c0}'..='\u{17f}').contains(&c) => c.into(),
+        c => format!("[U+{:04X}]", c as u32),
+    }
+}
+
+/// Neighbours of mathematics in one group.
+fn joined(pieces: &[Piece]) -> String {
+    let mut out = String::new();
+    let mut math = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Math(m) => math.push_str(m),
+            Piece::Text(t) => {
+                flush(&mut math, &mut out);
+                out.push_str(t);
+            }
+        }
+    }
+    flush(&mut math, &mut out);
+    out
+}
+
+fn flush(math: &mut String, out: &mut String) {
+    if !math.is_empty() {
+        out.push_str(&format!(r"\ensuremath{{{}}}", math.trim_end()));
+        math.clear();
+    }
+}
+
+/// `-1.23e-4` from `from` on, as a power of ten, and where it ends.
+fn scientific(chars: &[char], from: usize) -> Option<(String, usize)> {
+    let word = |c: &char| c.is_ascii_alphanumeric() || *c == '.';
+    if from > 0 && word(&chars[from - 1]) {
+        return None;
+    }
+    let digits = |at: usize| chars[at..].iter().take_while(|c| c.is_ascii_digit()).count();
+    let signed = |at: usize| at + usize::from(matches!(chars.get(at), Some('-')));
+    let mut end = signed(from);
+    let whole = digits(end);
+    end += whole;
+    if chars.get(end) == Some(&'.') {
+        end += 1 + digits(end + 1);
+    }
+    if whole == 0 || chars.get(end) != Some(&'e') {
+        return None;
+    }
+    let exponent = end + 1;
+    let start = signed(exponent);
+    let last = start + digits(start.min(chars.len()));
+    if last == start || chars.get(last).is_some_and(word) {
+        return None;
+    }
+    let part = |a: usize, b: usize| chars[a..b].iter().collect::<String>();
+    Some((format!(r"{} \times 10^{{{}}}", part(from, end), part(exponent, last)), last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::pretty;
+    use crate::manifest::{Quantity, TimeAverage};
+    use crate::plan::Setting;
+    use std::path::Path;
+
+    #[test]
+    fn what_commands_are_made_of_is_told_literally() {
+        assert_eq!(
+            text(r#"ab_cd & 5% #1 {x} ~ ^ \input{/etc/passwd} $x$ <>|"#),
+            concat!(
+                r"ab\_cd \& 5\% \#1 \{x\} \textasciitilde{} \textasciicircum{} ",
+                r"\textbackslash{}input\{/etc/passwd\} \$x\$ \ensuremath{<>|}"
+            )
+        );
+        assert_eq!(text("snow ☃, é\n\u{7}"), "snow [U+2603], é  ");
+    }
+
+    #[test]
+    fn mathematics_is_grouped() {
+        assert_eq!(
+            text("‖θ − θ*‖²"),
+            r"\ensuremath{\Vert \theta} \ensuremath{-} \ensuremath{\theta ^{*}\Vert ^{2}}"
+        );
+        assert_eq!(
+            text("N⁻¹ Σ θ_c F̄ ζ₁ b_h"),
+            r"N\ensuremath{^{-1}} \ensuremath{\Sigma} \ensuremath{\theta _{c}} \ensuremath{\bar{F}} \ensuremath{\zeta _{1}} \ensuremath{b_{h}}"
+        );
+        assert_eq!(
+            text("[1.23e-4, -2e10]"),
+            r"[\ensuremath{1.23 \times 10^{-4}}, \ensuremath{-2 \times 10^{10}}]"
+        );
+        assert_eq!(text("0e5a5c 1e b1e5 1e-"), "0e5a5c 1e b1e5 1e-");
+    }
+
+    #[track_caller]
+    fn mapped(what: &str) {
+        let told = text(what);
+        assert!(!told.contains("[U+"), "{what:?}: {told}");
+        assert!(told.is_ascii(), "{what:?}: {told}");
+    }
+
+    #[test]
+    fn every_symbol_that_pages_write_is_mapped() {
+        Quantity::ALL.iter().for_each(|q| mapped(q.formula()));
+        TimeAverage::ALL.iter().for_each(|a| mapped(a.formula()));
+        for name in [
+            "step-size",
+            "local-steps",
+            "path-length",
+            "communication-probability",
+            "proximal",
+            "cohort",
+            "gradient-heterogeneity",
+            "hessian-heterogeneity",
+            "normalised",
+            "noise",
+            "clients",
+            "dimension",
+            "l2",
+            "average",
+            "start",
+        ] {
+            for value in ["true", "zero true", "limit true", "offset 0", "1e-3"] {
+                mapped(&pretty(name, &Setting::Text(value.into())));
+            }
+        }
+    }
+
+    /// Also what the published manifests and the captions of figures say.
+    #[test]
+    fn every_symbol_of_the_manifests_and_captions_is_mapped() {
+        fn walk(folder: &Path, end: &str, seen: &mut usize) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    walk(&path, end, seen);
+                } else if path.extension().is_some_and(|e| e == end) {
+                    *seen += 1;
+                    std::fs::read_to_string(&path).unwrap().lines().for_each(mapped);
+                }
+            }
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut seen = 0;
+        walk(&root.join("experiments"), "toml", &mut seen);
+        walk(&root.join("src/analysis"), "rs", &mut seen);
+        assert!(seen > 50);
+    }
+}

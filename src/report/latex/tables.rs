@@ -1,0 +1,91 @@
+//! Tables as `booktabs` wants them, as wide as the text at most.
+
+use super::escape::text;
+use crate::report::claims::Claim;
+use crate::report::view::{Page, Table};
+use std::fmt::Write;
+
+/// Rows after which a table goes on as another, so that it fits a page.
+const ROWS: usize = 40;
+
+/// All tables of a page.
+pub fn tables(page: &Page) -> String {
+    let mut out = format!("% {}: tables.\n", super::comment(&page.name));
+    out.push_str("% Needs \\usepackage{booktabs,graphicx}.\n");
+    let label = page.name.replace('/', ":");
+    if page.table.rows.is_empty() {
+        out.push_str("No cell has results yet.\n");
+    }
+    // The last column is the cell's id, which is of use to programs alone.
+    table(&mut out, &without_last(&page.table), &page.title, &format!("tab:{label}"));
+    claims(&mut out, &page.claims, &label);
+    let caption = format!("How heterogeneous the problems are. {}", page.title);
+    table(&mut out, &page.problems.instances, &caption, &format!("tab:{label}:problems"));
+    let caption = format!("Published bounds at the last round. {}", page.title);
+    table(&mut out, &page.bounds, &caption, &format!("tab:{label}:bounds"));
+    let caption = format!("How far predictions are from the bias. {}", page.title);
+    table(&mut out, &page.orders, &caption, &format!("tab:{label}:orders"));
+    out
+}
+
+fn without_last(table: &Table) -> Table {
+    let cut = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
+    Table { heads: cut(&table.heads), rows: table.rows.iter().map(cut).collect() }
+}
+
+/// Whether a cell is a number, an interval, or the lack of one.
+fn numeric(cell: &str) -> bool {
+    cell.starts_with(|c: char| c.is_ascii_digit() || "-[–".contains(c)) || cell == "diverged"
+}
+
+fn table(out: &mut String, table: &Table, caption: &str, label: &str) {
+    for (part, rows) in table.rows.chunks(ROWS).enumerate() {
+        let right = |column: usize| {
+            let cells = table.rows.iter().filter_map(|row| row.get(column));
+            cells.filter(|cell| !cell.is_empty()).all(|cell| numeric(cell))
+        };
+        let columns: String =
+            (0..table.heads.len()).map(|c| if right(c) { 'r' } else { 'l' }).collect();
+        let (more, number) = match part {
+            0 => (String::new(), String::new()),
+            part => (" (continued)".into(), format!(":{}", part + 1)),
+        };
+        let _ = writeln!(
+            out,
+            "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{{}{more}}}\n\\label{{{}{number}}}\n\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{%\n\\begin{{tabular}}{{{columns}}}\n\\toprule",
+            text(caption),
+            super::key(label),
+        );
+        line(out, &table.heads);
+        out.push_str("\\midrule\n");
+        rows.iter().for_each(|row| line(out, row));
+        out.push_str("\\bottomrule\n\\end{tabular}}\n\\end{table}\n");
+    }
+}
+
+fn line(out: &mut String, cells: &[String]) {
+    // A bracket after \\ would be read as its argument.
+    let cells: Vec<String> = cells.iter().map(|cell| format!("{{{}}}", text(cell))).collect();
+    let _ = writeln!(out, "{} \\\\", cells.join(" & "));
+}
+
+fn claims(out: &mut String, claims: &[Claim], label: &str) {
+    for (part, some) in claims.chunks(ROWS / 4).enumerate() {
+        let number = if part == 0 { String::new() } else { format!(":{}", part + 1) };
+        let _ = writeln!(
+            out,
+            "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{Claims, and what the results say of them.}}\n\\label{{{}{number}}}\n\\begin{{tabular}}{{p{{0.46\\linewidth}}p{{0.18\\linewidth}}p{{0.24\\linewidth}}}}\n\\toprule\nclaim & verdict & estimate \\\\\n\\midrule",
+            super::key(&format!("tab:{label}:claims")),
+        );
+        for claim in some {
+            let source = match claim.source.as_str() {
+                "" => String::new(),
+                source => format!(" ({source})"),
+            };
+            let said = format!("{}{source}", claim.statement);
+            let cells = [said, claim.told.clone(), claim.estimate.clone()];
+            line(out, &cells);
+        }
+        out.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether moments stay bounded: the spectral radii of a round's linear maps of the
+//! first and of the second moments (MATH 4.8).
+//!
+//! The map of second moments keeps positive semidefinite matrices so. So its powers,
+//! applied to the identity, grow as its spectral radius does (Krein and Rutman), and no
+//! eigenvalue is needed; the map of means is squared again and again (Gelfand).
+
+use super::{Exact, State, trace};
+use crate::linalg::Matrix;
+
+/// Spectral radii over one round; below 1 moments converge.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stability {
+    /// Of the mean; `None` where its map is too large to be written out.
+    pub mean: Option<f64>,
+    /// Of the second moments.
+    pub square: f64,
+}
+
+/// Rounds after which a rate of growth is first taken, and at the latest.
+const ROUNDS: (u32, u32) = (32, 4096);
+/// How far two rates may be apart that count as one.
+const SETTLED: f64 = 1e-7;
+/// How far the last two may be apart, or there is none.
+const AT_MOST: f64 = 1e-5;
+/// Numbers of a mean up to which its map is written out.
+const WRITTEN: usize = 160;
+/// Squarings of the map of means: powers up to 2³⁰.
+const SQUARINGS: i32 = 30;
+
+impl Exact<'_> {
+    /// The spectral radii of a round; `None` if the second moments' rate of growth does
+    /// not settle.
+    pub fn stability(&self) -> Option<Stability> {
+        Some(Stability { mean: self.mean_radius(), square: self.square_radius()? })
+    }
+
+    /// The rate at which second moments grow from those of independent noise in
+    /// everything, without what is added in each round.
+    fn square_radius(&self) -> Option<f64> {
+        let begin = self.begin_at(self.facts.optimum());
+        let mut state = begin.with(0.0, &vec![0.0; begin.numbers().len()]);
+        (1..state.s.rows()).for_each(|i| state.s[(i, i)] = 1.0);
+        for block in &mut state.p {
+            (0..block.rows()).for_each(|i| block[(i, i)] = 1.0);
+        }
+        // The logarithm of the size after this many rounds, by powers of two.
+        let (mut log, mut round) = (0.0, 0);
+        let (mut at_half, mut before) = (0.0, f64::NAN);
+        let mut take = ROUNDS.0;
+        loop {
+            while round < take {
+                state = self.settled(&state);
+                let size = size(&state);
+                if size == 0.0 {
+                    return Some(0.0);
+                }
+                if !size.is_finite() {
+                    return None;
+                }
+                log += libm::log(size);
+                let numbers: Vec<f64> = state.numbers().iter().map(|x| x / size).collect();
+                state = begin.with(0.0, &numbers);
+                round += 1;
+            }
+            // Half of the rounds, so that a period of two cancels.
+            let rate = libm::exp((log - at_half) / f64::from(take / 2));
+            let apart = (rate - before).abs();
+            if apart <= SETTLED * rate || take >= ROUNDS.1 {
+                return (apart <= AT_MOST * rate.max(1.0)).then_some(rate);
+            }
+            (at_half, before) = (log, rate);
+            take *= 2;
+        }
+    }
+
+    /// The spectral radius of the mean's map.
+    fn mean_radius(&self) -> Option<f64> {
+        let begin = self.begin_at(self.facts.optimum());
+        let zero = begin.with(0.0, &vec![0.0; begin.numbers().len()]);
+        let (m, own, types) = (zero.s.rows(), zero.own(), zero.types());
+        let size = m - 1 + types * own;
+        if size > WRITTEN {
+            return None;
+        }
+        // E 1·s and E 1·v are the means.
+        let mut map = Matrix::zeros(size, size);
+        for j in 0..size {
+            let mut state = zero.clone();
+            if j < m - 1 {
+                state.s[(0, j + 1)] = 1.0;
+                state.s[(j + 1, 0)] = 1.0;
+            } else {
+                let (g, i) = ((j + 1 - m) / own, (j + 1 - m) % own);
+                state.x[g][(0, i)] = 1.0;
+            }
+            let after = self.settled(&state);
+            (1..m).for_each(|i| map[(i - 1, j)] = after.s[(0, i)]);
+            for (g, x) in after.x.iter().enumerate() {
+                (0..own).for_each(|i| map[(m - 1 + g * own + i, j)] = x[(0, i)]);
+            }
+        }
+        Some(radius(map))
+    }
+}
+
+/// The trace of all second moments.
+fn size(state: &State) -> f64 {
+    let own = state.p.iter().zip(&state.counts).map(|(p, count)| count * trace(p));
+    trace(&state.s) + own.sum::<f64>()
+}
+
+/// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰.
+fn radius(mut a: Matrix) -> f64 {
+    let mut log = 0.0;
+    for k in 0..=SQUARINGS {
+        let norm = libm::sqrt(a.entries().iter().map(|x| x * x).sum());
+        if norm == 0.0 {
+            return 0.0;
+        }
+        log += libm::ldexp(libm::log(norm), -k);
+        a = a.scaled(1.0 / norm);
+        a = a.times(&a);
+    }
+    libm::exp(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rotation by any angle, a Jordan block, a nilpotent matrix.
+    #[test]
+    fn radii_of_matrices_that_are_known() {
+        let of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
+        let (c, s) = (libm::cos(0.7), libm::sin(0.7));
+        assert!((of([0.9 * c, -0.9 * s, 0.9 * s, 0.9 * c]) - 0.9).abs() < 1e-8);
+        assert!((of([1.1, 5.0, 0.0, 1.1]) - 1.1).abs() < 1e-6);
+        assert!((of([0.5, 0.0, 0.0, -2.0]) - 2.0).abs() < 1e-8);
+        assert_eq!(of([0.0, 3.0, 0.0, 0.0]), 0.0);
+    }
+}

@@ -69,7 +69,8 @@ fn pages(replicates: u64, steps: &str, counts: &str, shard: Option<&str>) -> Ben
     arguments.extend(shard.iter().flat_map(|s| ["--shard", s]));
     bench.run(&arguments).expect(0);
     let said = bench.run(&["report", "--format", "html,md,latex"]);
-    assert!(said.code == 0 && !said.err.contains("panicked"), "{} {}", said.code, said.err);
+    // A claim is refuted where runs diverged; that is no error.
+    assert!(said.code <= 1 && !said.err.contains("panicked"), "{} {}", said.code, said.err);
     bench
 }
 
@@ -81,7 +82,7 @@ fn sound(bench: &Bench) -> String {
     for figure in figures {
         for end in ["svg", "csv", "tex"] {
             let text = read(&format!("figures/{figure}.{end}"));
-            for word in ["NaN", "inf ", "inf,", "inf)", "=\"inf", "[U+"] {
+            for word in ["NaN", "inf ", "inf,", "inf)", "=\"inf\"", "[U+"] {
                 assert!(!text.contains(word), "{figure}.{end} has {word}: {text}");
             }
         }

@@ -33,8 +33,8 @@ pub struct Manifest {
     /// `{{ … }}` for figures from the results. `cell("FedLSA", local_steps=10)`
     /// names a cell by label and settings; `mean(a)`, `limit(a)` (around the
     /// exact limit), `bias(a)` (squared and exact), `ratio(a, b)` and
-    /// `ratio_limit(a, b)` are of the last round, with 95 % intervals; `diverged(a)`
-    /// says how many runs did;
+    /// `ratio_limit(a, b)` are of the last round, with 95 % intervals;
+    /// `diverged(a)` is how many of its runs diverged;
     /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are of another quantity.
     #[serde(default)]
     #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]

@@ -5,10 +5,10 @@ use crate::algorithm::{Average, Component};
 use crate::federated::{Clock, Schedule, Terms, Variates};
 use crate::kernel::{axpy, dot, squared_distance};
 use crate::linalg::Matrix;
-use crate::manifest::claim::Prediction;
+use crate::manifest::claim::{Prediction, Selection};
 use crate::manifest::figure::Theory as Drawn;
 use crate::manifest::{Quantity, TimeAverage};
-use crate::plan::Plan;
+use crate::plan::{Cell, Plan, selected};
 use crate::problem::Facts;
 use crate::runner::{Ground, Prepared, predict};
 use crate::theory::bounds::{self, Bound, Constants};
@@ -35,28 +35,31 @@ pub struct Theory<'a> {
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
 }
 
-/// Whether anything in a manifest asks for exact moments round by round.
-pub fn wants_moments(plan: &Plan) -> bool {
-    let manifest = &plan.manifest;
+/// Whether a figure or a claim asks for a cell's exact moments round by round.
+pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
     let along = |y: Quantity| y.average().is_none();
-    let exact = |list: &[Drawn]| list.contains(&Drawn::ExactMoments);
-    let claims = &manifest.claim;
-    let asked = |p: Option<Prediction>| p == Some(Prediction::ExactMoments);
-    manifest.figure.convergence.iter().any(|f| along(f.y) && exact(&f.theory))
-        || manifest.figure.scaling.iter().any(|f| along(f.y) && exact(&f.theory))
+    let drawn = |labels: &[String], y: Quantity, theory: &[Drawn]| {
+        let here = labels.is_empty() || labels.contains(&cell.label);
+        here && along(y) && theory.contains(&Drawn::ExactMoments)
+    };
+    let asked = |of: &Selection, y: Quantity, by: Option<Prediction>| {
+        along(y) && by == Some(Prediction::ExactMoments) && selected(cell, of)
+    };
+    let (figures, claims) = (&plan.manifest.figure, &plan.manifest.claim);
+    figures.convergence.iter().any(|f| drawn(&f.labels, f.y, &f.theory))
+        || figures.scaling.iter().any(|f| drawn(&f.labels, f.y, &f.theory))
         || claims.matches.iter().any(|c| {
-            asked(c.prediction) && c.average.is_none() && along(c.metric.unwrap_or_default())
+            c.average.is_none() && asked(&c.of, c.metric.unwrap_or_default(), c.prediction)
         })
-        || claims.less.iter().any(|c| asked(c.prediction) && along(c.metric))
-        || claims.at_least.iter().any(|c| asked(c.prediction) && along(c.metric))
+        || claims.less.iter().any(|c| asked(&c.left, c.metric, c.prediction))
+        || claims.at_least.iter().any(|c| asked(&c.left, c.metric, c.prediction))
 }
 
 impl<'a> Theory<'a> {
     /// Theory for these cells, with moments worked out if they are wanted.
     pub fn new(plan: &Plan, prepared: &'a [Prepared<'a>]) -> Self {
-        let wanted: &[Prepared<'_>] = if wants_moments(plan) { prepared } else { &[] };
-        let expected =
-            wanted.par_iter().map(|p| (p.cell.id.as_str(), mean_over_grounds(p))).collect();
+        let wanted = prepared.par_iter().filter(|p| wants_moments(plan, p.cell));
+        let expected = wanted.map(|p| (p.cell.id.as_str(), mean_over_grounds(p))).collect();
         Self {
             cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
             expected,

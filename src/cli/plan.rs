@@ -82,7 +82,7 @@ fn told(plan: &Plan, cells: &[Prepared<'_>], store: &Store, threads: usize) -> S
             settings.join(", ")
         );
     }
-    if wants_moments(plan) {
+    if cells.iter().any(|prepared| wants_moments(plan, prepared.cell)) {
         out.push_str(&moments(cells));
     }
     let todo = cells.len() - done;

@@ -9,6 +9,7 @@ use crate::manifest::Quantity;
 use crate::manifest::claim::{Prediction, Reaches, Reaching, Slope};
 use crate::rng::Stream;
 use crate::stats::verdict::{Evidence, log_slope};
+use std::borrow::Cow;
 
 impl Judge<'_> {
     /// The slope of a cost, with its standard error by a seeded bootstrap over
@@ -20,13 +21,14 @@ impl Judge<'_> {
         group: &[(f64, &Result)],
     ) -> Option<(f64, f64, usize)> {
         let n = group.iter().map(|(_, c)| c.traces.len()).min()?;
+        let mut courses = Vec::with_capacity(group.len());
+        for (x, cell) in group {
+            courses.push((*x, Course::of(cell, claim.metric, reaching)));
+        }
         let slope = |replicates: &[usize]| {
-            let points: Option<Vec<(f64, Vec<f64>)>> = group
+            let points: Option<Vec<(f64, Vec<f64>)>> = courses
                 .iter()
-                .map(|(x, cell)| {
-                    let cost = reached(cell, claim.metric, reaching, replicates)?;
-                    Some((*x, vec![cost]))
-                })
+                .map(|(x, course)| Some((*x, vec![course.reached(replicates)?])))
                 .collect();
             points.map(|points| log_slope(&points).0)
         };
@@ -59,9 +61,8 @@ impl Judge<'_> {
                 notes.push(noted(&name, "diverged"));
                 continue;
             }
-            let cost = |replicates: &[usize]| {
-                reached(cell, claim.metric, &claim.reaching, replicates).unwrap_or(f64::INFINITY)
-            };
+            let course = Course::of(cell, claim.metric, &claim.reaching);
+            let cost = |replicates: &[usize]| course.reached(replicates).unwrap_or(f64::INFINITY);
             let estimate = cost(&all);
             let region = (0.0, limit);
             if noiseless(cell) {
@@ -139,25 +140,34 @@ fn resampled(rng: &mut Stream, n: usize) -> Vec<usize> {
     (0..n).map(|_| rng.index(n)).collect()
 }
 
-/// Where the mean over these replicates first is at most the target.
-fn reached(
-    cell: &Result,
-    metric: Quantity,
-    reaching: &Reaching,
-    replicates: &[usize],
-) -> Option<f64> {
-    let target = target_of(cell, reaching)?;
-    let columns: Vec<_> =
-        replicates.iter().map(|&r| cell.column(&cell.traces[r], metric)).collect();
-    let costs: Vec<_> =
-        replicates.iter().map(|&r| cell.column(&cell.traces[r], reaching.cost)).collect();
-    let rows = columns.iter().map(|c| c.len()).min()?;
-    let n = columns.len() as f64;
-    let at = |list: &[std::borrow::Cow<'_, [f64]>], row: usize| {
-        list.iter().map(|c| c[row]).sum::<f64>() / n
-    };
-    let row = (0..rows).find(|&row| at(&columns, row) <= target)?;
-    Some(at(&costs, row))
+/// A cell's metric and cost, run by run, and the target.
+struct Course<'a> {
+    metric: Vec<Cow<'a, [f64]>>,
+    cost: Vec<Cow<'a, [f64]>>,
+    target: Option<f64>,
+}
+
+impl<'a> Course<'a> {
+    fn of(cell: &'a Result, metric: Quantity, reaching: &Reaching) -> Self {
+        let columns = |of| cell.traces.iter().map(|trace| cell.column(trace, of)).collect();
+        Self {
+            metric: columns(metric),
+            cost: columns(reaching.cost),
+            target: target_of(cell, reaching),
+        }
+    }
+
+    /// Where the mean over these replicates first is at most the target.
+    fn reached(&self, replicates: &[usize]) -> Option<f64> {
+        let target = self.target?;
+        let rows = replicates.iter().map(|&r| self.metric[r].len()).min()?;
+        let n = replicates.len() as f64;
+        let at = |list: &[Cow<'_, [f64]>], row: usize| {
+            replicates.iter().map(|&r| list[r][row]).sum::<f64>() / n
+        };
+        let row = (0..rows).find(|&row| at(&self.metric, row) <= target)?;
+        Some(at(&self.cost, row))
+    }
 }
 
 fn target_of(cell: &Result, reaching: &Reaching) -> Option<f64> {

@@ -70,21 +70,27 @@ pub fn sandwich(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
 
 /// The same where a and c are mostly 0, as maps that pick entries are.
 pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
-    let entries = |row: &[f64]| -> Vec<(usize, f64)> {
-        row.iter().copied().enumerate().filter(|(_, x)| *x != 0.0).collect()
-    };
-    let right: Vec<Vec<(usize, f64)>> = (0..c.rows()).map(|j| entries(c.row(j))).collect();
-    let (mut out, mut line) = (Matrix::zeros(a.rows(), c.rows()), vec![0.0; b.cols()]);
+    // The entries of c that are not 0, and where each of its rows ends.
+    let (mut entries, mut ends) = (Vec::new(), Vec::with_capacity(c.rows()));
+    for j in 0..c.rows() {
+        entries.extend(c.row(j).iter().copied().enumerate().filter(|(_, x)| *x != 0.0));
+        ends.push(entries.len());
+    }
+    let mut line = vec![0.0; b.cols()];
+    let mut out = Vec::with_capacity(a.rows() * c.rows());
     for i in 0..a.rows() {
         line.fill(0.0);
-        for (k, x) in entries(a.row(i)) {
+        for (k, x) in a.row(i).iter().enumerate().filter(|(_, x)| **x != 0.0) {
             line.iter_mut().zip(b.row(k)).for_each(|(sum, y)| *sum += x * y);
         }
-        for (j, right) in right.iter().enumerate() {
-            out[(i, j)] = right.iter().fold(0.0, |sum, (k, x)| sum + line[*k] * x);
+        let mut begin = 0;
+        for end in &ends {
+            let row = &entries[begin..*end];
+            out.push(row.iter().fold(0.0, |sum, (k, x)| sum + line[*k] * x));
+            begin = *end;
         }
     }
-    out
+    Matrix::from_entries(a.rows(), c.rows(), out)
 }
 
 fn symmetric(a: &Matrix) -> Matrix {

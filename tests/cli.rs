@@ -189,7 +189,7 @@ fn a_change_of_settings_is_not_comparable_and_overrides_are_told() {
     bench.run(&["report", "b", "--out", "pages", "--quiet"]).expect(0);
     assert!(bench.read("pages/smoke/diverging/report.md").contains("--set 'seed=8'"));
     let said = bench.run(&["diff", "a", "a"]).expect(0);
-    assert_eq!(said.out, "2 cells bit-identical, 0 changed.\n");
+    assert!(said.out.ends_with("2 cells bit-identical, 0 changed.\n"), "{}", said.out);
 }
 
 #[test]

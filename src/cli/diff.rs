@@ -2,13 +2,12 @@
 //! revision, and what a comparison of them costs: the exit code.
 
 use super::{Code, Failure, print};
-use crate::analysis::Figure;
 use crate::analysis::compare::results::Folder;
 use crate::analysis::compare::{
     Change, Class, Comparison, Options, Record, Side, Verdict, compare, curves, record,
 };
 use crate::files::write_beside;
-use crate::report::diff::{self as pages, Format};
+use crate::report::diff::{self as pages, Drawn, Format};
 use crate::store::{Store, git};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -226,16 +225,17 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std:
 }
 
 /// Charts of the worst changes: curves where both sides have them.
-fn figures(comparison: &Comparison, a: &Source, b: &Source) -> Vec<[Figure; 2]> {
+fn figures<'c>(comparison: &'c Comparison, a: &Source, b: &Source) -> Vec<Drawn<'c>> {
     let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != Verdict::SameErrors;
-    let draw = |change: &Change| {
+    let draw = |change: &'c Change| {
         let traces = |source: &Source, id: &str| {
             source.folder.as_ref().and_then(|f| f.traces(&change.experiment, id))
         };
-        match (traces(a, &change.was), traces(b, &change.id)) {
+        let figures = match (traces(a, &change.was), traces(b, &change.id)) {
             (Some(before), Some(after)) => curves::of_traces(change, &before, &after),
             _ => curves::of_finals(change),
-        }
+        };
+        (change, figures)
     };
     comparison.changed.iter().filter(worth).take(MOST_DRAWN).map(draw).collect()
 }

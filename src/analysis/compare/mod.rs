@@ -14,6 +14,7 @@ mod judge;
 mod pairing;
 pub mod record;
 pub mod results;
+mod side;
 #[cfg(test)]
 mod tests;
 
@@ -21,76 +22,8 @@ use crate::plan::Setting;
 pub use claims::{Claim, ClaimChange};
 pub use judge::{Change, Verdict};
 pub use pairing::Other;
+pub use side::{Cell, Record, Runs, SCHEMA, Side};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Version of what a side keeps of an experiment. Reports of before had finals
-/// alone, and count as 0.
-pub const SCHEMA: u32 = 1;
-
-/// A side of a comparison.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Side {
-    /// What it is, as readers are told.
-    pub name: String,
-    /// Schema of a results folder that this program does not read.
-    pub foreign: Option<u32>,
-    /// Its experiments.
-    pub experiments: BTreeMap<String, Record>,
-}
-
-/// What is kept of an experiment.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Record {
-    /// [`SCHEMA`] of whoever wrote it.
-    pub schema: u32,
-    /// Seed of its streams.
-    pub seed: u64,
-    /// Hash of its manifest's text and `--set`s; empty if not known.
-    pub manifest: String,
-    /// Its cells by id.
-    pub cells: BTreeMap<String, Cell>,
-    /// Its claims; `None` if they were not judged.
-    pub claims: Option<Vec<Claim>>,
-}
-
-/// What is kept of a cell.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
-    /// Name of the algorithm.
-    pub label: String,
-    /// What determines the numbers, by dotted path.
-    pub settings: BTreeMap<String, String>,
-    /// Its runs.
-    pub runs: Runs,
-    /// Time on one thread, in seconds, where results tell.
-    pub seconds: Option<f64>,
-}
-
-/// What became of a cell's runs.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Runs {
-    /// They are there.
-    Done {
-        /// Digest of the traces.
-        digest: String,
-        /// ‖θ_T − θ*‖² a replicate; `None` where it diverged.
-        finals: Vec<Option<f64>>,
-    },
-    /// The manifest asks for the cell, and nothing is stored.
-    #[default]
-    Missing,
-    /// They are not as they were written, and why.
-    Damaged(String),
-}
-
-impl Cell {
-    fn digest(&self) -> Option<&str> {
-        match &self.runs {
-            Runs::Done { digest, .. } => Some(digest),
-            _ => None,
-        }
-    }
-}
 
 /// How a comparison judges.
 #[derive(Clone, Copy, Debug)]
@@ -350,23 +283,30 @@ fn incomparable(name: &str, old: &Record, new: &Record) -> Incomparable {
     Incomparable { experiment: name.into(), what, before, after }
 }
 
-/// Paths of the settings that tell an experiment's cells apart.
+/// Paths of the settings that tell apart an experiment's cells of one label: they
+/// have several values, or some cells are without.
 fn told_apart(record: &Record) -> Vec<String> {
-    let mut values: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
-    for cell in record.cells.values() {
-        cell.settings.iter().for_each(|(path, value)| {
-            values.entry(path).or_default().insert(value);
-        });
+    let mut labels: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
+    record.cells.values().for_each(|cell| labels.entry(&cell.label).or_default().push(cell));
+    let mut told = BTreeSet::new();
+    for cells in labels.values() {
+        let paths: BTreeSet<&String> = cells.iter().flat_map(|c| c.settings.keys()).collect();
+        let differs = |path: &&String| {
+            let first = cells[0].settings.get(*path);
+            cells.iter().any(|cell| cell.settings.get(*path) != first)
+        };
+        told.extend(paths.into_iter().filter(differs).cloned());
     }
-    let several = values.into_iter().filter(|(_, values)| values.len() > 1);
-    several.map(|(path, _)| path.clone()).collect()
+    told.into_iter().collect()
 }
 
 /// A cell's name: its label, and the settings that tell it apart.
 fn cell_name(cell: &Cell, told: &[String]) -> String {
     let value = |path: &String| {
-        let text = cell.settings.get(path)?;
-        Some(super::pretty(path, &Setting::Text(text.clone())))
+        let told = super::pretty(path, &Setting::Text(cell.settings.get(path)?.clone()));
+        // A choice with settings of its own: its name tells what they are of.
+        let parts: Vec<&str> = path.split('.').collect();
+        Some(if let [_, _, _, choice, _] = parts[..] { format!("{choice} {told}") } else { told })
     };
     let label = std::iter::once(cell.label.clone());
     label.chain(told.iter().filter_map(value)).collect::<Vec<_>>().join(", ")

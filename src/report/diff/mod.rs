@@ -4,6 +4,9 @@
 //! *Invariant*: all four say the same of every cell; what Markdown cuts, since a
 //! comment holds only so much, is counted.
 
+mod json;
+mod text;
+
 use super::Pages;
 use super::view::short;
 use crate::analysis::Figure;
@@ -13,19 +16,20 @@ use crate::files::{Error, error};
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
-use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::Path;
 
+/// A change and its charts.
+pub type Drawn<'a> = (&'a Change, [Figure; 2]);
+
 /// How a comparison is written.
-pub enum Format {
+pub enum Format<'a> {
     /// For a terminal.
     Text,
     /// For a pull request.
     Markdown,
     /// A page, with charts of the first changes.
-    Html(Vec<[Figure; 2]>),
+    Html(Vec<Drawn<'a>>),
     /// For programs.
     Json,
 }
@@ -34,8 +38,6 @@ pub enum Format {
 const MOST_CHARACTERS: usize = 65_536;
 /// Rows of each table that Markdown tries to show, one after the other.
 const MOST_ROWS: [usize; 8] = [400, 200, 100, 50, 25, 10, 5, 1];
-/// Rows of each list on a terminal.
-const MOST_LINES: usize = 20;
 
 /// The comparison as text; `fails` are the classes that make it fail.
 ///
@@ -44,12 +46,12 @@ const MOST_LINES: usize = 20;
 pub fn render(
     comparison: &Comparison,
     fails: &[(Class, usize)],
-    format: Format,
+    format: Format<'_>,
 ) -> Result<String, Error> {
     let mut view = View::of(comparison, fails);
     match format {
-        Format::Text => Ok(text(&view)),
-        Format::Json => Ok(format!("{:#}\n", json(comparison, fails))),
+        Format::Text => Ok(text::text(&view)),
+        Format::Json => Ok(format!("{:#}\n", json::json(comparison, fails))),
         Format::Markdown => {
             let mut out = String::new();
             for most in MOST_ROWS {
@@ -60,10 +62,8 @@ pub fn render(
             }
             Ok(out)
         }
-        Format::Html(figures) => {
-            for figure in &figures {
-                view.charts.push(Charts::of(figure)?);
-            }
+        Format::Html(drawn) => {
+            view.charts = drawn.iter().map(Charts::of).collect::<Result<_, Error>>()?;
             Pages::new().render("diff.html", values(&view, usize::MAX))
         }
     }
@@ -128,18 +128,23 @@ struct Claim {
 
 #[derive(Serialize)]
 struct Charts {
+    verdict: &'static str,
+    tone: &'static str,
+    ratio: String,
+    experiment: String,
     name: String,
     drawn: Vec<(String, String)>,
 }
 
 impl Charts {
-    fn of(figures: &[Figure; 2]) -> Result<Self, Error> {
+    fn of((change, figures): &Drawn<'_>) -> Result<Self, Error> {
         let draw = |figure: &Figure| {
             let svg = chart::svg(figure).map_err(|e| error(Path::new("diff.html"), e))?;
             Ok((svg, figure.caption.clone()))
         };
-        let name = figures[0].title.rsplit_once(": ").map_or("", |(name, _)| name).to_owned();
-        Ok(Self { name, drawn: figures.iter().map(draw).collect::<Result<_, Error>>()? })
+        let Row { verdict, tone, ratio, experiment, name, .. } = row(change);
+        let drawn = figures.iter().map(draw).collect::<Result<_, Error>>()?;
+        Ok(Self { verdict, tone, ratio, experiment, name, drawn })
     }
 }
 
@@ -298,156 +303,4 @@ fn timing(timing: &Timing) -> [String; 5] {
         format!("{after:.3}"),
         format!("{:.2}", after / before),
     ]
-}
-
-/// The summary for a terminal.
-fn text(view: &View) -> String {
-    let mut out = String::new();
-    let mut line = |text: String| {
-        let _ = writeln!(out, "{}", text.trim_end());
-    };
-    line(format!("before  {}", view.before));
-    line(format!("after   {}", view.after));
-    for (what, all) in
-        [("not comparable", &view.incomparable), ("removed", &view.removed), ("added", &view.added)]
-    {
-        all.iter().take(MOST_LINES).for_each(|one| line(format!("{what:<14}  {one}")));
-        if all.len() > MOST_LINES {
-            line(format!("{what:<14}  and {} more experiments", all.len() - MOST_LINES));
-        }
-    }
-    if view.empty {
-        line("Nothing to compare: no cell is on both sides.".into());
-        return out;
-    }
-    line(format!("{}.", view.headline));
-    if view.tested > 0 {
-        line(format!(
-            "Final ‖θ − θ*‖², after over before, geometric mean of paired runs with its 95 % interval; {} cells tested together (Holm, 5 %), margin {}.",
-            view.tested, view.margin
-        ));
-    }
-    rows(&view.changed, "", &mut line);
-    rows(&view.settings, "With other settings:", &mut line);
-    for claim in view.claims.iter().take(MOST_LINES) {
-        let Claim { experiment, id, before, after, .. } = claim;
-        line(format!("claim  {experiment}: {id}: {before} → {after}"));
-    }
-    if view.claims.len() > MOST_LINES {
-        line(format!("and {} more claims", view.claims.len() - MOST_LINES));
-    }
-    if !view.fails.is_empty() {
-        line(format!("Fails: {}.", view.fails));
-    }
-    out
-}
-
-fn rows(rows: &[Row], head: &str, line: &mut impl FnMut(String)) {
-    if !rows.is_empty() && !head.is_empty() {
-        line(head.into());
-    }
-    let shown = &rows[..rows.len().min(MOST_LINES)];
-    let wide =
-        |of: fn(&Row) -> &str| shown.iter().map(|r| of(r).chars().count()).max().unwrap_or(0);
-    let (verdict, ratio) = (wide(|r| r.verdict), wide(|r| &r.ratio));
-    for row in shown {
-        let mut more: Vec<String> = Vec::new();
-        if !row.other.is_empty() {
-            more.push(row.other.clone());
-        }
-        if !row.note.is_empty() {
-            more.push(row.note.clone());
-        }
-        if row.verdict == Verdict::Underpowered.name() && row.detectable != "–" {
-            more.push(format!("{} could have been seen", row.detectable));
-        }
-        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join("; ")) };
-        line(format!(
-            "  {:<verdict$}  {:<ratio$}  {} {}: {}{more}",
-            row.verdict, row.ratio, row.cell, row.experiment, row.name
-        ));
-    }
-    if rows.len() > shown.len() {
-        line(format!("  and {} more: see --format html", rows.len() - shown.len()));
-    }
-}
-
-/// Everything, with numbers as numbers; docs/DIFF.md says what each is.
-fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Json {
-    let count = |v: Verdict| comparison.changed.iter().filter(|c| c.verdict == v).count();
-    let counts: BTreeMap<&str, usize> =
-        Verdict::ALL.into_iter().map(|v| (v.name(), count(v))).collect();
-    let lone = |cells: &[Lone]| -> Vec<Json> {
-        let one = |c: &Lone| json!({"experiment": c.experiment, "cell": c.id, "name": c.name});
-        cells.iter().map(one).collect()
-    };
-    let incomparable = comparison.incomparable.iter().map(|i| {
-        json!({"experiment": i.experiment, "what": i.what, "before": i.before, "after": i.after})
-    });
-    let timings = comparison
-        .timings
-        .iter()
-        .map(|t| json!({"experiment": t.experiment, "cells": t.cells, "seconds": t.seconds}));
-    json!({
-        "schema": 1,
-        "before": comparison.sides.0,
-        "after": comparison.sides.1,
-        "margin": comparison.margin,
-        "comparable": !comparison.is_empty(),
-        "fails": fails.iter().map(|(class, n)| (class.name(), *n)).collect::<BTreeMap<_, _>>(),
-        "incomparable": incomparable.collect::<Vec<_>>(),
-        "removed": lone(&comparison.removed),
-        "added": lone(&comparison.added),
-        "identical": comparison.identical,
-        "tested": comparison.tested,
-        "verdicts": counts,
-        "changed": comparison.changed.iter().map(json_change).collect::<Vec<_>>(),
-        "claims": comparison.claims.iter().map(json_claim).collect::<Vec<_>>(),
-        "claims-untold": comparison.untold,
-        "timings": timings.collect::<Vec<_>>(),
-    })
-}
-
-fn json_change(change: &Change) -> Json {
-    let other = change
-        .other
-        .iter()
-        .map(|(path, before, after)| json!({"path": path, "before": before, "after": after}));
-    let interval = change.shift.map(|s| [libm::exp(s.interval.0), libm::exp(s.interval.1)]);
-    json!({
-        "experiment": change.experiment,
-        "cell": change.id,
-        "cell-before": change.was,
-        "name": change.name,
-        "verdict": change.verdict.name(),
-        "other-settings": other.collect::<Vec<_>>(),
-        "runs": [change.finals.0.len(), change.finals.1.len()],
-        "diverged": [change.diverged.0, change.diverged.1],
-        "ratio": change.ratio(),
-        "interval": interval,
-        "p": change.p,
-        "detectable": change.detectable.map(libm::exp),
-        "note": change.note,
-    })
-}
-
-fn json_claim(change: &ClaimChange) -> Json {
-    let told = |claim: &Option<crate::analysis::compare::Claim>| {
-        claim.as_ref().map(|c| {
-            json!({
-                "verdict": c.verdict,
-                "estimate": c.estimate,
-                "interval": [c.interval.0, c.interval.1],
-            })
-        })
-    };
-    let either = change.after.as_ref().or(change.before.as_ref());
-    json!({
-        "experiment": change.experiment,
-        "id": either.map(|c| &c.id),
-        "statement": either.map(|c| &c.statement),
-        "before": told(&change.before),
-        "after": told(&change.after),
-        "fails": change.fails,
-    })
 }

@@ -22,6 +22,7 @@ use crate::plan::Setting;
 pub use claims::{Claim, ClaimChange};
 pub use judge::{Change, Verdict};
 pub use pairing::Other;
+use rayon::prelude::*;
 pub use side::{Cell, Record, Runs, SCHEMA, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -238,6 +239,7 @@ fn experiment(name: &str, old: &Record, new: &Record, options: &Options, out: &m
     out.added.extend(lone(name, new, come.iter()));
     let told = told_apart(new);
     let mut timing = Timing { experiment: name.into(), cells: 0, seconds: (0.0, 0.0) };
+    let mut todo = Vec::new();
     for id in common {
         let (was, is) = (&old.cells[id], &new.cells[id]);
         if let (Some(a), Some(b)) = (was.seconds, is.seconds) {
@@ -248,20 +250,16 @@ fn experiment(name: &str, old: &Record, new: &Record, options: &Options, out: &m
             (Some(a), Some(b)) if a == b => out.identical += 1,
             // No result on either side is no change.
             (None, None) => {}
-            _ => out.changed.push(judge::change(
-                (name, id, is),
-                (id, was),
-                &told,
-                Vec::new(),
-                options,
-            )),
+            _ => todo.push(pairing::Pair::same(id)),
         }
     }
-    for pair in pairs {
+    todo.extend(pairs);
+    let change = |pair: pairing::Pair| {
         let (was, is) = (&old.cells[&pair.before], &new.cells[&pair.after]);
-        let was = (pair.before.as_str(), was);
-        out.changed.push(judge::change((name, &pair.after, is), was, &told, pair.other, options));
-    }
+        judge::change((name, &pair.after, is), (&pair.before, was), &told, pair.other, options)
+    };
+    // Resampling takes its time, and each cell has a stream of its own.
+    out.changed.extend(todo.into_par_iter().map(change).collect::<Vec<_>>());
     if timing.cells > 0 {
         out.timings.push(timing);
     }

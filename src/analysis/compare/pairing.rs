@@ -28,6 +28,13 @@ pub struct Pair {
     pub other: Vec<Other>,
 }
 
+impl Pair {
+    /// A cell and itself.
+    pub fn same(id: &str) -> Self {
+        Self { before: id.into(), after: id.into(), other: Vec::new() }
+    }
+}
+
 /// The counterparts among cells that are gone and cells that have come.
 pub fn pairs(old: &Record, gone: &[String], new: &Record, come: &[String]) -> Vec<Pair> {
     let pair = |after: &String| {

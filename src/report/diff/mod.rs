@@ -226,6 +226,11 @@ fn factor(log: f64) -> String {
     format!("×{}", fine(libm::exp(log)))
 }
 
+/// What could have been seen; two or three runs see next to nothing.
+fn seen(log: f64) -> String {
+    if log > libm::log(1e6) { "> ×10⁶".into() } else { factor(log) }
+}
+
 /// Four digits: a ratio of 1.012 must not read 1.01.
 fn fine(value: f64) -> String {
     match value {
@@ -269,7 +274,7 @@ fn row(change: &Change) -> Row {
         other: clean(&other.collect::<Vec<_>>().join(", ")),
         ratio: ratio(change),
         p: change.p.map_or("–".into(), p),
-        detectable: change.detectable.map_or("–".into(), factor),
+        detectable: change.detectable.map_or("–".into(), seen),
         diverged: if was + is == 0 { "–".into() } else { format!("{was} → {is}") },
         note: clean(&change.note),
     }

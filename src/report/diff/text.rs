@@ -43,6 +43,12 @@ pub fn text(view: &View) -> String {
     if view.claims.len() > MOST_LINES {
         line(format!("and {} more claims", view.claims.len() - MOST_LINES));
     }
+    if !view.untold.is_empty() {
+        line(format!(
+            "claims of {} experiments are not compared: one side does not tell them",
+            view.untold.len()
+        ));
+    }
     if !view.fails.is_empty() {
         line(format!("Fails: {}.", view.fails));
     }

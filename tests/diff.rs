@@ -135,14 +135,17 @@ fn another_manifest_is_not_comparable() {
 }
 
 /// One per cent of the step size: the same draws, so that six runs tell a change
-/// far below the noise; it lies within the margin.
+/// far below the noise where there are many local steps; it lies within the margin.
 #[test]
-fn a_step_one_percent_larger_is_paired_and_equivalent() {
+fn a_step_one_percent_larger_is_paired_and_within_the_margin() {
     let bench = pair(&|text| text.replace("0.05", "0.0505"));
     let found = json(&bench, "a", "b");
     assert_eq!(found["identical"], 0);
     assert_eq!((found["added"].as_array().unwrap().len(), verdicts(&found).len()), (0, 3));
-    assert!(verdicts(&found).iter().all(|(v, _)| *v == "equivalent"), "{found}");
+    let mut told = verdicts(&found);
+    told.sort();
+    let (few, many) = (("underpowered", "Fed | Avg, H = 2"), "Fed | Avg, H = 5");
+    assert_eq!(told, [("equivalent", many), ("equivalent", "Scaffold"), few], "{found}");
     let other = &found["changed"][0]["other-settings"][0];
     assert_eq!((&other["before"], &other["after"]), (&"0.05".into(), &"0.0505".into()));
     let said = bench.run(&["diff", "a", "b"]).expect(0);
@@ -180,7 +183,7 @@ fn a_cell_that_is_worse_fails_and_takes_its_claim_along() {
     assert!(said.out.contains("Fails: 1 worse, 1 claims."), "{}", said.out);
     bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(0);
     bench.run(&["diff", "b", "a"]).expect(0);
-    assert_eq!(verdicts(&json(&bench, "b", "a")), [("better", "Scaffold, H = 5")]);
+    assert_eq!(verdicts(&json(&bench, "b", "a")), [("better", "Scaffold")]);
 }
 
 #[test]
@@ -243,8 +246,8 @@ fn reports_hold_what_a_diff_needs() {
     for (file, text) in record::files(&kept) {
         bench.write(&format!("other/small/{file}"), &text);
     }
-    assert_eq!(verdicts(&json(&bench, "pages", "other")), [("worse", "Scaffold, H = 5")]);
-    assert_eq!(verdicts(&json(&bench, "a", "other")), [("worse", "Scaffold, H = 5")]);
+    assert_eq!(verdicts(&json(&bench, "pages", "other")), [("worse", "Scaffold")]);
+    assert_eq!(verdicts(&json(&bench, "a", "other")), [("worse", "Scaffold")]);
     let said = bench.run(&["diff", "pages", "other", "--format", "html"]).expect(1);
     assert!(said.out.contains("A dot a run: reports keep final errors and no curves."));
 }
@@ -264,7 +267,7 @@ fn a_corrupt_file_costs_a_message_with_its_line() {
     let broken = line.rsplit_once(' ').unwrap().0.to_owned() + " 0.0x1";
     refused(&good.replace(line, &broken), "pages: small/finals.csv:3: `0.0x1` is neither");
     refused(&good.replace(line, "a,b"), "finals.csv:3: does not have the columns");
-    let (head, last) = good.trim_end().rsplit_once(|c: char| c == ' ').unwrap();
+    let (head, last) = good.trim_end().rsplit_once(' ').unwrap();
     refused(&format!("{head} 1{last}\n"), "finals.csv: does not have the hash");
     std::fs::remove_file(bench.path(&path)).unwrap();
     let said = bench.run(&["diff", "pages", "a"]).expect(2);

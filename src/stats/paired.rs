@@ -17,6 +17,8 @@ const RESAMPLES: usize = 1999;
 /// Pairs below which resamples do not tell a 95 % interval: with three, one
 /// resample in nine has no spread.
 const FEW: usize = 5;
+/// Spread of logarithms that is rounding.
+const ROUNDING: f64 = 1e-12;
 
 /// The mean of paired differences and what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,10 +45,19 @@ impl Shift {
         if n < 2 {
             return None;
         }
-        let (mean, sd) = (mean(differences), standard_deviation(differences));
+        let mean = mean(differences);
+        let largest = differences.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        // What rounding alone sets apart is alike.
+        let sd = match standard_deviation(differences) {
+            sd if sd <= ROUNDING * (1.0 + largest) => 0.0,
+            sd => sd,
+        };
         let error = sd / (n as f64).sqrt();
-        let reach = if n < FEW { student_95(n) } else { reach(differences, mean, sd, draw) };
-        let half = if error > 0.0 { reach * error } else { 0.0 };
+        let half = match error {
+            0.0 => 0.0,
+            _ if n < FEW => student_95(n) * error,
+            _ => reach(differences, mean, sd, draw) * error,
+        };
         Some(Self {
             n,
             mean,
@@ -104,8 +115,10 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
+    type Law = fn(&mut Stream) -> f64;
+
     /// Laws of differences, each with mean 0.
-    const LAWS: [(&str, fn(&mut Stream) -> f64); 4] = [
+    const LAWS: [(&str, Law); 4] = [
         ("Gaussian", |rng| rng.gaussian()),
         ("Student's with 3 degrees of freedom", |rng| {
             let squares: f64 = (0..3).map(|_| rng.gaussian()).map(|x| x * x).sum();
@@ -123,7 +136,7 @@ mod tests {
     }
 
     /// Share of intervals that hold the truth, and their mean width.
-    fn coverage(law: fn(&mut Stream) -> f64, n: usize, trials: u32) -> (f64, f64) {
+    fn coverage(law: Law, n: usize, trials: u32) -> (f64, f64) {
         let (mut rng, mut other) = (Stream::shared_instance(11), Stream::shared_instance(12));
         let (mut covered, mut width) = (0, 0.0);
         for _ in 0..trials {
@@ -140,7 +153,7 @@ mod tests {
         let mut rng = Stream::shared_instance(1);
         let s = shift(&[1.0, 3.0], 5.0, &mut rng);
         // Student's t with one degree of freedom is Cauchy's law: tan has its quantiles.
-        let half = (0.475 * std::f64::consts::PI).tan();
+        let half = libm::tan(0.475 * std::f64::consts::PI);
         assert_eq!((s.n, s.mean, s.sd), (2, 2.0, 2f64.sqrt()));
         assert!((s.interval.1 - 2.0 - half).abs() < 1e-6, "{s:?}");
         assert!((s.differs - 2.0 * (0.5 - libm::atan(2.0) / std::f64::consts::PI)).abs() < 1e-9);
@@ -150,6 +163,18 @@ mod tests {
         assert_eq!((same.interval, same.differs, same.equivalent), ((0.5, 0.5), 0.0, 0.0));
         let none = shift(&[0.0; 6], 1.0, &mut rng);
         assert_eq!((none.differs, none.equivalent), (1.0, 0.0));
+    }
+
+    /// A code that rounds otherwise in one run of ten changes nothing; one that
+    /// changes one run of ten for good has no interval.
+    #[test]
+    fn rounding_is_no_spread() {
+        let mut rng = Stream::shared_instance(1);
+        let one = |x: f64| [x, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let s = shift(&one(1e-15), 0.05, &mut rng);
+        assert!(s.within(0.05) && s.equivalent == 0.0, "{s:?}");
+        let s = shift(&one(0.2), 0.05, &mut rng);
+        assert!(s.interval == (f64::NEG_INFINITY, f64::INFINITY) && s.differs > 0.1, "{s:?}");
     }
 
     /// A bound by the binomial law: three standard errors of 95 %.

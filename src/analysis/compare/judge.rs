@@ -9,6 +9,7 @@ use crate::rng::Stream;
 use crate::stats::holm;
 use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
+use std::collections::BTreeMap;
 
 /// What is known of a change, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +111,7 @@ impl Change {
 pub fn change(
     (experiment, id, is): (&str, &str, &Cell),
     (old_id, was): (&str, &Cell),
-    told: &[String],
+    told: &BTreeMap<String, bool>,
     other: Vec<Other>,
     options: &Options,
 ) -> Change {

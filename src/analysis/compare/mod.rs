@@ -281,33 +281,45 @@ fn incomparable(name: &str, old: &Record, new: &Record) -> Incomparable {
     Incomparable { experiment: name.into(), what, before, after }
 }
 
-/// Paths of the settings that tell apart an experiment's cells of one label: they
-/// have several values, or some cells are without.
-fn told_apart(record: &Record) -> Vec<String> {
+/// The settings that tell apart an experiment's cells of one label, by path:
+/// whether they have several values, or some cells are without.
+fn told_apart(record: &Record) -> BTreeMap<String, bool> {
     let mut labels: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
     record.cells.values().for_each(|cell| labels.entry(&cell.label).or_default().push(cell));
-    let mut told = BTreeSet::new();
+    let mut told = BTreeMap::new();
     for cells in labels.values() {
         let paths: BTreeSet<&String> = cells.iter().flat_map(|c| c.settings.keys()).collect();
-        let differs = |path: &&String| {
-            let first = cells[0].settings.get(*path);
-            cells.iter().any(|cell| cell.settings.get(*path) != first)
-        };
-        told.extend(paths.into_iter().filter(differs).cloned());
+        for path in paths {
+            let all = cells.iter().map(|cell| cell.settings.get(path));
+            let values: BTreeSet<Option<&String>> = all.collect();
+            let several = values.iter().flatten().count() > 1;
+            if values.len() > 1 {
+                *told.entry(path.clone()).or_default() |= several;
+            }
+        }
     }
-    told.into_iter().collect()
+    told
 }
 
 /// A cell's name: its label, and the settings that tell it apart.
-fn cell_name(cell: &Cell, told: &[String]) -> String {
-    let value = |path: &String| {
-        let told = super::pretty(path, &Setting::Text(cell.settings.get(path)?.clone()));
-        // A choice with settings of its own: its name tells what they are of.
-        let parts: Vec<&str> = path.split('.').collect();
-        Some(if let [_, _, _, choice, _] = parts[..] { format!("{choice} {told}") } else { told })
-    };
-    let label = std::iter::once(cell.label.clone());
-    label.chain(told.iter().filter_map(value)).collect::<Vec<_>>().join(", ")
+fn cell_name(cell: &Cell, told: &BTreeMap<String, bool>) -> String {
+    let mut parts = vec![cell.label.clone()];
+    for (path, several) in told {
+        let Some(value) = cell.settings.get(path) else { continue };
+        let value = super::pretty(path, &Setting::Text(value.clone()));
+        // A choice with settings of its own: its name tells enough, but for those
+        // that vary.
+        let steps: Vec<&str> = path.split('.').collect();
+        let part = match steps[..] {
+            [_, _, _, choice, _] if *several => format!("{choice} {value}"),
+            [_, _, _, choice, _] => choice.to_owned(),
+            _ => value,
+        };
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    parts.join(", ")
 }
 
 fn lone<'a>(experiment: &str, record: &Record, ids: impl Iterator<Item = &'a String>) -> Vec<Lone> {

@@ -99,9 +99,10 @@ fn reach(sample: &[f64], centre: f64, sd: f64, mut draw: impl FnMut(usize) -> us
         }
         let shift = sum / n as f64;
         let variance = (squares - sum * shift) / (n - 1) as f64;
-        // All alike but for rounding: no spread, and as far away as can be.
-        if variance <= 1e-24 * sd * sd {
-            return if shift.abs() <= 1e-12 * sd { 0.0 } else { f64::INFINITY };
+        // All alike but for the rounding of the squares: no spread, and as far away
+        // as can be.
+        if variance <= ROUNDING * sd * sd {
+            return if shift.abs() <= ROUNDING * sd { 0.0 } else { f64::INFINITY };
         }
         (shift / (variance / n as f64).sqrt()).abs()
     };

@@ -47,5 +47,10 @@ bench: ## Time everything and say which bars hold (PYTHON with numba for the pee
 bench-compare: ## Compare times with those of BASE (a git revision; default HEAD~1)
 	$(CARGO) bench --locked --bench compare -- $(or $(BASE),HEAD~1) $(ARGS)
 
-diff: build ## Compare the reports with those of BASE (a git revision; default HEAD)
-	$(DRIFTBENCH) diff $(or $(BASE),HEAD) $(REPORTS)
+ifdef RUN
+diff: ## Compare the reports with those of BASE (default HEAD); RUN=1: run both (EXPERIMENTS=)
+	scripts/diff-runs.sh $(or $(BASE),HEAD) $(or $(EXPERIMENTS),experiments/smoke) $(ARGS)
+else
+diff: build
+	$(DRIFTBENCH) diff $(or $(BASE),HEAD) $(REPORTS) $(ARGS)
+endif

@@ -58,6 +58,14 @@ impl Trace {
     pub fn rows(&self) -> usize {
         self.round.len()
     }
+
+    /// ‖θ_T − θ*‖²; `None` if the run diverged.
+    pub fn final_error(&self) -> Option<f64> {
+        match self.outcome {
+            Outcome::Finished => self.sq_error.last().copied(),
+            Outcome::Diverged => None,
+        }
+    }
 }
 
 /// The digest of a cell: a hash over every bit of its traces.

@@ -31,10 +31,8 @@ fn a_main_job_from_manifests_to_pages_twice() {
     assert_eq!(pages(&bench), first, "a second reproduce changes no page");
     bench.run(&["reproduce", "--quiet", "--force", "--threads", "1"]).expect(0);
     assert_eq!(pages(&bench), first, "nor does running everything again");
-    assert_eq!(
-        bench.run(&["diff", "reports", "reports"]).expect(0).out,
-        "66 cells bit-identical, 0 changed.\n"
-    );
+    let same = bench.run(&["diff", "reports", "reports"]).expect(0).out;
+    assert!(same.ends_with("66 cells bit-identical, 0 changed.\n"), "{same}");
     assert!(first[8].contains("diverged"), "{}", first[8]);
 }
 
@@ -191,7 +189,7 @@ fn a_change_of_settings_is_not_comparable_and_overrides_are_told() {
     bench.run(&["report", "b", "--out", "pages", "--quiet"]).expect(0);
     assert!(bench.read("pages/smoke/diverging/report.md").contains("--set 'seed=8'"));
     let said = bench.run(&["diff", "a", "a"]).expect(0);
-    assert_eq!(said.out, "2 cells bit-identical, 0 changed.\n");
+    assert!(said.out.ends_with("2 cells bit-identical, 0 changed.\n"), "{}", said.out);
 }
 
 #[test]

@@ -91,8 +91,7 @@ fn fewer_replicates_are_the_first_of_more() {
         let mut values: Vec<String> = text
             .lines()
             .skip(1)
-            .filter(|l| l.split(',').nth(2) == Some("0"))
-            .map(|l| l.split(',').nth(4).unwrap().to_owned())
+            .map(|l| l.rsplit(',').next().unwrap().split(' ').next().unwrap().to_owned())
             .collect();
         values.sort();
         values

@@ -1,89 +1,221 @@
-//! `diff`: two sets of results or reports, bit-identical cells first.
+//! `diff`: two sides, each a folder of results, a folder of reports or a git
+//! revision, and what a comparison of them costs: the exit code.
 
-use super::{Code, Failure, print, report};
-use crate::analysis::compare::{self, Comparison, Finals, Verdict, compare};
-use crate::analysis::results;
+use super::{Code, Failure, print};
+use crate::analysis::compare::results::Folder;
+use crate::analysis::compare::{
+    Change, Class, Comparison, Options, Record, Side, Verdict, compare, curves, record,
+};
+use crate::files::write_beside;
+use crate::report::diff::{self as pages, Drawn, Format};
 use crate::store::{Store, git};
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example: driftbench diff HEAD reports\n         driftbench diff v0.1.0 main\n         driftbench diff results other-results"
+    after_help = "Example: driftbench diff results other-results\n         driftbench diff HEAD reports\n         driftbench diff v0.1.0 main:reports --format html --out diff.html\n\nExit codes: 0 nothing that --fail-on names; 1 something; 2 bad input; 3 nothing to compare."
 )]
 pub struct Args {
-    /// What was: a results folder, a reports folder, or a git revision with reports/
+    /// What was: a results folder, a reports folder, a git revision with reports/, or REV:folder
     a: String,
     /// What is: the same
     b: String,
+    /// What is written
+    #[arg(long, value_enum, default_value = "text")]
+    format: Kind,
+    /// Where to, instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// What is exit code 1: worse, diverged, failed, claims, removed, added, underpowered,
+    /// incomparable, changed, or none
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    #[arg(default_value = "worse,diverged,failed,claims")]
+    fail_on: Vec<String>,
+    /// Relative change of an error that counts as none
+    #[arg(long, value_name = "SHARE", default_value_t = Options::default().margin)]
+    margin: f64,
+    /// Squared errors below this are rounding, and count as this
+    #[arg(long, value_name = "ERROR", default_value_t = Options::default().floor)]
+    floor: f64,
+    /// Do not judge the claims of results that changed
+    #[arg(long)]
+    no_claims: bool,
 }
 
-/// Finals by experiment.
-type Side = BTreeMap<String, Finals>;
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// A summary for a terminal
+    Text,
+    /// Markdown for a pull request
+    Md,
+    /// A page with charts
+    Html,
+    /// Everything, for programs
+    Json,
+}
+
+/// Changed cells that are drawn.
+const MOST_DRAWN: usize = 50;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let (a, b) = (side(&args.a)?, side(&args.b)?);
-    let (a_all, b_all) = (flat(&a), flat(&b));
-    let comparison = compare(&a_all, &b_all);
-    print(&text(&args.a, &args.b, &comparison))?;
-    Ok(match comparison {
-        c if c.is_empty() => Code::NotComparable,
-        c if c.has_regression() => Code::Refuted,
-        _ => Code::Done,
+    let classes = classes(&args.fail_on)?;
+    let options = options(args)?;
+    let (mut a, mut b) = (Source::open(&args.a)?, Source::open(&args.b)?);
+    a.fill(&b.side);
+    b.fill(&a.side);
+    if !args.no_claims {
+        // The other side's are asked for where nothing changed.
+        let before = a.side.clone();
+        a.judge(&b.side);
+        b.judge(if a.folder.is_some() { &a.side } else { &before });
+    }
+    let comparison = compare(&a.side, &b.side, &options);
+    let told: Vec<(Class, usize)> =
+        classes.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0).collect();
+    let format = match args.format {
+        Kind::Text => Format::Text,
+        Kind::Md => Format::Markdown,
+        Kind::Html => Format::Html(figures(&comparison, &a, &b)),
+        Kind::Json => Format::Json,
+    };
+    let text = pages::render(&comparison, &told, format)?;
+    match &args.out {
+        Some(path) => write_beside(path, text.as_bytes())?,
+        None => print(&text)?,
+    }
+    Ok(match comparison.is_empty() {
+        true => Code::NotComparable,
+        false if told.is_empty() => Code::Done,
+        false => Code::Refuted,
     })
 }
 
-/// All cells by their ids, which name contents and not experiments; labels say
-/// the experiment.
-fn flat(side: &Side) -> Finals {
-    let cells = side.iter().flat_map(|(experiment, finals)| {
-        finals.0.iter().map(move |(id, cell)| {
-            let label = format!("{experiment}: {}", cell.label);
-            (id.clone(), compare::Cell { label, ..cell.clone() })
+fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
+    let class = |name: &String| {
+        Class::ALL.into_iter().find(|c| c.name() == name).ok_or_else(|| {
+            let all: Vec<&str> = Class::ALL.iter().map(|c| c.name()).chain(["none"]).collect();
+            Failure::input(format!("error: --fail-on: \"{name}\" is none of {}", all.join(", ")))
         })
-    });
-    Finals(cells.collect())
+    };
+    names.iter().filter(|name| *name != "none").map(class).collect()
 }
 
-fn side(name: &str) -> Result<Side, Failure> {
-    let path = Path::new(name);
-    if path.join("driftbench.toml").is_file() {
-        let store = Store::open_existing(path)?;
-        let mut all = Side::new();
-        for plan in report::plans(&store)? {
-            let (cells, _) = results(&plan, &store)?;
-            all.insert(plan.experiment, Finals::of(&cells));
+fn options(args: &Args) -> Result<Options, Failure> {
+    for (key, value, most) in [("margin", args.margin, 10.0), ("floor", args.floor, 1.0)] {
+        if !(value > 0.0 && value <= most) {
+            let message = format!("error: --{key} is {value}: it must be above 0, {most} at most");
+            return Err(Failure::input(message));
         }
-        return Ok(all);
     }
-    let mut files = Vec::new();
-    if path.is_dir() {
+    Ok(Options { margin: args.margin, floor: args.floor })
+}
+
+/// A side and where it is from.
+struct Source {
+    side: Side,
+    folder: Option<Folder>,
+}
+
+impl Source {
+    /// An existing path, or else a revision.
+    fn open(name: &str) -> Result<Self, Failure> {
+        let path = Path::new(name);
+        if !path.exists() {
+            return revision(name);
+        }
+        if let Some(schema) = Store::schema(path) {
+            return results(path, name, schema);
+        }
+        if path.is_file() {
+            return Err(Failure::input(format!("error: {name}: is a file, not a folder")));
+        }
+        let mut files = Vec::new();
         gather(path, path, &mut files)
             .map_err(|e| Failure::input(format!("error: {name}: {e}")))?;
-    } else {
-        let commit = git::commit(name)?;
-        for (file, text) in git::files(&commit, "reports", compare::FILE)? {
-            files.push((file.strip_prefix("reports/").unwrap_or(&file).to_owned(), text));
+        if files.is_empty() {
+            return Err(Failure::input(format!(
+                "error: {name}: holds neither results (driftbench.toml) nor reports ({} of an experiment)",
+                record::RECORD
+            )));
+        }
+        reports(name, format!("{name} (reports folder)"), files)
+    }
+
+    fn fill(&mut self, other: &Side) {
+        if let Some(folder) = &self.folder {
+            folder.fill(&mut self.side, other);
         }
     }
-    let mut all = Side::new();
-    for (file, text) in files {
-        let experiment = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let finals = all.entry(experiment.to_owned()).or_default();
-        finals.add_csv(&text).map_err(|line| {
-            Failure::input(format!("error: {name}: {file}:{line}: is not what a report writes"))
-        })?;
+
+    fn judge(&mut self, other: &Side) {
+        if let Some(folder) = &self.folder {
+            folder.judge(&mut self.side, other);
+        }
     }
-    Ok(all)
+}
+
+fn results(path: &Path, name: &str, schema: u32) -> Result<Source, Failure> {
+    let told = format!("{name} (results folder)");
+    if schema != crate::store::SCHEMA {
+        let side = Side { name: told, foreign: Some(schema), ..Side::default() };
+        return Ok(Source { side, folder: None });
+    }
+    let folder = Folder::open(path)?;
+    let side = folder.side(told)?;
+    Ok(Source { side, folder: Some(folder) })
+}
+
+fn revision(name: &str) -> Result<Source, Failure> {
+    let tree = git::tree(name, &[record::RECORD, record::FINALS])?;
+    let commit = tree.commit.get(..12).unwrap_or(&tree.commit);
+    if tree.files.is_empty() {
+        return Err(Failure::input(format!(
+            "error: {name}: commit {commit} has no reports in {}/",
+            tree.folder
+        )));
+    }
+    let told = format!("{name} (git revision, commit {commit}, {}/)", tree.folder);
+    reports(name, told, tree.files)
+}
+
+/// A side from the files of reports.
+fn reports(name: &str, told: String, files: Vec<(String, String)>) -> Result<Source, Failure> {
+    let mut folders: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
+    for (file, text) in files {
+        let (folder, file) = file.rsplit_once('/').unwrap_or(("", &file));
+        let place = usize::from(file == record::FINALS);
+        folders.entry(folder.to_owned()).or_default()[place] = Some(text);
+    }
+    let mut side = Side { name: told, ..Side::default() };
+    for (experiment, [shared, finals]) in folders {
+        let read = match (&shared, finals) {
+            (Some(_), None) => Err(record::Wrong {
+                file: record::FINALS,
+                line: None,
+                message: "is not there".into(),
+            }),
+            (_, finals) => record::read(shared.as_deref(), &finals.unwrap_or_default()),
+        };
+        let read: Record = read.map_err(|wrong| {
+            let line = wrong.line.map(|line| format!(":{line}")).unwrap_or_default();
+            let place = Path::new(&experiment).join(wrong.file);
+            let place = place.display();
+            Failure::input(format!("error: {name}: {place}{line}: {}", wrong.message))
+        })?;
+        side.experiments.insert(experiment, read);
+    }
+    Ok(Source { side, folder: None })
 }
 
 fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        let wanted = [record::RECORD, record::FINALS];
+        if kind.is_dir() {
             gather(root, &path, files)?;
-        } else if path.file_name().is_some_and(|n| n == compare::FILE) {
+        } else if wanted.iter().any(|name| entry.file_name() == *name) {
             let name = path.strip_prefix(root).unwrap_or(&path);
             files
                 .push((name.to_string_lossy().replace('\\', "/"), std::fs::read_to_string(&path)?));
@@ -92,56 +224,18 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std:
     Ok(())
 }
 
-/// Added or removed cells that are listed by name.
-const MOST_LISTED: usize = 10;
-
-/// The comparison as text that is also Markdown.
-fn text(a: &str, b: &str, comparison: &Comparison) -> String {
-    let mut out = String::new();
-    let mut line = |text: String| {
-        let _ = writeln!(out, "{text}");
-    };
-    if comparison.is_empty() {
-        line(format!(
-            "Nothing to compare: {a} and {b} have no cell in common (cells differ when manifest, seed or numerics do)."
-        ));
-    }
-    for (what, ids) in [("removed", &comparison.removed), ("added", &comparison.added)] {
-        if !ids.is_empty() {
-            line(format!("{} cells {what}:", ids.len()));
-            let shown = ids.iter().take(MOST_LISTED);
-            shown.for_each(|(id, label)| line(format!("- {id} {label}")));
-            if ids.len() > MOST_LISTED {
-                line(format!("- … and {} more", ids.len() - MOST_LISTED));
-            }
-        }
-    }
-    line(format!(
-        "{} cells bit-identical, {} changed.",
-        comparison.identical,
-        comparison.changed.len()
-    ));
-    if !comparison.changed.is_empty() {
-        line(format!(
-            "\nMean of ‖θ_T − θ*‖², {b} over {a}, with its 95 % interval over paired runs; verdicts by Holm over {} cells at 5 %.\n",
-            comparison.changed.len()
-        ));
-        line("| verdict | cell | algorithm | ratio | diverged |".into());
-        line("| --- | --- | --- | --- | --- |".into());
-    }
-    for change in &comparison.changed {
-        let verdict = match change.verdict {
-            Verdict::NewlyDiverged => "newly diverged",
-            Verdict::Worse => "worse",
-            Verdict::Better => "better",
-            Verdict::NotTold => "not told apart",
-            Verdict::SameErrors => "same errors; other rows or columns differ",
+/// Charts of the worst changes: curves where both sides have them.
+fn figures<'c>(comparison: &'c Comparison, a: &Source, b: &Source) -> Vec<Drawn<'c>> {
+    let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != Verdict::SameErrors;
+    let draw = |change: &'c Change| {
+        let traces = |source: &Source, id: &str| {
+            source.folder.as_ref().and_then(|f| f.traces(&change.experiment, id))
         };
-        let ratio = change
-            .ratio
-            .map_or("–".into(), |r| format!("{:.4} [{:.4}, {:.4}]", r.estimate, r.low, r.high));
-        let (was, is) = change.diverged;
-        line(format!("| {verdict} | {} | {} | {ratio} | {was} → {is} |", change.id, change.label));
-    }
-    out
+        let figures = match (traces(a, &change.was), traces(b, &change.id)) {
+            (Some(before), Some(after)) => curves::of_traces(change, &before, &after),
+            _ => curves::of_finals(change),
+        };
+        (change, figures)
+    };
+    comparison.changed.iter().filter(worth).take(MOST_DRAWN).map(draw).collect()
 }

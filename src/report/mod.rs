@@ -7,6 +7,7 @@
 //! *Invariant*: everything that comes from a manifest is escaped.
 
 mod claims;
+pub mod diff;
 mod explore;
 mod formula;
 mod latex;
@@ -100,8 +101,9 @@ impl Writer {
             write_beside(&folder.join(file), text.as_bytes())?;
         }
         write_beside(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
-        let finals = compare::Finals::of(&experiment.cells).to_csv();
-        write_beside(&folder.join(compare::FILE), finals.as_bytes())?;
+        for (file, text) in compare::record::files(&compare::results::of(experiment)) {
+            write_beside(&folder.join(file), text.as_bytes())?;
+        }
         write_beside(&folder.join("provenance.md"), provenance(experiment).as_bytes())?;
         let view::Page { name, title, source, cells, claims, .. } = page;
         Ok(Entry { page: context! { name, title, source, cells }, claims })
@@ -192,6 +194,8 @@ impl Pages {
             ("claims.html", include_str!("../../templates/claims.html")),
             ("disagreements.md", include_str!("../../templates/disagreements.md")),
             ("disagreements.html", include_str!("../../templates/disagreements.html")),
+            ("diff.md", include_str!("../../templates/diff.md")),
+            ("diff.html", include_str!("../../templates/diff.html")),
             ("style.css", include_str!("../../templates/style.css")),
             ("parts.html", include_str!("../../templates/parts.html")),
         ] {

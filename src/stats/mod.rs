@@ -1,6 +1,8 @@
 //! Pure statistics: numbers in, estimates with their uncertainty out.
 
 #[cfg(feature = "harness")]
+pub mod paired;
+#[cfg(feature = "harness")]
 pub mod verdict;
 
 #[cfg(feature = "harness")]

@@ -1,12 +1,35 @@
 //! Files of a git revision, read by the `git` command without a checkout.
+//!
+//! *Invariant*: nothing that a user writes is taken for an option, and file names
+//! pass between commands as object ids alone.
 
 use crate::files::{Error, error};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+
+/// A folder of a commit.
+pub struct Tree {
+    /// The commit, in full.
+    pub commit: String,
+    /// The folder.
+    pub folder: String,
+    /// Paths below the folder and texts of the files that were asked for.
+    pub files: Vec<(String, String)>,
+}
 
 fn git(arguments: &[&str]) -> Result<Output, Error> {
-    let here = Path::new("git");
-    Command::new("git").args(arguments).output().map_err(|e| error(here, e))
+    Command::new("git").args(arguments).output().map_err(|e| absent(&e))
+}
+
+fn absent(e: &std::io::Error) -> Error {
+    let message = match e.kind() {
+        ErrorKind::NotFound => {
+            "is not installed: name a folder of results or of reports instead of a revision".into()
+        }
+        _ => e.to_string(),
+    };
+    error(Path::new("git"), message)
 }
 
 fn said(output: &Output) -> String {
@@ -31,27 +54,70 @@ pub fn commit(revision: &str) -> Result<String, Error> {
     Err(error(Path::new(revision), message))
 }
 
-/// The files of this name below a folder of a commit: path and text.
+/// The files of these names below a folder of a revision: `REV`, with `reports`,
+/// or `REV:folder`.
 ///
 /// # Errors
-/// What git says.
-pub fn files(commit: &str, folder: &str, name: &str) -> Result<Vec<(String, String)>, Error> {
-    let output = git(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit])?;
+/// What git says, or if a file is not text.
+pub fn tree(name: &str, wanted: &[&str]) -> Result<Tree, Error> {
+    let (revision, folder) = name.split_once(':').unwrap_or((name, "reports"));
+    let folder = folder.trim_matches('/').to_owned();
+    let commit = commit(revision)?;
+    let output = git(&["ls-tree", "-r", "-z", "--full-tree", &commit])?;
     if !output.status.success() {
-        return Err(error(Path::new(commit), said(&output)));
+        return Err(error(Path::new(revision), said(&output)));
     }
-    let listing = String::from_utf8_lossy(&output.stdout).into_owned();
-    let wanted = |path: &&str| {
-        let inside = path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        inside && path.rsplit('/').next() == Some(name)
+    let listing = String::from_utf8_lossy(&output.stdout);
+    let entry = |line: &str| {
+        // mode, kind and id, a tab, the path
+        let (about, path) = line.split_once('\t')?;
+        let below = if folder.is_empty() { path } else { path.strip_prefix(&folder)? };
+        let below = if folder.is_empty() { below } else { below.strip_prefix('/')? };
+        let mut about = about.split(' ').skip(1);
+        let (kind, id) = (about.next()?, about.next()?);
+        let asked = kind == "blob" && wanted.contains(&below.rsplit('/').next()?);
+        asked.then(|| (below.to_owned(), id.to_owned()))
     };
-    let mut files = Vec::new();
-    for path in listing.split('\0').filter(wanted) {
-        let output = git(&["cat-file", "blob", &format!("{commit}:{path}")])?;
-        if !output.status.success() {
-            return Err(error(Path::new(path), said(&output)));
-        }
-        files.push((path.to_owned(), String::from_utf8_lossy(&output.stdout).into_owned()));
-    }
-    Ok(files)
+    let (paths, ids): (Vec<String>, Vec<String>) = listing.split('\0').filter_map(entry).unzip();
+    let texts = blobs(&ids).map_err(|message| error(Path::new(name), message))?;
+    Ok(Tree { commit, folder, files: paths.into_iter().zip(texts).collect() })
+}
+
+/// The texts of these objects, by one process.
+fn blobs(ids: &[String]) -> Result<Vec<String>, String> {
+    let mut child = Command::new("git")
+        .args(["cat-file", "--batch"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| absent(&e).to_string())?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let mut all = Vec::new();
+    // Writing and reading at once: pipes hold only so much.
+    let read = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
+            // What git does not take, the answer will not hold.
+            stdin.is_some_and(|mut stdin| stdin.write_all(lines.as_bytes()).is_ok())
+        });
+        stdout.map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut all))
+    });
+    read.map_err(|e| format!("git: {e}"))?;
+    child.wait().map_err(|e| format!("git: {e}"))?;
+    let mut rest = &all[..];
+    ids.iter().map(|id| blob(id, &mut rest)).collect()
+}
+
+/// The next of the answers: a line with id, kind and length, the bytes, a line end.
+fn blob(id: &str, rest: &mut &[u8]) -> Result<String, String> {
+    let odd = || format!("git does not give the object {id}");
+    let end = rest.iter().position(|b| *b == b'\n').ok_or_else(odd)?;
+    let head = String::from_utf8_lossy(&rest[..end]);
+    let length = head.strip_prefix(&format!("{id} blob ")).and_then(|n| n.parse::<usize>().ok());
+    let from = end + 1;
+    let to = length.and_then(|n| from.checked_add(n)).filter(|to| *to < rest.len());
+    let to = to.ok_or_else(odd)?;
+    let text = String::from_utf8(rest[from..to].to_vec());
+    *rest = &rest[to + 1..];
+    text.map_err(|_| format!("the object {id} is not text"))
 }

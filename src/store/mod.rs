@@ -137,6 +137,12 @@ impl Store {
         }
     }
 
+    /// The schema of a results folder, whichever it is; `None` if it is none.
+    pub fn schema(root: &Path) -> Option<u32> {
+        let text = fs::read_to_string(root.join(MARKER)).ok()?;
+        toml::from_str::<Marker>(&text).ok().map(|marker| marker.schema)
+    }
+
     /// A results folder that is there.
     ///
     /// # Errors
@@ -293,6 +299,30 @@ impl Store {
             return Err(error(&path, "does not have the hash that it was written with"));
         }
         Ok(bytes)
+    }
+
+    /// What `cell.toml` says, its Parquet file checked and not decoded; `None` if
+    /// the cell has no results.
+    ///
+    /// # Errors
+    /// If they are not as they were written.
+    pub fn checked(&self, experiment: &str, id: &str) -> Result<Option<CellRecord>, Error> {
+        let Some(record) = self.record(experiment, id)? else { return Ok(None) };
+        self.bytes(experiment, &record)?;
+        Ok(Some(record))
+    }
+
+    /// The final errors of a cell that has results, a replicate each; `None` where
+    /// it diverged.
+    ///
+    /// # Errors
+    /// If they are not there, or not as they were written.
+    pub fn finals(&self, experiment: &str, id: &str) -> Result<Vec<Option<f64>>, Error> {
+        let path = self.cell_folder(experiment, id).join(TRACES);
+        let record = self.record(experiment, id)?;
+        let record = record.ok_or_else(|| error(&path, "is not there"))?;
+        let bytes = self.bytes(experiment, &record)?;
+        parquet::finals(bytes).map_err(|e| error(&path, e))
     }
 
     /// Whether a cell's results are there, its file read and checked.

@@ -155,6 +155,32 @@ pub fn read(bytes: Vec<u8>) -> Result<Vec<Trace>, String> {
     traces(&frame).map_err(|e| e.to_string())
 }
 
+/// The final errors of a cell, a replicate each, from as few columns as can be.
+pub fn finals(bytes: Vec<u8>) -> Result<Vec<Option<f64>>, String> {
+    let columns = ["replicate", "sq_error", "outcome"].map(str::to_owned);
+    let frame = ParquetReader::new(Cursor::new(bytes))
+        .read_parallel(ParallelStrategy::None)
+        .with_columns(Some(columns.to_vec()))
+        .finish()
+        .map_err(|e| e.to_string())?;
+    last_rows(&frame).map_err(|e| e.to_string())
+}
+
+fn last_rows(frame: &DataFrame) -> PolarsResult<Vec<Option<f64>>> {
+    let replicate = frame.column("replicate")?.u32()?.into_no_null_iter();
+    let sq_error = frame.column("sq_error")?.f64()?.into_no_null_iter();
+    let outcome = frame.column("outcome")?;
+    let outcome = outcome.str()?;
+    let mut finals: Vec<Option<f64>> = Vec::new();
+    for (i, (r, error)) in replicate.zip(sq_error).enumerate() {
+        // Rows of a replicate are in the order of its rounds: the last one stays.
+        finals.resize(finals.len().max(r as usize + 1), None);
+        let outcome = outcome.get(i).and_then(Outcome::named).unwrap_or_default();
+        finals[r as usize] = (outcome == Outcome::Finished).then_some(error);
+    }
+    Ok(finals)
+}
+
 fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
     let whole = |name: &str| -> PolarsResult<Vec<u64>> {
         Ok(frame.column(name)?.u64()?.into_no_null_iter().collect())

@@ -1,0 +1,161 @@
+//! What changed, drawn: both curves on one chart and their ratio on another; from
+//! final errors alone, a dot a replicate.
+//!
+//! *Invariant*: the ratio is of paired replicates; where either is 0 or has
+//! diverged there is none, and nothing is drawn.
+
+use super::Change;
+use crate::analysis::convergence::point;
+use crate::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use crate::manifest::figure::Band;
+use crate::stats::Summary;
+use crate::trace::Trace;
+use std::collections::BTreeMap;
+
+const BEFORE: Style = Style { color: 0, dash: 0 };
+const AFTER: Style = Style { color: 1, dash: 1 };
+const RATIO: Style = Style { color: 3, dash: 0 };
+const EQUAL: Style = Style { color: 6, dash: 0 };
+
+/// Both curves over rounds, and the ratio of paired replicates below.
+pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
+    let curves = vec![
+        series("before", BEFORE, curve(before), change.diverged.0),
+        series("after", AFTER, curve(after), change.diverged.1),
+    ];
+    let upper = figure(
+        format!("{}: ‖θ_t − θ*‖² before and after", change.name),
+        "Mean over runs with its 95 % interval (Student).",
+        (curves, "t".into(), "‖θ_t − θ*‖²".into(), Scale::Log),
+    );
+    [upper, ratio(change, ratios(before, after), "t")]
+}
+
+/// A dot a replicate, where curves are not at hand.
+pub fn of_finals(change: &Change) -> [Figure; 2] {
+    let (before, after) = &change.finals;
+    let dots = |finals: &[Option<f64>]| apart(finals.iter().map(|f| f.unwrap_or(f64::NAN)));
+    let upper = figure(
+        format!("{}: ‖θ_T − θ*‖² before and after", change.name),
+        "A dot a run: reports keep final errors and no curves.",
+        (
+            vec![
+                series("before", BEFORE, dots(before), change.diverged.0),
+                series("after", AFTER, dots(after), change.diverged.1),
+            ],
+            "run".into(),
+            "‖θ_T − θ*‖²".into(),
+            Scale::Log,
+        ),
+    );
+    let quotient = |(a, b): (&Option<f64>, &Option<f64>)| match (a, b) {
+        (Some(a), Some(b)) if *a > 0.0 && *b > 0.0 => b / a,
+        _ => f64::NAN,
+    };
+    [upper, ratio(change, apart(before.iter().zip(after).map(quotient)), "run")]
+}
+
+/// Dots that no line joins: a gap after each.
+fn apart(values: impl Iterator<Item = f64>) -> Vec<Point> {
+    let dot = |(i, y): (usize, f64)| {
+        let at = |y: f64| Point { x: (i + 1) as f64, y, low: f64::NAN, high: f64::NAN, n: 1 };
+        [at(y), at(f64::NAN)]
+    };
+    values.enumerate().flat_map(dot).collect()
+}
+
+fn series(label: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
+    Series {
+        label: label.into(),
+        style,
+        role: Role::Measured,
+        points,
+        diverged,
+        cells: Vec::new(),
+        rows: Vec::new(),
+    }
+}
+
+/// The mean over replicates up to the first divergence.
+fn curve(traces: &[Trace]) -> Vec<Point> {
+    let rows = traces.iter().map(|t| t.sq_error.len()).min().unwrap_or(0);
+    let row = |i: usize| {
+        let sample: Vec<f64> = traces.iter().map(|t| t.sq_error[i]).collect();
+        point(traces[0].round[i] as f64, &sample, Band::Ci95)
+    };
+    (0..rows).map(row).collect()
+}
+
+/// The geometric mean of paired ratios at the rounds that both sides recorded,
+/// with its 95 % interval.
+fn ratios(before: &[Trace], after: &[Trace]) -> Vec<Point> {
+    let mut rounds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let pairs = before.len().min(after.len());
+    for (a, b) in before.iter().zip(after) {
+        let old: BTreeMap<u64, f64> = a.round.iter().copied().zip(a.sq_error.clone()).collect();
+        for (t, new) in b.round.iter().zip(&b.sq_error) {
+            if let Some(old) = old.get(t).filter(|old| **old > 0.0 && *new > 0.0) {
+                rounds.entry(*t).or_default().push(libm::log(new / old));
+            }
+        }
+    }
+    let at = |(t, logs): (u64, Vec<f64>)| {
+        let Summary { n, mean, half_width, .. } = Summary::of(&logs);
+        let ends = (libm::exp(mean - half_width), libm::exp(mean + half_width));
+        Point { x: t as f64, y: libm::exp(mean), low: ends.0, high: ends.1, n }
+    };
+    rounds.into_iter().filter(|(_, logs)| logs.len() == pairs).map(at).collect()
+}
+
+/// The chart below: what `points` say, and the line of no change.
+fn ratio(change: &Change, points: Vec<Point>, x: &str) -> Figure {
+    let drawn = || points.iter().filter(|p| p.y.is_finite());
+    let ends = drawn().fold((1.0_f64, 1.0_f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
+    let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };
+    let across = drawn()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.x), high.max(p.x)));
+    let one = |x: f64| Point { x, y: 1.0, low: f64::NAN, high: f64::NAN, n: 0 };
+    let mut all = vec![series("after over before", RATIO, points, 0)];
+    if across.0 <= across.1 {
+        let equal = series("no change", EQUAL, vec![one(across.0), one(across.1)], 0);
+        all.push(Series { role: Role::Reference, ..equal });
+    }
+    let of = if x == "run" {
+        "A dot a run."
+    } else {
+        "Geometric mean over paired runs with its 95 % interval (Student)."
+    };
+    figure(
+        format!("{}: after over before", change.name),
+        of,
+        (all, x.into(), "after / before".into(), scale),
+    )
+}
+
+fn figure(
+    title: String,
+    caption: &str,
+    (series, x, y, scale_y): (Vec<Series>, String, String, Scale),
+) -> Figure {
+    let key = |s: &Series| Legend {
+        label: s.label.clone(),
+        style: s.style,
+        key: if s.role == Role::Measured { Key::Line } else { Key::Theory },
+    };
+    let legend = series.iter().map(key).collect();
+    Figure {
+        id: "diff".into(),
+        title,
+        caption: caption.into(),
+        asks: None,
+        columns: 1,
+        body: Body::Panels {
+            panels: vec![Panel { title: String::new(), series }],
+            legend,
+            x,
+            y,
+            scale_x: Scale::Linear,
+            scale_y,
+        },
+    }
+}

@@ -1,0 +1,291 @@
+//! What a report folder keeps for later diffs: `record.toml`, what all cells of
+//! an experiment share and what became of its claims, and `finals.csv`, a line a
+//! cell with every bit of every replicate's final error.
+//!
+//! *Invariant*: what is written comes back to the last bit, and a file that is not
+//! as it was written is refused: `record.toml` holds the hash of `finals.csv`.
+
+use super::{Cell, Claim, Record, Runs, SCHEMA};
+use crate::plan::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Name of the file of what cells share.
+pub const RECORD: &str = "record.toml";
+/// Name of the file of final errors.
+pub const FINALS: &str = "finals.csv";
+
+/// What stands for the final error of a replicate that diverged.
+const DIVERGED: &str = "diverged";
+/// Columns before those of the settings that tell cells apart.
+const HEAD: [&str; 3] = ["cell", "digest", "label"];
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    schema: u32,
+    seed: u64,
+    manifest: String,
+    finals: String,
+    #[serde(default)]
+    settings: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    claim: Vec<Told>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Told {
+    id: String,
+    statement: String,
+    verdict: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    expected_refuted: bool,
+    estimate: f64,
+    low: f64,
+    high: f64,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wrong {
+    /// Its name.
+    pub file: &'static str,
+    /// The line, from 1, where one is to blame.
+    pub line: Option<u64>,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// SHA-256 of a text, whatever its line ends are.
+pub fn hash(text: &str) -> String {
+    hex(&Sha256::digest(text.replace("\r\n", "\n").as_bytes()))
+}
+
+/// The files of a record: names and texts.
+pub fn files(record: &Record) -> [(&'static str, String); 2] {
+    let finals = finals(record);
+    let told = |c: &Claim| Told {
+        id: c.id.clone(),
+        statement: c.statement.clone(),
+        verdict: c.verdict.clone(),
+        expected_refuted: c.expected_refuted,
+        estimate: c.estimate,
+        low: c.interval.0,
+        high: c.interval.1,
+    };
+    let file = File {
+        schema: record.schema,
+        seed: record.seed,
+        manifest: record.manifest.clone(),
+        finals: hash(&finals),
+        settings: shared(record),
+        claim: record.claims.iter().flatten().map(told).collect(),
+    };
+    let text = toml::to_string(&file).expect("a record is a plain table");
+    [(RECORD, text), (FINALS, finals)]
+}
+
+/// Settings that all cells have, with one value.
+fn shared(record: &Record) -> BTreeMap<String, String> {
+    let mut cells = record.cells.values();
+    let mut all = cells.next().map(|cell| cell.settings.clone()).unwrap_or_default();
+    cells.for_each(|cell| all.retain(|path, value| cell.settings.get(path) == Some(value)));
+    all
+}
+
+fn finals(record: &Record) -> String {
+    let shared = shared(record);
+    let paths = record.cells.values().flat_map(|cell| cell.settings.keys());
+    let varied: BTreeSet<&String> = paths.filter(|path| !shared.contains_key(*path)).collect();
+    let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
+    let mut line = |fields: Vec<&str>| writer.write_record(fields).expect("memory takes it all");
+    let names = varied.iter().map(|path| path.as_str());
+    line(HEAD.into_iter().chain(names).chain(["finals"]).collect());
+    for (id, cell) in &record.cells {
+        let (digest, finals) = match &cell.runs {
+            Runs::Done { digest, finals } => (digest.as_str(), numbers(finals)),
+            Runs::Missing | Runs::Damaged(_) => ("", String::new()),
+        };
+        let value = |path: &&String| cell.settings.get(*path).map_or("", String::as_str);
+        let settings = varied.iter().map(value);
+        line([id, digest, &cell.label].into_iter().chain(settings).chain([&*finals]).collect());
+    }
+    let bytes = writer.into_inner().expect("memory takes it all");
+    String::from_utf8(bytes).expect("it was made of text")
+}
+
+/// The shortest decimals that read back as the same numbers.
+fn numbers(finals: &[Option<f64>]) -> String {
+    let mut out = String::new();
+    for value in finals {
+        let separator = if out.is_empty() { "" } else { " " };
+        let _ = match value {
+            None => write!(out, "{separator}{DIVERGED}"),
+            Some(v) if (1e-3..1e6).contains(&v.abs()) => write!(out, "{separator}{v}"),
+            Some(v) => write!(out, "{separator}{v:e}"),
+        };
+    }
+    out
+}
+
+/// A record from its files; reports of before had finals alone.
+///
+/// # Errors
+/// Where a file is not as it was written.
+pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
+    let Some(text) = record else { return Ok(Record::default()) };
+    let wrong = |file, line, message: String| Wrong { file, line, message };
+    let refused = |e: toml::de::Error| {
+        let line = e.span().map(|at| 1 + text[..at.start].matches('\n').count() as u64);
+        wrong(RECORD, line, e.message().to_owned())
+    };
+    let table: toml::Table = toml::from_str(text).map_err(refused)?;
+    let schema = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
+    if schema != i64::from(SCHEMA) {
+        // Not for this program to read.
+        return Ok(Record { schema: u32::try_from(schema).unwrap_or(0), ..Record::default() });
+    }
+    let file: File = toml::from_str(text).map_err(refused)?;
+    let cells = cells(finals, &file.settings)
+        .map_err(|(line, message)| wrong(FINALS, Some(line), message))?;
+    if hash(finals) != file.finals {
+        let message = "does not have the hash that it was written with".into();
+        return Err(wrong(FINALS, None, message));
+    }
+    let claim = |told: Told| Claim {
+        id: told.id,
+        statement: told.statement,
+        verdict: told.verdict,
+        expected_refuted: told.expected_refuted,
+        estimate: told.estimate,
+        interval: (told.low, told.high),
+    };
+    Ok(Record {
+        schema: SCHEMA,
+        seed: file.seed,
+        manifest: file.manifest,
+        cells,
+        claims: Some(file.claim.into_iter().map(claim).collect()),
+    })
+}
+
+type Line = (u64, String);
+
+fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<String, Cell>, Line> {
+    let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
+    let place = |e: csv::Error| {
+        let line = e.position().map_or(1, csv::Position::line);
+        (line, "does not have the columns of the first line".to_owned())
+    };
+    let heads = reader.headers().map_err(place)?.clone();
+    let columns: Vec<&str> = heads.iter().collect();
+    let known = columns.len() > HEAD.len() && columns[..HEAD.len()] == HEAD;
+    if !known || columns.last() != Some(&"finals") {
+        return Err((1, "is not what a report writes".into()));
+    }
+    let mut all = BTreeMap::new();
+    for row in reader.records() {
+        let row = row.map_err(place)?;
+        let line = row.position().map_or(1, csv::Position::line);
+        let mut settings = shared.clone();
+        let varied = columns.iter().zip(&row).take(row.len() - 1).skip(HEAD.len());
+        for (path, value) in varied.filter(|(_, value)| !value.is_empty()) {
+            settings.insert((*path).to_owned(), value.to_owned());
+        }
+        let runs = match &row[1] {
+            "" => Runs::Missing,
+            digest => Runs::Done {
+                digest: digest.to_owned(),
+                finals: parsed(&row[row.len() - 1]).map_err(|message| (line, message))?,
+            },
+        };
+        let cell = Cell { label: row[2].to_owned(), settings, runs, seconds: None };
+        if all.insert(row[0].to_owned(), cell).is_some() {
+            return Err((line, format!("names the cell {} again", &row[0])));
+        }
+    }
+    Ok(all)
+}
+
+fn parsed(text: &str) -> Result<Vec<Option<f64>>, String> {
+    let number = |word: &str| match word.parse::<f64>() {
+        _ if word == DIVERGED => Ok(None),
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(Some(value)),
+        _ => Err(format!("`{word}` is neither a squared error nor `{DIVERGED}`")),
+    };
+    text.split_whitespace().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| Cell {
+            label: label.into(),
+            settings: [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")]
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .into(),
+            runs: Runs::Done { digest: format!("digest of {step}"), finals },
+            seconds: None,
+        };
+        let mut missing = cell("F", "3", Vec::new());
+        missing.runs = Runs::Missing;
+        let numbers = [0.1 + 0.2, 0.0, 1e-300, f64::MIN_POSITIVE / 3.0, 123_456.789, 1e22];
+        let cells = [
+            ("x", cell("F, 1", "1", numbers.map(Some).to_vec())),
+            ("y", cell("=\"G\"", "2", vec![None, Some(1.0 / 3.0)])),
+            ("z", missing),
+        ];
+        let claim = Claim {
+            id: "c".into(),
+            statement: "\"quoted\"".into(),
+            verdict: "supported".into(),
+            expected_refuted: true,
+            estimate: 0.5,
+            interval: (f64::NEG_INFINITY, 1.0),
+        };
+        Record {
+            schema: SCHEMA,
+            seed: 7,
+            manifest: "hash".into(),
+            cells: cells.map(|(id, cell)| (id.to_owned(), cell)).into(),
+            claims: Some(vec![claim]),
+        }
+    }
+
+    #[test]
+    fn every_bit_comes_back() {
+        let [(_, toml), (_, finals)] = files(&record());
+        assert_eq!(finals.lines().next(), Some("cell,digest,label,step,finals"));
+        assert!(toml.contains("seed = \"7\""), "{toml}");
+        assert_eq!(read(Some(&toml), &finals), Ok(record()));
+        assert_eq!(read(Some(&toml), &finals.replace('\n', "\r\n")), Ok(record()));
+    }
+
+    #[test]
+    fn what_is_not_as_it_was_written_is_refused() {
+        let [(_, toml), (_, finals)] = files(&record());
+        let wrong = |toml: &str, finals: &str| read(Some(toml), finals).unwrap_err();
+        let line = |finals: &str| wrong(&toml, finals).line;
+        assert_eq!(line(&finals.replace("1e-300", "-1e-300")), Some(2));
+        assert_eq!(line(&finals.replace("diverged", "diverge")), Some(3));
+        assert_eq!(line("cell,digest,replicate,outcome,sq_error,label\n"), Some(1));
+        assert_eq!(line(&finals.replace("y,", "x,")), Some(3));
+        assert_eq!(line(&finals.replace("z,,F", "z,F")), Some(4));
+        let flipped = wrong(&toml, &finals.replace("1e-300", "1e-301"));
+        assert!(flipped.line.is_none() && flipped.message.contains("hash"), "{flipped:?}");
+        let bad = wrong(&toml.replace("seed = 7", "seed = x"), &finals);
+        assert_eq!((bad.file, bad.line), (RECORD, Some(2)));
+    }
+
+    #[test]
+    fn other_schemas_are_told_and_not_read() {
+        let [(_, toml), (_, finals)] = files(&record());
+        assert_eq!(read(None, "anything").unwrap().schema, 0);
+        let other = toml.replace("schema = 1", "schema = 9");
+        assert_eq!(read(Some(&other), &finals).unwrap().schema, 9);
+    }
+}

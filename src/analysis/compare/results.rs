@@ -1,0 +1,224 @@
+//! A side made from results: digests first, and from the Parquet files only what
+//! a comparison with the other side asks for.
+//!
+//! *Invariant*: every file that counts has the hash that it was written with; a
+//! cell whose file has not is damaged, and keeps no other from being compared.
+
+use super::{Cell, Claim, Record, Runs, SCHEMA, Side, record};
+use crate::analysis::theory::Theory;
+use crate::analysis::{Experiment, claims};
+use crate::files::Error;
+use crate::manifest::Source;
+use crate::plan::{self, Plan};
+use crate::runner::prepare;
+use crate::store::{self, CellRecord, Store};
+use crate::trace::Trace;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// A results folder.
+pub struct Folder {
+    store: Store,
+    experiments: Vec<(store::Experiment, Option<Plan>)>,
+}
+
+/// What an analysed experiment leaves for later diffs.
+pub fn of(experiment: &Experiment) -> Record {
+    let plan = &experiment.plan;
+    let mut cells: BTreeMap<String, Cell> =
+        plan.cells.iter().map(|cell| (cell.id.clone(), planned(cell))).collect();
+    for result in &experiment.cells {
+        if let Some(cell) = cells.get_mut(&result.cell.id) {
+            let finals = result.traces.iter().map(Trace::final_error).collect();
+            cell.runs = Runs::Done { digest: result.digest.clone(), finals };
+        }
+    }
+    Record {
+        schema: SCHEMA,
+        seed: plan.manifest.seed,
+        manifest: manifest(&plan.source.text, &plan.source.overrides),
+        cells,
+        claims: Some(experiment.claims.iter().map(Claim::of).collect()),
+    }
+}
+
+fn manifest(text: &str, overrides: &[String]) -> String {
+    let parts: Vec<&str> = std::iter::once(text).chain(overrides.iter().map(|o| &**o)).collect();
+    record::hash(&parts.join("\n"))[..16].to_owned()
+}
+
+/// A cell of a plan, without results.
+fn planned(cell: &plan::Cell) -> Cell {
+    let settings = leaves(&cell.identity.canonical());
+    Cell { label: cell.label.clone(), settings, ..Cell::default() }
+}
+
+/// Settings by dotted path.
+fn leaves(table: &toml::Table) -> BTreeMap<String, String> {
+    fn add(path: &str, value: &toml::Value, all: &mut BTreeMap<String, String>) {
+        match value {
+            toml::Value::Table(inner) if !inner.is_empty() => {
+                inner.iter().for_each(|(key, value)| add(&format!("{path}.{key}"), value, all));
+            }
+            toml::Value::String(text) => {
+                all.insert(path.to_owned(), text.clone());
+            }
+            toml::Value::Float(number) => {
+                all.insert(path.to_owned(), number.to_string());
+            }
+            other => {
+                all.insert(path.to_owned(), other.to_string());
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    table.iter().for_each(|(key, value)| add(key, value, &mut all));
+    all.retain(|_, value| !value.is_empty());
+    all
+}
+
+impl Folder {
+    /// A results folder with the experiments that it holds.
+    ///
+    /// # Errors
+    /// If it is no results folder, or a file of an experiment cannot be read.
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        let store = Store::open_existing(root)?;
+        let plan = |experiment: store::Experiment| {
+            let source = Source {
+                name: experiment.manifest.clone(),
+                text: experiment.text.clone(),
+                overrides: experiment.overrides.clone(),
+                files: experiment.files.clone(),
+            };
+            // A manifest of another release may say what this one does not know;
+            // its cells can be compared all the same.
+            let plan = Plan::new(experiment.name.clone(), source).ok();
+            (experiment, plan)
+        };
+        let experiments = store.experiments()?.into_par_iter().map(plan).collect();
+        Ok(Self { store, experiments })
+    }
+
+    /// The side with its digests, all files checked, and without final errors.
+    ///
+    /// # Errors
+    /// If a folder cannot be read.
+    pub fn side(&self, name: String) -> Result<Side, Error> {
+        let mut others: BTreeMap<String, Vec<CellRecord>> = BTreeMap::new();
+        if self.experiments.iter().any(|(_, plan)| plan.is_none()) {
+            for record in self.store.all_cells()? {
+                others.entry(record.experiment.clone()).or_default().push(record);
+            }
+        }
+        let mut side = Side { name, ..Side::default() };
+        for (experiment, plan) in &self.experiments {
+            let cells: Vec<(String, Cell)> = match plan {
+                Some(plan) => plan.cells.iter().map(|c| (c.id.clone(), planned(c))).collect(),
+                None => others
+                    .remove(&experiment.name)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|r| {
+                        let settings = leaves(&r.cell);
+                        (r.id, Cell { label: r.label, settings, ..Cell::default() })
+                    })
+                    .collect(),
+            };
+            let checked = cells.into_par_iter().map(|(id, cell)| {
+                let cell = self.check(&experiment.name, &id, cell);
+                (id, cell)
+            });
+            let cells: BTreeMap<String, Cell> = checked.collect();
+            let seed = cells.values().find_map(|c| c.settings.get("seed")?.parse().ok());
+            let record = Record {
+                schema: SCHEMA,
+                seed: seed.unwrap_or_default(),
+                manifest: manifest(&experiment.text, &experiment.overrides),
+                cells,
+                claims: None,
+            };
+            side.experiments.insert(experiment.name.clone(), record);
+        }
+        Ok(side)
+    }
+
+    fn check(&self, experiment: &str, id: &str, cell: Cell) -> Cell {
+        match self.store.checked(experiment, id) {
+            Ok(Some(record)) => Cell {
+                runs: Runs::Done { digest: record.digest, finals: Vec::new() },
+                seconds: Some(record.seconds),
+                ..cell
+            },
+            Ok(None) => cell,
+            Err(e) => Cell { runs: damaged(&e), ..cell },
+        }
+    }
+
+    /// Reads the final errors that a comparison with the other side needs.
+    pub fn fill(&self, side: &mut Side, other: &Side) {
+        for (name, record) in &mut side.experiments {
+            let Some(theirs) = other.experiments.get(name) else { continue };
+            let same = |id: &String, cell: &Cell| {
+                theirs.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
+            };
+            let wanted: Vec<(&String, &mut Cell)> =
+                record.cells.iter_mut().filter(|(id, cell)| !same(id, cell)).collect();
+            wanted.into_par_iter().for_each(|(id, cell)| {
+                if let Runs::Done { finals, .. } = &mut cell.runs {
+                    match self.store.finals(name, id) {
+                        Ok(read) => *finals = read,
+                        Err(e) => cell.runs = damaged(&e),
+                    }
+                }
+            });
+        }
+    }
+
+    /// Judges the claims of experiments that changed; where nothing did, no
+    /// verdict can be another.
+    pub fn judge(&self, side: &mut Side, other: &Side) {
+        let plans = self.experiments.iter().filter_map(|(_, plan)| plan.as_ref());
+        let plans: BTreeMap<&str, &Plan> = plans.map(|p| (p.experiment.as_str(), p)).collect();
+        let records: Vec<(&String, &mut Record)> = side.experiments.iter_mut().collect();
+        records.into_par_iter().for_each(|(name, record)| {
+            let Some(theirs) = other.experiments.get(name) else { return };
+            record.claims = if unchanged(record, theirs) {
+                theirs.claims.clone().or_else(|| Some(Vec::new()))
+            } else {
+                plans.get(name.as_str()).and_then(|plan| self.claims(plan).ok())
+            };
+        });
+    }
+
+    fn claims(&self, plan: &Plan) -> Result<Vec<Claim>, Error> {
+        if plan.manifest.claim.all().is_empty() {
+            return Ok(Vec::new());
+        }
+        let (cells, _) = crate::analysis::results(plan, &self.store)?;
+        let planned: Vec<&plan::Cell> = plan.cells.iter().collect();
+        let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
+        let judged = claims::judge(plan, &cells, &Theory::new(plan, &prepared));
+        Ok(judged.iter().map(Claim::of).collect())
+    }
+
+    /// The traces of a cell, if they can be read.
+    pub fn traces(&self, experiment: &str, id: &str) -> Option<Vec<Trace>> {
+        self.store.read(experiment, id).ok().flatten().map(|stored| stored.traces)
+    }
+}
+
+fn damaged(error: &Error) -> Runs {
+    let file = error.path.file_name().unwrap_or_default().to_string_lossy();
+    Runs::Damaged(format!("{file} {}", error.message))
+}
+
+/// Whether two records have the same manifest and the same bits in every cell.
+fn unchanged(a: &Record, b: &Record) -> bool {
+    let ids = |r: &Record| r.cells.keys().cloned().collect::<BTreeSet<_>>();
+    let same = |(id, cell): (&String, &Cell)| {
+        cell.digest().is_some() && b.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
+    };
+    a.manifest == b.manifest && ids(a) == ids(b) && a.cells.iter().all(same)
+}

@@ -1,0 +1,85 @@
+//! A comparison for programs.
+
+use crate::analysis::compare::{Change, Claim, ClaimChange, Class, Comparison, Lone, Verdict};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Everything, with numbers as numbers; docs/DIFF.md says what each is.
+pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
+    let count = |v: Verdict| comparison.changed.iter().filter(|c| c.verdict == v).count();
+    let counts: BTreeMap<&str, usize> =
+        Verdict::ALL.into_iter().map(|v| (v.name(), count(v))).collect();
+    let lone = |cells: &[Lone]| -> Vec<Value> {
+        let one = |c: &Lone| json!({"experiment": c.experiment, "cell": c.id, "name": c.name});
+        cells.iter().map(one).collect()
+    };
+    let incomparable = comparison.incomparable.iter().map(|i| {
+        json!({"experiment": i.experiment, "what": i.what, "before": i.before, "after": i.after})
+    });
+    let timings = comparison
+        .timings
+        .iter()
+        .map(|t| json!({"experiment": t.experiment, "cells": t.cells, "seconds": t.seconds}));
+    json!({
+        "schema": 1,
+        "before": comparison.sides.0,
+        "after": comparison.sides.1,
+        "margin": comparison.margin,
+        "comparable": !comparison.is_empty(),
+        "fails": fails.iter().map(|(class, n)| (class.name(), *n)).collect::<BTreeMap<_, _>>(),
+        "incomparable": incomparable.collect::<Vec<_>>(),
+        "removed": lone(&comparison.removed),
+        "added": lone(&comparison.added),
+        "identical": comparison.identical,
+        "tested": comparison.tested,
+        "verdicts": counts,
+        "changed": comparison.changed.iter().map(json_change).collect::<Vec<_>>(),
+        "claims": comparison.claims.iter().map(json_claim).collect::<Vec<_>>(),
+        "claims-untold": comparison.untold,
+        "timings": timings.collect::<Vec<_>>(),
+    })
+}
+
+fn json_change(change: &Change) -> Value {
+    let other = change
+        .other
+        .iter()
+        .map(|(path, before, after)| json!({"path": path, "before": before, "after": after}));
+    let interval = change.shift.map(|s| [libm::exp(s.interval.0), libm::exp(s.interval.1)]);
+    json!({
+        "experiment": change.experiment,
+        "cell": change.id,
+        "cell-before": change.was,
+        "name": change.name,
+        "verdict": change.verdict.name(),
+        "other-settings": other.collect::<Vec<_>>(),
+        "runs": [change.finals.0.len(), change.finals.1.len()],
+        "diverged": [change.diverged.0, change.diverged.1],
+        "ratio": change.ratio(),
+        "interval": interval,
+        "p": change.p,
+        "detectable": change.detectable.map(libm::exp),
+        "note": change.note,
+    })
+}
+
+fn json_claim(change: &ClaimChange) -> Value {
+    let told = |claim: &Option<Claim>| {
+        claim.as_ref().map(|c| {
+            json!({
+                "verdict": c.verdict,
+                "estimate": c.estimate,
+                "interval": [c.interval.0, c.interval.1],
+            })
+        })
+    };
+    let either = change.after.as_ref().or(change.before.as_ref());
+    json!({
+        "experiment": change.experiment,
+        "id": either.map(|c| &c.id),
+        "statement": either.map(|c| &c.statement),
+        "before": told(&change.before),
+        "after": told(&change.after),
+        "fails": change.fails,
+    })
+}

@@ -203,7 +203,8 @@ fn curve(out: &mut String, series: &Series, sides: Sides) {
             points.join(" ")
         );
     }
-    if let (true, Some(end)) = (series.diverged > 0, stretches().last().and_then(|s| s.last())) {
+    if let (true, Some(end)) = (series.diverged > 0, stretches().next_back().and_then(|s| s.last()))
+    {
         let _ = writeln!(
             out,
             "\\addplot[forget plot, {color}, only marks, mark=x, mark size=3.4pt, line width=1.1pt] coordinates {{({},{})}};",

@@ -222,7 +222,7 @@ fn unstable_moments_grow_at_their_spectral_radius() {
         let exact = Exact::new(&facts, &scheme).unwrap();
         let found = exact.stability().unwrap_or_else(|| panic!("{what}"));
         let at = exact.at(&start, &[100, 200]);
-        let rate = (at[1].sq_error / at[0].sq_error).powf(0.01);
+        let rate = libm::pow(at[1].sq_error / at[0].sq_error, 0.01);
         if step > 1.0 {
             assert!(found.square > 1.0, "{what}: {found:?}");
             assert!((rate / found.square - 1.0).abs() < 1e-6, "{what}: {rate} {found:?}");

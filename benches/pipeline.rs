@@ -134,6 +134,22 @@ fn parts(c: &mut Criterion) {
     group.bench_function("analyse two cells with their theory", |b| {
         b.iter(|| analyse(self::plan(&source), &store).expect("results are whole"));
     });
+    let many = manifest(100, 10, 1, 2);
+    let plan = self::plan(&many);
+    let (count, clients) = (plan.cells.len() as u64, prepared(&plan)[0].clients());
+    let many_folder = tempfile::tempdir().expect("a temporary folder");
+    let many_store = Store::open(many_folder.path()).expect("an empty folder");
+    many_store.create().expect("a folder that can be written");
+    many_store.keep_experiment(&plan).expect("a folder that can be written");
+    run(&prepared(&plan), |done| {
+        let write = many_store.write(&plan, done.cell, clients, &done.traces, done.elapsed, &from);
+        write.expect("stored");
+    });
+    group.throughput(Throughput::Elements(count));
+    group.bench_function("analyse a thousand short cells, a cell", |b| {
+        b.iter(|| analyse(self::plan(&many), &many_store).expect("results are whole"));
+    });
+    group.throughput(Throughput::Elements(1));
     let experiment = analyse(self::plan(&source), &store).expect("results are whole");
     let reports = folder.path().join("reports");
     group.bench_function("write the pages of two cells", |b| {

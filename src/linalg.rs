@@ -369,6 +369,24 @@ mod tests {
     }
 
     #[test]
+    fn products_have_the_bits_of_their_definition() {
+        let entry = |i: usize, j: usize| libm::sin((7 * i + 3 * j) as f64) / (1 + i + j) as f64;
+        for (rows, inner, cols) in [(1, 1, 1), (2, 3, 4), (5, 17, 15), (9, 8, 19), (3, 0, 2)] {
+            let a = Matrix::from_fn(rows, inner, entry);
+            let b = Matrix::from_fn(inner, cols, |i, j| entry(j, i));
+            let sum = |i, j| (0..inner).fold(0.0, |sum, k| sum + a[(i, k)] * b[(k, j)]);
+            let product = Matrix::from_fn(rows, cols, sum);
+            assert_eq!(a.times(&b), product);
+            assert_eq!(a.times_transposed(&b.transpose()), product);
+            for j in 0..cols {
+                let column: Vec<f64> = (0..inner).map(|k| b[(k, j)]).collect();
+                let applied: Vec<f64> = (0..rows).map(|i| product[(i, j)]).collect();
+                assert_eq!(a.apply(&column), applied);
+            }
+        }
+    }
+
+    #[test]
     fn double_double_keeps_what_doubles_lose() {
         let x = Dd::from(1.0).plus(1e-25).plus(-1.0);
         assert_eq!(x.hi, 1e-25);

@@ -59,6 +59,7 @@ pub fn write(experiments: &[Experiment], out: &Path) -> Result<(), Error> {
         pages => index,
         claims => Value::from(Serde(&claims)),
         counts => Value::from(Serde(claims::counts(&claims))),
+        tally => Value::from(Serde(claims::counts(&claims))), // where `counts` is a macro
         disputes => Value::from(Serde(claims::disputes(&claims))),
     };
     for (template, file) in [

@@ -314,5 +314,8 @@ function recall() {
   const first = plots.find(plot => [...state.keys()].some(key => key.startsWith(`${plot.figure.id}.`)));
   first?.node.scrollIntoView();
 }
+for (const map of document.querySelectorAll(".chart:not([data-by])")) {
+  if (!plots.some(plot => plot.chart === map)) Object.entries({ tabindex: 0, role: "region", "aria-label": "Map" }).forEach(([k, v]) => map.setAttribute(k, v));
+}
 addEventListener("hashchange", recall);
 recall();

@@ -144,9 +144,9 @@ mod tests {
     ];
 
     fn linear((r, g, b): (u8, u8, u8)) -> [f64; 3] {
-        [r, g, b].map(|v| f64::from(v) / 255.0).map(|c| {
-            if c <= 0.04045 { c / 12.92 } else { libm::pow((c + 0.055) / 1.055, 2.4) }
-        })
+        [r, g, b]
+            .map(|v| f64::from(v) / 255.0)
+            .map(|c| if c <= 0.04045 { c / 12.92 } else { libm::pow((c + 0.055) / 1.055, 2.4) })
     }
 
     fn seen(matrix: &[[f64; 3]; 3], color: (u8, u8, u8)) -> [f64; 3] {

@@ -234,7 +234,7 @@ class Plot {
     svg.querySelector(".dot").remove();
     svg.querySelectorAll('[visibility="hidden"], [display="none"]').forEach(node => node.remove());
     let x = 12;
-    for (const key of this.keys.filter(k => !this.view.hidden.includes(k.label))) {
+    for (const key of this.keys.filter(k => !this.off(k))) {
       const long = 38 + 7 * key.label.length;
       if (x > 12 && x + long > view.width) { lines.push([]); x = 12; }
       lines.at(-1).push([x, key]);

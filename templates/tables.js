@@ -47,7 +47,7 @@ for (const table of document.querySelectorAll("table.data")) {
   words.addEventListener("input", filter);
   for (const head of table.querySelectorAll("th[data-choose]")) {
     const select = document.createElement("select"), name = document.createElement("label");
-    select.append(new Option(head.dataset.choose, ""), ...[...new Set(rows.map(row => row.cells[head.cellIndex].textContent.trim()))].map(v => new Option(v)));
+    select.append(new Option(head.dataset.choose, ""), ...[...new Set(rows.map(row => row.cells[head.cellIndex].textContent.trim()))].map(v => new Option(v, v)));
     name.append(`${head.textContent} `, select);
     bar.append(name);
     chosen.push([head.cellIndex, select]);

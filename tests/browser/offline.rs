@@ -54,7 +54,7 @@ fn a_page_may_not_fetch_and_titles_do_not_run() {
     };
     assert!(said.iter().any(refused), "{said:?}");
     let globals = page.ask(
-        "['data', 'plots', 'Plot', 'model', 'remember', 'esc', 'copy'].filter(name => name in window)",
+        "['plots', 'Plot', 'model', 'remember', 'esc', 'copy'].filter(name => name in window)",
         json!([]),
     );
     assert!(list(&globals).is_empty(), "{globals}");

@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test check sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report test browser check sanitize bench bench-compare diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -21,6 +21,9 @@ report: build ## Write the reports again from the results
 
 test: ## Run the tests
 	$(CARGO) test --release --locked
+
+browser: ## Test the pages in a browser (needs chromium, chromedriver, and npm once)
+	AXE=$$(.ci/axe) DRIFTBENCH_BROWSER=1 $(CARGO) test --release --locked --test browser
 
 check: ## What continuous integration runs: format, lints, tests
 	$(CARGO) fmt --check

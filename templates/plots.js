@@ -22,7 +22,8 @@ class Plot {
       this.button("CSV", "csv", () => save(`${this.figure.id}.csv`, "text/csv", this.csv())),
       this.button("Link to this view", "link", event => copy(event.target, location.href)));
     this.chart.addEventListener("pointermove", event => this.point(event));
-    this.chart.addEventListener("pointerleave", () => this.read(null));
+    this.chart.addEventListener("pointerdown", event => this.point(event));
+    this.chart.addEventListener("pointerleave", event => event.pointerType === "touch" || this.read(null));
     this.chart.addEventListener("keydown", event => this.key(event));
     new ResizeObserver(() => this.wide !== this.chart.clientWidth && this.draw()).observe(this.chart);
   }
@@ -73,9 +74,9 @@ class Plot {
     const asked = count === this.figure.layout.frames.length ? columns : Math.min(count, 3);
     const [wide, high] = asked === 1 ? [620, 360] : count === this.figure.layout.frames.length ? size : [330, 250];
     if (asked * wide * 0.72 <= room) return { columns: asked, size: [wide, high], own: asked === columns && wide === size[0] };
-    const fewer = Math.max(1, Math.min(asked, Math.floor(room / 280)));
-    const narrow = Math.max(260, Math.min(wide, Math.floor(room / fewer) - 10));
-    return { columns: fewer, size: [narrow, Math.min(high, Math.round(narrow * 0.8))], own: false };
+    const most = Math.max(1, Math.min(asked, Math.floor(room / 280))), even = Math.ceil(count / Math.ceil(count / most));
+    const narrow = Math.max(260, Math.min(even === 1 ? 620 : 480, Math.floor((room - 10) / even)));
+    return { columns: even, size: [narrow, Math.min(360, Math.round(narrow * 0.76))], own: false };
   }
 
   draw() {
@@ -87,6 +88,7 @@ class Plot {
     const framed = axesSame && view.band !== "runs" && panels.length === figure.layout.frames.length ? figure.layout.frames : frames(figure, view, panels);
     Object.assign(this, { panels, keys, framed, columns, size });
     const title = figure.layout.title, rows = Math.ceil(panels.length / columns);
+    this.chart.dataset.by = same && own ? "plotters" : "script";
     if (same && own) {
       this.chart.innerHTML = this.original;
       this.svg = this.chart.querySelector("svg");
@@ -232,7 +234,7 @@ class Plot {
     svg.querySelector(".dot").remove();
     svg.querySelectorAll('[visibility="hidden"], [display="none"]').forEach(node => node.remove());
     let x = 12;
-    for (const key of this.keys.filter(k => !this.view.hidden.includes(k.label))) {
+    for (const key of this.keys.filter(k => !this.off(k))) {
       const long = 38 + 7 * key.label.length;
       if (x > 12 && x + long > view.width) { lines.push([]); x = 12; }
       lines.at(-1).push([x, key]);
@@ -311,6 +313,9 @@ function recall() {
   }
   const first = plots.find(plot => [...state.keys()].some(key => key.startsWith(`${plot.figure.id}.`)));
   first?.node.scrollIntoView();
+}
+for (const map of document.querySelectorAll(".chart:not([data-by])")) {
+  if (!plots.some(plot => plot.chart === map)) Object.entries({ tabindex: 0, role: "region", "aria-label": "Map" }).forEach(([k, v]) => map.setAttribute(k, v));
 }
 addEventListener("hashchange", recall);
 recall();

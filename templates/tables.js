@@ -23,22 +23,36 @@ for (const table of document.querySelectorAll("table.data")) {
       body.append(...[...rows].sort(compare));
     });
   });
-  if (rows.length < 6) continue;
+  if (rows.length < 6 && !table.querySelector("th[data-choose]")) continue;
   const words = Object.assign(document.createElement("input"), { type: "search" });
   const shown = Object.assign(document.createElement("span"), { className: "shown" });
   shown.setAttribute("role", "status");
-  const label = Object.assign(document.createElement("label"), { className: "filter" });
-  label.append("rows that say ", words, " ", shown);
-  (table.closest(".scroll") ?? table).before(label);
-  words.addEventListener("input", () => {
+  const label = Object.assign(document.createElement("label"), {});
+  label.append("rows that say ", words);
+  const bar = Object.assign(document.createElement("p"), { className: "filter" });
+  bar.append(label, shown);
+  (table.closest(".scroll") ?? table).before(bar);
+  const chosen = [];
+  const filter = () => {
     const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const asked = chosen.filter(([, select]) => select.value);
     let count = 0;
     for (const row of rows) {
-      row.hidden = !wanted.every(word => row.textContent.toLowerCase().includes(word));
+      row.hidden = !wanted.every(word => row.textContent.toLowerCase().includes(word))
+        || !asked.every(([column, select]) => row.cells[column].textContent.trim() === select.value);
       count += !row.hidden;
     }
-    shown.textContent = wanted.length ? `${count} of ${rows.length}` : "";
-  });
+    shown.textContent = wanted.length || asked.length ? `${count} of ${rows.length}` : "";
+  };
+  words.addEventListener("input", filter);
+  for (const head of table.querySelectorAll("th[data-choose]")) {
+    const select = document.createElement("select"), name = document.createElement("label");
+    select.append(new Option(head.dataset.choose, ""), ...[...new Set(rows.map(row => row.cells[head.cellIndex].textContent.trim()))].map(v => new Option(v, v)));
+    name.append(`${head.textContent} `, select);
+    bar.append(name);
+    chosen.push([head.cellIndex, select]);
+    select.addEventListener("change", filter);
+  }
 }
 for (const node of document.querySelectorAll(".again")) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Copy", className: "copy" });

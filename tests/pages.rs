@@ -30,21 +30,74 @@ fn markdown_of_a_page_with_theory() {
 #[test]
 fn pages_are_whole() {
     let bench = reported("garnet");
-    for page in ["reports/index.html", "reports/smoke/garnet/report.html"] {
-        let text = bench.read(page).replace("&#x2f;", "/");
-        let outside = text.replace("http://www.w3.org/2000/svg", "");
+    let unescaped = |page: &str| bench.read(page).replace("&#x2f;", "/");
+    for page in ["index.html", "claims.html", "disagreements.html", "smoke/garnet/report.html"] {
+        let text = unescaped(&format!("reports/{page}"));
+        let outside = ["2000/svg", "1998/Math/MathML"].iter().fold(text.clone(), |text, name| {
+            text.replace(&format!("http://www.w3.org/{name}"), "")
+        });
         assert!(!outside.contains("http:") && !outside.contains("https:"), "{page}");
         assert!(text.len() < 3_000_000);
-        let folder = bench.path(page).parent().unwrap().to_owned();
-        for link in text.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
-            assert!(folder.join(link).exists(), "{page}: {link}");
+        let folder = std::path::Path::new(page).parent().unwrap();
+        for link in text.split(" href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let file = if file.is_empty() { page.into() } else { folder.join(file) };
+            let file = format!("reports/{}", file.display());
+            assert!(bench.path(&file).exists(), "{page}: {link}");
+            let there = || unescaped(&file).contains(&format!(" id=\"{anchor}\""));
+            assert!(anchor.is_empty() || there(), "{page}: {link}");
         }
     }
+    let index = unescaped("reports/index.html");
+    assert!(index.contains("href=\"smoke/garnet/report.html#convergence\""));
     let svg = bench.read("reports/smoke/garnet/figures/convergence.svg");
     assert_eq!(svg.matches("<g class=\"panel\"").count(), 6);
     assert!(
         svg.contains("class=\"series theory\"") && !svg.contains("NaN") && !svg.contains("inf")
     );
+}
+
+/// The elements of a page with what names them; of drawings, formulas, scripts and the
+/// bodies of tables only that they are there.
+fn structure(page: &str) -> String {
+    const CLOSED: [&str; 5] = ["svg", "math", "script", "style", "tbody"];
+    const VOID: [&str; 3] = ["meta", "input", "br"];
+    let (mut out, mut open, mut rest) = (String::new(), Vec::new(), page);
+    while let Some((_, after)) = rest.split_once('<') {
+        let (tag, after) = after.split_once('>').expect("a tag ends");
+        rest = after;
+        let name = tag.split_whitespace().next().unwrap_or_default();
+        if let Some(closed) = name.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed), "after {tag}");
+            continue;
+        }
+        if name.starts_with('!') {
+            continue;
+        }
+        let value = |key: &str| {
+            let found = tag.split_once(&format!(" {key}=\""))?.1.split('"').next()?;
+            Some(format!(" {key}=\"{found}\""))
+        };
+        let names = ["id", "class", "role", "scope", "tabindex", "aria-label", "aria-labelledby"];
+        let names: String = names.into_iter().filter_map(value).collect();
+        out += &format!("{}{name}{names}\n", "  ".repeat(open.len()));
+        if CLOSED.contains(&name) {
+            rest = rest.split_once(&format!("</{name}>")).expect("it is closed").1;
+        } else if !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    out
+}
+
+#[test]
+fn structure_of_the_pages() {
+    let bench = reported("diverging");
+    let of = |page: &str| structure(&bench.read(&format!("reports/{page}")));
+    insta::assert_snapshot!("diverging_html", of("smoke/diverging/report.html"));
+    insta::assert_snapshot!("index_html", of("index.html"));
+    insta::assert_snapshot!("claims_html", of("claims.html"));
 }
 
 #[test]

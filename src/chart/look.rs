@@ -4,17 +4,17 @@
 use crate::analysis::{Role, Style};
 use plotters::style::RGBColor;
 
-/// Colours that colour-blind readers can tell apart (Okabe and Ito, the yellow
-/// darkened for white paper).
+/// Colours that colour-blind readers can tell apart, on white paper: four of Okabe
+/// and Ito's, and four found by search to lie apart from them and from one another.
 pub const PALETTE: [(u8, u8, u8); 8] = [
     (0, 114, 178),
     (213, 94, 0),
     (0, 158, 115),
     (204, 121, 167),
-    (146, 114, 0),
-    (86, 180, 233),
-    (90, 90, 90),
-    (230, 159, 0),
+    (61, 2, 124),
+    (158, 96, 244),
+    (229, 0, 80),
+    (161, 32, 117),
 ];
 
 /// Dash patterns; the first is solid.
@@ -127,6 +127,75 @@ mod tests {
             assert!(others.into_iter().all(|other| other != outline), "{i}");
         }
         assert_eq!(MARKS[2].outline(10)[0], (0, -10));
+    }
+
+    /// Machado, Oliveira and Fernandes (2009), full severity, on linear RGB.
+    const SIGHTS: [[[f64; 3]; 3]; 4] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ],
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ],
+    ];
+
+    fn linear((r, g, b): (u8, u8, u8)) -> [f64; 3] {
+        [r, g, b]
+            .map(|v| f64::from(v) / 255.0)
+            .map(|c| if c <= 0.04045 { c / 12.92 } else { libm::pow((c + 0.055) / 1.055, 2.4) })
+    }
+
+    fn seen(matrix: &[[f64; 3]; 3], color: (u8, u8, u8)) -> [f64; 3] {
+        let from = linear(color);
+        matrix.map(|row| row.iter().zip(from).map(|(a, b)| a * b).sum::<f64>().clamp(0.0, 1.0))
+    }
+
+    /// CIE L*a*b* under daylight (D65).
+    fn lab([r, g, b]: [f64; 3]) -> [f64; 3] {
+        let x = 0.4124 * r + 0.3576 * g + 0.1805 * b;
+        let y = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        let z = 0.0193 * r + 0.1192 * g + 0.9505 * b;
+        let [x, y, z] = [x / 0.95047, y, z / 1.08883].map(|t| {
+            if t > 216.0 / 24389.0 { libm::cbrt(t) } else { (24389.0 / 27.0 * t + 16.0) / 116.0 }
+        });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    /// Euclidean distance in L*a*b* (CIE 1976), where 2.3 is just seen: sevenfold that,
+    /// for readers without red, green or blue cones too. Okabe and Ito's orange and
+    /// sky blue do not stand out from white, and a yellow dark enough to do so is
+    /// vermilion to who lacks red cones.
+    #[test]
+    fn colours_stay_apart_for_all_eyes() {
+        for (kind, sight) in SIGHTS.iter().enumerate() {
+            for (i, a) in PALETTE.iter().enumerate() {
+                for (j, b) in PALETTE.iter().enumerate().skip(i + 1) {
+                    let (a, b) = (lab(seen(sight, *a)), lab(seen(sight, *b)));
+                    let apart: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+                    assert!(apart.sqrt() > 16.0, "sight {kind}, {i} and {j}: {}", apart.sqrt());
+                }
+            }
+        }
+    }
+
+    /// At least 3 to 1 against white (WCAG 2, graphics).
+    #[test]
+    fn colours_stand_out_from_paper() {
+        for color in PALETTE {
+            let [r, g, b] = linear(color);
+            let luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            assert!(1.05 / (luminance + 0.05) >= 3.0, "{color:?}");
+        }
     }
 
     #[test]

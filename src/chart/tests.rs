@@ -93,3 +93,11 @@ fn an_empty_figure_is_drawn_empty() {
     assert!(svg.contains("</svg>"));
     assert!(!svg.contains("NaN"));
 }
+
+/// All of a small drawing: a curve that is cut, its band, marks, axes and legend.
+#[test]
+fn a_small_figure_as_svg() {
+    let mut points: Vec<Point> = (0..5).map(|i| at(f64::from(i), 1.0 + f64::from(i))).collect();
+    points[2].y = f64::NAN;
+    insta::assert_snapshot!("small_svg", svg(&figure(points)).unwrap());
+}

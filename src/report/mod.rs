@@ -105,8 +105,14 @@ impl Writer {
             write_beside(&folder.join(file), text.as_bytes())?;
         }
         write_beside(&folder.join("provenance.md"), provenance(experiment).as_bytes())?;
-        let view::Page { name, title, source, cells, claims, .. } = page;
-        Ok(Entry { page: context! { name, title, source, cells }, claims })
+        let view::Page { name, title, source, cells, missing, claims, counts, .. } = page;
+        let names = page.figures.into_iter().map(|f| context! { id => f.id, title => f.title });
+        let figures: Vec<Value> = names.collect();
+        let counts = Value::from(Serde(counts));
+        Ok(Entry {
+            page: context! { name, title, source, cells, missing, counts, figures },
+            claims,
+        })
     }
 
     /// Writes the index, the claims and the disagreements.
@@ -123,6 +129,7 @@ impl Writer {
             pages,
             claims => Value::from(Serde(&claims)),
             counts => Value::from(Serde(claims::counts(&claims))),
+            tally => Value::from(Serde(claims::counts(&claims))), // where `counts` is a macro
             disputes => Value::from(Serde(claims::disputes(&claims))),
         };
         for (template, file) in [

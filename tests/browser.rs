@@ -1,0 +1,165 @@
+//! Pages in a real browser: every control is used, and what it does is read off what
+//! is drawn. Without chromedriver and Chromium the tests say so and pass, unless
+//! DRIFTBENCH_BROWSER=1 asks for them; see `make browser`.
+
+#[path = "browser/access.rs"]
+mod access;
+#[path = "browser/controls.rs"]
+mod controls;
+#[path = "browser/drawings.rs"]
+mod drawings;
+#[path = "browser/driver.rs"]
+mod driver;
+#[path = "browser/files.rs"]
+mod files;
+#[path = "browser/legend.rs"]
+mod legend;
+#[path = "browser/looks.rs"]
+mod looks;
+#[path = "browser/offline.rs"]
+mod offline;
+#[path = "browser/reading.rs"]
+mod reading;
+mod support;
+#[path = "browser/tables.rs"]
+mod tables;
+
+use driver::Browser;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use support::Bench;
+
+const PROBE: &str = include_str!("browser/probe.js");
+
+/// The test page in a browser.
+struct Page {
+    browser: Browser,
+    bench: Bench,
+}
+
+/// The reports of the manifest that has everything.
+fn reports() -> Bench {
+    let bench = Bench::new();
+    bench.write("experiments/browser/page.toml", include_str!("browser/page.toml"));
+    bench.run(&["run", "experiments/browser/page.toml", "--quiet"]).expect(0);
+    bench.run(&["report", "--quiet"]).expect(0);
+    bench
+}
+
+/// The page, open; `None` where there is no browser.
+fn page() -> Option<Page> {
+    let browser = Browser::start()?;
+    let page = Page { browser, bench: reports() };
+    page.open("");
+    Some(page)
+}
+
+impl Page {
+    fn path(&self, name: &str) -> PathBuf {
+        self.bench.path("reports").join(name)
+    }
+
+    #[track_caller]
+    fn open(&self, fragment: &str) {
+        self.browser.open(&self.path("browser/page/report.html"), fragment);
+    }
+
+    /// The value of an expression over `arguments`, with the probe at hand.
+    #[track_caller]
+    fn ask(&self, expression: &str, arguments: Value) -> Value {
+        self.browser.run(&format!("{PROBE}\nreturn {expression}"), arguments)
+    }
+
+    #[track_caller]
+    fn text(&self, expression: &str) -> String {
+        let value = self.ask(expression, json!([]));
+        value.as_str().unwrap_or_else(|| panic!("{expression}: {value}")).to_owned()
+    }
+
+    /// What a figure shows.
+    #[track_caller]
+    fn picture(&self, id: &str) -> Value {
+        self.ask("picture(arguments[0])", json!([id]))
+    }
+
+    /// Chooses an option of a figure's control.
+    #[track_caller]
+    fn choose(&self, id: &str, name: &str, value: &str) {
+        self.browser.click(&format!("#{id} select[name={name}] option[value=\"{value}\"]"));
+    }
+
+    /// The rows of the table that a figure's CSV button saves.
+    #[track_caller]
+    fn csv(&self, id: &str) -> Vec<Vec<String>> {
+        self.saved(id, "csv").1.lines().map(fields).collect()
+    }
+
+    /// Name and text of the file that a button of a figure saves.
+    #[track_caller]
+    fn saved(&self, id: &str, button: &str) -> (String, String) {
+        self.browser.run(
+            "window.kept = []; window.named = [];
+             URL.createObjectURL = blob => { kept.push(blob); return 'blob:kept'; };
+             HTMLAnchorElement.prototype.click = function () { named.push(this.download); };",
+            json!([]),
+        );
+        self.browser.click(&format!("#{id} .files .{button}"));
+        let saved = self.browser.wait(
+            "const done = arguments[0]; kept[0].text().then(text => done([named[0], text]));",
+            json!([]),
+        );
+        let part = |i: usize| saved[i].as_str().unwrap().to_owned();
+        (part(0), part(1))
+    }
+}
+
+/// The fields of a line of CSV.
+fn fields(line: &str) -> Vec<String> {
+    let (mut all, mut quoted) = (vec![String::new()], false);
+    let mut letters = line.chars().peekable();
+    while let Some(c) = letters.next() {
+        let field = all.last_mut().expect("never empty");
+        match c {
+            '"' if quoted && letters.peek() == Some(&'"') => field.extend(letters.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => all.push(String::new()),
+            c => field.push(c),
+        }
+    }
+    all
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// The series of a panel of a picture.
+fn series(picture: &Value, panel: usize) -> &[Value] {
+    list(&picture["panels"][panel]["series"])
+}
+
+/// The titles of a picture's panels.
+fn titles(picture: &Value) -> Vec<&str> {
+    list(&picture["panels"]).iter().map(|p| p["title"].as_str().unwrap()).collect()
+}
+
+/// The labels of what is shown in a panel.
+fn shown(picture: &Value, panel: usize) -> Vec<&str> {
+    let all = series(picture, panel).iter().filter(|s| s["shown"] == true);
+    all.map(|s| s["label"].as_str().unwrap()).collect()
+}
+
+/// The last point of the first line of a series.
+fn end(series: &Value) -> (f64, f64) {
+    let point = list(&series["lines"][0]).last().expect("a line has points");
+    (number(&point[0]), number(&point[1]))
+}
+
+#[track_caller]
+fn near(a: f64, b: f64, by: f64) {
+    assert!((a - b).abs() <= by, "{a} is not within {by} of {b}");
+}

@@ -1,0 +1,100 @@
+//! What a figure gives away: its drawing, its numbers, its address, its command.
+
+use crate::{Page, list, page};
+use serde_json::json;
+
+#[test]
+fn the_drawing_as_seen_is_saved_whole() {
+    let Some(page) = page() else { return };
+    page.choose("curves", "x", "seconds");
+    page.browser.click("#curves .legend button[data-label=\"Too large\"]");
+    page.browser.click("#curves input[name=theory]");
+    let (name, text) = page.saved("curves", "svg");
+    assert_eq!(name, "curves.svg");
+    let told = page.ask(
+        "(text => {
+           const page = new DOMParser().parseFromString(text, 'image/svg+xml'), all = q => [...page.querySelectorAll(q)];
+           return [all('parsererror').length, all('.panel').length, all('.series').map(s => s.dataset.label),
+                   all('.legend text').map(t => t.textContent), all('title')[0].textContent, all('.dot').length,
+                   all('.axes text').some(t => t.textContent === 'simulated seconds'), all('script, [tabindex]').length];
+         })(arguments[0])",
+        json!([text]),
+    );
+    let labels = [
+        "FedAvg <b>\"plain\"</b>, H = 2",
+        "FedAvg <b>\"plain\"</b>, H = 10",
+        "Scaffold, H = 2",
+        "Scaffold, H = 10",
+    ];
+    let drawn: Vec<&str> = [labels, labels].concat();
+    let wanted = json!([0, 2, drawn, labels, "Curves & <i>\"panels\"</i>", 0, told[6], 0]);
+    assert_eq!(told, wanted);
+    assert!(!text.contains("NaN"));
+    // As it was, the file is plotters' drawing with all of it.
+    page.browser.click("#curves .reset");
+    let (_, text) = page.saved("curves", "svg");
+    assert!(text.contains("Too large") && text.contains("infinite replicates (exact)"));
+}
+
+#[test]
+fn the_numbers_as_seen_are_saved() {
+    let Some(page) = page() else { return };
+    let rows = page.csv("curves");
+    assert_eq!(
+        rows[0],
+        ["panel", "curve", "role", "communications", "y", "low", "high", "n", "band"]
+    );
+    let count = |rows: &[Vec<String>], label: &str, role: &str| {
+        rows.iter().filter(|r| r[1].ends_with(label) && r[2] == role).count()
+    };
+    let before = count(&rows, "Scaffold, H = 10", "measured");
+    assert!(before >= 40 && count(&rows, "Scaffold, H = 10", "theory") > 0);
+    assert!(rows[1..].iter().all(|r| r.len() == 9 && r[4].parse::<f64>().is_ok()));
+    let summary = page.bench.read("reports/browser/page/summary.csv");
+    let line = summary.lines().find(|l| l.contains(",Scaffold,2,") && l.contains(",10,"));
+    let last =
+        rows.iter().rfind(|r| r[0] == "N = 2" && r[1] == "Scaffold, H = 10" && r[2] == "measured");
+    let mean: f64 = last.unwrap()[4].parse().unwrap();
+    let written = line.unwrap_or_else(|| panic!("{summary}")).split(',');
+    let mut written = written.filter_map(|v| v.parse::<f64>().ok());
+    assert!(written.any(|v| (v - mean).abs() < 1e-6 * mean), "{mean} in {summary}");
+    page.browser.click("#curves .legend button[data-label=\"Scaffold, H = 10\"]");
+    page.choose("curves", "band", "none");
+    let rows = page.csv("curves");
+    assert_eq!(
+        count(&rows, "Scaffold, H = 10", "measured") + count(&rows, "Scaffold, H = 10", "theory"),
+        0
+    );
+    assert!(rows[1..].iter().all(|r| r[5].is_empty() && r[6].is_empty()));
+}
+
+impl Page {
+    fn copied(&self, selector: &str) -> String {
+        self.browser.click(selector);
+        self.text("window.copied")
+    }
+}
+
+#[test]
+fn commands_and_addresses_are_copied_with_and_without_a_clipboard() {
+    let Some(page) = page() else { return };
+    let command = "driftbench run experiments/browser/page.toml && driftbench report";
+    page.choose("curves", "band", "none");
+    let ways = [
+        "Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: t => { window.copied = t; return Promise.resolve(); } } })",
+        "Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: () => Promise.reject(new Error('no')) } });
+         document.execCommand = () => { window.copied = document.activeElement.value; return true; }",
+        "Object.defineProperty(navigator, 'clipboard', { configurable: true, value: undefined })",
+    ];
+    for way in ways {
+        page.browser.run(&format!("window.copied = ''; {way}"), json!([]));
+        assert_eq!(page.copied("#curves .again .copy"), command, "{way}");
+        assert_eq!(
+            page.text("document.querySelector('#curves .again .copy').textContent"),
+            "copied"
+        );
+        assert!(page.copied("#curves .files .link").ends_with("report.html#curves.band=none"));
+    }
+    let left = page.ask("[...document.querySelectorAll('textarea')].map(a => a.value)", json!([]));
+    assert!(list(&left).is_empty());
+}

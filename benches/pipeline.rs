@@ -14,6 +14,9 @@ use driftbench::{report, trace};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+/// What reports are by default.
+const PAGES: [report::Format; 2] = [report::Format::Html, report::Format::Md];
+
 /// `steps` × `offsets` cells of ten clients, H = 1.
 fn manifest(steps: usize, offsets: usize, rounds: usize, replicates: usize) -> Source {
     let list = |n: usize, scale: f64| {
@@ -136,7 +139,7 @@ fn parts(c: &mut Criterion) {
     });
     let experiments = [analyse(self::plan(&source), &store).expect("results are whole")];
     group.bench_function("write the pages of two cells", |b| {
-        b.iter(|| report::write(&experiments, &folder.path().join("reports")));
+        b.iter(|| report::write(&experiments, &folder.path().join("reports"), &PAGES));
     });
     group.finish();
 }

@@ -14,6 +14,9 @@ use driftbench::{report, trace};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+/// What reports are by default.
+const PAGES: [report::Format; 2] = [report::Format::Html, report::Format::Md];
+
 /// `steps` × `offsets` cells of ten clients, H = 1.
 fn manifest(steps: usize, offsets: usize, rounds: usize, replicates: usize) -> Source {
     let list = |n: usize, scale: f64| {
@@ -154,7 +157,7 @@ fn parts(c: &mut Criterion) {
     let reports = folder.path().join("reports");
     group.bench_function("write the pages of two cells", |b| {
         b.iter(|| {
-            let pages = report::Writer::new(&reports)?;
+            let pages = report::Writer::new(&reports, &PAGES)?;
             pages.index(vec![pages.page(&experiment)?])
         });
     });

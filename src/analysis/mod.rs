@@ -152,7 +152,7 @@ pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Err
     let planned: Vec<&Cell> = plan.cells.iter().collect();
     // Without them (a data file is gone) a page goes without theory.
     let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
-    let theory = Theory::new(&plan, &prepared);
+    let theory = Theory::new(&plan, &prepared, Some(store));
     if asks_for_bias(&plan) {
         for result in &mut cells {
             result.exact_bias = theory.exact_bias(&result.cell.id);

@@ -11,9 +11,10 @@ use crate::manifest::{Quantity, TimeAverage};
 use crate::plan::{Cell, Plan, selected};
 use crate::problem::Facts;
 use crate::runner::{Ground, Prepared, predict};
+use crate::store::{Columns, Store};
 use crate::theory::bounds::{self, Bound, Constants};
 use crate::theory::expansion::{self, Terms as Expansion};
-use crate::theory::moments::{Blocks, Exact, Moments};
+use crate::theory::moments::{self, Blocks, Exact, Moments};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,7 +22,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The exact moments of a cell, or why there are none.
-pub type Expected = Result<Vec<Moments>, predict::Without>;
+type Expected = Result<Vec<Moments>, predict::Without>;
+
+/// What infinitely many replicates would give of each quantity that moments tell, at
+/// each recorded round; or why nothing.
+type Course = Result<Columns, predict::Without>;
 
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, Blocks)>;
@@ -29,7 +34,7 @@ type AtRest = Rc<(Moments, Blocks)>;
 /// Theory beside the cells of an experiment.
 pub struct Theory<'a> {
     cells: HashMap<&'a str, &'a Prepared<'a>>,
-    expected: HashMap<&'a str, Expected>,
+    expected: HashMap<&'a str, Course>,
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
@@ -56,10 +61,23 @@ pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
 }
 
 impl<'a> Theory<'a> {
-    /// Theory for these cells, with moments worked out if they are wanted.
-    pub fn new(plan: &Plan, prepared: &'a [Prepared<'a>]) -> Self {
+    /// Theory for these cells, with moments if they are wanted: read where they
+    /// stand beside the results, else worked out and left there.
+    pub fn new(plan: &Plan, prepared: &'a [Prepared<'a>], store: Option<&Store>) -> Self {
         let wanted = prepared.par_iter().filter(|p| wants_moments(plan, p.cell));
-        let expected = wanted.map(|p| (p.cell.id.as_str(), mean_over_grounds(p))).collect();
+        let course = |p: &'a Prepared<'a>| {
+            let name = &plan.experiment;
+            let kept = store.and_then(|s| s.columns(name, &p.cell.id, moments::VERSION));
+            if let Some(kept) = kept {
+                return (p.cell.id.as_str(), Ok(kept));
+            }
+            let course = mean_over_grounds(p).map(|all| course(p, &all));
+            if let (Ok(course), Some(store)) = (&course, store) {
+                store.keep_columns(name, &p.cell.id, moments::VERSION, course);
+            }
+            (p.cell.id.as_str(), course)
+        };
+        let expected = wanted.map(course).collect();
         Self {
             cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
             expected,
@@ -114,10 +132,7 @@ impl<'a> Theory<'a> {
         }
         match by {
             Prediction::ExactMoments => {
-                let moments = self.expected.get(id)?.as_ref().ok()?;
-                let limit = prepared.grounds[0].limit.as_deref();
-                let optimum = prepared.grounds[0].instance.optimum();
-                moments.iter().map(|m| of_moments(m, quantity, limit, optimum)).collect()
+                self.expected.get(id)?.as_ref().ok()?.get(quantity.name()).cloned()
             }
             Prediction::Stationary => {
                 let found = self.stationary(id)?;
@@ -417,6 +432,26 @@ fn of_moments(
         _ => return None,
     };
     value.is_finite().then_some(value)
+}
+
+/// The quantities that moments tell.
+const TOLD: [Quantity; 5] = [
+    Quantity::SqError,
+    Quantity::SqErrorAverage,
+    Quantity::SqErrorClients,
+    Quantity::Lyapunov,
+    Quantity::SqErrorLimit,
+];
+
+/// What moments say of each quantity that they tell of all of the rounds.
+fn course(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
+    let ground = &prepared.grounds[0];
+    let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
+    let column = |q: &Quantity| {
+        let values = all.iter().map(|m| of_moments(m, *q, limit, optimum));
+        Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
+    };
+    TOLD.iter().filter_map(column).collect()
 }
 
 /// The moments of a cell, their mean over instances where each replicate has one.

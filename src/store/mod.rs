@@ -4,6 +4,7 @@
 //! Parquet file has the length and the hash that are written in it; what is
 //! half written never counts.
 
+mod columns;
 pub mod export;
 pub mod git;
 mod parquet;
@@ -12,6 +13,7 @@ pub mod provenance;
 use crate::files::{Error, error, write_beside};
 use crate::plan::{Cell, Plan, hex};
 use crate::trace::{self, Trace};
+pub use columns::Columns;
 use provenance::Provenance;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -110,7 +110,7 @@ fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
         })
         .collect();
     mutation::set(Mutation::None);
-    let theory = Theory::new(&plan, &prepared);
+    let theory = Theory::new(&plan, &prepared, None);
     judge(&plan, &results, &theory)
 }
 

@@ -199,7 +199,7 @@ impl Folder {
         let (cells, _) = crate::analysis::results(plan, &self.store)?;
         let planned: Vec<&plan::Cell> = plan.cells.iter().collect();
         let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
-        let judged = claims::judge(plan, &cells, &Theory::new(plan, &prepared));
+        let judged = claims::judge(plan, &cells, &Theory::new(plan, &prepared, Some(&self.store)));
         Ok(judged.iter().map(Claim::of).collect())
     }
 

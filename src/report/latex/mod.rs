@@ -101,6 +101,11 @@ fn document(page: &Page) -> String {
         "\\usepackage{amsmath,amssymb,booktabs,graphicx,pgfplots}\n",
         "\\usepgfplotslibrary{groupplots}\n",
         "\\pgfplotsset{compat=1.16}\n",
+        "\\newsavebox{\\fitted}\n",
+        "\\newcommand{\\fit}[1]{\\sbox{\\fitted}{#1}%\n",
+        "\\ifdim\\wd\\fitted>\\linewidth\\sbox{\\fitted}{\\resizebox{\\linewidth}{!}{\\usebox{\\fitted}}}\\fi\n",
+        "\\ifdim\\ht\\fitted>0.8\\textheight\\sbox{\\fitted}{\\resizebox{!}{0.8\\textheight}{\\usebox{\\fitted}}}\\fi\n",
+        "\\usebox{\\fitted}}\n",
         "\\begin{document}\n",
     ));
     let source = if page.source.is_empty() { String::new() } else { format!(" ({})", page.source) };
@@ -111,7 +116,7 @@ fn document(page: &Page) -> String {
     for figure in &page.figures {
         let _ = writeln!(
             out,
-            "\\begin{{figure}}[htbp]\n\\centering\n\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{\\input{{figures/{}}}}}\n\\caption{{{}. {}}}\n\\end{{figure}}",
+            "\\begin{{figure}}[htbp]\n\\centering\n\\fit{{\\input{{figures/{}}}}}\n\\caption{{{}. {}}}\n\\end{{figure}}",
             figure.id,
             text(&figure.title),
             text(&figure.caption),

@@ -66,6 +66,10 @@ pub struct Scheme<'a> {
     pub burn_in: Option<u64>,
 }
 
+/// Number of the moments as they are worked out here: another where any bit of them
+/// is another, so that none are taken for these that were kept beside results.
+pub const VERSION: u32 = 1;
+
 /// Exact moments at the end of a round.
 #[derive(Clone, Debug)]
 pub struct Moments {

@@ -245,3 +245,28 @@ fn picking_has_the_bits_of_the_product() {
     let (a, c) = (sparse(6, 5), sparse(3, 4));
     assert_eq!(picked(&a, &b, &c), sandwich(&a, &b, &c));
 }
+
+/// What is kept beside results under a version has the bits of that version.
+#[test]
+fn the_version_names_these_bits() {
+    let facts = quadratic(4, 1.0);
+    let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
+    let mut bits = 0xcbf2_9ce4_8422_2325_u64;
+    for (correction, coin) in [
+        (Correction::None, None),
+        (Correction::Kept, None),
+        (Correction::Fresh, None),
+        (Correction::Kept, Some(0.6)),
+    ] {
+        let steps = if coin.is_some() { 1 } else { 3 };
+        let mut scheme = scheme(4, correction, steps, coin);
+        scheme.runs[0].work = Box::new(move |_| Work::plain(0.2, steps));
+        for m in Exact::new(&facts, &scheme).unwrap().at(&start, &[0, 1, 7, 40]) {
+            let told = [m.sq_error, m.sq_error_average, m.lyapunov.unwrap_or(0.0), m.mean[0]];
+            for x in told {
+                bits = (bits ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        }
+    }
+    assert_eq!((VERSION, bits), (1, 0), "other bits need another VERSION");
+}

@@ -1,0 +1,99 @@
+//! Columns of numbers kept beside a cell's results, so that they need not be worked
+//! out for every report.
+//!
+//! *Invariant*: they change no page. What was kept under another version, is damaged
+//! or cannot be written is worked out again, without a word.
+
+use super::Store;
+use crate::files::write_beside;
+use crate::plan::hex;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// Columns of the same length, by name.
+pub type Columns = BTreeMap<String, Vec<f64>>;
+
+const FILE: &str = "theory.columns";
+
+impl Store {
+    fn columns_file(&self, experiment: &str, id: &str) -> PathBuf {
+        self.cell_folder(experiment, id).join(FILE)
+    }
+
+    /// The columns of a cell, if they are there under this version.
+    pub fn columns(&self, experiment: &str, id: &str, version: u32) -> Option<Columns> {
+        decode(&fs::read(self.columns_file(experiment, id)).ok()?, version)
+    }
+
+    /// Keeps columns beside a cell that has results, if that can be done.
+    pub fn keep_columns(&self, experiment: &str, id: &str, version: u32, columns: &Columns) {
+        let file = self.columns_file(experiment, id);
+        if file.parent().is_some_and(|folder| folder.is_dir()) {
+            // Nothing depends on it: a folder that only can be read is as good.
+            let _ = write_beside(&file, &encode(columns, version));
+        }
+    }
+}
+
+/// A line (version, rows, names, hash), then the numbers, column by column.
+fn encode(columns: &Columns, version: u32) -> Vec<u8> {
+    let body: Vec<u8> = columns.values().flatten().flat_map(|x| x.to_le_bytes()).collect();
+    let rows = columns.values().next().map_or(0, Vec::len);
+    let names: Vec<&str> = columns.keys().map(String::as_str).collect();
+    let what = format!("{version} {rows} {}", names.join(","));
+    let hash = hash(&what, &body);
+    [format!("driftbench-columns {what} {hash}\n").into_bytes(), body].concat()
+}
+
+fn hash(what: &str, body: &[u8]) -> String {
+    hex(&Sha256::new().chain_update(what).chain_update(body).finalize())
+}
+
+fn decode(bytes: &[u8], version: u32) -> Option<Columns> {
+    let end = bytes.iter().position(|b| *b == b'\n')?;
+    let (head, body) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
+    let parts: Vec<&str> = head.split(' ').collect();
+    let ["driftbench-columns", by, rows, names, written] = parts.as_slice() else { return None };
+    if hash(&format!("{by} {rows} {names}"), body) != *written {
+        return None;
+    }
+    let (by, rows): (u32, usize) = (by.parse().ok()?, rows.parse().ok()?);
+    let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
+    let whole = rows.checked_mul(8)?.checked_mul(names.len())? == body.len();
+    if by != version || !whole {
+        return None;
+    }
+    let number = |b: &[u8]| Some(f64::from_le_bytes(b.try_into().ok()?));
+    let column = |(i, name): (usize, &&str)| {
+        let part = &body[i * rows * 8..(i + 1) * rows * 8];
+        let values = part.chunks_exact(8).map(number).collect::<Option<Vec<f64>>>()?;
+        Some(((*name).to_owned(), values))
+    };
+    names.iter().enumerate().map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_seen() {
+        let columns = Columns::from([
+            ("a".to_owned(), vec![1.0, f64::MIN_POSITIVE, -0.0]),
+            ("b".to_owned(), vec![2.0, f64::INFINITY, 1e300]),
+        ]);
+        let bytes = encode(&columns, 3);
+        assert_eq!(decode(&bytes, 3), Some(columns));
+        assert_eq!(decode(&bytes, 4), None);
+        for cut in 0..bytes.len() {
+            assert_eq!(decode(&bytes[..cut], 3), None, "{cut}");
+        }
+        for bit in 0..8 * bytes.len() {
+            let mut wrong = bytes.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode(&wrong, 3), None, "{bit}");
+        }
+    }
+}

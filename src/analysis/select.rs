@@ -86,7 +86,7 @@ pub fn details(cell: &Result, known: &[&str]) -> String {
         let taken = known.iter().filter_map(|name| settings.path(name));
         !taken.into_iter().any(|taken| taken == path.as_str())
     };
-    let parts = told(cell).filter(|(path, _)| shown(&path)).map(|(_, told)| told);
+    let parts = told(cell).filter(|(path, _)| shown(path)).map(|(_, told)| told);
     parts.collect::<Vec<_>>().join(", ")
 }
 

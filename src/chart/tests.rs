@@ -2,7 +2,7 @@
 
 use super::panel::stretches;
 use super::*;
-use crate::analysis::{Panel, Point, Role, Scale, Series};
+use crate::analysis::{Panel, Point, Role, Scale, Series, Style};
 use axis::Axis;
 
 fn at(x: f64, y: f64) -> Point {

@@ -57,7 +57,7 @@ impl Numbers {
 
     /// Bytes that the blocks take in a page.
     pub fn bytes(&self) -> usize {
-        (self.singles.len() + self.doubles.len()).div_ceil(3) * 4
+        [&self.singles, &self.doubles].map(|block| block.len().div_ceil(3) * 4).iter().sum()
     }
 
     /// The blocks.

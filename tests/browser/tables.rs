@@ -71,12 +71,12 @@ fn claims_are_chosen_by_verdict() {
     let Some(page) = page() else { return };
     page.browser.open(&page.path("claims.html"), "");
     let verdicts = page.column("main", 1);
-    assert_eq!(verdicts.len(), 2);
-    let wanted = verdicts[0].clone();
-    page.browser.click(&format!(".filter option[value=\"{wanted}\"]"));
-    assert!(page.column("main", 1).iter().all(|v| *v == wanted));
+    assert_eq!(verdicts, ["inconclusive", "inconclusive", "supported"]);
+    page.browser.click(".filter option[value=supported]");
+    assert_eq!(page.column("main", 0), ["Scaffold ends below ten"]);
+    assert_eq!(page.text("document.querySelector('[role=status]').textContent"), "1 of 3");
     page.browser.click(".filter option[value=\"\"]");
-    page.browser.write(".filter input", "ends below Scaffold");
-    assert_eq!(page.column("main", 0), ["FedAvg ends below Scaffold"]);
-    assert_eq!(page.text("document.querySelector('[role=status]').textContent"), "1 of 2");
+    page.browser.write(".filter input", "Scaffold always");
+    assert_eq!(page.column("main", 0), ["Scaffold ends below FedAvg, <b>always</b> (Our choice)"]);
+    assert_eq!(page.text("document.querySelector('[role=status]').textContent"), "1 of 3");
 }

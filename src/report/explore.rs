@@ -13,7 +13,6 @@ use crate::chart::{self, look};
 use crate::manifest::Quantity;
 use crate::plan::{Setting, short};
 use crate::stats::{Summary, mean, quantile, student_95};
-use crate::trace::Trace;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -154,8 +153,7 @@ fn replicates(figure: &Drawn, cells: &HashMap<&str, &Result>) -> usize {
 fn runs(cell: &Result, asks: &Asks, numbers: &mut Numbers) -> Vec<Slice> {
     match &asks.x {
         Across::Rounds(_) => {
-            let column = |t: &Trace| cell.column(t, asks.y).into_owned();
-            cell.traces.iter().map(|t| numbers.add(column(t))).collect()
+            cell.traces.iter().map(|t| numbers.add(cell.column(t, asks.y).into_owned())).collect()
         }
         Across::Cells(_) => {
             cell.finals(asks.y).into_iter().map(|sample| numbers.add(sample)).collect()
@@ -248,8 +246,7 @@ fn cell(
 ) -> Cell {
     let columns: Vec<Vec<f64>> = match &asks.x {
         Across::Rounds(_) => {
-            let of = |t: &Trace| result.column(t, asks.y).into_owned();
-            result.traces.iter().map(of).collect()
+            result.traces.iter().map(|t| result.column(t, asks.y).into_owned()).collect()
         }
         Across::Cells(_) => {
             let finals = result.finals(asks.y).unwrap_or_default();

@@ -178,3 +178,42 @@ fn manifests(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
         }
     }
 }
+
+/// What is kept of theory beside results changes no page: neither when it is there,
+/// nor when it is damaged or gone.
+#[test]
+fn kept_theory_changes_no_page() {
+    let bench = Bench::new();
+    let manifest = bench.bring("garnet.toml");
+    let asks = "theory = [\"exact-moments\", \"exact-bias\"]";
+    let text = bench.read(&manifest).replace("theory = [\"exact-bias\"]", asks);
+    assert!(text.contains(asks));
+    bench.write(&manifest, &text);
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let pages = || {
+        bench.run(&["report", "--quiet"]).expect(0);
+        bench.read("reports/smoke/garnet/report.md")
+            + &bench.read("reports/smoke/garnet/report.html")
+            + &bench.read("reports/smoke/garnet/figures/convergence.svg")
+    };
+    let kept = || -> Vec<String> {
+        bench.files().into_iter().filter(|f| f.ends_with("theory.columns")).collect()
+    };
+    let first = pages();
+    let files = kept();
+    assert!(first.contains("infinite replicates") && !files.is_empty());
+    assert!(first == pages(), "kept");
+    for (i, file) in files.iter().enumerate() {
+        let mut bytes = std::fs::read(bench.path(file)).unwrap();
+        match i % 3 {
+            0 => *bytes.last_mut().unwrap() ^= 0x40,
+            1 => bytes.truncate(bytes.len() / 2),
+            _ => bytes.clear(),
+        }
+        std::fs::write(bench.path(file), bytes).unwrap();
+    }
+    assert!(first == pages(), "damaged");
+    files.iter().for_each(|file| std::fs::remove_file(bench.path(file)).unwrap());
+    assert!(first == pages(), "gone");
+    assert_eq!(kept(), files);
+}

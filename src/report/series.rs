@@ -82,7 +82,7 @@ mod tests {
 
     fn figure(body: Body) -> Figure {
         let [id, title, caption] = ["f", "t", "c"].map(str::to_owned);
-        Figure { id, title, caption, columns: 1, body }
+        Figure { id, title, caption, columns: 1, asks: None, body }
     }
 
     #[test]
@@ -95,6 +95,8 @@ mod tests {
             role: Role::Measured,
             points: values.map(point).to_vec(),
             diverged: 1,
+            cells: Vec::new(),
+            rows: Vec::new(),
         };
         let text = csv(&figure(Body::Panels {
             panels: vec![Panel { title: "H = 1\n".into(), series: vec![series] }],

@@ -17,7 +17,8 @@ class Plot {
     this.tip = el("div", { class: "tip", role: "status", hidden: true });
     this.legend = el("ul", { class: "legend", "aria-label": "Curves: click hides, double click shows only this" });
     this.chart.before(this.controls(), this.legend);
-    this.chart.after(this.tip);
+    this.note = el("p", { class: "note", hidden: true });
+    this.chart.after(this.tip, this.note);
     node.querySelector(".files").prepend(this.button("SVG", "svg", () => save(`${this.figure.id}.svg`, "image/svg+xml", this.file())),
       this.button("CSV", "csv", () => save(`${this.figure.id}.csv`, "text/csv", this.csv())),
       this.button("Link to this view", "link", event => copy(event.target, location.href)));
@@ -138,6 +139,11 @@ class Plot {
     this.legend.querySelectorAll("button").forEach((button, i) => button.setAttribute("aria-pressed", String(!this.off(this.keys[i]))));
     for (const [key, select] of Object.entries(this.selects)) select.value = this.view[key];
     if (this.theory) this.theory.checked = this.view.theory;
+    // The caption speaks of the manifest's view: another one says what it shows.
+    const usual = DEFAULT(this.figure), other = ["x", "band", "panels"].some(key => this.view[key] !== usual[key]);
+    const axis = this.figure.xs.find(([key]) => key === this.view.x)[1];
+    this.note.hidden = !other;
+    this.note.textContent = `Shown now: over ${axis}; band: ${BANDS[this.view.band]}; panels by ${this.view.panels || "nothing"}. Below, the manifest's view:`;
     this.read(null);
   }
 

@@ -36,7 +36,7 @@ use rayon::prelude::*;
 pub use select::{pretty, titles, told as details_of};
 use std::borrow::Cow;
 use theory::Theory;
-pub use winners::{Standing, standings};
+pub use winners::{Standing, Sure, standings};
 
 /// An experiment with its results.
 pub struct Experiment {

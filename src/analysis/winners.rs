@@ -7,7 +7,7 @@ use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::Winners;
 use crate::plan::{Setting, short};
-use crate::stats::{Ratio, mean};
+use crate::stats::{Ratio, holm, mean};
 
 /// Which algorithm is best where several stand beside one another.
 pub struct Standing {
@@ -23,10 +23,25 @@ pub struct Standing {
     pub n: usize,
     /// Those with runs that diverged: they cannot win.
     pub diverged: Vec<String>,
+    /// How sure it is.
+    pub sure: Sure,
 }
 
-/// Who wins at every place of a grid: the names of the settings that at least two
-/// algorithms share, and a row for each combination of their values.
+/// How sure it is who wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sure {
+    /// The next is worse (Holm over all rows, family-wise level 5 %).
+    Yes,
+    /// The runs do not tell.
+    No,
+    /// Their errors are equal but for rounding.
+    Same,
+    /// All ended above where they began.
+    Nobody,
+}
+
+/// Who wins at every place of a grid: the names of the settings that all algorithms
+/// share, and a row for each combination of their values.
 pub fn standings(cells: &[Result]) -> (Vec<String>, Vec<Standing>) {
     let cells: Vec<&Result> = cells.iter().collect();
     let mut labels: Vec<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
@@ -34,11 +49,11 @@ pub fn standings(cells: &[Result]) -> (Vec<String>, Vec<Standing>) {
     labels.dedup();
     let mut axes: Vec<String> = Vec::new();
     for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
-        let has = |label: &&&str| {
-            let mut own = cells.iter().filter(|c| c.cell.label == ***label);
+        let has = |label: &&str| {
+            let mut own = cells.iter().filter(|c| c.cell.label == **label);
             own.any(|c| c.cell.settings.get(name).is_some())
         };
-        if !axes.iter().any(|a| a == name) && labels.iter().filter(has).count() > 1 {
+        if !axes.iter().any(|a| a == name) && labels.iter().all(|label| has(label)) {
             axes.push(name.to_owned());
         }
     }
@@ -47,8 +62,22 @@ pub fn standings(cells: &[Result]) -> (Vec<String>, Vec<Standing>) {
     }
     let known: Vec<&str> = axes.iter().map(String::as_str).collect();
     let groups = select::panels(&axes, &cells);
-    let rows = groups.iter().filter_map(|group| standing(group, &known)).collect();
+    let mut rows: Vec<Standing> =
+        groups.iter().filter_map(|group| standing(group, &known)).collect();
+    let open = |row: &&mut Standing| row.sure == Sure::No;
+    let p: Vec<f64> = rows.iter_mut().filter(open).map(|row| p_of(row)).collect();
+    for (row, p) in rows.iter_mut().filter(open).zip(holm(&p)) {
+        let apart = row.second.as_ref().is_some_and(|(_, ratio)| ratio.low > 1.0);
+        if p <= 0.05 && apart {
+            row.sure = Sure::Yes;
+        }
+    }
     (axes, rows)
+}
+
+fn p_of(row: &Standing) -> f64 {
+    let p = row.second.as_ref().map_or(f64::NAN, |(_, ratio)| ratio.p);
+    if p.is_nan() { 1.0 } else { p }
 }
 
 fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
@@ -65,8 +94,19 @@ fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
     all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
     let diverged = group.cells.iter().filter(|c| c.diverged() > 0).map(|c| name(c)).collect();
     let (winner, best) = all.first()?;
-    let second = all.get(1).map(|(name, sample)| (name.clone(), Ratio::of_means(sample, best)));
+    let second: Option<(String, Ratio)> =
+        all.get(1).map(|(name, sample)| (name.clone(), Ratio::of_means(sample, best)));
     let alone = group.cells.len() < 2;
+    let starts = group.cells.iter().flat_map(|c| &c.traces).filter_map(|t| t.sq_error.first());
+    let start = starts.copied().fold(0.0, f64::max);
+    let sure = match &second {
+        // A run that starts at θ* can only go up.
+        _ if mean(best).is_nan() || start > 0.0 && mean(best) > start => Sure::Nobody,
+        None => Sure::Yes,
+        Some((_, ratio)) if ratio.estimate <= 1.0 + 1e-9 || ratio.estimate.is_nan() => Sure::Same,
+        Some((_, ratio)) if ratio.high - ratio.low <= 1e-9 * ratio.estimate => Sure::Yes,
+        Some(_) => Sure::No,
+    };
     (!alone).then(|| Standing {
         place: group.values.clone(),
         winner: winner.clone(),
@@ -74,6 +114,7 @@ fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
         second,
         n: best.len(),
         diverged,
+        sure,
     })
 }
 

@@ -48,19 +48,19 @@ const COIN: &str = r"\xi_c \leftarrow \xi_c + \frac{p}{\gamma} \left( \theta_c -
 
 /// The steps of an algorithm, by the kind that manifests call it.
 fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
-    const EVERY: &str = "H local steps of every client from θ_t, then their mean";
+    const EVERY: &str = "H local steps of every client from θ_t, then their mean; two vectors a client and round, θ down and up";
     Some(match kind {
         "fedavg" | "fedlsa" => (EVERY, vec![LOCAL, MEAN]),
         "scaffold" | "scafflsa" if coin => (
-            "a local step of every client; after each, with probability p, the mean",
+            "a local step of every client; after each, with probability p, the mean; two vectors a client and communication",
             vec![CORRECTED, COIN],
         ),
         "scaffold" | "scafflsa" => (
-            "as FedAvg, with control variates that learn at the end of a round",
+            "as FedAvg, with control variates that learn at the end of a round; counted as four vectors a client and round, θ and a variate down and up",
             vec![CORRECTED, MEAN, LEARN],
         ),
         "scaffnew" => (
-            "a local step of every client; after each, with probability p, the mean",
+            "a local step of every client; after each, with probability p, the mean; two vectors a client and communication",
             vec![CORRECTED, COIN],
         ),
         "fedlin" => (

@@ -3,7 +3,7 @@
 use super::claims::{self, Claim};
 use super::formula::{self, Formula};
 use super::{explore, narrate};
-use crate::analysis::{Experiment, Standing, problems, standings, table};
+use crate::analysis::{Experiment, Standing, Sure, problems, standings, table};
 use crate::chart;
 use crate::manifest::Quantity;
 use crate::stats::Summary;
@@ -120,17 +120,19 @@ fn winners(experiment: &Experiment) -> Table {
     let row = |row: Standing| {
         let mut cells = row.place;
         let error = short(row.error);
-        cells.extend(match row.second {
+        let dash = || "–".to_owned();
+        cells.extend(match (row.sure, row.second) {
+            (Sure::Nobody, _) => ["none: above the start".into(), error, dash(), dash(), dash()],
             // Equal but for rounding: which one is smaller says nothing.
-            Some((next, ratio)) if ratio.estimate <= 1.0 + 1e-9 => {
-                [row.winner, error, next, "the same".into(), "–".into()]
+            (Sure::Same, Some((next, _))) => {
+                ["tie".into(), error, format!("{}, {next}", row.winner), "1".into(), dash()]
             }
-            Some((next, ratio)) => {
+            (sure, Some((next, ratio))) => {
                 let told = claims::interval(ratio.estimate, (ratio.low, ratio.high));
-                let sure = if ratio.low > 1.0 { "yes" } else { "no: not told apart" };
+                let sure = if sure == Sure::Yes { "yes" } else { "no" };
                 [row.winner, error, next, told, sure.into()]
             }
-            None => [row.winner, error, "all others diverged".into(), "–".into(), "yes".into()],
+            (_, None) => [row.winner, error, "all others diverged".into(), dash(), "yes".into()],
         });
         let diverged = match row.diverged.len() {
             0 => String::new(),

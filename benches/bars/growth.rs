@@ -84,7 +84,8 @@ pub fn svg(values: &Values) -> Result<Option<String>, String> {
         scale_y: Scale::Log,
     };
     let title = "Time over clients, local steps and dimension".to_owned();
-    let figure = Figure { id: "growth".into(), title, caption: String::new(), columns: 3, body };
+    let figure =
+        Figure { id: "growth".into(), title, caption: String::new(), columns: 3, asks: None, body };
     chart::svg(&figure).map(Some)
 }
 
@@ -106,6 +107,8 @@ fn panel(title: &str, points: &[(f64, &Timing)]) -> Panel {
         style,
         role,
         points,
+        cells: Vec::new(),
+        rows: Vec::new(),
         diverged: 0,
     };
     Panel {

@@ -53,7 +53,7 @@ pub fn standings(cells: &[Result]) -> (Vec<String>, Vec<Standing>) {
             let mut own = cells.iter().filter(|c| c.cell.label == **label);
             own.any(|c| c.cell.settings.get(name).is_some())
         };
-        if !axes.iter().any(|a| a == name) && labels.iter().all(|label| has(label)) {
+        if !axes.iter().any(|a| a == name) && labels.iter().all(has) {
             axes.push(name.to_owned());
         }
     }

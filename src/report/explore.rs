@@ -257,7 +257,7 @@ fn cell(
     let samples: Vec<Vec<f64>> =
         (0..rows).map(|row| columns.iter().map(|c| c[row]).collect()).collect();
     let mut each = |of: &dyn Fn(&[f64]) -> f64| numbers.add(samples.iter().map(|s| of(s)));
-    let (mean_, sd) = (each(&|s| Summary::of(s).mean), each(&|s| Summary::of(s).sd));
+    let (means, sd) = (each(&|s| Summary::of(s).mean), each(&|s| Summary::of(s).sd));
     let (low, high) = (each(&|s| quantile(s, 0.1)), each(&|s| quantile(s, 0.9)));
     let n = result.traces.len();
     let mut places = BTreeMap::new();
@@ -277,7 +277,7 @@ fn cell(
         diverged: result.diverged(),
         half: if n > 1 { student_95(n) / (n as f64).sqrt() } else { 0.0 },
         x: places,
-        mean: mean_,
+        mean: means,
         sd,
         low,
         high,

@@ -50,6 +50,8 @@ pub struct Figure {
     pub title: String,
     pub caption: String,
     pub svg: String,
+    /// Whether the page's script draws other views of it, and saves them.
+    pub live: bool,
 }
 
 #[derive(Clone, Serialize)]
@@ -74,6 +76,7 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
                 None => figure.caption.clone(),
             },
             svg: chart::svg(figure)?,
+            live: figure.asks.is_some(),
         })
     });
     Ok(Page {

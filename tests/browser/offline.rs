@@ -75,7 +75,9 @@ fn without_scripts_all_is_there() {
         assert_eq!(count(".controls, .tip, p.filter, th button"), 0, "{file}: no dead control");
         if file == PAGES[0] {
             assert_eq!((count(".chart svg"), count(".chart svg .legend .key")), (4, 6 + 8 + 4 + 2));
-            assert_eq!(count(".files a[href^=\"figures/\"]"), 4);
+            assert_eq!(count(".files a[href^=\"figures/\"][href$=\".svg\"]"), 4);
+            // A map has no other views that a script could save.
+            assert_eq!(count(".files a[href^=\"figures/\"][href$=\".csv\"]"), 1);
             assert!(count("math") > 0 && count(".claim .verdict") == 2);
         }
     }

@@ -33,6 +33,7 @@ pub use figure::{
 };
 pub use lines::name as theory_name;
 use rayon::prelude::*;
+pub use scaling::across;
 pub use select::{pretty, titles, told as details_of};
 use std::borrow::Cow;
 use theory::Theory;

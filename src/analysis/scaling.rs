@@ -67,7 +67,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
                 for prediction in lines::predictions(*kind) {
                     let value = |c: &Result| theory.curve(&c.cell.id, figure.y, *prediction)?.pop();
                     let at = |c: &&Result| -> Option<(String, Point)> {
-                        let (x, y) = (across(c, figure)?, value(c)?);
+                        let (x, y) = (across(c, &figure.x)?, value(c)?);
                         let point = Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
                         (y > 0.0).then(|| (c.cell.id.clone(), point))
                     };
@@ -155,15 +155,15 @@ fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
 }
 
 fn place(cell: &Result, figure: &Scaling) -> Option<Point> {
-    Some(point(across(cell, figure)?, &cell.finals(figure.y)?, figure.band))
+    Some(point(across(cell, &figure.x)?, &cell.finals(figure.y)?, figure.band))
 }
 
-/// Where a cell stands across: a setting, or else the mean of a quantity.
-fn across(cell: &Result, figure: &Scaling) -> Option<f64> {
-    match cell.cell.settings.get(&figure.x) {
+/// Where a cell stands across: a setting, or else the mean of a quantity at the end.
+pub fn across(cell: &Result, name: &str) -> Option<f64> {
+    match cell.cell.settings.get(name) {
         Some(Setting::Number(x)) => Some(*x),
         Some(Setting::Text(_)) => None,
-        None => Some(mean(&cell.finals(Quantity::named(&figure.x)?)?)),
+        None => Some(mean(&cell.finals(Quantity::named(name)?)?)),
     }
 }
 

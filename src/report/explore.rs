@@ -7,12 +7,12 @@
 
 use super::numbers::{Blocks, Numbers, Slice};
 use crate::analysis::{
-    Across, Asks, Body, Experiment, Figure, Panel, Result, Role, Series, details_of, titles,
+    self, Across, Asks, Body, Experiment, Figure, Panel, Result, Role, Series, details_of, titles,
 };
 use crate::chart::{self, look};
 use crate::manifest::Quantity;
-use crate::plan::{Setting, short};
-use crate::stats::{Summary, mean, quantile, student_95};
+use crate::plan::short;
+use crate::stats::{mean, quantile, standard_deviation, student_95};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -199,7 +199,7 @@ fn drawn(
             slopes.push(s)
         }
     });
-    let made = shown.iter().map(|c| cell(c, asks, &xs, &x, numbers));
+    let made = shown.iter().map(|c| cell(c, asks, &xs, numbers));
     let mut made: Vec<Cell> = made.collect();
     for name in &axes {
         for (cell, title) in made.iter_mut().zip(titles(name, &shown)) {
@@ -237,13 +237,7 @@ fn across(asked: Quantity, cells: &[&Result]) -> Vec<(String, String)> {
     all.map(|q| (q.name().to_owned(), q.formula().to_owned())).collect()
 }
 
-fn cell(
-    result: &Result,
-    asks: &Asks,
-    xs: &[(String, String)],
-    x: &str,
-    numbers: &mut Numbers,
-) -> Cell {
+fn cell(result: &Result, asks: &Asks, xs: &[(String, String)], numbers: &mut Numbers) -> Cell {
     let columns: Vec<Vec<f64>> = match &asks.x {
         Across::Rounds(_) => {
             result.traces.iter().map(|t| result.column(t, asks.y).into_owned()).collect()
@@ -257,14 +251,14 @@ fn cell(
     let samples: Vec<Vec<f64>> =
         (0..rows).map(|row| columns.iter().map(|c| c[row]).collect()).collect();
     let mut each = |of: &dyn Fn(&[f64]) -> f64| numbers.add(samples.iter().map(|s| of(s)));
-    let (means, sd) = (each(&|s| Summary::of(s).mean), each(&|s| Summary::of(s).sd));
+    let (means, sd) = (each(&mean), each(&standard_deviation));
     let (low, high) = (each(&|s| quantile(s, 0.1)), each(&|s| quantile(s, 0.9)));
     let n = result.traces.len();
     let mut places = BTreeMap::new();
     for (name, _) in xs {
         let values: Vec<f64> = match &asks.x {
             Across::Rounds(_) => along(result, name, rows),
-            Across::Cells(_) => point(result, x).into_iter().collect(),
+            Across::Cells(name) => analysis::across(result, name).into_iter().collect(),
         };
         places.insert(name.clone(), numbers.add(values));
     }
@@ -294,15 +288,6 @@ fn along(cell: &Result, name: &str, rows: usize) -> Vec<f64> {
         mean(&sample)
     };
     (0..rows).map(at).collect()
-}
-
-/// Where a cell stands across: a setting, or the mean of a quantity at the end.
-fn point(cell: &Result, name: &str) -> Option<f64> {
-    match cell.cell.settings.get(name) {
-        Some(Setting::Number(x)) => Some(*x),
-        Some(Setting::Text(_)) => None,
-        None => Some(mean(&cell.finals(Quantity::named(name)?)?)),
-    }
 }
 
 fn predictions(

@@ -22,6 +22,7 @@ use crate::plan::Plan;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
+use series::quoted;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -243,18 +244,14 @@ fn number(value: f64) -> String {
 /// A line a cell, for programs and for later diffs.
 fn summary(experiment: &Experiment) -> String {
     let table = table::finals(experiment);
-    let quote = |text: &str| {
-        let special = text.contains([',', '"', '\n']);
-        if special { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-    };
     let mut out = String::from("cell,label");
-    table.settings.iter().for_each(|name| out.push_str(&format!(",{}", quote(name))));
+    table.settings.iter().for_each(|name| out.push_str(&format!(",{}", quoted(name))));
     out.push_str(",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high");
     table.further.iter().for_each(|q| out.push_str(&format!(",{}_mean", q.column())));
     out.push_str(",digest\n");
     for row in &table.rows {
-        let _ = write!(out, "{},{}", row.id, quote(&row.label));
-        row.settings.iter().for_each(|value| out.push_str(&format!(",{}", quote(value))));
+        let _ = write!(out, "{},{}", row.id, quoted(&row.label));
+        row.settings.iter().for_each(|value| out.push_str(&format!(",{}", quoted(value))));
         let _ = write!(out, ",{},{}", row.n, row.diverged);
         match &row.sq_error {
             Some(s) => {

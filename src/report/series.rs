@@ -70,7 +70,7 @@ fn number(value: f64) -> String {
 }
 
 /// A field after RFC 4180.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let special = text.contains([',', '"', '\n', '\r']);
     if special { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -3,7 +3,6 @@
 use super::{Code, Failure};
 use crate::analysis::{Experiment, analyse};
 use crate::files::Error;
-use crate::manifest::Source;
 use crate::plan::Plan;
 use crate::report::{self, Entry, Writer};
 use crate::store::{self, Store};
@@ -56,12 +55,7 @@ pub fn plans(store: &Store) -> Result<Vec<Plan>, Failure> {
 
 /// An experiment as it was last run.
 pub fn plan(experiment: store::Experiment) -> Result<Plan, Failure> {
-    let source = Source {
-        name: experiment.manifest,
-        text: experiment.text,
-        overrides: experiment.overrides,
-        files: experiment.files,
-    };
+    let source = experiment.source();
     Plan::new(experiment.name, source).map_err(Failure::input)
 }
 

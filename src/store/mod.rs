@@ -11,6 +11,7 @@ mod parquet;
 pub mod provenance;
 
 use crate::files::{Error, error, write_beside};
+use crate::manifest::Source;
 use crate::plan::{Cell, Plan, hex};
 use crate::trace::{self, Trace};
 pub use columns::Columns;
@@ -56,6 +57,18 @@ pub struct Experiment {
     /// Hashes of its data files, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+}
+
+impl Experiment {
+    /// The manifest as it was last run.
+    pub fn source(&self) -> Source {
+        Source {
+            name: self.manifest.clone(),
+            text: self.text.clone(),
+            overrides: self.overrides.clone(),
+            files: self.files.clone(),
+        }
+    }
 }
 
 /// What `cell.toml` says.

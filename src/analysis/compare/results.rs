@@ -8,7 +8,6 @@ use super::{Cell, Claim, Record, Runs, SCHEMA, Side, record};
 use crate::analysis::theory::Theory;
 use crate::analysis::{Experiment, claims};
 use crate::files::Error;
-use crate::manifest::Source;
 use crate::plan::{self, Plan};
 use crate::runner::prepare;
 use crate::store::{self, CellRecord, Store};
@@ -86,15 +85,9 @@ impl Folder {
     pub fn open(root: &Path) -> Result<Self, Error> {
         let store = Store::open_existing(root)?;
         let plan = |experiment: store::Experiment| {
-            let source = Source {
-                name: experiment.manifest.clone(),
-                text: experiment.text.clone(),
-                overrides: experiment.overrides.clone(),
-                files: experiment.files.clone(),
-            };
             // A manifest of another release may say what this one does not know;
             // its cells can be compared all the same.
-            let plan = Plan::new(experiment.name.clone(), source).ok();
+            let plan = Plan::new(experiment.name.clone(), experiment.source()).ok();
             (experiment, plan)
         };
         let experiments = store.experiments()?.into_par_iter().map(plan).collect();

@@ -264,3 +264,48 @@ fn share(plan: &Plan, shard: Option<(u64, u64)>) -> Vec<&Cell> {
     cells.sort_by(|a, b| a.id.cmp(&b.id));
     cells.into_iter().zip((0..n).cycle()).filter(|(_, k)| k + 1 == i).map(|(c, _)| c).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Source;
+    use crate::runner::fault;
+
+    /// A panic in one cell: its reason is kept, the others are stored, and it is not
+    /// run again unless that is asked for.
+    #[test]
+    fn a_failed_cell_is_remembered_until_it_is_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let text =
+            include_str!("../../experiments/smoke/diverging.toml").replace("seed = ", "seed = 77");
+        let source = Source { name: "t".into(), text, ..Source::default() };
+        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let id = plan.cells[1].id.clone();
+        let (total, plans) = (plan.cells.len(), vec![plan]);
+        let run = |rerun_failed| {
+            let how = How {
+                out: folder.path().join("r"),
+                threads: Some(2),
+                shard: None,
+                force: false,
+                rerun_failed,
+                quiet: true,
+            };
+            execute(&plans, &how).unwrap_or_else(|e| panic!("{}", e.message))
+        };
+        let status = || Store::open(&folder.path().join("r")).unwrap().status("t", &id);
+        let stored = || Store::open(&folder.path().join("r")).unwrap().ids("t").unwrap().len();
+        fault::set(Some(&id));
+        assert_eq!(run(false), Code::SomeFailed);
+        assert_eq!(stored(), total - 1);
+        let Status::Failed(reason) = status() else { panic!("{:?}", status()) };
+        assert!(reason.starts_with("replicate "), "{reason}");
+        assert!(reason.contains("struck by a test (src/runner/mod.rs:"), "{reason}");
+        fault::set(None);
+        assert_eq!(run(false), Code::SomeFailed, "it failed before, and is left alone");
+        assert_eq!(stored(), total - 1);
+        assert_eq!(run(true), Code::Done);
+        assert_eq!((stored(), status()), (total, Status::Done));
+        assert_eq!(run(false), Code::Done);
+    }
+}

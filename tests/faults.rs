@@ -95,7 +95,7 @@ fn nothing_half_written(folder: &Path) {
 fn folders(bench: &Bench, experiment: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(bench.path(experiment)).unwrap();
     let mut all: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
-    all.retain(|path| path.is_dir());
+    all.retain(|path| path.is_dir() && !path.to_string_lossy().contains(".damaged-"));
     all.sort();
     all
 }

@@ -9,6 +9,7 @@ mod measure;
 mod panic;
 pub mod predict;
 mod prepare;
+#[cfg(feature = "harness")]
 pub mod progress;
 mod sanity;
 

@@ -5,11 +5,13 @@ mod diff;
 mod digest;
 mod export;
 mod interrupt;
+mod merge;
 mod plan;
 mod report;
 mod reproduce;
 mod run;
 mod schema;
+mod shard;
 mod verify;
 
 use crate::files;
@@ -50,6 +52,8 @@ enum Verb {
     Diff(diff::Args),
     /// Write all rows of all cells to one Parquet or CSV file
     Export(export::Args),
+    /// Put several results folders into one
+    Merge(merge::Args),
     /// Print a line a cell: id and digest, sorted
     Digest(digest::Args),
     /// Run some cells again and compare the bits with those that are stored
@@ -124,6 +128,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Verb::Plan(args) => plan::run(&args),
         Verb::Diff(args) => diff::run(&args),
         Verb::Export(args) => export::run(&args),
+        Verb::Merge(args) => merge::run(&args),
         Verb::Digest(args) => digest::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Schema(args) => schema::run(&args),

@@ -10,6 +10,7 @@ pub mod git;
 mod keeper;
 mod lock;
 mod mend;
+pub mod merge;
 mod pack;
 mod parquet;
 pub mod provenance;

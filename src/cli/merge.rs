@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 Cells are checked by their hashes. Where folders hold the same cell, the numbers must be the \
 same; if they are not, none of them is copied, and the exit code is 1. Damaged cells are told and \
 left out; if no folder has a sound copy the exit code is 4. Folders of another version of \
-driftbench, or of other manifests of the same experiments, are not mixed. What --out holds stays; \
+driftbench, or of other manifests of the same experiments, are not mixed unless --manifest-of says which manifest reports are to follow. What --out holds stays; \
 it may be one of the folders.
 
 Example: driftbench merge laptop/results cluster/results --out results")]
@@ -25,6 +25,10 @@ pub struct Args {
     /// Cells that must be there in the end, listed as for `run --only`
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
+    /// The folder whose manifest is kept where folders hold different ones of an experiment;
+    /// reports show the cells of that manifest
+    #[arg(long, value_name = "RESULTS")]
+    manifest_of: Option<PathBuf>,
     /// Say nothing but errors
     #[arg(long, short)]
     quiet: bool,
@@ -36,7 +40,14 @@ const NAMED: usize = 20;
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let expected = args.expect.as_deref().map(shard::lines).transpose()?.unwrap_or_default();
     let folders = open(&args.results, &args.out)?;
-    let survey = Survey::new(&folders)?;
+    let mut survey = Survey::new(&folders)?;
+    if let Some(folder) = &args.manifest_of {
+        let place = folders.iter().position(|store| real(store.root()) == real(folder));
+        survey.prefer(place.ok_or_else(|| {
+            let folder = folder.display();
+            Failure::input(format!("error: --manifest-of {folder}: is none of these folders"))
+        })?);
+    }
     mixable(&survey, &folders)?;
     let conflicts = survey.conflicts();
     let copied = survey.copy()?;
@@ -76,7 +87,6 @@ fn missing<'a>(expected: &'a [(usize, String)], survey: &Survey<'_>) -> Vec<&'a 
 
 /// The folders, the one to be written first; it may be among the others.
 fn open(results: &[PathBuf], out: &Path) -> Result<Vec<Store>, Failure> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut seen = vec![real(out)];
     let mut all = vec![Store::open(out)?];
     for folder in results {
@@ -90,6 +100,11 @@ fn open(results: &[PathBuf], out: &Path) -> Result<Vec<Store>, Failure> {
         return Ok(all);
     }
     Err(Failure::input("error: there is nothing to merge"))
+}
+
+/// A path by which equal folders are equal.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Refuses to mix what was not computed or is not meant alike.
@@ -109,7 +124,7 @@ fn mixable(survey: &Survey<'_>, folders: &[Store]) -> Result<(), Failure> {
     }
     for [(a, ours), (b, theirs)] in survey.manifests_apart() {
         wrong.push(format!(
-            "error: {}: {} and {} were run with different manifests ({}); `driftbench run` with one manifest and both folders as --out makes them equal, and runs only what is missing",
+            "error: {}: {} and {} were run with different manifests ({}): choose one with --manifest-of; all cells are kept in any case",
             ours.name,
             name(a),
             name(b),

@@ -6,45 +6,30 @@
 
 use super::{Failure, plain};
 use crate::manifest::Oracle;
-use crate::plan::{Cell, Plan, Setting};
+use crate::plan::{Cell, Plan};
+use crate::problem::Spec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
 /// What a cell costs beside its rounds, in nanoseconds: what is prepared, written and read.
-const CELL: u64 = 1_000_000;
+const CELL: u64 = 2_000_000;
 /// What a round costs beside its clients, in nanoseconds.
 const ROUND: u64 = 500;
 /// What a client costs in a round beside its steps, in nanoseconds.
 const CLIENT: u64 = 50;
 /// N where only a data file tells it.
-const CLIENTS: u64 = 10;
+const CLIENTS: usize = 10;
 /// d where only a data file tells it.
-const DIMENSION: u64 = 8;
+const DIMENSION: usize = 8;
 
 /// What a cell is expected to cost, in nanoseconds of one thread: from its settings alone,
 /// in whole numbers, so that every machine says the same. Of the published experiments'
-/// cells nine in ten are within a factor of three (docs/SCALE.md); a split needs no more.
+/// cells nine in ten are within a factor of two (docs/SCALE.md); a split needs no more.
 pub fn cost(cell: &Cell) -> u64 {
     let identity = &cell.identity;
-    let kind = identity.problem.kind();
-    let setting = |name: &str| match cell.settings.0.get(&format!("problem.{kind}.{name}")) {
-        Some(Setting::Number(value)) if *value >= 1.0 => Some(*value as u64),
-        _ => None,
-    };
-    let clients = setting("clients").or(setting("dataset.clients")).unwrap_or(CLIENTS);
-    let d = setting("dimension").or(setting("features")).unwrap_or(DIMENSION);
-    let call = match kind {
-        "garnet" | "mdp" => 2 + d,
-        "quadratic" | "atoms" => 60 + d.saturating_mul(d),
-        _ => 60 + d,
-    };
-    // The exact field is a sum over the client's records, a sampled one over a batch.
-    let batch = match identity.oracle {
-        Oracle::Exact => setting("records").or(setting("batch")),
-        Oracle::Stochastic => setting("batch"),
-    };
+    let Size { clients, call, batch } = Size::of(&identity.problem, identity.oracle);
     let calls = identity.algorithm.components().iter().fold(0u64, |sum, component| {
         let terms = &component.terms;
         let batches = terms.batches.iter().fold(0u64, |sum, b| sum.saturating_add(*b));
@@ -52,12 +37,47 @@ pub fn cost(cell: &Cell) -> u64 {
         sum.saturating_add(steps.saturating_mul(batches) / terms.batches.len().max(1) as u64)
     });
     let round = calls
-        .saturating_mul(batch.unwrap_or(1))
+        .saturating_mul(batch)
         .saturating_mul(call)
         .saturating_add(clients.saturating_mul(CLIENT))
         .saturating_add(ROUND);
     let rounds = identity.rounds.saturating_mul(identity.replicates);
     round.saturating_mul(rounds).saturating_add(CELL)
+}
+
+/// What a problem's settings say of the cost of a round.
+struct Size {
+    /// N.
+    clients: u64,
+    /// An oracle call on one record, in nanoseconds.
+    call: u64,
+    /// Records of a call: a batch, or all where the field is exact.
+    batch: u64,
+}
+
+impl Size {
+    fn of(problem: &Spec, oracle: Oracle) -> Self {
+        let all = |records: usize, batch: usize| match oracle {
+            Oracle::Exact => records,
+            Oracle::Stochastic => batch,
+        };
+        let square = |d: usize| 60 + d.saturating_mul(d);
+        let (clients, call, batch) = match problem {
+            Spec::Garnet(of) => (of.clients, 2 + of.features, 1),
+            Spec::Mdp(_) => (CLIENTS, 2 + DIMENSION, 1),
+            Spec::Quadratic(of) => (of.clients, square(of.dimension), 1),
+            Spec::Lms(of) => (of.clients, 60 + of.dimension, 1),
+            Spec::Logistic(of) => (of.clients, 60 + of.dimension, all(of.records, of.batch)),
+            Spec::LogisticDataset(of) => {
+                (of.dataset.clients.unwrap_or(CLIENTS), 60 + DIMENSION, of.batch)
+            }
+            Spec::LeastSquaresDataset(of) => {
+                (of.dataset.clients.unwrap_or(CLIENTS), 60 + DIMENSION, of.batch)
+            }
+            _ => (CLIENTS, square(DIMENSION), 1),
+        };
+        Self { clients: clients as u64, call: call as u64, batch: batch as u64 }
+    }
 }
 
 /// The cells that a command is for, plan by plan: those of the list `only`, or all; and of
@@ -112,7 +132,7 @@ pub fn split(plans: &[Plan], cells: &[Vec<&Cell>], n: u64) -> Vec<u64> {
 /// Cells that a list names: an id a line, or `experiment/id`.
 pub struct Listed {
     ids: HashSet<String>,
-    exact: HashSet<(String, String)>,
+    exact: BTreeMap<String, HashSet<String>>,
 }
 
 /// Unknown cells that a message names.
@@ -128,12 +148,13 @@ impl Listed {
             .iter()
             .map(|p| (p.experiment.as_str(), p.cells.iter().map(|c| c.id.as_str()).collect()))
             .collect();
-        let mut listed = Self { ids: HashSet::new(), exact: HashSet::new() };
+        let mut listed = Self { ids: HashSet::new(), exact: BTreeMap::new() };
         let mut unknown = Vec::new();
         for (number, line) in lines(file)? {
             let known = match line.rsplit_once('/') {
                 Some((experiment, id)) => {
-                    listed.exact.insert((experiment.to_owned(), id.to_owned()));
+                    let ids = listed.exact.entry(experiment.to_owned()).or_default();
+                    ids.insert(id.to_owned());
                     experiments.get(experiment).is_some_and(|ids| ids.contains(id))
                 }
                 None => {
@@ -162,7 +183,7 @@ impl Listed {
     }
 
     fn has(&self, experiment: &str, id: &str) -> bool {
-        self.ids.contains(id) || self.exact.contains(&(experiment.to_owned(), id.to_owned()))
+        self.ids.contains(id) || self.exact.get(experiment).is_some_and(|ids| ids.contains(id))
     }
 }
 

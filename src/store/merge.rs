@@ -26,6 +26,7 @@ pub struct Survey<'a> {
     damaged: BTreeMap<Key, Vec<(usize, Error)>>,
     experiments: BTreeMap<String, Vec<(usize, Experiment)>>,
     versions: BTreeMap<String, BTreeMap<usize, usize>>,
+    preferred: Option<usize>,
 }
 
 /// A cell of which two folders hold different numbers.
@@ -60,8 +61,10 @@ impl<'a> Survey<'a> {
             damaged: BTreeMap::new(),
             experiments: BTreeMap::new(),
             versions: BTreeMap::new(),
+            preferred: None,
         };
-        for (folder, store) in folders.iter().enumerate() {
+        // What they are put into may not be there yet.
+        for (folder, store) in folders.iter().enumerate().filter(|(_, s)| s.root.is_dir()) {
             for experiment in store.experiments()? {
                 let name = experiment.name.clone();
                 for id in store.ids(&name)? {
@@ -91,8 +94,14 @@ impl<'a> Survey<'a> {
         &self.versions
     }
 
+    /// Says whose manifests are kept where folders hold different ones.
+    pub fn prefer(&mut self, folder: usize) {
+        self.preferred = Some(folder);
+    }
+
     /// Experiments of which two folders hold manifests that mean different things: the
-    /// manifest's text, a `--set` or a data file. How its file was called does not matter.
+    /// manifest's text, a `--set` or a data file, and none of them is preferred. How its file
+    /// was called does not matter.
     pub fn manifests_apart(&self) -> Vec<[(usize, &Experiment); 2]> {
         let differ = |(a, b): (&Experiment, &Experiment)| {
             a.text != b.text || a.overrides != b.overrides || a.files != b.files
@@ -100,6 +109,9 @@ impl<'a> Survey<'a> {
         let mut apart = Vec::new();
         for kept in self.experiments.values() {
             let Some((first, rest)) = kept.split_first() else { continue };
+            if kept.iter().any(|(folder, _)| Some(*folder) == self.preferred) {
+                continue;
+            }
             if let Some(other) = rest.iter().find(|other| differ((&first.1, &other.1))) {
                 apart.push([(first.0, &first.1), (other.0, &other.1)]);
             }
@@ -141,7 +153,9 @@ impl<'a> Survey<'a> {
         let Some(to) = self.folders.first() else { return Ok(copied) };
         to.create()?;
         for (name, kept) in &self.experiments {
-            if let Some((folder, experiment)) = kept.first().filter(|(folder, _)| *folder > 0) {
+            let preferred = kept.iter().find(|(folder, _)| Some(*folder) == self.preferred);
+            let chosen = preferred.or(kept.first()).filter(|(folder, _)| *folder > 0);
+            if let Some((folder, experiment)) = chosen {
                 keep(&self.folders[*folder], to, name, experiment)?;
             }
         }

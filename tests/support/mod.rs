@@ -63,6 +63,10 @@ impl Bench {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
+    pub fn read_bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
     /// Copies a smoke manifest to `experiments/smoke/`.
     pub fn bring(&self, name: &str) -> String {
         let file = format!("experiments/smoke/{name}");

@@ -232,7 +232,7 @@ wait "$submit" || code=$?
 "$program" digest results | diff whole.txt - || fail "the digests are not those of the local run"
 [ -f reports/test/report.html ] || fail "there is no report"
 [ ! -e "$folder/tasks" ] || fail "the tasks' folders are still there"
-grep -q 'exit code 137.*queued again' "$folder/task-$killed.log" || fail "the kill was not noticed"
+grep -q 'early with exit code 137.*queued again' "$folder/task-$killed.log" || fail "the kill was not noticed"
 for task in "$killed" "$requeued" "$lost"; do
     [ "$(begun "$task")" -ge 2 ] || fail "task $task was not queued again"
     if grep ' begins on ' "$folder/task-$task.log" | tail -n +2 | grep -q ' 0 cells finished'; then

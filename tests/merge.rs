@@ -2,6 +2,7 @@
 
 mod support;
 
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::PathBuf;
 use support::Bench;
@@ -61,16 +62,38 @@ fn shares_merged_are_the_whole_and_so_are_their_reports() {
     assert!(one.err.contains("all 36 cells are done"), "{}", one.err);
 }
 
-/// Rewrites a cell so that it is sound and holds other numbers: that of another seed, under
-/// this one's id.
-fn forge(bench: &Bench, folder: &str, id: &str) {
-    bench.run(&["run", GARNET, "--out", "other", "--set", "seed=8", "--quiet"]).expect(0);
-    let cell = |folder: &str, id: &str| bench.path(&format!("{folder}/smoke/garnet/{id}"));
-    let other = digests(bench, "other")[0].split(' ').next().unwrap().to_owned();
-    let (from, to) = (cell("other", &other), cell(folder, id));
-    fs::copy(from.join("traces.parquet"), to.join("traces.parquet")).unwrap();
-    let text = fs::read_to_string(from.join("cell.toml")).unwrap().replace(&other, id);
-    fs::write(to.join("cell.toml"), text).unwrap();
+fn first_word(line: &str) -> String {
+    line.split(' ').next().unwrap().to_owned()
+}
+
+/// Edits a sealed text and seals it again.
+fn edit(bench: &Bench, file: &str, edit: impl Fn(&str) -> String) {
+    let text = bench.read(file);
+    let (body, _) = text.split_once("# sha256 ").unwrap();
+    let body = edit(body);
+    let hash = Sha256::digest(body.as_bytes());
+    let hash: String = hash.iter().map(|b| format!("{b:02x}")).collect();
+    bench.write(file, &format!("{body}# sha256 {hash}\n"));
+}
+
+/// Puts the numbers of a cell of `other` in place of those of a cell with a folder of its
+/// own: it is as sound as any, and holds other numbers.
+fn forge(bench: &Bench, folder: &str, id: &str, other: &str) {
+    let theirs = first_word(&digests(bench, &other[..other.find('/').unwrap()])[0]);
+    let cell = |folder: &str, id: &str| format!("{folder}/{id}");
+    let (from, to) = (cell(other, &theirs), cell(folder, id));
+    let traces = |cell: &str| bench.path(&format!("{cell}/traces.parquet"));
+    fs::copy(traces(&from), traces(&to)).unwrap();
+    bench.write(&format!("{to}/cell.toml"), &bench.read(&format!("{from}/cell.toml")));
+    edit(bench, &format!("{to}/cell.toml"), |text| text.replace(&theirs, id));
+}
+
+/// Flips a bit in the middle of a file.
+fn damage(bench: &Bench, file: &str) {
+    let mut bytes = bench.read_bytes(file);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(bench.path(file), bytes).unwrap();
 }
 
 #[test]
@@ -79,8 +102,9 @@ fn cells_that_differ_are_listed_and_none_is_copied() {
     for folder in ["a", "b"] {
         bench.run(&["run", GARNET, "--out", folder, "--quiet"]).expect(0);
     }
-    let id = digests(&bench, "a")[5].split(' ').next().unwrap().to_owned();
-    forge(&bench, "b", &id);
+    let id = first_word(&digests(&bench, "a")[5]);
+    bench.run(&["run", GARNET, "--out", "other", "--set", "seed=8", "--quiet"]).expect(0);
+    forge(&bench, "b/smoke/garnet", &id, "other/smoke/garnet");
     let said = bench.run(&["merge", "a", "b", "--out", "c"]).expect(1);
     assert!(
         said.err.contains("1 cells are not the same") && said.err.contains(&id),
@@ -103,12 +127,8 @@ fn a_damaged_cell_is_left_out_or_healed() {
         bench.run(&["run", GARNET, "--out", folder, "--quiet"]).expect(0);
     }
     let whole = digests(&bench, "a");
-    let id = whole[7].split(' ').next().unwrap().to_owned();
-    let file = bench.path(&format!("a/smoke/garnet/{id}/traces.parquet"));
-    let mut bytes = fs::read(&file).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&file, bytes).unwrap();
+    let id = first_word(&whole[7]);
+    damage(&bench, &format!("a/smoke/garnet/{id}/traces.parquet"));
     let said = bench.run(&["merge", "a", "--out", "c"]).expect(4);
     assert!(said.err.contains(&id) && said.err.contains("left out"), "{}", said.err);
     assert_eq!(digests(&bench, "c").len(), 35);
@@ -136,10 +156,10 @@ fn other_versions_and_other_manifests_are_not_mixed() {
     let said = bench.run(&["merge", "a", "b", "--out", "d", "--manifest-of", "e"]).expect(2);
     assert!(said.err.contains("none of these folders"), "{}", said.err);
 
-    let id = digests(&bench, "b")[0].split(' ').next().unwrap().to_owned();
-    let file = format!("b/smoke/garnet/{id}/cell.toml");
+    let id = first_word(&digests(&bench, "b")[0]);
     let version = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
-    bench.write(&file, &bench.read(&file).replace(version, "version = \"9.9.9\""));
+    let newer = |text: &str| text.replace(version, "version = \"9.9.9\"");
+    edit(&bench, &format!("b/smoke/garnet/{id}/cell.toml"), newer);
     let said = bench.run(&["merge", "b", "--out", "e"]).expect(2);
     assert!(said.err.contains("9.9.9: 1 cells of b"), "{}", said.err);
     assert!(!bench.path("e").exists(), "nothing is written");
@@ -151,8 +171,7 @@ fn expected_cells_are_told_if_they_are_not_there() {
     bench.run(&["run", GARNET, "--out", "a", "--shard", "1/2", "--quiet"]).expect(0);
     bench.run(&["run", GARNET, "--out", "b", "--quiet"]).expect(0);
     let all = digests(&bench, "b");
-    let ids = all.iter().map(|line| line.split(' ').next().unwrap());
-    let list: String = ids.map(|id| format!("smoke/garnet/{id}\n")).collect();
+    let list: String = all.iter().map(|l| format!("smoke/garnet/{}\n", first_word(l))).collect();
     bench.write("list", &list);
     let said = bench.run(&["merge", "a", "--out", "c", "--expect", "list"]).expect(4);
     let missing = 36 - digests(&bench, "c").len();
@@ -208,4 +227,57 @@ fn an_experiment_of_results_runs_again() {
     bench.write("x/experiment.toml", &bench.read(kept).replace("smoke/garnet", "../out"));
     let said = bench.run(&["run", "x/experiment.toml", "--out", "y"]).expect(2);
     assert!(said.err.contains("no name of an experiment"), "{}", said.err);
+}
+
+/// More cells than are kept in a folder each.
+const MANY: &str = "title = \"Many cells\"
+seed = 7
+replicates = 1
+problem = { quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 2.0 } } }
+start = { offset = 1.0 }
+budget = { rounds = 3 }
+[[algorithm.fedavg]]
+step-size = [STEPS]
+local-steps = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]
+";
+
+#[test]
+fn packs_merge_too() {
+    let bench = Bench::new();
+    let steps: Vec<String> = (1..=52).map(|i| format!("{:?}", f64::from(i) * 1e-3)).collect();
+    bench.write("many.toml", &MANY.replace("STEPS", &steps.join(", ")));
+    let run =
+        |more: &[&str]| bench.run(&[&["run", "many.toml", "--quiet"], more].concat()).expect(0);
+    run(&["--out", "whole"]);
+    let whole = digests(&bench, "whole");
+    assert_eq!(whole.len(), 1040);
+    run(&["--out", "1", "--shard", "1/2"]);
+    run(&["--out", "2", "--shard", "2/2"]);
+    let said = bench.run(&["merge", "1", "2", "--out", "merged"]).expect(0);
+    assert!(said.err.contains("1040 cells copied"), "{}", said.err);
+    assert_eq!(digests(&bench, "merged"), whole);
+    bench.run(&["verify", "merged", "--sample", "5"]).expect(0);
+
+    // One cell alone, with other numbers: all of a pack but that one is copied.
+    let id = first_word(&whole[500]);
+    bench.write("list", &id);
+    run(&["--out", "b", "--only", "list"]);
+    run(&["--out", "other", "--shard", "1/1040", "--set", "seed=8"]);
+    forge(&bench, "b/many", &id, "other/many");
+    bench.run(&["merge", "whole", "b", "--out", "c"]).expect(1);
+    let mut rest = whole.clone();
+    rest.remove(500);
+    assert_eq!(digests(&bench, "c"), rest);
+    bench.run(&["verify", "c", "--sample", "40"]).expect(0);
+
+    // A damaged pack is many damaged cells, and all of them heal.
+    let packs = fs::read_dir(bench.path("1/many")).unwrap();
+    let packs = packs.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
+    let pack = packs.filter(|name| name.starts_with("pack-")).min().unwrap();
+    damage(&bench, &format!("1/many/{pack}/traces.parquet"));
+    bench.run(&["merge", "1", "2", "--out", "d"]).expect(4);
+    assert!(digests(&bench, "d").len() < 1040);
+    bench.run(&["merge", "whole", "1", "--out", "e"]).expect(0);
+    bench.run(&["merge", "whole", "2", "--out", "1"]).expect(0);
+    assert_eq!(digests(&bench, "1"), whole);
 }

@@ -222,7 +222,7 @@ fn a_task_that_ends_early_is_queued_again() {
     // Told to end, it tells its program, waits for it, and asks for another turn.
     slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
     replace(
-        "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'sleep 1; exit 130' TERM\nkill -TERM $PPID\nwhile :; do sleep 0.1; done\n",
+        "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'sleep 1; exit 130' TERM\nkill -USR1 $PPID\nwhile :; do sleep 0.1; done\n",
     );
     let said = slurm.task(folder, "1").expect(130);
     assert!(said.out.contains("ended early with exit code 130"), "{}", said.out);

@@ -50,7 +50,9 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     mixable(&survey, &folders)?;
     let conflicts = survey.conflicts();
-    let copied = survey.copy()?;
+    let copied = survey.copy(&|name| {
+        eprintln!("{name}: a run is at work on it: waiting until it ends");
+    })?;
     told(&copied, args);
     for (e, sound) in survey.damaged() {
         let rest = if sound { "another folder's copy is sound" } else { "left out" };
@@ -161,8 +163,8 @@ fn told(copied: &Copied, args: &Args) {
     }
     let Copied { new, had, healed } = copied;
     let mut line = format!("{}: {new} cells copied, {had} were there", args.out.display());
-    if !healed.is_empty() {
-        line += &format!(", {} damaged ones set aside and replaced", healed.len());
+    if *healed > 0 {
+        line += &format!(", {healed} damaged ones set aside and replaced");
     }
     eprintln!("{line}");
 }

@@ -12,8 +12,8 @@ mod reproduce;
 mod run;
 mod schema;
 mod shard;
-mod verify;
 mod submit;
+mod verify;
 
 use crate::files;
 use crate::manifest::Source;

@@ -20,14 +20,22 @@ finished() {
     fi
 }
 
+# A minute before the time limit Slurm tells this script alone, by USR1, and it tells its
+# program. Before it is cancelled, preempted or queued again it tells all of it, by TERM; a
+# second signal would end the program before it has kept what is finished, so that
+# this script tells it only if it seems not to know.
+run=
+tell() {
+    [ -z "$run" ] || kill -TERM "$run" 2> /dev/null
+}
+trap tell USR1
+trap 'sleep 5; tell' TERM INT
+
 before=$(finished)
 say "begins on $(uname -n), $before cells finished, queued again ${SLURM_RESTART_COUNT:-0} times"
 "$job/driftbench" run --only "$job/todo" --shard "$task/$tasks" --out "$mine" \
     --threads "${SLURM_CPUS_PER_TASK:-$threads}" "$@" &
 run=$!
-# Before the time limit and before it is preempted a task is told: cells that are
-# finished by then are kept.
-trap 'kill -TERM "$run" 2> /dev/null' TERM INT
 wait "$run"
 code=$?
 while kill -0 "$run" 2> /dev/null; do

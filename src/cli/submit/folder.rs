@@ -8,7 +8,7 @@ use super::Failure;
 use super::script::Job;
 use super::slurm::{Id, commands};
 use crate::cli::shard;
-use crate::files::{Error, error, write_beside};
+use crate::files::{Error, error, write_synced};
 use crate::plan::Plan;
 use crate::store::Store;
 use std::collections::HashSet;
@@ -86,9 +86,9 @@ impl<'a> Folder<'a> {
         let experiments = Store::open(&own.join("experiments"))?;
         experiments.create()?;
         plans.iter().try_for_each(|plan| experiments.keep_experiment(plan))?;
-        write_beside(&own.join("todo"), list.as_bytes())?;
+        write_synced(&own.join("todo"), list.as_bytes())?;
         for (name, script) in scripts {
-            write_beside(&own.join(name), script.as_bytes())?;
+            write_synced(&own.join(name), script.as_bytes())?;
         }
         program(&own.join("driftbench"))?;
         Ok(folder)
@@ -104,7 +104,7 @@ impl<'a> Folder<'a> {
         self.submitted = true;
         let [watch, cancel] = commands(ids);
         let jobs = format!("watch:   {watch}\ncancel:  {cancel}\n");
-        write_beside(&self.job.folder.join("jobs"), jobs.as_bytes())?;
+        write_synced(&self.job.folder.join("jobs"), jobs.as_bytes())?;
         Ok(plans.iter().try_for_each(|plan| store.keep_experiment(plan))?)
     }
 }

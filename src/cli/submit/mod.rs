@@ -46,6 +46,9 @@ pub struct Args {
     #[arg(long, value_name = "T", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     threads_per_task: u64,
+    /// Run cells again that failed
+    #[arg(long)]
+    rerun_failed: bool,
     /// Print what would be submitted, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -57,6 +60,8 @@ pub struct Args {
     sbatch: Vec<String>,
 }
 
+/// Cells whose instances are built at a time, to see that they exist.
+const CHECKED: usize = 4096;
 /// Tasks that a table lists, at most.
 const LISTED: usize = 20;
 
@@ -64,16 +69,18 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     own_options(&args.sbatch)?;
     let plans = args.manifests.plans()?;
     let store = Store::open(&args.out)?;
-    let todo = todo(&plans, &store);
+    let (todo, failed) = todo(&plans, &store, args.rerun_failed);
     let cells: usize = todo.iter().map(Vec::len).sum();
+    if failed > 0 {
+        eprintln!("{failed} cells failed before; --rerun-failed runs them again");
+    }
     if cells == 0 {
-        let all: usize = plans.iter().map(|plan| plan.cells.len()).sum();
-        eprintln!("all {all} cells are done; nothing is submitted");
-        return Ok(Code::Done);
+        eprintln!("{}", nothing(&plans, failed));
+        return Ok(if failed > 0 { Code::SomeFailed } else { Code::Done });
     }
     // Bad input costs nothing here, and hours in a queue.
     for (plan, cells) in plans.iter().zip(&todo) {
-        prepared(plan, cells)?;
+        cells.chunks(CHECKED).try_for_each(|some| prepared(plan, some).map(drop))?;
     }
     let list = list(&plans, &todo);
     folder::not_submitted_yet(&args.out, &list)?;
@@ -123,15 +130,31 @@ fn own_options(options: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The cells without sound results, plan by plan.
-fn todo<'a>(plans: &'a [Plan], store: &Store) -> Vec<Vec<&'a Cell>> {
-    let missing = |plan: &Plan, cell: &Cell| {
-        !matches!(store.status(&plan.experiment, &cell.id), Status::Done)
+/// The cells without sound results, plan by plan, and how many are left out because they
+/// failed before.
+fn todo<'a>(plans: &'a [Plan], store: &Store, again: bool) -> (Vec<Vec<&'a Cell>>, usize) {
+    let mut failed = 0;
+    let mut missing = |plan: &'a Plan, cell: &Cell| match store.status(&plan.experiment, &cell.id) {
+        Status::Done => false,
+        Status::Failed(_) if !again => {
+            failed += 1;
+            false
+        }
+        Status::Missing | Status::Damaged(_) | Status::Failed(_) => true,
     };
-    plans
-        .iter()
-        .map(|plan| plan.cells.iter().filter(|cell| missing(plan, cell)).collect())
-        .collect()
+    let mut todo = Vec::new();
+    for plan in plans {
+        todo.push(plan.cells.iter().filter(|cell| missing(plan, cell)).collect());
+    }
+    (todo, failed)
+}
+
+fn nothing(plans: &[Plan], failed: usize) -> String {
+    let all: usize = plans.iter().map(|plan| plan.cells.len()).sum();
+    match failed {
+        0 => format!("all {all} cells are done; nothing is submitted"),
+        _ => format!("the other {} cells are done; nothing is submitted", all - failed),
+    }
 }
 
 /// The cells as `run --only` reads them.
@@ -173,7 +196,7 @@ fn table(plans: &[Plan], todo: &[Vec<&Cell>], tasks: u64, threads: u64) -> Strin
 fn array(job: &Job, options: &[String]) -> Vec<String> {
     let mut words = vec!["sbatch".to_owned(), "--job-name=driftbench".into()];
     words.push(format!("--cpus-per-task={}", job.threads));
-    words.push("--signal=B:TERM@60".into());
+    words.push("--signal=B:USR1@60".into());
     words.extend(options.iter().cloned());
     words.push(format!("--array=1-{}", job.tasks));
     words.extend(common(job, "task-%a.log"));

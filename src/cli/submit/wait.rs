@@ -2,8 +2,9 @@
 //!
 //! *Invariant*: it only looks. However it ends, the jobs go on.
 
-use super::slurm::{Id, states};
+use super::slurm::{Id, commands, states};
 use super::{Code, Failure};
+use crate::cli::interrupt::Interrupt;
 use crate::store::Store;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs;
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks, at the beginning and at most.
 const BETWEEN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+/// Time between two looks whether the waiting is to end.
+const TICK: Duration = Duration::from_millis(100);
 /// How long a network's file system may take to show what the last job wrote.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Lines of the last job's log that are shown.
@@ -25,6 +28,7 @@ const LINES: usize = 30;
 /// If it ended without having merged.
 pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failure> {
     eprintln!("waiting for them; Ctrl-C ends the waiting and leaves the jobs alone");
+    let interrupt = Interrupt::listen()?;
     let shown = Shown::new(cells);
     let (mut between, mut gone) = (BETWEEN.0, None);
     loop {
@@ -49,7 +53,16 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
             }
             None => shown.update(finished(folder), "Slurm does not answer"),
         }
-        sleep(between);
+        let until = Instant::now() + between;
+        while Instant::now() < until {
+            if interrupt.came() {
+                shown.clear();
+                let [watch, cancel] = commands(ids);
+                eprintln!("the jobs go on; {watch} shows them, {cancel} ends them");
+                return Ok(Code::Interrupted);
+            }
+            sleep(TICK);
+        }
         between = (between * 5 / 4).min(BETWEEN.1);
     }
 }
@@ -71,6 +84,7 @@ fn code(text: &str) -> Code {
         "1" => Code::Refuted,
         "3" => Code::NotComparable,
         "4" => Code::SomeFailed,
+        "130" => Code::Interrupted,
         _ => Code::BadInput,
     }
 }

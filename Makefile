@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test browser check faults sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report test browser check faults slurm-test sanitize bench bench-compare diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -38,6 +38,9 @@ sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
 		--no-default-features --lib --target x86_64-unknown-linux-gnu \
 		--target-dir target/sanitize kernel
+
+slurm-test: build ## Test `submit` on a real Slurm of one node (installs Debian's packages)
+	scripts/slurm-test.sh
 
 docs: build ## Write docs/MANIFEST.md again from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new

@@ -73,9 +73,19 @@ fn check_accepts_what_is_right() {
 #[test]
 fn every_verb_has_help_with_an_example() {
     let bench = Bench::new();
-    for verb in
-        ["run", "report", "reproduce", "check", "plan", "diff", "digest", "export", "schema"]
-    {
+    for verb in [
+        "run",
+        "report",
+        "reproduce",
+        "check",
+        "plan",
+        "diff",
+        "digest",
+        "export",
+        "merge",
+        "submit",
+        "schema",
+    ] {
         let said = bench.run(&[verb, "--help"]).expect(0);
         assert!(said.out.contains("Example: driftbench"), "{verb}: {}", said.out);
     }

@@ -5,11 +5,14 @@ mod diff;
 mod digest;
 mod export;
 mod interrupt;
+mod merge;
 mod plan;
 mod report;
 mod reproduce;
 mod run;
 mod schema;
+mod shard;
+mod submit;
 mod verify;
 
 use crate::files;
@@ -18,6 +21,7 @@ use crate::manifest::document::{Diagnostic, Rejected, parse};
 use crate::plan::{Cell, Plan, place_of};
 use crate::report as report_pages;
 use crate::runner::{BadCell, Prepared, prepare};
+use crate::store::Experiment;
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -50,6 +54,10 @@ enum Verb {
     Diff(diff::Args),
     /// Write all rows of all cells to one Parquet or CSV file
     Export(export::Args),
+    /// Put several results folders into one
+    Merge(merge::Args),
+    /// Give the cells still to do to a cluster
+    Submit(submit::Args),
     /// Print a line a cell: id and digest, sorted
     Digest(digest::Args),
     /// Run some cells again and compare the bits with those that are stored
@@ -124,6 +132,8 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Verb::Plan(args) => plan::run(&args),
         Verb::Diff(args) => diff::run(&args),
         Verb::Export(args) => export::run(&args),
+        Verb::Merge(args) => merge::run(&args),
+        Verb::Submit(args) => submit::run(&args),
         Verb::Digest(args) => digest::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Schema(args) => schema::run(&args),
@@ -180,14 +190,32 @@ impl Manifests {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file)
             .map_err(|e| format!("error: {name} cannot be read: {}\n", plain(&e)))?;
-        let experiment = experiment_name(file)?;
-        let source = Source { name, text, overrides: self.all_overrides(), files: BTreeMap::new() };
+        let (experiment, source) = self.source(file, name, text)?;
         let plan = Plan::new(experiment, source).map_err(|e| e.to_string())?;
         report_pages::check_analysis(&plan).map_err(|message| {
             let found = [("analysis".to_owned(), format!("`analysis`: {message}"))];
             rejected(&plan, found.into_iter()).to_string()
         })?;
         Ok(plan)
+    }
+
+    /// What a file says: a manifest, or an `experiment.toml` of results, which is an
+    /// experiment as it was run.
+    fn source(&self, file: &Path, name: String, text: String) -> Result<(String, Source), String> {
+        let kept = match file.file_name().is_some_and(|name| name == Experiment::FILE) {
+            true => Experiment::kept(&text),
+            false => None,
+        };
+        let Some(kept) = kept else {
+            let (overrides, files) = (self.all_overrides(), BTreeMap::new());
+            return Ok((experiment_name(file)?, Source { name, text, overrides, files }));
+        };
+        if !kept.name.split('/').all(plain_name) {
+            return Err(format!("error: {name}: \"{}\" is no name of an experiment\n", kept.name));
+        }
+        let mut source = kept.source();
+        source.overrides.extend(self.all_overrides());
+        Ok((kept.name, source))
     }
 }
 
@@ -219,15 +247,19 @@ fn experiment_name(file: &Path) -> Result<String, String> {
         whole.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
     let from = parts.iter().rposition(|p| p == "experiments").map_or(parts.len() - 1, |i| i + 1);
     let parts = &parts[from.min(parts.len() - 1)..];
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let good = |part: &String| part.chars().all(plain) && !part.starts_with('.');
-    if parts.iter().all(good) {
+    if parts.iter().all(|part| plain_name(part)) {
         return Ok(parts.join("/"));
     }
     Err(format!(
         "error: {}: the path of a manifest names its results: letters, digits, - _ . only\n",
         file.display()
     ))
+}
+
+/// Whether a part of a path may name an experiment.
+fn plain_name(part: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !part.is_empty() && part.chars().all(plain) && !part.starts_with('.')
 }
 
 /// Instances for these cells, or all that is wrong with them at their place.

@@ -123,7 +123,8 @@ fn moments(cells: &[Prepared<'_>]) -> String {
     out
 }
 
-fn duration(seconds: f64) -> String {
+/// A time in words, to two digits.
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 120.0 => format!("{s:.0} s"),

@@ -1,7 +1,7 @@
 //! `run`: what is missing of some experiments.
 
 use super::interrupt::Interrupt;
-use super::{Code, Failure, Manifests, pool, prepared};
+use super::{Code, Failure, Manifests, pool, prepared, shard};
 use crate::files::Error;
 use crate::plan::{Cell, Plan};
 use crate::runner::progress::Progress;
@@ -31,8 +31,11 @@ pub struct How {
     /// Threads; by default as many as the machine has
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Run share I of N of the cells
-    #[arg(long, value_name = "I/N", value_parser = shard)]
+    /// Run only the cells that this file lists, an id a line (- for standard input)
+    #[arg(long, value_name = "FILE")]
+    pub only: Option<PathBuf>,
+    /// Run share I of N of the cells, balanced by what they are expected to cost
+    #[arg(long, value_name = "I/N", value_parser = shard::parse)]
     pub shard: Option<(u64, u64)>,
     /// Run cells again that are done
     #[arg(long)]
@@ -45,14 +48,6 @@ pub struct How {
     pub quiet: bool,
 }
 
-fn shard(text: &str) -> Result<(u64, u64), String> {
-    let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-    match parsed {
-        Some((i, n)) if 1 <= i && i <= n => Ok((i, n)),
-        _ => Err("a share is I/N with I from 1 to N, such as 2/8".into()),
-    }
-}
-
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     execute(&plans, &args.how)
@@ -62,11 +57,13 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     let store = Store::open(&how.out)?;
     let pool = pool(how.threads)?;
+    let chosen = shard::chosen(plans, how.only.as_deref(), how.shard)?;
     // Every instance is built before anything is written, so that bad input
     // costs nothing.
     let mut waiting: Vec<Task<'_>> = plans
         .iter()
-        .map(|plan| pool.install(|| Task::new(plan, &store, how)))
+        .zip(chosen)
+        .map(|(plan, share)| pool.install(|| Task::new(plan, share, &store, how)))
         .collect::<Result<_, Failure>>()?;
     store.create()?;
     let interrupt = Interrupt::listen()?;
@@ -113,8 +110,12 @@ struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    fn new(plan: &'a Plan, store: &Store, how: &How) -> Result<Self, Failure> {
-        let share = share(plan, how.shard);
+    fn new(
+        plan: &'a Plan,
+        share: Vec<&'a Cell>,
+        store: &Store,
+        how: &How,
+    ) -> Result<Self, Failure> {
         let status = statuses(store, plan, &share);
         let missing = share.iter().zip(&status).filter(|(_, status)| how.wants(status));
         let missing: Vec<&Cell> = missing.map(|(cell, _)| *cell).collect();
@@ -180,7 +181,14 @@ impl Session<'_> {
         let wanted = share.iter().zip(&found).filter(|(_, status)| self.how.wants(status));
         let wanted: HashSet<&str> = wanted.map(|(cell, _)| &*cell.id).collect();
         let cells = missing.into_iter().filter(|p| wanted.contains(&*p.cell.id));
-        let cells: Vec<Prepared<'_>> = cells.collect();
+        let mut cells: Vec<Prepared<'_>> = cells.collect();
+        if cells.len() < wanted.len() {
+            // Results that were there when it began are gone.
+            let ready: HashSet<&str> = cells.iter().map(|p| &*p.cell.id).collect();
+            let gone = |c: &&&Cell| wanted.contains(&*c.id) && !ready.contains(&*c.id);
+            let gone: Vec<&Cell> = share.iter().filter(gone).copied().collect();
+            cells.extend(prepared(plan, &gone)?);
+        }
         let code = if failed > 0 { Code::SomeFailed } else { Code::Done };
         if cells.is_empty() {
             if !self.how.quiet && failed == 0 {
@@ -257,14 +265,6 @@ fn stopped(name: &str, e: &Error, stored: usize, cells: usize) -> Failure {
     Failure { message, code: Code::SomeFailed }
 }
 
-/// The cells of a shard: by id, so that every share is the same on any machine.
-fn share(plan: &Plan, shard: Option<(u64, u64)>) -> Vec<&Cell> {
-    let Some((i, n)) = shard else { return plan.cells.iter().collect() };
-    let mut cells: Vec<&Cell> = plan.cells.iter().collect();
-    cells.sort_by(|a, b| a.id.cmp(&b.id));
-    cells.into_iter().zip((0..n).cycle()).filter(|(_, k)| k + 1 == i).map(|(c, _)| c).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,6 +287,7 @@ mod tests {
                 out: folder.path().join("r"),
                 threads: Some(2),
                 shard: None,
+                only: None,
                 force: false,
                 rerun_failed,
                 quiet: true,

@@ -11,6 +11,7 @@ pub mod git;
 mod keeper;
 mod lock;
 mod mend;
+pub mod merge;
 mod pack;
 mod parquet;
 pub mod provenance;
@@ -74,6 +75,14 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// The file that keeps it in its folder.
+    pub const FILE: &str = EXPERIMENT;
+
+    /// The experiment that the text of such a file keeps; `None` if it keeps none.
+    pub fn kept(text: &str) -> Option<Self> {
+        toml::from_str(text).ok()
+    }
+
     /// The manifest as it was last run.
     pub fn source(&self) -> Source {
         Source {

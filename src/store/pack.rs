@@ -18,7 +18,7 @@ use crate::trace::{self, Trace};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -179,6 +179,55 @@ impl Pack {
         read().map_err(|e| error(&path, e))?;
         let told: Line<String> = serde_json::from_slice(&line).map_err(|e| error(&path, e))?;
         toml::from_str(&told.cell).map_err(|e| error(&path, e.message()))
+    }
+
+    /// Ids and digests of its cells, in their order.
+    pub fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.cells.iter().map(|held| (&*held.id, &*held.digest))
+    }
+
+    /// Where packs hold the same cell, the one with the highest number counts.
+    pub fn generation(&self) -> u64 {
+        self.head.generation
+    }
+
+    /// The version of the program that computed it.
+    pub fn version(&self) -> &str {
+        &self.head.provenance.version
+    }
+
+    /// Copies it into another experiment's folder, without these cells. It is checked once
+    /// more on the way.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn copy(&self, to: &Path, without: &HashSet<&str>) -> Result<(), Error> {
+        let bytes = self.bytes()?;
+        let kept = |held: &&Held| !without.contains(&*held.id);
+        if self.cells.iter().all(|held| kept(&held)) {
+            let index = read_plain(&self.folder.join(INDEX))?;
+            let beside = Beside::new(to)?;
+            beside.add(TRACES, &bytes)?;
+            beside.add(INDEX, &index)?;
+            return beside.settle(&to.join(format!("{PREFIX}{}", name_of(&index))));
+        }
+        let (mut lines, mut rows) = (Vec::new(), Vec::new());
+        for (i, held) in self.cells.iter().enumerate().filter(|(_, held)| kept(held)) {
+            rows.push(held.rows.clone());
+            lines.push(Line {
+                id: held.id.to_string(),
+                label: held.label.to_string(),
+                digest: held.digest.to_string(),
+                rows: held.rows.len(),
+                seconds: held.seconds,
+                cell: self.settings(i)?.to_string(),
+            });
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let bytes = parquet::picked(bytes, &rows).map_err(|e| error(&self.traces_file(), e))?;
+        Self::write(to, self.head.clone(), &lines, &bytes).map(drop)
     }
 
     /// Writes a pack beside its place and renames it.

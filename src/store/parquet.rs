@@ -33,9 +33,13 @@ pub fn write(context: &Context<'_>, entries: &[&Entry<'_>]) -> Result<Vec<u8>, S
     encode(context, frame(context, entries).map_err(|e| e.to_string())?)
 }
 
-fn encode(context: &Context<'_>, mut frame: DataFrame) -> Result<Vec<u8>, String> {
+fn encode(context: &Context<'_>, frame: DataFrame) -> Result<Vec<u8>, String> {
+    encode_with(metadata(context), frame)
+}
+
+fn encode_with(meta: Vec<(String, String)>, mut frame: DataFrame) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let meta = KeyValueMetadata::from_static(metadata(context));
+    let meta = KeyValueMetadata::from_static(meta);
     // What is small is mostly metadata: compressing it costs time and no less room.
     let small = frame.height() < SMALL;
     let compression =
@@ -61,6 +65,24 @@ pub fn relabelled<'a>(
     let labels = StringChunked::from_iter_values("label".into(), labels).into_column();
     frame.with_column(labels).map_err(|e| e.to_string())?;
     encode(context, frame)
+}
+
+/// A file's bytes with these rows alone.
+pub fn picked(bytes: Vec<u8>, rows: &[Range<usize>]) -> Result<Vec<u8>, String> {
+    let mut reader = ParquetReader::new(Cursor::new(&*bytes));
+    let told = reader.get_metadata().map_err(|e| e.to_string())?.key_value_metadata().clone();
+    let own = told.into_iter().flatten().filter(|pair| pair.key.starts_with("driftbench."));
+    let pair =
+        |(key, value): (&str, Option<&str>)| (key.to_owned(), value.unwrap_or_default().to_owned());
+    let own = own.map(|told| pair((&told.key, told.value.as_deref()))).collect();
+    let frame = decode(bytes)?;
+    let mut parts = rows.iter().map(|range| frame.slice(range.start as i64, range.len()));
+    let mut all = parts.next().ok_or("no rows are left")?;
+    for part in parts {
+        all.vstack_mut_owned(part).map_err(|e| e.to_string())?;
+    }
+    all.rechunk_mut();
+    encode_with(own, all)
 }
 
 /// Rows below which a file is not compressed.

@@ -75,6 +75,10 @@ impl Bench {
         files
     }
 
+    pub fn read_bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
     /// Copies a smoke manifest to `experiments/smoke/`.
     pub fn bring(&self, name: &str) -> String {
         let file = format!("experiments/smoke/{name}");

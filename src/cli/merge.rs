@@ -1,0 +1,188 @@
+//! `merge`: several results folders put into one.
+
+use super::{Code, Failure, shard};
+use crate::store::merge::{Conflict, Copied, Survey};
+use crate::store::{Experiment, Store};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Cells are checked by their hashes. Where folders hold the same cell, the numbers must be the \
+same; if they are not, none of them is copied, and the exit code is 1. Damaged cells are told and \
+left out; if no folder has a sound copy the exit code is 4. Folders of another version of \
+driftbench, or of other manifests of the same experiments, are not mixed unless --manifest-of says which manifest reports are to follow. What --out holds stays; \
+it may be one of the folders.
+
+Example: driftbench merge laptop/results cluster/results --out results")]
+pub struct Args {
+    /// Results folders
+    #[arg(required = true, value_name = "RESULTS")]
+    results: Vec<PathBuf>,
+    /// The results folder that they are put into
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Cells that must be there in the end, listed as for `run --only`
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
+    /// The folder whose manifest is kept where folders hold different ones of an experiment;
+    /// reports show the cells of that manifest
+    #[arg(long, value_name = "RESULTS")]
+    manifest_of: Option<PathBuf>,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Things that a message names, at most.
+const NAMED: usize = 20;
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let expected = args.expect.as_deref().map(shard::lines).transpose()?.unwrap_or_default();
+    let folders = open(&args.results, &args.out)?;
+    let mut survey = Survey::new(&folders)?;
+    if let Some(folder) = &args.manifest_of {
+        let place = folders.iter().position(|store| real(store.root()) == real(folder));
+        survey.prefer(place.ok_or_else(|| {
+            let folder = folder.display();
+            Failure::input(format!("error: --manifest-of {folder}: is none of these folders"))
+        })?);
+    }
+    mixable(&survey, &folders)?;
+    let conflicts = survey.conflicts();
+    let copied = survey.copy(&|name| {
+        eprintln!("{name}: a run is at work on it: waiting until it ends");
+    })?;
+    told(&copied, args);
+    for (e, sound) in survey.damaged() {
+        let rest = if sound { "another folder's copy is sound" } else { "left out" };
+        eprintln!("error: {e}; {rest}");
+    }
+    let missing = missing(&expected, &survey);
+    if let Some(file) = args.expect.as_deref().filter(|_| !missing.is_empty()) {
+        let (count, all) = (missing.len(), expected.len());
+        eprintln!("error: {count} of the {all} cells of {} have no results:", file.display());
+        listed(&missing);
+    }
+    if !conflicts.is_empty() {
+        eprintln!(
+            "error: {} cells are not the same in all folders; none is copied:",
+            conflicts.len()
+        );
+        let lines: Vec<String> = conflicts.iter().map(|c| apart(c, &folders)).collect();
+        listed(&lines);
+        return Ok(Code::Refuted);
+    }
+    let whole = missing.is_empty() && survey.damaged().all(|(_, sound)| sound);
+    Ok(if whole { Code::Done } else { Code::SomeFailed })
+}
+
+/// Expected cells of which there is no sound copy.
+fn missing<'a>(expected: &'a [(usize, String)], survey: &Survey<'_>) -> Vec<&'a str> {
+    let mut there = HashSet::new();
+    for (experiment, id) in survey.cells() {
+        there.extend([id.clone(), format!("{experiment}/{id}")]);
+    }
+    let lines = expected.iter().map(|(_, line)| line.as_str());
+    lines.filter(|line| !there.contains(*line)).collect()
+}
+
+/// The folders, the one to be written first; it may be among the others.
+fn open(results: &[PathBuf], out: &Path) -> Result<Vec<Store>, Failure> {
+    let mut seen = vec![real(out)];
+    let mut all = vec![Store::open(out)?];
+    for folder in results {
+        let store = Store::open_existing(folder)?;
+        if !seen.contains(&real(folder)) {
+            seen.push(real(folder));
+            all.push(store);
+        }
+    }
+    if all[0].root().is_dir() || all.len() > 1 {
+        return Ok(all);
+    }
+    Err(Failure::input("error: there is nothing to merge"))
+}
+
+/// A path by which equal folders are equal.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Refuses to mix what was not computed or is not meant alike.
+fn mixable(survey: &Survey<'_>, folders: &[Store]) -> Result<(), Failure> {
+    let name = |folder: usize| folders[folder].root().display();
+    let mut wrong = Vec::new();
+    if survey.versions().len() > 1 {
+        let mut message = "error: the cells are of different versions of driftbench, which may \
+                           differ in what they compute; run them again with one version:"
+            .to_owned();
+        for (version, by) in survey.versions() {
+            for (folder, cells) in by {
+                message += &format!("\n  {version}: {cells} cells of {}", name(*folder));
+            }
+        }
+        wrong.push(message);
+    }
+    for [(a, ours), (b, theirs)] in survey.manifests_apart() {
+        wrong.push(format!(
+            "error: {}: {} and {} were run with different manifests ({}): choose one with --manifest-of; all cells are kept in any case",
+            ours.name,
+            name(a),
+            name(b),
+            difference(ours, theirs)
+        ));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::input(wrong.join("\n"))) }
+}
+
+/// In what two manifests differ.
+fn difference(a: &Experiment, b: &Experiment) -> String {
+    let mut parts = Vec::new();
+    if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {
+        parts.push(format!("first in line {}", line + 1));
+    } else if a.text != b.text {
+        parts.push("one is longer".to_owned());
+    }
+    if a.overrides != b.overrides {
+        let sets = |e: &Experiment| match e.overrides.as_slice() {
+            [] => "none".to_owned(),
+            all => all.join(" "),
+        };
+        parts.push(format!("--set: {} against {}", sets(a), sets(b)));
+    }
+    if a.files != b.files {
+        parts.push("data files".to_owned());
+    }
+    parts.join("; ")
+}
+
+fn told(copied: &Copied, args: &Args) {
+    if args.quiet {
+        return;
+    }
+    let Copied { new, had, healed } = copied;
+    let mut line = format!("{}: {new} cells copied, {had} were there", args.out.display());
+    if *healed > 0 {
+        line += &format!(", {healed} damaged ones set aside and replaced");
+    }
+    eprintln!("{line}");
+}
+
+fn apart(conflict: &Conflict, folders: &[Store]) -> String {
+    let of = |(digest, by): (&String, &Vec<usize>)| {
+        let by: Vec<String> = by.iter().map(|f| folders[*f].root().display().to_string()).collect();
+        format!("{digest} in {}", by.join(", "))
+    };
+    let digests: Vec<String> = conflict.digests.iter().map(of).collect();
+    format!("{}/{}: {}", conflict.cell.0, conflict.cell.1, digests.join("; "))
+}
+
+fn listed<T: AsRef<str>>(lines: &[T]) {
+    for line in lines.iter().take(NAMED) {
+        eprintln!("  {}", line.as_ref());
+    }
+    if lines.len() > NAMED {
+        eprintln!("  and {} more", lines.len() - NAMED);
+    }
+}

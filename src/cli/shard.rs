@@ -1,0 +1,303 @@
+//! Which cells a command is for: those that a list names, and of these a share.
+//!
+//! *Invariant*: a split is a function of the cells, their number and nothing else. It is
+//! the same on every machine and in whatever order the cells come; shares do not overlap,
+//! together they are all cells, and no two differ by more than the largest cell's cost.
+
+use super::{Failure, plain};
+use crate::manifest::Oracle;
+use crate::plan::{Cell, Plan};
+use crate::problem::Spec;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::io::Read;
+use std::path::Path;
+
+/// What a cell costs beside its rounds, in nanoseconds: what is prepared, written and read.
+const CELL: u64 = 2_000_000;
+/// What a round costs beside its clients, in nanoseconds.
+const ROUND: u64 = 500;
+/// What a client costs in a round beside its steps, in nanoseconds.
+const CLIENT: u64 = 50;
+/// N where only a data file tells it.
+const CLIENTS: usize = 10;
+/// d where only a data file tells it.
+const DIMENSION: usize = 8;
+
+/// What a cell is expected to cost, in nanoseconds of one thread: from its settings alone,
+/// in whole numbers, so that every machine says the same. Of the published experiments'
+/// cells nine in ten are within a factor of two (docs/SCALE.md); a split needs no more.
+pub fn cost(cell: &Cell) -> u64 {
+    let identity = &cell.identity;
+    let Size { clients, call, batch } = Size::of(&identity.problem, identity.oracle);
+    let calls = identity.algorithm.components().iter().fold(0u64, |sum, component| {
+        let terms = &component.terms;
+        let batches = terms.batches.iter().fold(0u64, |sum, b| sum.saturating_add(*b));
+        let steps = terms.steps_of_all(clients as usize);
+        sum.saturating_add(steps.saturating_mul(batches) / terms.batches.len().max(1) as u64)
+    });
+    let round = calls
+        .saturating_mul(batch)
+        .saturating_mul(call)
+        .saturating_add(clients.saturating_mul(CLIENT))
+        .saturating_add(ROUND);
+    let rounds = identity.rounds.saturating_mul(identity.replicates);
+    round.saturating_mul(rounds).saturating_add(CELL)
+}
+
+/// What a problem's settings say of the cost of a round.
+struct Size {
+    /// N.
+    clients: u64,
+    /// An oracle call on one record, in nanoseconds.
+    call: u64,
+    /// Records of a call: a batch, or all where the field is exact.
+    batch: u64,
+}
+
+impl Size {
+    fn of(problem: &Spec, oracle: Oracle) -> Self {
+        let all = |records: usize, batch: usize| match oracle {
+            Oracle::Exact => records,
+            Oracle::Stochastic => batch,
+        };
+        let square = |d: usize| 60 + d.saturating_mul(d);
+        let (clients, call, batch) = match problem {
+            Spec::Garnet(of) => (of.clients, 2 + of.features, 1),
+            Spec::Mdp(_) => (CLIENTS, 2 + DIMENSION, 1),
+            Spec::Quadratic(of) => (of.clients, square(of.dimension), 1),
+            Spec::Lms(of) => (of.clients, 60 + of.dimension, 1),
+            Spec::Logistic(of) => (of.clients, 60 + of.dimension, all(of.records, of.batch)),
+            Spec::LogisticDataset(of) => {
+                (of.dataset.clients.unwrap_or(CLIENTS), 60 + DIMENSION, of.batch)
+            }
+            Spec::LeastSquaresDataset(of) => {
+                (of.dataset.clients.unwrap_or(CLIENTS), 60 + DIMENSION, of.batch)
+            }
+            _ => (CLIENTS, square(DIMENSION), 1),
+        };
+        Self { clients: clients as u64, call: call as u64, batch: batch as u64 }
+    }
+}
+
+/// The cells that a command is for, plan by plan: those of the list `only`, or all; and of
+/// these, over all plans together, share I of N.
+///
+/// # Errors
+/// If the list cannot be read, or names cells that are not there.
+pub fn chosen<'a>(
+    plans: &'a [Plan],
+    only: Option<&Path>,
+    shard: Option<(u64, u64)>,
+) -> Result<Vec<Vec<&'a Cell>>, Failure> {
+    let only = only.map(|file| Listed::read(file, plans)).transpose()?;
+    let wanted = |plan: &Plan, cell: &Cell| {
+        only.as_ref().is_none_or(|listed| listed.has(&plan.experiment, &cell.id))
+    };
+    let mut cells: Vec<Vec<&Cell>> = plans
+        .iter()
+        .map(|plan| plan.cells.iter().filter(|cell| wanted(plan, cell)).collect())
+        .collect();
+    let Some((i, n)) = shard else { return Ok(cells) };
+    let mut shares = split(plans, &cells, n).into_iter();
+    for cells in &mut cells {
+        cells.retain(|_| shares.next() == Some(i - 1));
+    }
+    Ok(cells)
+}
+
+/// The share of each of these cells, from 0, in their order: the costliest first, each to
+/// the share that has least so far, the first of equals. Cells of one cost go by id.
+pub fn split(plans: &[Plan], cells: &[Vec<&Cell>], n: u64) -> Vec<u64> {
+    let mut order = Vec::new();
+    for (plan, cells) in plans.iter().zip(cells) {
+        for cell in cells {
+            let place = order.len();
+            order.push((Reverse(cost(cell)), cell.id.as_str(), plan.experiment.as_str(), place));
+        }
+    }
+    let mut shares = vec![0; order.len()];
+    order.sort_unstable();
+    // More shares than cells stay empty.
+    let mut load: BinaryHeap<Reverse<(u64, u64)>> =
+        (0..n.min(order.len() as u64)).map(|share| Reverse((0, share))).collect();
+    for (Reverse(cost), _, _, place) in order {
+        let Some(mut least) = load.peek_mut() else { break };
+        shares[place] = least.0.1;
+        least.0.0 = least.0.0.saturating_add(cost);
+    }
+    shares
+}
+
+/// Cells that a list names: an id a line, or `experiment/id`.
+pub struct Listed {
+    ids: HashSet<String>,
+    exact: BTreeMap<String, HashSet<String>>,
+}
+
+/// Unknown cells that a message names.
+const NAMED: usize = 5;
+
+impl Listed {
+    /// Reads a list, `-` being standard input.
+    ///
+    /// # Errors
+    /// If it cannot be read, or names cells that these plans do not have.
+    pub fn read(file: &Path, plans: &[Plan]) -> Result<Self, Failure> {
+        let experiments: BTreeMap<&str, HashSet<&str>> = plans
+            .iter()
+            .map(|p| (p.experiment.as_str(), p.cells.iter().map(|c| c.id.as_str()).collect()))
+            .collect();
+        let mut listed = Self { ids: HashSet::new(), exact: BTreeMap::new() };
+        let mut unknown = Vec::new();
+        for (number, line) in lines(file)? {
+            let known = match line.rsplit_once('/') {
+                Some((experiment, id)) => {
+                    let ids = listed.exact.entry(experiment.to_owned()).or_default();
+                    ids.insert(id.to_owned());
+                    experiments.get(experiment).is_some_and(|ids| ids.contains(id))
+                }
+                None => {
+                    listed.ids.insert(line.clone());
+                    experiments.values().any(|ids| ids.contains(line.as_str()))
+                }
+            };
+            if !known {
+                unknown.push(format!("line {number}: {line}"));
+            }
+        }
+        if unknown.is_empty() {
+            return Ok(listed);
+        }
+        let count = unknown.len();
+        if count > NAMED {
+            unknown.truncate(NAMED);
+            unknown.push(format!("and {} more", count - NAMED));
+        }
+        Err(Failure::input(format!(
+            "error: {}: these are no cells of {} (a line is a cell's id, or experiment/id; `driftbench plan` prints them)\n  {}",
+            file.display(),
+            experiments.keys().copied().collect::<Vec<_>>().join(", "),
+            unknown.join("\n  ")
+        )))
+    }
+
+    fn has(&self, experiment: &str, id: &str) -> bool {
+        self.ids.contains(id) || self.exact.get(experiment).is_some_and(|ids| ids.contains(id))
+    }
+}
+
+/// The lines of a list that name cells, by their numbers; `-` is standard input.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn lines(file: &Path) -> Result<Vec<(usize, String)>, Failure> {
+    let text = match file.as_os_str() == "-" {
+        true => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        }
+        false => std::fs::read_to_string(file),
+    };
+    let unread = |e| format!("error: {} cannot be read: {}", file.display(), plain(&e));
+    let text = text.map_err(|e| Failure::input(unread(e)))?;
+    let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim().to_owned()));
+    Ok(lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect())
+}
+
+/// Share I of N, as `I/N`.
+pub fn parse(text: &str) -> Result<(u64, u64), String> {
+    let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    match parsed {
+        Some((i, n)) if 1 <= i && i <= n => Ok((i, n)),
+        _ => Err("a share is I/N with I from 1 to N, such as 2/8".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Source;
+
+    const MANIFESTS: [(&str, &str); 3] = [
+        ("garnet", include_str!("../../experiments/smoke/garnet.toml")),
+        ("logistic", include_str!("../../experiments/smoke/logistic.toml")),
+        ("diverging", include_str!("../../experiments/smoke/diverging.toml")),
+    ];
+
+    fn plans() -> Vec<Plan> {
+        let plan = |(name, text): (&str, &str)| {
+            let source = Source { name: name.into(), text: text.into(), ..Source::default() };
+            Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"))
+        };
+        MANIFESTS.into_iter().map(plan).collect()
+    }
+
+    fn ids(plans: &[Plan], n: u64) -> Vec<Vec<String>> {
+        let share = |i| {
+            let cells =
+                chosen(plans, None, Some((i, n))).unwrap_or_else(|e| panic!("{}", e.message));
+            let mut ids: Vec<String> = cells.iter().flatten().map(|c| c.id.clone()).collect();
+            ids.sort();
+            ids
+        };
+        (1..=n).map(share).collect()
+    }
+
+    #[test]
+    fn shares_are_a_balanced_partition_for_every_number_of_them() {
+        let plans = plans();
+        let costs: BTreeMap<&str, u64> =
+            plans.iter().flat_map(|p| &p.cells).map(|c| (c.id.as_str(), cost(c))).collect();
+        let largest = *costs.values().max().unwrap();
+        for n in [1, 2, 3, 5, 8, 13, 64, 66, 100] {
+            let shares = ids(&plans, n);
+            let mut all: Vec<&String> = shares.iter().flatten().collect();
+            all.sort();
+            assert_eq!(all, costs.keys().collect::<Vec<_>>(), "every cell once, of {n}");
+            let load = shares.iter().map(|s| s.iter().map(|id| costs[id.as_str()]).sum::<u64>());
+            let load: Vec<u64> = load.collect();
+            let (least, most) = (load.iter().min().unwrap(), load.iter().max().unwrap());
+            assert!(*most <= least + largest, "{n}: {load:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_cells_and_plans_does_not_matter() {
+        let (plans, mut other) = (plans(), plans());
+        other.reverse();
+        for plan in &mut other {
+            plan.cells.reverse();
+            let middle = plan.cells.len() / 3;
+            plan.cells.rotate_left(middle);
+        }
+        for n in [2, 3, 8] {
+            assert_eq!(ids(&plans, n), ids(&other, n));
+        }
+    }
+
+    #[test]
+    fn costs_follow_steps_rounds_and_batches() {
+        let with = |overrides: &[&str]| {
+            let (name, text) = MANIFESTS[1];
+            let overrides = overrides.iter().map(|o| (*o).to_owned()).collect();
+            let source =
+                Source { name: name.into(), text: text.into(), overrides, ..Source::default() };
+            let plan = Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"));
+            plan.cells.iter().map(cost).max().unwrap() - CELL
+        };
+        let once = with(&["replicates=1", "oracle=stochastic"]);
+        assert_eq!(with(&["replicates=4", "oracle=stochastic"]), 4 * once);
+        let batched = with(&["replicates=1", "oracle=stochastic", "problem.logistic.batch=8"]);
+        assert!(batched > 7 * once && batched < 8 * once, "{batched} and {once}");
+        assert_eq!(with(&["budget.rounds=9223372036854775807", "replicates=2"]), u64::MAX - CELL);
+    }
+
+    #[test]
+    fn a_share_is_one_of_some() {
+        assert_eq!(parse("2/8"), Ok((2, 8)));
+        for wrong in ["0/2", "3/2", "1", "a/b", "1/0", "-1/2"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The scripts of a submission: a head of assignments, then text that is always the same.
+//!
+//! *Invariant*: whatever a path holds, it is one word to the shell; nothing is replaced
+//! within a script.
+
+use super::Failure;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+const TASK: &str = include_str!("../../../templates/slurm/task.sh");
+const MERGE: &str = include_str!("../../../templates/slurm/merge.sh");
+
+/// Times in a row that a task may end early without a cell finished.
+const TRIES: u32 = 3;
+
+/// What the scripts are about.
+pub struct Job {
+    /// Where `submit` was called: relative paths in manifests begin there.
+    pub here: PathBuf,
+    /// The folder of the submission.
+    pub folder: PathBuf,
+    /// The results folder.
+    pub out: PathBuf,
+    /// The folder of the reports.
+    pub reports: PathBuf,
+    /// How many tasks.
+    pub tasks: u64,
+    /// Threads of each.
+    pub threads: u64,
+    /// The experiments as they are kept in the submission's folder.
+    pub experiments: Vec<PathBuf>,
+}
+
+impl Job {
+    /// The script of the tasks.
+    ///
+    /// # Errors
+    /// If a path cannot stand in a script.
+    pub fn task(&self) -> Result<String, Failure> {
+        let mut script = self.head("A task of `driftbench submit`.")?;
+        let _ = writeln!(script, "tasks={}\nthreads={}\ntries={TRIES}", self.tasks, self.threads);
+        let files: Vec<String> =
+            self.experiments.iter().map(|file| path(file)).collect::<Result<_, _>>()?;
+        let _ = writeln!(script, "set -- {}", files.join(" "));
+        Ok(script + TASK)
+    }
+
+    /// The script of the job that comes after them.
+    ///
+    /// # Errors
+    /// If a path cannot stand in a script.
+    pub fn merge(&self) -> Result<String, Failure> {
+        let mut script = self.head("What comes after the tasks of `driftbench submit`.")?;
+        let (out, reports) = (path(&self.out)?, path(&self.reports)?);
+        let _ = writeln!(script, "out={out}\nreports={reports}");
+        Ok(script + MERGE)
+    }
+
+    fn head(&self, title: &str) -> Result<String, Failure> {
+        let (here, job) = (path(&self.here)?, path(&self.folder)?);
+        Ok(format!("#!/bin/sh\n# {title}\nhere={here}\njob={job}\n"))
+    }
+}
+
+/// A path as a word of a shell script.
+fn path(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().ok_or_else(|| {
+        Failure::input(format!("error: {}: a script cannot name it: not UTF-8", path.display()))
+    })?;
+    Ok(quoted(text))
+}
+
+/// A text as one word of a shell script.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A command as it would be typed.
+pub fn typed(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => quoted(word),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_shell_reads_a_word_as_it_was() {
+        for text in ["a b", "it's", "\"$HOME\" `x` \\ *", "ключ\nnew line", "", "-n", "@JOB@ %a"]
+        {
+            let script = format!("printf %s {}", quoted(text));
+            let said = Command::new("sh").arg("-c").arg(script).output().unwrap();
+            assert_eq!(String::from_utf8(said.stdout).unwrap(), text);
+        }
+        let words = ["sbatch", "--chdir=/a b", ""].map(str::to_owned);
+        assert_eq!(typed(&words), "sbatch '--chdir=/a b' ''");
+    }
+}

@@ -1,0 +1,261 @@
+//! `submit` against a Slurm that is made of two scripts: what it is asked, what is written,
+//! what stays if it refuses. `scripts/slurm-test.sh` tests a real one.
+#![cfg(unix)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use support::{Bench, Said};
+
+const GARNET: &str = "experiments/smoke/garnet.toml";
+
+/// Notes its arguments, a line each, and answers with the next number.
+const SBATCH: &str = "#!/bin/sh
+printf '%s\\n' \"$@\" --- >> \"$NOTES/asked\"
+n=$(($(cat \"$NOTES/n\" 2> /dev/null || echo 40) + 1))
+echo $n > \"$NOTES/n\"
+echo $n
+";
+
+struct Slurm {
+    bench: Bench,
+    /// Where `submit` is called, below the bench's folder.
+    here: String,
+}
+
+impl Slurm {
+    fn new(here: &str) -> Self {
+        let slurm = Self { bench: Bench::new(), here: here.into() };
+        let text = fs::read_to_string(support::smoke("garnet.toml")).unwrap();
+        slurm.bench.write(&format!("{here}/{GARNET}"), &text);
+        slurm.program("sbatch", SBATCH);
+        slurm.program("squeue", "#!/bin/sh\n");
+        slurm.program("scancel", "#!/bin/sh\necho \"$@\" >> \"$NOTES/cancelled\"\n");
+        slurm
+    }
+
+    fn program(&self, name: &str, text: &str) {
+        self.bench.write(&format!("bin/{name}"), text);
+        let path = self.bench.path(&format!("bin/{name}"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn call(&self, program: &str, arguments: &[&str], more: &[(&str, &str)]) -> Said {
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", self.bench.path("bin").display());
+        Command::new(program)
+            .args(arguments)
+            .current_dir(self.bench.path(&self.here))
+            .env("PATH", path)
+            .env("NOTES", self.bench.folder.path())
+            .envs(more.iter().copied())
+            .output()
+            .unwrap()
+            .into()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Said {
+        self.call(env!("CARGO_BIN_EXE_driftbench"), arguments, &[])
+    }
+
+    /// What the scripts of a submission leave, as Slurm would run them.
+    fn task(&self, folder: &str, task: &str) -> Said {
+        let script = self.bench.path(&format!("{folder}/task.sh"));
+        let about = [
+            ("SLURM_ARRAY_TASK_ID", task),
+            ("SLURM_ARRAY_JOB_ID", "41"),
+            ("SLURM_CPUS_PER_TASK", "1"),
+        ];
+        self.call("sh", &[script.to_str().unwrap()], &about)
+    }
+
+    fn merge(&self, folder: &str) -> Said {
+        let script = self.bench.path(&format!("{folder}/merge.sh"));
+        self.call("sh", &[script.to_str().unwrap()], &[])
+    }
+
+    fn asked(&self) -> Vec<Vec<String>> {
+        let text = self.bench.read("asked");
+        let commands = text.split("---\n").filter(|c| !c.is_empty());
+        commands.map(|c| c.lines().map(str::to_owned).collect()).collect()
+    }
+}
+
+/// Blanks, quotes of both kinds, a dollar, a percent sign, letters of another alphabet.
+const AWKWARD: &str = "it's \"a\" $HOME % папка";
+
+#[test]
+fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
+    let slurm = Slurm::new(AWKWARD);
+    let bench = &slurm.bench;
+    let out = "res ' ults";
+    slurm.run(&["run", GARNET, "--out", "whole", "--quiet"]).expect(0);
+    let whole = slurm.run(&["digest", "whole"]).expect(0).out;
+    slurm.run(&["run", GARNET, "--out", out, "--shard", "1/4", "--quiet"]).expect(0);
+    let submit = ["submit", "--slurm", GARNET, "--out", out, "--tasks", "3", "--threads-per-task"];
+    let rest = ["2", "--", "--partition=short", "--comment=a b"];
+    let said = slurm.run(&[&submit[..], &rest[..]].concat()).expect(0);
+    assert!(said.out.contains("27 cells of 1 experiments in 3 tasks"), "{}", said.out);
+    assert!(said.out.contains("squeue -j 41,42"), "{}", said.out);
+    assert!(said.out.contains("scancel 41 42"), "{}", said.out);
+    let asked = slurm.asked();
+    let has = |i: usize, option: &str| asked[i].iter().any(|a| a == option);
+    for option in ["--array=1-3", "--cpus-per-task=2", "--requeue", "--partition=short"] {
+        assert!(has(0, option), "{option}: {asked:?}");
+    }
+    for option in ["--dependency=afterany:41", "--comment=a b", "--output=merge.log"] {
+        assert!(has(1, option), "{option}: {asked:?}");
+    }
+    let folder = format!("{AWKWARD}/{out}/.slurm/1");
+    assert!(asked[0].last().unwrap().ends_with(&format!("{folder}/task.sh")));
+
+    // The manifest may be edited now, and what is submitted is not submitted twice.
+    let manifest = format!("{AWKWARD}/{GARNET}");
+    let text = bench.read(&manifest);
+    bench.write(&manifest, &text.replace("seed = 7", "seed = 8"));
+    slurm.run(&["submit", "--slurm", GARNET, "--out", out, "--dry-run"]).expect(0);
+    bench.write(&manifest, &text);
+    let twice = slurm.run(&["submit", "--slurm", GARNET, "--out", out]).expect(2);
+    assert!(twice.err.contains("27 of these cells are submitted already"), "{}", twice.err);
+    bench.write(&manifest, "title = \"edited\"");
+
+    for task in ["1", "2", "3"] {
+        let said = slurm.task(&folder, task).expect(0);
+        assert!(said.out.contains("ends with exit code 0, 9 cells finished"), "{}", said.out);
+    }
+    slurm.merge(&folder).expect(0);
+    assert_eq!(slurm.run(&["digest", out]).expect(0).out, whole);
+    assert!(bench.path(&format!("{AWKWARD}/reports/smoke/garnet/report.md")).is_file());
+    assert_eq!(bench.read(&format!("{folder}/ended")), "0\n");
+    assert!(!bench.path(&format!("{folder}/tasks")).exists(), "tasks' folders are merged");
+    slurm.merge(&folder).expect(0);
+    bench.write(&manifest, &text);
+    let said = slurm.run(&["submit", "--slurm", GARNET, "--out", out]).expect(0);
+    assert!(said.err.contains("all 36 cells are done; nothing is submitted"), "{}", said.err);
+    assert_eq!(slurm.asked().len(), 2, "sbatch was not asked again");
+}
+
+#[test]
+fn a_dry_run_prints_and_writes_nothing() {
+    let slurm = Slurm::new("here");
+    let said = slurm.run(&["submit", "--slurm", GARNET, "--tasks", "5", "--dry-run"]).expect(0);
+    for part in ["    5", "sbatch --job-name=driftbench", "task.sh:", "merge.sh:", "#!/bin/sh"] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    assert!(!slurm.bench.path("here/results").exists());
+    assert!(!slurm.bench.path("asked").exists());
+    // More tasks than cells are none.
+    let said = slurm.run(&["submit", "--slurm", GARNET, "--tasks", "99", "--dry-run"]).expect(0);
+    assert!(said.out.contains("--array=1-36") && said.out.contains("36 tasks in all"));
+}
+
+#[test]
+fn if_slurm_refuses_nothing_stays() {
+    let slurm = Slurm::new("here");
+    let refuse = "#!/bin/sh\necho 'sbatch: error: invalid partition specified: x' >&2\nexit 1\n";
+    slurm.program("sbatch", refuse);
+    let said = slurm.run(&["submit", "--slurm", GARNET, "--", "-p", "x"]).expect(2);
+    assert!(said.err.contains("invalid partition specified: x"), "{}", said.err);
+    assert!(!slurm.bench.path("here/results").exists());
+    // The second is refused: the first is taken back.
+    let second = "#!/bin/sh\ncase \"$*\" in *dependency*) echo no >&2; exit 1;; esac\necho 41\n";
+    slurm.program("sbatch", second);
+    slurm.run(&["submit", "--slurm", GARNET]).expect(2);
+    assert_eq!(slurm.bench.read("cancelled"), "41\n");
+    assert!(!slurm.bench.path("here/results").exists());
+    // Results that are there stay as they are.
+    slurm.run(&["run", GARNET, "--shard", "1/9", "--set", "seed=8", "--quiet"]).expect(0);
+    let kept = || slurm.bench.read("here/results/smoke/garnet/experiment.toml");
+    let before = kept();
+    slurm.run(&["submit", "--slurm", GARNET]).expect(2);
+    assert_eq!(kept(), before);
+    assert!(!slurm.bench.path("here/results/.slurm").exists());
+    slurm.program("sbatch", "#!/bin/sh\necho Submitted batch job 41\n");
+    let said = slurm.run(&["submit", "--slurm", GARNET]).expect(2);
+    assert!(said.err.contains("no job's number"), "{}", said.err);
+}
+
+#[test]
+fn bad_input_is_told_before_anything_is_asked() {
+    let slurm = Slurm::new("here");
+    let set = |value: &str| {
+        let arguments = ["submit", "--slurm", GARNET, "--set", value];
+        slurm.run(&arguments).expect(2).err
+    };
+    assert!(set("problem.garnet.discount=2").contains("discount"));
+    let said = slurm.run(&["submit", "--slurm", GARNET, "--", "--array=1-4"]).expect(2);
+    assert!(said.err.contains("--tasks"), "{}", said.err);
+    slurm.run(&["submit", GARNET]).expect(2);
+    slurm.run(&["submit", "--slurm", GARNET, "--tasks", "0"]).expect(2);
+    assert!(!slurm.bench.path("asked").exists() && !slurm.bench.path("here/results").exists());
+}
+
+/// What the tasks' script does when its program ends early: it asks for another turn only
+/// while it is running, and not for ever without gain.
+#[test]
+fn a_task_that_ends_early_is_queued_again() {
+    let slurm = Slurm::new("here");
+    let bench = &slurm.bench;
+    slurm.run(&["submit", "--slurm", GARNET, "--tasks", "2"]).expect(0);
+    slurm.program("scontrol", "#!/bin/sh\necho \"$@\" >> \"$NOTES/requeued\"\n");
+    slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
+    let folder = "here/results/.slurm/1";
+    let own = bench.read_bytes(&format!("{folder}/driftbench"));
+    let replace = |text: &str| {
+        let path = bench.path(&format!("{folder}/driftbench"));
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    replace("#!/bin/sh\nkill -9 $$\n");
+    for turn in 1..=3 {
+        let said = slurm.task(folder, "2").expect(137);
+        assert_eq!(said.out.contains("given up"), turn == 3, "{}", said.out);
+    }
+    assert_eq!(bench.read("requeued"), "requeue 41_2\nrequeue 41_2\n");
+    // Cancelled: Slurm calls it so, and it does not ask.
+    slurm.program("squeue", "#!/bin/sh\necho COMPLETING\n");
+    let said = slurm.task(folder, "1").expect(137);
+    assert!(said.out.contains("Slurm calls it COMPLETING"), "{}", said.out);
+    // Told to end, it tells its program, waits for it, and asks for another turn.
+    slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
+    replace(
+        "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'sleep 1; exit 130' TERM\nkill -USR1 $PPID\nwhile :; do sleep 0.1; done\n",
+    );
+    let said = slurm.task(folder, "1").expect(130);
+    assert!(said.out.contains("ended early with exit code 130"), "{}", said.out);
+    assert_eq!(bench.read("requeued").lines().count(), 3);
+    // Of a submission that came to nothing the merge says so, and it may be submitted anew.
+    let path = bench.path(&format!("{folder}/driftbench"));
+    fs::write(&path, own).unwrap();
+    let said = slurm.merge(folder).expect(4);
+    assert!(said.err.contains("no task has left results"), "{}", said.err);
+    let said = slurm.run(&["submit", "--slurm", GARNET]).expect(0);
+    assert!(said.out.contains("/.slurm/2/*.log"), "{}", said.out);
+}
+
+#[test]
+fn what_is_missing_after_the_merge_is_told_and_waiting_ends_as_the_merge_does() {
+    let slurm = Slurm::new("here");
+    slurm.run(&["submit", "--slurm", GARNET, "--tasks", "2"]).expect(0);
+    slurm.task("here/results/.slurm/1", "1").expect(0);
+    let said = slurm.merge("here/results/.slurm/1").expect(4);
+    assert!(said.err.contains("18 of the 36 cells"), "{}", said.err);
+    // A Slurm that runs a job at once, in `sbatch` itself.
+    let at_once = "#!/bin/sh
+for script; do :; done
+case \"$*\" in *--array*) list='1 2' job=41 ;; *) list=1 job=42 ;; esac
+for task in $list; do
+    SLURM_ARRAY_TASK_ID=$task SLURM_ARRAY_JOB_ID=$job sh \"$script\" >> \"$NOTES/log\" 2>&1
+done
+echo $job
+";
+    slurm.program("sbatch", at_once);
+    let said = slurm.run(&["submit", "--slurm", GARNET, "--tasks", "2", "--wait"]).expect(0);
+    assert!(said.out.contains("18 cells of 1 experiments in 2 tasks"), "{}", said.out);
+    assert!(said.err.contains("leaves the jobs alone"), "{}", said.err);
+    slurm.run(&["plan", GARNET]).expect(0);
+    assert_eq!(slurm.run(&["digest"]).expect(0).out.lines().count(), 36);
+}

@@ -20,7 +20,11 @@ use std::time::Duration;
 
 impl Store {
     /// What `cell.toml` says of a cell in a folder of its own.
-    fn own_record(&self, experiment: &str, id: &str) -> Result<Option<CellRecord>, Error> {
+    pub(super) fn own_record(
+        &self,
+        experiment: &str,
+        id: &str,
+    ) -> Result<Option<CellRecord>, Error> {
         let path = self.cell_folder(experiment, id).join(CELL);
         let record: Option<CellRecord> = self.sealed(&path)?;
         match record {
@@ -30,7 +34,10 @@ impl Store {
     }
 
     /// A sealed record; `None` if there is no such file.
-    fn sealed<T: serde::de::DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
+    pub(super) fn sealed<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &Path,
+    ) -> Result<Option<T>, Error> {
         match path.symlink_metadata() {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             _ => {

@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test browser check sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report test browser check portability deny sanitize bench bench-compare diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -29,12 +29,20 @@ check: ## What continuous integration runs: format, lints, tests
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
+	$(CARGO) clippy --release --locked --no-default-features --lib -- -D warnings
+	$(CARGO) clippy --release --locked --no-default-features --features runner --lib -- -D warnings
 	$(MAKE) test
 
 sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
 		--no-default-features --lib --target x86_64-unknown-linux-gnu \
 		--target-dir target/sanitize kernel
+
+portability: ## Compare digests: threads, shards, x86-64 processors, aarch64 (ONLY=x86; qemu-user)
+	scripts/portability.sh $(ONLY)
+
+deny: ## Check licences, sources and advisories of dependencies (needs cargo-deny)
+	$(CARGO) deny --locked --all-features check
 
 docs: build ## Write docs/MANIFEST.md again from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new

@@ -38,7 +38,7 @@ sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 		--no-default-features --lib --target x86_64-unknown-linux-gnu \
 		--target-dir target/sanitize kernel
 
-portability: ## Compare digests: threads, shards, x86-64 processors, aarch64 (ONLY=x86; qemu-user)
+portability: ## Compare digests: threads, shards, x86-64 processors, aarch64 (ONLY=quick, x86, aarch64; qemu-user)
 	scripts/portability.sh $(ONLY)
 
 deny: ## Check licences, sources and advisories of dependencies (needs cargo-deny)

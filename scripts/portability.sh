@@ -2,8 +2,10 @@
 # The same bits everywhere: runs experiments/smoke in every way that must not
 # matter, and compares each cell's digest with those of one thread on this machine.
 #
-#   scripts/portability.sh        all of it
-#   scripts/portability.sh x86    without the build for aarch64
+#   scripts/portability.sh            all of it
+#   scripts/portability.sh quick      threads, shards, kill, and SSE2: what .ci/run does
+#   scripts/portability.sh x86        without the build for aarch64
+#   scripts/portability.sh aarch64    that alone, beside one thread here
 #
 # Threads, shards, a run that was killed; x86-64 processors with SSE2, with SSE4.2 and
 # with AVX2 by qemu-user, running the program itself, whose reports are compared byte for
@@ -13,7 +15,10 @@
 set -eu
 
 asked=${1:-all}
-case $asked in all | x86) ;; *) echo "usage: $0 [x86]" >&2; exit 2 ;; esac
+case $asked in
+    all | quick | x86 | aarch64) ;;
+    *) echo "usage: $0 [quick | x86 | aarch64]" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.." || exit 2
 here=$(pwd)
 work=$here/target/portability
@@ -222,6 +227,24 @@ aarch64() {
     more_dimensions aarch64 "$bin"
 }
 
+# What the program itself can be run as here.
+x86() {
+    threads_and_shards
+    killed
+    if [ "$(uname -m)" != x86_64 ]; then
+        left_out "x86-64" "the program is built for $(uname -m)"
+    elif command -v qemu-x86_64 > /dev/null; then
+        emulated qemu64 "SSE2"
+        [ "$asked" != quick ] || return 0
+        more_dimensions qemu64 "$digests"
+        emulated Nehalem "SSE4.2"
+        emulated Haswell "AVX2"
+        more_dimensions Haswell "$digests"
+    else
+        left_out "x86-64" "qemu-x86_64 is missing (Debian: qemu-user)"
+    fi
+}
+
 mkdir -p "$work"
 # What a build left is kept.
 find "$work" -mindepth 1 -maxdepth 1 ! -name cross ! -name apt -exec rm -rf {} +
@@ -235,21 +258,9 @@ go native "$program" run --threads 1
 expected=$work/native.txt
 row "1 thread: the others are compared with it" "$taken" "$(lines "$expected")" "" "$begin"
 "$program" report --quiet "$work/native" --out "$work/native-reports" 2>> "$log"
-larger native "$digests" "$work/native-larger.txt"
-threads_and_shards
-killed
-if [ "$(uname -m)" != x86_64 ]; then
-    left_out "x86-64" "the program is built for $(uname -m)"
-elif command -v qemu-x86_64 > /dev/null; then
-    emulated qemu64 "SSE2"
-    more_dimensions qemu64 "$digests"
-    emulated Nehalem "SSE4.2"
-    emulated Haswell "AVX2"
-    more_dimensions Haswell "$digests"
-else
-    left_out "x86-64" "qemu-x86_64 is missing (Debian: qemu-user)"
-fi
-[ "$asked" = x86 ] || aarch64
+[ "$asked" = quick ] || larger native "$digests" "$work/native-larger.txt"
+[ "$asked" = aarch64 ] || x86
+case $asked in all | aarch64) aarch64 ;; esac
 case $code in
     0) echo "Everything is equal." ;;
     1) echo "Something is different: results and log are in target/portability." ;;

@@ -159,7 +159,7 @@ fn the_core_does_no_io_and_reads_no_clock() {
 /// Tests too, and what stands outside the library: nobody but the kernels may say it,
 /// and `src/lib.rs` allows it once, for them.
 #[test]
-fn unsafe_code_is_allowed_in_the_kernels_alone() {
+fn unsafe_is_allowed_in_the_kernels_alone() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let lint = concat!("unsafe", "_code");
     let mut files = vec![root.join("build.rs")];

@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test browser check faults slurm-test sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report test browser check portability deny faults fuzz slurm-test sanitize bench bench-compare diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -29,6 +29,8 @@ check: ## What continuous integration runs: format, lints, tests
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
+	$(CARGO) clippy --release --locked --no-default-features --lib -- -D warnings
+	$(CARGO) clippy --release --locked --no-default-features --features runner --lib -- -D warnings
 	$(MAKE) test
 
 faults: build ## Faults that need root: a full disk, a read-only one
@@ -41,6 +43,12 @@ sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 
 slurm-test: build ## Test `submit` on a real Slurm of one node (installs Debian's packages)
 	scripts/slurm-test.sh
+
+portability: ## Compare digests: threads, shards, x86-64 processors, aarch64 (ONLY=quick, x86, aarch64; qemu-user)
+	scripts/portability.sh $(ONLY)
+
+deny: ## Check licences, sources and advisories of dependencies (needs cargo-deny)
+	$(CARGO) deny --locked --all-features check
 
 docs: build ## Write docs/MANIFEST.md again from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new

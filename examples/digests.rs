@@ -1,5 +1,5 @@
 //! The digests of manifests, without a results folder:
-//! `cargo run --release --example digests -- experiments/smoke/*.toml`.
+//! `cargo run --release --locked --example digests -- experiments/smoke/*.toml`.
 //!
 //! Prints what `driftbench digest` prints after `driftbench run`, and on standard
 //! error which path the kernels take. It needs the feature `runner` alone, so that it builds

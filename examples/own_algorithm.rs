@@ -1,5 +1,5 @@
 //! An algorithm of one's own: FedAvg with server momentum (FedAvgM, Hsu et al.
-//! 2019), around the engine's rounds. `cargo run --release --example own_algorithm`.
+//! 2019), around the engine's rounds. `cargo run --release --locked --example own_algorithm`.
 //!
 //! Where an algorithm is only a choice of terms (step sizes, work, cohort,
 //! control variates), `components` is all that it needs. Where it does more

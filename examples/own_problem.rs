@@ -1,5 +1,5 @@
 //! A problem of one's own: estimating a median by its clients' stochastic
-//! subgradients, smoothed. `cargo run --release --example own_problem`.
+//! subgradients, smoothed. `cargo run --release --locked --example own_problem`.
 //!
 //! What a problem is: facts (dimension, optimum, mean fields, Jacobians, noise)
 //! and an oracle. The compiler asks for each; the test at the end asks whether

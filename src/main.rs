@@ -1,5 +1,7 @@
 //! Parse, dispatch, print the error, exit code.
 
+#![forbid(unsafe_code)]
+
 use clap::Parser;
 use driftbench::cli::{Cli, Failure};
 use std::process::ExitCode;

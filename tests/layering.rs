@@ -156,6 +156,32 @@ fn the_core_does_no_io_and_reads_no_clock() {
     }
 }
 
+/// Tests too, and what stands outside the library: nobody but the kernels may say it,
+/// and `src/lib.rs` allows it once, for them.
+#[test]
+fn unsafe_is_allowed_in_the_kernels_alone() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let lint = concat!("unsafe", "_code");
+    let mut files = vec![root.join("build.rs")];
+    ["src", "examples", "tests"].iter().for_each(|folder| sources(&root.join(folder), &mut files));
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        if file == root.join("src/lib.rs") {
+            assert!(text.contains(&format!("#![deny({lint})]")));
+            assert_eq!(text.matches(&format!("#[allow({lint})]\npub mod kernel;")).count(), 1);
+            assert_eq!(text.matches(lint).count(), 2, "src/lib.rs allows it once");
+        } else if file == root.join("src/main.rs") {
+            assert!(text.contains(&format!("#![forbid({lint})]")));
+        } else if !file.starts_with(root.join("src/kernel")) {
+            assert!(!text.contains(lint), "{} speaks of {lint}", file.display());
+            for begin in ["fn ", "{", "impl ", "trait ", "extern "] {
+                let word = format!("{} {begin}", "unsafe");
+                assert!(!text.contains(&word), "{} says {word}", file.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn chart_and_report_see_analysis_alone() {
     for (module, code, file) in modules() {

@@ -80,7 +80,6 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 ReturnToService=2
 KillWait=5
-SlurmdTimeout=20
 BatchStartTimeout=10
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc)
 PartitionName=all Nodes=ALL Default=YES
@@ -216,13 +215,16 @@ say "task $requeued: requeued"
 wait_for 60 "a third task's first cell" running_task "$killed" "$requeued"
 lost=$found
 times=$(begun "$lost")
-kill -9 "${daemon[slurmd]}"
-wait "${daemon[slurmd]}" 2> /dev/null || true
+{ kill -9 "${daemon[slurmd]}" && wait "${daemon[slurmd]}"; } 2> /dev/null || true
 of_jobs | while read -r process; do
     [ "$process" = $$ ] || [ "$process" = "$submit" ] || kill -9 "$process" 2> /dev/null || true
 done
+# Slurm would notice by itself, after SlurmdTimeout.
+scontrol update "nodename=$host" state=down reason=gone
 say "the node went down, and task $lost with it"
 start slurmd slurmd -D -b -f "$SLURM_CONF" -N "$host"
+back() { sinfo -h -o %T | grep -Eqx 'idle|mixed|allocated' || { scontrol update "nodename=$host" state=resume; false; } }
+wait_for 30 "the node" back
 wait_for 60 "task $lost again" begun_again "$lost" "$times"
 say "the node is back, and task $lost goes on"
 

@@ -163,7 +163,7 @@ heterogeneity = { independent = {} }
 [start]
 offset = 1.0
 [budget]
-local-steps = 2_000_000
+local-steps = 1_500_000
 [[algorithm.fedlsa]]
 step-size = [0.01, 0.02, 0.03, 0.04]
 local-steps = [100, 200, 400, 800]
@@ -225,7 +225,7 @@ done
 scontrol update "nodename=$host" state=down reason=gone
 say "the node went down, and task $lost with it"
 start slurmd slurmd -D -b -f "$SLURM_CONF" -N "$host"
-back() { sinfo -h -o %T | grep -Eqx 'idle|mixed|allocated' || { scontrol update "nodename=$host" state=resume; false; } }
+back() { sinfo -h -o %T | grep -Eqx 'idle|mixed|allocated' || { scontrol update "nodename=$host" state=resume 2> /dev/null; false; } }
 wait_for 30 "the node" back
 wait_for 60 "task $lost again" begun_again "$lost" "$times"
 say "the node is back, and task $lost goes on"

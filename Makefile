@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test browser check sanitize bench bench-compare diff docs slurm-test
+.PHONY: help build reproduce report test browser check faults slurm-test sanitize bench bench-compare diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -30,6 +30,9 @@ check: ## What continuous integration runs: format, lints, tests
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
 	$(MAKE) test
+
+faults: build ## Faults that need root: a full disk, a read-only one
+	scripts/faults.sh
 
 sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \

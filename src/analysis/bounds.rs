@@ -31,7 +31,7 @@ pub struct Row {
 
 /// The bounds that a manifest asks for: where a figure draws them or a claim is
 /// tested on one.
-pub fn of(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Row> {
+pub fn of(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
     let figures = &plan.manifest.figure;
     let convergence = figures.convergence.iter().flat_map(|f| &f.theory);
     let mut drawn = convergence.chain(figures.scaling.iter().flat_map(|f| &f.theory));

@@ -12,7 +12,7 @@ use crate::stats::{Summary, mean, quantile};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-pub fn draw(figure: &Convergence, cells: &[&Result], theory: &Predictions<'_>) -> Figure {
+pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
     let groups = select::panels(&figure.panels, cells);
     let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
     let styles = Styles::of(cells, &known);
@@ -86,7 +86,7 @@ pub fn kinds(asked: &[Theory], panels: &[Panel]) -> Vec<Legend> {
 
 /// The predictions beside a cell's curve.
 fn beside(
-    cell: &Result,
+    cell: &Result<'_>,
     figure: &Convergence,
     theory: &Predictions<'_>,
     style: Style,
@@ -105,7 +105,7 @@ fn beside(
         }
     };
     let bare = |x: f64, y: f64| Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
-    let columns: Vec<_> = cell.traces.iter().map(|t| cell.column(t, figure.x)).collect();
+    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, figure.x)).collect();
     let across =
         |row: usize| mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>());
     for kind in &figure.theory {
@@ -138,7 +138,7 @@ struct Styles<'a> {
 }
 
 impl<'a> Styles<'a> {
-    fn of(cells: &[&Result], known: &'a [&'a str]) -> Self {
+    fn of(cells: &[&Result<'_>], known: &'a [&'a str]) -> Self {
         let (mut labels, mut variants) = (HashMap::new(), HashMap::new());
         for cell in cells {
             let count = labels.len();
@@ -153,7 +153,7 @@ impl<'a> Styles<'a> {
     }
 
     /// A cell's style, and what its curve is called.
-    fn of_cell(&self, cell: &Result) -> (Style, String) {
+    fn of_cell(&self, cell: &Result<'_>) -> (Style, String) {
         let place = |of: &HashMap<String, usize>, value: &str| of.get(value).copied().unwrap_or(0);
         let label = &cell.cell.label;
         let dash = place(&self.labels, label);
@@ -165,9 +165,9 @@ impl<'a> Styles<'a> {
 }
 
 /// The mean over replicates at each recorded round, up to the first divergence.
-fn curve(cell: &Result, figure: &Convergence) -> Vec<Point> {
+fn curve(cell: &Result<'_>, figure: &Convergence) -> Vec<Point> {
     let columns =
-        |quantity| -> Vec<_> { cell.traces.iter().map(|t| cell.column(t, quantity)).collect() };
+        |quantity| -> Vec<_> { cell.along().iter().map(|t| cell.column(t, quantity)).collect() };
     let (xs, ys) = (columns(figure.x), columns(figure.y));
     let rows = xs.iter().chain(&ys).map(|column| column.len()).min().unwrap_or(0);
     let sample = |columns: &[Cow<'_, [f64]>], row: usize| -> Vec<f64> {
@@ -202,19 +202,19 @@ pub fn band_name(band: Band) -> &'static str {
 }
 
 /// Whether the runs of a cell differ in a quantity at one round.
-fn uneven(cell: &Result, quantity: Quantity) -> bool {
-    let mut columns = cell.traces.iter().map(|t| cell.column(t, quantity));
+fn uneven(cell: &Result<'_>, quantity: Quantity) -> bool {
+    let mut columns = cell.along().iter().map(|t| cell.column(t, quantity));
     let Some(first) = columns.next() else { return false };
     columns.any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
 }
 
 fn caption(
     figure: &Convergence,
-    cells: &[&Result],
+    cells: &[&Result<'_>],
     panels: &[Panel],
     theory: &Predictions<'_>,
 ) -> String {
-    let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
+    let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let band = band_name(figure.band);
     let mut caption = format!("Mean of {} over n = {n} runs; {band}.", figure.y.formula());
     if cells.iter().any(|c| uneven(c, figure.x)) {
@@ -247,7 +247,7 @@ fn caption(
 }
 
 /// Why there is nothing to draw, in words.
-pub fn nothing(cells: &[&Result]) -> String {
+pub fn nothing(cells: &[&Result<'_>]) -> String {
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     let why = match (cells.len(), diverged) {
         (0, _) => "no cell has results yet",

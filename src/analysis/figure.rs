@@ -2,6 +2,7 @@
 
 use crate::manifest::Quantity;
 use crate::manifest::figure::Band;
+use std::collections::HashMap;
 
 /// A figure, ready to be drawn.
 #[derive(Clone, Debug)]
@@ -269,10 +270,11 @@ impl Map {
     /// The sides between squares where moments stay bounded and squares where they do
     /// not.
     pub fn edges(&self) -> Vec<Edge> {
-        let bounded = |x: usize, y: usize| {
-            let cell = self.cells.iter().find(|c| (c.x, c.y) == (x, y))?;
-            cell.stability.as_ref()?.bounded()
-        };
+        let mut squares: HashMap<(usize, usize), &MapCell> = HashMap::new();
+        for cell in &self.cells {
+            squares.entry((cell.x, cell.y)).or_insert(cell);
+        }
+        let bounded = |x: usize, y: usize| squares.get(&(x, y))?.stability.as_ref()?.bounded();
         let differ = |a: Option<bool>, b: Option<bool>| a.zip(b).is_some_and(|(a, b)| a != b);
         let mut lines = Vec::new();
         for cell in &self.cells {

@@ -60,7 +60,7 @@ pub fn legend(kind: Drawn) -> &'static str {
 pub fn caption(
     asked: &[Drawn],
     panels: &[Panel],
-    cells: &[&Result],
+    cells: &[&Result<'_>],
     theory: &Theory<'_>,
 ) -> String {
     let there = |kind: Drawn| {
@@ -81,8 +81,9 @@ pub fn caption(
         });
     }
     if asked.contains(&Drawn::ExactMoments) {
-        let costly =
-            |c: &&&Result| matches!(theory.without(&c.cell.id), Some(predict::Without::Costly(_)));
+        let costly = |c: &&&Result<'_>| {
+            matches!(theory.without(&c.cell.id), Some(predict::Without::Costly(_)))
+        };
         let count = cells.iter().filter(costly).count();
         if count > 0 {
             out.push_str(&format!(

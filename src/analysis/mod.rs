@@ -4,6 +4,7 @@
 //! the mean over all replicates and ends where the first of them diverged; a
 //! cell with diverged replicates has no final mean.
 
+mod asked;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
@@ -12,41 +13,49 @@ mod figure;
 mod lines;
 pub mod orders;
 pub mod problems;
+mod runs;
 mod scaling;
 mod select;
 mod stability;
 pub mod table;
 pub mod theory;
+mod thin;
 mod winners;
 
-use crate::federated::Cost;
-use crate::files::Error;
-use crate::kernel::dot;
+use crate::files::{Error, error};
 use crate::manifest::{Prices, Quantity, TimeAverage};
 use crate::plan::{Cell, Drawn, Plan};
 use crate::runner::prepare;
-use crate::store::{self, Store, Stored};
-use crate::trace::{Outcome, Trace};
+use crate::store::provenance::Provenance;
+use crate::store::{Store, Stored};
+use crate::trace::Trace;
+use asked::Asked;
 pub use figure::{
     Across, Asks, Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series,
     Stability, Style,
 };
 pub use lines::name as theory_name;
 use rayon::prelude::*;
+pub use runs::{COSTS, Keep, Runs};
 pub use scaling::across;
-pub use select::{pretty, titles, told as details_of};
+pub use select::{pretty, titles, told as details_of, told_of as settings_of};
 use std::borrow::Cow;
-use theory::Theory;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use theory::{Keeping, Theory};
+pub use thin::thousands;
+use thin::{Chosen, Shown};
 pub use winners::{Standing, Sure, standings};
 
 /// An experiment with its results.
-pub struct Experiment {
+pub struct Experiment<'a> {
     /// The manifest and its cells.
-    pub plan: Plan,
+    pub plan: &'a Plan,
     /// The cells that have results, in the order of the plan.
-    pub cells: Vec<Result>,
-    /// Ids of cells without results.
-    pub missing: Vec<String>,
+    pub cells: Vec<Result<'a>>,
+    /// The cells without results, in the same order.
+    pub missing: Vec<Missing<'a>>,
     /// What the manifest asks to be drawn.
     pub figures: Vec<Figure>,
     /// How heterogeneous the problems are.
@@ -59,16 +68,24 @@ pub struct Experiment {
     pub orders: Vec<orders::Row>,
 }
 
-/// A cell with its results.
-pub struct Result {
+/// A cell without results.
+pub struct Missing<'a> {
     /// The cell.
-    pub cell: Cell,
-    /// A trace per replicate.
-    pub traces: Vec<Trace>,
+    pub cell: &'a Cell,
+    /// Why its run failed; `None` if it was not run.
+    pub failed: Option<String>,
+}
+
+/// A cell with its results.
+pub struct Result<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// What is kept of its runs.
+    pub runs: Runs,
     /// Digest of the traces.
     pub digest: String,
     /// Commit and version that computed it.
-    pub provenance: store::provenance::Provenance,
+    pub provenance: Arc<Provenance>,
     /// Time that it took on one thread, in seconds.
     pub seconds: f64,
     /// ‖lim E θ_t − θ*‖², where the manifest asks for it and theory knows it;
@@ -78,146 +95,236 @@ pub struct Result {
     pub prices: Prices,
 }
 
-impl Result {
+impl Result<'_> {
+    /// Replicates.
+    pub fn replicates(&self) -> usize {
+        self.runs.count()
+    }
+
     /// Replicates that diverged.
     pub fn diverged(&self) -> usize {
-        self.traces.iter().filter(|t| t.outcome == Outcome::Diverged).count()
+        self.runs.diverged()
     }
 
     /// A quantity at the last round, a number a replicate; `None` if one
     /// diverged, or it is not recorded.
     pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
-        if self.diverged() > 0 {
-            return None;
-        }
-        if let Some(average) = quantity.average() {
-            return self.along_mean(quantity, average);
-        }
-        self.traces.iter().map(|t| self.column(t, quantity).last().copied()).collect()
+        self.runs.finals(quantity)
     }
 
     /// What is averaged over the rounds, a vector a replicate.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
-        let of = |t: &'_ Trace| t.averages.iter().position(|(name, _)| *name == what);
-        self.traces.iter().map(|t| of(t).map(|i| &t.averages[i].1[..])).collect()
+        self.runs.averages(what)
     }
 
-    /// A number a replicate whose mean is the norm of the mean bias, or the trace
-    /// of the covariance: a bias is seen along the direction of its mean.
-    fn along_mean(&self, quantity: Quantity, average: TimeAverage) -> Option<Vec<f64>> {
-        let sample = self.averages(average)?;
-        let size = sample.first()?.len();
-        let d = libm::sqrt(size as f64) as usize;
-        if quantity == Quantity::Variance {
-            let trace = |x: &&[f64]| (0..d).map(|i| x[i * d + i]).sum();
-            return Some(sample.iter().map(trace).collect());
-        }
-        let n = sample.len() as f64;
-        let mean: Vec<f64> =
-            (0..size).map(|i| sample.iter().map(|x| x[i]).sum::<f64>() / n).collect();
-        let norm = libm::sqrt(dot(&mean, &mean));
-        Some(sample.iter().map(|x| dot(x, &mean) / norm).collect())
+    /// A trace a replicate, as far as figures draw it and claims follow it.
+    pub fn along(&self) -> &[Trace] {
+        self.runs.along()
     }
 
     /// A quantity along one of the cell's traces; empty if it is not recorded.
     pub fn column<'t>(&self, trace: &'t Trace, quantity: Quantity) -> Cow<'t, [f64]> {
-        let cost = |of: &dyn Fn(&Cost) -> f64| trace.cost.iter().map(of).collect::<Vec<_>>().into();
-        match quantity {
-            Quantity::SqError => (&trace.sq_error[..]).into(),
-            Quantity::SqErrorLimit => (&trace.sq_error_limit[..]).into(),
-            Quantity::Communications => cost(&|c| c.communications as f64),
-            Quantity::LocalSteps => cost(&|c| c.local_steps as f64),
-            Quantity::OracleCalls => cost(&|c| c.oracle_calls as f64),
-            Quantity::VectorsSent => cost(&|c| c.vectors_sent as f64),
-            Quantity::Bytes => cost(&|c| c.bytes_sent as f64),
-            Quantity::Seconds => cost(&|c| {
-                let Prices { latency, bandwidth, call } = self.prices;
-                let bytes = bandwidth.map_or(0.0, |rate| c.bytes_sent as f64 / rate);
-                latency * c.communications as f64 + bytes + call * c.sequential_calls as f64
-            }),
-            other => {
-                let mut further = trace.further.iter();
-                let found = further.find(|(metric, _)| Some(*metric) == other.metric());
-                found.map_or(Cow::Borrowed(&[][..]), |(_, values)| values[..].into())
-            }
-        }
+        runs::column(trace, quantity, &self.prices)
     }
 }
+
+/// Cells of which theory is held at once, where it is asked of every cell for one number.
+const AT_ONCE: usize = 4096;
 
 /// Reads the results of an experiment and works out its figures.
 ///
 /// # Errors
-/// Results that are not as they were written.
-pub fn analyse(plan: Plan, store: &Store) -> std::result::Result<Experiment, Error> {
-    let (mut cells, missing) = results(&plan, store)?;
-    let planned: Vec<&Cell> = plan.cells.iter().collect();
+/// Results that are not as they were written, or by several versions of the program.
+pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experiment<'a>, Error> {
+    let asked = Asked::of(plan);
+    let (mut cells, missing) = results(plan, store, &asked)?;
+    one_version(plan, &cells)?;
+    let shown = Shown::of(&plan.manifest.figure, &cells);
+    follow_chosen(plan, store, &asked, &shown, &mut cells)?;
+    let wanted = asked.theory(&shown, &cells);
+    let all = plan.cells.len() <= AT_ONCE || asked::theory_of_all(plan);
+    let planned: Vec<&Cell> =
+        plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
     // Without them (a data file is gone) a page goes without theory.
     let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
-    let theory = Theory::new(&plan, &prepared, Some(store));
-    if asks_for_bias(&plan) {
-        for result in &mut cells {
-            result.exact_bias = theory.exact_bias(&result.cell.id);
-        }
+    if asked::bias(plan) {
+        biases(plan, &prepared, &mut cells);
     }
-    let figures = figures(&plan, &cells, &theory);
-    let problems = problems::of(&plan, &prepared);
-    let claims = claims::judge(&plan, &cells, &theory);
-    let bounds = bounds::of(&plan, &cells, &theory);
+    let theory =
+        Theory::new(plan, &prepared, &asked.moments(&shown, &cells), Keeping::of(plan, store));
+    let figures = figures(plan, &cells, &shown, &theory);
+    let problems = problems::of(plan, &prepared);
+    let claims = claims::judge(plan, &cells, &theory);
+    let bounds = bounds::of(plan, &cells, &theory);
     let orders = orders::of(&cells, &theory);
     drop(theory);
     drop(prepared);
     Ok(Experiment { plan, cells, missing, figures, problems, claims, bounds, orders })
 }
 
-/// The cells of a plan that have results, and the ids of those that have none.
+/// A page does not stand numbers of one version beside those of another: what a version
+/// computes may differ where the manifest does not.
+fn one_version(plan: &Plan, cells: &[Result<'_>]) -> std::result::Result<(), Error> {
+    let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
+    cells.iter().for_each(|c| *versions.entry(&c.provenance.version).or_default() += 1);
+    if versions.len() < 2 {
+        return Ok(());
+    }
+    let told = |(version, count): (&str, usize)| match count {
+        1 => format!("1 cell by {version}"),
+        count => format!("{} cells by {version}", thousands(count)),
+    };
+    let each: Vec<String> = versions.into_iter().map(told).collect();
+    let source = &plan.source;
+    let overrides = source.overrides.iter().map(|o| format!(" --set '{o}'")).collect::<String>();
+    Err(error(
+        Path::new(&plan.experiment),
+        format!(
+            "its cells were computed by several versions of driftbench ({}), which a report does not mix: compute all with one (driftbench run {}{overrides} --force, with the --out of these results)",
+            each.join(", "),
+            source.name
+        ),
+    ))
+}
+
+/// The cells of a plan that have results, with what is asked of their runs, and those that
+/// have none.
 ///
 /// # Errors
 /// Results that are not as they were written.
-pub fn results(
-    plan: &Plan,
+fn results<'a>(
+    plan: &'a Plan,
     store: &Store,
-) -> std::result::Result<(Vec<Result>, Vec<String>), Error> {
-    let (mut cells, mut missing) = (Vec::new(), Vec::new());
-    let read = |cell: &Cell| store.read(&plan.experiment, &cell.id);
-    let all: Vec<_> = plan.cells.par_iter().map(read).collect();
-    for (cell, stored) in plan.cells.iter().zip(all) {
-        match stored? {
-            None => missing.push(cell.id.clone()),
-            Some(Stored { record, traces }) => cells.push(Result {
-                cell: cell.clone(),
-                traces,
+    asked: &Asked<'_>,
+) -> std::result::Result<(Vec<Result<'a>>, Vec<Missing<'a>>), Error> {
+    // In the order of the store, a stretch of it a task: so small cells that are packed
+    // together are read together. What nobody asks for is dropped at once.
+    let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let order = store.reading_order(&plan.experiment, &ids);
+    let prices = plan.manifest.prices.unwrap_or_default();
+    let read = |place: &usize| {
+        let cell: &'a Cell = &plan.cells[*place];
+        let stored = store.read(&plan.experiment, &cell.id);
+        let kept = stored.map(|stored| {
+            stored.map(|Stored { record, traces }| Result {
+                cell,
+                runs: Runs::of(traces, &asked.keep(cell), &prices),
                 digest: record.digest,
-                provenance: record.provenance,
+                provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
                 exact_bias: None,
-                prices: plan.manifest.prices.unwrap_or_default(),
-            }),
+                prices,
+            })
+        });
+        (*place, kept)
+    };
+    let all = order.par_chunks(stretch(order.len())).flat_map_iter(|some| some.iter().map(read));
+    let mut all: Vec<(usize, _)> = all.collect();
+    all.sort_by_key(|(place, _)| *place);
+    let mut known: BTreeMap<String, Vec<Arc<Provenance>>> = BTreeMap::new();
+    let (mut cells, mut missing) = (Vec::new(), Vec::new());
+    for (place, found) in all {
+        match found? {
+            None => {
+                let cell = &plan.cells[place];
+                let failed = store.failed(&plan.experiment, &cell.id)?;
+                missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
+            }
+            Some(mut cell) => {
+                let same = known.entry(cell.provenance.version.clone()).or_default();
+                match same.iter().find(|p| **p == cell.provenance) {
+                    Some(one) => cell.provenance = one.clone(),
+                    None => same.push(cell.provenance.clone()),
+                }
+                cells.push(cell);
+            }
         }
     }
     Ok((cells, missing))
 }
 
-fn figures(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Figure> {
-    let table = &plan.manifest.figure;
-    let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
-    let only = |labels: &[String]| -> Vec<&Result> {
-        let drawn = |cell: &&Result| labels.is_empty() || labels.contains(&cell.cell.label);
-        cells.iter().filter(drawn).collect()
-    };
-    let convergence =
-        table.convergence.iter().map(|f| convergence::draw(f, &only(&f.labels), theory));
-    let scaling = table.scaling.iter().map(|f| scaling::draw(f, &only(&f.labels), theory));
-    let winners = table.winners.iter().map(|f| winners::draw(f, &only(&f.labels)));
-    let stability = table.stability.iter().map(|f| stability::draw(f, &only(&f.labels), theory));
-    let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);
-    all.map(|(figure, id)| Figure { id, ..figure }).collect()
+/// Cells that one thread reads one after the other, of so many.
+fn stretch(cells: usize) -> usize {
+    (cells / 64).clamp(1, 512)
 }
 
-/// Whether a figure draws exact biases, so that tables have them too.
-fn asks_for_bias(plan: &Plan) -> bool {
+/// What claims say of results alone, without figures.
+///
+/// # Errors
+/// Results that are not as they were written.
+pub fn judged(plan: &Plan, store: &Store) -> std::result::Result<Vec<claims::Claim>, Error> {
+    let (cells, _) = results(plan, store, &Asked::by_claims(plan))?;
+    let by_claims = |cell: &&Cell| asked::theory_by_claims(plan, cell);
+    let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
+    let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
+    let moments = plan.cells.iter().filter(|cell| asked::moments_by_claims(plan, cell));
+    let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
+    let theory = Theory::new(plan, &prepared, &moments, Keeping::Read(store));
+    Ok(claims::judge(plan, &cells, &theory))
+}
+
+/// Reads again, to follow them, the cells that a figure has chosen of more than it can draw.
+fn follow_chosen(
+    plan: &Plan,
+    store: &Store,
+    asked: &Asked<'_>,
+    shown: &Shown,
+    cells: &mut [Result<'_>],
+) -> std::result::Result<(), Error> {
+    let mut wanted: BTreeMap<usize, Keep> = BTreeMap::new();
+    let figures = plan.manifest.figure.convergence.iter().zip(&shown.convergence);
+    for (figure, chosen) in figures.filter(|(figure, _)| !asked.draws_all(figure)) {
+        for place in &chosen.cells {
+            let keep = wanted.entry(*place).or_default();
+            let more = asked.chosen(cells[*place].cell, figure);
+            keep.along.extend(more.along);
+            keep.averages.extend(more.averages);
+        }
+    }
+    let places: Vec<usize> = wanted.keys().copied().collect();
+    let ids: Vec<&str> = places.iter().map(|place| cells[*place].cell.id.as_str()).collect();
+    for i in store.reading_order(&plan.experiment, &ids) {
+        let (keep, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
+        if let Some(stored) = store.read(&plan.experiment, &cell.cell.id)? {
+            cell.runs = Runs::of(stored.traces, keep, &cell.prices);
+        }
+    }
+    Ok(())
+}
+
+/// The exact biases of all cells, so many at once, of those that are not prepared already.
+fn biases(plan: &Plan, prepared: &[crate::runner::Prepared<'_>], cells: &mut [Result<'_>]) {
+    let known: HashMap<&str, Option<f64>> =
+        prepared.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
+    for some in cells.chunks_mut(AT_ONCE) {
+        let others: Vec<&Cell> = some.iter().map(|c| c.cell).collect();
+        let others: Vec<&Cell> =
+            others.into_iter().filter(|c| !known.contains_key(c.id.as_str())).collect();
+        let more = prepare(&plan.folder(), &others).unwrap_or_default();
+        let more: HashMap<&str, Option<f64>> =
+            more.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
+        for cell in some.iter_mut() {
+            let id = cell.cell.id.as_str();
+            cell.exact_bias = known.get(id).or_else(|| more.get(id)).copied().flatten();
+        }
+    }
+}
+
+fn figures(plan: &Plan, cells: &[Result<'_>], shown: &Shown, theory: &Theory<'_>) -> Vec<Figure> {
     let table = &plan.manifest.figure;
-    let convergence = table.convergence.iter().flat_map(|f| &f.theory);
-    convergence
-        .chain(table.scaling.iter().flat_map(|f| &f.theory))
-        .any(|t| *t == crate::manifest::figure::Theory::ExactBias)
+    let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
+    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&Result<'_>]) -> Figure| {
+        let figure = draw(&chosen.among(cells));
+        Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
+    };
+    let convergence = table.convergence.iter().zip(&shown.convergence);
+    let convergence = convergence.map(|(f, c)| noted(c, &|c| convergence::draw(f, c, theory)));
+    let scaling = table.scaling.iter().zip(&shown.scaling);
+    let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::draw(f, c, theory)));
+    let winners = table.winners.iter().zip(&shown.winners);
+    let winners = winners.map(|(f, c)| noted(c, &|c| winners::draw(f, c)));
+    let stability = table.stability.iter().zip(&shown.stability);
+    let stability = stability.map(|(f, c)| noted(c, &|c| stability::draw(f, c, theory)));
+    let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);
+    all.map(|(figure, id)| Figure { id, ..figure }).collect()
 }

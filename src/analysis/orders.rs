@@ -22,13 +22,13 @@ pub struct Row {
 }
 
 /// The cells with a measured bias, by how far they are out of reach.
-pub fn of(cells: &[Result], theory: &Theory<'_>) -> Vec<Row> {
+pub fn of(cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = cells.iter().filter_map(|cell| row(cell, theory)).collect();
     rows.sort_by(|a, b| a.reach.total_cmp(&b.reach));
     rows
 }
 
-fn row(cell: &Result, theory: &Theory<'_>) -> Option<Row> {
+fn row(cell: &Result<'_>, theory: &Theory<'_>) -> Option<Row> {
     let sample =
         cell.averages(TimeAverage::Bias).filter(|s| cell.diverged() == 0 && !s.is_empty())?;
     let mut mean = vec![0.0; sample[0].len()];

@@ -4,14 +4,14 @@
 
 use super::select::pretty;
 use crate::manifest::Oracle;
-use crate::plan::{Plan, Setting, short};
+use crate::plan::{Cell, Plan, Setting, short};
 use crate::problem::Facts;
-use crate::runner::Prepared;
+use crate::runner::{Prepared, prepare};
 use crate::theory::deterministic::drift;
 use crate::theory::heterogeneity::Measures;
 use rayon::prelude::*;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
 /// The instances of an experiment.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,10 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Whether replicates have instances of their own; then the first is told.
     pub per_replicate: bool,
+    /// Instances beyond those of the rows.
+    pub further: usize,
+    /// Step sizes and numbers of local steps beyond those of the rows' drifts.
+    pub further_drifts: usize,
 }
 
 /// An instance.
@@ -40,44 +44,83 @@ pub struct Row {
 /// out: it is walked, not computed.
 const MOST_CALLS: u64 = 2_000_000;
 
-/// The instances of a plan's prepared cells.
+/// Instances that are told, and step sizes with numbers of local steps of all of them.
+const MOST_INSTANCES: usize = 500;
+const MOST_DRIFTS: usize = 500;
+
+/// The instances of a plan, those that are prepared already and the others.
 pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Table {
-    let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
-    let mut places: HashMap<*const (), usize> = HashMap::new();
-    let mut found: Vec<Found<'_>> = Vec::new();
-    for p in prepared {
-        let instance = &p.grounds[0].instance;
-        let facts: &dyn Facts = &**instance;
-        // With and without noise it is one instance; noise is told of the noisy.
-        if p.cell.identity.oracle == Oracle::Exact && noisy {
-            continue;
-        }
-        let place = *places.entry(Arc::as_ptr(instance).cast()).or_insert(found.len());
-        if place == found.len() {
-            found.push(Found { first: p, walks: Vec::new(), known: HashSet::new() });
-        }
-        for component in p.cell.identity.algorithm.components() {
-            let terms = &component.terms;
-            let (step, steps) = (terms.step_size, terms.most_steps());
+    let per_replicate = !plan.manifest.instance.is_fixed();
+    let (mut groups, further) = groups(plan);
+    let known: HashMap<&str, &Prepared<'_>> =
+        prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect();
+    let unknown = groups.iter().map(|group| group.first);
+    let unknown: Vec<&Cell> = unknown.filter(|c| !known.contains_key(c.id.as_str())).collect();
+    let more = prepare(&plan.folder(), &unknown).unwrap_or_default();
+    let more: HashMap<&str, &Prepared<'_>> = more.iter().map(|p| (p.cell.id.as_str(), p)).collect();
+    let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
+    for group in &mut groups {
+        let id = group.first.id.as_str();
+        let Some(first) = known.get(id).or_else(|| more.get(id)) else { continue };
+        let facts: &dyn Facts = &*first.grounds[0].instance;
+        let told = |(_, steps): &(f64, u64)| {
             let walked = steps.saturating_mul(facts.clients() as u64);
-            let told = steps > 1 && (facts.linear() || walked <= MOST_CALLS);
-            if told && found[place].known.insert((step.to_bits(), steps)) {
-                found[place].walks.push((step, steps));
+            *steps > 1 && (facts.linear() || walked <= MOST_CALLS)
+        };
+        let mut walks = std::mem::take(&mut group.walks);
+        walks.retain(told);
+        further_drifts += walks.len().saturating_sub(room);
+        walks.truncate(room);
+        room -= walks.len();
+        found.push(Found { first, walks });
+    }
+    let rows: Vec<Option<Row>> = found.par_iter().map(Found::row).collect();
+    Table { rows: rows.into_iter().flatten().collect(), per_replicate, further, further_drifts }
+}
+
+/// Cells of one instance: the first of them, and how their algorithms walk.
+struct Group<'a> {
+    first: &'a Cell,
+    walks: Vec<(f64, u64)>,
+    known: HashSet<(u64, u64)>,
+}
+
+/// The first instances of a plan in the order of its cells, and how many more there are.
+fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
+    let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
+    // With and without noise it is one instance; noise is told of the noisy.
+    let told = |cell: &&Cell| !(cell.identity.oracle == Oracle::Exact && noisy);
+    let cells: Vec<&Cell> = plan.cells.iter().filter(told).collect();
+    let key = |cell: &&Cell| {
+        let problem = toml::Value::try_from(&cell.identity.problem).map(|v| v.to_string());
+        let text = format!("{} {}", cell.identity.seed, problem.unwrap_or_default());
+        Sha256::digest(text.as_bytes()).into()
+    };
+    let keys: Vec<[u8; 32]> = cells.par_iter().map(key).collect();
+    let mut places = HashMap::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (cell, key) in cells.into_iter().zip(keys) {
+        let next = places.len();
+        let place = *places.entry(key).or_insert(next);
+        if place == groups.len() && place < MOST_INSTANCES {
+            groups.push(Group { first: cell, walks: Vec::new(), known: HashSet::new() });
+        }
+        let Some(group) = groups.get_mut(place) else { continue };
+        for component in cell.identity.algorithm.components() {
+            let walk = (component.terms.step_size, component.terms.most_steps());
+            if group.known.insert((walk.0.to_bits(), walk.1)) {
+                group.walks.push(walk);
             }
         }
     }
-    let rows: Vec<Option<Row>> = found.par_iter().map(Found::row).collect();
-    Table {
-        rows: rows.into_iter().flatten().collect(),
-        per_replicate: !plan.manifest.instance.is_fixed(),
-    }
+    let further = places.len() - groups.len();
+    (groups, further)
 }
 
 /// An instance, and the ways to walk from its optimum.
 struct Found<'a> {
     first: &'a Prepared<'a>,
     walks: Vec<(f64, u64)>,
-    known: HashSet<(u64, u64)>,
 }
 
 impl Found<'_> {

@@ -13,23 +13,14 @@ use crate::plan::Setting;
 use crate::stats::mean;
 use std::collections::HashMap;
 
-pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Figure {
+pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
     let groups = select::panels(&figure.panels, cells);
-    let mut known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
-    known.push(&figure.x);
-    if figure.x == "path-length" {
-        known.push("step-size");
-    }
-    let name = |cell: &Result| {
-        let details = select::details(cell, &known);
-        let label = cell.cell.label.clone();
-        if details.is_empty() { label } else { format!("{label}, {details}") }
-    };
+    let known = known(figure);
     let mut names: Vec<String> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut curves: HashMap<&str, usize> = HashMap::new();
     for cell in cells {
-        let name = name(cell);
+        let name = name(cell, &known);
         let place = *places.entry(name.clone()).or_insert(names.len());
         if place == names.len() {
             names.push(name);
@@ -45,7 +36,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
     let mut panels = Vec::new();
     for group in &groups {
         let mut series: Vec<Series> = Vec::new();
-        let mut of_curve: Vec<Vec<&Result>> = vec![Vec::new(); names.len()];
+        let mut of_curve: Vec<Vec<&Result<'_>>> = vec![Vec::new(); names.len()];
         for cell in &group.cells {
             of_curve[curves[&*cell.cell.id]].push(cell);
         }
@@ -65,8 +56,9 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
             });
             for kind in &figure.theory {
                 for prediction in lines::predictions(*kind) {
-                    let value = |c: &Result| theory.curve(&c.cell.id, figure.y, *prediction)?.pop();
-                    let at = |c: &&Result| -> Option<(String, Point)> {
+                    let value =
+                        |c: &Result<'_>| theory.curve(&c.cell.id, figure.y, *prediction)?.pop();
+                    let at = |c: &&Result<'_>| -> Option<(String, Point)> {
                         let (x, y) = (across(c, &figure.x)?, value(c)?);
                         let point = Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
                         (y > 0.0).then(|| (c.cell.id.clone(), point))
@@ -92,7 +84,7 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
         let style = Style { color: usize::MAX, dash: 0 };
         legend.push(Legend { label: format!("slope {slope}"), style, key: Key::Theory });
     }
-    let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
+    let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let drawn = panels.iter().any(Panel::drawn);
     let mut caption = format!(
         "Mean of {} at the last round over n = {n} runs; {}.",
@@ -148,18 +140,35 @@ pub fn draw(figure: &Scaling, cells: &[&Result], theory: &Predictions<'_>) -> Fi
     }
 }
 
+/// The settings that no curve's name has to tell: what is across, and what panels tell.
+pub fn known(figure: &Scaling) -> Vec<&str> {
+    let mut known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
+    known.push(&figure.x);
+    if figure.x == "path-length" {
+        known.push("step-size");
+    }
+    known
+}
+
+/// The name of the curve that a cell is a point of.
+pub fn name(cell: &Result<'_>, known: &[&str]) -> String {
+    let details = select::details(cell, known);
+    let label = cell.cell.label.clone();
+    if details.is_empty() { label } else { format!("{label}, {details}") }
+}
+
 /// Points from left to right, with their cells.
 fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
     points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
     points.into_iter().unzip()
 }
 
-fn place(cell: &Result, figure: &Scaling) -> Option<Point> {
+fn place(cell: &Result<'_>, figure: &Scaling) -> Option<Point> {
     Some(point(across(cell, &figure.x)?, &cell.finals(figure.y)?, figure.band))
 }
 
 /// Where a cell stands across: a setting, or else the mean of a quantity at the end.
-pub fn across(cell: &Result, name: &str) -> Option<f64> {
+pub fn across(cell: &Result<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name) {
         Some(Setting::Number(x)) => Some(*x),
         Some(Setting::Text(_)) => None,

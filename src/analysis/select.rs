@@ -1,8 +1,8 @@
 //! Which cells go where: panels, and names for what is left.
 
 use super::Result;
-use crate::plan::{Setting, SettingKey, short};
-use std::collections::{HashMap, HashSet};
+use crate::plan::{Cell, Setting, SettingKey, short};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The cells of a panel.
 pub struct Group<'a> {
@@ -11,94 +11,87 @@ pub struct Group<'a> {
     /// The values that do.
     pub values: Vec<String>,
     /// Its cells.
-    pub cells: Vec<&'a Result>,
+    pub cells: Vec<&'a Result<'a>>,
 }
 
 /// The cells by the values of some settings, the first outermost, values in
 /// the order of the cells. A cell without one of the settings belongs to every
 /// value of it: FedAvg has no coupling and stands beside either.
-pub fn panels<'a>(names: &[String], cells: &'a [&'a Result]) -> Vec<Group<'a>> {
+pub fn panels<'a>(names: &[String], cells: &[&'a Result<'a>]) -> Vec<Group<'a>> {
     let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
-    let places: Vec<HashMap<SettingKey<'_>, usize>> = values
-        .iter()
-        .map(|values| values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect())
-        .collect();
-    // Where each cell stands in each of the lists, if it has the setting.
-    let stands: Vec<Vec<Option<usize>>> = cells
-        .iter()
-        .map(|cell| {
-            let place = |(name, places): (&String, &HashMap<SettingKey<'_>, usize>)| {
-                cell.cell.settings.get(name).and_then(|value| places.get(&value.key()).copied())
+    let places: Vec<HashMap<SettingKey<'_>, usize>> = values.iter().map(|v| placed(v)).collect();
+    // By where they stand in each of the lists, so that no combination without a cell is met.
+    let mut groups: BTreeMap<Vec<usize>, Vec<&'a Result<'a>>> = BTreeMap::new();
+    for cell in cells {
+        let mut stands = vec![Vec::new()];
+        for (name, places) in names.iter().zip(&places) {
+            let here = match cell.cell.settings.get(name).and_then(|v| places.get(&v.key())) {
+                Some(place) => *place..*place + 1,
+                None => 0..places.len(),
             };
-            names.iter().zip(&places).map(place).collect()
-        })
-        .collect();
-    let mut combinations: Vec<Vec<usize>> = vec![Vec::new()];
-    for values in &values {
-        let longer = |head: &Vec<usize>| -> Vec<Vec<usize>> {
-            (0..values.len()).map(|i| head.iter().copied().chain([i]).collect()).collect()
-        };
-        combinations = combinations.iter().flat_map(longer).collect();
-    }
-    let group = |chosen: Vec<usize>| {
-        let fits = |stands: &[Option<usize>]| {
-            stands.iter().zip(&chosen).all(|(have, want)| have.is_none_or(|have| have == *want))
-        };
-        let inside = cells.iter().zip(&stands).filter(|(_, stands)| fits(stands));
-        let cells: Vec<&Result> = inside.map(|(cell, _)| *cell).collect();
-        if cells.is_empty() {
-            return None;
+            let longer = |head: &Vec<usize>| -> Vec<Vec<usize>> {
+                here.clone().map(|i| head.iter().copied().chain([i]).collect()).collect()
+            };
+            stands = stands.iter().flat_map(longer).collect();
         }
-        let chosen = || names.iter().zip(&values).zip(&chosen).map(|((n, v), i)| (n, v, v[*i]));
-        let title = chosen().map(|(name, values, value)| title(name, value, values));
-        Some(Group {
-            title: title.collect::<Vec<_>>().join(", "),
-            values: chosen().map(|(_, _, value)| value.to_string()).collect(),
-            cells,
-        })
+        stands.into_iter().for_each(|stand| groups.entry(stand).or_default().push(cell));
+    }
+    let told = |(name, values): (&String, &Vec<&Setting>)| titled(name, values);
+    let titles: Vec<Vec<String>> = names.iter().zip(&values).map(told).collect();
+    let group = |(chosen, cells): (Vec<usize>, Vec<&'a Result<'a>>)| Group {
+        title: chosen.iter().zip(&titles).map(|(i, of)| &*of[*i]).collect::<Vec<_>>().join(", "),
+        values: chosen.iter().zip(&values).map(|(i, of)| of[*i].to_string()).collect(),
+        cells,
     };
-    combinations.into_iter().filter_map(group).collect()
+    groups.into_iter().map(group).collect()
 }
 
-/// A setting's value in the title of a panel, brief if it is still told apart from
-/// the others.
-fn title(name: &str, value: &Setting, among: &[&Setting]) -> String {
-    match brief(value, among) {
-        Some(brief) => pretty(name, &Setting::Text(brief)),
+/// Where each value is in a list.
+pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<SettingKey<'a>, usize> {
+    values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect()
+}
+
+/// The values of a setting in the titles of panels, brief where they are still told apart
+/// from the others.
+fn titled(name: &str, values: &[&Setting]) -> Vec<String> {
+    let mut heads: HashMap<&str, usize> = HashMap::new();
+    values.iter().filter_map(|v| head(v)).for_each(|h| *heads.entry(h).or_default() += 1);
+    let one = |value: &&Setting| match head(value).filter(|head| heads[head] == 1) {
+        Some(head) => pretty(name, &Setting::Text(head.to_owned())),
         None => pretty(name, value),
+    };
+    values.iter().map(one).collect()
+}
+
+/// A text without what it says in brackets.
+fn head(value: &Setting) -> Option<&str> {
+    match value {
+        Setting::Text(text) => text.split(" (").next(),
+        Setting::Number(_) => None,
     }
 }
 
 /// What each of these cells is called in the title of a panel of this setting, if it
 /// has the setting.
-pub fn titles(name: &str, cells: &[&Result]) -> Vec<Option<String>> {
+pub fn titles(name: &str, cells: &[&Result<'_>]) -> Vec<Option<String>> {
     let values = distinct(cells, name);
-    let told: HashMap<SettingKey<'_>, String> =
-        values.iter().map(|value| (value.key(), title(name, value, &values))).collect();
-    let of = |c: &&Result| told.get(&c.cell.settings.get(name)?.key()).cloned();
+    let (places, told) = (placed(&values), titled(name, &values));
+    let of = |c: &&Result<'_>| {
+        let place = places.get(&c.cell.settings.get(name)?.key())?;
+        Some(told[*place].clone())
+    };
     cells.iter().map(of).collect()
 }
 
-/// A text without what it says in brackets, if that still tells it apart.
-fn brief(value: &Setting, among: &[&Setting]) -> Option<String> {
-    let head = |s: &Setting| match s {
-        Setting::Text(text) => text.split(" (").next().map(str::to_owned),
-        Setting::Number(_) => None,
-    };
-    let mine = head(value)?;
-    let same = among.iter().filter(|s| head(s).as_ref() == Some(&mine)).count();
-    (same == 1).then_some(mine)
-}
-
 /// The values of a setting in the order of the cells.
-pub fn distinct<'a>(cells: &'a [&'a Result], name: &str) -> Vec<&'a Setting> {
+pub fn distinct<'a>(cells: &[&'a Result<'a>], name: &str) -> Vec<&'a Setting> {
     let mut seen = HashSet::new();
     let values = cells.iter().filter_map(|cell| cell.cell.settings.get(name));
     values.filter(|value| seen.insert(value.key())).collect()
 }
 
 /// What tells a cell apart from those of its label, beside what is `known`.
-pub fn details(cell: &Result, known: &[&str]) -> String {
+pub fn details(cell: &Result<'_>, known: &[&str]) -> String {
     let settings = &cell.cell.settings;
     let taken: Vec<&str> = known.iter().filter_map(|name| settings.path(name)).collect();
     let shown = |path: &String| !taken.contains(&path.as_str());
@@ -107,9 +100,14 @@ pub fn details(cell: &Result, known: &[&str]) -> String {
 }
 
 /// The settings that vary over a grid and that a cell has, as the field writes them.
-pub fn told(cell: &Result) -> impl Iterator<Item = (&String, String)> {
-    let settings = &cell.cell.settings;
-    let varied = cell.cell.varied.iter();
+pub fn told<'a>(cell: &Result<'a>) -> impl Iterator<Item = (&'a String, String)> + use<'a> {
+    told_of(cell.cell)
+}
+
+/// The same of a cell without results.
+pub fn told_of(cell: &Cell) -> impl Iterator<Item = (&String, String)> {
+    let settings = &cell.settings;
+    let varied = cell.varied.iter();
     varied.filter_map(|path| settings.get(path).map(|value| (path, pretty(path, value))))
 }
 

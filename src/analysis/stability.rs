@@ -8,7 +8,7 @@ use super::figure::{Body, Figure, Key, Legend, Map, MapCell, Stability, Style};
 use super::theory::Theory;
 use super::{Result, select};
 use crate::manifest::figure::Stability as Asked;
-use crate::plan::Setting;
+use crate::plan::{Setting, SettingKey};
 use crate::problem::Facts;
 use crate::runner::{Prepared, predict};
 use crate::theory::moments::{self, Exact};
@@ -22,7 +22,7 @@ type Radii = (Option<f64>, f64);
 const ROUNDS: u64 = 1024;
 const MOST_PRODUCTS: f64 = 4e9;
 
-pub fn draw(figure: &Asked, cells: &[&Result], theory: &Theory<'_>) -> Figure {
+pub fn draw(figure: &Asked, cells: &[&Result<'_>], theory: &Theory<'_>) -> Figure {
     let known: Vec<&Prepared<'_>> =
         cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
     let radii: HashMap<&str, Radii> =
@@ -33,13 +33,15 @@ pub fn draw(figure: &Asked, cells: &[&Result], theory: &Theory<'_>) -> Figure {
             labels.push(&cell.cell.label);
         }
     }
+    let sides = (select::distinct(cells, &figure.x), select::distinct(cells, &figure.y));
     let mut maps = Vec::new();
     for label in &labels {
-        let mine: Vec<&Result> = cells.iter().copied().filter(|c| c.cell.label == *label).collect();
+        let mine: Vec<&Result<'_>> =
+            cells.iter().copied().filter(|c| c.cell.label == *label).collect();
         for group in select::panels(&figure.panels, &mine) {
             let title = [*label, group.title.as_str()];
             let title: Vec<&str> = title.into_iter().filter(|t| !t.is_empty()).collect();
-            maps.push(map(figure, cells, &group, title.join(", "), &radii));
+            maps.push(map(figure, &sides, &group, title.join(", "), &radii));
         }
     }
     let patch = |label: &str, color| Legend {
@@ -70,20 +72,21 @@ fn symbol(name: &str) -> String {
 
 fn map(
     figure: &Asked,
-    all: &[&Result],
+    (xs, ys): &(Vec<&Setting>, Vec<&Setting>),
     group: &select::Group<'_>,
     title: String,
     radii: &HashMap<&str, Radii>,
 ) -> Map {
-    let (xs, ys) = (select::distinct(all, &figure.x), select::distinct(all, &figure.y));
+    let (at_x, at_y) = (select::placed(xs), select::placed(ys));
     let mut cells = Vec::new();
     for cell in &group.cells {
-        let place = |values: &[&Setting], name: &str| {
-            let mine = cell.cell.settings.get(name)?;
-            values.iter().position(|value| *value == mine)
+        let place = |places: &HashMap<SettingKey<'_>, usize>, name: &str| {
+            places.get(&cell.cell.settings.get(name)?.key()).copied()
         };
-        let (Some(x), Some(y)) = (place(&xs, &figure.x), place(&ys, &figure.y)) else { continue };
-        let (runs, diverged) = (cell.traces.len(), cell.diverged());
+        let (Some(x), Some(y)) = (place(&at_x, &figure.x), place(&at_y, &figure.y)) else {
+            continue;
+        };
+        let (runs, diverged) = (cell.replicates(), cell.diverged());
         let found = radii.get(cell.cell.id.as_str());
         let stability =
             Stability { runs, diverged, mean: found.and_then(|f| f.0), square: found.map(|f| f.1) };
@@ -104,7 +107,7 @@ fn map(
         });
     }
     let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
-    Map { title, x: names(&xs), y: names(&ys), cells }
+    Map { title, x: names(xs), y: names(ys), cells }
 }
 
 /// The radii of a cell's recursions, the largest of its instances; `None` where moments
@@ -134,11 +137,11 @@ fn told(radius: f64) -> String {
     }
 }
 
-fn caption(cells: &[&Result], maps: &[Map], known: usize) -> String {
+fn caption(cells: &[&Result<'_>], maps: &[Map], known: usize) -> String {
     if cells.is_empty() {
         return "There is nothing to draw: no cell has results yet.".into();
     }
-    let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
+    let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
         "How many of n = {n} runs diverged, that is, left the range of numbers, within their rounds: the darker, the more."
     );

@@ -3,11 +3,11 @@
 use super::{Experiment, Result};
 use crate::manifest::{Metric, Quantity};
 use crate::plan::short;
-use crate::stats::Summary;
+use crate::stats::{Summary, mean};
 use std::collections::HashSet;
 
 /// A table of the cells' final metrics.
-pub struct Table {
+pub struct Table<'a> {
     /// Names of the settings that vary.
     pub settings: Vec<String>,
     /// Whether theory knows an exact bias.
@@ -16,8 +16,8 @@ pub struct Table {
     pub has_limit: bool,
     /// What else is recorded of any cell.
     pub further: Vec<Quantity>,
-    /// A row a cell.
-    pub rows: Vec<Row>,
+    /// A row a cell, worked out when it is asked for.
+    cells: &'a [Result<'a>],
 }
 
 /// A cell's final metrics.
@@ -45,58 +45,78 @@ pub struct Row {
 }
 
 /// The final metrics of an experiment.
-pub fn finals(experiment: &Experiment) -> Table {
+pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
+    let cells: &[Result<'_>] = &experiment.cells;
     let mut settings: Vec<String> = Vec::new();
-    for path in experiment.cells.iter().flat_map(|c| &c.cell.varied) {
-        let name = short(path);
-        if !settings.iter().any(|s| s == name) {
+    let mut seen = HashSet::new();
+    for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
+        if seen.insert(name) {
             settings.push(name.to_owned());
         }
     }
-    let own = experiment.cells.iter().flat_map(|c| c.cell.settings.0.keys());
+    let own = cells.iter().flat_map(|c| c.cell.settings.0.keys());
     let own = own
         .filter(|path| path.starts_with("algorithm.") && path.matches('.').count() == 2)
         .map(|path| short(path));
-    let cells: Vec<&Result> = experiment.cells.iter().collect();
-    let mut seen = HashSet::new();
-    for name in own.filter(|name| seen.insert(*name)) {
-        let values = super::select::distinct(&cells, name).len();
-        if values > 1 && !settings.iter().any(|s| s == name) {
+    let all: Vec<&Result<'_>> = cells.iter().collect();
+    for name in own {
+        if seen.insert(name) && super::select::distinct(&all, name).len() > 1 {
             settings.push(name.to_owned());
         }
     }
     let recorded = |metric: &Metric| {
         let quantity = metric.quantity();
-        let found = experiment.cells.iter().any(|cell| cell.finals(quantity).is_some());
+        let found = cells.iter().any(|cell| cell.finals(quantity).is_some());
         (found && quantity != Quantity::SqErrorLimit).then_some(quantity)
     };
     let asked = &experiment.plan.manifest.record.metrics;
-    let further: Vec<Quantity> = asked.iter().filter_map(recorded).collect();
-    let rows: Vec<Row> =
-        experiment.cells.iter().map(|cell| row(cell, &settings, &further)).collect();
     Table {
-        further,
-        has_bias: rows.iter().any(|r| r.exact_bias.is_some()),
-        has_limit: rows.iter().any(|r| r.sq_error_limit.is_some()),
         settings,
-        rows,
+        has_bias: cells.iter().any(|c| c.exact_bias.is_some()),
+        has_limit: cells.iter().any(|c| c.finals(Quantity::SqErrorLimit).is_some()),
+        further: asked.iter().filter_map(recorded).collect(),
+        cells,
     }
 }
 
-fn row(cell: &Result, settings: &[String], further: &[Quantity]) -> Row {
-    let value =
-        |name: &String| cell.cell.settings.get(name).map(ToString::to_string).unwrap_or_default();
-    let summary = |metric| cell.finals(metric).map(|sample| Summary::of(&sample));
-    Row {
-        id: cell.cell.id.clone(),
-        label: cell.cell.label.clone(),
-        settings: settings.iter().map(value).collect(),
-        n: cell.traces.len(),
-        diverged: cell.diverged(),
-        sq_error: summary(Quantity::SqError),
-        sq_error_limit: summary(Quantity::SqErrorLimit),
-        exact_bias: cell.exact_bias,
-        further: further.iter().map(|quantity| summary(*quantity)).collect(),
-        digest: cell.digest.clone(),
+impl Table<'_> {
+    /// Its rows, in the order of the cells.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row> {
+        self.cells.iter().map(|cell| self.row(cell))
+    }
+
+    /// So many of the rows, those with the smallest mean error, in the order of the cells:
+    /// where runs diverged there is none, and it comes last.
+    pub fn best(&self, most: usize) -> impl ExactSizeIterator<Item = Row> {
+        let mut places: Vec<usize> = (0..self.cells.len()).collect();
+        if places.len() > most {
+            let error = |cell: &Result<'_>| {
+                cell.finals(Quantity::SqError).map_or(f64::INFINITY, |sample| mean(&sample))
+            };
+            let errors: Vec<f64> = self.cells.iter().map(error).collect();
+            places.sort_by(|a, b| errors[*a].total_cmp(&errors[*b]));
+            places.truncate(most);
+            places.sort_unstable();
+        }
+        places.into_iter().map(|place| self.row(&self.cells[place]))
+    }
+
+    fn row(&self, cell: &Result<'_>) -> Row {
+        let value = |name: &String| {
+            cell.cell.settings.get(name).map(ToString::to_string).unwrap_or_default()
+        };
+        let summary = |metric| cell.finals(metric).map(|sample| Summary::of(&sample));
+        Row {
+            id: cell.cell.id.clone(),
+            label: cell.cell.label.clone(),
+            settings: self.settings.iter().map(value).collect(),
+            n: cell.replicates(),
+            diverged: cell.diverged(),
+            sq_error: summary(Quantity::SqError),
+            sq_error_limit: summary(Quantity::SqErrorLimit),
+            exact_bias: cell.exact_bias,
+            further: self.further.iter().map(|quantity| summary(*quantity)).collect(),
+            digest: cell.digest.clone(),
+        }
     }
 }

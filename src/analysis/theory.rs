@@ -1,14 +1,15 @@
 //! What theory says of the cells of an experiment, by cell and by name; worked out
 //! when it is first asked for.
 
+use super::asked::{moments_by_claims, names};
 use crate::algorithm::{Average, Component};
 use crate::federated::{Clock, Schedule, Terms, Variates};
 use crate::kernel::{axpy, dot, squared_distance};
 use crate::linalg::Matrix;
-use crate::manifest::claim::{Prediction, Selection};
+use crate::manifest::claim::Prediction;
 use crate::manifest::figure::Theory as Drawn;
 use crate::manifest::{Quantity, TimeAverage};
-use crate::plan::{Cell, Plan, selected};
+use crate::plan::{Cell, Plan};
 use crate::problem::Facts;
 use crate::runner::{Ground, Prepared, predict};
 use crate::store::{Columns, Store};
@@ -17,7 +18,7 @@ use crate::theory::expansion::{self, Terms as Expansion};
 use crate::theory::moments::{self, Blocks, Exact, Moments};
 use rayon::prelude::*;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,6 +28,9 @@ type Expected = Result<Vec<Moments>, predict::Without>;
 /// What infinitely many replicates would give of each quantity that moments tell, at
 /// each recorded round; or why nothing.
 type Course = Result<Columns, predict::Without>;
+
+/// Stationary laws that are held at once.
+const MOST_AT_REST: usize = 4096;
 
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, Blocks)>;
@@ -42,40 +46,71 @@ pub struct Theory<'a> {
 
 /// Whether a figure or a claim asks for a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    let along = |y: Quantity| y.average().is_none();
     let drawn = |labels: &[String], y: Quantity, theory: &[Drawn]| {
-        let here = labels.is_empty() || labels.contains(&cell.label);
-        here && along(y) && theory.contains(&Drawn::ExactMoments)
+        y.average().is_none() && names(labels, cell) && theory.contains(&Drawn::ExactMoments)
     };
-    let asked = |of: &Selection, y: Quantity, by: Option<Prediction>| {
-        along(y) && by == Some(Prediction::ExactMoments) && selected(cell, of)
-    };
-    let (figures, claims) = (&plan.manifest.figure, &plan.manifest.claim);
+    let figures = &plan.manifest.figure;
     figures.convergence.iter().any(|f| drawn(&f.labels, f.y, &f.theory))
         || figures.scaling.iter().any(|f| drawn(&f.labels, f.y, &f.theory))
-        || claims.matches.iter().any(|c| {
-            c.average.is_none() && asked(&c.of, c.metric.unwrap_or_default(), c.prediction)
-        })
-        || claims.less.iter().any(|c| asked(&c.left, c.metric, c.prediction))
-        || claims.at_least.iter().any(|c| asked(&c.left, c.metric, c.prediction))
+        || moments_by_claims(plan, cell)
+}
+
+/// Cells of an experiment beyond which exact moments are not kept beside results: a small
+/// cell's are worked out about as fast as a file is read, and so many files are a burden.
+const MOST_KEPT: usize = 1000;
+
+/// Where exact moments are looked for, and left.
+#[derive(Clone, Copy)]
+pub enum Keeping<'a> {
+    /// Nowhere.
+    Nothing,
+    /// They are read where they stand and never left.
+    Read(&'a Store),
+    /// They are read, else worked out and left beside the results.
+    Keep(&'a Store),
+}
+
+impl<'a> Keeping<'a> {
+    /// What is kept for the pages of an experiment.
+    pub fn of(plan: &Plan, store: &'a Store) -> Self {
+        if plan.cells.len() > MOST_KEPT { Self::Nothing } else { Self::Keep(store) }
+    }
+}
+
+/// ‖lim E θ_t − θ*‖² of a cell, its mean over replicates where each has an instance.
+pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
+    let squares = prepared.grounds.iter().map(|ground| {
+        let facts: &dyn Facts = &*ground.instance;
+        Some(squared_distance(ground.limit.as_ref()?, facts.optimum()))
+    });
+    Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
 }
 
 impl<'a> Theory<'a> {
-    /// Theory for these cells, with moments if they are wanted: read where they
-    /// stand beside the results, else worked out and left there.
-    pub fn new(plan: &Plan, prepared: &'a [Prepared<'a>], store: Option<&Store>) -> Self {
-        let wanted = prepared.par_iter().filter(|p| wants_moments(plan, p.cell));
+    /// Theory for these cells, with the exact moments of some of them.
+    pub fn new(
+        plan: &Plan,
+        prepared: &'a [Prepared<'a>],
+        moments: &HashSet<&str>,
+        keeping: Keeping<'_>,
+    ) -> Self {
+        let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
         let course = |p: &'a Prepared<'a>| {
-            let name = &plan.experiment;
-            let kept = store.and_then(|s| s.columns(name, &p.cell.id, moments::VERSION));
+            let (name, id) = (&plan.experiment, p.cell.id.as_str());
+            let kept = match keeping {
+                Keeping::Nothing => None,
+                Keeping::Read(store) | Keeping::Keep(store) => {
+                    store.columns(name, id, moments::VERSION)
+                }
+            };
             if let Some(kept) = kept {
-                return (p.cell.id.as_str(), Ok(kept));
+                return (id, Ok(kept));
             }
             let course = mean_over_grounds(p).map(|all| course(p, &all));
-            if let (Ok(course), Some(store)) = (&course, store) {
-                store.keep_columns(name, &p.cell.id, moments::VERSION, course);
+            if let (Ok(course), Keeping::Keep(store)) = (&course, keeping) {
+                store.keep_columns(name, id, moments::VERSION, course);
             }
-            (p.cell.id.as_str(), course)
+            (id, course)
         };
         let expected = wanted.map(course).collect();
         Self {
@@ -95,15 +130,6 @@ impl<'a> Theory<'a> {
     /// Why a cell has no exact moments, if they were wanted.
     pub fn without(&self, id: &str) -> Option<predict::Without> {
         self.expected.get(id)?.as_ref().err().copied()
-    }
-
-    /// ‖lim E θ_t − θ*‖², its mean over replicates where each has an instance.
-    pub fn exact_bias(&self, id: &str) -> Option<f64> {
-        let squares = self.cells.get(id)?.grounds.iter().map(|ground| {
-            let facts: &dyn Facts = &*ground.instance;
-            Some(squared_distance(ground.limit.as_ref()?, facts.optimum()))
-        });
-        Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
     }
 
     /// A prediction of a quantity at each recorded round of a cell.
@@ -140,9 +166,9 @@ impl<'a> Theory<'a> {
                 let optimum = prepared.grounds[0].instance.optimum();
                 Some(constant(of_moments(&found.0, quantity, limit, optimum)?))
             }
-            Prediction::ExactBias => {
-                (quantity == Quantity::SqError).then(|| self.exact_bias(id).map(constant)).flatten()
-            }
+            Prediction::ExactBias => (quantity == Quantity::SqError)
+                .then(|| exact_bias(prepared).map(constant))
+                .flatten(),
             _ => match quantity {
                 Quantity::SqErrorLimit => {
                     let vector = self.vector(id, TimeAverage::Covariance, by)?;
@@ -276,7 +302,12 @@ impl<'a> Theory<'a> {
             Some(Rc::new(Exact::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
-        self.stationary.borrow_mut().insert(id.to_owned(), found.clone());
+        let mut known = self.stationary.borrow_mut();
+        // They are matrices: what was asked for long ago is worked out again.
+        if known.len() >= MOST_AT_REST {
+            known.clear();
+        }
+        known.insert(id.to_owned(), found.clone());
         found
     }
 

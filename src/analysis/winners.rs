@@ -6,8 +6,9 @@ use super::stability::blank;
 use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::Winners;
-use crate::plan::{Setting, short};
+use crate::plan::{Setting, SettingKey, short};
 use crate::stats::{Ratio, holm, mean};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Which algorithm is best where several stand beside one another.
 pub struct Standing {
@@ -42,18 +43,19 @@ pub enum Sure {
 
 /// Who wins at every place of a grid: the names of the settings that all algorithms
 /// share, and a row for each combination of their values.
-pub fn standings(cells: &[Result]) -> (Vec<String>, Vec<Standing>) {
-    let cells: Vec<&Result> = cells.iter().collect();
+pub fn standings(cells: &[Result<'_>]) -> (Vec<String>, Vec<Standing>) {
+    let cells: Vec<&Result<'_>> = cells.iter().collect();
     let mut labels: Vec<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     labels.sort_unstable();
     labels.dedup();
     let mut axes: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
     for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
         let has = |label: &&str| {
             let mut own = cells.iter().filter(|c| c.cell.label == **label);
             own.any(|c| c.cell.settings.get(name).is_some())
         };
-        if !axes.iter().any(|a| a == name) && labels.iter().all(has) {
+        if seen.insert(name) && labels.iter().all(has) {
             axes.push(name.to_owned());
         }
     }
@@ -81,7 +83,7 @@ fn p_of(row: &Standing) -> f64 {
 }
 
 fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
-    let name = |c: &Result| {
+    let name = |c: &Result<'_>| {
         let details = select::details(c, known);
         if details.is_empty() {
             c.cell.label.clone()
@@ -89,7 +91,7 @@ fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
             format!("{}, {details}", c.cell.label)
         }
     };
-    let finals = |c: &&&Result| Some((name(c), c.finals(Quantity::SqError)?));
+    let finals = |c: &&&Result<'_>| Some((name(c), c.finals(Quantity::SqError)?));
     let mut all: Vec<(String, Vec<f64>)> = group.cells.iter().filter_map(|c| finals(&c)).collect();
     all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
     let diverged = group.cells.iter().filter(|c| c.diverged() > 0).map(|c| name(c)).collect();
@@ -97,8 +99,7 @@ fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
     let second: Option<(String, Ratio)> =
         all.get(1).map(|(name, sample)| (name.clone(), Ratio::of_means(sample, best)));
     let alone = group.cells.len() < 2;
-    let starts = group.cells.iter().flat_map(|c| &c.traces).filter_map(|t| t.sq_error.first());
-    let start = starts.copied().fold(0.0, f64::max);
+    let start = group.cells.iter().map(|c| c.runs.start()).fold(0.0, f64::max);
     let sure = match &second {
         // A run that starts at θ* can only go up.
         _ if mean(best).is_nan() || start > 0.0 && mean(best) > start => Sure::Nobody,
@@ -118,7 +119,7 @@ fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
     })
 }
 
-pub fn draw(figure: &Winners, cells: &[&Result]) -> Figure {
+pub fn draw(figure: &Winners, cells: &[&Result<'_>]) -> Figure {
     let mut labels: Vec<String> = Vec::new();
     for cell in cells {
         if !labels.contains(&cell.cell.label) {
@@ -126,7 +127,8 @@ pub fn draw(figure: &Winners, cells: &[&Result]) -> Figure {
         }
     }
     let groups = select::panels(&figure.panels, cells);
-    let maps: Vec<Map> = groups.iter().map(|group| map(figure, cells, group, &labels)).collect();
+    let sides = (select::distinct(cells, &figure.x), select::distinct(cells, &figure.y));
+    let maps: Vec<Map> = groups.iter().map(|group| map(figure, &sides, group, &labels)).collect();
     let legend = labels
         .iter()
         .enumerate()
@@ -140,7 +142,7 @@ pub fn draw(figure: &Winners, cells: &[&Result]) -> Figure {
         let text = select::pretty(name, &Setting::Text(String::new()));
         text.trim_end_matches([' ', '=']).to_owned()
     };
-    let n = cells.iter().map(|c| c.traces.len()).max().unwrap_or(0);
+    let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
         "The algorithm with the smallest mean of {} at the last round (n = {n} runs), and how many times larger the second's is, with a 95 % interval over paired runs (common noise; no correction for the number of squares). Pale: the interval includes 1.",
         figure.metric.formula()
@@ -166,56 +168,61 @@ pub fn draw(figure: &Winners, cells: &[&Result]) -> Figure {
     }
 }
 
-fn map(figure: &Winners, all: &[&Result], group: &select::Group<'_>, labels: &[String]) -> Map {
-    let xs = select::distinct(all, &figure.x);
-    let ys = select::distinct(all, &figure.y);
-    let mut cells = Vec::new();
-    for (x, at_x) in xs.iter().enumerate() {
-        for (y, at_y) in ys.iter().enumerate() {
-            let here = |c: &&&Result| {
-                let is = |name: &str, value: &Setting| {
-                    c.cell.settings.get(name).is_none_or(|have| have == value)
-                };
-                is(&figure.x, at_x) && is(&figure.y, at_y)
-            };
-            let mut finals: Vec<(&str, Vec<f64>)> = group
-                .cells
-                .iter()
-                .filter(here)
-                .filter_map(|c| Some((c.cell.label.as_str(), c.finals(figure.metric)?)))
-                .collect();
-            finals.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
-            let Some((winner, best)) = finals.first() else {
-                // Nothing that was run here has a mean.
-                if group.cells.iter().any(|c| here(&c)) {
-                    let (winner, detail) = ("none".into(), "all diverged".into());
-                    let color = usize::MAX;
-                    cells.push(MapCell {
-                        x,
-                        y,
-                        color,
-                        winner,
-                        detail,
-                        sure: false,
-                        stability: None,
-                    });
-                }
-                continue;
-            };
-            let color = labels.iter().position(|l| l == winner).unwrap_or(0);
-            let (detail, sure) = match finals.get(1) {
-                Some((_, second)) => {
-                    let ratio = Ratio::of_means(second, best);
-                    let text =
-                        format!("×{:.2} [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high);
-                    (text, ratio.low > 1.0)
-                }
-                None => ("alone".into(), false),
-            };
-            let winner = (*winner).to_owned();
-            cells.push(MapCell { x, y, color, winner, detail, sure, stability: None });
+/// The values along both sides of a figure's maps.
+type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
+
+fn map(
+    figure: &Winners,
+    (xs, ys): &Sides<'_>,
+    group: &select::Group<'_>,
+    labels: &[String],
+) -> Map {
+    let (at_x, at_y) = (select::placed(xs), select::placed(ys));
+    let mut squares: BTreeMap<(usize, usize), Vec<&Result<'_>>> = BTreeMap::new();
+    for cell in &group.cells {
+        let along = |name: &str, places: &HashMap<SettingKey<'_>, usize>| {
+            match cell.cell.settings.get(name) {
+                // It stands in every square along the side.
+                None => 0..places.len(),
+                Some(value) => places.get(&value.key()).map_or(0..0, |place| *place..*place + 1),
+            }
+        };
+        for x in along(&figure.x, &at_x) {
+            for y in along(&figure.y, &at_y) {
+                squares.entry((x, y)).or_default().push(cell);
+            }
         }
     }
+    let square = |((x, y), cells): ((usize, usize), Vec<&Result<'_>>)| {
+        let (color, winner, detail, sure) = best(figure, &cells, labels);
+        MapCell { x, y, color, winner, detail, sure, stability: None }
+    };
+    let cells = squares.into_iter().map(square).collect();
     let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
-    Map { title: group.title.clone(), x: names(&xs), y: names(&ys), cells }
+    Map { title: group.title.clone(), x: names(xs), y: names(ys), cells }
+}
+
+/// Who is best of the cells of a square, by what factor, and whether that is sure.
+fn best(
+    figure: &Winners,
+    cells: &[&Result<'_>],
+    labels: &[String],
+) -> (usize, String, String, bool) {
+    let found = cells.iter().filter_map(|c| Some((&*c.cell.label, c.finals(figure.metric)?)));
+    let mut finals: Vec<(&str, Vec<f64>)> = found.collect();
+    finals.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
+    let Some((winner, best)) = finals.first() else {
+        // Nothing that was run here has a mean.
+        return (usize::MAX, "none".into(), "all diverged".into(), false);
+    };
+    let color = labels.iter().position(|l| l == winner).unwrap_or(0);
+    let (detail, sure) = match finals.get(1) {
+        Some((_, second)) => {
+            let ratio = Ratio::of_means(second, best);
+            let text = format!("×{:.2} [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high);
+            (text, ratio.low > 1.0)
+        }
+        None => ("alone".into(), false),
+    };
+    (color, (*winner).to_owned(), detail, sure)
 }

@@ -66,9 +66,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     b.fill(&a.side);
     if !args.no_claims {
         // The other side's are asked for where nothing changed.
-        let before = a.side.clone();
         a.judge(&b.side);
-        b.judge(if a.folder.is_some() { &a.side } else { &before });
+        b.judge(&a.side);
     }
     let comparison = compare(&a.side, &b.side, &options);
     let told: Vec<(Class, usize)> =

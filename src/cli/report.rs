@@ -73,7 +73,7 @@ fn write_as(
 ) -> Result<Code, Failure> {
     let writer = Writer::new(out, formats)?;
     let one = |plan: Plan| -> Result<(Entry, Vec<Told>), Error> {
-        let experiment = analyse(plan, store)?;
+        let experiment = analyse(&plan, store)?;
         Ok((writer.page(&experiment)?, Told::of(&experiment)))
     };
     // Their order is that of the plans, and so are the first of their errors.
@@ -111,7 +111,7 @@ struct Told {
 }
 
 impl Told {
-    fn of(experiment: &Experiment) -> Vec<Self> {
+    fn of(experiment: &Experiment<'_>) -> Vec<Self> {
         let name = &experiment.plan.experiment;
         let told = experiment.claims.iter().filter_map(|claim| {
             let (id, refuted) = (&claim.id, claim.fails());

@@ -181,7 +181,14 @@ impl Session<'_> {
         let wanted = share.iter().zip(&found).filter(|(_, status)| self.how.wants(status));
         let wanted: HashSet<&str> = wanted.map(|(cell, _)| &*cell.id).collect();
         let cells = missing.into_iter().filter(|p| wanted.contains(&*p.cell.id));
-        let cells: Vec<Prepared<'_>> = cells.collect();
+        let mut cells: Vec<Prepared<'_>> = cells.collect();
+        if cells.len() < wanted.len() {
+            // Results that were there when it began are gone.
+            let ready: HashSet<&str> = cells.iter().map(|p| &*p.cell.id).collect();
+            let gone = |c: &&&Cell| wanted.contains(&*c.id) && !ready.contains(&*c.id);
+            let gone: Vec<&Cell> = share.iter().filter(gone).copied().collect();
+            cells.extend(prepared(plan, &gone)?);
+        }
         let code = if failed > 0 { Code::SomeFailed } else { Code::Done };
         if cells.is_empty() {
             if !self.how.quiet && failed == 0 {
@@ -256,4 +263,50 @@ fn stopped(name: &str, e: &Error, stored: usize, cells: usize) -> Failure {
         "error: {e}\n{name}: {stored} of {cells} cells are stored; run it again when there is room for the rest"
     );
     Failure { message, code: Code::SomeFailed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Source;
+    use crate::runner::fault;
+
+    /// A panic in one cell: its reason is kept, the others are stored, and it is not
+    /// run again unless that is asked for.
+    #[test]
+    fn a_failed_cell_is_remembered_until_it_is_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let text =
+            include_str!("../../experiments/smoke/diverging.toml").replace("seed = ", "seed = 77");
+        let source = Source { name: "t".into(), text, ..Source::default() };
+        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let id = plan.cells[1].id.clone();
+        let (total, plans) = (plan.cells.len(), vec![plan]);
+        let run = |rerun_failed| {
+            let how = How {
+                out: folder.path().join("r"),
+                threads: Some(2),
+                shard: None,
+                only: None,
+                force: false,
+                rerun_failed,
+                quiet: true,
+            };
+            execute(&plans, &how).unwrap_or_else(|e| panic!("{}", e.message))
+        };
+        let status = || Store::open(&folder.path().join("r")).unwrap().status("t", &id);
+        let stored = || Store::open(&folder.path().join("r")).unwrap().ids("t").unwrap().len();
+        fault::set(Some(&id));
+        assert_eq!(run(false), Code::SomeFailed);
+        assert_eq!(stored(), total - 1);
+        let Status::Failed(reason) = status() else { panic!("{:?}", status()) };
+        assert!(reason.starts_with("replicate "), "{reason}");
+        assert!(reason.contains("struck by a test (src/runner/mod.rs:"), "{reason}");
+        fault::set(None);
+        assert_eq!(run(false), Code::SomeFailed, "it failed before, and is left alone");
+        assert_eq!(stored(), total - 1);
+        assert_eq!(run(true), Code::Done);
+        assert_eq!((stored(), status()), (total, Status::Done));
+        assert_eq!(run(false), Code::Done);
+    }
 }

@@ -20,11 +20,13 @@ impl<A: Copy> Alias<A> {
     /// not sum to one.
     ///
     /// # Panics
-    /// If there is no item.
+    /// If there is no item, or a weight is negative or not finite.
     pub fn new(law: &[(A, f64)]) -> Self {
         assert!(!law.is_empty(), "a law needs an item");
+        assert!(law.iter().all(|p| p.1 >= 0.0), "a weight is negative");
         let n = law.len();
         let total: f64 = law.iter().map(|p| p.1).sum();
+        assert!(total.is_finite() && total > 0.0, "weights add up to {total}");
         let mut share: Vec<f64> = law.iter().map(|p| p.1 * n as f64 / total).collect();
         let mut slots: Vec<Slot<A>> =
             law.iter().map(|&(own, _)| Slot { keep: u64::MAX, own, other: own }).collect();

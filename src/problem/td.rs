@@ -68,8 +68,15 @@ pub fn stationary(transitions: &Matrix) -> Result<Vec<f64>, Singular> {
     let mut law = solve(&system, &rhs)?;
     // Transient states come out as 0 up to the last bits of double-double.
     law.iter_mut().for_each(|p| *p = if *p < 1e-25 { 0.0 } else { *p });
-    Ok(law)
+    // What was solved is seen to be a law, and to be stationary.
+    let sum: f64 = law.iter().sum();
+    let next = |j: usize| (0..n).map(|i| law[i] * transitions[(i, j)]).sum::<f64>();
+    let stays = (0..n).all(|j| (next(j) - law[j]).abs() <= ROUNDING);
+    if (sum - 1.0).abs() <= ROUNDING && stays { Ok(law) } else { Err(Singular) }
 }
+
+/// How far probabilities may be from adding up: ten times what a user's may be.
+const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
 
 /// The exact facts of one environment.
 struct Client {
@@ -354,6 +361,15 @@ mod tests {
         assert_eq!(stationary(&islands), Err(Singular));
         let drift = Matrix::from_fn(3, 3, |i, j| f64::from(u8::from(j == (i + 1).min(2))));
         assert_eq!(stationary(&drift), Ok(vec![0.0, 0.0, 1.0]));
+    }
+
+    /// What is solved for is checked: rows that are no probabilities have no law.
+    #[test]
+    fn rows_that_do_not_add_up_have_no_law() {
+        let leaky = Matrix::from_fn(2, 2, |i, j| if i == j { 0.4 } else { 0.5 });
+        assert_eq!(stationary(&leaky), Err(Singular));
+        let negative = Matrix::from_fn(2, 2, |i, j| [[1.5, -0.5], [0.5, 0.5]][i][j]);
+        assert_eq!(stationary(&negative), Err(Singular));
     }
 
     fn chain_of_three(noise: Noise) -> Td {

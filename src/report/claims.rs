@@ -1,8 +1,9 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
-use super::view::{Table, short};
+use super::cut::{File, MOST_ROWS, Table};
+use super::view::short;
 use crate::analysis::bounds::Row;
-use crate::analysis::claims::Claim as Judged;
+use crate::analysis::claims::{Claim as Judged, Part};
 use crate::analysis::orders::Row as Order;
 use crate::manifest::claim::Expected;
 use crate::stats::verdict::Verdict;
@@ -29,7 +30,7 @@ pub struct Claim {
     /// What was tested, and what could not be.
     pub remarks: Vec<String>,
     /// Each cell or pair: name, estimate, verdict by itself.
-    pub parts: Vec<(String, String, String)>,
+    pub parts: Table,
     pub dispute: String,
     pub side: String,
 }
@@ -54,7 +55,7 @@ pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
     }
 }
 
-pub fn claim(page: &str, claim: &Judged) -> Claim {
+pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
     let verdict = claim.verdict.map_or("not tested", Verdict::name);
     let mut remarks = Vec::new();
     if claim.parts.len() > 1 {
@@ -100,21 +101,21 @@ pub fn claim(page: &str, claim: &Judged) -> Claim {
         n: claim.n,
         together: claim.together,
         remarks,
-        parts: match claim.parts.len() {
-            0 | 1 => Vec::new(),
-            _ => claim
-                .parts
-                .iter()
-                .map(|p| {
-                    let name = if p.name.is_empty() { "–" } else { &p.name };
-                    let estimate = interval(p.estimate, p.interval);
-                    (name.to_owned(), estimate, p.verdict.name().to_owned())
-                })
-                .collect(),
-        },
+        parts: parts(claim, files),
         dispute,
         side,
     }
+}
+
+fn parts(claim: &Judged, files: &mut Vec<File>) -> Table {
+    let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
+    let row = |p: &Part| {
+        let name = if p.name.is_empty() { "–" } else { &p.name };
+        vec![name.to_owned(), interval(p.estimate, p.interval), p.verdict.name().to_owned()]
+    };
+    let heads = ["cell", "estimate, 95 % interval", "by itself"].map(str::to_owned).to_vec();
+    let name = format!("claim-{}", claim.id);
+    Table::first(heads, parts.iter().map(row), (MOST_ROWS, &name), files)
 }
 
 fn probability(p: f64) -> String {
@@ -126,7 +127,7 @@ fn probability(p: f64) -> String {
 }
 
 /// The published bounds of an experiment's cells.
-pub fn bounds(rows: &[Row]) -> Table {
+pub fn bounds(rows: &[Row], files: &mut Vec<File>) -> Table {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
     let row = |row: &Row| {
         let cell = [row.cell.1.as_str(), row.details.as_str()]
@@ -144,14 +145,12 @@ pub fn bounds(rows: &[Row]) -> Table {
         let measured = row.measured.map_or("–".into(), short);
         vec![cell, format!("{}{proved}", row.name), value, measured, unmet]
     };
-    Table {
-        heads: heads.into_iter().map(str::to_owned).collect(),
-        rows: rows.iter().map(row).collect(),
-    }
+    let heads = heads.map(str::to_owned).to_vec();
+    Table::first(heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
 }
 
 /// Where the first order of the bias holds.
-pub fn orders(rows: &[Order]) -> Table {
+pub fn orders(rows: &[Order], files: &mut Vec<File>) -> Table {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
     let percent = |x: &Option<f64>| match x {
@@ -165,10 +164,8 @@ pub fn orders(rows: &[Order]) -> Table {
         cells.extend(row.apart.iter().map(percent));
         cells
     };
-    Table {
-        heads: heads.into_iter().map(str::to_owned).collect(),
-        rows: rows.iter().map(row).collect(),
-    }
+    let heads = heads.map(str::to_owned).to_vec();
+    Table::first(heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
 }
 
 /// The disagreements, each with the claims that bear on it.

@@ -7,7 +7,8 @@
 
 use super::numbers::{Blocks, Numbers, Slice};
 use crate::analysis::{
-    self, Across, Asks, Body, Experiment, Figure, Panel, Result, Role, Series, details_of, titles,
+    self, Across, Asks, Body, COSTS, Experiment, Figure, Panel, Result, Role, Series, details_of,
+    titles,
 };
 use crate::chart::{self, look};
 use crate::manifest::Quantity;
@@ -18,16 +19,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Bytes that single replicates may take in a page.
 const MOST_FOR_REPLICATES: usize = 1_500_000;
-
-/// What may be across, beside what a figure asks for.
-const COSTS: [Quantity; 6] = [
-    Quantity::Communications,
-    Quantity::LocalSteps,
-    Quantity::OracleCalls,
-    Quantity::VectorsSent,
-    Quantity::Bytes,
-    Quantity::Seconds,
-];
 
 /// The data of a page.
 #[derive(Serialize)]
@@ -108,9 +99,9 @@ struct Prediction {
 }
 
 /// The data of an experiment's page.
-pub fn data(experiment: &Experiment) -> Data {
+pub fn data(experiment: &Experiment<'_>) -> Data {
     let mut numbers = Numbers::default();
-    let cells: HashMap<&str, &Result> =
+    let cells: HashMap<&str, &Result<'_>> =
         experiment.cells.iter().map(|c| (c.cell.id.as_str(), c)).collect();
     let mut figures: Vec<Drawn> = Vec::new();
     for figure in &experiment.figures {
@@ -142,18 +133,18 @@ pub fn data(experiment: &Experiment) -> Data {
 }
 
 /// Bytes that the replicates of a figure would take.
-fn replicates(figure: &Drawn, cells: &HashMap<&str, &Result>) -> usize {
+fn replicates(figure: &Drawn, cells: &HashMap<&str, &Result<'_>>) -> usize {
     let rows = |cell: &Cell| -> usize {
-        let traces = &cells[cell.id.as_str()].traces;
-        if figure.rounds { traces.iter().map(|t| t.rows()).sum() } else { traces.len() }
+        let cell = cells[cell.id.as_str()];
+        if figure.rounds { cell.along().iter().map(|t| t.rows()).sum() } else { cell.replicates() }
     };
     figure.cells.iter().map(rows).sum::<usize>() * 16 / 3
 }
 
-fn runs(cell: &Result, asks: &Asks, numbers: &mut Numbers) -> Vec<Slice> {
+fn runs(cell: &Result<'_>, asks: &Asks, numbers: &mut Numbers) -> Vec<Slice> {
     match &asks.x {
         Across::Rounds(_) => {
-            cell.traces.iter().map(|t| numbers.add(cell.column(t, asks.y).into_owned())).collect()
+            cell.along().iter().map(|t| numbers.add(cell.column(t, asks.y).into_owned())).collect()
         }
         Across::Cells(_) => {
             cell.finals(asks.y).into_iter().map(|sample| numbers.add(sample)).collect()
@@ -165,7 +156,7 @@ fn drawn(
     figure: &Figure,
     asks: &Asks,
     layout: chart::Layout,
-    cells: &HashMap<&str, &Result>,
+    cells: &HashMap<&str, &Result<'_>>,
     numbers: &mut Numbers,
 ) -> Drawn {
     let Body::Panels { panels, x: symbol, y, scale_x, scale_y, .. } = &figure.body else {
@@ -180,7 +171,7 @@ fn drawn(
             order.len() - 1
         });
     }
-    let shown: Vec<&Result> = order.iter().filter_map(|id| cells.get(id).copied()).collect();
+    let shown: Vec<&Result<'_>> = order.iter().filter_map(|id| cells.get(id).copied()).collect();
     let mut axes: Vec<String> = asks.panels.iter().map(|name| short(name).to_owned()).collect();
     for name in shown.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
         if !axes.iter().any(|have| have == name) {
@@ -226,10 +217,11 @@ fn drawn(
 }
 
 /// What may be across: what the figure asks for, and every cost that grows.
-fn across(asked: Quantity, cells: &[&Result]) -> Vec<(String, String)> {
+fn across(asked: Quantity, cells: &[&Result<'_>]) -> Vec<(String, String)> {
     let grows = |q: Quantity| {
-        let last =
-            |c: &&Result| c.traces.iter().any(|t| c.column(t, q).last().is_some_and(|x| *x > 0.0));
+        let last = |c: &&Result<'_>| {
+            c.along().iter().any(|t| c.column(t, q).last().is_some_and(|x| *x > 0.0))
+        };
         cells.iter().any(last)
     };
     let others = COSTS.into_iter().filter(|q| *q != asked && grows(*q));
@@ -237,10 +229,10 @@ fn across(asked: Quantity, cells: &[&Result]) -> Vec<(String, String)> {
     all.map(|q| (q.name().to_owned(), q.formula().to_owned())).collect()
 }
 
-fn cell(result: &Result, asks: &Asks, xs: &[(String, String)], numbers: &mut Numbers) -> Cell {
+fn cell(result: &Result<'_>, asks: &Asks, xs: &[(String, String)], numbers: &mut Numbers) -> Cell {
     let columns: Vec<Vec<f64>> = match &asks.x {
         Across::Rounds(_) => {
-            result.traces.iter().map(|t| result.column(t, asks.y).into_owned()).collect()
+            result.along().iter().map(|t| result.column(t, asks.y).into_owned()).collect()
         }
         Across::Cells(_) => {
             let finals = result.finals(asks.y).unwrap_or_default();
@@ -253,7 +245,7 @@ fn cell(result: &Result, asks: &Asks, xs: &[(String, String)], numbers: &mut Num
     let mut each = |of: &dyn Fn(&[f64]) -> f64| numbers.add(samples.iter().map(|s| of(s)));
     let (means, sd) = (each(&mean), each(&standard_deviation));
     let (low, high) = (each(&|s| quantile(s, 0.1)), each(&|s| quantile(s, 0.9)));
-    let n = result.traces.len();
+    let n = result.replicates();
     let mut places = BTreeMap::new();
     for (name, _) in xs {
         let values: Vec<f64> = match &asks.x {
@@ -280,9 +272,9 @@ fn cell(result: &Result, asks: &Asks, xs: &[(String, String)], numbers: &mut Num
 }
 
 /// The mean of a quantity over replicates at each recorded round.
-fn along(cell: &Result, name: &str, rows: usize) -> Vec<f64> {
+fn along(cell: &Result<'_>, name: &str, rows: usize) -> Vec<f64> {
     let Some(quantity) = Quantity::named(name) else { return Vec::new() };
-    let columns: Vec<_> = cell.traces.iter().map(|t| cell.column(t, quantity)).collect();
+    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, quantity)).collect();
     let at = |row: usize| {
         let sample: Vec<f64> = columns.iter().filter_map(|c| c.get(row).copied()).collect();
         mean(&sample)

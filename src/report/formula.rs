@@ -96,7 +96,7 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
 }
 
 /// The algorithms of an experiment.
-pub fn algorithms(experiment: &Experiment) -> Vec<Formula> {
+pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
     let mut all: BTreeMap<(usize, &str, bool), String> = BTreeMap::new();
     for (i, cell) in experiment.plan.cells.iter().enumerate() {
         let kind = cell.identity.algorithm.kind();
@@ -161,7 +161,7 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
 }
 
 /// What the figures of an experiment draw, and what it records beside.
-pub fn quantities(experiment: &Experiment) -> Vec<Formula> {
+pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
     let drawn = experiment.figures.iter().filter_map(|f| f.asks.as_ref()).map(|asks| asks.y);
     let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
     let mut all: Vec<Quantity> = Vec::new();

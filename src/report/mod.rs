@@ -7,6 +7,7 @@
 //! *Invariant*: everything that comes from a manifest is escaped.
 
 mod claims;
+mod cut;
 pub mod diff;
 mod explore;
 mod formula;
@@ -73,7 +74,7 @@ impl Writer {
     ///
     /// # Errors
     /// If a file cannot be written, or an analysis text is not a template.
-    pub fn page(&self, experiment: &Experiment) -> Result<Entry, Error> {
+    pub fn page(&self, experiment: &Experiment<'_>) -> Result<Entry, Error> {
         let folder = self.out.join(&experiment.plan.experiment);
         let figures = folder.join("figures");
         fs::create_dir_all(&figures).map_err(|e| error(&figures, e))?;
@@ -101,6 +102,10 @@ impl Writer {
                 self.pages.render(file, context! { page => values.clone(), up => up.clone() })?;
             write_beside(&folder.join(file), text.as_bytes())?;
         }
+        for (file, text) in &page.files {
+            write_beside(&folder.join(file), text.as_bytes())?;
+        }
+        sweep_tables(&folder, &page.files)?;
         write_beside(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
         for (file, text) in compare::record::files(&compare::results::of(experiment)) {
             write_beside(&folder.join(file), text.as_bytes())?;
@@ -151,7 +156,7 @@ impl Writer {
     }
 }
 
-fn manifest(experiment: &Experiment) -> PathBuf {
+fn manifest(experiment: &Experiment<'_>) -> PathBuf {
     PathBuf::from(&experiment.plan.source.name)
 }
 
@@ -171,6 +176,23 @@ fn sweep(folder: &Path, wanted: &BTreeSet<String>) -> Result<(), Error> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let ours = [".svg", ".csv", ".tex"].iter().any(|end| name.ends_with(end));
         if ours && !wanted.contains(&name) {
+            fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the files of tables that fit their page again.
+fn sweep_tables(folder: &Path, wanted: &[cut::File]) -> Result<(), Error> {
+    let ours = |name: &str| {
+        let table = name.strip_suffix(".csv");
+        table.is_some_and(|t| {
+            ["winners", "bounds", "orders"].contains(&t) || t.starts_with("claim-")
+        })
+    };
+    for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if ours(&name) && !wanted.iter().any(|(file, _)| *file == name) {
             fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
         }
     }
@@ -242,14 +264,14 @@ fn number(value: f64) -> String {
 }
 
 /// A line a cell, for programs and for later diffs.
-fn summary(experiment: &Experiment) -> String {
+fn summary(experiment: &Experiment<'_>) -> String {
     let table = table::finals(experiment);
     let mut out = String::from("cell,label");
     table.settings.iter().for_each(|name| out.push_str(&format!(",{}", quoted(name))));
     out.push_str(",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high");
     table.further.iter().for_each(|q| out.push_str(&format!(",{}_mean", q.column())));
     out.push_str(",digest\n");
-    for row in &table.rows {
+    for row in table.rows() {
         let _ = write!(out, "{},{}", row.id, quoted(&row.label));
         row.settings.iter().for_each(|value| out.push_str(&format!(",{}", quoted(value))));
         let _ = write!(out, ",{},{}", row.n, row.diverged);
@@ -272,7 +294,7 @@ fn summary(experiment: &Experiment) -> String {
 }
 
 /// Who computed the results, where, and how long it took.
-fn provenance(experiment: &Experiment) -> String {
+fn provenance(experiment: &Experiment<'_>) -> String {
     let mut by: Vec<String> = Vec::new();
     for cell in &experiment.cells {
         let p = &cell.provenance;

@@ -45,7 +45,7 @@ impl Facts {
         Self { label, id, settings, finals, exact_bias, diverged, run: false }
     }
 
-    fn of(cell: &CellResult) -> Self {
+    fn of(cell: &CellResult<'_>) -> Self {
         Self {
             label: cell.cell.label.clone(),
             id: cell.cell.id.clone(),
@@ -55,7 +55,7 @@ impl Facts {
                 .filter_map(|&quantity| Some((quantity, cell.finals(quantity)?)))
                 .collect(),
             exact_bias: cell.exact_bias,
-            diverged: (cell.diverged(), cell.traces.len()),
+            diverged: (cell.diverged(), cell.replicates()),
             run: true,
         }
     }
@@ -65,17 +65,25 @@ fn wrong(message: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
+/// Whether a text is one of a template that has something to work out.
+fn asks(text: &str) -> bool {
+    ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
+}
+
 /// Renders the analysis text.
 ///
 /// # Errors
 /// If it is no template, or names no cell or more than one.
-pub fn render(text: &str, experiment: &Experiment) -> Result<String, String> {
+pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<String, String> {
     if !experiment.missing.is_empty() && text.contains("{{") {
         let parts = text.split("{{").enumerate().map(|(i, part)| match part.split_once("}}") {
             Some((_, rest)) if i > 0 => format!("(no result){rest}"),
             _ => part.to_owned(),
         });
         return Ok(parts.collect());
+    }
+    if !asks(text) {
+        return Ok(text.to_owned());
     }
     tell(text, experiment.cells.iter().map(Facts::of).collect())
 }
@@ -85,6 +93,9 @@ pub fn render(text: &str, experiment: &Experiment) -> Result<String, String> {
 /// # Errors
 /// What is wrong with it.
 pub fn check(text: &str, cells: &[Cell]) -> Result<(), String> {
+    if !asks(text) {
+        return Ok(());
+    }
     tell(text, cells.iter().map(Facts::planned).collect()).map(|_| ())
 }
 

@@ -1,9 +1,12 @@
 //! What the templates see: strings only.
 
 use super::claims::{self, Claim};
+use super::cut::{File, MOST_ROWS, Table};
 use super::formula::{self, Formula};
 use super::{explore, narrate};
-use crate::analysis::{Experiment, Standing, Sure, problems, standings, table};
+use crate::analysis::{
+    Experiment, Missing, Standing, Sure, problems, settings_of, standings, table, thousands,
+};
 use crate::chart;
 use crate::manifest::Quantity;
 use crate::stats::Summary;
@@ -21,6 +24,8 @@ pub struct Page {
     pub replicates: u64,
     pub cells: usize,
     pub missing: usize,
+    /// The cells without results, if there are others.
+    pub absent: Table,
     pub paragraphs: Vec<String>,
     pub figures: Vec<Figure>,
     pub table: Table,
@@ -35,6 +40,9 @@ pub struct Page {
     pub quantities: Vec<Formula>,
     /// The numbers of its figures, as JSON that a script element can hold.
     pub data: String,
+    /// What is too long for the page.
+    #[serde(skip)]
+    pub files: Vec<File>,
 }
 
 #[derive(Serialize)]
@@ -54,19 +62,14 @@ pub struct Figure {
     pub live: bool,
 }
 
-#[derive(Clone, Serialize)]
-pub struct Table {
-    pub heads: Vec<String>,
-    pub rows: Vec<Vec<String>>,
-}
-
-pub fn page(experiment: &Experiment) -> Result<Page, String> {
+pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let plan = &experiment.plan;
     let manifest = &plan.manifest;
     let text = manifest.analysis.as_deref().unwrap_or_default();
     let narrated = narrate::render(text, experiment)?;
-    let judged: Vec<Claim> =
-        experiment.claims.iter().map(|c| claims::claim(&plan.experiment, c)).collect();
+    let mut files = Vec::new();
+    let told = experiment.claims.iter();
+    let judged: Vec<Claim> = told.map(|c| claims::claim(&plan.experiment, c, &mut files)).collect();
     let figures = experiment.figures.iter().map(|figure| {
         Ok(Figure {
             id: figure.id.clone(),
@@ -90,30 +93,32 @@ pub fn page(experiment: &Experiment) -> Result<Page, String> {
         replicates: manifest.replicates,
         cells: plan.cells.len(),
         missing: experiment.missing.len(),
+        absent: absent(experiment),
         paragraphs: paragraphs(&narrated),
         figures: figures.collect::<Result<_, String>>()?,
         table: finals(experiment),
         problems: problems(&experiment.problems),
         counts: claims::counts(&judged),
         claims: judged,
-        bounds: claims::bounds(&experiment.bounds),
-        orders: claims::orders(&experiment.orders),
+        bounds: claims::bounds(&experiment.bounds, &mut files),
+        orders: claims::orders(&experiment.orders, &mut files),
         settings: settings(experiment),
-        winners: winners(experiment),
+        winners: winners(experiment, &mut files),
         algorithms: formula::algorithms(experiment),
         quantities: formula::quantities(experiment),
         data: data(experiment)?,
+        files,
     })
 }
 
 /// No `<`, so that nothing in it ends the element.
-fn data(experiment: &Experiment) -> Result<String, String> {
+fn data(experiment: &Experiment<'_>) -> Result<String, String> {
     let json = serde_json::to_string(&explore::data(experiment)).map_err(|e| e.to_string())?;
     Ok(json.replace('<', "\\u003c"))
 }
 
 /// Who wins, where several algorithms stand beside one another.
-fn winners(experiment: &Experiment) -> Table {
+fn winners(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Table {
     let (axes, rows) = standings(&experiment.cells);
     let mut heads = axes;
     heads.extend(
@@ -144,7 +149,7 @@ fn winners(experiment: &Experiment) -> Table {
         cells.push(format!("{}{diverged}", row.n));
         cells
     };
-    Table { heads, rows: rows.into_iter().map(row).collect() }
+    Table::first(heads, rows.into_iter().map(row), (MOST_ROWS, "winners"), files)
 }
 
 fn paragraphs(text: &str) -> Vec<String> {
@@ -165,7 +170,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-fn finals(experiment: &Experiment) -> Table {
+fn finals(experiment: &Experiment<'_>) -> Table {
     let table = table::finals(experiment);
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(table.settings.iter().cloned());
@@ -179,7 +184,7 @@ fn finals(experiment: &Experiment) -> Table {
     }
     heads.extend(table.further.iter().map(|quantity| metric(*quantity)));
     heads.extend(["runs".into(), "cell".into()]);
-    let rows = table.rows.iter().map(|row| {
+    let rows = table.best(MOST_ROWS).map(|row| {
         let mut cells = vec![row.label.clone()];
         cells.extend(row.settings.iter().cloned());
         match &row.sq_error {
@@ -207,8 +212,45 @@ fn finals(experiment: &Experiment) -> Table {
         cells.push(row.id.clone());
         cells
     });
-    Table { heads, rows: rows.collect() }
+    let (rows, all): (Vec<Vec<String>>, _) = (rows.collect(), experiment.cells.len());
+    let (mut cut, mut file) = (String::new(), String::new());
+    if rows.len() < all {
+        let diverged = match experiment.cells.iter().filter(|c| c.diverged() > 0).count() {
+            0 => String::new(),
+            count => format!(" (runs of {} diverged)", thousands(count)),
+        };
+        let (shown, all) = (thousands(rows.len()), thousands(all));
+        cut = format!("The {shown} of {all} cells{diverged} with the smallest mean; all are in");
+        file = "summary.csv".into();
+    }
+    Table { heads, rows, cut, file }
 }
+
+/// The cells without results, where others have some: which, and why.
+fn absent(experiment: &Experiment<'_>) -> Table {
+    let missing = &experiment.missing;
+    if missing.len() == experiment.plan.cells.len() && missing.iter().all(|m| m.failed.is_none()) {
+        return Table::default();
+    }
+    let row = |missing: &Missing<'_>| {
+        let told = settings_of(missing.cell).map(|(_, told)| told).collect::<Vec<_>>().join(", ");
+        let why = missing.failed.clone().unwrap_or_else(|| "not run yet".into());
+        vec![missing.cell.label.clone(), told, why, missing.cell.id.clone()]
+    };
+    // Those that failed have something to say.
+    let mut first: Vec<&Missing<'_>> = missing.iter().collect();
+    first.sort_by_key(|missing| missing.failed.is_none());
+    let heads = ["algorithm", "settings", "why", "cell"];
+    let mut table = Table::new(&heads, first.into_iter().take(MOST_ABSENT).map(row));
+    if missing.len() > MOST_ABSENT {
+        let (shown, all) = (thousands(MOST_ABSENT), thousands(missing.len()));
+        table.cut = format!("{shown} of {all}; `driftbench plan` lists all.");
+    }
+    table
+}
+
+/// Cells without results that a page names.
+const MOST_ABSENT: usize = 100;
 
 /// ζ₁, ζ₂ and their kin, an instance a row; the drifts in a table of their own.
 fn problems(table: &problems::Table) -> Problems {
@@ -247,15 +289,28 @@ fn problems(table: &problems::Table) -> Problems {
     Problems {
         per_replicate: table.per_replicate,
         instances: Table {
-            heads: heads.into_iter().map(str::to_owned).collect(),
-            rows: table.rows.iter().map(instance).collect(),
+            cut: more(table.rows.len(), table.further, "instances"),
+            ..Table::new(&heads, table.rows.iter().map(instance))
         },
-        drifts: Table { heads: drift_heads, rows: drifts },
+        drifts: Table {
+            cut: more(drifts.len(), table.further_drifts, "drifts"),
+            heads: drift_heads,
+            rows: drifts,
+            file: String::new(),
+        },
+    }
+}
+
+/// That there are more than are told.
+fn more(shown: usize, further: usize, what: &str) -> String {
+    match further {
+        0 => String::new(),
+        _ => format!("The first {} of {} {what}.", thousands(shown), thousands(shown + further)),
     }
 }
 
 /// Settings that all cells share.
-fn settings(experiment: &Experiment) -> Vec<(String, String)> {
+fn settings(experiment: &Experiment<'_>) -> Vec<(String, String)> {
     let Some(first) = experiment.plan.cells.first() else { return Vec::new() };
     let shared = first.settings.0.iter().filter(|(path, value)| {
         let leaf = !first.settings.0.keys().any(|k| k.starts_with(&format!("{path}.")));

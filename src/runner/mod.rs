@@ -9,6 +9,7 @@ mod measure;
 mod panic;
 pub mod predict;
 mod prepare;
+#[cfg(feature = "harness")]
 pub mod progress;
 mod sanity;
 
@@ -210,6 +211,8 @@ impl Prepared<'_> {
 
     /// One replicate, as far as the observer lets it.
     fn attempt(&self, replicate: u64, observer: &dyn Observer) -> Result<Trace, Stopped> {
+        #[cfg(test)]
+        fault::strike(&self.cell.id);
         let identity = &self.cell.identity;
         let ground = self.ground(replicate);
         let conditions = Conditions {
@@ -285,6 +288,24 @@ impl Prepared<'_> {
         if self.cell.identity.record.iterates {
             trace.theta.extend_from_slice(theta);
         }
+    }
+}
+
+/// A cell that panics, for tests of what becomes of it.
+#[cfg(test)]
+pub mod fault {
+    use std::sync::Mutex;
+
+    static STRUCK: Mutex<Option<String>> = Mutex::new(None);
+
+    /// From now on this cell panics, and no other.
+    pub fn set(id: Option<&str>) {
+        *super::lock(&STRUCK) = id.map(str::to_owned);
+    }
+
+    pub(super) fn strike(id: &str) {
+        let struck = super::lock(&STRUCK).as_deref() == Some(id);
+        assert!(!struck, "struck by a test");
     }
 }
 

@@ -66,3 +66,61 @@ impl Sanity {
         if sum.is_finite() && sum > OFF * self.size { Err((sum, self.size)) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::federated::{Clients, Cost};
+    use crate::manifest::{Metric, Source};
+    use crate::plan::Plan;
+    use crate::problem::arrays::NoFiles;
+    use crate::runner::prepare;
+
+    /// A run that says what it is told to.
+    struct Told {
+        ends: Vec<f64>,
+        corrections: Vec<f64>,
+    }
+
+    impl Run for Told {
+        fn round(&mut self) {}
+        fn estimate(&self) -> &[f64] {
+            &self.ends
+        }
+        fn cost(&self) -> Cost {
+            Cost::default()
+        }
+        fn clients(&self) -> Option<Clients<'_>> {
+            let lengths = vec![0.5; 4];
+            let (ends, corrections) = (&self.ends[..], &self.corrections[..]);
+            Some(Clients { ends, apart: false, corrections, lengths })
+        }
+    }
+
+    #[test]
+    fn a_run_that_contradicts_itself_is_found() {
+        let text = include_str!("../../experiments/smoke/logistic.toml");
+        let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
+        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
+        let ground = prepared[0].ground(0);
+        let d = ground.instance.dim();
+        let mut run = Told { ends: vec![1.0; 4 * d], corrections: vec![1e3; 4 * d] };
+        run.corrections[d..].iter_mut().for_each(|x| *x = -1e3 / 3.0);
+        let row = |error: f64, metric: f64| Trace {
+            round: vec![7],
+            sq_error: vec![error],
+            further: vec![(Metric::Lyapunov, vec![metric])],
+            ..Trace::default()
+        };
+        let check = |trace: &Trace, run: &Told| Sanity::default().check(trace, run, ground);
+        assert_eq!(check(&row(1.0, 2.0), &run), Ok(()), "rounding is no contradiction");
+        run.corrections[0] += 1e-3;
+        let said = check(&row(1.0, 2.0), &run).unwrap_err();
+        assert!(said.contains("add up to 1.0e-3 and not to 0 at round 7"), "{said}");
+        run.corrections[0] -= 1e-3;
+        let said = check(&row(1.0, f64::NAN), &run).unwrap_err();
+        assert_eq!(said, "lyapunov is NaN at round 7");
+        assert_eq!(check(&row(1e200, f64::INFINITY), &run), Ok(()), "it is diverging");
+    }
+}

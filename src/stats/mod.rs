@@ -92,10 +92,20 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 /// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.
 #[cfg(feature = "harness")]
 pub fn student_95(n: usize) -> f64 {
-    match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
+    thread_local! {
+        // It is found by bisection, and the cells of a grid have one n.
+        static LAST: std::cell::Cell<(usize, f64)> = const { std::cell::Cell::new((0, f64::NAN)) };
+    }
+    let (known, value) = LAST.get();
+    if known == n {
+        return value;
+    }
+    let value = match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
         Ok(law) if n > 1 => law.inverse_cdf(0.975),
         _ => f64::NAN,
-    }
+    };
+    LAST.set((n, value));
+    value
 }
 
 /// The sample mean; NaN for an empty sample.

@@ -1,7 +1,7 @@
 //! Evidence for a claim that a number lies in a region, and verdicts over several
 //! claims at once.
 
-use super::{holm, mean, standard_deviation};
+use super::{holm, mean, standard_deviation, student_95};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 /// What a sample says of the claim that a parameter lies in a region.
@@ -68,10 +68,7 @@ impl Evidence {
         let support = upper(t(estimate - low), n).max(upper(t(high - estimate), n));
         let sides = f64::from(u8::from(low.is_finite())) + f64::from(u8::from(high.is_finite()));
         let beyond = upper(t(low - estimate), n).min(upper(t(estimate - high), n));
-        let half = match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
-            Ok(law) if n > 1 => law.inverse_cdf(0.975) * error,
-            _ => f64::NAN,
-        };
+        let half = student_95(n) * error;
         Self {
             estimate,
             error,

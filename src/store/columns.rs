@@ -30,7 +30,8 @@ impl Store {
     /// Keeps columns beside a cell that has results, if that can be done.
     pub fn keep_columns(&self, experiment: &str, id: &str, version: u32, columns: &Columns) {
         let file = self.columns_file(experiment, id);
-        if file.parent().is_some_and(|folder| folder.is_dir()) {
+        let folder = file.parent().and_then(|folder| folder.symlink_metadata().ok());
+        if folder.is_some_and(|folder| folder.is_dir()) {
             // Nothing depends on it: a folder that only can be read is as good.
             let _ = write_beside(&file, &encode(columns, version));
         }

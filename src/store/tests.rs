@@ -4,6 +4,7 @@ use super::*;
 use crate::manifest::Source;
 use crate::problem::arrays::NoFiles;
 use crate::runner::{self, Silent, prepare};
+use crate::trace;
 
 fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
     let source = Source { name: "t".into(), text: manifest.into(), ..Source::default() };
@@ -20,8 +21,8 @@ fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
     (store, plan)
 }
 
-const LOGISTIC: &str = include_str!("../../experiments/smoke/logistic.toml");
-const DIVERGING: &str = include_str!("../../experiments/smoke/diverging.toml");
+pub const LOGISTIC: &str = include_str!("../../experiments/smoke/logistic.toml");
+pub const DIVERGING: &str = include_str!("../../experiments/smoke/diverging.toml");
 
 #[test]
 fn traces_come_back_bit_for_bit() {

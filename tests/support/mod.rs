@@ -63,6 +63,18 @@ impl Bench {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
+    /// All files below a folder.
+    pub fn files_below(&self, folder: &str) -> Vec<PathBuf> {
+        let (mut open, mut files) = (vec![self.path(folder)], Vec::new());
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { open.push(path) } else { files.push(path) }
+            }
+        }
+        files
+    }
+
     pub fn read_bytes(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap()
     }

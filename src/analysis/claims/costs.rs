@@ -18,9 +18,9 @@ impl Judge<'_> {
         &self,
         claim: &Slope,
         reaching: &Reaching,
-        group: &[(f64, &Result)],
+        group: &[(f64, &Result<'_>)],
     ) -> Option<(f64, f64, usize)> {
-        let n = group.iter().map(|(_, c)| c.traces.len()).min()?;
+        let n = group.iter().map(|(_, c)| c.replicates()).min()?;
         let mut courses = Vec::with_capacity(group.len());
         for (x, cell) in group {
             courses.push((*x, Course::of(cell, claim.metric, reaching)));
@@ -55,7 +55,7 @@ impl Judge<'_> {
                 notes.push(noted(&name, &format!("{why}; or it never comes down to the target")));
                 continue;
             };
-            let n = cell.traces.len();
+            let n = cell.replicates();
             let all: Vec<usize> = (0..n).collect();
             if cell.diverged() > 0 {
                 notes.push(noted(&name, "diverged"));
@@ -105,7 +105,7 @@ impl Judge<'_> {
     }
 
     /// The cost after which a bound is below the target, at the cell's settings.
-    fn promised(&self, cell: &Result, claim: &Reaches, by: Prediction) -> Option<f64> {
+    fn promised(&self, cell: &Result<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
         let target = target_of(cell, &claim.reaching)?;
         let below = |round: u64| {
             let bound = self.theory.bound(&cell.cell.id, by, round)?;
@@ -124,7 +124,7 @@ impl Judge<'_> {
             if below(middle)? { high = middle } else { low = middle }
         }
         // A bound counts rounds; the cost of a round is the same in all of them.
-        let trace = cell.traces.first()?;
+        let trace = cell.along().first()?;
         let rounds = *trace.round.last()? as f64;
         let cost = *cell.column(trace, claim.reaching.cost).last()?;
         Some(high as f64 * cost / rounds)
@@ -148,8 +148,8 @@ struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    fn of(cell: &'a Result, metric: Quantity, reaching: &Reaching) -> Self {
-        let columns = |of| cell.traces.iter().map(|trace| cell.column(trace, of)).collect();
+    fn of(cell: &'a Result<'_>, metric: Quantity, reaching: &Reaching) -> Self {
+        let columns = |of| cell.along().iter().map(|trace| cell.column(trace, of)).collect();
         Self {
             metric: columns(metric),
             cost: columns(reaching.cost),
@@ -170,7 +170,7 @@ impl<'a> Course<'a> {
     }
 }
 
-fn target_of(cell: &Result, reaching: &Reaching) -> Option<f64> {
+fn target_of(cell: &Result<'_>, reaching: &Reaching) -> Option<f64> {
     match &reaching.per {
         None => Some(reaching.target),
         Some(per) => Some(reaching.target * number(cell, per)?),

@@ -98,7 +98,7 @@ struct Tested {
 }
 
 /// The claims of a manifest, judged together.
-pub fn judge(plan: &Plan, cells: &[Result], theory: &Theory<'_>) -> Vec<Claim> {
+pub fn judge(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Claim> {
     let judge = Judge { plan, cells, theory };
     let table = &plan.manifest.claim;
     let mut tested: Vec<Tested> = Vec::new();
@@ -186,7 +186,7 @@ fn claim(
 
 struct Judge<'a> {
     plan: &'a Plan,
-    cells: &'a [Result],
+    cells: &'a [Result<'a>],
     theory: &'a Theory<'a>,
 }
 

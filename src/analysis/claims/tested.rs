@@ -37,13 +37,13 @@ struct Kin<'a> {
     open: BTreeSet<&'a str>,
     /// Places of the cells by what they have, and of all of them.
     by_values: HashMap<Vec<SettingKey<'a>>, Vec<usize>>,
-    all: Vec<(usize, &'a Result)>,
+    all: Vec<(usize, &'a Result<'a>)>,
     /// Places of cells that do not have every setting.
-    lacking: Vec<(usize, &'a Result)>,
+    lacking: Vec<(usize, &'a Result<'a>)>,
 }
 
 impl<'a> Partners<'a> {
-    fn of(axes: Axes<'a>, right: &[&'a Result], said: &BTreeSet<String>) -> Self {
+    fn of(axes: Axes<'a>, right: &[&'a Result<'a>], said: &BTreeSet<String>) -> Self {
         let mut kin: BTreeMap<Axes<'a>, Kin<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
             let own = kin.entry(&cell.cell.varied).or_insert_with(|| {
@@ -65,10 +65,10 @@ impl<'a> Partners<'a> {
     }
 
     /// Places of the right cells of the same settings, in their order.
-    fn of_cell(&self, cell: &'a Result) -> Vec<usize> {
+    fn of_cell(&self, cell: &'a Result<'a>) -> Vec<usize> {
         let mut places = Vec::new();
         for kin in &self.0 {
-            let beside = |(place, other): &(usize, &'a Result)| {
+            let beside = |(place, other): &(usize, &'a Result<'a>)| {
                 let same = kin.open.iter().all(|name| {
                     let (x, y) = (cell.cell.settings.get(name), other.cell.settings.get(name));
                     x.is_none() || y.is_none() || x == y
@@ -90,7 +90,7 @@ impl<'a> Partners<'a> {
 
 impl<'a> Kin<'a> {
     /// A cell's values of what is open; `None` if it lacks any.
-    fn values(&self, cell: &'a Result) -> Option<Vec<SettingKey<'a>>> {
+    fn values(&self, cell: &'a Result<'a>) -> Option<Vec<SettingKey<'a>>> {
         self.open.iter().map(|name| Some(cell.cell.settings.get(name)?.key())).collect()
     }
 }
@@ -110,12 +110,12 @@ impl<'a> Judge<'a> {
         Tested { parts: Vec::new(), notes, ..tested }
     }
 
-    pub(super) fn chosen(&self, selection: &Selection) -> Vec<&'a Result> {
-        self.cells.iter().filter(|c| selected(&c.cell, selection)).collect()
+    pub(super) fn chosen(&self, selection: &Selection) -> Vec<&'a Result<'a>> {
+        self.cells.iter().filter(|c| selected(c.cell, selection)).collect()
     }
 
     /// What tells a cell from the others of a selection.
-    pub(super) fn name(&self, cell: &Result, selection: &Selection) -> String {
+    pub(super) fn name(&self, cell: &Result<'_>, selection: &Selection) -> String {
         let one = |(key, value): (&'_ String, &'_ Scalar)| {
             (!matches!(value, Scalar::Any(_))).then(|| key.clone())
         };
@@ -133,24 +133,23 @@ impl<'a> Judge<'a> {
     }
 
     /// A metric of a cell, run by run, at each time that is asked for.
-    fn samples(&self, cell: &Result, metric: Quantity, at: When) -> Option<Vec<At>> {
-        if metric.average().is_some() {
+    fn samples(&self, cell: &Result<'_>, metric: Quantity, at: When) -> Option<Vec<At>> {
+        if metric.average().is_some() || at == When::End {
             let sample = cell.finals(metric)?;
             return Some(vec![At { name: String::new(), row: usize::MAX, sample }]);
         }
         if cell.diverged() > 0 {
             return None;
         }
-        let columns: Vec<_> = cell.traces.iter().map(|t| cell.column(t, metric)).collect();
+        let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, metric)).collect();
         let rows = columns.iter().map(|c| c.len()).min().filter(|rows| *rows > 0)?;
         let one = |row: usize, name: String| At {
             name,
             row,
             sample: columns.iter().map(|c| c[row]).collect(),
         };
-        let rounds = &cell.traces[0].round;
+        let rounds = &cell.along()[0].round;
         Some(match at {
-            When::End => vec![one(rows - 1, String::new())],
             When::Round(round) => {
                 let closest = (0..rows).min_by_key(|&i| rounds[i].abs_diff(round))?;
                 vec![one(closest, String::new())]
@@ -158,7 +157,8 @@ impl<'a> Judge<'a> {
             When::EveryRound => {
                 (1..rows).map(|row| one(row, format!("round {}", rounds[row]))).collect()
             }
-            When::Stationary => {
+            // The end was told above.
+            When::End | When::Stationary => {
                 let from = rows / 2;
                 let sample = columns.iter().map(|c| mean(&c[from..rows])).collect();
                 vec![At { name: String::new(), row: rows - 1, sample }]
@@ -175,7 +175,7 @@ impl<'a> Judge<'a> {
 
     /// Left cells with the right cells of the same settings, where neither
     /// selection says otherwise.
-    fn pairs(&self, left: &Selection, right: &Selection) -> Vec<(&'a Result, &'a Result)> {
+    fn pairs(&self, left: &Selection, right: &Selection) -> Vec<(&'a Result<'a>, &'a Result<'a>)> {
         let mut pairs = Vec::new();
         let fixed = |side: &Selection| -> Vec<String> {
             let fixed = side.0.iter().filter(|(_, value)| !matches!(value, Scalar::Any(_)));
@@ -204,7 +204,7 @@ impl<'a> Judge<'a> {
         let all = self.chosen(of).into_iter().filter(|cell| cell.diverged() > 0);
         all.map(|cell| {
             let name = joined(&self.name(cell, of), "diverged");
-            (name, Evidence { n: cell.traces.len(), ..Evidence::exact(f64::INFINITY, (0.0, 1.0)) })
+            (name, Evidence { n: cell.replicates(), ..Evidence::exact(f64::INFINITY, (0.0, 1.0)) })
         })
         .collect()
     }
@@ -216,17 +216,17 @@ impl<'a> Judge<'a> {
         left: &Selection,
         against: &Against<'_>,
         at: When,
-        region: impl Fn(&Result) -> Region,
+        region: impl Fn(&Result<'_>) -> Region,
     ) -> (Vec<(String, Evidence)>, Vec<String>) {
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
-        let mut add = |cell: &Result, name: String, found: Option<(f64, f64)>, n: usize| match found
-        {
-            Some((estimate, error)) if estimate.is_finite() => {
-                let error = if noiseless(cell) { 0.0 } else { error };
-                parts.push((name, Evidence::student(estimate, error, n, region(cell))));
-            }
-            _ => notes.push(name),
-        };
+        let mut add =
+            |cell: &Result<'_>, name: String, found: Option<(f64, f64)>, n: usize| match found {
+                Some((estimate, error)) if estimate.is_finite() => {
+                    let error = if noiseless(cell) { 0.0 } else { error };
+                    parts.push((name, Evidence::student(estimate, error, n, region(cell))));
+                }
+                _ => notes.push(name),
+            };
         match against {
             Against::Cells(right) => {
                 for (a, b) in self.pairs(left, right) {
@@ -277,7 +277,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Why a prediction does not speak of a cell.
-    pub(super) fn why(&self, cell: &Result, by: Prediction) -> String {
+    pub(super) fn why(&self, cell: &Result<'_>, by: Prediction) -> String {
         if by.is_bound() {
             let rounds = cell.cell.identity.rounds;
             return match self.theory.bound(&cell.cell.id, by, rounds) {
@@ -319,7 +319,8 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn slope(&self, claim: &Slope) -> Tested {
-        let mut groups: Vec<(String, Vec<(f64, &Result)>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<(f64, &Result<'_>)>)> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         for cell in self.chosen(&claim.of) {
             let Some(x) = number(cell, &claim.over) else { continue };
             let mut selection = claim.of.clone();
@@ -331,10 +332,11 @@ impl<'a> Judge<'a> {
             let partners = self.partners(&claim.over);
             known.extend(partners.iter().map(String::as_str));
             let name = select::details(cell, &known);
-            match groups.iter_mut().find(|(n, _)| *n == name) {
-                Some((_, group)) => group.push((x, cell)),
-                None => groups.push((name, vec![(x, cell)])),
+            let place = *places.entry(name.clone()).or_insert(groups.len());
+            if place == groups.len() {
+                groups.push((name, Vec::new()));
             }
+            groups[place].1.push((x, cell));
         }
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
         let region = (claim.value - claim.margin, claim.value + claim.margin);
@@ -370,7 +372,7 @@ impl<'a> Judge<'a> {
         Tested { parts, notes, formula, shown: Shown::Plain }
     }
 
-    fn slope_of(&self, claim: &Slope, group: &[(f64, &Result)]) -> Option<(f64, f64, usize)> {
+    fn slope_of(&self, claim: &Slope, group: &[(f64, &Result<'_>)]) -> Option<(f64, f64, usize)> {
         let mut points = Vec::with_capacity(group.len());
         for (x, cell) in group {
             let at = self.samples(cell, claim.metric, claim.at)?.pop()?;
@@ -382,15 +384,18 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn matches(&self, claim: &Matches) -> Tested {
-        let margin = |cell: &Result, cells: &[&Result]| match (&claim.over, claim.order) {
+        let cells = self.chosen(&claim.of);
+        let least = |over: &String| {
+            cells.iter().filter_map(|c| number(c, over)).fold(f64::INFINITY, f64::min)
+        };
+        let least = claim.over.as_ref().map_or(f64::INFINITY, least);
+        let margin = |cell: &Result<'_>| match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 let x = number(cell, over).unwrap_or(1.0);
-                let least = cells.iter().filter_map(|c| number(c, over)).fold(x, f64::min);
-                claim.margin * libm::pow(x / least, order)
+                claim.margin * libm::pow(x / least.min(x), order)
             }
             _ => claim.margin,
         };
-        let cells = self.chosen(&claim.of);
         let words = match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 format!(
@@ -405,14 +410,12 @@ impl<'a> Judge<'a> {
             for cell in &cells {
                 let name = self.name(cell, &claim.of);
                 let sample: Option<Vec<Vec<f64>>> = cell
-                    .traces
-                    .iter()
-                    .map(|t| t.averages.iter().find(|(a, _)| *a == average).map(|(_, v)| v.clone()))
-                    .collect();
+                    .averages(average)
+                    .map(|all| all.into_iter().map(<[f64]>::to_vec).collect());
                 let target = self.theory.vector(&cell.cell.id, average, by);
                 match (sample.filter(|s| cell.diverged() == 0 && !s.is_empty()), target) {
                     (Some(sample), Some(target)) if target.iter().any(|x| *x != 0.0) => {
-                        let margin = margin(cell, &cells);
+                        let margin = margin(cell);
                         let evidence = if noiseless(cell) {
                             Evidence::of_distance(&sample[..1], &target, margin)
                         } else {
@@ -437,7 +440,7 @@ impl<'a> Judge<'a> {
         let metric = claim.metric.unwrap_or_default();
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         let (mut parts, notes) = self.ratios(metric, &claim.of, &against, claim.at, |cell| {
-            let log = libm::log1p(margin(cell, &cells));
+            let log = libm::log1p(margin(cell));
             (-log, log)
         });
         parts.extend(self.diverged(&claim.of));
@@ -447,7 +450,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-pub(super) fn number(cell: &Result, name: &str) -> Option<f64> {
+pub(super) fn number(cell: &Result<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name)? {
         Setting::Number(x) => Some(*x),
         Setting::Text(_) => None,
@@ -455,7 +458,7 @@ pub(super) fn number(cell: &Result, name: &str) -> Option<f64> {
 }
 
 /// Whether nothing in a cell is random, so that one run is all.
-pub(super) fn noiseless(cell: &Result) -> bool {
+pub(super) fn noiseless(cell: &Result<'_>) -> bool {
     let coin = cell.cell.settings.get("communication-probability").is_some();
     let cohort = cell.cell.settings.get("cohort").is_some();
     cell.cell.identity.oracle == Oracle::Exact && !coin && !cohort

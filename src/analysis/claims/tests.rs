@@ -1,11 +1,14 @@
 //! Claims on engines that are right and on engines that are deliberately wrong.
 
 use super::*;
+use crate::analysis::Runs;
+use crate::analysis::asked::{Asked, moments_by_claims};
+use crate::analysis::theory::Keeping;
 use crate::federated::mutation::{self, Mutation};
 use crate::manifest::{Prices, Source};
 use crate::runner::{Prepared, Silent, prepare};
-use crate::store::provenance::Provenance;
 use crate::trace::Trace;
+use std::sync::Arc;
 
 const MANIFEST: &str = r#"
 title = "t"
@@ -97,20 +100,23 @@ fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
     let traces = |p: &Prepared<'_>| -> Vec<Trace> {
         (0..p.cell.identity.replicates).map(|r| p.simulate(r, &Silent)).collect()
     };
-    let results: Vec<Result> = prepared
+    let asked = Asked::by_claims(&plan);
+    let results: Vec<Result<'_>> = prepared
         .iter()
         .map(|p| Result {
-            cell: p.cell.clone(),
-            traces: traces(p),
+            cell: p.cell,
+            runs: Runs::of(traces(p), &asked.keep(p.cell), &Prices::default()),
             digest: String::new(),
-            provenance: Provenance::default(),
+            provenance: Arc::default(),
             seconds: 0.0,
             exact_bias: None,
             prices: Prices::default(),
         })
         .collect();
     mutation::set(Mutation::None);
-    let theory = Theory::new(&plan, &prepared, None);
+    let moments = plan.cells.iter().filter(|cell| moments_by_claims(&plan, cell));
+    let moments = moments.map(|cell| cell.id.as_str()).collect();
+    let theory = Theory::new(&plan, &prepared, &moments, Keeping::Nothing);
     judge(&plan, &results, &theory)
 }
 

@@ -214,9 +214,8 @@ fn note(change: &mut Change, text: &str) {
 
 /// Whether a single run of the cell is all that there is to know.
 fn is_exact(cell: &Cell) -> bool {
-    let random = |path: &String| {
-        ["cohort", "communication-probability"].iter().any(|key| path.ends_with(key))
-    };
+    let random =
+        |path: &str| ["cohort", "communication-probability"].iter().any(|key| path.ends_with(key));
     let oracle = cell.settings.get("oracle").is_some_and(|oracle| oracle == "exact");
     oracle && !cell.settings.keys().any(random)
 }

@@ -14,6 +14,7 @@ mod judge;
 mod pairing;
 pub mod record;
 pub mod results;
+mod settings;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use claims::{Claim, ClaimChange};
 pub use judge::{Change, Verdict};
 pub use pairing::Other;
 use rayon::prelude::*;
+pub use settings::{Settings, Texts};
 pub use side::{Cell, Record, Runs, SCHEMA, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -231,10 +233,10 @@ fn experiment(name: &str, old: &Record, new: &Record, options: &Options, out: &m
         out.incomparable.push(incomparable(name, old, new));
         return;
     }
-    for pair in &pairs {
-        gone.retain(|id| *id != pair.before);
-        come.retain(|id| *id != pair.after);
-    }
+    let paired = |of: fn(&pairing::Pair) -> &String| pairs.iter().map(of).collect::<BTreeSet<_>>();
+    let (before, after) = (paired(|p| &p.before), paired(|p| &p.after));
+    gone.retain(|id| !before.contains(id));
+    come.retain(|id| !after.contains(id));
     out.removed.extend(lone(name, old, gone.iter()));
     out.added.extend(lone(name, new, come.iter()));
     let told = told_apart(new);
@@ -288,13 +290,13 @@ fn told_apart(record: &Record) -> BTreeMap<String, bool> {
     record.cells.values().for_each(|cell| labels.entry(&cell.label).or_default().push(cell));
     let mut told = BTreeMap::new();
     for cells in labels.values() {
-        let paths: BTreeSet<&String> = cells.iter().flat_map(|c| c.settings.keys()).collect();
+        let paths: BTreeSet<&str> = cells.iter().flat_map(|c| c.settings.keys()).collect();
         for path in paths {
             let all = cells.iter().map(|cell| cell.settings.get(path));
-            let values: BTreeSet<Option<&String>> = all.collect();
+            let values: BTreeSet<Option<&str>> = all.collect();
             let several = values.iter().flatten().count() > 1;
             if values.len() > 1 {
-                *told.entry(path.clone()).or_default() |= several;
+                *told.entry(path.to_owned()).or_default() |= several;
             }
         }
     }
@@ -306,7 +308,7 @@ fn cell_name(cell: &Cell, told: &BTreeMap<String, bool>) -> String {
     let mut parts = vec![cell.label.clone()];
     for (path, several) in told {
         let Some(value) = cell.settings.get(path) else { continue };
-        let value = super::pretty(path, &Setting::Text(value.clone()));
+        let value = super::pretty(path, &Setting::Text(value.to_owned()));
         // A choice with settings of its own: its name tells enough, but for those
         // that vary.
         let steps: Vec<&str> = path.split('.').collect();

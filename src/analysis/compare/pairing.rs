@@ -9,7 +9,10 @@
 //! nearest, by the number of settings that differ and then by how far.
 
 use super::{Cell, Record};
-use std::collections::BTreeSet;
+use rayon::prelude::*;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Settings that may differ between counterparts.
 const MOST: usize = 3;
@@ -37,66 +40,144 @@ impl Pair {
 
 /// The counterparts among cells that are gone and cells that have come.
 pub fn pairs(old: &Record, gone: &[String], new: &Record, come: &[String]) -> Vec<Pair> {
-    let pair = |after: &String| {
-        let before = nearest(&new.cells[after], old, gone)?;
-        let back = nearest(&old.cells[before], new, come)?;
-        let other = differing(&old.cells[before], &new.cells[after]);
-        (back == after).then(|| Pair { before: before.clone(), after: after.clone(), other })
+    if gone.is_empty() || come.is_empty() {
+        return Vec::new();
+    }
+    let was: Vec<&Cell> = gone.iter().map(|id| &old.cells[id]).collect();
+    let is: Vec<&Cell> = come.iter().map(|id| &new.cells[id]).collect();
+    let (was, is) = Grid::of(&was, &is);
+    let pair = |place: usize| {
+        let before = was.nearest(&is, place)?;
+        let back = is.nearest(&was, before)?;
+        (back == place).then(|| {
+            let (before, after) = (&gone[before], &come[place]);
+            let other = differing(&old.cells[before], &new.cells[after]);
+            Pair { before: before.clone(), after: after.clone(), other }
+        })
     };
-    come.iter().filter_map(pair).collect()
+    (0..come.len()).into_par_iter().filter_map(pair).collect()
 }
 
-fn nearest<'a>(cell: &Cell, among: &Record, ids: &'a [String]) -> Option<&'a String> {
-    let all = ids.iter().filter_map(|id| Some((distance(cell, &among.cells[id])?, id)));
-    unique(all.collect())
+/// Cells as numbers, so that many can be held against many.
+struct Grid {
+    /// Cells of one label, seed, algorithm and problem have one number.
+    kinds: Vec<u32>,
+    /// The values of a cell, side by side: one a path, in the order of paths; 0 where it has
+    /// none. Equal texts have equal numbers.
+    values: Vec<u32>,
+    paths: usize,
+    /// What each value is as a number, where it is one.
+    numbers: Arc<[Option<f64>]>,
 }
 
-/// The one nearest, if no other is as near.
-fn unique(mut all: Vec<((usize, f64), &String)>) -> Option<&String> {
-    let order = |a: &(usize, f64), b: &(usize, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
-    all.sort_by(|a, b| order(&a.0, &b.0));
-    match all.as_slice() {
-        [first, second, ..] if order(&first.0, &second.0).is_eq() => None,
-        [first, ..] => Some(first.1),
-        [] => None,
+impl Grid {
+    /// The cells of both sides, by the paths along which any two of them may differ.
+    fn of(was: &[&Cell], is: &[&Cell]) -> (Self, Self) {
+        let all = || was.iter().chain(is);
+        let mut paths: BTreeMap<&str, (Option<&str>, usize, bool)> = BTreeMap::new();
+        for (path, value) in all().flat_map(|cell| cell.settings.iter()) {
+            let seen = paths.entry(path).or_insert((Some(value), 0, false));
+            seen.1 += 1;
+            seen.2 |= seen.0 != Some(value);
+        }
+        let count = was.len() + is.len();
+        let paths: Vec<&str> = paths
+            .into_iter()
+            .filter(|(_, (_, cells, several))| *several || *cells < count)
+            .map(|(path, _)| path)
+            .collect();
+        let mut known: HashMap<&str, u32> = HashMap::new();
+        let mut kinds: HashMap<_, u32> = HashMap::new();
+        let mut numbers = vec![None];
+        let mut grids = [was, is].map(|cells| {
+            let mut grid = Self {
+                kinds: Vec::with_capacity(cells.len()),
+                values: Vec::with_capacity(cells.len() * paths.len()),
+                paths: paths.len(),
+                numbers: Arc::new([]),
+            };
+            for cell in cells {
+                let next = kinds.len() as u32;
+                let kind = (&*cell.label, cell.settings.get("seed"), kinds_of(cell));
+                grid.kinds.push(*kinds.entry(kind).or_insert(next));
+                for path in &paths {
+                    let value = cell.settings.get(path).map_or(0, |value| {
+                        *known.entry(value).or_insert_with(|| {
+                            numbers.push(value.parse::<f64>().ok());
+                            (numbers.len() - 1) as u32
+                        })
+                    });
+                    grid.values.push(value);
+                }
+            }
+            grid
+        });
+        let numbers: Arc<[Option<f64>]> = numbers.into();
+        grids.iter_mut().for_each(|grid| grid.numbers = numbers.clone());
+        grids.into()
+    }
+
+    fn row(&self, place: usize) -> &[u32] {
+        &self.values[place * self.paths..(place + 1) * self.paths]
+    }
+
+    /// The cell that is nearest to one of the other grid, if no other is as near.
+    fn nearest(&self, other: &Self, place: usize) -> Option<usize> {
+        let (kind, row) = (other.kinds[place], other.row(place));
+        let mut best: Option<((usize, f64), usize)> = None;
+        let mut alone = true;
+        for (mine, of) in self.kinds.iter().enumerate() {
+            if *of != kind {
+                continue;
+            }
+            let most = best.map_or(MOST, |((count, _), _)| count);
+            let Some(found) = self.distance(self.row(mine), row, most) else { continue };
+            let order = best.map(|(best, _)| found.0.cmp(&best.0).then(found.1.total_cmp(&best.1)));
+            match order {
+                None | Some(Ordering::Less) => (best, alone) = (Some((found, mine)), true),
+                Some(Ordering::Equal) => alone = false,
+                Some(Ordering::Greater) => {}
+            }
+        }
+        best.filter(|_| alone).map(|(_, mine)| mine)
+    }
+
+    /// How many settings differ, and by how much; `None` if none does, or more than so many.
+    fn distance(&self, a: &[u32], b: &[u32], most: usize) -> Option<(usize, f64)> {
+        let (mut count, mut apart) = (0, 0.0);
+        for (a, b) in a.iter().zip(b).filter(|(a, b)| a != b) {
+            count += 1;
+            if count > most {
+                return None;
+            }
+            apart += match (self.numbers[*a as usize], self.numbers[*b as usize]) {
+                (Some(a), Some(b)) if a > 0.0 && b > 0.0 => libm::log(a / b).abs(),
+                (Some(a), Some(b)) => (a - b).abs(),
+                // Names are as far from one another as numbers can be.
+                _ => 1e3,
+            };
+        }
+        (count > 0).then_some((count, apart))
     }
 }
 
-/// How many settings differ, and by how much; `None` if the cells are no
-/// counterparts: other labels, seeds, algorithms or problems, or too many settings.
-fn distance(a: &Cell, b: &Cell) -> Option<(usize, f64)> {
-    let kinds = |cell: &Cell| -> BTreeSet<String> {
-        let two = |path: &String| {
-            let mut parts = path.split('.');
-            let (top, kind) = (parts.next()?, parts.next()?);
-            matches!(top, "problem" | "algorithm").then(|| format!("{top}.{kind}"))
-        };
-        cell.settings.keys().filter_map(two).collect()
+/// The algorithms and problems that a cell's settings are of.
+fn kinds_of(cell: &Cell) -> BTreeSet<&str> {
+    let two = |path: &'_ str| {
+        let mut dots = path.match_indices('.').map(|(place, _)| place);
+        let (top, end) = (dots.next()?, dots.next().unwrap_or(path.len()));
+        matches!(&path[..top], "problem" | "algorithm").then_some(end)
     };
-    if a.label != b.label || a.settings.get("seed") != b.settings.get("seed") {
-        return None;
-    }
-    let other = differing(a, b);
-    if other.is_empty() || other.len() > MOST || kinds(a) != kinds(b) {
-        return None;
-    }
-    let apart = |(_, a, b): &Other| match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) if a > 0.0 && b > 0.0 => libm::log(a / b).abs(),
-        (Ok(a), Ok(b)) => (a - b).abs(),
-        // Names are as far from one another as numbers can be.
-        _ => 1e3,
-    };
-    Some((other.len(), other.iter().map(apart).sum()))
+    cell.settings.keys().filter_map(|path| Some(&path[..two(path)?])).collect()
 }
 
 /// The settings that differ; one that a side does not have is `–`.
 fn differing(a: &Cell, b: &Cell) -> Vec<Other> {
-    let paths: BTreeSet<&String> = a.settings.keys().chain(b.settings.keys()).collect();
-    let value = |cell: &Cell, path: &String| cell.settings.get(path).cloned();
-    let other = |path: &String| {
-        let (a, b) = (value(a, path), value(b, path));
-        let told = |value: Option<String>| value.unwrap_or_else(|| "–".into());
-        (a != b).then(|| (path.clone(), told(a), told(b)))
+    let paths: BTreeSet<&str> = a.settings.keys().chain(b.settings.keys()).collect();
+    let other = |path: &str| {
+        let (a, b) = (a.settings.get(path), b.settings.get(path));
+        let told = |value: Option<&str>| value.unwrap_or("–").to_owned();
+        (a != b).then(|| (path.to_owned(), told(a), told(b)))
     };
     paths.into_iter().filter_map(other).collect()
 }
@@ -144,15 +225,15 @@ mod tests {
         assert!(found(&old, &[("x", cell("G", 0.02, 5))]).is_empty());
         let other = |path: &str, value: &str| {
             let mut cell = cell("F", 0.02, 5);
-            cell.settings.insert(path.into(), value.into());
+            cell.settings.insert(path, value);
             cell
         };
         assert!(found(&old, &[("x", other("seed", "2"))]).is_empty());
         assert!(found(&old, &[("x", other("problem.lms.dimension", "2"))]).is_empty());
         assert_eq!(found(&old, &[("x", other("rounds", "2"))]).len(), 1);
         let mut many = other("rounds", "2");
-        many.settings.insert("replicates".into(), "3".into());
-        many.settings.insert("oracle".into(), "exact".into());
+        many.settings.insert("replicates", "3");
+        many.settings.insert("oracle", "exact");
         assert!(found(&old, &[("x", many)]).is_empty(), "four settings are another cell");
     }
 

@@ -5,7 +5,7 @@
 //! *Invariant*: what is written comes back to the last bit, and a file that is not
 //! as it was written is refused: `record.toml` holds the hash of `finals.csv`.
 
-use super::{Cell, Claim, Record, Runs, SCHEMA};
+use super::{Cell, Claim, Record, Runs, SCHEMA, Texts};
 use crate::plan::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -90,25 +90,26 @@ pub fn files(record: &Record) -> [(&'static str, String); 2] {
 /// Settings that all cells have, with one value.
 fn shared(record: &Record) -> BTreeMap<String, String> {
     let mut cells = record.cells.values();
-    let mut all = cells.next().map(|cell| cell.settings.clone()).unwrap_or_default();
-    cells.for_each(|cell| all.retain(|path, value| cell.settings.get(path) == Some(value)));
-    all
+    let first = cells.next().into_iter().flat_map(|cell| cell.settings.iter());
+    let mut all: Vec<(&str, &str)> = first.collect();
+    cells.for_each(|cell| all.retain(|(path, value)| cell.settings.get(path) == Some(*value)));
+    all.into_iter().map(|(path, value)| (path.to_owned(), value.to_owned())).collect()
 }
 
 fn finals(record: &Record) -> String {
     let shared = shared(record);
     let paths = record.cells.values().flat_map(|cell| cell.settings.keys());
-    let varied: BTreeSet<&String> = paths.filter(|path| !shared.contains_key(*path)).collect();
+    let varied: BTreeSet<&str> = paths.filter(|path| !shared.contains_key(*path)).collect();
     let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
     let mut line = |fields: Vec<&str>| writer.write_record(fields).expect("memory takes it all");
-    let names = varied.iter().map(|path| path.as_str());
+    let names = varied.iter().copied();
     line(HEAD.into_iter().chain(names).chain(["finals"]).collect());
     for (id, cell) in &record.cells {
         let (digest, finals) = match &cell.runs {
             Runs::Done { digest, finals } => (digest.as_str(), numbers(finals)),
             Runs::Missing | Runs::Damaged(_) => ("", String::new()),
         };
-        let value = |path: &&String| cell.settings.get(*path).map_or("", String::as_str);
+        let value = |path: &&str| cell.settings.get(path).unwrap_or_default();
         let settings = varied.iter().map(value);
         line([id, digest, &cell.label].into_iter().chain(settings).chain([&*finals]).collect());
     }
@@ -185,15 +186,14 @@ fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<Strin
     if !known || columns.last() != Some(&"finals") {
         return Err((1, "is not what a report writes".into()));
     }
-    let mut all = BTreeMap::new();
+    let (mut all, mut texts) = (BTreeMap::new(), Texts::default());
     for row in reader.records() {
         let row = row.map_err(place)?;
         let line = row.position().map_or(1, csv::Position::line);
-        let mut settings = shared.clone();
-        let varied = columns.iter().zip(&row).take(row.len() - 1).skip(HEAD.len());
-        for (path, value) in varied.filter(|(_, value)| !value.is_empty()) {
-            settings.insert((*path).to_owned(), value.to_owned());
-        }
+        let varied = columns.iter().copied().zip(&row).take(row.len() - 1).skip(HEAD.len());
+        let own = varied.filter(|(_, value)| !value.is_empty());
+        let shared = shared.iter().map(|(path, value)| (path.as_str(), value.as_str()));
+        let settings = texts.settings(shared.chain(own));
         let runs = match &row[1] {
             "" => Runs::Missing,
             digest => Runs::Done {

@@ -4,12 +4,10 @@
 //! *Invariant*: every file that counts has the hash that it was written with; a
 //! cell whose file has not is damaged, and keeps no other from being compared.
 
-use super::{Cell, Claim, Record, Runs, SCHEMA, Side, record};
-use crate::analysis::theory::Theory;
-use crate::analysis::{Experiment, claims};
+use super::{Cell, Claim, Record, Runs, SCHEMA, Side, Texts, record};
+use crate::analysis::Experiment;
 use crate::files::Error;
-use crate::plan::{self, Plan};
-use crate::runner::prepare;
+use crate::plan::Plan;
 use crate::store::{self, Store};
 use crate::trace::Trace;
 use rayon::prelude::*;
@@ -19,17 +17,16 @@ use std::path::Path;
 /// A results folder.
 pub struct Folder {
     store: Store,
-    experiments: Vec<(store::Experiment, Option<Plan>)>,
+    experiments: Vec<store::Experiment>,
 }
 
 /// What an analysed experiment leaves for later diffs.
-pub fn of(experiment: &Experiment) -> Record {
-    let plan = &experiment.plan;
-    let mut cells: BTreeMap<String, Cell> =
-        plan.cells.iter().map(|cell| (cell.id.clone(), planned(cell))).collect();
+pub fn of(experiment: &Experiment<'_>) -> Record {
+    let plan = experiment.plan;
+    let mut cells: BTreeMap<String, Cell> = planned(plan).into_iter().collect();
     for result in &experiment.cells {
         if let Some(cell) = cells.get_mut(&result.cell.id) {
-            let finals = result.traces.iter().map(Trace::final_error).collect();
+            let finals = result.runs.errors();
             cell.runs = Runs::Done { digest: result.digest.clone(), finals };
         }
     }
@@ -47,10 +44,25 @@ fn manifest(text: &str, overrides: &[String]) -> String {
     record::hash(&parts.join("\n"))[..16].to_owned()
 }
 
-/// A cell of a plan, without results.
-fn planned(cell: &plan::Cell) -> Cell {
-    let settings = leaves(&cell.identity.canonical());
-    Cell { label: cell.label.clone(), settings, ..Cell::default() }
+/// An experiment as it was last run, if this release can read its manifest.
+fn plan(experiment: &store::Experiment) -> Option<Plan> {
+    Plan::new(experiment.name.clone(), experiment.source()).ok()
+}
+
+/// The cells of a plan, without results.
+fn planned(plan: &Plan) -> Vec<(String, Cell)> {
+    // Each text is held once, and that of a few cells at a time more often.
+    const AT_ONCE: usize = 4096;
+    let (mut cells, mut texts) = (Vec::with_capacity(plan.cells.len()), Texts::default());
+    for some in plan.cells.chunks(AT_ONCE) {
+        let settings = some.par_iter().map(|cell| leaves(&cell.identity.canonical()));
+        let settings: Vec<BTreeMap<String, String>> = settings.collect();
+        cells.extend(some.iter().zip(settings).map(|(cell, settings)| {
+            let (label, settings) = (cell.label.clone(), texts.settings(settings));
+            (cell.id.clone(), Cell { label, settings, ..Cell::default() })
+        }));
+    }
+    cells
 }
 
 /// Settings by dotted path.
@@ -84,13 +96,7 @@ impl Folder {
     /// If it is no results folder, or a file of an experiment cannot be read.
     pub fn open(root: &Path) -> Result<Self, Error> {
         let store = Store::open_existing(root)?;
-        let plan = |experiment: store::Experiment| {
-            // A manifest of another release may say what this one does not know;
-            // its cells can be compared all the same.
-            let plan = Plan::new(experiment.name.clone(), experiment.source()).ok();
-            (experiment, plan)
-        };
-        let experiments = store.experiments()?.into_par_iter().map(plan).collect();
+        let experiments = store.experiments()?;
         Ok(Self { store, experiments })
     }
 
@@ -99,10 +105,15 @@ impl Folder {
     /// # Errors
     /// If a folder cannot be read.
     pub fn side(&self, name: String) -> Result<Side, Error> {
+        // A manifest of another release may say what this one does not know; its cells can be
+        // compared all the same. A plan is dropped once its cells are named.
+        let cells = |experiment: &store::Experiment| plan(experiment).map(|plan| planned(&plan));
+        let all: Vec<Option<Vec<(String, Cell)>>> =
+            self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
-        for (experiment, plan) in &self.experiments {
-            let cells: Vec<(String, Cell)> = match plan {
-                Some(plan) => plan.cells.iter().map(|c| (c.id.clone(), planned(c))).collect(),
+        for (experiment, cells) in self.experiments.iter().zip(all) {
+            let cells = match cells {
+                Some(cells) => cells,
                 None => self.stored(&experiment.name)?,
             };
             let checked = cells.into_par_iter().map(|(id, cell)| {
@@ -125,9 +136,9 @@ impl Folder {
 
     /// The cells of an experiment whose manifest is none any more, as they were stored.
     fn stored(&self, experiment: &str) -> Result<Vec<(String, Cell)>, Error> {
-        let mut cells = Vec::new();
+        let (mut cells, mut texts) = (Vec::new(), Texts::default());
         for id in self.store.ids(experiment)? {
-            let settings = leaves(&self.store.settings(experiment, &id)?);
+            let settings = texts.settings(leaves(&self.store.settings(experiment, &id)?));
             let label = self.store.summary(experiment, &id)?.map_or(String::new(), |s| s.label);
             cells.push((id, Cell { label, settings, ..Cell::default() }));
         }
@@ -155,29 +166,37 @@ impl Folder {
             };
             let wanted: Vec<(&String, &mut Cell)> =
                 record.cells.iter_mut().filter(|(id, cell)| !same(id, cell)).collect();
-            wanted.into_par_iter().for_each(|(id, cell)| {
+            let ids: Vec<&str> = wanted.iter().map(|(id, _)| id.as_str()).collect();
+            let order = self.store.reading_order(name, &ids);
+            let mut wanted: Vec<Option<(&String, &mut Cell)>> =
+                wanted.into_iter().map(Some).collect();
+            let mut wanted: Vec<(&String, &mut Cell)> =
+                order.into_iter().filter_map(|place| wanted[place].take()).collect();
+            let fill = |(id, cell): &mut (&String, &mut Cell)| {
                 if let Runs::Done { finals, .. } = &mut cell.runs {
                     match self.store.finals(name, id) {
                         Ok(read) => *finals = read,
                         Err(e) => cell.runs = damaged(&e),
                     }
                 }
-            });
+            };
+            let stretch = crate::analysis::stretch(wanted.len());
+            wanted.par_chunks_mut(stretch).for_each(|some| some.iter_mut().for_each(fill));
         }
     }
 
     /// Judges the claims of experiments that changed; where nothing did, no
     /// verdict can be another.
     pub fn judge(&self, side: &mut Side, other: &Side) {
-        let plans = self.experiments.iter().filter_map(|(_, plan)| plan.as_ref());
-        let plans: BTreeMap<&str, &Plan> = plans.map(|p| (p.experiment.as_str(), p)).collect();
+        let known = self.experiments.iter().map(|e| (e.name.as_str(), e));
+        let known: BTreeMap<&str, &store::Experiment> = known.collect();
         let records: Vec<(&String, &mut Record)> = side.experiments.iter_mut().collect();
         records.into_par_iter().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };
             record.claims = if unchanged(record, theirs) {
                 theirs.claims.clone().or_else(|| Some(Vec::new()))
             } else {
-                plans.get(name.as_str()).and_then(|plan| self.claims(plan).ok())
+                known.get(name.as_str()).and_then(|one| self.claims(&plan(one)?).ok())
             };
         });
     }
@@ -186,10 +205,7 @@ impl Folder {
         if plan.manifest.claim.all().is_empty() {
             return Ok(Vec::new());
         }
-        let (cells, _) = crate::analysis::results(plan, &self.store)?;
-        let planned: Vec<&plan::Cell> = plan.cells.iter().collect();
-        let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
-        let judged = claims::judge(plan, &cells, &Theory::new(plan, &prepared, Some(&self.store)));
+        let judged = crate::analysis::judged(plan, &self.store)?;
         Ok(judged.iter().map(Claim::of).collect())
     }
 

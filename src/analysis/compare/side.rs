@@ -1,6 +1,6 @@
 //! What a side of a comparison is.
 
-use super::Claim;
+use super::{Claim, Settings};
 use std::collections::BTreeMap;
 
 /// Version of what a side keeps of an experiment. Reports of before had finals
@@ -39,7 +39,7 @@ pub struct Cell {
     /// Name of the algorithm.
     pub label: String,
     /// What determines the numbers, by dotted path.
-    pub settings: BTreeMap<String, String>,
+    pub settings: Settings,
     /// Its runs.
     pub runs: Runs,
     /// Time on one thread, in seconds, where results tell.

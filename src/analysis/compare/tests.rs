@@ -129,7 +129,7 @@ fn errors_of_zero_and_rounding_have_no_logarithm() {
 fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
     let exact = |n: usize, value: f64| {
         let mut cell = cell(&value.to_string(), vec![Some(value); n]);
-        cell.settings.insert("oracle".into(), "exact".into());
+        cell.settings.insert("oracle", "exact");
         cell
     };
     let verdict = |old: Cell, new: Cell| compared(vec![old], vec![new]).changed.remove(0);
@@ -143,7 +143,7 @@ fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
     assert_eq!(changed(&[Some(1.0)], &[Some(9.0)]).verdict, Verdict::Underpowered);
     let with_cohort = |value: f64| {
         let mut cell = exact(1, value);
-        cell.settings.insert("algorithm.a.cohort".into(), "2".into());
+        cell.settings.insert("algorithm.a.cohort", "2");
         cell
     };
     let change = verdict(with_cohort(1.0), with_cohort(9.0));
@@ -153,7 +153,7 @@ fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
 #[test]
 fn more_replicates_are_paired_with_those_that_were() {
     let mut more = cell("b", sample(1, 20, 1.3));
-    more.settings.insert("replicates".into(), "20".into());
+    more.settings.insert("replicates", "20");
     let record = |id: &str, cell: Cell| {
         let mut side = side(Vec::new());
         side.experiments.get_mut("e").unwrap().cells.insert(id.into(), cell);

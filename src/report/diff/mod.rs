@@ -2,7 +2,8 @@
 //! pull request, a page with charts, JSON for programs.
 //!
 //! *Invariant*: all four say the same of every cell; what Markdown cuts, since a
-//! comment holds only so much, is counted.
+//! comment holds only so much, and a page, since a browser opens only so much, is counted.
+//! JSON cuts nothing.
 
 mod json;
 mod text;
@@ -36,6 +37,8 @@ pub enum Format<'a> {
 
 /// Characters that a comment on GitHub holds.
 const MOST_CHARACTERS: usize = 65_536;
+/// Rows of each table that a page shows.
+const MOST_SHOWN: usize = 1000;
 /// Rows of each table that Markdown tries to show, one after the other.
 const MOST_ROWS: [usize; 8] = [400, 200, 100, 50, 25, 10, 5, 1];
 
@@ -91,9 +94,11 @@ struct View {
     added: Vec<String>,
     /// How many cells these are.
     lone: (usize, usize),
-    /// The same cells, and cells with other settings.
+    /// The same cells, and cells with other settings, the first of them.
     changed: Vec<Row>,
     settings: Vec<Row>,
+    /// How many there are of both.
+    rows: (usize, usize),
     claims: Vec<Claim>,
     untold: Vec<String>,
     timings: Vec<[String; 5]>,
@@ -152,8 +157,9 @@ impl View {
     fn of(comparison: &Comparison, fails: &[(Class, usize)]) -> Self {
         let rows = |other: bool| {
             let changed = comparison.changed.iter().filter(|c| c.other.is_empty() != other);
-            changed.map(row).collect()
+            changed.take(MOST_SHOWN).map(row).collect()
         };
+        let other = comparison.changed.iter().filter(|c| !c.other.is_empty()).count();
         let incomparable = comparison.incomparable.iter().map(|i| {
             format!("{}: another {} ({} before, {} after)", i.experiment, i.what, i.before, i.after)
         });
@@ -174,6 +180,7 @@ impl View {
             lone: (comparison.removed.len(), comparison.added.len()),
             changed: rows(false),
             settings: rows(true),
+            rows: (comparison.changed.len() - other, other),
             claims: comparison.claims.iter().map(claim).collect(),
             untold: comparison.untold.clone(),
             timings: comparison.timings.iter().map(timing).collect(),

@@ -34,8 +34,8 @@ pub fn text(view: &View) -> String {
             view.tested, view.margin
         ));
     }
-    rows(&view.changed, "", &mut line);
-    rows(&view.settings, "With other settings:", &mut line);
+    rows((&view.changed, view.rows.0), "", &mut line);
+    rows((&view.settings, view.rows.1), "With other settings:", &mut line);
     for claim in view.claims.iter().take(MOST_LINES) {
         let Claim { experiment, id, before, after, .. } = claim;
         line(format!("claim  {experiment}: {id}: {before} → {after}"));
@@ -55,7 +55,7 @@ pub fn text(view: &View) -> String {
     out
 }
 
-fn rows(rows: &[Row], head: &str, line: &mut impl FnMut(String)) {
+fn rows((rows, all): (&[Row], usize), head: &str, line: &mut impl FnMut(String)) {
     if !rows.is_empty() && !head.is_empty() {
         line(head.into());
     }
@@ -80,7 +80,7 @@ fn rows(rows: &[Row], head: &str, line: &mut impl FnMut(String)) {
             row.verdict, row.ratio, row.cell, row.experiment, row.name
         ));
     }
-    if rows.len() > shown.len() {
-        line(format!("  and {} more: see --format html", rows.len() - shown.len()));
+    if all > shown.len() {
+        line(format!("  and {} more: see --format html", all - shown.len()));
     }
 }

@@ -2,7 +2,8 @@
 
 use super::escape::text;
 use crate::report::claims::Claim;
-use crate::report::view::{Page, Table};
+use crate::report::cut::Table;
+use crate::report::view::Page;
 use std::fmt::Write;
 
 /// Rows after which a table goes on as another, so that it fits a page.
@@ -30,7 +31,8 @@ pub fn tables(page: &Page) -> String {
 
 fn without_last(table: &Table) -> Table {
     let cut = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
-    Table { heads: cut(&table.heads), rows: table.rows.iter().map(cut).collect() }
+    let rows = table.rows.iter().map(cut).collect();
+    Table { heads: cut(&table.heads), rows, ..table.clone() }
 }
 
 /// Whether a cell is a number, an interval, or the lack of one.

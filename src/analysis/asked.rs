@@ -1,0 +1,170 @@
+//! What a manifest's figures and claims ask of each cell: what is kept of its runs, and
+//! whether theory has to speak of it.
+
+use super::Result;
+use super::runs::{COSTS, Keep};
+use super::thin::{MOST_CURVES, Shown};
+use crate::manifest::claim::{Prediction, Selection, Table as Claims, When};
+use crate::manifest::figure::{Convergence, Theory as Drawn};
+use crate::manifest::{Quantity, TimeAverage};
+use crate::plan::{Cell, Plan, selected};
+use std::collections::HashSet;
+
+/// What a manifest asks.
+pub struct Asked<'a> {
+    plan: &'a Plan,
+    /// The figures of curves that draw every cell that they name.
+    whole: Vec<&'a Convergence>,
+}
+
+impl<'a> Asked<'a> {
+    /// What figures and claims ask.
+    pub fn of(plan: &'a Plan) -> Self {
+        let fits = |figure: &&Convergence| {
+            let here = |cell: &&Cell| names(&figure.labels, cell);
+            plan.cells.iter().filter(here).take(MOST_CURVES + 1).count() <= MOST_CURVES
+        };
+        Self { plan, whole: plan.manifest.figure.convergence.iter().filter(fits).collect() }
+    }
+
+    /// What claims ask.
+    pub fn by_claims(plan: &'a Plan) -> Self {
+        Self { plan, whole: Vec::new() }
+    }
+
+    /// Whether the cells of a figure are followed from the first reading on.
+    pub fn draws_all(&self, figure: &Convergence) -> bool {
+        self.whole.iter().any(|whole| std::ptr::eq(*whole, figure))
+    }
+
+    /// What is kept of a cell's runs when they are read.
+    pub fn keep(&self, cell: &Cell) -> Keep {
+        let mut keep = Keep::default();
+        for figure in self.whole.iter().filter(|f| names(&f.labels, cell)) {
+            follow(figure, &mut keep);
+        }
+        claims(&self.plan.manifest.claim, cell, &mut keep);
+        keep
+    }
+
+    /// What is kept of a cell that a figure of more curves than it can draw has chosen.
+    pub fn chosen(&self, cell: &Cell, by: &Convergence) -> Keep {
+        let mut keep = self.keep(cell);
+        follow(by, &mut keep);
+        keep
+    }
+}
+
+impl Asked<'_> {
+    /// The cells of which a figure or a claim asks theory, by id.
+    pub fn theory<'c>(&self, shown: &Shown, cells: &'c [Result<'_>]) -> HashSet<&'c str> {
+        let table = &self.plan.manifest.figure;
+        let lines = table.convergence.iter().map(|f| &f.theory).zip(&shown.convergence);
+        let lines = lines.chain(table.scaling.iter().map(|f| &f.theory).zip(&shown.scaling));
+        let drawn = lines.filter(|(theory, _)| !theory.is_empty()).map(|(_, chosen)| chosen);
+        let drawn = drawn.chain(&shown.stability).flat_map(|chosen| &chosen.cells);
+        let mut wanted: HashSet<&str> = drawn.map(|place| cells[*place].cell.id.as_str()).collect();
+        let claimed = cells.iter().filter(|cell| theory_by_claims(self.plan, cell.cell));
+        wanted.extend(claimed.map(|cell| cell.cell.id.as_str()));
+        wanted
+    }
+
+    /// The cells whose exact moments a figure draws or a claim asks for, by id.
+    pub fn moments<'c>(&self, shown: &Shown, cells: &'c [Result<'_>]) -> HashSet<&'c str> {
+        let table = &self.plan.manifest.figure;
+        let lines = table.convergence.iter().map(|f| (f.y, &f.theory)).zip(&shown.convergence);
+        let lines = lines.chain(table.scaling.iter().map(|f| (f.y, &f.theory)).zip(&shown.scaling));
+        let asks = |y: Quantity, theory: &[Drawn]| {
+            y.average().is_none() && theory.contains(&Drawn::ExactMoments)
+        };
+        let drawn = lines.filter(|((y, theory), _)| asks(*y, theory));
+        let drawn = drawn.flat_map(|(_, chosen)| &chosen.cells);
+        let mut wanted: HashSet<&str> = drawn.map(|place| cells[*place].cell.id.as_str()).collect();
+        let claimed = cells.iter().filter(|cell| moments_by_claims(self.plan, cell.cell));
+        wanted.extend(claimed.map(|cell| cell.cell.id.as_str()));
+        wanted
+    }
+}
+
+/// Whether a figure of these labels draws a cell.
+pub fn names(labels: &[String], cell: &Cell) -> bool {
+    labels.is_empty() || labels.contains(&cell.label)
+}
+
+/// A page draws a curve over any cost.
+fn follow(figure: &Convergence, keep: &mut Keep) {
+    keep.along.extend(COSTS.into_iter().chain([figure.x, figure.y]));
+}
+
+fn claims(table: &Claims, cell: &Cell, keep: &mut Keep) {
+    let mut follow = |of: &Selection, what: &[Quantity]| {
+        if selected(cell, of) {
+            keep.along.extend(what.iter().filter(|q| q.average().is_none()));
+        }
+    };
+    let sides = table.less.iter().map(|c| (&c.left, &c.right, c.metric, c.at));
+    let sides = sides.chain(table.at_least.iter().map(|c| (&c.left, &c.right, c.metric, c.at)));
+    let matches = table.matches.iter().filter(|c| c.average.is_none());
+    let sides = sides.chain(matches.map(|c| (&c.of, &c.right, c.metric.unwrap_or_default(), c.at)));
+    for (left, right, metric, _) in sides.filter(|(.., at)| *at != When::End) {
+        follow(left, &[metric]);
+        right.iter().for_each(|right| follow(right, &[metric]));
+    }
+    for c in &table.slope {
+        match &c.reaching {
+            Some(reaching) => follow(&c.of, &[c.metric, reaching.cost]),
+            None if c.at != When::End => follow(&c.of, &[c.metric]),
+            None => {}
+        }
+    }
+    for c in &table.reaches {
+        follow(&c.of, &[c.metric, c.reaching.cost]);
+    }
+    let averages = table.matches.iter().filter(|c| selected(cell, &c.of));
+    keep.averages.extend(averages.filter_map(|c| c.average));
+}
+
+/// Whether the page of a manifest tells something of theory for every cell.
+pub fn theory_of_all(plan: &Plan) -> bool {
+    let claims = &plan.manifest.claim;
+    let named = claims.less.iter().map(|c| c.prediction);
+    let mut named = named.chain(claims.reaches.iter().map(|c| c.prediction)).flatten();
+    let averages = &plan.manifest.record.averages;
+    drawn(plan).any(|t| t == Drawn::Bounds)
+        || named.any(|p| p.is_bound())
+        || averages.contains(&TimeAverage::Bias)
+}
+
+/// Whether a claim asks theory about a cell.
+pub fn theory_by_claims(plan: &Plan, cell: &Cell) -> bool {
+    let claims = &plan.manifest.claim;
+    let asks = |of: &Selection, asked: bool| asked && selected(cell, of);
+    claims.less.iter().any(|c| asks(&c.left, c.prediction.is_some()))
+        || claims.at_least.iter().any(|c| asks(&c.left, c.prediction.is_some()))
+        || claims.matches.iter().any(|c| asks(&c.of, c.prediction.is_some()))
+        || claims.reaches.iter().any(|c| asks(&c.of, c.prediction.is_some()))
+}
+
+/// Whether a claim asks for a cell's exact moments round by round.
+pub fn moments_by_claims(plan: &Plan, cell: &Cell) -> bool {
+    let asks = |of: &Selection, y: Quantity, by: Option<Prediction>| {
+        y.average().is_none() && by == Some(Prediction::ExactMoments) && selected(cell, of)
+    };
+    let claims = &plan.manifest.claim;
+    let mut matches = claims.matches.iter().filter(|c| c.average.is_none());
+    matches.any(|c| asks(&c.of, c.metric.unwrap_or_default(), c.prediction))
+        || claims.less.iter().any(|c| asks(&c.left, c.metric, c.prediction))
+        || claims.at_least.iter().any(|c| asks(&c.left, c.metric, c.prediction))
+}
+
+/// Whether a figure draws exact biases, so that tables have them too.
+pub fn bias(plan: &Plan) -> bool {
+    drawn(plan).any(|t| t == Drawn::ExactBias)
+}
+
+/// The kinds of lines that figures draw.
+fn drawn(plan: &Plan) -> impl Iterator<Item = Drawn> {
+    let table = &plan.manifest.figure;
+    let convergence = table.convergence.iter().flat_map(|f| &f.theory);
+    convergence.chain(table.scaling.iter().flat_map(|f| &f.theory)).copied()
+}

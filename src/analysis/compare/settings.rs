@@ -1,0 +1,94 @@
+//! Settings of many cells: by path, each text once for all cells that have it.
+//!
+//! *Invariant*: paths are in their order and each is there once.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The settings of a cell by dotted path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings(Vec<(Arc<str>, Arc<str>)>);
+
+/// Texts that cells share.
+#[derive(Default)]
+pub struct Texts(HashSet<Arc<str>>);
+
+impl Texts {
+    /// A text, the same one for all who ask for it.
+    pub fn shared(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(text) {
+            return known.clone();
+        }
+        let new: Arc<str> = text.into();
+        self.0.insert(new.clone());
+        new
+    }
+
+    /// Settings of these paths and values; of a path that is there twice, the last.
+    pub fn settings<P: AsRef<str>, V: AsRef<str>>(
+        &mut self,
+        all: impl IntoIterator<Item = (P, V)>,
+    ) -> Settings {
+        let mut settings = Settings::default();
+        for (path, value) in all {
+            let (path, value) = (self.shared(path.as_ref()), self.shared(value.as_ref()));
+            settings.put(path, value);
+        }
+        settings.0.shrink_to_fit();
+        settings
+    }
+}
+
+impl Settings {
+    /// The value of a path.
+    pub fn get(&self, path: &str) -> Option<&str> {
+        self.place(path).ok().map(|place| &*self.0[place].1)
+    }
+
+    /// The paths, in their order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(path, _)| &**path)
+    }
+
+    /// Paths and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(path, value)| (&**path, &**value))
+    }
+
+    /// Sets the value of a path.
+    pub fn insert(&mut self, path: &str, value: &str) {
+        self.put(path.into(), value.into());
+    }
+
+    fn place(&self, path: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(other, _)| (**other).cmp(path))
+    }
+
+    fn put(&mut self, path: Arc<str>, value: Arc<str>) {
+        match self.place(&path) {
+            Ok(place) => self.0[place].1 = value,
+            Err(place) => self.0.insert(place, (path, value)),
+        }
+    }
+}
+
+impl<P: AsRef<str>, V: AsRef<str>, const N: usize> From<[(P, V); N]> for Settings {
+    fn from(all: [(P, V); N]) -> Self {
+        Texts::default().settings(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_in_order_and_texts_are_shared() {
+        let mut texts = Texts::default();
+        let a = texts.settings([("b", "1"), ("a", "2"), ("b", "3")]);
+        let b = texts.settings([("a", "2")]);
+        assert_eq!(a.iter().collect::<Vec<_>>(), [("a", "2"), ("b", "3")]);
+        assert_eq!((a.get("b"), a.get("c"), b.get("a")), (Some("3"), None, Some("2")));
+        assert!(Arc::ptr_eq(&a.0[0].1, &b.0[0].1));
+    }
+}

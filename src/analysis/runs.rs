@@ -1,0 +1,270 @@
+//! What is kept of a cell's runs: what they ended with, always; what they were along the
+//! rounds where a figure draws it or a claim follows it, and nowhere else, so that what is
+//! held of a cell does not grow with its rounds.
+//!
+//! *Invariant*: what is kept depends on the manifest alone, and a number that is kept has the
+//! bits that were read.
+
+use crate::federated::Cost;
+use crate::kernel::dot;
+use crate::manifest::{Prices, Quantity, TimeAverage};
+use crate::trace::{Outcome, Trace};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// What of a cell's runs is asked for beside what they ended with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// What is followed along the rounds.
+    pub along: BTreeSet<Quantity>,
+    /// What is averaged over rounds, beside the bias and the covariance.
+    pub averages: BTreeSet<TimeAverage>,
+}
+
+/// The runs of a cell.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    count: usize,
+    diverged: usize,
+    /// The largest ‖θ_0 − θ*‖².
+    start: f64,
+    /// The quantities that all runs have at the end, a bit each by their order; none if one
+    /// diverged.
+    known: u32,
+    /// Those, quantity by quantity, a number a run.
+    ends: Box<[f64]>,
+    /// ‖θ_T − θ*‖² a run, where some diverged.
+    errors: Box<[Option<f64>]>,
+    averages: Box<[Vec<(TimeAverage, Vec<f64>)>]>,
+    /// A trace a run with the columns that are kept; none where no column is.
+    along: Vec<Trace>,
+}
+
+impl Runs {
+    /// What is kept of these traces.
+    pub fn of(traces: Vec<Trace>, keep: &Keep, prices: &Prices) -> Self {
+        let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
+        let starts = traces.iter().filter_map(|t| t.sq_error.first());
+        let (mut known, mut ends) = (0, Vec::new());
+        for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none() && diverged == 0) {
+            let last = |t: &Trace| column(t, *quantity, prices).last().copied();
+            if let Some(values) = traces.iter().map(last).collect::<Option<Vec<f64>>>() {
+                known |= bit(*quantity);
+                ends.extend(values);
+            }
+        }
+        let errors = match diverged {
+            0 => Box::default(),
+            _ => traces.iter().map(Trace::final_error).collect(),
+        };
+        let mut runs = Self {
+            count: traces.len(),
+            diverged,
+            start: starts.copied().fold(0.0, f64::max),
+            known,
+            ends: ends.into(),
+            errors,
+            averages: Box::default(),
+            along: Vec::new(),
+        };
+        if traces.iter().any(|t| !t.averages.is_empty()) {
+            runs.averages = traces.iter().map(|t| averages(t, keep)).collect();
+        }
+        if !keep.along.is_empty() {
+            runs.along = traces.into_iter().map(|t| along(t, &keep.along)).collect();
+        }
+        runs
+    }
+
+    /// Replicates.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Replicates that diverged.
+    pub fn diverged(&self) -> usize {
+        self.diverged
+    }
+
+    /// The largest ‖θ_0 − θ*‖²; 0 if it is not known.
+    pub fn start(&self) -> f64 {
+        self.start
+    }
+
+    /// The traces, as far as they are kept.
+    pub fn along(&self) -> &[Trace] {
+        &self.along
+    }
+
+    /// ‖θ_T − θ*‖² a replicate; `None` where it diverged.
+    pub fn errors(&self) -> Vec<Option<f64>> {
+        match self.diverged {
+            0 => self.finals(Quantity::SqError).into_iter().flatten().map(Some).collect(),
+            _ => self.errors.to_vec(),
+        }
+    }
+
+    /// A quantity at the last round, a number a replicate; `None` if one
+    /// diverged, or it is not recorded.
+    pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
+        if self.diverged > 0 {
+            return None;
+        }
+        if let Some(average) = quantity.average() {
+            return self.along_mean(quantity, average);
+        }
+        let bit = bit(quantity);
+        let before = (self.known & (bit - 1)).count_ones() as usize * self.count;
+        (self.known & bit != 0).then(|| self.ends[before..before + self.count].to_vec())
+    }
+
+    /// What is averaged over the rounds, a vector a replicate.
+    pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
+        if self.averages.is_empty() {
+            return (self.count == 0).then(Vec::new);
+        }
+        let of = |all: &'_ Vec<(TimeAverage, Vec<f64>)>| all.iter().position(|(a, _)| *a == what);
+        self.averages.iter().map(|all| of(all).map(|i| &all[i].1[..])).collect()
+    }
+
+    /// A number a replicate whose mean is the norm of the mean bias, or the trace
+    /// of the covariance: a bias is seen along the direction of its mean.
+    fn along_mean(&self, quantity: Quantity, average: TimeAverage) -> Option<Vec<f64>> {
+        let sample = self.averages(average)?;
+        let size = sample.first()?.len();
+        let d = libm::sqrt(size as f64) as usize;
+        if quantity == Quantity::Variance {
+            let trace = |x: &&[f64]| (0..d).map(|i| x[i * d + i]).sum();
+            return Some(sample.iter().map(trace).collect());
+        }
+        let n = sample.len() as f64;
+        let mean: Vec<f64> =
+            (0..size).map(|i| sample.iter().map(|x| x[i]).sum::<f64>() / n).collect();
+        let norm = libm::sqrt(dot(&mean, &mean));
+        Some(sample.iter().map(|x| dot(x, &mean) / norm).collect())
+    }
+}
+
+fn bit(quantity: Quantity) -> u32 {
+    1 << quantity as u32
+}
+
+fn averages(trace: &Trace, keep: &Keep) -> Vec<(TimeAverage, Vec<f64>)> {
+    let always = [TimeAverage::Bias, TimeAverage::Covariance];
+    let kept = |(what, _): &&(TimeAverage, Vec<f64>)| {
+        always.contains(what) || keep.averages.contains(what)
+    };
+    trace.averages.iter().filter(kept).cloned().collect()
+}
+
+/// A trace with these columns alone.
+fn along(trace: Trace, kept: &BTreeSet<Quantity>) -> Trace {
+    let asked = |q: Quantity| kept.contains(&q);
+    let only = |column: Vec<f64>, q: Quantity| if asked(q) { column } else { Vec::new() };
+    let further = trace.further.into_iter().filter(|(metric, _)| asked(metric.quantity()));
+    Trace {
+        round: trace.round,
+        cost: if COSTS.into_iter().any(asked) { trace.cost } else { Vec::new() },
+        sq_error: only(trace.sq_error, Quantity::SqError),
+        sq_error_limit: only(trace.sq_error_limit, Quantity::SqErrorLimit),
+        further: further.collect(),
+        theta: Vec::new(),
+        averages: Vec::new(),
+        outcome: trace.outcome,
+    }
+}
+
+/// What runs cost.
+pub const COSTS: [Quantity; 6] = [
+    Quantity::Communications,
+    Quantity::LocalSteps,
+    Quantity::OracleCalls,
+    Quantity::VectorsSent,
+    Quantity::Bytes,
+    Quantity::Seconds,
+];
+
+/// A quantity along a trace; empty if it is not recorded.
+pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<'t, [f64]> {
+    let cost = |of: &dyn Fn(&Cost) -> f64| trace.cost.iter().map(of).collect::<Vec<_>>().into();
+    match quantity {
+        Quantity::SqError => (&trace.sq_error[..]).into(),
+        Quantity::SqErrorLimit => (&trace.sq_error_limit[..]).into(),
+        Quantity::Communications => cost(&|c| c.communications as f64),
+        Quantity::LocalSteps => cost(&|c| c.local_steps as f64),
+        Quantity::OracleCalls => cost(&|c| c.oracle_calls as f64),
+        Quantity::VectorsSent => cost(&|c| c.vectors_sent as f64),
+        Quantity::Bytes => cost(&|c| c.bytes_sent as f64),
+        Quantity::Seconds => cost(&|c| {
+            let Prices { latency, bandwidth, call } = *prices;
+            let bytes = bandwidth.map_or(0.0, |rate| c.bytes_sent as f64 / rate);
+            latency * c.communications as f64 + bytes + call * c.sequential_calls as f64
+        }),
+        other => {
+            let mut further = trace.further.iter();
+            let found = further.find(|(metric, _)| Some(*metric) == other.metric());
+            found.map_or(Cow::Borrowed(&[][..]), |(_, values)| values[..].into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Metric;
+
+    fn trace(outcome: Outcome) -> Trace {
+        let cost = |c: u64| Cost { communications: c, local_steps: 5 * c, ..Cost::default() };
+        Trace {
+            round: vec![0, 1, 7],
+            cost: [0, 1, 7].map(cost).to_vec(),
+            sq_error: vec![4.0, 2.0, 0.1 + 0.2],
+            further: vec![(Metric::Lyapunov, vec![9.0, 8.0, 7.0])],
+            theta: vec![1.0; 6],
+            averages: vec![
+                (TimeAverage::Bias, vec![3.0, 4.0]),
+                (TimeAverage::CrossCovariance, vec![1.0; 8]),
+            ],
+            outcome,
+            ..Trace::default()
+        }
+    }
+
+    #[test]
+    fn ends_are_those_of_the_traces() {
+        let traces = vec![trace(Outcome::Finished), trace(Outcome::Finished)];
+        let prices = Prices::default();
+        let runs = Runs::of(traces.clone(), &Keep::default(), &prices);
+        assert!(runs.along().is_empty());
+        assert_eq!((runs.count(), runs.diverged(), runs.start()), (2, 0, 4.0));
+        for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
+            let last = |t: &Trace| column(t, *quantity, &prices).last().copied();
+            let all: Option<Vec<f64>> = traces.iter().map(last).collect();
+            assert_eq!(runs.finals(*quantity), all, "{quantity:?}");
+        }
+        assert_eq!(runs.finals(Quantity::Bias), Some(vec![5.0, 5.0]));
+        assert_eq!(runs.averages(TimeAverage::CrossCovariance), None);
+        assert_eq!(runs.errors(), [Some(0.1 + 0.2); 2]);
+    }
+
+    #[test]
+    fn only_what_is_asked_for_is_followed() {
+        let keep = Keep {
+            along: [Quantity::Lyapunov].into(),
+            averages: [TimeAverage::CrossCovariance].into(),
+        };
+        let runs = Runs::of(vec![trace(Outcome::Finished)], &keep, &Prices::default());
+        let [kept] = runs.along() else { panic!("one run") };
+        assert_eq!((kept.rows(), kept.sq_error.len(), kept.cost.len()), (3, 0, 0));
+        assert_eq!(kept.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
+        assert_eq!(runs.averages(TimeAverage::CrossCovariance).map(|a| a.len()), Some(1));
+    }
+
+    #[test]
+    fn a_run_that_diverged_leaves_no_mean_and_keeps_the_others() {
+        let traces = vec![trace(Outcome::Finished), trace(Outcome::Diverged)];
+        let runs = Runs::of(traces, &Keep::default(), &Prices::default());
+        assert_eq!(runs.finals(Quantity::SqError), None);
+        assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
+    }
+}

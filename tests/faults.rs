@@ -1,0 +1,315 @@
+//! What goes wrong while cells are run and kept: signals, killed processes, two runs at
+//! once, damaged files, a full disk. Nothing is lost, and the digests are those of an
+//! uninterrupted run.
+#![cfg(unix)]
+
+mod support;
+
+use driftbench::store::{Store, provenance::Provenance};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use support::{Bench, Said};
+
+/// Some seconds of work, in cells that take about a tenth of one.
+const SLOW: &str = r#"
+title = "Cells that take their time"
+source = "None: a test"
+seed = 5
+replicates = 2
+
+[problem.quadratic]
+dimension = 4
+clients = 8
+spectrum = { from = 0.5, to = 1.0 }
+noise = 0.1
+
+[start]
+offset = 1.0
+
+[budget]
+rounds = 20000
+
+[record]
+points = 4
+
+[[algorithm.fedavg]]
+step-size = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
+local-steps = [10, 20, 30, 40]
+"#;
+
+/// More cells than have a folder each.
+fn many() -> String {
+    let sizes: Vec<String> = (1..=120).map(|i| format!("{}", f64::from(i) / 1000.0)).collect();
+    SLOW.replace("rounds = 20000", "rounds = 3000")
+        .replace("[0.01, 0.02, 0.03, 0.04, 0.05, 0.06]", &format!("[{}]", sizes.join(", ")))
+        .replace("[10, 20, 30, 40]", "[1, 2, 3, 4, 5, 6, 7, 8, 9]")
+}
+
+impl Bench {
+    fn start(&self, arguments: &[&str]) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_driftbench"))
+            .args(arguments)
+            .current_dir(&self.folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// The digests of a run that nothing disturbs.
+    fn undisturbed(&self, manifest: &str) -> String {
+        self.run(&["run", manifest, "--out", "calm", "--quiet"]).expect(0);
+        self.run(&["digest", "calm"]).expect(0).out
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+}
+
+/// Waits until at least so many cells, or packs, are there.
+#[track_caller]
+fn wait_for(folder: &Path, count: usize) {
+    for _ in 0..6000 {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
+        if names.filter(|n| !n.starts_with('.') && n != "experiment.toml").count() >= count {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("nothing was stored in a minute");
+}
+
+/// Nothing that was not whole is left once a run has ended.
+#[track_caller]
+fn nothing_half_written(folder: &Path) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        assert!(name == ".lock" || !name.starts_with('.'), "{name} is left");
+    }
+}
+
+fn folders(bench: &Bench, experiment: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(bench.path(experiment)).unwrap();
+    let mut all: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    all.retain(|path| path.is_dir() && !path.to_string_lossy().contains(".damaged-"));
+    all.sort();
+    all
+}
+
+#[test]
+fn an_interrupted_run_says_what_is_stored_and_goes_on() {
+    for name in ["INT", "TERM"] {
+        let bench = Bench::new();
+        bench.write("slow.toml", SLOW);
+        let calm = bench.undisturbed("slow.toml");
+        let run = bench.start(&["run", "slow.toml", "--threads", "1"]);
+        wait_for(&bench.path("results/slow"), 2);
+        signal(&run, name);
+        let said: Said = run.wait_with_output().unwrap().into();
+        let said = said.expect(130);
+        let line = said.err.lines().find(|l| l.contains("interrupted: ")).unwrap_or_default();
+        assert!(line.contains(" of 24 cells are stored"), "{}", said.err);
+        nothing_half_written(&bench.path("results/slow"));
+        let stored = bench.run(&["digest"]).expect(0).out.lines().count();
+        assert!((2..24).contains(&stored), "{stored} cells");
+        assert!(line.contains(&format!("interrupted: {stored} of 24")), "{line}, of {stored}");
+        let again = bench.run(&["run", "slow.toml"]).expect(0);
+        assert!(again.err.contains(&format!("slow: {} cells, ", 24 - stored)), "{}", again.err);
+        assert_eq!(bench.run(&["digest"]).expect(0).out, calm);
+    }
+}
+
+#[test]
+fn a_second_signal_leaves_at_once() {
+    let bench = Bench::new();
+    // One round takes a minute: the first signal waits for its end.
+    let text = SLOW
+        .replace("rounds = 20000", "rounds = 1")
+        .replace("[10, 20, 30, 40]", "[2000000000]")
+        .replace(", 0.02, 0.03, 0.04, 0.05, 0.06", "");
+    bench.write("long.toml", &text);
+    let mut run = bench.start(&["run", "long.toml", "--threads", "1"]);
+    wait_for(&bench.folder.path().join("results"), 2);
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&run, "INT");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(run.try_wait().unwrap().is_none(), "the round goes on");
+    signal(&run, "INT");
+    let said: Said = run.wait_with_output().unwrap().into();
+    said.expect(130);
+}
+
+/// Killed again and again, at moments that have nothing to do with what it does.
+#[test]
+fn a_killed_run_goes_on_where_it_stood() {
+    for (text, pause) in [(SLOW.to_owned(), 400), (many(), 3100)] {
+        let bench = Bench::new();
+        bench.write("m.toml", &text);
+        let calm = bench.undisturbed("m.toml");
+        let mut stored = Vec::new();
+        for round in 0..4_u64 {
+            let mut run = bench.start(&["run", "m.toml", "--threads", "2"]);
+            std::thread::sleep(Duration::from_millis(pause + 97 * round));
+            let _ = run.kill();
+            run.wait().unwrap();
+            if bench.path("results/driftbench.toml").exists() {
+                stored.push(bench.run(&["digest"]).expect(0).out.lines().count());
+            }
+        }
+        assert!(stored.is_sorted(), "{stored:?}: something was lost");
+        bench.run(&["run", "m.toml", "--quiet"]).expect(0);
+        nothing_half_written(&bench.path("results/m"));
+        assert_eq!(bench.run(&["digest"]).expect(0).out, calm, "{stored:?}");
+    }
+}
+
+#[test]
+fn two_runs_at_once_share_what_there_is_to_do() {
+    let bench = Bench::new();
+    bench.write("a.toml", SLOW);
+    bench.write("b.toml", &SLOW.replace("seed = 5", "seed = 6"));
+    bench.run(&["run", "a.toml", "b.toml", "--out", "calm", "--quiet"]).expect(0);
+    let first = bench.start(&["run", "a.toml", "--threads", "1"]);
+    wait_for(&bench.path("results/a"), 1);
+    let second = bench.start(&["run", "a.toml", "b.toml", "--threads", "1"]);
+    let [first, second]: [Said; 2] = [first, second].map(|c| c.wait_with_output().unwrap().into());
+    let (first, second) = (first.expect(0), second.expect(0));
+    assert!(first.err.contains("a: 24 cells, "), "{}", first.err);
+    let wait = "a: another run is at work on it: waiting until it ends\na: all 24 cells are done\n";
+    assert!(second.err.starts_with("b: 24 cells, "), "{}", second.err);
+    assert!(second.err.ends_with("a: all 24 cells are done\n"), "{}", second.err);
+    assert!(second.err.ends_with(wait) || !second.err.contains("waiting"), "{}", second.err);
+    let digests = |folder| bench.run(&["digest", folder]).expect(0).out;
+    assert_eq!(digests("results"), digests("calm"));
+}
+
+/// Every way in which one file of a cell or of a pack may differ costs a message and
+/// that cell, or that pack, alone.
+#[test]
+fn what_is_damaged_is_set_aside_and_run_again() {
+    let few = SLOW.replace("rounds = 20000", "rounds = 20");
+    let many = many().replace("rounds = 3000", "rounds = 20");
+    for (text, files, cells) in [
+        (few, ["traces.parquet", "cell.toml"], 24),
+        (many, ["traces.parquet", "cells.jsonl"], 1080),
+    ] {
+        let bench = Bench::new();
+        bench.write("m.toml", &text);
+        bench.run(&["run", "m.toml", "--quiet"]).expect(0);
+        let calm = bench.run(&["digest"]).expect(0).out;
+        assert_eq!(calm.lines().count(), cells);
+        for file in files {
+            for harm in ["flip", "cut", "empty", "gone"] {
+                let kept = folders(&bench, "results/m");
+                let path = kept[0].join(file);
+                let mut bytes = std::fs::read(&path).unwrap();
+                match harm {
+                    "flip" => {
+                        let middle = bytes.len() / 2;
+                        bytes[middle] ^= 4;
+                    }
+                    "cut" => bytes.truncate(bytes.len() - 1),
+                    _ => bytes.clear(),
+                }
+                std::fs::write(&path, bytes).unwrap();
+                if harm == "gone" {
+                    std::fs::remove_file(&path).unwrap();
+                }
+                // Without its `cell.toml` a cell is none; all else is told.
+                let none = harm == "gone" && file == "cell.toml";
+                if !none {
+                    let said = bench.run(&["report", "--quiet"]).expect(2);
+                    assert!(said.err.contains(file), "{file} {harm}: {}", said.err);
+                }
+                let said = bench.run(&["run", "m.toml"]).expect(0);
+                assert!(none || said.err.contains("and run again"), "{file} {harm}: {}", said.err);
+                assert_eq!(bench.run(&["digest"]).expect(0).out, calm, "{file} {harm}");
+                let now = folders(&bench, "results/m");
+                let stayed = kept[1..].iter().filter(|folder| now.contains(folder)).count();
+                assert_eq!(stayed, kept.len() - 1, "{file} {harm}: others were touched");
+            }
+        }
+    }
+}
+
+/// A file that can grow no further stands for a full disk: no rights are needed for it.
+#[test]
+fn a_full_disk_costs_a_message_and_keeps_what_is_stored() {
+    let bench = Bench::new();
+    let text = SLOW.replace("rounds = 20000", "rounds = 400");
+    let fits = text.replace("[record]\npoints = 4", "[record]\npoints = 1");
+    let grows = text.replace("[record]\npoints = 4", "[record]\nevery = 1\niterates = true");
+    bench.write("fits.toml", &fits);
+    bench.write("grows.toml", &grows);
+    let binary = env!("CARGO_BIN_EXE_driftbench");
+    let script = format!("trap '' XFSZ; ulimit -f 32; exec '{binary}' run fits.toml grows.toml");
+    let output = Command::new("sh").args(["-c", &script]).current_dir(&bench.folder).output();
+    let said: Said = output.unwrap().into();
+    let said = said.expect(4);
+    assert!(said.err.contains("File too large"), "{}", said.err);
+    assert!(said.err.contains("grows: 0 of 24 cells are stored"), "{}", said.err);
+    nothing_half_written(&bench.path("results/grows"));
+    assert_eq!(bench.run(&["digest"]).expect(0).out.lines().count(), 24);
+    bench.run(&["run", "fits.toml", "grows.toml", "--quiet"]).expect(0);
+    assert_eq!(bench.run(&["digest"]).expect(0).out.lines().count(), 48);
+}
+
+/// No time of a file, and no time of day, has a say in what is done.
+#[test]
+fn a_clock_that_jumps_changes_nothing() {
+    let bench = Bench::new();
+    let manifest = bench.bring("logistic.toml");
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    bench.run(&["report", "--quiet"]).expect(0);
+    let page = bench.read("reports/smoke/logistic/report.md");
+    let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(86400);
+    let far_ahead = std::time::SystemTime::now() + Duration::from_secs(3_000_000_000);
+    for time in [long_ago, far_ahead] {
+        for file in bench.files_below("results") {
+            let file = std::fs::File::options().append(true).open(file).unwrap();
+            file.set_modified(time).unwrap();
+        }
+        let said = bench.run(&["run", &manifest]).expect(0);
+        assert!(said.err.contains("all 28 cells are done"), "{}", said.err);
+        bench.run(&["report", "--quiet"]).expect(0);
+        assert_eq!(bench.read("reports/smoke/logistic/report.md"), page);
+    }
+}
+
+#[test]
+fn verify_runs_cells_again_and_finds_other_numbers() {
+    let bench = Bench::new();
+    let manifest = bench.bring("logistic.toml");
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let said = bench.run(&["verify", "--sample", "5", "--quiet"]).expect(0);
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
+    let said = bench.run(&["verify", "--all"]).expect(0);
+    assert!(said.out.contains("28 of 28 cells run again: 28 bit-identical"), "{}", said.out);
+    // Results that are whole and wrong: the last bit of one number.
+    let id = forge(&bench, "smoke/logistic");
+    let said = bench.run(&["verify", "--all", "--quiet"]).expect(1);
+    let wanted = format!("smoke/logistic: cell {id} ");
+    assert!(said.out.contains(&wanted), "{}", said.out);
+    assert!(said.out.contains("replicate 1, round "), "{}", said.out);
+    assert!(said.out.contains("written by driftbench forger, commit none"), "{}", said.out);
+    assert!(said.out.contains("27 bit-identical, 1 different"), "{}", said.out);
+}
+
+/// Stores a cell again with one bit of one number turned, as a run would.
+fn forge(bench: &Bench, experiment: &str) -> String {
+    let store = Store::open_existing(&bench.path("results")).unwrap();
+    let stored = store.experiments().unwrap().remove(0);
+    let plan = driftbench::plan::Plan::new(stored.name.clone(), stored.source());
+    let plan = plan.unwrap_or_else(|e| panic!("{e}"));
+    let cell = &plan.cells[3];
+    let mut traces = store.read(experiment, &cell.id).unwrap().unwrap().traces;
+    let number = &mut traces[1].sq_error[1];
+    *number = f64::from_bits(number.to_bits() ^ 1);
+    let by = Provenance { version: "forger".into(), commit: "none".into(), dirty: false };
+    store.write(&plan, cell, 4, &traces, Duration::ZERO, &by).unwrap();
+    cell.id.clone()
+}

@@ -14,7 +14,7 @@ program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/release/driftbench}")
 say() { echo "slurm-test, second $SECONDS: $*"; }
 fail() {
     say "FAILED: $*"
-    tail -n 15 "$work"/results/.slurm/*/*.log "$work"/log/* 2> /dev/null || true
+    tail -n 15 "$work"/*/results/.slurm/*/*.log "$work"/log/* 2> /dev/null || true
     exit 1
 }
 
@@ -80,7 +80,6 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 ReturnToService=2
 KillWait=5
-SlurmdTimeout=20
 BatchStartTimeout=10
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc)
 PartitionName=all Nodes=ALL Default=YES
@@ -145,8 +144,11 @@ say "$(slurmctld -V) is up, $(nproc) processors"
 
 # --- what is run: 64 cells of about half a second -------------------------------------------
 
-mkdir "$work/experiments"
-cat > "$work/experiments/test.toml" << 'END'
+# In a folder whose name scripts and patterns could mistake.
+place="$work/it's 100 % \$HOME"
+mkdir -p "$place/experiments"
+cd "$place"
+cat > experiments/test.toml << 'END'
 title = "What a cluster runs in its test"
 seed = 7
 replicates = 2
@@ -161,7 +163,7 @@ heterogeneity = { independent = {} }
 [start]
 offset = 1.0
 [budget]
-local-steps = 2_000_000
+local-steps = 1_500_000
 [[algorithm.fedlsa]]
 step-size = [0.01, 0.02, 0.03, 0.04]
 local-steps = [100, 200, 400, 800]
@@ -169,7 +171,6 @@ local-steps = [100, 200, 400, 800]
 step-size = [0.01, 0.02, 0.03, 0.04]
 local-steps = [100, 200, 400, 800]
 END
-cd "$work"
 "$program" run experiments/test.toml --out whole --quiet
 "$program" digest whole > whole.txt
 say "locally: $(wc -l < whole.txt) cells"
@@ -178,7 +179,7 @@ say "locally: $(wc -l < whole.txt) cells"
 
 "$program" submit --slurm experiments/test.toml --tasks 8 --wait -- --time=10 > submit.txt 2>&1 &
 submit=$!
-folder=$work/results/.slurm/1
+folder=$place/results/.slurm/1
 submitted() { [ -f "$folder/jobs" ]; }
 wait_for 20 "the submission" submitted
 array=$(sed -n 's/^cancel: *scancel \([0-9]*\) .*/\1/p' "$folder/jobs")
@@ -216,13 +217,16 @@ say "task $requeued: requeued"
 wait_for 60 "a third task's first cell" running_task "$killed" "$requeued"
 lost=$found
 times=$(begun "$lost")
-kill -9 "${daemon[slurmd]}"
-wait "${daemon[slurmd]}" 2> /dev/null || true
+{ kill -9 "${daemon[slurmd]}" && wait "${daemon[slurmd]}"; } 2> /dev/null || true
 of_jobs | while read -r process; do
     [ "$process" = $$ ] || [ "$process" = "$submit" ] || kill -9 "$process" 2> /dev/null || true
 done
+# Slurm would notice by itself, after SlurmdTimeout.
+scontrol update "nodename=$host" state=down reason=gone
 say "the node went down, and task $lost with it"
 start slurmd slurmd -D -b -f "$SLURM_CONF" -N "$host"
+back() { sinfo -h -o %T | grep -Eqx 'idle|mixed|allocated' || { scontrol update "nodename=$host" state=resume 2> /dev/null; false; } }
+wait_for 30 "the node" back
 wait_for 60 "task $lost again" begun_again "$lost" "$times"
 say "the node is back, and task $lost goes on"
 
@@ -249,7 +253,7 @@ grep -q 'nothing is submitted' again.txt || fail "cells that are done were submi
 "$program" submit --slurm experiments/test.toml --set seed=8 --tasks 8 --wait -- --time=10 \
     > cancel.txt 2>&1 &
 submit=$!
-folder=$work/results/.slurm/2
+folder=$place/results/.slurm/2
 wait_for 20 "the submission" submitted
 array=$(sed -n 's/^cancel: *scancel \([0-9]*\) .*/\1/p' "$folder/jobs")
 wait_for 60 "a task's first cell" running_task

@@ -233,7 +233,7 @@ fn an_experiment_of_results_runs_again() {
 const MANY: &str = "title = \"Many cells\"
 seed = 7
 replicates = 1
-problem = { quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 2.0 } } }
+problem = { quadratic = { dimension = 2, clients = 2, noise = 0.1, spectrum = { from = 0.5, to = 2.0 } } }
 start = { offset = 1.0 }
 budget = { rounds = 3 }
 [[algorithm.fedavg]]

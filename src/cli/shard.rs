@@ -14,7 +14,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// What a cell costs beside its rounds, in nanoseconds: what is prepared, written and read.
-const CELL: u64 = 2_000_000;
+const CELL: u64 = 500_000;
 /// What a round costs beside its clients, in nanoseconds.
 const ROUND: u64 = 500;
 /// What a client costs in a round beside its steps, in nanoseconds.

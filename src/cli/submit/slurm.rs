@@ -53,10 +53,11 @@ pub fn submit(words: &[String]) -> Result<Id, Failure> {
 
 /// Why a job was not taken.
 fn refused(words: &[String], said: &str, wrong: &str) -> String {
-    let mut message = format!("error: sbatch refused, and nothing is submitted: {}", wrong.trim());
-    if wrong.trim().is_empty() {
-        message += &format!("it printed no job's number but \"{}\"", said.trim());
-    }
+    let (said, wrong) = (said.trim(), wrong.trim());
+    let mut message = match wrong {
+        "" => format!("error: sbatch printed no job's number but \"{said}\""),
+        _ => format!("error: sbatch refused: {wrong}"),
+    };
     if wrong.contains("array") {
         message += "\n  fewer --tasks may help: `scontrol show config` tells MaxArraySize, which the number of tasks must be below";
     }

@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test browser check sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report test browser check sanitize fuzz bench bench-compare diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -35,6 +35,9 @@ sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
 		--no-default-features --lib --target x86_64-unknown-linux-gnu \
 		--target-dir target/sanitize kernel
+
+fuzz: ## Fuzz TARGET (manifest, npz, libsvm, csv, parquet, results, records) for SECONDS (600)
+	scripts/fuzz.sh $(or $(TARGET),manifest) $(or $(SECONDS),600)
 
 docs: build ## Write docs/MANIFEST.md again from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new

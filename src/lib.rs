@@ -10,8 +10,9 @@
 //!
 //! The modules in layer order, imports going down only:
 //! [`rng`] [`kernel`] [`linalg`] [`stats`], [`problem`], [`federated`],
-//! [`algorithm`] beside [`theory`], then, with the feature `harness`,
-//! manifest, plan and trace, runner, store, analysis, chart and report, cli.
+//! [`algorithm`] beside [`theory`]; with the feature `runner`, files and data,
+//! manifest, plan, trace and runner; with the feature `harness`, store, analysis,
+//! chart, report and cli.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -29,6 +30,19 @@ pub mod federated;
 pub mod algorithm;
 pub mod theory;
 
+#[cfg(feature = "runner")]
+pub mod data;
+#[cfg(feature = "runner")]
+pub mod files;
+#[cfg(feature = "runner")]
+pub mod manifest;
+#[cfg(feature = "runner")]
+pub mod plan;
+#[cfg(feature = "runner")]
+pub mod runner;
+#[cfg(feature = "runner")]
+pub mod trace;
+
 #[cfg(feature = "harness")]
 pub mod analysis;
 #[cfg(feature = "harness")]
@@ -36,18 +50,6 @@ pub mod chart;
 #[cfg(feature = "harness")]
 pub mod cli;
 #[cfg(feature = "harness")]
-pub mod data;
-#[cfg(feature = "harness")]
-pub mod files;
-#[cfg(feature = "harness")]
-pub mod manifest;
-#[cfg(feature = "harness")]
-pub mod plan;
-#[cfg(feature = "harness")]
 pub mod report;
 #[cfg(feature = "harness")]
-pub mod runner;
-#[cfg(feature = "harness")]
 pub mod store;
-#[cfg(feature = "harness")]
-pub mod trace;

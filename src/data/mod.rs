@@ -8,6 +8,7 @@
 mod csv;
 mod libsvm;
 mod npz;
+#[cfg(feature = "harness")]
 mod parquet;
 
 use crate::problem::arrays::{Contents, DataFile, Files};
@@ -97,7 +98,10 @@ pub fn read(path: &str, bytes: Vec<u8>) -> Result<Contents, String> {
     match extension.to_ascii_lowercase().as_str() {
         "npz" => npz::read(bytes),
         "csv" => lines(&bytes).and_then(|()| csv::read(&bytes)),
+        #[cfg(feature = "harness")]
         "parquet" => parquet::read(bytes),
+        #[cfg(not(feature = "harness"))]
+        "parquet" => Err("this build reads no Parquet: it lacks the feature `harness`".into()),
         "libsvm" | "svm" | "txt" => lines(&bytes).and_then(|()| libsvm::read(&bytes)),
         _ => Err("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt".into()),
     }

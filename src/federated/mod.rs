@@ -339,10 +339,10 @@ impl<'p, P: Problem> Federated<'p, P> {
 
 /// Client steps times d + 8 beyond which sending half of them to an idle thread
 /// costs less than it saves: some tens of microseconds.
-#[cfg(feature = "harness")]
+#[cfg(feature = "runner")]
 const WORTH: u64 = 80_000;
 /// Members below which lockstep would lose more than a thread gains.
-#[cfg(feature = "harness")]
+#[cfg(feature = "runner")]
 const FEWEST: usize = 6;
 
 /// Sends a cohort through its local steps, in halves where they are large: a
@@ -350,7 +350,7 @@ const FEWEST: usize = 6;
 /// a round, so the bits do not depend on it.
 #[inline(always)]
 fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "runner")]
     if cohort.len() >= FEWEST
         && cohort.client_steps() * (cohort.dim() as u64 + 8) > WORTH
         && rayon::current_thread_index().is_some()
@@ -360,7 +360,7 @@ fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     problem.advance(cohort);
 }
 
-#[cfg(feature = "harness")]
+#[cfg(feature = "runner")]
 #[inline(never)]
 fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let (low, high) = cohort.halves();

@@ -274,7 +274,7 @@ fn corrections_cancel_the_local_fields_at_the_optimum() {
     }
 }
 
-#[cfg(feature = "harness")]
+#[cfg(feature = "runner")]
 #[test]
 fn a_large_round_is_the_same_on_any_number_of_threads() {
     let problem = td(garnet::Heterogeneity::Independent {}, 20);

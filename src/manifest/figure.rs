@@ -62,6 +62,7 @@ pub struct Convergence {
 /// Examples for the documentation.
 const EXAMPLE_LABELS: [&str; 1] = ["FedAvg"];
 const EXAMPLE_PANELS: [&str; 1] = ["local-steps"];
+const EXAMPLE_MAPS: [&str; 1] = ["clients"];
 
 fn communications() -> Quantity {
     Quantity::Communications
@@ -183,7 +184,7 @@ pub struct Stability {
     pub labels: Vec<String>,
     /// Settings that tell panels apart, outermost first, beside the algorithm.
     #[serde(default)]
-    #[schemars(example = &["clients"])]
+    #[schemars(example = EXAMPLE_MAPS)]
     pub panels: Vec<String>,
     /// Panels in a row.
     #[serde(default)]

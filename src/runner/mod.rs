@@ -8,6 +8,7 @@ mod average;
 mod measure;
 pub mod predict;
 mod prepare;
+#[cfg(feature = "harness")]
 pub mod progress;
 
 use crate::federated::{Conditions, Run};

@@ -52,3 +52,104 @@ pub fn stream_beside<T>(
     file.persist(path).map_err(|e| error(path, e.error))?;
     Ok(written)
 }
+
+/// Writes a file beside its place, down to the disk, and renames it: for what cannot
+/// be made again in a moment.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    stream_beside(path, |file| {
+        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|e| error(path, e))
+    })
+}
+
+/// The bytes of a file that is no symbolic link and in no folder that is one.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_plain(path: &Path) -> Result<Vec<u8>, Error> {
+    for place in [path.parent().unwrap_or(path), path] {
+        let kind = fs::symlink_metadata(place).map_err(|e| error(path, e))?;
+        if kind.is_symlink() {
+            return Err(error(place, "is a symbolic link, which results do not follow"));
+        }
+    }
+    fs::read(path).map_err(|e| error(path, e))
+}
+
+/// What begins the name of a folder that is not whole yet.
+pub const WRITING: &str = ".writing-";
+/// What begins the name of a folder that another is about to stand for.
+pub const REPLACED: &str = ".replaced-";
+
+/// A folder that is written beside its place.
+pub struct Beside {
+    folder: tempfile::TempDir,
+}
+
+impl Beside {
+    /// An empty one below `folder`.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new(folder: &Path) -> Result<Self, Error> {
+        let made = tempfile::Builder::new().prefix(WRITING).tempdir_in(folder);
+        Ok(Self { folder: made.map_err(|e| error(folder, e))? })
+    }
+
+    /// Writes a file in it, down to the disk.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.folder.path().join(name);
+        let write = || {
+            let mut file = fs::File::create_new(&path)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        write().map_err(|e| error(&path, e))
+    }
+
+    /// Puts it in its place. A folder that stands there is moved aside first and then
+    /// removed: at no time are both gone.
+    ///
+    /// # Errors
+    /// If it cannot be moved; then the old one stays.
+    pub fn settle(self, place: &Path) -> Result<(), Error> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let _ = fs::set_permissions(self.folder.path(), fs::Permissions::from_mode(0o755));
+        }
+        sync_folder(self.folder.path());
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let old = place.with_file_name(format!("{REPLACED}{name}"));
+        let replaces = place.symlink_metadata().is_ok();
+        if replaces {
+            fs::rename(place, &old).map_err(|e| error(place, e))?;
+        }
+        if let Err(e) = fs::rename(self.folder.path(), place) {
+            if replaces {
+                let _ = fs::rename(&old, place);
+            }
+            return Err(error(place, e));
+        }
+        let _ = self.folder.keep();
+        if replaces {
+            fs::remove_dir_all(&old).map_err(|e| error(&old, e))?;
+        }
+        if let Some(parent) = place.parent() {
+            sync_folder(parent);
+        }
+        Ok(())
+    }
+}
+
+/// Brings a folder's names to the disk, where a folder can be opened for that.
+fn sync_folder(path: &Path) {
+    if let Ok(folder) = fs::File::open(path) {
+        let _ = folder.sync_all();
+    }
+}

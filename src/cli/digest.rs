@@ -14,11 +14,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let lines: BTreeSet<String> = Store::open_existing(&args.results)?
-        .all_cells()?
-        .into_iter()
-        .map(|record| format!("{} {}\n", record.id, record.digest))
-        .collect();
+    let store = Store::open_existing(&args.results)?;
+    let mut lines = BTreeSet::new();
+    for (experiment, id) in store.all_cells()? {
+        if let Some(cell) = store.summary(&experiment, &id)? {
+            lines.insert(format!("{} {}\n", cell.id, cell.digest));
+        }
+    }
     print(&lines.into_iter().collect::<String>())?;
     Ok(Code::Done)
 }

@@ -4,11 +4,13 @@ mod check;
 mod diff;
 mod digest;
 mod export;
+mod interrupt;
 mod plan;
 mod report;
 mod reproduce;
 mod run;
 mod schema;
+mod verify;
 
 use crate::files;
 use crate::manifest::Source;
@@ -50,6 +52,8 @@ enum Verb {
     Export(export::Args),
     /// Print a line a cell: id and digest, sorted
     Digest(digest::Args),
+    /// Run some cells again and compare the bits with those that are stored
+    Verify(verify::Args),
     /// Print the JSON Schema of manifests, for editors
     Schema(schema::Args),
 }
@@ -68,6 +72,15 @@ pub enum Code {
     NotComparable = 3,
     /// Some cells failed; the rest is stored.
     SomeFailed = 4,
+    /// Interrupted; what is finished is stored.
+    Interrupted = 130,
+}
+
+impl Code {
+    /// What two parts of a command come to: what went wrong, if anything did.
+    fn and(self, other: Self) -> Self {
+        if other == Self::Done { self } else { other }
+    }
 }
 
 impl From<Code> for ExitCode {
@@ -112,6 +125,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Verb::Diff(args) => diff::run(&args),
         Verb::Export(args) => export::run(&args),
         Verb::Digest(args) => digest::run(&args),
+        Verb::Verify(args) => verify::run(&args),
         Verb::Schema(args) => schema::run(&args),
     }
 }

@@ -6,10 +6,12 @@
 
 mod average;
 mod measure;
+mod panic;
 pub mod predict;
 mod prepare;
 #[cfg(feature = "harness")]
 pub mod progress;
+mod sanity;
 
 use crate::federated::{Conditions, Run};
 use crate::kernel::squared_distance;
@@ -18,7 +20,7 @@ use crate::plan::Cell;
 use crate::trace::{Outcome, Trace};
 use measure::Meter;
 pub use prepare::{BadCell, Ground, Prepared, prepare};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use sanity::Sanity;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -31,6 +33,10 @@ pub trait Observer: Sync {
     fn skipped(&self, count: u64);
     /// A cell is complete and stored.
     fn cell(&self, cell: &Cell, diverged: usize);
+    /// Whether to stop: cells that are not complete are dropped.
+    fn interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// Sees the work and says nothing.
@@ -49,6 +55,14 @@ pub struct Failed {
     pub cell: String,
     /// Why.
     pub reason: String,
+}
+
+/// Why a replicate has no trace.
+enum Stopped {
+    /// The observer said so.
+    Interrupted,
+    /// What it holds contradicts itself.
+    Contradiction(String),
 }
 
 /// What came of a cell: its traces, and the time that they took on one thread.
@@ -77,20 +91,21 @@ impl Partial {
 }
 
 /// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
-/// the thread that completed it; the first error of `keep` ends the run.
+/// the thread that completed it; the first error of `keep` ends the run, and so
+/// does an observer that says so.
 ///
 /// # Errors
 /// What `keep` returned.
-pub fn run<E: Send>(
-    cells: &[Prepared<'_>],
+pub fn run<'a, E: Send>(
+    cells: &'a [Prepared<'a>],
     threads: usize,
     observer: &dyn Observer,
-    keep: impl Fn(Done<'_>) -> Result<(), E> + Sync,
+    keep: impl Fn(Done<'a>) -> Result<(), E> + Sync,
 ) -> Result<Vec<Failed>, E> {
     let queue = Queue::new(cells);
     let error = Mutex::new(None);
     let work = || {
-        while let Some((i, replicate)) = queue.next() {
+        while let Some((i, replicate)) = queue.next(observer) {
             let Some(done) = queue.work(i, replicate, observer) else { continue };
             let diverged = done.traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
             let cell = done.cell;
@@ -137,8 +152,8 @@ impl<'a> Queue<'a> {
         }
     }
 
-    fn next(&self) -> Option<(usize, u64)> {
-        if self.stop.load(Ordering::Relaxed) {
+    fn next(&self, observer: &dyn Observer) -> Option<(usize, u64)> {
+        if self.stop.load(Ordering::Relaxed) || observer.interrupted() {
             return None;
         }
         self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
@@ -148,15 +163,20 @@ impl<'a> Queue<'a> {
     fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
         let prepared = &self.cells[i];
         let begin = Instant::now();
-        let result = catch_unwind(AssertUnwindSafe(|| prepared.simulate(replicate, observer)));
+        let result = panic::caught(|| prepared.attempt(replicate, observer));
+        let reason = match result {
+            Ok(Ok(trace)) => Ok(trace),
+            Ok(Err(Stopped::Interrupted)) => return None,
+            Ok(Err(Stopped::Contradiction(reason))) | Err(reason) => Err(reason),
+        };
         let mut progress = lock(&self.progress[i]);
         progress.missing -= 1;
         progress.elapsed += begin.elapsed();
-        match result {
+        match reason {
             Ok(trace) => progress.traces[replicate as usize] = Some(trace),
-            Err(panic) if !progress.failed => {
+            Err(reason) if !progress.failed => {
                 progress.failed = true;
-                let reason = format!("replicate {replicate}: {}", message(&*panic));
+                let reason = format!("replicate {replicate}: {reason}");
                 lock(&self.failed).push(Failed { cell: prepared.cell.id.clone(), reason });
             }
             Err(_) => {}
@@ -175,14 +195,22 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".into())
-}
-
 impl Prepared<'_> {
     /// One replicate, from start to budget or divergence.
+    ///
+    /// # Panics
+    /// If the run contradicts itself, which is a defect of the engine, or is
+    /// interrupted.
     pub fn simulate(&self, replicate: u64, observer: &dyn Observer) -> Trace {
+        match self.attempt(replicate, observer) {
+            Ok(trace) => trace,
+            Err(Stopped::Contradiction(reason)) => panic!("{reason}"),
+            Err(Stopped::Interrupted) => panic!("interrupted"),
+        }
+    }
+
+    /// One replicate, as far as the observer lets it.
+    fn attempt(&self, replicate: u64, observer: &dyn Observer) -> Result<Trace, Stopped> {
         let identity = &self.cell.identity;
         let ground = self.ground(replicate);
         let conditions = Conditions {
@@ -203,6 +231,7 @@ impl Prepared<'_> {
         let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*run);
         let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
+        let mut sanity = Sanity::default();
         let (mut round, mut reported) = (0, 0);
         let per_round = self.steps_per_round();
         for &target in &self.recorded {
@@ -217,18 +246,22 @@ impl Prepared<'_> {
                     let taken = per_round * round;
                     observer.steps(taken - reported);
                     observer.skipped(per_round * identity.rounds - taken);
-                    return trace;
+                    return Ok(trace);
+                }
+                if observer.interrupted() {
+                    return Err(Stopped::Interrupted);
                 }
                 meter.see(&*run, twin.as_deref());
             }
             let coupled = coupled.as_deref().map(|run| run.estimate());
             self.record(&mut trace, round, &*run, ground, &meter, coupled);
+            sanity.check(&trace, &*run, ground).map_err(Stopped::Contradiction)?;
             let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;
         }
         trace.averages = meter.averages();
-        trace
+        Ok(trace)
     }
 
     fn record(

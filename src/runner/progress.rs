@@ -6,8 +6,8 @@ use crate::plan::Cell;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::{IsTerminal, Write as _, stderr};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Cells, steps per second and time left.
@@ -20,6 +20,7 @@ pub struct Progress {
     diverged: AtomicU64,
     total: u64,
     begin: Instant,
+    stop: Arc<AtomicBool>,
     out: Out,
 }
 
@@ -33,8 +34,8 @@ enum Out {
 }
 
 impl Progress {
-    /// Progress over `cells` cells and `total` client steps.
-    pub fn new(name: &str, cells: usize, total: u64, quiet: bool) -> Self {
+    /// Progress over `cells` cells and `total` client steps, until `stop` says so.
+    pub fn new(name: &str, cells: usize, total: u64, quiet: bool, stop: Arc<AtomicBool>) -> Self {
         let out = if quiet {
             Out::Quiet
         } else if stderr().is_terminal() {
@@ -55,7 +56,7 @@ impl Progress {
         };
         let [done, steps, skipped, diverged] = std::array::from_fn(|_| AtomicU64::new(0));
         let (name, cells, begin) = (name.to_owned(), cells as u64, Instant::now());
-        Self { name, cells, done, steps, skipped, diverged, total, begin, out }
+        Self { name, cells, done, steps, skipped, diverged, total, begin, stop, out }
     }
 
     /// Says what was done, and clears the bar.
@@ -91,6 +92,10 @@ fn steps_text(count: f64) -> String {
 }
 
 impl Observer for Progress {
+    fn interrupted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     fn steps(&self, count: u64) {
         self.steps.fetch_add(count, Ordering::Relaxed);
         if let Out::Bar(bar) = &self.out {

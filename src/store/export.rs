@@ -4,7 +4,7 @@
 //! the cell has no such column; rows stand by experiment, cell, replicate and round. At
 //! no time is more in memory than one cell and one group of rows.
 
-use super::{CellRecord, Store, TRACES};
+use super::{Kept, Store, Summary, TRACES, parquet};
 use crate::files::{Error, error, stream_beside};
 use crate::manifest::{Metric, TimeAverage};
 use polars::prelude::*;
@@ -49,7 +49,7 @@ pub struct Exported {
 /// A cell whose file was found sound.
 struct Found<'a> {
     experiment: &'a Chosen,
-    record: CellRecord,
+    record: Summary,
 }
 
 /// Writes all cells of these experiments to `to`, beside its place and renamed. What is
@@ -104,18 +104,39 @@ pub fn export(
     Ok(told)
 }
 
-/// What `cell.toml` says of a complete and sound cell, and the columns of its file.
+/// What is written down of a sound cell, and the columns that it has.
 fn look(
     store: &Store,
     experiment: &str,
     id: &str,
-) -> Result<Option<(CellRecord, Vec<String>)>, Error> {
-    let Some(record) = store.record(experiment, id)? else { return Ok(None) };
-    let bytes = store.bytes(experiment, &record)?;
-    let schema = ParquetReader::new(Cursor::new(bytes))
-        .schema()
-        .map_err(|e| error(&store.cell_folder(experiment, id).join(TRACES), e))?;
-    Ok(Some((record, schema.iter_names().map(ToString::to_string).collect())))
+) -> Result<Option<(Summary, Vec<String>)>, Error> {
+    let frame = match store.find(experiment, id)? {
+        None => return Ok(None),
+        Some(Kept::Alone(record)) => {
+            let bytes = store.bytes(experiment, &record)?;
+            let schema = ParquetReader::new(Cursor::new(bytes))
+                .schema()
+                .map_err(|e| error(&store.cell_folder(experiment, id).join(TRACES), e))?;
+            let names = schema.iter_names().map(ToString::to_string).collect();
+            return Ok(Some((record.summary(), names)));
+        }
+        Some(Kept::Packed(cell)) => (cell.summary(), frame(store, experiment, id)?),
+    };
+    let (summary, frame) = frame;
+    let full = frame.columns().iter().filter(|column| column.null_count() < column.len());
+    Ok(Some((summary, full.map(|column| column.name().to_string()).collect())))
+}
+
+/// The rows of a sound cell.
+fn frame(store: &Store, experiment: &str, id: &str) -> Result<DataFrame, Error> {
+    match store.found(experiment, id)? {
+        Kept::Alone(record) => {
+            let path = store.cell_folder(experiment, id).join(TRACES);
+            parquet::decode(store.bytes(experiment, &record)?).map_err(|e| error(&path, e))
+        }
+        Kept::Packed(cell) => cell
+            .rows(&store.recent, |rows, range| rows.frame.slice(range.start as i64, range.len())),
+    }
 }
 
 /// Columns that say who computed a row and of what settings it is.
@@ -156,21 +177,18 @@ fn read(
     columns: &[(String, DataType)],
 ) -> Result<DataFrame, Error> {
     let (experiment, record) = (cell.experiment, &cell.record);
-    let path = store.cell_folder(&experiment.name, &record.id).join(TRACES);
-    let bytes = store.bytes(&experiment.name, record)?;
-    let frame = ParquetReader::new(Cursor::new(bytes))
-        .read_parallel(ParallelStrategy::None)
-        .finish()
-        .map_err(|e| error(&path, e))?;
+    let path = store.cell_folder(&experiment.name, &record.id);
+    let frame = frame(store, &experiment.name, &record.id)?;
     let rows = frame.height();
-    let settings = serde_json::to_string(&record.cell).map_err(|e| error(&path, e))?;
+    let table = store.settings(&experiment.name, &record.id)?;
+    let settings = serde_json::to_string(&table).map_err(|e| error(&path, e))?;
     let by = &record.provenance;
     let text =
         |name: &str, value: &str| StringChunked::full(name.into(), value, rows).into_column();
     let yes = |name: &str, value| BooleanChunked::full(name.into(), value, rows).into_column();
     let own = |name: &str| match name {
         "seed" => {
-            let seed = record.cell.get("seed").and_then(toml::Value::as_integer);
+            let seed = table.get("seed").and_then(toml::Value::as_integer);
             UInt64Chunked::full(name.into(), seed.unwrap_or_default() as u64, rows).into_column()
         }
         "settings" => text(name, &settings),

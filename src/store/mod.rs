@@ -7,34 +7,49 @@
 mod columns;
 pub mod export;
 pub mod git;
+mod keeper;
+mod lock;
+mod mend;
+mod pack;
 mod parquet;
 pub mod provenance;
+mod record;
 
-use crate::files::{Error, error, write_beside};
+use crate::files::{Beside, Error, error, read_plain, write_synced};
 use crate::manifest::Source;
 use crate::plan::{Cell, Plan, hex};
 use crate::trace::{self, Trace};
 pub use columns::Columns;
+pub use keeper::Keeper;
+pub use lock::Lock;
+use pack::{Packed, Packs, Recent};
+use parquet::{Context, Entry, Rows};
 use provenance::Provenance;
+pub use record::{CellRecord, FailedRecord};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Version of the files; a folder of another version is refused.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 const MARKER: &str = "driftbench.toml";
 const CELL: &str = "cell.toml";
+const FAILED: &str = "failed.toml";
 const TRACES: &str = "traces.parquet";
 const EXPERIMENT: &str = "experiment.toml";
 
 /// A results folder.
 pub struct Store {
     root: PathBuf,
+    /// What packs each experiment has, from the first look on.
+    packs: Mutex<HashMap<String, Arc<Packs>>>,
+    recent: Recent,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,27 +86,19 @@ impl Experiment {
     }
 }
 
-/// What `cell.toml` says.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CellRecord {
+/// What is written down of a cell, but for its settings.
+#[derive(Clone, Debug)]
+pub struct Summary {
     /// Content id.
     pub id: String,
-    /// Name of the experiment.
-    pub experiment: String,
     /// Name of the curve when it was stored.
     pub label: String,
     /// Digest of the traces.
     pub digest: String,
-    /// Length of the Parquet file, in bytes.
-    pub bytes: u64,
-    /// SHA-256 of the Parquet file.
-    pub sha256: String,
     /// Time that the cell took on one thread, in seconds.
     pub seconds: f64,
     /// Who computed it.
     pub provenance: Provenance,
-    /// What determines the numbers.
-    pub cell: toml::Table,
 }
 
 /// Whether a cell's results are there.
@@ -103,12 +110,14 @@ pub enum Status {
     Missing,
     /// There, but not as they were written.
     Damaged(String),
+    /// It could not be run to its end, for this reason.
+    Failed(String),
 }
 
 /// A cell as it was stored.
 pub struct Stored {
-    /// What `cell.toml` says.
-    pub record: CellRecord,
+    /// What is written down of it.
+    pub record: Summary,
     /// A trace per replicate.
     pub traces: Vec<Trace>,
 }
@@ -119,7 +128,8 @@ impl Store {
     /// # Errors
     /// If the folder is of another version, or is not a results folder.
     pub fn open(root: &Path) -> Result<Self, Error> {
-        let store = Self { root: root.to_owned() };
+        let (packs, recent) = (Mutex::default(), Recent::default());
+        let store = Self { root: root.to_owned(), packs, recent };
         let path = root.join(MARKER);
         match fs::read_to_string(&path) {
             Ok(text) => {
@@ -170,22 +180,34 @@ impl Store {
         Err(error(root, "there are no results here: run an experiment first"))
     }
 
-    /// What `cell.toml` says, for every complete cell of the folder.
+    /// All experiments' cells that have results: the experiment's name, and an id.
     ///
     /// # Errors
     /// If a folder or file cannot be read.
-    pub fn all_cells(&self) -> Result<Vec<CellRecord>, Error> {
+    pub fn all_cells(&self) -> Result<Vec<(String, String)>, Error> {
         let mut found = Vec::new();
-        for experiment in self.experiments()? {
-            for id in self.ids(&experiment.name)? {
-                found.extend(self.record(&experiment.name, &id)?);
-            }
+        for Experiment { name, .. } in self.experiments()? {
+            let ids = self.ids(&name)?.into_iter();
+            found.extend(ids.map(|id| (name.clone(), id)));
         }
         Ok(found)
     }
 
-    /// Ids of all cells of an experiment's folder, complete or not, sorted.
-    fn ids(&self, experiment: &str) -> Result<Vec<String>, Error> {
+    /// Ids of all cells of an experiment that have results, sound or not, sorted.
+    ///
+    /// # Errors
+    /// If a folder cannot be read, or the index of a pack is not as it was written.
+    pub fn ids(&self, experiment: &str) -> Result<Vec<String>, Error> {
+        let mut ids = self.folders_of_cells(experiment)?;
+        ids.retain(|id| self.cell_folder(experiment, id).join(CELL).exists());
+        ids.extend(self.packs(experiment)?.ids().map(str::to_owned));
+        ids.sort();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// Names of the folders of cells below an experiment's.
+    fn folders_of_cells(&self, experiment: &str) -> Result<Vec<String>, Error> {
         let folder = self.folder(experiment);
         let mut ids = Vec::new();
         for entry in fs::read_dir(&folder).map_err(|e| error(&folder, e))? {
@@ -195,15 +217,54 @@ impl Store {
                 ids.push(id);
             }
         }
-        ids.sort();
         Ok(ids)
     }
 
     /// How many cells of an experiment's folder are not among these.
     pub fn others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
-        let entries = fs::read_dir(self.folder(experiment)).into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.filter(|name| is_cell(name) && !known.contains(name.as_str())).count()
+        let folders = self.folders_of_cells(experiment).unwrap_or_default();
+        let packs = self.packs(experiment).unwrap_or_default();
+        let unknown = |id: &&str| !known.contains(id);
+        let beside = folders.iter().map(String::as_str).filter(unknown).count();
+        beside + packs.ids().filter(unknown).count()
+    }
+
+    /// The packs of an experiment, as they were at the first look.
+    fn packs(&self, experiment: &str) -> Result<Arc<Packs>, Error> {
+        let held = || self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(packs) = held().get(experiment) {
+            return Ok(packs.clone());
+        }
+        self.see_inside(experiment)?;
+        let packs = Arc::new(Packs::open(&self.folder(experiment))?);
+        held().insert(experiment.to_owned(), packs.clone());
+        Ok(packs)
+    }
+
+    /// Forgets what packs an experiment had.
+    fn forget(&self, experiment: &str) {
+        self.packs.lock().unwrap_or_else(PoisonError::into_inner).remove(experiment);
+    }
+
+    /// Sees that no part of an experiment's folder is a symbolic link: results are
+    /// neither read nor written outside of their folder.
+    fn see_inside(&self, experiment: &str) -> Result<(), Error> {
+        let mut place = self.root.clone();
+        for part in experiment.split('/') {
+            place.push(part);
+            if place.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
+                return Err(error(&place, "is a symbolic link, which results do not follow"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an experiment's folder, if it is not there.
+    fn make_folder(&self, experiment: &str) -> Result<PathBuf, Error> {
+        self.see_inside(experiment)?;
+        let folder = self.folder(experiment);
+        fs::create_dir_all(&folder).map_err(|e| error(&folder, e))?;
+        Ok(folder)
     }
 
     /// Makes the folder, if it is not there, and sees that it can be written.
@@ -216,7 +277,7 @@ impl Store {
         let path = self.root.join(MARKER);
         if !path.exists() {
             let text = toml::to_string(&marker).map_err(|e| error(&path, e))?;
-            write_beside(&path, text.as_bytes())?;
+            write_synced(&path, text.as_bytes())?;
         }
         tempfile::tempfile_in(&self.root).map_err(|e| error(&self.root, e))?;
         Ok(())
@@ -236,8 +297,7 @@ impl Store {
     /// # Errors
     /// If the file cannot be written.
     pub fn keep_experiment(&self, plan: &Plan) -> Result<(), Error> {
-        let folder = self.folder(&plan.experiment);
-        fs::create_dir_all(&folder).map_err(|e| error(&folder, e))?;
+        let folder = self.make_folder(&plan.experiment)?;
         let path = folder.join(EXPERIMENT);
         let experiment = Experiment {
             name: plan.experiment.clone(),
@@ -250,7 +310,7 @@ impl Store {
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
             return Ok(());
         }
-        write_beside(&path, text.as_bytes())
+        write_synced(&path, text.as_bytes())
     }
 
     /// All experiments of the folder, by name.
@@ -280,51 +340,96 @@ impl Store {
         let entries = fs::read_dir(folder).map_err(|e| error(folder, e))?;
         for entry in entries {
             let entry = entry.map_err(|e| error(folder, e))?;
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
             // Symbolic links are not followed out of the results.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 self.search(&entry.path(), found)?;
             }
         }
         Ok(())
     }
 
-    fn record(&self, experiment: &str, id: &str) -> Result<Option<CellRecord>, Error> {
+    /// What `cell.toml` says of a cell in a folder of its own.
+    fn own_record(&self, experiment: &str, id: &str) -> Result<Option<CellRecord>, Error> {
         let path = self.cell_folder(experiment, id).join(CELL);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(error(&path, e)),
-        };
-        let record: CellRecord = toml::from_str(&text).map_err(|e| error(&path, e.message()))?;
-        if record.id == id { Ok(Some(record)) } else { Err(error(&path, "is another cell's")) }
+        let record: Option<CellRecord> = self.sealed(&path)?;
+        match record {
+            Some(record) if record.id != id => Err(error(&path, "is another cell's")),
+            found => Ok(found),
+        }
     }
 
-    /// The Parquet file's bytes, if they are those that were written.
+    /// A sealed record; `None` if there is no such file.
+    fn sealed<T: serde::de::DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
+        match path.symlink_metadata() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            _ => {
+                let bytes = read_plain(path)?;
+                record::unsealed(&bytes).map(Some).map_err(|e| error(path, e))
+            }
+        }
+    }
+
+    /// Where a cell is kept; `None` if it has no results.
+    fn find(&self, experiment: &str, id: &str) -> Result<Option<Kept>, Error> {
+        let packs = self.packs(experiment)?;
+        if let Some(record) = self.own_record(experiment, id)? {
+            return Ok(Some(Kept::Alone(Box::new(record))));
+        }
+        Ok(packs.cell(id).map(Kept::Packed))
+    }
+
+    /// The bytes of a cell's own Parquet file, if they are those that were written.
     fn bytes(&self, experiment: &str, record: &CellRecord) -> Result<Vec<u8>, Error> {
         let path = self.cell_folder(experiment, &record.id).join(TRACES);
-        let bytes = fs::read(&path).map_err(|e| error(&path, e))?;
-        if bytes.len() as u64 != record.bytes {
-            let (have, want) = (bytes.len(), record.bytes);
-            return Err(error(
-                &path,
-                format!("has {have} bytes, not {want} as when it was written"),
-            ));
-        }
-        if hex(&Sha256::digest(&bytes)) != record.sha256 {
-            return Err(error(&path, "does not have the hash that it was written with"));
-        }
-        Ok(bytes)
+        whole(&path, record.bytes, &record.sha256)
     }
 
-    /// What `cell.toml` says, its Parquet file checked and not decoded; `None` if
-    /// the cell has no results.
+    /// What is written down of a cell, its numbers checked and not decoded; `None` if
+    /// it has no results.
     ///
     /// # Errors
     /// If they are not as they were written.
-    pub fn checked(&self, experiment: &str, id: &str) -> Result<Option<CellRecord>, Error> {
-        let Some(record) = self.record(experiment, id)? else { return Ok(None) };
-        self.bytes(experiment, &record)?;
-        Ok(Some(record))
+    pub fn checked(&self, experiment: &str, id: &str) -> Result<Option<Summary>, Error> {
+        Ok(match self.find(experiment, id)? {
+            None => None,
+            Some(Kept::Alone(record)) => {
+                self.bytes(experiment, &record)?;
+                Some(record.summary())
+            }
+            Some(Kept::Packed(cell)) => {
+                cell.check()?;
+                Some(cell.summary())
+            }
+        })
+    }
+
+    /// What is written down of a cell, its numbers not looked at; `None` if it has no
+    /// results.
+    ///
+    /// # Errors
+    /// If it is not as it was written.
+    pub fn summary(&self, experiment: &str, id: &str) -> Result<Option<Summary>, Error> {
+        Ok(self.find(experiment, id)?.map(|kept| match kept {
+            Kept::Alone(record) => record.summary(),
+            Kept::Packed(cell) => cell.summary(),
+        }))
+    }
+
+    /// What determines the numbers of a cell that has results.
+    ///
+    /// # Errors
+    /// If it has none, or they are not as they were written.
+    pub fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error> {
+        match self.found(experiment, id)? {
+            Kept::Alone(record) => Ok(record.cell),
+            Kept::Packed(cell) => cell.settings(),
+        }
+    }
+
+    fn found(&self, experiment: &str, id: &str) -> Result<Kept, Error> {
+        let absent = || error(&self.cell_folder(experiment, id), "has no results");
+        self.find(experiment, id)?.ok_or_else(absent)
     }
 
     /// The final errors of a cell that has results, a replicate each; `None` where
@@ -333,24 +438,34 @@ impl Store {
     /// # Errors
     /// If they are not there, or not as they were written.
     pub fn finals(&self, experiment: &str, id: &str) -> Result<Vec<Option<f64>>, Error> {
-        let path = self.cell_folder(experiment, id).join(TRACES);
-        let record = self.record(experiment, id)?;
-        let record = record.ok_or_else(|| error(&path, "is not there"))?;
-        let bytes = self.bytes(experiment, &record)?;
-        parquet::finals(bytes).map_err(|e| error(&path, e))
+        match self.found(experiment, id)? {
+            Kept::Alone(record) => {
+                let path = self.cell_folder(experiment, id).join(TRACES);
+                parquet::finals(self.bytes(experiment, &record)?).map_err(|e| error(&path, e))
+            }
+            Kept::Packed(cell) => cell.rows(&self.recent, Rows::finals),
+        }
     }
 
     /// Whether a cell's results are there, its file read and checked.
     pub fn status(&self, experiment: &str, id: &str) -> Status {
-        let checked = self.record(experiment, id).and_then(|record| match record {
-            Some(record) => self.bytes(experiment, &record).map(|_| true),
-            None => Ok(false),
-        });
-        match checked {
-            Ok(true) => Status::Done,
-            Ok(false) => Status::Missing,
+        match self.checked(experiment, id) {
+            Ok(Some(_)) => Status::Done,
+            Ok(None) => match self.failed(experiment, id) {
+                Ok(Some(failed)) => Status::Failed(failed.reason),
+                Ok(None) => Status::Missing,
+                Err(e) => Status::Damaged(e.to_string()),
+            },
             Err(e) => Status::Damaged(e.to_string()),
         }
+    }
+
+    /// Why a cell could not be run to its end; `None` if that is not known of it.
+    ///
+    /// # Errors
+    /// If what is written down is not as it was written.
+    pub fn failed(&self, experiment: &str, id: &str) -> Result<Option<FailedRecord>, Error> {
+        self.sealed(&self.cell_folder(experiment, id).join(FAILED))
     }
 
     /// A cell's results; `None` if it has none.
@@ -358,17 +473,38 @@ impl Store {
     /// # Errors
     /// If they are not as they were written.
     pub fn read(&self, experiment: &str, id: &str) -> Result<Option<Stored>, Error> {
-        let Some(record) = self.record(experiment, id)? else { return Ok(None) };
-        let path = self.cell_folder(experiment, id).join(TRACES);
-        let bytes = self.bytes(experiment, &record)?;
-        let traces = parquet::read(bytes).map_err(|e| error(&path, e))?;
+        let Some(kept) = self.find(experiment, id)? else { return Ok(None) };
+        let (record, traces, path) = match kept {
+            Kept::Alone(record) => {
+                let path = self.cell_folder(experiment, id).join(TRACES);
+                let rows = Rows::read(self.bytes(experiment, &record)?);
+                let rows = rows.map_err(|e| error(&path, e))?;
+                (record.summary(), rows.traces(0..rows.len()), path)
+            }
+            Kept::Packed(cell) => {
+                let traces = cell.rows(&self.recent, Rows::traces)?;
+                (cell.summary(), traces, cell.file())
+            }
+        };
+        let traces = traces.map_err(|e| error(&path, e))?;
         if trace::digest(&traces) != record.digest {
-            return Err(error(&path, "does not hold the numbers that it was written with"));
+            let message = format!("does not hold the numbers of cell {id} as they were written");
+            return Err(error(&path, message));
         }
         Ok(Some(Stored { record, traces }))
     }
 
-    /// Stores a cell: beside its place, then renamed.
+    /// These cells of an experiment in an order in which reading them is fastest: as
+    /// they stand in files that hold many. Their numbers in `ids` are returned.
+    pub fn reading_order(&self, experiment: &str, ids: &[&str]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        if let Ok(packs) = self.packs(experiment) {
+            order.sort_by_cached_key(|&i| packs.place(ids[i]));
+        }
+        order
+    }
+
+    /// Stores a cell in a folder of its own: beside its place, then renamed.
     ///
     /// # Errors
     /// If it cannot be written; then nothing is left.
@@ -381,64 +517,100 @@ impl Store {
         elapsed: Duration,
         provenance: &Provenance,
     ) -> Result<(), Error> {
-        let folder = self.folder(&plan.experiment);
-        fs::create_dir_all(&folder).map_err(|e| error(&folder, e))?;
-        let beside = tempfile::Builder::new()
-            .prefix(".writing-")
-            .tempdir_in(&folder)
-            .map_err(|e| error(&folder, e))?;
-        let path = beside.path().join(TRACES);
-        let context = parquet::Context { plan, cell, clients, provenance };
-        let bytes = parquet::write(&context, traces).map_err(|e| error(&path, e))?;
-        fs::write(&path, &bytes).map_err(|e| error(&path, e))?;
+        let place = self.cell_folder(&plan.experiment, &cell.id);
+        let context = Context { plan, cell: Some(cell), provenance };
+        let bytes = parquet::write(&context, &[&Entry { cell, clients, traces }]);
+        let bytes = bytes.map_err(|e| error(&place, e))?;
         let record = CellRecord {
             id: cell.id.clone(),
             experiment: plan.experiment.clone(),
             label: cell.label.clone(),
             digest: trace::digest(traces),
-            bytes: bytes.len() as u64,
-            sha256: hex(&Sha256::digest(&bytes)),
+            bytes: 0,
+            sha256: String::new(),
             seconds: elapsed.as_secs_f64(),
             provenance: provenance.clone(),
             cell: cell.identity.canonical(),
         };
-        let path = beside.path().join(CELL);
-        let text = toml::to_string(&record).map_err(|e| error(&path, e))?;
-        fs::write(&path, text).map_err(|e| error(&path, e))?;
-        let place = self.cell_folder(&plan.experiment, &cell.id);
-        if place.exists() {
-            fs::remove_dir_all(&place).map_err(|e| error(&place, e))?;
-        }
-        fs::rename(beside.path(), &place).map_err(|e| error(&place, e))?;
-        let _ = beside.keep();
-        Ok(())
+        self.settle(plan, record, &bytes)
     }
 
-    /// Moves a damaged cell out of the way and says where it went.
+    /// Puts a cell and the bytes of its Parquet file in place.
+    fn settle(&self, plan: &Plan, record: CellRecord, bytes: &[u8]) -> Result<(), Error> {
+        let folder = self.make_folder(&plan.experiment)?;
+        let place = self.cell_folder(&plan.experiment, &record.id);
+        let (length, sha256) = (bytes.len() as u64, hex(&Sha256::digest(bytes)));
+        let record = CellRecord { bytes: length, sha256, ..record };
+        let text = record::sealed(&record).map_err(|e| error(&place, e))?;
+        let beside = Beside::new(&folder)?;
+        beside.add(TRACES, bytes)?;
+        beside.add(CELL, text.as_bytes())?;
+        beside.settle(&place)
+    }
+
+    /// Writes down that a cell could not be run to its end. Results that it had stay.
     ///
     /// # Errors
-    /// If it cannot be moved.
-    pub fn set_aside(&self, experiment: &str, id: &str) -> Result<PathBuf, Error> {
-        let place = self.cell_folder(experiment, id);
-        let free = (1..).map(|i| place.with_file_name(format!("{id}.damaged-{i}")));
-        let aside = free.into_iter().find(|p| !p.exists()).unwrap_or_else(|| place.clone());
-        fs::rename(&place, &aside).map_err(|e| error(&place, e))?;
-        Ok(aside)
+    /// If it cannot be written.
+    pub fn write_failed(&self, failed: &FailedRecord) -> Result<(), Error> {
+        self.make_folder(&failed.experiment)?;
+        let place = self.cell_folder(&failed.experiment, &failed.id);
+        fs::create_dir_all(&place).map_err(|e| error(&place, e))?;
+        let path = place.join(FAILED);
+        let text = record::sealed(failed).map_err(|e| error(&path, e))?;
+        write_synced(&path, text.as_bytes())
     }
 
     /// Stored labels follow the manifest's, which do not enter the id.
     ///
     /// # Errors
-    /// If the cell cannot be read or written.
-    pub fn relabel(&self, plan: &Plan, cell: &Cell, clients: usize) -> Result<(), Error> {
-        match self.record(&plan.experiment, &cell.id)? {
-            Some(record) if record.label != cell.label => {}
-            _ => return Ok(()),
+    /// If a cell cannot be read or written.
+    pub fn relabel(&self, plan: &Plan, cells: &[&Cell]) -> Result<(), Error> {
+        let mut packed = HashMap::new();
+        for cell in cells {
+            match self.find(&plan.experiment, &cell.id)? {
+                Some(Kept::Alone(record)) if record.label != cell.label => {
+                    self.relabel_alone(plan, cell, *record)?;
+                }
+                Some(Kept::Packed(held)) if held.summary().label != cell.label => {
+                    packed.insert(&*cell.id, &*cell.label);
+                }
+                _ => {}
+            }
         }
-        let Some(stored) = self.read(&plan.experiment, &cell.id)? else { return Ok(()) };
-        let elapsed = Duration::from_secs_f64(stored.record.seconds.max(0.0));
-        self.write(plan, cell, clients, &stored.traces, elapsed, &stored.record.provenance)
+        if packed.is_empty() { Ok(()) } else { self.relabel_packs(plan, &packed) }
     }
+
+    fn relabel_alone(&self, plan: &Plan, cell: &Cell, record: CellRecord) -> Result<(), Error> {
+        let place = self.cell_folder(&plan.experiment, &cell.id);
+        let bytes = self.bytes(&plan.experiment, &record)?;
+        let context = Context { plan, cell: Some(cell), provenance: &record.provenance };
+        let bytes = parquet::relabelled(bytes, std::iter::repeat(&*cell.label), &context);
+        let bytes = bytes.map_err(|e| error(&place, e))?;
+        self.settle(plan, CellRecord { label: cell.label.clone(), ..record }, &bytes)
+    }
+}
+
+/// Where a cell's results are.
+enum Kept {
+    /// In a folder of their own.
+    Alone(Box<CellRecord>),
+    /// With others.
+    Packed(Packed),
+}
+
+/// The bytes of a file, if they are those that were written.
+fn whole(path: &Path, bytes: u64, sha256: &str) -> Result<Vec<u8>, Error> {
+    let found = read_plain(path)?;
+    if found.len() as u64 != bytes {
+        let have = found.len();
+        let message = format!("has {have} bytes, not {bytes} as when it was written");
+        return Err(error(path, message));
+    }
+    if hex(&Sha256::digest(&found)) != sha256 {
+        return Err(error(path, "does not have the hash that it was written with"));
+    }
+    Ok(found)
 }
 
 /// Whether a folder's name is a cell's.

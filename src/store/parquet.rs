@@ -8,20 +8,33 @@ use crate::trace::{Outcome, Trace};
 use polars::prelude::*;
 use std::collections::BTreeSet;
 use std::io::Cursor;
+use std::ops::Range;
 
-/// What the columns and the metadata say beside the traces.
+/// What the metadata say of all rows.
 pub struct Context<'a> {
     pub plan: &'a Plan,
+    pub provenance: &'a Provenance,
+    /// The cell, where the file holds one.
+    pub cell: Option<&'a Cell>,
+}
+
+/// A cell whose rows are written.
+#[derive(Clone, Copy)]
+pub struct Entry<'a> {
     pub cell: &'a Cell,
     /// N.
     pub clients: usize,
-    pub provenance: &'a Provenance,
+    /// A trace per replicate.
+    pub traces: &'a [Trace],
 }
 
-/// The bytes of a cell's Parquet file.
-pub fn write(context: &Context<'_>, traces: &[Trace]) -> Result<Vec<u8>, String> {
+/// The bytes of a Parquet file with the rows of these cells, one after another.
+pub fn write(context: &Context<'_>, entries: &[&Entry<'_>]) -> Result<Vec<u8>, String> {
+    encode(context, frame(context, entries).map_err(|e| e.to_string())?)
+}
+
+fn encode(context: &Context<'_>, mut frame: DataFrame) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let mut frame = frame(context, traces).map_err(|e| e.to_string())?;
     let meta = KeyValueMetadata::from_static(metadata(context));
     // What is small is mostly metadata: compressing it costs time and no less room.
     let small = frame.height() < SMALL;
@@ -37,122 +50,156 @@ pub fn write(context: &Context<'_>, traces: &[Trace]) -> Result<Vec<u8>, String>
     Ok(bytes)
 }
 
+/// A file's bytes with other labels, one a row; there may be more of them.
+pub fn relabelled<'a>(
+    bytes: Vec<u8>,
+    labels: impl Iterator<Item = &'a str>,
+    context: &Context<'_>,
+) -> Result<Vec<u8>, String> {
+    let mut frame = decode(bytes)?;
+    let labels = labels.take(frame.height());
+    let labels = StringChunked::from_iter_values("label".into(), labels).into_column();
+    frame.with_column(labels).map_err(|e| e.to_string())?;
+    encode(context, frame)
+}
+
 /// Rows below which a file is not compressed.
 const SMALL: usize = 256;
 
 fn metadata(context: &Context<'_>) -> Vec<(String, String)> {
-    let Context { plan, cell, provenance, .. } = context;
+    let Context { plan, provenance, cell } = context;
+    let cell = cell.map(|cell| {
+        let identity = &cell.identity;
+        [
+            ("cell", cell.id.clone()),
+            ("settings", identity.canonical().to_string()),
+            ("seed", identity.seed.to_string()),
+        ]
+    });
     [
         ("experiment", plan.experiment.clone()),
-        ("cell", cell.id.clone()),
-        ("settings", cell.identity.canonical().to_string()),
         ("manifest", plan.source.text.clone()),
-        ("seed", cell.identity.seed.to_string()),
         ("version", provenance.version.clone()),
         ("commit", provenance.commit.clone()),
         ("dirty", provenance.dirty.to_string()),
     ]
     .into_iter()
+    .chain(cell.into_iter().flatten())
     .map(|(key, value)| (format!("driftbench.{key}"), value))
     .collect()
 }
 
-fn frame(context: &Context<'_>, traces: &[Trace]) -> PolarsResult<DataFrame> {
-    let rows: usize = traces.iter().map(Trace::rows).sum();
-    let identity = &context.cell.identity;
-    let (step_size, local_steps) = identity.algorithm.scale();
-    let text =
-        |name: &str, value: &str| StringChunked::full(name.into(), value, rows).into_column();
-    let each = |of: fn(&Trace, usize) -> u64, name: &str| {
-        let values = traces.iter().flat_map(|t| (0..t.rows()).map(move |i| of(t, i)));
+/// A row of a trace of a cell.
+type Row<'a> = (&'a Entry<'a>, &'a Trace, usize);
+
+/// All rows, in their order.
+fn rows<'a>(entries: &'a [&'a Entry<'a>]) -> impl Iterator<Item = Row<'a>> + Clone {
+    entries.iter().flat_map(|entry| {
+        let traces = entry.traces.iter();
+        traces.flat_map(move |trace| (0..trace.rows()).map(move |i| (*entry, trace, i)))
+    })
+}
+
+fn frame(context: &Context<'_>, entries: &[&Entry<'_>]) -> PolarsResult<DataFrame> {
+    let height = rows(entries).count();
+    let experiment = StringChunked::full("experiment".into(), &context.plan.experiment, height);
+    let text = |name: &str, of: fn(&Cell) -> &str| {
+        let values = rows(entries).map(|(entry, ..)| of(entry.cell));
+        StringChunked::from_iter_values(name.into(), values).into_column()
+    };
+    let each = |name: &str, of: fn(&Trace, usize) -> u64| {
+        let values = rows(entries).map(|(_, trace, i)| of(trace, i));
         UInt64Chunked::from_iter_values(name.into(), values).into_column()
     };
+    let replicate = entries.iter().flat_map(|entry| {
+        let traces = entry.traces.iter().enumerate();
+        traces.flat_map(|(r, trace)| std::iter::repeat_n(r as u32, trace.rows()))
+    });
+    let clients = rows(entries).map(|(entry, ..)| entry.clients as u32);
+    let step_sizes = rows(entries).map(|(entry, ..)| entry.cell.identity.algorithm.scale().0);
+    let local_steps = rows(entries).map(|(entry, ..)| entry.cell.identity.algorithm.scale().1);
     let mut columns = vec![
-        text("experiment", &context.plan.experiment),
-        text("cell", &context.cell.id),
-        text("problem", identity.problem.kind()),
-        text("algorithm", identity.algorithm.kind()),
-        text("label", &context.cell.label),
-        UInt32Chunked::full("clients".into(), context.clients as u32, rows).into_column(),
-        Float64Chunked::full("step_size".into(), step_size, rows).into_column(),
-        UInt64Chunked::full("local_steps".into(), local_steps, rows).into_column(),
-        UInt32Chunked::from_iter_values(
-            "replicate".into(),
-            traces.iter().enumerate().flat_map(|(r, t)| std::iter::repeat_n(r as u32, t.rows())),
-        )
-        .into_column(),
-        each(|t, i| t.round[i], "round"),
-        each(|t, i| t.cost[i].local_steps, "local_step"),
-        each(|t, i| t.cost[i].communications, "communications"),
-        each(|t, i| t.cost[i].oracle_calls, "oracle_calls"),
-        each(|t, i| t.cost[i].sequential_calls, "sequential_calls"),
-        each(|t, i| t.cost[i].vectors_sent, "vectors_sent"),
-        each(|t, i| t.cost[i].bytes_sent, "bytes_sent"),
+        experiment.into_column(),
+        text("cell", |cell| &cell.id),
+        text("problem", |cell| cell.identity.problem.kind()),
+        text("algorithm", |cell| cell.identity.algorithm.kind()),
+        text("label", |cell| &cell.label),
+        UInt32Chunked::from_iter_values("clients".into(), clients).into_column(),
+        Float64Chunked::from_iter_values("step_size".into(), step_sizes).into_column(),
+        UInt64Chunked::from_iter_values("local_steps".into(), local_steps).into_column(),
+        UInt32Chunked::from_iter_values("replicate".into(), replicate).into_column(),
+        each("round", |t, i| t.round[i]),
+        each("local_step", |t, i| t.cost[i].local_steps),
+        each("communications", |t, i| t.cost[i].communications),
+        each("oracle_calls", |t, i| t.cost[i].oracle_calls),
+        each("sequential_calls", |t, i| t.cost[i].sequential_calls),
+        each("vectors_sent", |t, i| t.cost[i].vectors_sent),
+        each("bytes_sent", |t, i| t.cost[i].bytes_sent),
     ];
-    for (name, of) in METRICS {
-        let values: Vec<f64> = traces.iter().flat_map(|t| of(t).iter().copied()).collect();
-        if values.len() == rows {
-            columns.push(Column::new((*name).into(), values));
+    columns.extend(measured(entries));
+    let outcomes = rows(entries).map(|(_, trace, _)| trace.outcome.name());
+    columns.push(StringChunked::from_iter_values("outcome".into(), outcomes).into_column());
+    DataFrame::new(height, columns)
+}
+
+/// What was measured: a column is there if any trace has it, null where one has not.
+fn measured(entries: &[&Entry<'_>]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    let mut number = |name: &str, of: &dyn Fn(&Trace) -> Option<&Vec<f64>>| {
+        let values = rows(entries).map(|(_, trace, i)| of(trace)?.get(i).copied());
+        let values = Float64Chunked::from_iter_options(name.into(), values);
+        if values.null_count() < values.len() {
+            columns.push(values.into_column());
         }
+    };
+    number("sq_error", &|trace| Some(&trace.sq_error));
+    number("sq_error_limit", &|trace| Some(&trace.sq_error_limit));
+    let traces = || entries.iter().flat_map(|entry| entry.traces);
+    let names: BTreeSet<Metric> = traces().flat_map(|t| &t.further).map(|(m, _)| *m).collect();
+    for metric in names {
+        number(metric.column(), &|trace| {
+            trace.further.iter().find(|(m, _)| *m == metric).map(|(_, values)| values)
+        });
     }
-    let names = traces.iter().flat_map(|t| &t.further).map(|(metric, _)| *metric);
-    for metric in names.collect::<BTreeSet<_>>() {
-        let of = |t: &Trace| t.further.iter().find(|(m, _)| *m == metric).map(|(_, v)| v.clone());
-        let values: Vec<f64> = traces.iter().filter_map(of).flatten().collect();
-        if values.len() == rows {
-            columns.push(Column::new(metric.column().into(), values));
-        }
-    }
-    if identity.record.iterates {
+    if entries.iter().any(|entry| entry.cell.identity.record.iterates) {
         let of = |trace: &Trace, row: usize| {
             let d = trace.theta.len() / trace.rows();
             trace.theta[row * d..][..d].to_vec()
         };
-        columns.push(list("theta".into(), traces, rows, of));
+        columns.push(list("theta".into(), entries, of));
     }
-    let names = traces.iter().flat_map(|t| &t.averages).map(|(name, _)| *name);
-    for name in names.collect::<BTreeSet<_>>() {
+    let names: BTreeSet<TimeAverage> =
+        traces().flat_map(|t| &t.averages).map(|(name, _)| *name).collect();
+    for name in names {
         // One value a run, in its last row.
         let of = |trace: &Trace, row: usize| match trace.averages.iter().find(|(n, _)| *n == name) {
             Some((_, values)) if row + 1 == trace.rows() => values.clone(),
             _ => Vec::new(),
         };
-        columns.push(list(name.column(), traces, rows, of));
+        columns.push(list(name.column(), entries, of));
     }
-    let outcomes = traces.iter().flat_map(|t| std::iter::repeat_n(t.outcome.name(), t.rows()));
-    columns.push(StringChunked::from_iter_values("outcome".into(), outcomes).into_column());
-    DataFrame::new(rows, columns)
+    columns
 }
 
-/// A metric's values, a number a row.
-type Values = fn(&Trace) -> &Vec<f64>;
-
-/// The metrics by column; a column is there if every trace has it.
-const METRICS: &[(&str, Values)] =
-    &[("sq_error", |t| &t.sq_error), ("sq_error_limit", |t| &t.sq_error_limit)];
-
 /// A column of lists, `of(trace, row)` each.
-fn list(
-    name: String,
-    traces: &[Trace],
-    rows: usize,
-    of: impl Fn(&Trace, usize) -> Vec<f64>,
-) -> Column {
-    let mut builder =
-        ListPrimitiveChunkedBuilder::<Float64Type>::new(name.into(), rows, rows, DataType::Float64);
-    for trace in traces {
-        (0..trace.rows()).for_each(|row| builder.append_slice(&of(trace, row)));
-    }
+fn list(name: String, entries: &[&Entry<'_>], of: impl Fn(&Trace, usize) -> Vec<f64>) -> Column {
+    let height = rows(entries).count();
+    let mut builder = ListPrimitiveChunkedBuilder::<Float64Type>::new(
+        name.into(),
+        height,
+        height,
+        DataType::Float64,
+    );
+    rows(entries).for_each(|(_, trace, row)| builder.append_slice(&of(trace, row)));
     builder.finish().into_column()
 }
 
-/// The traces of a cell from the bytes of its Parquet file.
-pub fn read(bytes: Vec<u8>) -> Result<Vec<Trace>, String> {
-    let frame = ParquetReader::new(Cursor::new(bytes))
+/// The rows of a Parquet file.
+pub fn decode(bytes: Vec<u8>) -> Result<DataFrame, String> {
+    ParquetReader::new(Cursor::new(bytes))
         .read_parallel(ParallelStrategy::None)
         .finish()
-        .map_err(|e| e.to_string())?;
-    traces(&frame).map_err(|e| e.to_string())
+        .map_err(|e| e.to_string())
 }
 
 /// The final errors of a cell, a replicate each, from as few columns as can be.
@@ -163,88 +210,146 @@ pub fn finals(bytes: Vec<u8>) -> Result<Vec<Option<f64>>, String> {
         .with_columns(Some(columns.to_vec()))
         .finish()
         .map_err(|e| e.to_string())?;
-    last_rows(&frame).map_err(|e| e.to_string())
+    let rows = Rows::of_ends(&frame).map_err(|e| e.to_string())?;
+    Ok(rows.finals(0..rows.len()))
 }
 
-fn last_rows(frame: &DataFrame) -> PolarsResult<Vec<Option<f64>>> {
-    let replicate = frame.column("replicate")?.u32()?.into_no_null_iter();
-    let sq_error = frame.column("sq_error")?.f64()?.into_no_null_iter();
-    let outcome = frame.column("outcome")?;
-    let outcome = outcome.str()?;
-    let mut finals: Vec<Option<f64>> = Vec::new();
-    for (i, (r, error)) in replicate.zip(sq_error).enumerate() {
-        // Rows of a replicate are in the order of its rounds: the last one stays.
-        finals.resize(finals.len().max(r as usize + 1), None);
-        let outcome = outcome.get(i).and_then(Outcome::named).unwrap_or_default();
-        finals[r as usize] = (outcome == Outcome::Finished).then_some(error);
-    }
-    Ok(finals)
+/// The rows of a file, column by column.
+pub struct Rows {
+    /// As they were read.
+    pub frame: DataFrame,
+    replicate: Vec<u32>,
+    sq_error: Vec<f64>,
+    outcome: Vec<Outcome>,
+    round: Vec<u64>,
+    cost: Vec<Cost>,
+    sq_error_limit: Vec<Option<f64>>,
+    further: Vec<(Metric, Vec<Option<f64>>)>,
+    theta: Option<ListChunked>,
+    averages: Vec<(TimeAverage, ListChunked)>,
 }
 
-fn traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
-    let whole = |name: &str| -> PolarsResult<Vec<u64>> {
-        Ok(frame.column(name)?.u64()?.into_no_null_iter().collect())
-    };
-    let number = |name: &str| -> PolarsResult<Vec<f64>> {
-        match frame.column(name) {
-            Ok(column) => Ok(column.f64()?.into_no_null_iter().collect()),
-            Err(_) => Ok(Vec::new()),
-        }
-    };
-    let (round, local_steps) = (whole("round")?, whole("local_step")?);
-    let (communications, oracle_calls) = (whole("communications")?, whole("oracle_calls")?);
-    let sequential_calls = whole("sequential_calls")?;
-    let (vectors_sent, bytes_sent) = (whole("vectors_sent")?, whole("bytes_sent")?);
-    let mut further = Vec::new();
-    for metric in Metric::ALL {
-        // The limit has a column of its own, whoever asked for it.
-        let values = number(metric.column())?;
-        if *metric != Metric::SqErrorLimit && !values.is_empty() {
-            further.push((*metric, values));
-        }
+impl Rows {
+    /// All rows of a file.
+    pub fn read(bytes: Vec<u8>) -> Result<Self, String> {
+        Self::all(decode(bytes)?).map_err(|e| e.to_string())
     }
-    let (sq_error, sq_error_limit) = (number("sq_error")?, number("sq_error_limit")?);
-    let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
-    let outcome = frame.column("outcome")?;
-    let outcome = outcome.str()?;
-    let lists = |name: &str| frame.column(name).ok().map(|column| column.list()).transpose();
-    let theta = lists("theta")?;
-    let mut averages = Vec::new();
-    for name in TimeAverage::ALL {
-        averages.extend(lists(&name.column())?.map(|values| (*name, values)));
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.replicate.len()
     }
-    let mut traces: Vec<Trace> = Vec::new();
-    for (i, &r) in replicate.iter().enumerate() {
-        while traces.len() <= r as usize {
-            let names = further.iter().map(|(metric, _)| (*metric, Vec::new()));
-            traces.push(Trace { further: names.collect(), ..Trace::default() });
+
+    /// Of what final errors need.
+    fn of_ends(frame: &DataFrame) -> PolarsResult<Self> {
+        let outcome = frame.column("outcome")?.str()?.iter();
+        let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
+        // Each replicate has a row, so that no number of one can ask for more room.
+        if replicate.iter().any(|r| *r as usize >= replicate.len()) {
+            polars_bail!(ComputeError: "has replicates without rows");
         }
-        let trace = &mut traces[r as usize];
-        trace.round.push(round[i]);
-        trace.cost.push(Cost {
+        Ok(Self {
+            frame: DataFrame::empty(),
+            replicate,
+            sq_error: frame.column("sq_error")?.f64()?.into_no_null_iter().collect(),
+            outcome: outcome.map(|o| o.and_then(Outcome::named).unwrap_or_default()).collect(),
+            round: Vec::new(),
+            cost: Vec::new(),
+            sq_error_limit: Vec::new(),
+            further: Vec::new(),
+            theta: None,
+            averages: Vec::new(),
+        })
+    }
+
+    fn all(frame: DataFrame) -> PolarsResult<Self> {
+        let whole = |name: &str| -> PolarsResult<Vec<u64>> {
+            Ok(frame.column(name)?.u64()?.into_no_null_iter().collect())
+        };
+        let number = |name: &str| -> PolarsResult<Vec<Option<f64>>> {
+            match frame.column(name) {
+                Ok(column) => Ok(column.f64()?.iter().collect()),
+                Err(_) => Ok(Vec::new()),
+            }
+        };
+        let lists = |name: &str| match frame.column(name) {
+            Ok(column) => column.list().map(|list| Some(list.clone())),
+            Err(_) => Ok(None),
+        };
+        let (communications, local_steps) = (whole("communications")?, whole("local_step")?);
+        let (oracle_calls, sequential) = (whole("oracle_calls")?, whole("sequential_calls")?);
+        let (vectors_sent, bytes_sent) = (whole("vectors_sent")?, whole("bytes_sent")?);
+        let cost = |i: usize| Cost {
             communications: communications[i],
             local_steps: local_steps[i],
             oracle_calls: oracle_calls[i],
-            sequential_calls: sequential_calls[i],
+            sequential_calls: sequential[i],
             vectors_sent: vectors_sent[i],
             bytes_sent: bytes_sent[i],
-        });
-        trace.sq_error.extend(sq_error.get(i));
-        trace.sq_error_limit.extend(sq_error_limit.get(i));
-        for ((_, to), (_, from)) in trace.further.iter_mut().zip(&further) {
-            to.push(from[i]);
-        }
-        if let Some(row) = theta.and_then(|t| t.get_as_series(i)) {
-            trace.theta.extend(row.f64()?.into_no_null_iter());
-        }
-        for (name, values) in &averages {
-            let row = values.get_as_series(i).filter(|row| !row.is_empty());
-            if let Some(row) = row {
-                let values = row.f64()?.into_no_null_iter().collect();
-                trace.averages.push((*name, values));
+        };
+        let mut rows = Self::of_ends(&frame)?;
+        rows.round = whole("round")?;
+        rows.cost = (0..rows.len()).map(cost).collect();
+        rows.sq_error_limit = number("sq_error_limit")?;
+        for metric in Metric::ALL {
+            let values = number(metric.column())?;
+            // The limit has a column of its own, whoever asked for it.
+            if *metric != Metric::SqErrorLimit && !values.is_empty() {
+                rows.further.push((*metric, values));
             }
         }
-        trace.outcome = outcome.get(i).and_then(Outcome::named).unwrap_or_default();
+        rows.theta = lists("theta")?;
+        for name in TimeAverage::ALL {
+            rows.averages.extend(lists(&name.column())?.map(|values| (*name, values)));
+        }
+        rows.frame = frame;
+        Ok(rows)
     }
-    Ok(traces)
+
+    /// The final errors of the cell in these rows, a replicate each; `None` where it
+    /// diverged.
+    pub fn finals(&self, range: Range<usize>) -> Vec<Option<f64>> {
+        let mut finals: Vec<Option<f64>> = Vec::new();
+        for i in range {
+            // Rows of a replicate are in the order of its rounds: the last one stays.
+            let r = self.replicate[i] as usize;
+            finals.resize(finals.len().max(r + 1), None);
+            finals[r] = (self.outcome[i] == Outcome::Finished).then_some(self.sq_error[i]);
+        }
+        finals
+    }
+
+    /// The traces of the cell in these rows.
+    pub fn traces(&self, range: Range<usize>) -> PolarsResult<Vec<Trace>> {
+        let mut traces: Vec<Trace> = Vec::new();
+        let has = |values: &[Option<f64>]| values.get(range.start).is_some_and(Option::is_some);
+        let names: Vec<_> = self.further.iter().filter(|(_, values)| has(values)).collect();
+        for i in range.clone() {
+            let r = self.replicate[i] as usize;
+            while traces.len() <= r {
+                let further = names.iter().map(|(metric, _)| (*metric, Vec::new()));
+                traces.push(Trace { further: further.collect(), ..Trace::default() });
+            }
+            let trace = &mut traces[r];
+            trace.round.push(self.round[i]);
+            trace.cost.push(self.cost[i]);
+            trace.sq_error.push(self.sq_error[i]);
+            trace.sq_error_limit.extend(self.sq_error_limit.get(i).copied().flatten());
+            for ((_, to), (_, from)) in trace.further.iter_mut().zip(&names) {
+                to.extend(from[i]);
+            }
+            if let Some(row) = self.theta.as_ref().and_then(|t| t.get_as_series(i)) {
+                trace.theta.extend(row.f64()?.into_no_null_iter());
+            }
+            for (name, values) in &self.averages {
+                let row = values.get_as_series(i).filter(|row| !row.is_empty());
+                if let Some(row) = row {
+                    let values = row.f64()?.into_no_null_iter().collect();
+                    trace.averages.push((*name, values));
+                }
+            }
+            trace.outcome = self.outcome[i];
+        }
+        Ok(traces)
+    }
 }

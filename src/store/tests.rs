@@ -160,7 +160,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
             let absent = rows.columns().iter().filter(|c| c.null_count() > 0);
             assert!(absent.clone().all(|c| c.null_count() == rows.height()));
             assert!(absent.clone().all(|c| cell.column(c.name()).is_err()));
-            let record = store.record(&plan.experiment, id).unwrap().unwrap();
+            let record = store.summary(&plan.experiment, id).unwrap().unwrap();
             assert_eq!(text(&rows, "digest", 0), record.digest);
             assert_eq!(text(&rows, "commit", 0), record.provenance.commit);
             let settings: serde_json::Value =

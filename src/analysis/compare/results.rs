@@ -10,7 +10,7 @@ use crate::analysis::{Experiment, claims};
 use crate::files::Error;
 use crate::plan::{self, Plan};
 use crate::runner::prepare;
-use crate::store::{self, CellRecord, Store};
+use crate::store::{self, Store};
 use crate::trace::Trace;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,25 +99,11 @@ impl Folder {
     /// # Errors
     /// If a folder cannot be read.
     pub fn side(&self, name: String) -> Result<Side, Error> {
-        let mut others: BTreeMap<String, Vec<CellRecord>> = BTreeMap::new();
-        if self.experiments.iter().any(|(_, plan)| plan.is_none()) {
-            for record in self.store.all_cells()? {
-                others.entry(record.experiment.clone()).or_default().push(record);
-            }
-        }
         let mut side = Side { name, ..Side::default() };
         for (experiment, plan) in &self.experiments {
             let cells: Vec<(String, Cell)> = match plan {
                 Some(plan) => plan.cells.iter().map(|c| (c.id.clone(), planned(c))).collect(),
-                None => others
-                    .remove(&experiment.name)
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|r| {
-                        let settings = leaves(&r.cell);
-                        (r.id, Cell { label: r.label, settings, ..Cell::default() })
-                    })
-                    .collect(),
+                None => self.stored(&experiment.name)?,
             };
             let checked = cells.into_par_iter().map(|(id, cell)| {
                 let cell = self.check(&experiment.name, &id, cell);
@@ -135,6 +121,17 @@ impl Folder {
             side.experiments.insert(experiment.name.clone(), record);
         }
         Ok(side)
+    }
+
+    /// The cells of an experiment whose manifest is none any more, as they were stored.
+    fn stored(&self, experiment: &str) -> Result<Vec<(String, Cell)>, Error> {
+        let mut cells = Vec::new();
+        for id in self.store.ids(experiment)? {
+            let settings = leaves(&self.store.settings(experiment, &id)?);
+            let label = self.store.summary(experiment, &id)?.map_or(String::new(), |s| s.label);
+            cells.push((id, Cell { label, settings, ..Cell::default() }));
+        }
+        Ok(cells)
     }
 
     fn check(&self, experiment: &str, id: &str, cell: Cell) -> Cell {

@@ -1,0 +1,34 @@
+//! A panic in one cell is that cell's failure: its reason is kept, and nothing is
+//! printed over a progress bar.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+thread_local! {
+    /// Inside [`caught`]: what the last panic said, and where.
+    static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
+    static INSIDE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+static HOOK: Once = Once::new();
+
+/// What `f` returns, or what its panic said and where it was.
+pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !INSIDE.get() {
+                return before(info);
+            }
+            let said = info.payload_as_str().unwrap_or("panicked");
+            let place =
+                info.location().map_or(String::new(), |l| format!(" ({}:{})", l.file(), l.line()));
+            HEARD.set(Some(format!("{said}{place}")));
+        }));
+    });
+    INSIDE.set(true);
+    let result = catch_unwind(AssertUnwindSafe(f));
+    INSIDE.set(false);
+    result.map_err(|_| HEARD.take().unwrap_or_else(|| "panicked".into()))
+}

@@ -227,7 +227,9 @@ fn commands(text: &str) -> Vec<String> {
         for part in code.split('\\').skip(1) {
             let name: String = part.chars().take_while(char::is_ascii_alphabetic).collect();
             // What stands for a character says only that it is one.
-            let character = name.is_empty() || name.starts_with("text") || name == "ldots";
+            let character = name.is_empty()
+                || name.starts_with("text")
+                || ["ldots", "ensuremath"].contains(&name.as_str());
             if !character {
                 all.push(name);
             }

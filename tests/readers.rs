@@ -215,3 +215,63 @@ fn a_record_comes_back_whatever_the_texts() {
     };
     runner(6, 200).run(&(any::<String>(), any::<String>()), held).unwrap();
 }
+
+/// Records that agree in nothing but their ids: fewer replicates, none, huge and
+/// vanishing errors, all diverged, labels and settings of any kind.
+#[test]
+fn any_two_records_can_be_compared_and_told() {
+    use compare::{Options, Side, compare};
+    use driftbench::report::diff::{Format, render};
+    let error = prop_oneof![
+        Just(None),
+        Just(Some(0.0)),
+        Just(Some(f64::MAX)),
+        Just(Some(5e-324)),
+        (0.0..1e3).prop_map(Some)
+    ];
+    let runs = prop_oneof![
+        1 => Just(Runs::Missing),
+        1 => Just(Runs::Damaged("x".into())),
+        6 => ("[ab]", vec(error, 0..5)).prop_map(|(digest, finals)| Runs::Done { digest, finals }),
+    ];
+    let settings = btree_map("[ab]{1,2}", "[0-9.e-]{1,3}|[|`<\n]{1,3}", 0..3);
+    let cell = ("[xy|<]{0,2}", settings, runs);
+    let claim =
+        ("[ab]", select(vec!["supported", "refuted", "", "odd"]), any::<bool>(), any::<f64>())
+            .prop_map(|(id, verdict, expected_refuted, estimate)| compare::Claim {
+                id,
+                statement: "s".into(),
+                verdict: verdict.into(),
+                expected_refuted,
+                estimate,
+                interval: (estimate, f64::NAN),
+            });
+    let record =
+        (btree_map("[0-3]", cell, 0..5), prop::option::of(vec(claim, 0..3)), 0_u32..3, 0_u64..2);
+    let record = record.prop_map(|(cells, claims, schema, seed)| Record {
+        schema,
+        seed,
+        manifest: String::new(),
+        cells: cells
+            .into_iter()
+            .map(|(id, (label, settings, runs))| {
+                (id, Cell { label, settings, runs, seconds: None })
+            })
+            .collect(),
+        claims,
+    });
+    let side = btree_map("[ef]", record, 0..3).prop_map(|experiments| Side {
+        name: "a".into(),
+        foreign: None,
+        experiments,
+    });
+    let held = |(a, b): (Side, Side)| {
+        let comparison = compare(&a, &b, &Options::default());
+        for format in [Format::Text, Format::Json, Format::Markdown] {
+            let told = render(&comparison, &[], format);
+            prop_assert!(told.is_ok(), "{:?}", told.err());
+        }
+        Ok(())
+    };
+    runner(7, 200).run(&(side.clone(), side), held).unwrap();
+}

@@ -81,7 +81,7 @@ impl Files for Only {
 const PROBLEMS: &[&str] = &[
     "[atoms]\nfile = \"%\"\n",
     "[mdp]\nfile = \"%\"\n",
-    "[mdp]\nfile = \"%\"\nnoise = \"markovian\"\n",
+    "[mdp]\nfile = \"%\"\nnoise = { markov = { burn-in = 2 } }\n",
     "[logistic-dataset]\ndataset = { file = \"%\", clients = 2, standardise = true }\nl2 = 0.1\n",
     "[logistic-dataset]\ndataset = { file = \"%\", split = { column = \"client\" }, intercept = true }\nl2 = 0.1\n",
     "[least-squares-dataset]\ndataset = { file = \"%\", clients = 2, split = { dirichlet = 1.0 } }\n",

@@ -50,6 +50,9 @@ portability: ## Compare digests: threads, shards, x86-64 processors, aarch64 (ON
 deny: ## Check licences, sources and advisories of dependencies (needs cargo-deny)
 	$(CARGO) deny --locked --all-features check
 
+fuzz: ## Fuzz TARGET (manifest, npz, libsvm, csv, parquet, results, records) for SECONDS (600)
+	scripts/fuzz.sh $(or $(TARGET),manifest) $(or $(SECONDS),600)
+
 docs: build ## Write docs/MANIFEST.md again from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new
 	mv docs/MANIFEST.md.new docs/MANIFEST.md

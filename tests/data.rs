@@ -169,7 +169,7 @@ fn records_that_are_wrong_are_refused() {
         (iid, "age,label\n1,0\n,1\n", "row 1 of column `age` is empty"),
         (iid, "age,label\n1,0\nNaN,1\n", "feature [row, column] = [1, 0], counted from 0, is NaN"),
         (iid, "age,label\n1,0\nx,1\n", "column `age` is no feature: row 1 is \"x\""),
-        (iid, "age,label\n1,0\n2\n", "found record with 1 fields"),
+        (iid, "age,label\n1,0\n2\n", "line 3: there are 1 values, but 2 columns"),
         (iid, "old,label\n1,0\n2,1\n", "there is no column `age` in r.csv, only old, label"),
         ("clients = 2, features = [\"age\"], label = \"y\"", TABLE, "there is no column `y`"),
         ("clients = 9, features = [\"age\"]", TABLE, "client 0 of 9 gets no records of the 6"),

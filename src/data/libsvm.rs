@@ -1,7 +1,8 @@
 //! LIBSVM's sparse text: `label index:value …`, indices from 1 and rising.
 
 use super::MOST_BYTES;
-use crate::problem::arrays::{Array, Contents};
+use crate::problem::MOST_DIMENSIONS;
+use crate::problem::arrays::{Array, Contents, told};
 
 /// Labels and features, what is not written being 0.
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {
@@ -18,7 +19,9 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
         labels.push(
-            label.parse().map_err(|_| wrong(&format!("the label \"{label}\" is not a number")))?,
+            label
+                .parse()
+                .map_err(|_| wrong(&format!("the label \"{}\" is not a number", told(label))))?,
         );
         let mut row: Vec<(usize, f64)> = Vec::new();
         for word in words {
@@ -26,8 +29,14 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
                 Some((i.parse::<usize>().ok().filter(|i| *i > 0)?, x.parse::<f64>().ok()?))
             });
             let Some((index, value)) = pair else {
+                let word = told(word);
                 return Err(wrong(&format!("\"{word}\" is not index:value with an index from 1")));
             };
+            if index > MOST_DIMENSIONS {
+                return Err(wrong(&format!(
+                    "index {index} is above {MOST_DIMENSIONS}, the most features that are allowed"
+                )));
+            }
             if row.last().is_some_and(|(last, _)| *last >= index) {
                 return Err(wrong(&format!("index {index} does not rise")));
             }
@@ -70,7 +79,8 @@ mod tests {
             ("1 0:2\n", "line 1: \"0:2\" is not index:value"),
             ("1 1\n", "line 1: \"1\" is not index:value"),
             ("1 2:1 2:3\n", "line 1: index 2 does not rise"),
-            ("1 99999999999:1\n", "at most"),
+            ("1 1:2\n1 4000000000:1\n", "line 2: index 4000000000 is above 5000"),
+            ("1 99999999999999999999:1\n", "is not index:value"),
         ] {
             let said = read(text.as_bytes()).unwrap_err();
             assert!(said.contains(message), "{said}");

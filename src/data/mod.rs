@@ -2,7 +2,8 @@
 //! bytes, read into plain values. One file a format.
 //!
 //! *Invariant*: nothing is repaired. What cannot be read as it stands is
-//! refused with its place.
+//! refused with its place. Room is made for what a file holds, never for what
+//! it announces.
 
 mod csv;
 mod libsvm;
@@ -16,8 +17,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The most bytes that a data file may have, and that an array may take.
+/// The most bytes that a data file may have, and that its arrays may take.
 const MOST_BYTES: u64 = 8 << 30;
+/// The most bytes of a line of text.
+const MOST_LINE: usize = 4 << 20;
 
 /// The files below a manifest's folder.
 pub struct Folder {
@@ -42,7 +45,12 @@ impl Folder {
             }
             _ => format!("{} cannot be read: {e}", whole.display()),
         };
-        let size = std::fs::metadata(&whole).map_err(said)?.len();
+        let about = std::fs::metadata(&whole).map_err(said)?;
+        // A pipe would wait and a device need not end.
+        if !about.is_file() {
+            return Err(format!("{} cannot be read: it is not a file", whole.display()));
+        }
+        let size = about.len();
         if size > MOST_BYTES {
             let most = MOST_BYTES;
             return Err(format!("{path} has {size} bytes; at most {most} are allowed"));
@@ -82,16 +90,30 @@ impl Files for Folder {
 }
 
 /// What the bytes of a file of this name hold.
-fn read(path: &str, bytes: Vec<u8>) -> Result<Contents, String> {
+///
+/// # Errors
+/// What is wrong with them, and where.
+pub fn read(path: &str, bytes: Vec<u8>) -> Result<Contents, String> {
     let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "npz" => npz::read(bytes),
-        "csv" => csv::read(&bytes),
+        "csv" => lines(&bytes).and_then(|()| csv::read(&bytes)),
         #[cfg(feature = "harness")]
         "parquet" => parquet::read(bytes),
         #[cfg(not(feature = "harness"))]
         "parquet" => Err("this build reads no Parquet: it lacks the feature `harness`".into()),
-        "libsvm" | "svm" | "txt" => libsvm::read(&bytes),
+        "libsvm" | "svm" | "txt" => lines(&bytes).and_then(|()| libsvm::read(&bytes)),
         _ => Err("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt".into()),
+    }
+}
+
+/// Whether no line of a text is longer than any that is meant.
+fn lines(bytes: &[u8]) -> Result<(), String> {
+    let mut all = bytes.split(|b| *b == b'\n').enumerate();
+    match all.find(|(_, line)| line.len() > MOST_LINE) {
+        None => Ok(()),
+        Some((i, line)) => {
+            Err(format!("line {} has {} bytes; at most {MOST_LINE} are allowed", i + 1, line.len()))
+        }
     }
 }

@@ -1,47 +1,95 @@
 //! numpy's `.npz`: a zip archive of `.npy` arrays, checksums verified.
 
 use super::MOST_BYTES;
-use crate::problem::arrays::{Array, Contents};
+use crate::problem::arrays::{Array, Contents, told};
 use npyz::{DType, NpyFile, Order, TypeChar};
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
+/// The most bytes of an array's header: a hundred or so where it is of numbers.
+const MOST_HEADER: usize = 4096;
+/// The most brackets in an array's header, which is read by recursion.
+const MOST_BRACKETS: usize = 8;
+/// How many times its size an archive may unpack to, beyond what is small.
+const MOST_TIMES: u64 = 100;
+/// What is small.
+const SMALL: u64 = 256 << 20;
+
 /// The arrays by name, numbers widened to f64.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
+    let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
+    within(bytes, most.clamp(SMALL, MOST_BYTES))
+}
+
+/// The arrays of an archive that may unpack to so many bytes.
+fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
+    let size = bytes.len();
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
         .map_err(|e| format!("it is not a zip archive: {e}"))?;
+    let mut left = most;
     let mut arrays = BTreeMap::new();
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
         let name = entry.name().map_err(|e| e.to_string())?.into_owned();
         let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
+        let said = |message: String| format!("`{}`: {message}", told(&name));
         // Read to its end: that is where the checksum is compared.
         let mut bytes = Vec::new();
-        let taken = entry.by_ref().take(MOST_BYTES + 1).read_to_end(&mut bytes);
-        let taken = taken.map_err(|e| format!("`{name}`: {e}"))?;
-        if taken as u64 > MOST_BYTES {
-            return Err(format!("`{name}` has more than {MOST_BYTES} bytes"));
+        let taken = entry.by_ref().take(left + 1).read_to_end(&mut bytes);
+        let taken = taken.map_err(|e| said(e.to_string()))? as u64;
+        if taken > left {
+            return Err(said(format!(
+                "the {size} bytes of the archive unpack to more than {most}; uncompressed (numpy.savez) at most {MOST_BYTES} are allowed"
+            )));
         }
-        let array = array(&bytes).map_err(|e| format!("`{name}`: {e}"))?;
+        left -= taken;
+        let array = array(&bytes).map_err(said)?;
+        if arrays.contains_key(&name) {
+            return Err(format!("two arrays are called `{}`", told(&name)));
+        }
         arrays.insert(name, array);
     }
     Ok(Contents::Arrays(arrays))
 }
 
-fn array(bytes: &[u8]) -> Result<Array, String> {
-    let file = NpyFile::new(bytes).map_err(|e| e.to_string())?;
-    let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
-    // Headers may lie: what they announce must be there before room is made.
-    let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
-    let announced = count.filter(|n| *n <= bytes.len() as u64);
-    if announced.is_none() {
-        return Err(format!("its header announces the shape {shape:?}, more than it holds"));
+/// The length of the part before the numbers, if that is what an array of
+/// numbers has.
+fn header(bytes: &[u8]) -> Result<usize, String> {
+    let length = match (bytes.get(6), bytes.get(8..12)) {
+        (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),
+        (_, Some(n)) => 12 + u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize,
+        _ => return Err("it is too short for an array".into()),
+    };
+    if length > MOST_HEADER {
+        return Err(format!(
+            "its header announces {length} bytes; an array of numbers has at most {MOST_HEADER}"
+        ));
     }
+    let text = bytes.get(..length).ok_or("it ends within its header")?;
+    if text.iter().filter(|b| b"([{".contains(b)).count() > MOST_BRACKETS {
+        return Err("its header is not that of an array of numbers".into());
+    }
+    Ok(length)
+}
+
+fn array(bytes: &[u8]) -> Result<Array, String> {
+    let begin = header(bytes)?;
+    let file = NpyFile::new(bytes).map_err(|e| told(&e.to_string()))?;
+    let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
     let (kind, dtype) = match file.dtype() {
         DType::Plain(plain) => ((plain.type_char(), plain.size_field()), plain.to_string()),
         other => return Err(unknown(&other.descr())),
     };
+    // Headers may lie: what they announce must be there before room is made.
+    let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
+    let whole = count.and_then(|n| n.checked_mul(kind.1)).and_then(|n| n.checked_add(begin as u64));
+    if whole.is_none_or(|n| n > bytes.len() as u64) {
+        return Err(format!("its header announces the shape {shape:?}, more than it holds"));
+    }
+    if whole != Some(bytes.len() as u64) {
+        return Err(format!("it holds more than the shape {shape:?} that its header announces"));
+    }
     macro_rules! numbers {
         ($type:ty) => {
             file.into_vec::<$type>()
@@ -68,6 +116,7 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
 }
 
 fn unknown(dtype: &str) -> String {
+    let dtype = told(dtype);
     format!("its type is {dtype}; expected floats or whole numbers of 4 or 8 bytes")
 }
 
@@ -155,10 +204,41 @@ mod tests {
             (npz(&[("x.npy", doubles(huge, &[1.0]))]), "more than it holds"),
             (npz(&[("x.npy", npy(complex, &[0; 16]))]), "expected floats or whole numbers"),
             (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`"),
-            (npz(&[("x.npy", doubles(ROWS, &[1.0; 5]))]), "`x`"),
+            (npz(&[("x.npy", doubles(ROWS, &[1.0; 5]))]), "more than it holds"),
+            (npz(&[("x.npy", doubles(ROWS, &[1.0; 7]))]), "it holds more than the shape [2, 3]"),
+            (npz(&[("x.npy", b"\x93NUMPY\x02\x00".to_vec())]), "too short"),
+            (npz(&[("x.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{".to_vec())]), "4294967307"),
+            (npz(&[("x.npy", doubles(ROWS, &[1.0; 6])), ("x", doubles(ROWS, &[1.0; 6]))]), "two"),
         ] {
             let said = read(bytes).unwrap_err();
             assert!(said.contains(message), "{said}");
         }
+    }
+
+    /// A header is read by recursion: brackets within brackets would use up the stack.
+    #[test]
+    fn a_header_of_brackets_is_refused() {
+        for depth in [9, 2_000, 30_000] {
+            let said = read(npz(&[("x.npy", npy(&"(".repeat(depth), &[]))])).unwrap_err();
+            assert!(said.contains("header"), "{said}");
+        }
+    }
+
+    /// A few kilobytes that unpack to megabytes.
+    #[test]
+    fn a_bomb_is_not_unpacked() {
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let packed = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Deflated);
+        for name in ["x.npy", "y.npy"] {
+            writer.start_file(name, packed).unwrap();
+            let shape = "{'descr': '<f8', 'fortran_order': False, 'shape': (131072,), }";
+            writer.write_all(&npy(shape, &vec![0; 1 << 20])).unwrap();
+        }
+        let bytes = writer.finish().unwrap().into_inner();
+        assert!(bytes.len() < 1 << 16, "{}", bytes.len());
+        assert!(within(bytes.clone(), 3 << 20).is_ok());
+        let said = within(bytes, (1 << 20) + 200).unwrap_err();
+        assert!(said.starts_with("`y`: the ") && said.contains("more than 1048776"), "{said}");
     }
 }

@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 /// The columns: numbers of any kind as f64, text and truth values as text.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
-    let frame = ParquetReader::new(Cursor::new(bytes)).finish().map_err(|e| e.to_string())?;
+    let frame = decoded(bytes)?;
     let mut columns = Vec::with_capacity(frame.width());
     for column in frame.columns() {
         let name = column.name().to_string();
@@ -38,6 +38,28 @@ pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
     Ok(Contents::Table(columns))
 }
 
+/// The most numbers that a table may hold: what is written once can be meant a
+/// million times.
+const MOST_NUMBERS: usize = super::MOST_BYTES as usize / 8;
+
+/// What polars makes of the bytes. It trusts what a file says of itself, so that a
+/// damaged one can end in a panic, which is an error here.
+fn decoded(bytes: Vec<u8>) -> Result<DataFrame, String> {
+    let decode = || {
+        let mut reader = ParquetReader::new(Cursor::new(bytes));
+        let about = reader.get_metadata()?;
+        let (rows, columns) = (about.num_rows, about.schema().fields().len());
+        if rows.saturating_mul(columns) > MOST_NUMBERS {
+            polars_bail!(ComputeError: "it announces {rows} rows of {columns} columns; at most {MOST_NUMBERS} values are allowed");
+        }
+        reader.read_parallel(ParallelStrategy::None).finish()
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)) {
+        Ok(frame) => frame.map_err(|e| e.to_string()),
+        Err(_) => Err("it is damaged: what it says of itself does not hold".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +84,27 @@ mod tests {
         let holes = polars::prelude::Column::new("x".into(), [Some(1.0), None]);
         assert!(read(bytes(vec![holes])).unwrap_err().contains("row 1 of column `x` is empty"));
         assert!(read(b"PAR1".to_vec()).is_err());
+    }
+
+    /// Every byte of a small file, changed, and every end of it, cut off.
+    #[test]
+    fn damage_is_an_error_or_a_table() {
+        let mut whole = Vec::new();
+        let columns = vec![
+            polars::prelude::Column::new("n".into(), [3_i32, -4, 5]),
+            polars::prelude::Column::new("s".into(), ["a", "b", "a"]),
+        ];
+        let mut frame = DataFrame::new(3, columns).unwrap();
+        ParquetWriter::new(&mut whole).finish(&mut frame).unwrap();
+        let mut refused = 0;
+        for at in 0..whole.len() {
+            for byte in [whole[at] ^ 1, whole[at] ^ 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[at] = byte;
+                refused += usize::from(read(bytes).is_err());
+            }
+            assert!(read(whole[..at].to_vec()).is_err(), "cut at {at}");
+        }
+        assert!(refused > whole.len() / 2, "{refused} of {}", 3 * whole.len());
     }
 }

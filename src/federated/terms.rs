@@ -80,6 +80,10 @@ pub enum Learning {
     OptionTwo,
 }
 
+/// The most local steps of a client in a round, and calls in a step: sums over
+/// clients stay far from where 64 bits end.
+const MOST_STEPS: u64 = 1_000_000_000;
+
 impl Terms {
     /// FedAvg: γ, H local steps for every client, nothing else.
     pub fn fedavg(step_size: f64, local_steps: u64) -> Self {
@@ -147,7 +151,14 @@ impl Terms {
         faults.require(self.work.iter().all(|&e| e > 0) && !self.work.is_empty(), key, || {
             "must be 1 or more, not 0".into()
         });
+        let too_many = |n: &&u64| **n > MOST_STEPS;
+        if let Some(n) = self.work.iter().find(too_many) {
+            faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
+        }
         let key = "batch-per-client";
+        if let Some(n) = self.batches.iter().find(too_many) {
+            faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
+        }
         faults.require(
             self.batches.iter().all(|&b| b > 0) && !self.batches.is_empty(),
             key,

@@ -1,6 +1,7 @@
 //! The text of a manifest as a tree in which every key and value knows where
 //! it was written, and the diagnostics that point there.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -95,7 +96,7 @@ impl Node {
 }
 
 /// One thing that is wrong with a manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// Where; `None` for the manifest as a whole.
     pub place: Option<Place>,
@@ -142,44 +143,54 @@ impl Rejected {
     /// Diagnostics in the order of the text, each once.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
-        let mut seen: Vec<Diagnostic> = Vec::new();
-        diagnostics.retain(|d| {
-            let new = !seen.contains(d);
-            if new {
-                seen.push(d.clone());
-            }
-            new
-        });
+        let mut seen: HashSet<Diagnostic> = HashSet::new();
+        diagnostics.retain(|d| seen.insert(d.clone()));
         Self { source: source.clone(), diagnostics }
     }
 }
 
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, diagnostic) in self.diagnostics.iter().enumerate() {
+        for (i, diagnostic) in self.diagnostics.iter().take(MOST_TOLD).enumerate() {
             if i > 0 {
                 writeln!(f)?;
             }
-            self.one(f, diagnostic)?;
+            self.one(&mut Plain(f), diagnostic)?;
         }
-        Ok(())
+        match self.diagnostics.len().saturating_sub(MOST_TOLD) {
+            0 => Ok(()),
+            more => writeln!(f, "\nerror: and {more} more of {}", self.source.name),
+        }
+    }
+}
+
+/// Writes nothing that a terminal would obey: a message repeats what a manifest says.
+struct Plain<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl fmt::Write for Plain<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().try_for_each(|c| {
+            let obeyed = c.is_control() && c != '\n' && c != '\t';
+            self.0.write_char(if obeyed { char::REPLACEMENT_CHARACTER } else { c })
+        })
     }
 }
 
 impl Rejected {
-    fn one(&self, f: &mut fmt::Formatter<'_>, d: &Diagnostic) -> fmt::Result {
+    fn one(&self, f: &mut impl fmt::Write, d: &Diagnostic) -> fmt::Result {
         writeln!(f, "error: {}", d.message)?;
         let path = if d.path.is_empty() { String::new() } else { format!(" ({})", d.path) };
         let hint = d.hint.as_deref().unwrap_or_default();
         let margin = match &d.place {
             Some(Place::Text(from, to)) => {
                 let (line, column, text) = locate(&self.source.text, *from);
+                let (at, text) = around(column, text);
                 let number = line.to_string();
                 let pad = " ".repeat(number.len());
-                let room = text.chars().count() + 1 - column.min(text.chars().count());
+                let room = text.chars().count() + 1 - at.min(text.chars().count());
                 let width = self.source.text[*from..*to].chars().count().clamp(1, room.max(1));
                 let carets = "^".repeat(width);
-                let before = " ".repeat(column - 1);
+                let before = " ".repeat(at - 1);
                 writeln!(f, "{pad}--> {}:{line}:{column}{path}", self.source.name)?;
                 writeln!(f, "{pad} |\n{number} | {text}")?;
                 writeln!(f, "{}", format!("{pad} | {before}{carets} {hint}").trim_end())?;
@@ -210,6 +221,21 @@ fn locate(text: &str, byte: usize) -> (usize, usize, &str) {
     let line = text[..byte].matches('\n').count() + 1;
     let column = text[start..byte].chars().count() + 1;
     (line, column, text[start..].lines().next().unwrap_or_default())
+}
+
+/// The most diagnostics that are told at once.
+const MOST_TOLD: usize = 100;
+/// The most characters of a line that a message repeats.
+const MOST_SHOWN: usize = 160;
+
+/// A column and as much of its line as a message shows.
+fn around(column: usize, text: &str) -> (usize, String) {
+    if text.chars().count() <= MOST_SHOWN {
+        return (column, text.to_owned());
+    }
+    let from = column.saturating_sub(MOST_SHOWN / 2);
+    let shown: String = text.chars().skip(from).take(MOST_SHOWN).collect();
+    (column - from + 1, format!("…{shown}…"))
 }
 
 /// "did you mean `x`?" if some allowed name is close.

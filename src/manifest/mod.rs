@@ -206,7 +206,7 @@ pub struct Record {
 }
 
 /// The burn-in where a manifest says nothing.
-const BURN_IN: f64 = 0.1;
+pub const BURN_IN: f64 = 0.1;
 
 impl Record {
     /// Rounds before averages begin.

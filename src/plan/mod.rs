@@ -13,7 +13,7 @@ use crate::data::Folder;
 use crate::manifest::document::parse;
 use crate::manifest::read::{Axis, read};
 use crate::manifest::{
-    Diagnostic, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
+    BURN_IN, Diagnostic, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };
 use crate::problem::Fault;
 use crate::{algorithm, problem};
@@ -277,7 +277,8 @@ fn cell(root: &Node, entry: &grid::Points, point: &grid::Point) -> Cell {
 /// A record in which defaults are written out, so that writing them changes no id.
 fn canonical(record: &Record) -> Record {
     let points = record.every.is_none().then(|| record.points.unwrap_or(POINTS));
-    Record { points, ..record.clone() }
+    let burn_in = record.burn_in.filter(|share| *share != BURN_IN);
+    Record { points, burn_in, ..record.clone() }
 }
 
 /// T from the budget and H.

@@ -45,10 +45,48 @@ pub fn at(root: &Node, path: &str, choice: &Choice, message: impl Into<String>) 
     Diagnostic::new(place_of(root, path, choice), path, message)
 }
 
+/// The most rounds of a run, and those of them that may be recorded.
+const MOST_ROUNDS: u64 = 1_000_000_000_000;
+const MOST_POINTS: u64 = 10_000_000;
+/// The most characters of a name: of a curve, a figure, a claim.
+const MOST_NAME: usize = 100;
+
+/// Texts that no page could show as they are, and names that are none.
+fn texts(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match &node.value {
+        Value::Table(all) => all.iter().for_each(|e| texts(&e.node, &below(&e.key), found)),
+        Value::Array(all) => {
+            all.iter().enumerate().for_each(|(i, n)| texts(n, &below(&i.to_string()), found));
+        }
+        Value::String(text) => {
+            let key = short(path);
+            let mut wrong = |message: String| {
+                found.push(Diagnostic::new(Some(node.place.clone()), path, message));
+            };
+            let control = |c: &char| c.is_control() && !"\n\r\t".contains(*c);
+            if let Some(c) = text.chars().find(control) {
+                wrong(format!("`{key}` holds the control character U+{:04X}", u32::from(c)));
+            }
+            // A data file's columns have names of their own.
+            let names = ["label", "id"].contains(&key) && !path.starts_with("problem.");
+            if names && text.contains(['\n', '\r', '\t']) {
+                wrong(format!("`{key}` is a name: it must stand in one line"));
+            }
+            let length = text.chars().count();
+            if names && length > MOST_NAME {
+                wrong(format!("`{key}` has {length} characters; at most {MOST_NAME} are allowed"));
+            }
+        }
+        _ => {}
+    }
+}
+
 /// What is wrong with a manifest whatever the grid point.
 pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let none = Choice::new();
     let mut found = Vec::new();
+    texts(root, "", &mut found);
     let mut require = |holds: bool, path: &str, message: String| {
         if !holds {
             found.push(at(root, path, &none, message));
@@ -156,8 +194,25 @@ pub fn cell(
         (None, Some(0)) => faults.push(Fault::new("rounds", "must be 1 or more, not 0")),
         _ => {}
     }
+    let rounds = super::rounds(manifest, algorithm.scale().1);
+    if faults.is_empty() && rounds > MOST_ROUNDS {
+        let key = if budget.rounds.is_some() { "rounds" } else { "local-steps" };
+        let message = format!("makes {rounds} rounds; at most {MOST_ROUNDS} are allowed");
+        faults.push(Fault::new(key, message));
+    }
     add("budget", faults);
     add("start", start(manifest));
+    let record = &manifest.record;
+    let (key, points) = match record.every {
+        Some(every) => ("every", rounds / every.max(1)),
+        // Logarithmic points are made before those that coincide go.
+        None if record.spacing == Spacing::Log => ("points", record.points.unwrap_or(0)),
+        None => ("points", record.points.unwrap_or(0).min(rounds)),
+    };
+    if points > MOST_POINTS {
+        let message = format!("keeps {points} rounds of a run; at most {MOST_POINTS} are allowed");
+        add("record", vec![Fault::new(key, message)]);
+    }
     found
 }
 

@@ -191,6 +191,20 @@ impl<'a> Named<'a> {
     }
 }
 
+/// The most characters of a name or a value that a message repeats.
+const MOST_TOLD: usize = 60;
+
+/// What a file says, as a message can repeat it: not too long, in one line, and
+/// nothing that a terminal obeys.
+pub fn told(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut short: String = text.chars().take(MOST_TOLD).map(plain).collect();
+    if text.chars().nth(MOST_TOLD).is_some() {
+        short.push('…');
+    }
+    short
+}
+
 /// The index of an entry, written out.
 pub fn index(mut at: usize, shape: &[usize]) -> String {
     let mut parts = Vec::new();

@@ -106,6 +106,10 @@ impl super::Settings for Settings {
             format!("must be in [0, 1), not {discount}")
         });
         faults.clients(self.clients);
+        let successors = states.saturating_mul(actions).saturating_mul(branching.max(1));
+        faults.memory("actions", successors, std::mem::size_of::<(usize, f64)>());
+        faults.memory("clients", self.laws(), 8 * states.min(most).pow(2));
+        faults.0.extend(self.noise.check());
         if let Heterogeneity::Perturbed { kernel, reward } = self.heterogeneity {
             faults.non_negative("heterogeneity.perturbed.kernel", kernel);
             faults.non_negative("heterogeneity.perturbed.reward", reward);
@@ -117,7 +121,7 @@ impl super::Settings for Settings {
         let mut rng = Stream::shared_instance(seed);
         let phi = features(self.states, self.features, &mut rng);
         let draw = Draw::new(self, &mut rng);
-        let laws = draw.laws();
+        let laws = self.laws();
         let of = (0..self.clients).map(|c| c % laws).collect();
         let environments = (0..laws).map(|c| draw.client(c, seed));
         Td::new(phi, self.features, self.discount, environments, of, self.noise).map_err(|trouble| {
@@ -127,6 +131,18 @@ impl super::Settings for Settings {
                 Trouble::Mean => Fault::new("features", "the clients' mean system is singular: fewer features make it regular"),
             }
         })
+    }
+}
+
+impl Settings {
+    /// Distinct environments: the first clients have one each, the others have
+    /// theirs by turns.
+    fn laws(&self) -> usize {
+        match self.heterogeneity {
+            Heterogeneity::TwoKernels {} => self.clients.min(2),
+            Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 } => 1,
+            _ => self.clients,
+        }
     }
 }
 
@@ -157,17 +173,6 @@ impl<'a> Draw<'a> {
         };
         let shared = (0..count).map(|_| fresh(settings, rng)).collect();
         Self { settings, policy, shared }
-    }
-
-    /// Distinct environments: the first clients have one each, the others have
-    /// theirs by turns.
-    fn laws(&self) -> usize {
-        let clients = self.settings.clients;
-        match self.settings.heterogeneity {
-            Heterogeneity::TwoKernels {} => clients.min(2),
-            Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 } => 1,
-            _ => clients,
-        }
     }
 
     fn client(&self, client: usize, seed: u64) -> Environment {

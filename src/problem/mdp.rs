@@ -28,7 +28,7 @@ impl super::Settings for Settings {
     type Instance = Td;
 
     fn check(&self) -> Vec<Fault> {
-        Vec::new()
+        self.noise.check().into_iter().collect()
     }
 
     fn drawn(&self) -> bool {

@@ -4,7 +4,7 @@
 //! θ_c* is the TD fixed point (19), (20), not the projection (15).
 
 use super::affine::{Affine, rank_one_noise};
-use super::{Facts, Problem};
+use super::{Facts, Fault, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Cohort, axpy, dot, td};
 use crate::linalg::{Matrix, Singular, solve};
@@ -33,7 +33,17 @@ impl Noise {
     pub fn is_independent(&self) -> bool {
         *self == Self::Independent
     }
+
+    /// What is wrong with the settings.
+    pub fn check(&self) -> Option<Fault> {
+        let Self::Markov { burn_in } = *self else { return None };
+        let message = || format!("must be at most {MOST_BURN_IN}, not {burn_in}");
+        (burn_in > MOST_BURN_IN).then(|| Fault::new("noise.markov.burn-in", message()))
+    }
 }
+
+/// The most transitions before the first step.
+const MOST_BURN_IN: u64 = 1_000_000_000;
 
 /// One client's environment: a state kernel under the policy, and rewards.
 pub struct Environment {

@@ -77,6 +77,7 @@ impl Writer {
     pub fn page(&self, experiment: &Experiment<'_>) -> Result<Entry, Error> {
         let folder = self.out.join(&experiment.plan.experiment);
         let figures = folder.join("figures");
+        see_inside(&self.out, &figures)?;
         fs::create_dir_all(&figures).map_err(|e| error(&figures, e))?;
         let page =
             view::page(experiment).map_err(|message| error(&manifest(experiment), message))?;
@@ -170,6 +171,19 @@ pub fn check_analysis(plan: &Plan) -> Result<(), String> {
     narrate::check(text, &plan.cells)
 }
 
+/// Sees that no part of a folder below `out` is a symbolic link: figures are neither
+/// written nor removed elsewhere.
+fn see_inside(out: &Path, folder: &Path) -> Result<(), Error> {
+    let mut place = out.to_owned();
+    for part in folder.strip_prefix(out).unwrap_or(folder) {
+        place.push(part);
+        if place.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
+            return Err(error(&place, "is a symbolic link, which reports do not follow"));
+        }
+    }
+    Ok(())
+}
+
 /// Removes figures that the manifest no longer has.
 fn sweep(folder: &Path, wanted: &BTreeSet<String>) -> Result<(), Error> {
     for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
@@ -212,6 +226,9 @@ impl Pages {
         syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
         env.set_syntax(syntax.build().expect("the default delimiters are valid"));
         env.add_filter("md", markdown);
+        env.add_filter("prose", prose);
+        env.add_filter("code", code);
+        env.add_filter("fenced", fenced);
         // Scripts are plain text: no template looks into them.
         env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
         env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
@@ -240,7 +257,7 @@ impl Pages {
     }
 }
 
-/// Text as Markdown shows it literally, also inside a table.
+/// Text as Markdown shows it literally, also inside a table: in one line.
 fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -248,7 +265,8 @@ fn markdown(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            '|' | '*' | '_' | '[' | ']' => {
+            '\n' | '\r' => out.push(' '),
+            '|' | '*' | '_' | '[' | ']' | '\\' | '`' | '~' | '$' => {
                 out.push('\\');
                 out.push(c);
             }
@@ -256,6 +274,40 @@ fn markdown(text: &str) -> String {
         }
     }
     out
+}
+
+/// A paragraph as Markdown shows it: no line of it begins anything else.
+fn prose(text: &str) -> String {
+    let line = |line: &str| {
+        let text = markdown(line.trim());
+        let digits = text.chars().take_while(char::is_ascii_digit).count();
+        match text[digits..].chars().next() {
+            Some('#' | '+' | '-' | '=') if digits == 0 => format!("\\{text}"),
+            Some('.' | ')') if digits > 0 => format!("{}\\{}", &text[..digits], &text[digits..]),
+            _ => text,
+        }
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Text between as many backticks as close nowhere within it.
+fn code(text: &str) -> String {
+    let text = text.replace(['\n', '\r'], " ");
+    let ticks = "`".repeat(longest_run(&text) + 1);
+    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{ticks}{space}{text}{space}{ticks}")
+}
+
+/// Lines of a file between fences that no line of it closes.
+fn fenced(text: &str, language: &str) -> String {
+    let ticks = "`".repeat(longest_run(text).max(3) + 1);
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    format!("{ticks}{language}\n{text}{end}{ticks}")
+}
+
+/// How many backticks stand together at most.
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// Nine digits: enough to see a change, few enough to be the same everywhere.
@@ -313,4 +365,23 @@ fn provenance(experiment: &Experiment<'_>) -> String {
         std::env::consts::ARCH,
         std::thread::available_parallelism().map_or(1, usize::from),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_shows_texts_as_they_are() {
+        assert_eq!(markdown("a|b\\|c `d` *e*"), "a\\|b\\\\\\|c \\`d\\` \\*e\\*");
+        assert_eq!(markdown("\\[x\\](javascript:y)"), "\\\\\\[x\\\\\\](javascript:y)");
+        assert_eq!(markdown("two\nlines <b>"), "two lines &lt;b&gt;");
+        assert_eq!(prose("1. a\n# b\n---\n  - c\n12 d"), "1\\. a\n\\# b\n\\---\n\\- c\n12 d");
+        assert_eq!(
+            (code("a"), code("a`b"), code("``")),
+            ("`a`".into(), "``a`b``".into(), "``` `` ```".into())
+        );
+        assert_eq!(fenced("x", "toml"), "````toml\nx\n````");
+        assert_eq!(fenced("`````\n", ""), "``````\n`````\n``````");
+    }
 }

@@ -8,7 +8,7 @@ use crate::analysis::{
     Experiment, Missing, Standing, Sure, problems, settings_of, standings, table, thousands,
 };
 use crate::chart;
-use crate::manifest::Quantity;
+use crate::manifest::{Quantity, Source};
 use crate::stats::Summary;
 use serde::Serialize;
 
@@ -18,7 +18,8 @@ pub struct Page {
     pub title: String,
     pub source: String,
     pub manifest: String,
-    pub overrides: Vec<String>,
+    /// The command that runs it again.
+    pub again: String,
     pub text: String,
     pub seed: u64,
     pub replicates: u64,
@@ -87,7 +88,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         title: manifest.title.clone(),
         source: manifest.source.clone().unwrap_or_default(),
         manifest: plan.source.name.clone(),
-        overrides: plan.source.overrides.clone(),
+        again: again(&plan.source),
         text: plan.source.text.clone(),
         seed: manifest.seed,
         replicates: manifest.replicates,
@@ -109,6 +110,16 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         data: data(experiment)?,
         files,
     })
+}
+
+/// The command that runs a manifest again, for a shell.
+fn again(source: &Source) -> String {
+    let manifest = &source.name;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%".contains(c);
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let file = if manifest.chars().all(plain) { manifest.clone() } else { quoted(manifest) };
+    let sets = source.overrides.iter().map(|o| format!(" --set {}", quoted(o)));
+    format!("driftbench run {file}{}", sets.collect::<String>())
 }
 
 /// No `<`, so that nothing in it ends the element.

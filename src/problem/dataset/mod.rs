@@ -3,7 +3,7 @@
 //! Clients weigh the same whatever they hold: F̄ is the mean of the clients'
 //! means, as in the theory, not of the records.
 
-use super::arrays::{Column, Contents, DataFile, Files, index};
+use super::arrays::{Column, Contents, DataFile, Files, index, told};
 use super::{Fault, Faults, MOST_DIMENSIONS};
 use crate::rng::{MAX_CLIENTS, Stream};
 use schemars::JsonSchema;
@@ -180,6 +180,14 @@ impl Dataset {
         if n == 0 {
             return Err(self.fault("there are no records"));
         }
+        // What is no number has no place among the others.
+        for (what, column) in [("label", Some(&labels)), ("split's value", groups.as_ref())] {
+            let Some(Column::Numbers(values)) = column else { continue };
+            if let Some(row) = values.iter().position(|x| !x.is_finite()) {
+                let value = values[row];
+                return Err(self.fault(format!("the {what} of row {row} is {value}, not finite")));
+            }
+        }
         if let Some(at) = features.iter().position(|x| !x.is_finite()) {
             let place = index(at, &[n, d]);
             return Err(self.fault(format!(
@@ -203,8 +211,8 @@ impl Dataset {
         let find = |key: &'static str, name: &str| {
             let found = columns.iter().find(|(have, _)| have == name).map(|(_, column)| column);
             found.ok_or_else(|| {
-                let known: Vec<&str> =
-                    columns.iter().take(40).map(|(name, _)| name.as_str()).collect();
+                let known: Vec<String> =
+                    columns.iter().take(40).map(|(name, _)| told(name)).collect();
                 if known.is_empty() {
                     return self.fault("there are no columns");
                 }
@@ -246,7 +254,8 @@ impl Dataset {
                 Column::Numbers(values) => chosen.push(values),
                 Column::Text(values) => {
                     let odd = values.iter().enumerate().find(|(_, v)| v.parse::<f64>().is_err());
-                    let (row, value) = odd.map_or((0, ""), |(row, v)| (row, v.as_str()));
+                    let (row, value) = odd.map_or((0, String::new()), |(row, v)| (row, told(v)));
+                    let name = told(name);
                     return Err(self.fault(format!(
                         "column `{name}` is no feature: row {row} is \"{value}\", not a number; list the `features` that are meant"
                     )));
@@ -284,6 +293,10 @@ impl Dataset {
         let n = records.labels.len();
         let mut rng = Stream::shared_instance(seed);
         let clients = self.clients.unwrap_or(1);
+        if clients > n {
+            // Before room is made for them.
+            return Err(self.hungry(n / clients, clients, n));
+        }
         let equal = |order: Vec<usize>| -> Vec<Vec<usize>> {
             let cut = |k: usize| (k as u128 * n as u128 / clients as u128) as usize;
             (0..clients).map(|k| order[cut(k)..cut(k + 1)].to_vec()).collect()
@@ -333,16 +346,18 @@ impl Dataset {
         };
         match shards.iter().position(Vec::is_empty) {
             None => Ok(shards),
-            Some(empty) => {
-                let alpha = matches!(self.split, Split::Dirichlet(_));
-                let hint = if alpha { " or a larger α" } else { "" };
-                let count = shards.len();
-                let message = format!(
-                    "client {empty} of {count} gets no records of the {n}; fewer clients{hint} would leave none empty"
-                );
-                Err(Fault::new("dataset.clients", message))
-            }
+            Some(empty) => Err(self.hungry(empty, shards.len(), n)),
         }
+    }
+
+    /// A client without records.
+    fn hungry(&self, empty: usize, count: usize, n: usize) -> Fault {
+        let alpha = matches!(self.split, Split::Dirichlet(_));
+        let hint = if alpha { " or a larger α" } else { "" };
+        let message = format!(
+            "client {empty} of {count} gets no records of the {n}; fewer clients{hint} would leave none empty"
+        );
+        Fault::new("dataset.clients", message)
     }
 }
 
@@ -385,7 +400,7 @@ impl Records {
         if classes != 2 {
             let mut seen: Vec<String> = Vec::new();
             for i in 0..rank.len() {
-                let label = self.labels.text(i);
+                let label = told(&self.labels.text(i));
                 if seen.len() < 5 && !seen.contains(&label) {
                     seen.push(label);
                 }
@@ -409,7 +424,7 @@ impl Records {
     /// If one is not a finite number.
     pub fn numbers(&self) -> Result<Vec<f64>, Fault> {
         let wrong = |row: usize| {
-            let value = self.labels.text(row);
+            let value = told(&self.labels.text(row));
             Fault::new(
                 "dataset.label",
                 format!("{}: row {row} is \"{value}\", not a finite number", self.file),

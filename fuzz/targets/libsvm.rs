@@ -1,0 +1,10 @@
+//! LIBSVM's text: the reader, then the problems that are built from them.
+
+#![no_main]
+
+use driftbench_fuzz::built;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    built("x.libsvm", bytes);
+});

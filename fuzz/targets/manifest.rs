@@ -1,0 +1,32 @@
+//! A manifest's text: read, planned, its analysis text looked at, its grid
+//! compared with another reading; what is tiny is run.
+
+#![no_main]
+
+use driftbench::manifest::Source;
+use driftbench::plan::Plan;
+use driftbench_fuzz::run;
+use libfuzzer_sys::fuzz_target;
+
+fn planned(text: &str) -> Option<Plan> {
+    let name = concat!(env!("CARGO_MANIFEST_DIR"), "/seeds/m.toml").to_owned();
+    let source = Source { name, text: text.to_owned(), ..Source::default() };
+    match Plan::new("fuzz/m".into(), source) {
+        Ok(plan) => Some(plan),
+        Err(rejected) => {
+            let said = rejected.to_string();
+            assert!(said.contains("error: "), "{said}");
+            None
+        }
+    }
+}
+
+fuzz_target!(|text: &str| {
+    let Some(plan) = planned(text) else { return };
+    let again = planned(&format!("# a comment\n{text}\n")).expect("a comment changes nothing");
+    let ids = |plan: &Plan| plan.cells.iter().map(|c| c.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&plan), ids(&again));
+    #[cfg(feature = "harness")]
+    let _ = driftbench::report::check_analysis(&plan);
+    run(&plan, &plan.folder());
+});

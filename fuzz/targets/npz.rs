@@ -1,0 +1,10 @@
+//! numpy's archives: the reader, then the problems that are built from them.
+
+#![no_main]
+
+use driftbench_fuzz::built;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    built("x.npz", bytes);
+});

@@ -1,0 +1,42 @@
+//! What report folders keep for later diffs: `record.toml`, a line `%%%`,
+//! `finals.csv`, and perhaps a line `%%%` and the `finals.csv` of another day; as
+//! they are, and with the hash made to agree.
+
+#![no_main]
+
+use driftbench::analysis::compare::{Options, Record, SCHEMA, Side, compare, record};
+use driftbench::report::diff::{Format, render};
+use libfuzzer_sys::fuzz_target;
+
+/// The record with the hash that the finals have.
+fn vouched(shared: &str, finals: &str) -> Option<Record> {
+    let mut table = toml::from_str::<toml::Table>(shared).ok()?;
+    table.insert("finals".into(), record::hash(finals).into());
+    record::read(Some(&table.to_string()), finals).ok()
+}
+
+fn side(record: Record) -> Side {
+    Side { name: "a".into(), experiments: [("e".to_owned(), record)].into(), ..Side::default() }
+}
+
+fuzz_target!(|text: &str| {
+    let mut parts = text.split("\n%%%\n");
+    let mut part = || parts.next().unwrap_or_default();
+    let (shared, finals, later) = (part(), part(), part());
+    let _ = record::read(Some(shared), finals);
+    let Some(read) = vouched(shared, finals) else { return };
+    if read.schema == SCHEMA {
+        // What is read is written as it was.
+        let [(_, shared), (_, finals)] = record::files(&read);
+        let again = record::read(Some(&shared), &finals).expect("what was written can be read");
+        let [(_, shared_again), (_, finals_again)] = record::files(&again);
+        assert_eq!((shared, finals), (shared_again, finals_again));
+    }
+    let other = vouched(shared, later).unwrap_or_default();
+    let comparison = compare(&side(read), &side(other), &Options::default());
+    render(&comparison, &[], Format::Text).expect("what was compared can be told");
+    render(&comparison, &[], Format::Json).expect("what was compared can be told");
+    if text.len().is_multiple_of(8) {
+        render(&comparison, &[], Format::Markdown).expect("what was compared can be told");
+    }
+});

@@ -1,0 +1,168 @@
+//! A results folder in which one file is another: the first byte says which, the
+//! second whether what vouches for it (length, hash, seal) is made to agree, so that
+//! what stands behind it is reached too.
+
+#![no_main]
+
+use clap::Parser;
+use driftbench::analysis::compare::results::Folder;
+use driftbench::cli::{Cli, dispatch};
+use driftbench::plan::Plan;
+use driftbench::store::Store;
+use libfuzzer_sys::fuzz_target;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+const MANIFEST: &str = include_str!("../seeds/results.toml");
+const SEAL: &str = "# sha256 ";
+
+/// The folder, and its files as they were written.
+struct Home {
+    folder: tempfile::TempDir,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+fn home() -> &'static Home {
+    static HOME: OnceLock<Home> = OnceLock::new();
+    HOME.get_or_init(|| {
+        let memory = Path::new("/dev/shm");
+        let folder =
+            if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let folder = folder.expect("there is room for a folder");
+        let (manifest, results) = (folder.path().join("m.toml"), folder.path().join("results"));
+        fs::write(&manifest, MANIFEST).expect("there is room for a file");
+        let [manifest, results] = [manifest, results].map(|p| p.display().to_string());
+        let words =
+            ["driftbench", "run", &manifest, "--out", &results, "--quiet", "--threads", "1"];
+        dispatch(Cli::parse_from(words)).expect("the manifest is right");
+        let store = Store::open(Path::new(&results)).expect("results were written");
+        for id in ids(&store) {
+            let columns = [("a", vec![1.0, 2.0]), ("b", vec![3.0, 4.0])];
+            let columns = columns.map(|(name, values)| (name.to_owned(), values)).into();
+            store.keep_columns("m", &id, 1, &columns);
+        }
+        let mut files = Vec::new();
+        gather(Path::new(&results), &mut files);
+        files.sort();
+        if let Some(seeds) = std::env::var_os("DRIFTBENCH_SEEDS") {
+            keep(Path::new(&seeds), &files).expect("seeds can be written");
+        }
+        Home { folder, files }
+    })
+}
+
+fn ids(store: &Store) -> Vec<String> {
+    let experiments = store.experiments().expect("results were written");
+    let plan = |e: &driftbench::store::Experiment| Plan::new(e.name.clone(), e.source());
+    let plans = experiments.iter().map(|e| plan(e).expect("the manifest is right"));
+    plans.flat_map(|plan| plan.cells.into_iter().map(|cell| cell.id)).collect()
+}
+
+fn gather(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in fs::read_dir(folder).expect("it was written") {
+        let path = entry.expect("it was written").path();
+        if path.is_dir() {
+            gather(&path, files);
+        } else {
+            files.push((path.clone(), fs::read(&path).expect("it was written")));
+        }
+    }
+}
+
+/// The files as inputs of this target, and the tables among them as such.
+fn keep(seeds: &Path, files: &[(PathBuf, Vec<u8>)]) -> std::io::Result<()> {
+    let (results, tables) = (seeds.join("results"), seeds.join("parquet"));
+    fs::create_dir_all(&results)?;
+    fs::create_dir_all(&tables)?;
+    for (i, (path, bytes)) in files.iter().enumerate() {
+        for how in 0..2 {
+            let input = [&[i as u8, how][..], bytes].concat();
+            fs::write(results.join(format!("{i}-{how}")), input)?;
+        }
+        if path.extension().is_some_and(|e| e == "parquet") {
+            fs::write(tables.join(format!("{i}.parquet")), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The text with the seal that it should have, if files are sealed.
+fn sealed(body: String, before: &str) -> String {
+    if !before.contains(SEAL) {
+        return body;
+    }
+    let hash = hex(&Sha256::digest(body.as_bytes()));
+    format!("{body}{SEAL}{hash}\n")
+}
+
+/// Makes the record beside a Parquet file say what the file is.
+fn vouch_for_table(path: &Path, bytes: &[u8]) {
+    let record = path.with_file_name("cell.toml");
+    let Ok(text) = fs::read_to_string(&record) else { return };
+    let Ok(mut read) = toml::from_str::<toml::Table>(&text) else { return };
+    read.insert("bytes".into(), (bytes.len() as i64).into());
+    read.insert("sha256".into(), hex(&Sha256::digest(bytes)).into());
+    fs::write(&record, sealed(read.to_string(), &text)).expect("it can be written");
+}
+
+/// Columns with the hash that their head asks for.
+fn vouched_columns(bytes: &[u8]) -> Vec<u8> {
+    let end = bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len());
+    let (what, body) = (&bytes[..end], bytes.get(end + 1..).unwrap_or_default());
+    let hash = hex(&Sha256::new().chain_update(what).chain_update(body).finalize());
+    [b"driftbench-columns ", what, b" ", hash.as_bytes(), b"\n", body].concat()
+}
+
+fn place(path: &Path, was: &[u8], bytes: &[u8], vouched: bool) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = std::str::from_utf8(bytes);
+    let now = match (text, &*name) {
+        (_, "theory.columns") if vouched => vouched_columns(bytes),
+        (Ok(text), "cell.toml") if vouched => {
+            let body = text.split(SEAL).next().unwrap_or_default().to_owned();
+            sealed(body, &String::from_utf8_lossy(was)).into_bytes()
+        }
+        _ => bytes.to_vec(),
+    };
+    fs::write(path, now).expect("it can be written");
+    if vouched && name.ends_with(".parquet") {
+        vouch_for_table(path, bytes);
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let home = home();
+    let [which, how, bytes @ ..] = input else { return };
+    let (path, was) = &home.files[usize::from(*which) % home.files.len()];
+    place(path, was, bytes, how % 2 == 1);
+    read(&home.folder.path().join("results"));
+    for (path, bytes) in &home.files {
+        fs::write(path, bytes).expect("it can be written");
+    }
+});
+
+/// All that reads a results folder and runs nothing.
+fn read(root: &Path) {
+    let _ = Store::schema(root);
+    let Ok(store) = Store::open_existing(root) else { return };
+    let _ = store.all_cells();
+    let Ok(experiments) = store.experiments() else { return };
+    for experiment in experiments {
+        let Ok(plan) = Plan::new(experiment.name.clone(), experiment.source()) else { continue };
+        for cell in plan.cells.iter().take(4) {
+            let _ = store.status(&plan.experiment, &cell.id);
+            let _ = store.read(&plan.experiment, &cell.id);
+            let _ = store.finals(&plan.experiment, &cell.id);
+            let _ = store.columns(&plan.experiment, &cell.id, 1);
+        }
+    }
+    if let Ok(folder) = Folder::open(root) {
+        let _ = folder.side("a".into());
+    }
+}

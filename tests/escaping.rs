@@ -1,0 +1,392 @@
+//! What a manifest says stays text: on every page, in every file, whatever it is.
+//! Two experiments that differ in their texts alone must give files of one
+//! structure: the same elements, table cells, links, commands and fields.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use support::Bench;
+
+/// Texts that would be something else if they were let.
+const EVIL: &str = r##"<script>alert(1)</script> "q" 'q' ]]> --> &amp; a|b `c` [x](javascript:alert(2)) \[y\](javascript:alert(3)) ![z](http://z) $\input{/etc/passwd}$ %\n #{{ 1 }} {% raw %} ../../up /etc <img src=x onerror=alert(4)> ~~ ** __ ^^5c"##;
+
+fn manifest(text: &str, figure: &str) -> String {
+    // TOML's basic strings: quotes and backslashes escaped.
+    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    let name: String = text.chars().take(90).collect();
+    let (text, name) = (quoted(text), quoted(&name));
+    let prose = text.replace("{{", "{ {").replace("{%", "{ %");
+    format!(
+        r#"title = {text}
+source = {text}
+analysis = {prose}
+seed = 1
+replicates = 2
+
+[problem.least-squares-dataset]
+dataset = {{ file = "{figure}.csv", label = {name}, features = [{feature}], split = {{ column = "site" }} }}
+
+[start]
+offset = 1.0
+
+[budget]
+rounds = 6
+
+[record]
+every = 2
+
+[[algorithm.fedavg]]
+label = {name}
+step-size = [0.01, 0.02]
+local-steps = [1, 2]
+
+[[algorithm.scaffold]]
+label = "S"
+step-size = [0.01, 0.02]
+local-steps = [1, 2]
+
+[[figure.convergence]]
+title = {text}
+panels = ["local-steps", "step-size"]
+labels = [{name}]
+
+[[figure.winners]]
+title = {text}
+x = "step-size"
+y = "local-steps"
+
+[[claim.less]]
+id = "c"
+statement = {text}
+source = {text}
+figure = "convergence"
+left = {{ label = {name}, local-steps = 1, step-size = 0.01 }}
+value = 1e9
+
+[[claim.less]]
+id = "d"
+statement = {text}
+expected = "refuted"
+reason = {text}
+left = {{ label = {name}, local-steps = 1, step-size = 0.01 }}
+value = 1e-12
+"#,
+        feature = quoted(&format!("f {}", text.len()))
+    )
+}
+
+/// Runs and reports a manifest in folders of these names; the files by path.
+fn files(text: &str, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    let bench = Bench::new();
+    let manifest = manifest(text, "data");
+    let table = {
+        let name: String = text.chars().take(90).collect();
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let read: toml::Table = toml::from_str(&manifest).unwrap();
+        let dataset = &read["problem"]["least-squares-dataset"]["dataset"];
+        let feature = dataset["features"][0].as_str().unwrap();
+        let mut table = format!("{},{},site\n", quoted(&name), quoted(feature));
+        for i in 0..8 {
+            table += &format!("{},{},{}\n", i % 3, 1 + i, quoted(&text[..1 + i % 2]));
+        }
+        table
+    };
+    bench.write(&format!("{folder}/experiments/x/e.toml"), &manifest);
+    bench.write(&format!("{folder}/experiments/x/data.csv"), &table);
+    let (path, set) = (format!("{folder}/experiments/x/e.toml"), format!("title='{}'", &text[..5]));
+    bench.run(&["run", &path, "--set", &set, "--quiet"]).expect(0);
+    bench.run(&["report", "--format", "html,md,latex", "--quiet"]).expect(0);
+    bench.run(&["export", "results", "--out", "reports/all.csv"]).expect(0);
+    bench
+        .run(&["diff", "reports", "reports", "--format", "html", "--out", "reports/diff.html"])
+        .expect(0);
+    let top: Vec<&str> = folder.split('/').take(1).chain(["reports", "results"]).collect();
+    let mut here = bench.files();
+    here.retain(|name| !top.contains(&name.as_str()));
+    assert!(here.is_empty(), "written outside: {here:?}");
+    let mut all = BTreeMap::new();
+    gather(&bench.path("reports"), "", &mut all);
+    all
+}
+
+fn gather(folder: &Path, below: &str, all: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let (path, name) = {
+            let entry = entry.unwrap();
+            (entry.path(), entry.file_name().into_string().unwrap())
+        };
+        let name = if below.is_empty() { name } else { format!("{below}/{name}") };
+        if path.is_dir() {
+            gather(&path, &name, all);
+        } else {
+            all.insert(name, std::fs::read(&path).unwrap());
+        }
+    }
+}
+
+/// The elements of a page, each with the names of its attributes. What stands in
+/// scripts is no markup, and ends at the first `</script`, as browsers read it.
+fn elements(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix("!--") {
+            rest = after.split_once("-->").map_or("", |(_, rest)| rest);
+            all.push("comment".into());
+            continue;
+        }
+        let (mut quote, mut end) = (None, rest.len());
+        for (i, c) in rest.char_indices() {
+            match (quote, c) {
+                (None, '>') => {
+                    end = i;
+                    break;
+                }
+                (None, '"' | '\'') => quote = Some(c),
+                (Some(q), c) if q == c => quote = None,
+                _ => {}
+            }
+        }
+        let tag = &rest[..end];
+        let name: String = tag.chars().take_while(|c| !c.is_whitespace()).collect();
+        let mut told = name.clone();
+        let mut inside = &tag[name.len()..];
+        while let Some((before, after)) = inside.split_once("=\"") {
+            let attribute = before.trim().rsplit(' ').next().unwrap_or_default();
+            told += &format!(" {attribute}");
+            let (value, after) = after.split_once('"').expect("a value ends");
+            if ["href", "src", "id", "type", "class"].contains(&attribute) {
+                told += &format!("={value}");
+            }
+            inside = after;
+        }
+        all.push(told);
+        rest = &rest[(end + 1).min(rest.len())..];
+        if name == "script" || name == "style" {
+            let close = format!("</{name}");
+            rest = rest.find(&close).map_or("", |i| &rest[i..]);
+        }
+    }
+    all
+}
+
+/// What Markdown could read as something other than text, line by line: what a
+/// backslash does not take away, code set aside by its backticks.
+fn marks(text: &str) -> Vec<String> {
+    let (mut all, mut fence) = (Vec::new(), None::<String>);
+    for line in text.lines() {
+        let ticks: String = line.chars().take_while(|c| *c == '`').collect();
+        if let Some(open) = &fence {
+            if line.trim_end() == open {
+                fence = None;
+                all.push("fence".into());
+            }
+            continue;
+        }
+        if ticks.len() > 2 {
+            fence = Some(ticks);
+            all.push("fence".into());
+            continue;
+        }
+        let chars: Vec<char> = line.chars().collect();
+        let (mut told, mut i) = (String::new(), 0);
+        while i < chars.len() {
+            match chars[i] {
+                '\\' => i += 1,
+                '`' => {
+                    let run = chars[i..].iter().take_while(|c| **c == '`').count();
+                    let mut close = i + run;
+                    while close < chars.len() {
+                        let there = chars[close..].iter().take_while(|c| **c == '`').count();
+                        if there == run {
+                            break;
+                        }
+                        close += there.max(1);
+                    }
+                    told += "code ";
+                    i = close + run - 1;
+                }
+                c if "|*_[]<>$~".contains(c) => told.push(c),
+                _ => {}
+            }
+            i += 1;
+        }
+        all.push(told);
+    }
+    all
+}
+
+/// Commands and groups of LaTeX, comments apart.
+fn commands(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let code = line.replace("\\%", "");
+        let code = code.split('%').next().unwrap_or_default();
+        for part in code.split('\\').skip(1) {
+            let name: String = part.chars().take_while(char::is_ascii_alphabetic).collect();
+            // What stands for a character says only that it is one.
+            let character = name.is_empty()
+                || name.starts_with("text")
+                || ["ldots", "ensuremath"].contains(&name.as_str());
+            if !character {
+                all.push(name);
+            }
+        }
+    }
+    all
+}
+
+fn fields(bytes: &[u8]) -> Vec<usize> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+    reader.records().map(|record| record.unwrap().len()).collect()
+}
+
+#[test]
+fn texts_of_a_manifest_are_text_in_every_file() {
+    let plain: String =
+        EVIL.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { 'x' }).collect();
+    let (good, evil) = (files(&plain, "a"), files(EVIL, "it's <i>|`a`"));
+    let names = |all: &BTreeMap<String, Vec<u8>>| all.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&good), names(&evil), "files are named after ids alone");
+    let mut seen = 0;
+    for (name, bytes) in &evil {
+        let (text, other) = match (String::from_utf8(bytes.clone()), &good[name]) {
+            (Ok(text), other) => (text, String::from_utf8(other.clone()).unwrap()),
+            (Err(_), _) => panic!("{name} is not text"),
+        };
+        let kind = name.rsplit('.').next().unwrap();
+        match kind {
+            "html" | "svg" => same(name, &elements(&other), &elements(&text)),
+            "md" if name.ends_with("provenance.md") => {}
+            "md" => same(name, &marks(&other), &marks(&text)),
+            "tex" => same(name, &commands(&other), &commands(&text)),
+            "csv" => same(name, &fields(other.as_bytes()), &fields(bytes)),
+            "toml" => same(
+                name,
+                &toml::from_str::<toml::Table>(&other).unwrap().keys().collect::<Vec<_>>(),
+                &toml::from_str::<toml::Table>(&text).unwrap().keys().collect::<Vec<_>>(),
+            ),
+            other => panic!("{name}: what is {other}?"),
+        }
+        seen += 1;
+    }
+    assert!(seen > 15, "{seen}");
+}
+
+#[track_caller]
+fn same<T: PartialEq + std::fmt::Debug>(name: &str, plain: &[T], evil: &[T]) {
+    for (i, (plain, evil)) in plain.iter().zip(evil).enumerate() {
+        assert_eq!(plain, evil, "{name}: place {i}");
+    }
+    assert_eq!(plain.len(), evil.len(), "{name}");
+}
+
+/// What no page can show is refused where it stands: control characters, names
+/// of several lines, names that fill a page or that no file can have.
+#[test]
+fn texts_that_cannot_be_shown_are_refused() {
+    let bench = Bench::new();
+    let good = "title = \"t\"\nseed = 1\nreplicates = 1\n[problem.lms]\ndimension = 1\nclients = 1\n\
+        spectrum = { from = 1.0, to = 1.0 }\nnoise = 0.1\n[start]\nzero = true\n[budget]\nrounds = 2\n\
+        [[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1\n";
+    let long = "x".repeat(101);
+    for (change, message) in [
+        ("title = \"a\\u0000b\"", "`title` holds the control character U+0000"),
+        ("title = \"a\\u001b[31mb\"", "`title` holds the control character U+001B"),
+        ("title = \"a\\u009bb\"", "`title` holds the control character U+009B"),
+    ] {
+        bench.write("m.toml", &good.replace("title = \"t\"", change));
+        let said = bench.run(&["run", "m.toml"]).expect(2);
+        assert!(said.err.contains(message), "{}", said.err);
+        assert!(!said.err.contains(['\u{1b}', '\0', '\u{9b}']), "{:?}", said.err);
+    }
+    for (label, message) in [
+        ("label = \"a\\nb\"", "`label` is a name: it must stand in one line"),
+        (&format!("label = \"{long}\""), "`label` has 101 characters; at most 100 are allowed"),
+        (
+            &format!("label = \"a\"\n[[figure.convergence]]\nid = \"{long}\""),
+            "`id` has 101 characters",
+        ),
+    ] {
+        bench.write("m.toml", &format!("{good}{label}\n"));
+        let said = bench.run(&["run", "m.toml"]).expect(2);
+        assert!(said.err.contains(message), "{}", said.err);
+    }
+    for path in ["..", ".", "a/../b", "/etc/x", "x.y/../../z"] {
+        bench.write("m.toml", &format!("{good}[[figure.convergence]]\nid = \"{path}\"\n"));
+        let said = bench.run(&["run", "m.toml"]).expect(2);
+        assert!(said.err.contains("a figure's id names its file"), "{}", said.err);
+    }
+    bench.write("experiments/..m.toml", good);
+    bench.write("m m.toml", good);
+    for path in ["experiments/..m.toml", "m m.toml"] {
+        let said = bench.run(&["run", path]).expect(2);
+        assert!(said.err.contains("the path of a manifest names its results"), "{}", said.err);
+    }
+    assert!(!bench.path("results").exists());
+}
+
+/// A terminal obeys nothing that a broken manifest says, and a line of a million
+/// letters is not repeated.
+#[test]
+fn messages_about_odd_texts_are_short_and_plain() {
+    let bench = Bench::new();
+    let long = format!("title = \"{}\" x\n", "é".repeat(1_000_000));
+    for text in ["title = \u{1b}]0;owned\u{7}\n", "\"\u{1b}[2J\" = 1\n", "\u{0}", long.as_str()] {
+        bench.write("m.toml", text);
+        let said = bench.run(&["check", "m.toml"]).expect(2);
+        assert!(!said.err.contains(['\u{1b}', '\u{7}', '\0']), "{:?}", said.err);
+        assert!(said.err.len() < 4_000, "{} bytes", said.err.len());
+    }
+    // Of thousands of mistakes a hundred are told.
+    let keys: String = (0..5_000).map(|i| format!("k{i} = 1\n")).collect();
+    bench.write("m.toml", &keys);
+    let said = bench.run(&["check", "m.toml"]).expect(2);
+    assert!(said.err.ends_with("more of m.toml\n") && said.err.len() < 60_000, "{}", said.err);
+    // A text of a megabyte is a text.
+    let table = "seed = 1\nreplicates = 1\n[problem.lms]\ndimension = 1\nclients = 1\n\
+        spectrum = { from = 1.0, to = 1.0 }\nnoise = 0.1\n[start]\nzero = true\n[budget]\nrounds = 2\n\
+        [[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1\n[[figure.convergence]]\n";
+    bench.write("m.toml", &format!("title = \"{}\"\n{table}", "<|`".repeat(300_000)));
+    bench.run(&["reproduce", "--experiments", ".", "--quiet"]).expect(0);
+    assert!(bench.read("reports/m/report.md").len() > 900_000);
+}
+
+/// A manifest shown on a page ends where it ends.
+#[test]
+fn a_manifest_of_backticks_stays_in_its_fence() {
+    let bench = Bench::new();
+    let text = "# ````\n# `````\ntitle = '''\n````\n<b>'''\nseed = 1\nreplicates = 1\n[problem.lms]\n\
+        dimension = 1\nclients = 1\nspectrum = { from = 1.0, to = 1.0 }\nnoise = 0.1\n[start]\nzero = true\n\
+        [budget]\nrounds = 2\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1";
+    bench.write("m.toml", text);
+    bench.run(&["reproduce", "--experiments", ".", "--quiet"]).expect(0);
+    let page = bench.read("reports/m/report.md");
+    let whole = format!("\n``````toml\n{text}\n``````\n\n</details>");
+    assert!(page.contains(&whole), "{page}");
+}
+
+/// Analysis texts are figures in sentences, not programs.
+#[test]
+fn an_analysis_text_has_no_statements() {
+    let bench = Bench::new();
+    let loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}";
+    for (text, message) in [
+        (loops, "statements {% … %} are not offered"),
+        ("{{ range(99999)|list }}", "analysis"),
+        ("{{ 'a' * 999999999999 }}", "analysis"),
+    ] {
+        bench.write(
+            "m.toml",
+            &format!(
+                "title = \"t\"\nanalysis = \"\"\"{text}\"\"\"\nseed = 1\nreplicates = 1\n[problem.lms]\ndimension = 1\n\
+                clients = 1\nspectrum = {{ from = 1.0, to = 1.0 }}\nnoise = 0.1\n[start]\nzero = true\n\
+                [budget]\nrounds = 2\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1\n"
+            ),
+        );
+        let said = bench.run(&["check", "m.toml"]).expect(2);
+        assert!(said.err.contains(message), "{}", said.err);
+    }
+}

@@ -1,6 +1,7 @@
 //! The text of a manifest as a tree in which every key and value knows where
 //! it was written, and the diagnostics that point there.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -85,6 +86,21 @@ impl Value {
 }
 
 impl Node {
+    /// What stands at a dotted path.
+    pub fn find(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |node, part| match &node.value {
+            Value::Table(_) => node.get(part).map(|entry| &entry.node),
+            Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// The keys of a table, in the order of the text.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let entries: &[Entry] = if let Value::Table(entries) = &self.value { entries } else { &[] };
+        entries.iter().map(|entry| entry.key.as_str())
+    }
+
     /// The value of `key`, if this is a table that has it.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         match &self.value {
@@ -95,7 +111,7 @@ impl Node {
 }
 
 /// One thing that is wrong with a manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// Where; `None` for the manifest as a whole.
     pub place: Option<Place>,
@@ -129,6 +145,43 @@ impl Diagnostic {
     }
 }
 
+/// What was found to be wrong, each thing once, in the order of finding.
+#[derive(Debug, Default)]
+pub struct Found {
+    all: Vec<Diagnostic>,
+    known: HashSet<Diagnostic>,
+}
+
+impl Found {
+    /// Adds a diagnostic, unless it is known.
+    pub fn add(&mut self, diagnostic: Diagnostic) {
+        if self.known.insert(diagnostic.clone()) {
+            self.all.push(diagnostic);
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Number of things.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// All of them.
+    pub fn all(self) -> Vec<Diagnostic> {
+        self.all
+    }
+}
+
+impl Extend<Diagnostic> for Found {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
+        diagnostics.into_iter().for_each(|diagnostic| self.add(diagnostic));
+    }
+}
+
 /// Everything that is wrong with a manifest, ready to be printed.
 #[derive(Debug)]
 pub struct Rejected {
@@ -142,27 +195,27 @@ impl Rejected {
     /// Diagnostics in the order of the text, each once.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
-        let mut seen: Vec<Diagnostic> = Vec::new();
-        diagnostics.retain(|d| {
-            let new = !seen.contains(d);
-            if new {
-                seen.push(d.clone());
-            }
-            new
-        });
-        Self { source: source.clone(), diagnostics }
+        let mut found = Found::default();
+        found.extend(diagnostics);
+        Self { source: source.clone(), diagnostics: found.all() }
     }
 }
 
+/// Diagnostics that are told at most: a long axis may have a mistake in each value.
+const MOST_TOLD: usize = 100;
+
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, diagnostic) in self.diagnostics.iter().enumerate() {
+        for (i, diagnostic) in self.diagnostics.iter().take(MOST_TOLD).enumerate() {
             if i > 0 {
                 writeln!(f)?;
             }
             self.one(f, diagnostic)?;
         }
-        Ok(())
+        match self.diagnostics.len().saturating_sub(MOST_TOLD) {
+            0 => Ok(()),
+            more => writeln!(f, "\nerror: and {more} more, which are not told"),
+        }
     }
 }
 

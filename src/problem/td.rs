@@ -4,13 +4,17 @@
 //! θ_c* is the TD fixed point (19), (20), not the projection (15).
 
 use super::affine::{Affine, rank_one_noise};
-use super::{Facts, Problem};
+use super::{Facts, Faults, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Cohort, axpy, dot, td};
 use crate::linalg::{Matrix, Singular, solve};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The most transitions before the first step: they are not among the steps that
+/// runs are planned by.
+const MOST_BURN_IN: u64 = 10_000_000;
 
 /// Whether a client's draws (s, s') are independent or follow its chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +36,14 @@ impl Noise {
     /// Whether draws are independent.
     pub fn is_independent(&self) -> bool {
         *self == Self::Independent
+    }
+
+    /// Notes what is wrong with it.
+    pub fn check(&self, faults: &mut Faults) {
+        if let Self::Markov { burn_in } = *self {
+            let message = || format!("must be at most {MOST_BURN_IN}, not {burn_in}");
+            faults.require(burn_in <= MOST_BURN_IN, "noise.markov.burn-in", message);
+        }
     }
 }
 

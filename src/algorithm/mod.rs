@@ -20,7 +20,8 @@ use crate::problem::{Facts, Fault, Faults, Problem};
 pub use averaged::{Average, Averaged};
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeSeed, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A run of the engine whose estimate enters an algorithm's with a weight.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,6 +155,21 @@ macro_rules! algorithms {
                     all.push(($kind, i, Spec::$variant(settings.clone())));
                 })*
                 all
+            }
+        }
+
+        /// Reads the settings of one algorithm of this kind.
+        #[derive(Clone, Copy, Debug)]
+        pub struct OfKind<'a>(pub &'a str);
+
+        impl<'de> DeserializeSeed<'de> for OfKind<'_> {
+            type Value = Spec;
+
+            fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Spec, D::Error> {
+                match self.0 {
+                    $($kind => <$settings>::deserialize(from).map(Spec::$variant),)*
+                    other => Err(D::Error::unknown_variant(other, Spec::KINDS)),
+                }
             }
         }
 

@@ -54,10 +54,10 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
             settings.push(name.to_owned());
         }
     }
-    let own = cells.iter().flat_map(|c| c.cell.settings.0.keys());
+    let own = cells.iter().flat_map(|c| c.cell.settings.iter().map(|(path, _)| path));
     let own = own
         .filter(|path| path.starts_with("algorithm.") && path.matches('.').count() == 2)
-        .map(|path| short(path));
+        .map(short);
     let all: Vec<&Result<'_>> = cells.iter().collect();
     for name in own {
         if seen.insert(name) && super::select::distinct(&all, name).len() > 1 {

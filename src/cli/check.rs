@@ -1,6 +1,7 @@
 //! `check`: all that is wrong with some manifests.
 
-use super::{Code, Failure, Manifests, prepared, print};
+use super::{Code, Failure, Manifests, memory, prepared, print};
+use crate::plan::Cell;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench check experiments/*/*.toml")]
@@ -13,7 +14,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     let mut wrong = Vec::new();
     for plan in &plans {
-        match prepared(plan, &plan.cells.iter().collect::<Vec<_>>()) {
+        let cells: Vec<&Cell> = plan.cells.iter().collect();
+        match memory::fits_instances(plan, &cells).and_then(|()| prepared(plan, &cells)) {
             Ok(_) => print(&format!("{}: ok, {} cells\n", plan.source.name, plan.cells.len()))?,
             Err(failure) => wrong.push(failure.message),
         }

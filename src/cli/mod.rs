@@ -1,10 +1,12 @@
 //! The command line: one file a verb, and what verbs share.
 
+mod ask;
 mod check;
 mod diff;
 mod digest;
 mod export;
 mod interrupt;
+mod memory;
 mod merge;
 mod plan;
 mod report;

@@ -1,7 +1,7 @@
 //! `run`: what is missing of some experiments.
 
 use super::interrupt::Interrupt;
-use super::{Code, Failure, Manifests, pool, prepared, shard};
+use super::{Code, Failure, Manifests, ask, memory, pool, prepared, shard};
 use crate::files::Error;
 use crate::plan::{Cell, Plan};
 use crate::runner::progress::Progress;
@@ -43,6 +43,12 @@ pub struct How {
     /// Run cells again that failed
     #[arg(long)]
     pub rerun_failed: bool,
+    /// Run without asking, however much it is
+    #[arg(long)]
+    pub yes: bool,
+    /// Memory that runs may take, such as 64G; by default what is free
+    #[arg(long, value_name = "SIZE", value_parser = memory::size)]
+    pub memory: Option<f64>,
     /// Say nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -57,13 +63,25 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     let store = Store::open(&how.out)?;
     let pool = pool(how.threads)?;
+    let threads = pool.current_num_threads();
     let chosen = shard::chosen(plans, how.only.as_deref(), how.shard)?;
+    let missing: Vec<memory::Cells<'_>> = pool.install(|| {
+        let missing = |(plan, share): (_, &Vec<_>)| (plan, missing(plan, share, &store, how));
+        plans.iter().zip(&chosen).map(missing).collect()
+    });
+    memory::fits(&missing, threads, how.memory)?;
+    if !how.yes {
+        ask::before(&missing, threads)?;
+    }
     // Every instance is built before anything is written, so that bad input
     // costs nothing.
-    let mut waiting: Vec<Task<'_>> = plans
-        .iter()
+    let mut waiting: Vec<Task<'_>> = missing
+        .into_iter()
         .zip(chosen)
-        .map(|(plan, share)| pool.install(|| Task::new(plan, share, &store, how)))
+        .map(|((plan, missing), share)| {
+            let missing = pool.install(|| prepared(plan, &missing))?;
+            Ok(Task { plan, share, missing })
+        })
         .collect::<Result<_, Failure>>()?;
     store.create()?;
     let interrupt = Interrupt::listen()?;
@@ -109,18 +127,11 @@ struct Task<'a> {
     missing: Vec<Prepared<'a>>,
 }
 
-impl<'a> Task<'a> {
-    fn new(
-        plan: &'a Plan,
-        share: Vec<&'a Cell>,
-        store: &Store,
-        how: &How,
-    ) -> Result<Self, Failure> {
-        let status = statuses(store, plan, &share);
-        let missing = share.iter().zip(&status).filter(|(_, status)| how.wants(status));
-        let missing: Vec<&Cell> = missing.map(|(cell, _)| *cell).collect();
-        Ok(Self { plan, share, missing: prepared(plan, &missing)? })
-    }
+/// The cells of a share that have no results.
+fn missing<'a>(plan: &Plan, share: &[&'a Cell], store: &Store, how: &How) -> Vec<&'a Cell> {
+    let status = statuses(store, plan, share);
+    let missing = share.iter().zip(&status).filter(|(_, status)| how.wants(status));
+    missing.map(|(cell, _)| *cell).collect()
 }
 
 impl How {
@@ -290,6 +301,8 @@ mod tests {
                 only: None,
                 force: false,
                 rerun_failed,
+                yes: false,
+                memory: None,
                 quiet: true,
             };
             execute(&plans, &how).unwrap_or_else(|e| panic!("{}", e.message))

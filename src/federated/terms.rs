@@ -134,11 +134,15 @@ impl Terms {
     pub fn steps_of_all(&self, clients: usize) -> u64 {
         match self.schedule {
             Schedule::Every => {
-                let all: u64 = (0..clients).map(|c| self.steps(c)).sum();
-                let took_part = self.cohort.unwrap_or(clients) as u64;
-                (u128::from(all) * u128::from(took_part)).div_ceil(clients as u128) as u64
+                // Clients beyond the end of the list begin it again.
+                let sum = |steps: &[u64]| steps.iter().map(|&e| u128::from(e)).sum::<u128>();
+                let (whole, left) = (clients / self.work.len(), clients % self.work.len());
+                let all = sum(&self.work) * whole as u128 + sum(&self.work[..left]);
+                let took_part = self.cohort.unwrap_or(clients) as u128;
+                let mean = all.saturating_mul(took_part).div_ceil(clients as u128);
+                u64::try_from(mean).unwrap_or(u64::MAX)
             }
-            Schedule::Bernoulli { .. } => self.most_steps() * clients as u64,
+            Schedule::Bernoulli { .. } => self.most_steps().saturating_mul(clients as u64),
         }
     }
 

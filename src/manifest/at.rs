@@ -1,7 +1,7 @@
 //! A node of the tree as a serde deserializer: it notes what is wrong and where,
 //! and picks one value of each axis.
 
-use super::document::{Diagnostic, Entry, Node, Value, listed, nearest};
+use super::document::{Diagnostic, Entry, Found, Node, Value, listed, nearest};
 use super::read::{Axis, Choice};
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
@@ -15,7 +15,7 @@ use std::fmt::{self, Display};
 pub struct Context<'a> {
     choice: &'a Choice,
     may_vary: fn(&str) -> bool,
-    found: RefCell<Vec<Diagnostic>>,
+    found: RefCell<Found>,
     /// Nodes that were reported, and tables that lack one of them.
     bad: RefCell<HashSet<usize>>,
     axes: RefCell<Vec<Axis>>,
@@ -40,7 +40,7 @@ impl<'a> Context<'a> {
 
     /// What all passes found, and the axes that the last one met.
     pub fn finish(self) -> (Vec<Diagnostic>, Vec<Axis>) {
-        (self.found.into_inner(), self.axes.into_inner())
+        (self.found.into_inner().all(), self.axes.into_inner())
     }
 
     fn is_bad(&self, node: &Node) -> bool {
@@ -48,10 +48,7 @@ impl<'a> Context<'a> {
     }
 
     fn note(&self, diagnostic: Diagnostic) {
-        let mut found = self.found.borrow_mut();
-        if !found.contains(&diagnostic) {
-            found.push(diagnostic);
-        }
+        self.found.borrow_mut().add(diagnostic);
     }
 }
 
@@ -88,9 +85,9 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The whole tree.
-    pub fn root(node: &'a Node, context: &'a Context<'a>) -> Self {
-        Self { node, path: String::new(), context }
+    /// What stands at a path; the whole tree where it is empty.
+    pub fn new(node: &'a Node, path: &str, context: &'a Context<'a>) -> Self {
+        Self { node, path: path.to_owned(), context }
     }
 
     fn child(&self, key: &str, node: &'a Node) -> Self {
@@ -161,10 +158,13 @@ impl<'a> At<'a> {
 
     /// Notes an axis; the element that the choice picks.
     fn choose(self, items: &'a [Node]) -> Self {
-        let axis =
-            Axis { path: self.path.clone(), len: items.len(), place: self.node.place.clone() };
+        let axis = Axis {
+            path: self.path.as_str().into(),
+            len: items.len(),
+            place: self.node.place.clone(),
+        };
         self.context.axes.borrow_mut().push(axis);
-        let index = self.context.choice.get(&self.path).copied().unwrap_or(0);
+        let index = self.context.choice.get(self.path.as_str()).copied().unwrap_or(0);
         Self { node: &items[index.min(items.len() - 1)], ..self }
     }
 

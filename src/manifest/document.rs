@@ -86,6 +86,21 @@ impl Value {
 }
 
 impl Node {
+    /// What stands at a dotted path.
+    pub fn find(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |node, part| match &node.value {
+            Value::Table(_) => node.get(part).map(|entry| &entry.node),
+            Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// The keys of a table, in the order of the text.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let entries: &[Entry] = if let Value::Table(entries) = &self.value { entries } else { &[] };
+        entries.iter().map(|entry| entry.key.as_str())
+    }
+
     /// The value of `key`, if this is a table that has it.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         match &self.value {
@@ -130,6 +145,43 @@ impl Diagnostic {
     }
 }
 
+/// What was found to be wrong, each thing once, in the order of finding.
+#[derive(Debug, Default)]
+pub struct Found {
+    all: Vec<Diagnostic>,
+    known: HashSet<Diagnostic>,
+}
+
+impl Found {
+    /// Adds a diagnostic, unless it is known.
+    pub fn add(&mut self, diagnostic: Diagnostic) {
+        if self.known.insert(diagnostic.clone()) {
+            self.all.push(diagnostic);
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Number of things.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// All of them.
+    pub fn all(self) -> Vec<Diagnostic> {
+        self.all
+    }
+}
+
+impl Extend<Diagnostic> for Found {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
+        diagnostics.into_iter().for_each(|diagnostic| self.add(diagnostic));
+    }
+}
+
 /// Everything that is wrong with a manifest, ready to be printed.
 #[derive(Debug)]
 pub struct Rejected {
@@ -143,11 +195,14 @@ impl Rejected {
     /// Diagnostics in the order of the text, each once.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
-        let mut seen: HashSet<Diagnostic> = HashSet::new();
-        diagnostics.retain(|d| seen.insert(d.clone()));
-        Self { source: source.clone(), diagnostics }
+        let mut found = Found::default();
+        found.extend(diagnostics);
+        Self { source: source.clone(), diagnostics: found.all() }
     }
 }
+
+/// Diagnostics that are told at most: a long axis may have a mistake in each value.
+const MOST_TOLD: usize = 100;
 
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -159,7 +214,7 @@ impl fmt::Display for Rejected {
         }
         match self.diagnostics.len().saturating_sub(MOST_TOLD) {
             0 => Ok(()),
-            more => writeln!(f, "\nerror: and {more} more of {}", self.source.name),
+            more => writeln!(f, "\nerror: and {more} more, which are not told"),
         }
     }
 }
@@ -223,8 +278,6 @@ fn locate(text: &str, byte: usize) -> (usize, usize, &str) {
     (line, column, text[start..].lines().next().unwrap_or_default())
 }
 
-/// The most diagnostics that are told at once.
-const MOST_TOLD: usize = 100;
 /// The most characters of a line that a message repeats.
 const MOST_SHOWN: usize = 160;
 

@@ -13,10 +13,14 @@ pub mod read;
 pub mod schema;
 
 use crate::{algorithm, problem};
+use document::Found;
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
 pub use metric::{Metric, Quantity, TimeAverage};
+use read::{Axis, Choice};
 use schemars::JsonSchema;
+use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
 
 /// An experiment.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -78,10 +82,50 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Reads the manifest at the first value of every axis, and finds all axes.
+    ///
+    /// # Errors
+    /// Every diagnostic that any value of any axis shows.
+    pub fn read(root: &Node) -> Result<(Self, Vec<Axis>), Vec<Diagnostic>> {
+        read::read(root, Self::may_vary, |axis, choice, found| {
+            let parts: Vec<&str> = axis.path.split('.').collect();
+            let again = Again { root, choice, found };
+            match parts.as_slice() {
+                ["problem", ..] => again.table("problem", PhantomData::<problem::Spec>),
+                ["start", ..] => again.table("start", PhantomData::<Start>),
+                ["budget", ..] => again.table("budget", PhantomData::<Budget>),
+                ["oracle", ..] => again.table("oracle", PhantomData::<Oracle>),
+                ["algorithm", kind, number, ..] => {
+                    let path = format!("algorithm.{kind}.{number}");
+                    again.table(&path, algorithm::OfKind(kind))
+                }
+                _ => Vec::new(),
+            }
+        })
+    }
+
     /// Whether the setting at this path may be an axis of the grid.
     pub fn may_vary(path: &str) -> bool {
         let top = path.split('.').next().unwrap_or_default();
         matches!(top, "problem" | "start" | "budget" | "algorithm" | "oracle")
+    }
+}
+
+/// Reads a table again, for what is wrong with it and its axes.
+struct Again<'a> {
+    root: &'a Node,
+    choice: &'a Choice,
+    found: &'a mut Found,
+}
+
+impl Again<'_> {
+    fn table<S, T>(self, path: &str, seed: S) -> Vec<Axis>
+    where
+        S: for<'de> DeserializeSeed<'de, Value = T> + Copy,
+    {
+        let Some(node) = self.root.find(path) else { return Vec::new() };
+        let Self { choice, found, .. } = self;
+        read::exhaust(node, path, Manifest::may_vary, choice, seed, found).1
     }
 }
 

@@ -10,87 +10,84 @@
 //! without the nodes known to be bad until nothing new is found.
 
 use super::at::{At, Context};
-use super::document::{Diagnostic, Node, Place};
-use serde::de::DeserializeOwned;
+use super::document::{Diagnostic, Found, Node, Place};
+use serde::de::{DeserializeOwned, DeserializeSeed};
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Which value of each axis is meant, by path; the first where nothing is said.
-pub type Choice = BTreeMap<String, usize>;
+pub type Choice = BTreeMap<Arc<str>, usize>;
 
 /// A setting that holds an array where one value is meant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// Dotted path of the setting.
-    pub path: String,
+    pub path: Arc<str>,
     /// Number of values.
     pub len: usize,
     /// Where the array was written.
     pub place: Place,
 }
 
+/// A value, or none where something is wrong with it, and the axes that were met.
+pub type Read<T> = (Option<T>, Vec<Axis>);
+
+/// Whether the setting at a path may be an axis.
+pub type MayVary = fn(&str) -> bool;
+
 /// Reads a value of type `T` from the tree, at the first value of every axis,
-/// and finds all axes, also those inside one value of another.
+/// and finds all axes, also those inside one value of another. Every other value
+/// is read once too, in its table alone: `again` reads the table that holds an
+/// axis under a choice.
 ///
 /// # Errors
 /// Every diagnostic that any value of any axis shows.
 pub fn read<T: DeserializeOwned>(
     root: &Node,
-    may_vary: fn(&str) -> bool,
+    may_vary: MayVary,
+    again: impl Fn(&Axis, &Choice, &mut Found) -> Vec<Axis>,
 ) -> Result<(T, Vec<Axis>), Vec<Diagnostic>> {
-    let mut found = Vec::new();
-    let (first, mut axes) = exhaust::<T>(root, may_vary, &Choice::new(), &mut found);
-    let mut choices: Vec<Choice> = axes.iter().flat_map(|a| others(&Choice::new(), a)).collect();
-    while let Some(choice) = choices.pop() {
-        let (_, more) = exhaust::<T>(root, may_vary, &choice, &mut found);
-        for axis in more {
+    let mut found = Found::default();
+    let none = Choice::new();
+    let (first, mut axes) = exhaust(root, "", may_vary, &none, PhantomData::<T>, &mut found);
+    // Axes, each under a choice, with so many values left to be read.
+    let mut open: Vec<(Choice, Axis, usize)> = Vec::new();
+    open.extend(axes.iter().map(|axis| (none.clone(), axis.clone(), axis.len)));
+    while let Some((choice, axis, left)) = open.last_mut() {
+        if *left <= 1 {
+            open.pop();
+            continue;
+        }
+        *left -= 1;
+        let mut choice = choice.clone();
+        choice.insert(axis.path.clone(), *left);
+        for axis in again(axis, &choice, &mut found) {
             if axes.iter().all(|known| known.path != axis.path || known.place != axis.place) {
-                choices.extend(others(&choice, &axis));
+                open.push((choice.clone(), axis.clone(), axis.len));
                 axes.push(axis);
             }
         }
     }
     match first {
         Some(value) if found.is_empty() => Ok((value, axes)),
-        _ => Err(found),
+        _ => Err(found.all()),
     }
 }
 
-/// A choice with each value of an axis but the first.
-fn others(choice: &Choice, axis: &Axis) -> Vec<Choice> {
-    let with = |index| {
-        let mut choice = choice.clone();
-        choice.insert(axis.path.clone(), index);
-        choice
-    };
-    (1..axis.len).map(with).collect()
-}
-
-/// Reads the value that a choice picks from a tree that [`read`] accepted, and
-/// the axes that it met.
-///
-/// # Errors
-/// What [`read`] would have said.
-pub fn pick<T: DeserializeOwned>(
-    root: &Node,
-    may_vary: fn(&str) -> bool,
+/// Reads what stands at a path, under a choice, and the axes that it meets.
+pub fn exhaust<S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T>(
+    node: &Node,
+    path: &str,
+    may_vary: MayVary,
     choice: &Choice,
-) -> Result<(T, Vec<Axis>), Vec<Diagnostic>> {
-    let mut found = Vec::new();
-    let (value, axes) = exhaust(root, may_vary, choice, &mut found);
-    Ok((value.ok_or(found)?, axes))
-}
-
-fn exhaust<T: DeserializeOwned>(
-    root: &Node,
-    may_vary: fn(&str) -> bool,
-    choice: &Choice,
-    found: &mut Vec<Diagnostic>,
-) -> (Option<T>, Vec<Axis>) {
+    seed: S,
+    found: &mut Found,
+) -> Read<T> {
     let context = Context::new(choice, may_vary);
     let value = loop {
         let before = context.begin();
-        let at = At::root(root, &context);
-        match T::deserialize(at) {
+        match seed.deserialize(At::new(node, path, &context)) {
             Ok(value) => break Some(value),
             Err(_) if before == context.known() => break None,
             Err(_) => {}
@@ -100,12 +97,8 @@ fn exhaust<T: DeserializeOwned>(
     let clean = new.is_empty();
     if clean && value.is_none() && found.is_empty() {
         // No node took the error as its own; still, it is said.
-        found.push(Diagnostic::new(None, "", "the manifest cannot be read"));
+        found.add(Diagnostic::new(None, "", "the manifest cannot be read"));
     }
-    for diagnostic in new {
-        if !found.contains(&diagnostic) {
-            found.push(diagnostic);
-        }
-    }
+    found.extend(new);
     (value.filter(|_| clean), axes)
 }

@@ -2,7 +2,7 @@
 //! what they look at is recorded, and that they ask one question.
 
 use super::validate::{at, unrecorded};
-use super::{Cell, Setting};
+use super::{Cell, Setting, Settings};
 use crate::manifest::claim::{Expected, Prediction, Reaching, Scalar, Selection, When};
 use crate::manifest::document::nearest;
 use crate::manifest::read::Choice;
@@ -198,8 +198,8 @@ impl Checker<'_> {
 
     /// A selection must name known settings and at least one cell.
     fn selection(&mut self, path: &str, selection: &Selection) {
-        let known: BTreeSet<&str> =
-            self.cells.iter().flat_map(|c| c.settings.names()).chain(["label"]).collect();
+        let mut known = Settings::all_names(self.cells.iter().map(|c| &c.settings));
+        known.insert("label");
         let known: Vec<&str> = known.into_iter().collect();
         let mut sound = true;
         for key in selection.0.keys() {

@@ -1,42 +1,32 @@
 //! The grid: which values of which axes are taken together.
 
-use crate::algorithm::Spec;
-use crate::manifest::read::{Axis, Choice, pick};
+use super::settings::short;
+use super::tables::{At, Tables};
+use super::validate::place_of;
+use crate::manifest::read::{Axis, Choice};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
-use crate::plan::settings::short;
-use crate::plan::validate::place_of;
+use std::sync::Arc;
 
-/// One algorithm entry and the points of its grid.
-pub struct Points {
+/// An algorithm's entry in the manifest.
+pub struct Entry {
     /// The algorithm's kind.
     pub kind: &'static str,
     /// Its number among the entries of the kind.
     pub number: usize,
-    /// The points, the first axis outermost.
-    pub all: Vec<Point>,
 }
 
-/// A point of the grid.
-pub struct Point {
-    /// The value of every axis.
-    pub choice: Choice,
-    /// Paths of the axes that have more than one value here.
-    pub varied: Vec<String>,
-    /// The manifest at these values.
-    pub manifest: Manifest,
-}
+impl Entry {
+    /// All entries, in the order of the text.
+    pub fn all(root: &Node, manifest: &Manifest) -> Vec<Self> {
+        let entries = manifest.algorithm.entries().into_iter();
+        let mut all: Vec<Self> = entries.map(|(kind, number, _)| Self { kind, number }).collect();
+        all.sort_by_key(|entry| place_of(root, &entry.path(), &Choice::new()));
+        all
+    }
 
-impl Points {
     /// The entry's path in the manifest.
     pub fn path(&self) -> String {
         format!("algorithm.{}.{}", self.kind, self.number)
-    }
-
-    /// The entry's settings in a manifest that was read for one choice.
-    pub fn spec(&self, manifest: &Manifest) -> Spec {
-        let entries = manifest.algorithm.entries();
-        let found = entries.into_iter().find(|e| e.0 == self.kind && e.1 == self.number);
-        found.expect("the entry was listed from the same manifest").2
     }
 }
 
@@ -49,79 +39,118 @@ pub fn setting_path(axis: &str) -> String {
     }
 }
 
-/// The entries of all algorithms, in the order of the manifest, each with the
-/// points of its grid. An axis inside one value of another axis (the settings
-/// of one kind of heterogeneity, say) counts only under that value.
-///
-/// # Errors
-/// A zip that names no axis, axes of unequal length, or too large a grid.
-pub fn points(
-    root: &Node,
-    manifest: &Manifest,
-    axes: &[Axis],
-    most: usize,
-) -> Result<Vec<Points>, Vec<Diagnostic>> {
-    let found = zips_are_sound(root, manifest, axes);
-    if !found.is_empty() {
-        return Err(found);
-    }
-    let mut entries: Vec<Points> = manifest
-        .algorithm
-        .entries()
-        .into_iter()
-        .map(|(kind, number, _)| Points { kind, number, all: Vec::new() })
-        .collect();
-    entries.sort_by_key(|entry| place_of(root, &entry.path(), &Choice::new()));
-    let mut total = 0;
-    for entry in &mut entries {
-        let path = entry.path();
-        expand(root, &path, Choice::new(), &mut entry.all, most)?;
-        total += entry.all.len();
-        if total > most {
-            let message = format!("the grid has more than {most} cells");
-            return Err(vec![Diagnostic::new(None, "", message)]);
-        }
-    }
-    Ok(entries)
-}
-
-/// Branches on the first axis that the choice leaves open, and on those that
-/// are zipped with it.
-fn expand(
-    root: &Node,
-    entry: &str,
+/// A way through the grid, one algorithm's entry after the other.
+pub struct Grid<'a, 'm> {
+    tables: Tables<'a>,
+    zip: &'m [Vec<String>],
     choice: Choice,
-    out: &mut Vec<Point>,
-    most: usize,
-) -> Result<(), Vec<Diagnostic>> {
-    if out.len() > most {
-        return Ok(());
-    }
-    let (manifest, axes) = pick::<Manifest>(root, Manifest::may_vary, &choice)?;
-    let mine: Vec<Axis> = axes.into_iter().filter(|axis| relevant(axis, entry)).collect();
-    let open = |axis: &&Axis| !choice.contains_key(&axis.path);
-    let Some(first) = mine.iter().find(open) else {
-        let varied = mine.into_iter().filter(|axis| axis.len > 1).map(|axis| axis.path);
-        out.push(Point { varied: varied.collect(), choice, manifest });
-        return Ok(());
-    };
-    let zip = manifest.zip.iter().find(|names| names.iter().any(|n| names_axis(n, first)));
-    let together = |axis: &&Axis| {
-        axis.path == first.path
-            || zip.is_some_and(|names| names.iter().any(|n| names_axis(n, axis)))
-    };
-    let group: Vec<&Axis> = mine.iter().filter(open).filter(together).collect();
-    for index in 0..first.len {
-        let mut choice = choice.clone();
-        choice.extend(group.iter().map(|axis| (axis.path.clone(), index)));
-        expand(root, entry, choice, out, most)?;
-    }
-    Ok(())
 }
 
-fn relevant(axis: &Axis, entry: &str) -> bool {
-    !axis.path.starts_with("algorithm.")
-        || axis.path.strip_prefix(entry).is_some_and(|rest| rest.starts_with('.'))
+impl<'a, 'm> Grid<'a, 'm> {
+    /// The grid of a manifest.
+    pub fn new(root: &'a Node, manifest: &'m Manifest) -> Self {
+        Self { tables: Tables::new(root), zip: &manifest.zip, choice: Choice::new() }
+    }
+
+    /// Visits every point of an entry.
+    ///
+    /// # Errors
+    /// What `visit` said, or reading.
+    pub fn visit(
+        &mut self,
+        entry: &Entry,
+        visit: &mut impl FnMut(&Tables<'a>, &Choice, At) -> Result<(), Vec<Diagnostic>>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        self.tables.enter(entry);
+        self.walk(visit)
+    }
+
+    /// Visits every point that the choice leaves open, the first axis outermost. An axis inside one value of
+    /// another axis (the settings of one kind of heterogeneity, say) counts only
+    /// under that value.
+    fn walk(
+        &mut self,
+        visit: &mut impl FnMut(&Tables<'a>, &Choice, At) -> Result<(), Vec<Diagnostic>>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let at = self.tables.at(&self.choice)?;
+        let open = |axis: &&Axis| !self.choice.contains_key(&axis.path);
+        let Some(first) = self.tables.axes(at).find(open) else {
+            return visit(&self.tables, &self.choice, at);
+        };
+        let len = first.len;
+        let group: Vec<Arc<str>> = match zipped(self.zip, first) {
+            None => vec![first.path.clone()],
+            Some(names) => {
+                let together = |axis: &&Axis| {
+                    axis.path == first.path || names.iter().any(|name| names_axis(name, axis))
+                };
+                let all = self.tables.axes(at).filter(open).filter(together);
+                all.map(|axis| axis.path.clone()).collect()
+            }
+        };
+        for index in 0..len {
+            self.choice.extend(group.iter().map(|path| (path.clone(), index)));
+            self.walk(visit)?;
+        }
+        group.iter().for_each(|path| drop(self.choice.remove(path)));
+        Ok(())
+    }
+
+    /// At least so many points has an entry: those of the axes that every point has.
+    fn least(&mut self, entry: &Entry) -> Result<f64, Vec<Diagnostic>> {
+        self.tables.enter(entry);
+        let at = self.tables.at(&Choice::new())?;
+        let axes: Vec<&Axis> = self.tables.axes(at).collect();
+        let inside = |axis: &Axis, other: &Axis| {
+            axis.path.strip_prefix(&*other.path).is_some_and(|rest| rest.starts_with('.'))
+        };
+        let mut points = 1.0;
+        for (i, axis) in axes.iter().enumerate() {
+            let zip = zipped(self.zip, axis);
+            let counted = |other: &&Axis| {
+                zip.is_some_and(|names| names.iter().any(|name| names_axis(name, other)))
+            };
+            let nested = axes.iter().any(|other| inside(axis, other));
+            if !nested && !axes[..i].iter().any(counted) {
+                points *= axis.len as f64;
+            }
+        }
+        Ok(points)
+    }
+
+    /// Refuses a grid that is seen to be too large before any point is visited.
+    ///
+    /// # Errors
+    /// That these entries have more than `most` points, and the longest axes.
+    pub fn not_too_large(
+        &mut self,
+        entries: &[Entry],
+        axes: &[Axis],
+        most: usize,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let mut points = 0.0;
+        for entry in entries {
+            points += self.least(entry)?;
+        }
+        if points > most as f64 { Err(vec![too_large(axes, points, most)]) } else { Ok(()) }
+    }
+}
+
+/// That a grid has at least so many points, and `most` are allowed.
+pub fn too_large(axes: &[Axis], points: f64, most: usize) -> Diagnostic {
+    let mut longest: Vec<&Axis> = axes.iter().filter(|axis| axis.len > 1).collect();
+    longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
+    let told = |axis: &&Axis| format!("`{}` has {} values", axis.path, axis.len);
+    let told: Vec<String> = longest.iter().take(5).map(told).collect();
+    let points = if points < 1e15 { format!("{points}") } else { format!("{points:.1e}") };
+    let message = format!("the grid has {points} cells or more; at most {most} are allowed");
+    Diagnostic::new(longest.first().map(|axis| axis.place.clone()), "", message)
+        .hinting(Some(told.join(", ")))
+}
+
+/// The zip that an axis is in.
+fn zipped<'m>(zip: &'m [Vec<String>], axis: &Axis) -> Option<&'m Vec<String>> {
+    zip.iter().find(|names| names.iter().any(|name| names_axis(name, axis)))
 }
 
 fn names_axis(name: &str, axis: &Axis) -> bool {
@@ -129,7 +158,8 @@ fn names_axis(name: &str, axis: &Axis) -> bool {
     path == name || short(&path) == name
 }
 
-fn zips_are_sound(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Diagnostic> {
+/// What is wrong with the zips: one that names no axis, or axes of unequal length.
+pub fn zips_are_sound(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let known: Vec<String> =
         axes.iter().map(|a| short(&setting_path(&a.path)).to_owned()).collect();

@@ -4,25 +4,27 @@
 //! *Invariant*: a cell id is a hash of what determines the numbers and of
 //! nothing else; whitespace, key order, titles, labels and figures leave it.
 
+mod cells;
 mod claims;
 mod grid;
 mod settings;
+mod tables;
 mod validate;
 
 use crate::data::Folder;
 use crate::manifest::document::parse;
-use crate::manifest::read::{Axis, read};
 use crate::manifest::{
-    BURN_IN, Diagnostic, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
+    BURN_IN, Budget, Instance, Manifest, Oracle, Record, Rejected, Source, Spacing, Start,
 };
 use crate::problem::Fault;
 use crate::{algorithm, problem};
 pub use claims::selected;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
-use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 pub use validate::{Drawn, place_of};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
@@ -56,9 +58,28 @@ pub struct Cell {
     /// Every setting by its path.
     pub settings: Settings,
     /// Paths of the settings that the grid varies.
-    pub varied: Vec<String>,
+    pub varied: Varied,
     /// Path of the algorithm's entry in the manifest.
-    pub entry: String,
+    pub entry: Arc<str>,
+}
+
+/// Paths of settings, shared between cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Varied(Arc<[String]>);
+
+impl Deref for Varied {
+    type Target = [String];
+    fn deref(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl<'a> IntoIterator for &'a Varied {
+    type Item = &'a String;
+    type IntoIter = std::slice::Iter<'a, String>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
 }
 
 /// What determines a cell's numbers.
@@ -79,13 +100,22 @@ pub struct Identity {
     /// T.
     pub rounds: u64,
     /// What is kept.
-    pub record: Record,
+    #[serde(serialize_with = "whole")]
+    pub record: Arc<Record>,
     /// θ_0.
-    pub start: Start,
+    #[serde(serialize_with = "whole")]
+    pub start: Arc<Start>,
     /// The problem.
-    pub problem: problem::Spec,
+    #[serde(serialize_with = "whole")]
+    pub problem: Arc<problem::Spec>,
     /// The algorithm.
-    pub algorithm: algorithm::Spec,
+    #[serde(serialize_with = "whole")]
+    pub algorithm: Arc<algorithm::Spec>,
+}
+
+/// What cells share is written in each.
+fn whole<T: Serialize, S: Serializer>(shared: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
+    shared.as_ref().serialize(to)
 }
 
 impl Identity {
@@ -94,14 +124,9 @@ impl Identity {
         toml::Table::try_from(self).expect("settings are plain tables")
     }
 
-    fn id(&self) -> String {
-        let text = self.canonical().to_string();
-        hex(&Sha256::digest(text.as_bytes())[..8])
-    }
-
     /// The rounds that are recorded, from 0 to T.
     pub fn recorded(&self) -> Vec<u64> {
-        recorded(&self.record, self.rounds)
+        self.record.rounds(self.rounds)
     }
 
     /// Local steps of all clients in one round of one replicate, in the mean.
@@ -124,26 +149,50 @@ pub fn hex(bytes: &[u8]) -> String {
 /// Points that are recorded where a manifest says nothing.
 const POINTS: u64 = 200;
 
-fn recorded(record: &Record, rounds: u64) -> Vec<u64> {
-    let mut all: Vec<u64> = match (record.every, record.spacing) {
-        (Some(every), _) => (0..=rounds).step_by(every as usize).collect(),
-        (None, Spacing::Linear) => {
-            let points = record.points.unwrap_or(POINTS).min(rounds);
-            (0..=points)
-                .map(|i| (u128::from(i) * u128::from(rounds) / u128::from(points.max(1))) as u64)
-                .collect()
-        }
-        (None, Spacing::Log) => {
-            let points = record.points.unwrap_or(POINTS);
-            let top = libm::log(rounds as f64);
-            let at = |i: u64| libm::exp(top * i as f64 / points as f64) as u64;
-            std::iter::once(0).chain((0..points).map(at)).collect()
-        }
-    };
-    all.push(rounds);
-    all.retain(|&t| t <= rounds);
-    all.dedup();
-    all
+/// Points that can be recorded at most.
+const MOST_POINTS: u64 = 10_000_000;
+
+impl Record {
+    /// The rounds of T that are recorded, from 0 to T.
+    pub fn rounds(&self, rounds: u64) -> Vec<u64> {
+        let points = self.points.unwrap_or(POINTS);
+        let mut all: Vec<u64> = match (self.every, self.spacing) {
+            (Some(every), _) => (0..=rounds / every).map(|i| i * every).collect(),
+            (None, Spacing::Linear) => {
+                let points = points.min(rounds);
+                (0..=points)
+                    .map(|i| {
+                        (u128::from(i) * u128::from(rounds) / u128::from(points.max(1))) as u64
+                    })
+                    .collect()
+            }
+            (None, Spacing::Log) => {
+                let top = libm::log(rounds as f64);
+                let at = |i: u64| libm::exp(top * i as f64 / points as f64) as u64;
+                let mut all: Vec<u64> = std::iter::once(0).chain((0..points).map(at)).collect();
+                all.dedup();
+                all
+            }
+        };
+        all.push(rounds);
+        all.retain(|&t| t <= rounds);
+        all.dedup();
+        all
+    }
+
+    /// Number of rounds of T that are recorded, or a few more.
+    pub fn points(&self, rounds: u64) -> u64 {
+        let points =
+            self.every.map_or(self.points.unwrap_or(POINTS), |every| rounds / every.max(1));
+        points.min(rounds).saturating_add(2)
+    }
+
+    /// A record in which defaults are written out, so that writing them changes no id.
+    fn canonical(&self) -> Self {
+        let points = self.every.is_none().then(|| self.points.unwrap_or(POINTS));
+        let burn_in = self.burn_in.filter(|share| *share != BURN_IN);
+        Self { points, burn_in, ..self.clone() }
+    }
 }
 
 impl Plan {
@@ -154,10 +203,10 @@ impl Plan {
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
         let root = parse(&source)?;
         let reject = |found| Rejected::new(&source, validate::overrides(&root, &source, found));
-        let (manifest, axes) = read::<Manifest>(&root, Manifest::may_vary).map_err(reject)?;
+        let (manifest, axes) = Manifest::read(&root).map_err(reject)?;
         let mut found = validate::manifest(&root, &manifest);
         let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
-        let cells = match cells(&root, &manifest, &axes, &mut hashes) {
+        let cells = match cells::cells(&root, &manifest, &axes, &mut hashes) {
             Ok(cells) => cells,
             Err(more) => {
                 found.extend(more);
@@ -211,79 +260,8 @@ impl Hashes {
     }
 }
 
-fn cells(
-    root: &Node,
-    manifest: &Manifest,
-    axes: &[Axis],
-    hashes: &mut Hashes,
-) -> Result<Vec<Cell>, Vec<Diagnostic>> {
-    let mut found = Vec::new();
-    let mut cells: Vec<Cell> = Vec::new();
-    let mut labels: HashMap<String, String> = HashMap::new();
-    for mut entry in grid::points(root, manifest, axes, MOST_CELLS)? {
-        for mut point in std::mem::take(&mut entry.all) {
-            let unread = hashes.resolve(&mut point.manifest.problem);
-            let point = &point;
-            let faults = validate::cell(root, &point.manifest, &entry, &point.choice, unread);
-            if !faults.is_empty() {
-                found.extend(faults);
-                continue;
-            }
-            let cell = cell(root, &entry, point);
-            match labels.insert(cell.id.clone(), cell.label.clone()) {
-                Some(label) => found.push(validate::twin(root, &entry, &point.choice, &label)),
-                None => cells.push(cell),
-            }
-        }
-    }
-    if found.is_empty() { Ok(cells) } else { Err(found) }
-}
-
-fn cell(root: &Node, entry: &grid::Points, point: &grid::Point) -> Cell {
-    let manifest = &point.manifest;
-    let algorithm = entry.spec(manifest);
-    let identity = Identity {
-        numerics: NUMERICS,
-        seed: manifest.seed,
-        replicates: manifest.replicates,
-        oracle: manifest.oracle,
-        instance: manifest.instance,
-        rounds: rounds(manifest, algorithm.scale().1),
-        record: canonical(&manifest.record),
-        start: manifest.start.clone(),
-        problem: manifest.problem.clone(),
-        algorithm,
-    };
-    let mut settings = Settings::of(&identity, &manifest.budget);
-    for path in &point.varied {
-        // A default is not part of the identity, but tells cells apart.
-        let name = grid::setting_path(path);
-        if let (false, Some((node, true))) =
-            (settings.0.contains_key(&name), validate::walk(root, path, &point.choice))
-        {
-            settings.0.extend(settings::of_value(&node.value).map(|value| (name, value)));
-        }
-    }
-    Cell {
-        id: identity.id(),
-        label: identity.algorithm.label().to_owned(),
-        settings,
-        varied: point.varied.iter().map(|path| grid::setting_path(path)).collect(),
-        entry: entry.path(),
-        identity,
-    }
-}
-
-/// A record in which defaults are written out, so that writing them changes no id.
-fn canonical(record: &Record) -> Record {
-    let points = record.every.is_none().then(|| record.points.unwrap_or(POINTS));
-    let burn_in = record.burn_in.filter(|share| *share != BURN_IN);
-    Record { points, burn_in, ..record.clone() }
-}
-
 /// T from the budget and H.
-fn rounds(manifest: &Manifest, local_steps: u64) -> u64 {
-    let budget = &manifest.budget;
+fn rounds(budget: &Budget, local_steps: u64) -> u64 {
     let from_steps = budget.local_steps.map(|steps| steps.div_ceil(local_steps.max(1)));
     let rounds = budget.rounds.or(from_steps).unwrap_or(0);
     rounds.max(budget.min_rounds.unwrap_or(0))

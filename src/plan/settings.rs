@@ -1,10 +1,9 @@
 //! A cell's settings by name: what figures and tables call panels and axes.
 
-use super::Identity;
-use crate::manifest::Budget;
 use crate::manifest::document::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 /// The value of a setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,78 +42,143 @@ impl fmt::Display for Setting {
     }
 }
 
-/// All settings of a cell by their dotted paths.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings(pub BTreeMap<String, Setting>);
+/// All settings of a cell by their dotted paths. Cells share the paths, and the
+/// values of a table that is the same in them.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    shape: Arc<Shape>,
+    parts: [Arc<[Setting]>; PARTS],
+}
 
-impl Settings {
-    /// The settings of a cell.
-    pub fn of(identity: &Identity, budget: &Budget) -> Self {
-        let mut all = Self::default();
-        let table = identity.canonical();
-        for top in ["problem", "algorithm", "start", "oracle", "rounds"] {
-            if let Some(value) = table.get(top) {
-                all.add(top, value);
+/// A cell's settings come in these parts: its problem's, its algorithm's, and
+/// the others.
+pub const PARTS: usize = 3;
+
+/// The settings of a part by their paths, in order.
+#[derive(Clone, Debug)]
+pub struct Part {
+    paths: Arc<[String]>,
+    values: Arc<[Setting]>,
+}
+
+/// Where settings are.
+#[derive(Debug)]
+struct Shape {
+    /// Every path, in order, with its part and its place there.
+    paths: Vec<(String, usize, usize)>,
+    /// What every name means: the index of its path.
+    names: HashMap<String, usize>,
+}
+
+impl Shape {
+    fn new(parts: [&Part; PARTS]) -> Self {
+        let mut paths = Vec::new();
+        for (p, part) in parts.iter().enumerate() {
+            paths.extend(part.paths.iter().enumerate().map(|(i, path)| (path.clone(), p, i)));
+        }
+        paths.sort();
+        let mut names: HashMap<String, usize> = HashMap::new();
+        let order = |i: &usize| (rank(&paths[*i].0), paths[*i].0.len(), *i);
+        for (i, (path, ..)) in paths.iter().enumerate() {
+            // H is an algorithm's; the budget's local steps need their whole path.
+            let ends = path.match_indices('.').filter(|_| path != "budget.local-steps");
+            for (dot, _) in ends {
+                let best = names.entry(path[dot + 1..].to_owned()).or_insert(i);
+                *best = std::cmp::min_by_key(*best, i, order);
             }
         }
-        let terms = &identity.algorithm.components()[0].terms;
-        let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
-        all.0.insert("path-length".into(), length);
-        for (name, value) in [
-            ("budget.local-steps", budget.local_steps),
-            ("budget.rounds", budget.rounds),
-            ("budget.min-rounds", budget.min_rounds),
-        ] {
-            if let Some(value) = value {
-                all.0.insert(name.into(), Setting::Number(value as f64));
+        names.extend(paths.iter().enumerate().map(|(i, (path, ..))| (path.clone(), i)));
+        Self { paths, names }
+    }
+}
+
+/// Makes settings whose paths are there once.
+#[derive(Default)]
+pub struct Shapes {
+    paths: HashMap<Vec<String>, Arc<[String]>>,
+    shapes: HashMap<[*const String; PARTS], Arc<Shape>>,
+}
+
+impl Shapes {
+    /// A part of these settings.
+    pub fn part(&mut self, settings: BTreeMap<String, Setting>) -> Part {
+        let (paths, values): (Vec<String>, Vec<Setting>) = settings.into_iter().unzip();
+        let shared = match self.paths.get(&paths) {
+            Some(shared) => shared.clone(),
+            None => {
+                let shared: Arc<[String]> = paths.clone().into();
+                self.paths.insert(paths, shared.clone());
+                shared
             }
-        }
-        all
+        };
+        Part { paths: shared, values: values.into() }
     }
 
-    fn add(&mut self, path: &str, value: &toml::Value) {
-        let setting = match value {
-            toml::Value::Integer(value) => Setting::Number(*value as f64),
-            toml::Value::Float(value) => Setting::Number(*value),
-            other => Setting::Text(inline(other)),
-        };
-        self.0.insert(path.to_owned(), setting);
-        if let toml::Value::Table(table) = value {
-            for (key, value) in table {
-                self.add(&format!("{path}.{key}"), value);
-            }
-        }
+    /// The settings that these parts make.
+    pub fn settings(&mut self, parts: [&Part; PARTS]) -> Settings {
+        let key = parts.map(|part| part.paths.as_ptr());
+        let shape = self.shapes.entry(key).or_insert_with(|| Arc::new(Shape::new(parts)));
+        Settings { shape: shape.clone(), parts: parts.map(|part| part.values.clone()) }
+    }
+}
+
+impl Settings {
+    /// Every path and its setting, in the order of the paths.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        let paths = self.shape.paths.iter();
+        paths.map(|(path, part, i)| (path.as_str(), &self.parts[*part][*i]))
+    }
+
+    /// The setting at a full path.
+    pub fn at(&self, path: &str) -> Option<&Setting> {
+        let &i = self.shape.names.get(path)?;
+        let (full, part, i) = &self.shape.paths[i];
+        (full == path).then(|| &self.parts[*part][*i])
     }
 
     /// The setting that a name means here: a full path, or the last part of
     /// the path of a problem's or an algorithm's setting.
     pub fn get(&self, name: &str) -> Option<&Setting> {
-        self.path(name).and_then(|path| self.0.get(path))
+        let (_, part, i) = &self.shape.paths[*self.shape.names.get(name)?];
+        Some(&self.parts[*part][*i])
     }
 
     /// The path of the setting that a name means here.
     pub fn path(&self, name: &str) -> Option<&str> {
-        if let Some((path, _)) = self.0.get_key_value(name) {
-            return Some(path);
-        }
-        // H is an algorithm's; the budget's local steps need their whole path.
-        let named = |path: &&String| ends_with(path, name) && *path != "budget.local-steps";
-        let ends = self.0.keys().filter(named);
-        ends.min_by_key(|path| (rank(path), path.len())).map(String::as_str)
+        self.shape.names.get(name).map(|&i| self.shape.paths[i].0.as_str())
     }
 
     /// The short names of all settings.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let kind = |path: &&String| {
+        let kind = |path: &&str| {
             let depth = path.matches('.').count();
             depth > 1 || (depth == 1 && rank(path) > 1 && *path != "budget.local-steps")
         };
-        self.0.keys().filter(kind).map(|path| short(path)).chain(["path-length"])
+        let paths = self.shape.paths.iter().map(|(path, ..)| path.as_str());
+        paths.filter(kind).map(short).chain(["path-length"])
+    }
+
+    /// The short names of all settings of all cells.
+    pub fn all_names<'a>(cells: impl Iterator<Item = &'a Self>) -> BTreeSet<&'a str> {
+        let mut seen: HashSet<*const Shape> = HashSet::new();
+        let new = cells.filter(|settings| seen.insert(Arc::as_ptr(&settings.shape)));
+        new.flat_map(Self::names).collect()
     }
 }
 
-fn ends_with(path: &str, name: &str) -> bool {
-    path.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
+/// Adds a value and all within it.
+pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value) {
+    let setting = match value {
+        toml::Value::Integer(value) => Setting::Number(*value as f64),
+        toml::Value::Float(value) => Setting::Number(*value),
+        other => Setting::Text(inline(other)),
+    };
+    all.insert(path.to_owned(), setting);
+    if let toml::Value::Table(table) = value {
+        for (key, value) in table {
+            add(all, &format!("{path}.{key}"), value);
+        }
+    }
 }
 
 fn rank(path: &str) -> usize {

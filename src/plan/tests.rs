@@ -134,13 +134,13 @@ fn recorded_rounds_begin_and_end_the_run() {
             record(None, Some(3), Spacing::Linear),
             record(None, None, Spacing::Linear),
         ] {
-            let all = recorded(&record, rounds);
+            let all = record.rounds(rounds);
             assert_eq!((all[0], *all.last().unwrap()), (0, rounds), "{record:?}");
             assert!(all.windows(2).all(|w| w[0] < w[1]), "{record:?} {all:?}");
         }
     }
-    assert_eq!(recorded(&record(Some(4), None, Spacing::Linear), 100), [0, 25, 50, 75, 100]);
-    assert_eq!(recorded(&record(Some(2), None, Spacing::Log), 100), [0, 1, 10, 100]);
+    assert_eq!(record(Some(4), None, Spacing::Linear).rounds(100), [0, 25, 50, 75, 100]);
+    assert_eq!(record(Some(2), None, Spacing::Log).rounds(100), [0, 1, 10, 100]);
 }
 
 #[test]
@@ -168,4 +168,101 @@ fn a_list_of_lists_is_an_axis_of_lists() {
         let Err(said) = Plan::new("t".into(), source) else { panic!("{steps}") };
         assert!(said.to_string().contains(message), "{steps}: {said}");
     }
+}
+
+/// Ids are hashed from texts of tables that cells share; `cell.toml` has the whole.
+#[test]
+fn an_id_is_the_hash_of_the_canonical_text() {
+    use sha2::{Digest, Sha256};
+    let nested = TEXT
+        .replace(
+            "seed = 3",
+            "seed = 3\ninstance = \"per-replicate\"\noracle = [\"exact\", \"stochastic\"]",
+        )
+        .replace("offset = [0.5, 1.0]", "point = [[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 1.5]]")
+        .replace("\"two-kernels\"]", "{ perturbed = { kernel = [0.1, 0.2] } }]")
+        .replace("[budget]", "[record]\nevery = 2\nmetrics = [\"lyapunov\"]\n\n[budget]");
+    let romberg = "\n[[algorithm.richardson-romberg]]\nstep-size = [0.1, 0.2]\nlocal-steps = 3\n\
+        over = [\"fedavg\", { fedprox = { proximal = 1.0 } }]\naverage = { burn-in = 0.5 }\n";
+    for text in [TEXT.to_owned(), nested, TEXT.to_owned() + romberg] {
+        for cell in plan(&text).cells {
+            let whole = cell.identity.canonical().to_string();
+            assert_eq!(cell.id, hex(&Sha256::digest(whole.as_bytes())[..8]), "{whole}");
+        }
+    }
+}
+
+#[test]
+fn cells_share_what_is_the_same_in_them() {
+    let cells = plan(TEXT).cells;
+    let (first, second) = (&cells[0], &cells[1]);
+    assert_ne!(first.settings.get("local-steps"), second.settings.get("local-steps"));
+    assert!(Arc::ptr_eq(&first.identity.problem, &second.identity.problem));
+    assert!(Arc::ptr_eq(&first.identity.record, &cells[39].identity.record));
+    let last = cells.iter().rfind(|c| c.identity.problem == first.identity.problem).unwrap();
+    assert_eq!(last.label, "FedLSA");
+    assert!(Arc::ptr_eq(&first.identity.problem, &last.identity.problem), "across entries too");
+}
+
+#[test]
+fn a_name_means_a_path_or_the_algorithms_end_of_one() {
+    let settings = &plan(TEXT).cells[0].settings;
+    assert_eq!(settings.path("local-steps"), Some("algorithm.scafflsa.local-steps"));
+    assert_eq!(settings.path("budget.local-steps"), Some("budget.local-steps"));
+    assert_eq!(settings.path("rounds"), Some("rounds"));
+    assert_eq!(settings.path("garnet.clients"), Some("problem.garnet.clients"));
+    assert_eq!(settings.path("steps"), None);
+    assert_eq!(settings.at("clients"), None, "a full path");
+    assert!(settings.iter().is_sorted_by_key(|(path, _)| path));
+    let names: Vec<&str> = settings.names().collect();
+    assert!(names.contains(&"step-size") && !names.contains(&"scafflsa"), "{names:?}");
+}
+
+#[test]
+fn a_grid_beyond_a_million_is_refused_with_its_longest_axes() {
+    let many = |count: usize| {
+        let values: Vec<String> = (1..=count).map(|i| format!("{i}e-4")).collect();
+        format!("[{}]", values.join(", "))
+    };
+    let text = TEXT
+        .replace("step-size = [0.1, 0.2]", &format!("step-size = {}", many(1001)))
+        .replace("offset = [0.5, 1.0]", &format!("offset = {}", many(1000)));
+    let source = Source { name: "t.toml".into(), text, ..Source::default() };
+    let Err(said) = Plan::new("t".into(), source) else { panic!("8012000 cells") };
+    let said = said.to_string();
+    assert!(
+        said.contains("the grid has 8012000 cells or more; at most 1000000 are allowed"),
+        "{said}"
+    );
+    assert!(said.contains("`algorithm.scafflsa.0.step-size` has 1001 values"), "{said}");
+}
+
+#[test]
+fn recorded_rounds_are_counted_before_they_are_listed() {
+    let record = |points, every, spacing| Record { points, every, spacing, ..Record::default() };
+    for rounds in [1, 2, 7, 100, 12345] {
+        for record in [
+            record(Some(10), None, Spacing::Linear),
+            record(Some(5000), None, Spacing::Log),
+            record(None, Some(3), Spacing::Linear),
+        ] {
+            let (listed, counted) = (record.rounds(rounds).len() as u64, record.points(rounds));
+            assert!(listed <= counted && counted <= rounds + 2, "{record:?} {rounds}");
+        }
+    }
+    let all = record(None, Some(1), Spacing::Linear);
+    assert_eq!(all.points(u64::MAX), u64::MAX);
+}
+
+#[test]
+fn of_thousands_of_mistakes_a_hundred_are_told() {
+    let wrong: Vec<String> = (1..=3000).map(|i| format!("-{i}")).collect();
+    let text =
+        TEXT.replace("step-size = [0.1, 0.2]", &format!("step-size = [{}]", wrong.join(", ")));
+    let source = Source { name: "t.toml".into(), text, ..Source::default() };
+    let Err(rejected) = Plan::new("t".into(), source) else { panic!("negative step sizes") };
+    assert_eq!(rejected.diagnostics.len(), 3000);
+    let said = rejected.to_string();
+    assert_eq!(said.matches("`step-size` must be").count(), 100, "{said}");
+    assert!(said.ends_with("\nerror: and 2900 more, which are not told\n"), "{said}");
 }

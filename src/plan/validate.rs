@@ -1,15 +1,17 @@
 //! Whether what a manifest says makes sense, reported where it says it.
 
-use super::grid::Points;
-use super::{Cell, short};
+use super::cells::Made;
+use super::{Cell, MOST_POINTS, SettingKey, Settings, short};
 use crate::manifest::document::{Value, nearest};
 use crate::manifest::read::Choice;
 use crate::manifest::{
-    Diagnostic, Instance, Manifest, Metric, Node, Place, Quantity, Source, Spacing, Start,
+    Budget, Diagnostic, Instance, Manifest, Metric, Node, Place, Quantity, Record, Source, Spacing,
+    Start,
 };
 use crate::problem::Fault;
 use crate::rng::MAX_REPLICATES;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::{algorithm, problem};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Where the value at a path was written, under a choice of axis values; the
 /// deepest table on the way where it was not written.
@@ -34,7 +36,7 @@ pub fn walk<'a>(root: &'a Node, path: &str, choice: &Choice) -> Option<(&'a Node
             walked.push('.');
         }
         walked.push_str(part);
-        if let (Value::Array(items), Some(&index)) = (&node.value, choice.get(&walked)) {
+        if let (Value::Array(items), Some(&index)) = (&node.value, choice.get(walked.as_str())) {
             node = items.get(index)?;
         }
     }
@@ -45,9 +47,8 @@ pub fn at(root: &Node, path: &str, choice: &Choice, message: impl Into<String>) 
     Diagnostic::new(place_of(root, path, choice), path, message)
 }
 
-/// The most rounds of a run, and those of them that may be recorded.
+/// The most rounds of a run.
 const MOST_ROUNDS: u64 = 1_000_000_000_000;
-const MOST_POINTS: u64 = 10_000_000;
 /// The most characters of a name: of a curve, a figure, a claim.
 const MOST_NAME: usize = 100;
 
@@ -115,6 +116,12 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     );
     require(record.points != Some(0), "record.points", "`points` must be 1 or more, not 0".into());
     require(record.every != Some(0), "record.every", "`every` must be 1 or more, not 0".into());
+    let points = record.points.unwrap_or(1);
+    require(
+        points <= MOST_POINTS,
+        "record.points",
+        format!("`points` must be at most {MOST_POINTS}, not {points}"),
+    );
     for (i, metric) in record.metrics.iter().enumerate() {
         let name = metric.name();
         let path = format!("record.metrics.{i}");
@@ -147,20 +154,27 @@ pub fn manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     found
 }
 
+/// A point of the grid, as far as it can be wrong.
+pub struct Point<'a> {
+    pub problem: &'a Made<problem::Spec>,
+    pub algorithm: &'a Made<algorithm::Spec>,
+    pub start: &'a Start,
+    pub budget: &'a Budget,
+    pub record: &'a Record,
+    /// Path of the algorithm's entry.
+    pub entry: &'a str,
+    pub choice: &'a Choice,
+}
+
 /// What is wrong with one point of the grid.
-pub fn cell(
-    root: &Node,
-    manifest: &Manifest,
-    entry: &Points,
-    choice: &Choice,
-    unread: Vec<Fault>,
-) -> Vec<Diagnostic> {
+pub fn cell(root: &Node, instance: Instance, point: &Point<'_>) -> Vec<Diagnostic> {
+    let Point { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
-    if manifest.instance == Instance::PerReplicate && !manifest.problem.drawn() {
+    if instance == Instance::PerReplicate && !problem.spec.drawn() {
         let message = "`instance`: nothing of this problem is drawn, so that replicates share it";
         found.push(at(root, "instance", choice, message));
     }
-    let mut add = |base: &str, faults: Vec<Fault>| {
+    let mut add = |base: &str, faults: &[Fault]| {
         for Fault { key, message } in faults {
             let path = format!("{base}.{key}");
             let space = if message.starts_with(':') { "" } else { " " };
@@ -168,13 +182,29 @@ pub fn cell(
             found.push(at(root, &path, choice, message));
         }
     };
-    let problem = format!("problem.{}", manifest.problem.kind());
-    add(&problem, unread);
-    add(&problem, manifest.problem.check());
-    let algorithm = entry.spec(manifest);
-    add(&entry.path(), algorithm.check());
+    if !problem.faults.is_empty() {
+        add(&format!("problem.{}", problem.spec.kind()), &problem.faults);
+    }
+    add(point.entry, &algorithm.faults);
+    add("budget", &budget(point.budget, &algorithm.spec));
+    add("record", every(point).as_slice());
+    add("start", &start(point.start));
+    found
+}
 
-    let budget = &manifest.budget;
+/// Too many recorded rounds.
+fn every(point: &Point<'_>) -> Option<Fault> {
+    let every = point.record.every.filter(|every| *every > 0)?;
+    let points = super::rounds(point.budget, point.algorithm.spec.scale().1) / every;
+    let message = || {
+        format!(
+            "= {every} would record {points} rounds of a run; at most {MOST_POINTS} are recorded"
+        )
+    };
+    (points > MOST_POINTS).then(|| Fault::new("every", message()))
+}
+
+fn budget(budget: &Budget, algorithm: &algorithm::Spec) -> Vec<Fault> {
     let mut faults = Vec::new();
     match (budget.local_steps, budget.rounds) {
         (Some(_), Some(_)) => {
@@ -194,34 +224,21 @@ pub fn cell(
         (None, Some(0)) => faults.push(Fault::new("rounds", "must be 1 or more, not 0")),
         _ => {}
     }
-    let rounds = super::rounds(manifest, algorithm.scale().1);
+    let rounds = super::rounds(budget, algorithm.scale().1);
     if faults.is_empty() && rounds > MOST_ROUNDS {
         let key = if budget.rounds.is_some() { "rounds" } else { "local-steps" };
         let message = format!("makes {rounds} rounds; at most {MOST_ROUNDS} are allowed");
         faults.push(Fault::new(key, message));
     }
-    add("budget", faults);
-    add("start", start(manifest));
-    let record = &manifest.record;
-    let (key, points) = match record.every {
-        Some(every) => ("every", rounds / every.max(1)),
-        // Logarithmic points are made before those that coincide go.
-        None if record.spacing == Spacing::Log => ("points", record.points.unwrap_or(0)),
-        None => ("points", record.points.unwrap_or(0).min(rounds)),
-    };
-    if points > MOST_POINTS {
-        let message = format!("keeps {points} rounds of a run; at most {MOST_POINTS} are allowed");
-        add("record", vec![Fault::new(key, message)]);
-    }
-    found
+    faults
 }
 
-fn start(manifest: &Manifest) -> Vec<Fault> {
+fn start(start: &Start) -> Vec<Fault> {
     let finite = |key, value: f64| {
         let message = || format!("must be finite, not {value}");
         (!value.is_finite()).then(|| Fault::new(key, message()))
     };
-    match &manifest.start {
+    match start {
         Start::Offset(offset) => finite("offset", *offset).into_iter().collect(),
         Start::Point(point) => point.iter().filter_map(|x| finite("point", *x)).take(1).collect(),
         Start::Zero(true) | Start::Limit(true) => Vec::new(),
@@ -280,11 +297,11 @@ pub fn labels(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
 }
 
 /// Two points of the grid that are the same.
-pub fn twin(root: &Node, entry: &Points, choice: &Choice, label: &str) -> Diagnostic {
+pub fn twin(root: &Node, entry: &str, choice: &Choice, label: &str) -> Diagnostic {
     let message = format!(
         "this describes the same runs twice (already as \"{label}\"); is a value or an algorithm repeated?"
     );
-    at(root, &entry.path(), choice, message)
+    at(root, entry, choice, message)
 }
 
 /// What is wrong with the figures.
@@ -292,19 +309,20 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
     let none = Choice::new();
     let (mut found, mut repeated) = (Vec::new(), Vec::new());
     let mut ids = BTreeSet::new();
-    let known: BTreeSet<&str> = cells.iter().flat_map(|c| c.settings.names()).collect();
+    let known = Settings::all_names(cells.iter().map(|c| &c.settings));
     let known: Vec<&str> = known.into_iter().collect();
     let mut setting = |path: String, name: &str, number: bool| {
-        let values: Vec<_> = cells.iter().filter_map(|c| c.settings.get(name)).collect();
-        if number && values.is_empty() && Quantity::named(name).is_some() {
+        let mut values = cells.iter().filter_map(|c| c.settings.get(name)).peekable();
+        let none_has_it = values.peek().is_none();
+        if number && none_has_it && Quantity::named(name).is_some() {
             return;
         }
-        let text = values.iter().find(|v| matches!(v, super::Setting::Text(_)));
-        if values.is_empty() {
+        let mut text = || values.find(|v| matches!(v, super::Setting::Text(_)));
+        if none_has_it {
             let message = format!("no cell has a setting `{name}`");
             let diagnostic = at(root, &path, &none, message);
             found.push(diagnostic.hinting(nearest(name, &known)).allowing(known.join(", ")));
-        } else if let (true, Some(text)) = (number, text) {
+        } else if number && let Some(text) = text() {
             let message = format!("an axis needs numbers, but `{name}` is \"{text}\"");
             found.push(at(root, &path, &none, message));
         }
@@ -391,14 +409,12 @@ fn mixed(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
             continue;
         }
         let known = || figure.panels.iter().map(String::as_str).chain([*x, *y]);
-        let mut squares: BTreeMap<Vec<String>, &Cell> = BTreeMap::new();
+        let mut squares: HashMap<(&str, Vec<Option<SettingKey<'_>>>), &Cell> = HashMap::new();
         for cell in cells {
-            let value =
-                |name: &str| cell.settings.get(name).map(ToString::to_string).unwrap_or_default();
-            let square = std::iter::once(cell.label.clone()).chain(known().map(value)).collect();
+            let value = |name: &str| cell.settings.get(name).map(super::Setting::key);
+            let square = (cell.label.as_str(), known().map(value).collect());
             let Some(other) = squares.insert(square, cell) else { continue };
-            let differs =
-                |path: &&String| cell.settings.0.get(*path) != other.settings.0.get(*path);
+            let differs = |path: &&String| cell.settings.at(path) != other.settings.at(path);
             let left: BTreeSet<&str> =
                 cell.varied.iter().filter(differs).map(|p| short(p)).collect();
             let left: Vec<&str> = left.into_iter().collect();

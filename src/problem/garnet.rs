@@ -7,7 +7,7 @@
 
 use super::arrays::Files;
 use super::td::{Environment, Noise, Td, Trouble};
-use super::{Fault, Faults};
+use super::{Extent, Fault, Faults, Share};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -79,6 +79,18 @@ pub enum Policy {
     OneAction,
 }
 
+impl Settings {
+    /// Distinct environments: the first clients have one each, the others have
+    /// theirs by turns.
+    fn laws(&self) -> usize {
+        match self.heterogeneity {
+            Heterogeneity::TwoKernels {} => self.clients.min(2),
+            Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 } => 1,
+            _ => self.clients,
+        }
+    }
+}
+
 impl super::Settings for Settings {
     type Instance = Td;
 
@@ -106,15 +118,34 @@ impl super::Settings for Settings {
             format!("must be in [0, 1), not {discount}")
         });
         faults.clients(self.clients);
-        let successors = states.saturating_mul(actions).saturating_mul(branching.max(1));
-        faults.memory("actions", successors, std::mem::size_of::<(usize, f64)>());
-        faults.memory("clients", self.laws(), 8 * states.min(most).pow(2));
-        faults.0.extend(self.noise.check());
+        self.noise.check(&mut faults);
         if let Heterogeneity::Perturbed { kernel, reward } = self.heterogeneity {
             faults.non_negative("heterogeneity.perturbed.kernel", kernel);
             faults.non_negative("heterogeneity.perturbed.reward", reward);
         }
         faults.0
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        let Self { states, branching, features, clients, .. } = *self;
+        let (s, d, n) = (states as f64, features as f64, clients as f64);
+        let laws = self.laws() as f64;
+        // Successors of a state: of all its actions, no state twice.
+        let pairs = s * (self.actions as f64 * branching as f64).min(s);
+        let chains = if self.noise.is_independent() { 0.0 } else { n * (16.0 * pairs + 16.0 * s) };
+        let kernels = laws * s * s + 8.0 * s * s;
+        let what = format!("{laws} transition matrices of {states} × {states}");
+        let mut shares = vec![Share::new("states", 8.0 * kernels, what)];
+        let what = format!("{laws} laws of {pairs} transitions each");
+        shares.push(Share::new("branching", laws * (64.0 * pairs + 16.0 * s) + chains, what));
+        // Each pair (s, a) has a list of successors: of two kernels, and one being read.
+        let (actions, b) = (self.actions as f64, branching as f64);
+        let what = format!("kernels of {states} × {} lists of successors", self.actions);
+        shares.push(Share::new("actions", s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0), what));
+        let what = format!("{laws} pairs of matrices of {features} × {features}");
+        let bytes = laws * (16.0 * d * d + 200.0) + 32.0 * s * d + 64.0 * d * d + 12.0 * n;
+        shares.push(Share::new("features", bytes, what));
+        Some(Extent { clients, dimension: features, shares })
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Td, Fault> {
@@ -131,18 +162,6 @@ impl super::Settings for Settings {
                 Trouble::Mean => Fault::new("features", "the clients' mean system is singular: fewer features make it regular"),
             }
         })
-    }
-}
-
-impl Settings {
-    /// Distinct environments: the first clients have one each, the others have
-    /// theirs by turns.
-    fn laws(&self) -> usize {
-        match self.heterogeneity {
-            Heterogeneity::TwoKernels {} => self.clients.min(2),
-            Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 } => 1,
-            _ => self.clients,
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 use super::arrays::Files;
 use super::quadratic::half_square;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
-use super::{Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
+use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 use crate::rng::Stream;
@@ -60,6 +60,10 @@ impl super::Settings for Settings {
         faults.non_negative("model-spread", self.model_spread);
         faults.non_negative("noise", self.noise);
         faults.0
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(Extent::of_matrices(self.clients, self.dimension))
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Lms, Fault> {

@@ -1,9 +1,9 @@
 //! TD(0) on a user's own chains, from an `.npz` file.
 
-use super::Fault;
 use super::arrays::{DataFile, Files, Named};
 use super::atoms::{ROUNDING, probabilities};
 use super::td::{Environment, Noise, Td, Trouble, stationary};
+use super::{Fault, Faults};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use schemars::JsonSchema;
@@ -28,7 +28,9 @@ impl super::Settings for Settings {
     type Instance = Td;
 
     fn check(&self) -> Vec<Fault> {
-        self.noise.check().into_iter().collect()
+        let mut faults = Faults::default();
+        self.noise.check(&mut faults);
+        faults.0
     }
 
     fn drawn(&self) -> bool {

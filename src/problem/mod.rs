@@ -226,6 +226,45 @@ impl Faults {
     }
 }
 
+/// How large an instance will be, known before it is built.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extent {
+    /// N.
+    pub clients: usize,
+    /// d.
+    pub dimension: usize,
+    /// What takes memory.
+    pub shares: Vec<Share>,
+}
+
+impl Extent {
+    /// N clients with a d × d matrix and some vectors each.
+    pub fn of_matrices(clients: usize, dimension: usize) -> Self {
+        let (n, d) = (clients as f64, dimension as f64);
+        let bytes = n * (8.0 * (d * d + 4.0 * d) + 150.0);
+        let what = format!("{clients} clients' matrices of {dimension} × {dimension}");
+        Self { clients, dimension, shares: vec![Share::new("clients", bytes, what)] }
+    }
+}
+
+/// Something that takes memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// The setting that makes it large: a key, or a path.
+    pub key: String,
+    /// About so many bytes while it is made and used.
+    pub bytes: f64,
+    /// What it is, in the plural.
+    pub what: String,
+}
+
+impl Share {
+    /// A share of `key`.
+    pub fn new(key: &str, bytes: f64, what: impl Into<String>) -> Self {
+        Self { key: key.to_owned(), bytes, what: what.into() }
+    }
+}
+
 /// Which oracle an instance has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Face {
@@ -258,6 +297,10 @@ pub trait Settings {
     /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool {
         true
+    }
+    /// How large an instance will be; `None` where a file says.
+    fn extent(&self) -> Option<Extent> {
+        None
     }
     /// The files that the settings name.
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
@@ -303,6 +346,11 @@ macro_rules! problems {
             /// Whether every F_c is affine in θ.
             pub fn linear(&self) -> bool {
                 match self { $(Self::$variant(settings) => settings.linear(),)* }
+            }
+
+            /// How large an instance will be; `None` where a file says.
+            pub fn extent(&self) -> Option<Extent> {
+                match self { $(Self::$variant(settings) => settings.extent(),)* }
             }
 
             /// The files that the settings name, by key.

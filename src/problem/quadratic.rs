@@ -9,7 +9,7 @@
 use super::affine::{Affine, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
-use super::{Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
+use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot, product};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -81,6 +81,10 @@ impl super::Settings for Settings {
             faults.require(alone(value), key, || "must be 0 for a single client".into());
         }
         faults.0
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(Extent::of_matrices(self.clients, self.dimension))
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Quadratic, Fault> {

@@ -4,13 +4,17 @@
 //! θ_c* is the TD fixed point (19), (20), not the projection (15).
 
 use super::affine::{Affine, rank_one_noise};
-use super::{Facts, Fault, Problem};
+use super::{Facts, Faults, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Cohort, axpy, dot, td};
 use crate::linalg::{Matrix, Singular, solve};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The most transitions before the first step: they are not among the steps that
+/// runs are planned by.
+const MOST_BURN_IN: u64 = 10_000_000;
 
 /// Whether a client's draws (s, s') are independent or follow its chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,16 +38,14 @@ impl Noise {
         *self == Self::Independent
     }
 
-    /// What is wrong with the settings.
-    pub fn check(&self) -> Option<Fault> {
-        let Self::Markov { burn_in } = *self else { return None };
-        let message = || format!("must be at most {MOST_BURN_IN}, not {burn_in}");
-        (burn_in > MOST_BURN_IN).then(|| Fault::new("noise.markov.burn-in", message()))
+    /// Notes what is wrong with it.
+    pub fn check(&self, faults: &mut Faults) {
+        if let Self::Markov { burn_in } = *self {
+            let message = || format!("must be at most {MOST_BURN_IN}, not {burn_in}");
+            faults.require(burn_in <= MOST_BURN_IN, "noise.markov.burn-in", message);
+        }
     }
 }
-
-/// The most transitions before the first step.
-const MOST_BURN_IN: u64 = 1_000_000_000;
 
 /// One client's environment: a state kernel under the policy, and rewards.
 pub struct Environment {

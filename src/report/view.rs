@@ -323,10 +323,10 @@ fn more(shown: usize, further: usize, what: &str) -> String {
 /// Settings that all cells share.
 fn settings(experiment: &Experiment<'_>) -> Vec<(String, String)> {
     let Some(first) = experiment.plan.cells.first() else { return Vec::new() };
-    let shared = first.settings.0.iter().filter(|(path, value)| {
-        let leaf = !first.settings.0.keys().any(|k| k.starts_with(&format!("{path}.")));
-        let same = |c: &crate::plan::Cell| c.settings.0.get(*path) == Some(*value);
+    let shared = first.settings.iter().filter(|(path, value)| {
+        let leaf = !first.settings.iter().any(|(k, _)| k.starts_with(&format!("{path}.")));
+        let same = |c: &crate::plan::Cell| c.settings.at(path) == Some(*value);
         leaf && path.contains('.') && experiment.plan.cells.iter().all(same)
     });
-    shared.map(|(path, value)| (path.clone(), value.to_string())).collect()
+    shared.map(|(path, value)| (path.to_owned(), value.to_string())).collect()
 }

@@ -6,6 +6,7 @@
 
 mod average;
 mod measure;
+pub mod memory;
 mod panic;
 pub mod predict;
 mod prepare;
@@ -85,7 +86,8 @@ struct Partial {
 
 impl Partial {
     fn new(replicates: usize) -> Self {
-        let (traces, elapsed) = (vec![None; replicates], Duration::ZERO);
+        // Room for traces is made when the first arrives: most cells wait.
+        let (traces, elapsed) = (Vec::new(), Duration::ZERO);
         Self { traces, missing: replicates, elapsed, failed: false }
     }
 }
@@ -173,7 +175,12 @@ impl<'a> Queue<'a> {
         progress.missing -= 1;
         progress.elapsed += begin.elapsed();
         match reason {
-            Ok(trace) => progress.traces[replicate as usize] = Some(trace),
+            Ok(trace) => {
+                if progress.traces.is_empty() {
+                    progress.traces.resize(prepared.cell.identity.replicates as usize, None);
+                }
+                progress.traces[replicate as usize] = Some(trace);
+            }
             Err(reason) if !progress.failed => {
                 progress.failed = true;
                 let reason = format!("replicate {replicate}: {reason}");
@@ -236,7 +243,7 @@ impl Prepared<'_> {
         let mut sanity = Sanity::default();
         let (mut round, mut reported) = (0, 0);
         let per_round = self.steps_per_round();
-        for &target in &self.recorded {
+        for &target in self.recorded.iter() {
             while round < target {
                 run.round();
                 for other in twin.iter_mut().chain(&mut coupled) {

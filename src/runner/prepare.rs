@@ -11,7 +11,7 @@ use crate::problem::{Face, Facts, Fault};
 use crate::rng::{Purpose, Stream};
 use crate::theory::{deterministic, linear};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What a replicate runs on.
@@ -34,7 +34,7 @@ pub struct Prepared<'a> {
     /// One for all replicates, or one each.
     pub grounds: Vec<Arc<Ground>>,
     /// The rounds that are recorded.
-    pub recorded: Vec<u64>,
+    pub recorded: Arc<[u64]>,
 }
 
 impl Prepared<'_> {
@@ -69,7 +69,7 @@ pub struct BadCell {
 }
 
 /// What fixes an instance: the problem, the seed, which face of it is run.
-type Key = (String, u64, Face);
+type Key = (Arc<str>, u64, Face);
 
 /// The seed of a replicate's instance.
 fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
@@ -84,19 +84,56 @@ fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
 
 /// Whether a cell measures a bias that noise would hide: then each instance
 /// is built with its twin.
-fn wants_twin(identity: &Identity) -> bool {
+pub fn wants_twin(identity: &Identity) -> bool {
     identity.oracle == Oracle::Stochastic
         && identity.record.averages.contains(&TimeAverage::Bias)
         && !identity.problem.linear()
 }
 
-fn keys(cell: &Cell, face: Face) -> Vec<Key> {
-    let identity = &cell.identity;
-    let problem = toml::Value::try_from(&identity.problem).map(|v| v.to_string());
-    let problem = problem.unwrap_or_default();
-    let count = if identity.instance.is_fixed() { 1 } else { identity.replicates };
-    let key = |r| (problem.clone(), instance_seed(cell, r), face);
-    (0..count).map(key).collect()
+/// What cells share: told once, not once a cell.
+#[derive(Default)]
+struct Shared {
+    /// The texts of problems, by their addresses.
+    problems: HashMap<usize, Arc<str>>,
+    /// Recorded rounds, by the record's address and T.
+    recorded: HashMap<(usize, u64), Arc<[u64]>>,
+}
+
+/// Where a shared value lies: what is at one place is one value.
+fn address<T>(shared: &Arc<T>) -> usize {
+    Arc::as_ptr(shared).addr()
+}
+
+impl Shared {
+    fn of(cells: &[&Cell]) -> Self {
+        let mut shared = Self::default();
+        let mut texts: HashSet<Arc<str>> = HashSet::new();
+        for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
+            shared.problems.entry(address(problem)).or_insert_with(|| {
+                let text = toml::Value::try_from(&**problem).map(|v| v.to_string());
+                let text: Arc<str> = text.unwrap_or_default().into();
+                texts.get(&text).cloned().unwrap_or_else(|| {
+                    texts.insert(text.clone());
+                    text
+                })
+            });
+            let recorded = || record.rounds(*rounds).into();
+            shared.recorded.entry((address(record), *rounds)).or_insert_with(recorded);
+        }
+        shared
+    }
+
+    fn keys(&self, cell: &Cell, face: Face) -> impl Iterator<Item = Key> {
+        let Identity { problem, instance, replicates, .. } = &cell.identity;
+        let problem = self.problems[&address(problem)].clone();
+        let count = if instance.is_fixed() { 1 } else { *replicates };
+        (0..count).map(move |r| (problem.clone(), instance_seed(cell, r), face))
+    }
+
+    fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
+        let Identity { record, rounds, .. } = &cell.identity;
+        self.recorded[&(address(record), *rounds)].clone()
+    }
 }
 
 /// Builds the instances of all cells, each once.
@@ -107,15 +144,12 @@ pub fn prepare<'a>(
     files: &dyn Files,
     cells: &[&'a Cell],
 ) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
+    let shared = Shared::of(cells);
     let mut wanted: HashMap<Key, &Cell> = HashMap::new();
     for cell in cells {
-        for key in keys(cell, face(cell)) {
+        let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, Face::Twin));
+        for key in shared.keys(cell, face(cell)).chain(twins.into_iter().flatten()) {
             wanted.entry(key).or_insert(cell);
-        }
-        if wants_twin(&cell.identity) {
-            for key in keys(cell, Face::Twin) {
-                wanted.entry(key).or_insert(cell);
-            }
         }
     }
     let built: HashMap<Key, Result<Arc<dyn Instance>, Fault>> = wanted
@@ -142,9 +176,9 @@ pub fn prepare<'a>(
                 };
                 ground(cell, instance(&key)?, twin).map(Arc::new)
             };
-            let keys = keys(cell, face(cell));
-            let grounds = keys.into_iter().map(ground).collect::<Result<Vec<_>, _>>()?;
-            Ok(Prepared { cell, grounds, recorded: cell.identity.recorded() })
+            let grounds = shared.keys(cell, face(cell)).map(ground);
+            let grounds = grounds.collect::<Result<Vec<_>, _>>()?;
+            Ok(Prepared { cell, grounds, recorded: shared.recorded(cell) })
         })
         .collect();
     let (good, bad): (Vec<_>, Vec<_>) = prepared.into_iter().partition(Result::is_ok);
@@ -171,7 +205,7 @@ fn ground(
         let message = format!(
             "`{kind}` is the algorithm's name on a linear field, and that of `{problem}` is not linear: write `{other}`"
         );
-        return Err(bad(cell.entry.clone(), message));
+        return Err(bad(cell.entry.to_string(), message));
     }
     for component in algorithm.components() {
         if let Some(fault) = component.terms.check_for(instance.clients()).into_iter().next() {
@@ -180,7 +214,7 @@ fn ground(
     }
     let limit = limit(cell, &*instance);
     let d = instance.dim();
-    let start = match &cell.identity.start {
+    let start = match &*cell.identity.start {
         Start::Offset(offset) => instance.optimum().iter().map(|x| x + offset).collect(),
         Start::Zero(_) => vec![0.0; d],
         Start::Point(point) if point.len() == d => point.clone(),

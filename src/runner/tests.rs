@@ -76,7 +76,7 @@ fn the_limit_of_a_corrected_run_is_the_optimum() {
         let limit = ground.limit.as_ref().unwrap();
         let apart = squared_distance(limit, ground.instance.optimum());
         let heterogeneous = cell.cell.settings.get("local-steps").unwrap().to_string() != "1";
-        match &cell.cell.identity.algorithm {
+        match &*cell.cell.identity.algorithm {
             Spec::Scafflsa(_) => assert_eq!(apart, 0.0),
             _ if heterogeneous => assert!(apart > 0.0),
             _ => assert_eq!(apart, 0.0, "one local step has no bias"),

@@ -33,7 +33,7 @@ trap 'sleep 5; tell' TERM INT
 
 before=$(finished)
 say "begins on $(uname -n), $before cells finished, queued again ${SLURM_RESTART_COUNT:-0} times"
-"$job/driftbench" run --only "$job/todo" --shard "$task/$tasks" --out "$mine" \
+"$job/driftbench" run --yes --only "$job/todo" --shard "$task/$tasks" --out "$mine" \
     --threads "${SLURM_CPUS_PER_TASK:-$threads}" "$@" &
 run=$!
 wait "$run"

@@ -7,9 +7,10 @@
 pub mod dataset;
 
 use super::arrays::Files;
-use super::{Facts, Fault, Faults, Problem, generic, newton};
+use super::{Extent, Facts, Fault, Faults, Problem, Share, generic, newton};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::logistic::Tables;
+
 use crate::kernel::{Cohort, Path, axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -133,6 +134,16 @@ impl super::Settings for Settings {
 
     fn linear(&self) -> bool {
         false
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        let (clients, dimension) = (self.clients, self.dimension);
+        let sets = if self.split == Split::Own { clients } else { clients.min(2) };
+        // Rows as they are drawn, rows padded to whole registers, weights.
+        let row = 8.0 * (2 * dimension + 8) as f64;
+        let bytes = sets as f64 * self.records as f64 * row;
+        let what = format!("{sets} sets of {} records", self.records);
+        Some(Extent { clients, dimension, shares: vec![Share::new("records", bytes, what)] })
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {

@@ -1,0 +1,157 @@
+//! Sizes that cannot be, and runs that are perhaps not meant.
+
+mod support;
+
+use support::{Bench, Said};
+
+const SMALL: &str = r#"title = "small"
+seed = 1
+replicates = 2
+
+[problem.garnet]
+states = 6
+actions = 2
+branching = 2
+features = 2
+discount = 0.9
+clients = 2
+heterogeneity = { independent = {} }
+
+[start]
+offset = 1.0
+
+[budget]
+rounds = 4
+
+[record]
+points = 2
+
+[[algorithm.scafflsa]]
+step-size = 0.1
+local-steps = 2
+"#;
+
+/// What a command says about a manifest in which lines were replaced; nothing may
+/// be written.
+fn said(verb: &[&str], changes: &[(&str, &str)]) -> Said {
+    let bench = Bench::new();
+    let mut text = SMALL.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    bench.write("large.toml", &text);
+    let said = bench.run(&[verb, &["large.toml"]].concat());
+    assert_eq!(bench.files(), ["large.toml"], "something was written");
+    said
+}
+
+#[test]
+fn what_memory_cannot_hold_is_refused_at_its_key() {
+    let run = |changes: &[(&str, &str)]| {
+        said(&["run", "--memory", "1G", "--threads", "2"], changes).expect(2).err
+    };
+    let quadratic = "[problem.quadratic]\ndimension = 100\nclients = 100_000\n\
+        spectrum = { from = 0.5, to = 1.0 }\nnoise = 0.1\n";
+    let (before, rest) = SMALL.split_once("[problem.garnet]").unwrap();
+    let garnet = rest.split_once("\n\n").unwrap().0;
+    let garnet = format!("[problem.garnet]{garnet}\n");
+    assert!(before.starts_with("title"));
+    let all = [
+        run(&[("states = 6", "states = 65_536")]),
+        run(&[("states = 6", "states = 100"), ("clients = 2", "clients = 100_000_000")]),
+        run(&[("actions = 2", "actions = 1_000_000_000_000")]),
+        run(&[("states = 6", "states = 3_000"), ("features = 2", "features = 3_000")]),
+        run(&[(&garnet, quadratic)]),
+        run(&[("rounds = 4", "rounds = 9_000_000"), ("points = 2", "every = 1")]),
+        run(&[("replicates = 2", "replicates = 16_000_000")]),
+        run(&[
+            ("replicates = 2", "replicates = 10_000\ninstance = \"per-replicate\""),
+            ("clients = 2", "clients = 1_000"),
+        ]),
+        run(&[
+            ("rounds = 4", "rounds = 9_000_000"),
+            ("points = 2", "points = 1_000_000\niterates = true"),
+            ("states = 6", "states = 1000"),
+            ("features = 2", "features = 1000"),
+        ]),
+    ];
+    insta::assert_snapshot!("memory", all.join("\n"));
+}
+
+#[test]
+fn a_memory_that_suffices_is_enough() {
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL);
+    bench.run(&["run", "small.toml", "--quiet", "--memory", "1M"]).expect(0);
+    let said = bench.run(&["run", "small.toml", "--memory", "much"]).expect(2);
+    assert!(said.err.contains("500M or 64G"), "{}", said.err);
+}
+
+#[test]
+fn a_run_of_days_wants_a_yes() {
+    let long = [("rounds = 4", "rounds = 1_000_000_000_000_000")];
+    let told = said(&["run", "--threads", "2"], &long).expect(2).err;
+    assert!(told.starts_with("error: 1 cells are to be run, about "), "{told}");
+    assert!(told.ends_with(" h on 2 threads; to run them, say --yes\n"), "{told}");
+}
+
+#[test]
+fn many_cells_want_a_yes_and_their_plan_is_a_summary() {
+    let values = |count: usize| {
+        let all: Vec<String> = (1..=count).map(|i| format!("{}", i as f64 / 1000.0)).collect();
+        format!("[{}]", all.join(", "))
+    };
+    let grid = |steps: usize, offsets: usize| [("0.1", values(steps)), ("1.0", values(offsets))];
+    let many = grid(334, 300);
+    let many: Vec<(&str, &str)> = many.iter().map(|(from, to)| (*from, to.as_str())).collect();
+    let told = said(&["run"], &many).expect(2).err;
+    assert_eq!(told, "error: 100200 cells are to be run; to run them, say --yes\n");
+
+    let some = grid(40, 30);
+    let some: Vec<(&str, &str)> = some.iter().map(|(from, to)| (*from, to.as_str())).collect();
+    let told = said(&["plan", "--threads", "2"], &some).expect(0).out;
+    assert!(
+        told.starts_with("large: 1200 cells of 2 replicates\n  1200 to do  SCAFFLSA\nsuch as\n"),
+        "{told}"
+    );
+    assert!(told.contains("\n--all tells every cell\n0 done, 1200 to do: "), "{told}");
+    assert_eq!(told.lines().count(), 6, "{told}");
+    let told = said(&["plan", "--threads", "2", "--all"], &some).expect(0).out;
+    assert_eq!(told.lines().count(), 1202);
+}
+
+/// Every whole number at its largest: refused with a message, or planned at once.
+#[test]
+fn no_whole_number_is_too_large_to_be_told() {
+    for (key, from) in [
+        ("seed", "seed = 1"),
+        ("replicates", "replicates = 2"),
+        ("states", "states = 6"),
+        ("actions", "actions = 2"),
+        ("branching", "branching = 2"),
+        ("features", "features = 2"),
+        ("clients", "clients = 2"),
+        ("rounds", "rounds = 4"),
+        ("min-rounds", "rounds = 4"),
+        ("points", "points = 2"),
+        ("every", "points = 2"),
+        ("local-steps", "local-steps = 2"),
+        ("cohort", "local-steps = 2"),
+        ("steps-per-client", "local-steps = 2"),
+        ("noise", "discount = 0.9"),
+    ] {
+        for value in ["9223372036854775807", "9223372036854775808", "1_000_000_000_000_000"] {
+            let to = match key {
+                "steps-per-client" => format!("{key} = [{value}, {value}]"),
+                "cohort" | "min-rounds" => format!("{from}\n{key} = {value}"),
+                "noise" => format!("{from}\nnoise = {{ markov = {{ burn-in = {value} }} }}"),
+                _ => format!("{key} = {value}"),
+            };
+            let told = said(&["plan"], &[(from, &to)]);
+            assert!(told.code == 0 || told.code == 2, "{to}: {} {}", told.code, told.err);
+            assert!(!told.err.contains("panicked"), "{to}: {}", told.err);
+            assert!(told.code == 0 || told.err.starts_with("error: "), "{to}: {}", told.err);
+        }
+    }
+}

@@ -92,7 +92,7 @@ fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
     let told = |cell: &&Cell| !(cell.identity.oracle == Oracle::Exact && noisy);
     let cells: Vec<&Cell> = plan.cells.iter().filter(told).collect();
     let key = |cell: &&Cell| {
-        let problem = toml::Value::try_from(&cell.identity.problem).map(|v| v.to_string());
+        let problem = toml::Value::try_from(&*cell.identity.problem).map(|v| v.to_string());
         let text = format!("{} {}", cell.identity.seed, problem.unwrap_or_default());
         Sha256::digest(text.as_bytes()).into()
     };

@@ -7,7 +7,7 @@
 use super::{Cell, Claim, Record, Runs, SCHEMA, Side, Texts, record};
 use crate::analysis::Experiment;
 use crate::files::Error;
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 use crate::store::{self, Store};
 use crate::trace::Trace;
 use rayon::prelude::*;

@@ -3,6 +3,7 @@
 
 mod support;
 
+use sha2::Digest;
 use support::Bench;
 
 const FILE: &str = "experiments/many.toml";
@@ -86,6 +87,13 @@ fn everything(bench: &Bench, folder: &str) -> Vec<(String, Vec<u8>)> {
     all
 }
 
+/// Writes a record as another program would have: with the hash that its last line holds.
+fn reseal(path: &std::path::Path, text: &str) {
+    let body = text.rsplit_once("# sha256 ").unwrap().0;
+    let hash = driftbench::plan::hex(&sha2::Sha256::digest(body.as_bytes()));
+    std::fs::write(path, format!("{body}# sha256 {hash}\n")).unwrap();
+}
+
 #[test]
 fn a_page_of_many_cells_says_what_it_leaves_out_and_where_it_is() {
     let bench = ran(24, "[\"exact-moments\"]");
@@ -132,7 +140,7 @@ fn versions_are_not_mixed() {
     let text = std::fs::read_to_string(&path).unwrap();
     let now = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(text.contains(&now), "{text}");
-    std::fs::write(&path, text.replace(&now, "version = \"0.0.9\"")).unwrap();
+    reseal(&path, &text.replace(&now, "version = \"0.0.9\""));
     let said = bench.run(&["report"]).expect(2);
     let told = format!(
         "error: many: its cells were computed by several versions of driftbench (1 cell by 0.0.9, 7 cells by {}), which a report does not mix: compute all with one (driftbench run {FILE} --force, with the --out of these results)\n",
@@ -153,7 +161,7 @@ fn commits_of_a_version_are_told() {
     let path = cells.map(|p| p.join("cell.toml")).find(|p| p.is_file()).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let line = text.lines().find(|line| line.starts_with("commit = ")).unwrap();
-    std::fs::write(&path, text.replace(line, "commit = \"another\"")).unwrap();
+    reseal(&path, &text.replace(line, "commit = \"another\""));
     bench.run(&["report", "--quiet"]).expect(0);
     assert!(bench.read("reports/many/provenance.md").contains("at commit another"));
 }

@@ -92,7 +92,9 @@ impl<'a, 'm> Grid<'a, 'm> {
             self.choice.extend(group.iter().map(|path| (path.clone(), index)));
             self.walk(visit)?;
         }
-        group.iter().for_each(|path| drop(self.choice.remove(path)));
+        group.iter().for_each(|path| {
+            self.choice.remove(path);
+        });
         Ok(())
     }
 

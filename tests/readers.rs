@@ -197,7 +197,8 @@ fn a_record_comes_back_whatever_the_texts() {
                     None => Runs::Missing,
                 };
                 // An empty setting is none.
-                let settings = settings.into_iter().filter(|(_, v)| !v.is_empty()).collect();
+                let settings = settings.into_iter().filter(|(_, v)| !v.is_empty());
+                let settings = compare::Texts::default().settings(settings);
                 Cell { label, settings, runs, seconds: None }
             };
         let cells = cells.into_iter().map(|(id, cell)| (id, of(cell))).collect();
@@ -255,6 +256,7 @@ fn any_two_records_can_be_compared_and_told() {
         cells: cells
             .into_iter()
             .map(|(id, (label, settings, runs))| {
+                let settings = compare::Texts::default().settings(settings);
                 (id, Cell { label, settings, runs, seconds: None })
             })
             .collect(),

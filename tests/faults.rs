@@ -28,7 +28,7 @@ noise = 0.1
 offset = 1.0
 
 [budget]
-rounds = 20000
+rounds = 5000
 
 [record]
 points = 4
@@ -41,7 +41,7 @@ local-steps = [10, 20, 30, 40]
 /// More cells than have a folder each.
 fn many() -> String {
     let sizes: Vec<String> = (1..=120).map(|i| format!("{}", f64::from(i) / 1000.0)).collect();
-    SLOW.replace("rounds = 20000", "rounds = 3000")
+    SLOW.replace("rounds = 5000", "rounds = 500")
         .replace("[0.01, 0.02, 0.03, 0.04, 0.05, 0.06]", &format!("[{}]", sizes.join(", ")))
         .replace("[10, 20, 30, 40]", "[1, 2, 3, 4, 5, 6, 7, 8, 9]")
 }
@@ -128,8 +128,8 @@ fn a_second_signal_leaves_at_once() {
     let bench = Bench::new();
     // One round takes a minute: the first signal waits for its end.
     let text = SLOW
-        .replace("rounds = 20000", "rounds = 1")
-        .replace("[10, 20, 30, 40]", "[2000000000]")
+        .replace("rounds = 5000", "rounds = 1")
+        .replace("[10, 20, 30, 40]", "[900000000]")
         .replace(", 0.02, 0.03, 0.04, 0.05, 0.06", "");
     bench.write("long.toml", &text);
     let mut run = bench.start(&["run", "long.toml", "--threads", "1"]);
@@ -146,7 +146,7 @@ fn a_second_signal_leaves_at_once() {
 /// Killed again and again, at moments that have nothing to do with what it does.
 #[test]
 fn a_killed_run_goes_on_where_it_stood() {
-    for (text, pause) in [(SLOW.to_owned(), 400), (many(), 3100)] {
+    for (text, pause) in [(SLOW.to_owned(), 400), (many(), 2300)] {
         let bench = Bench::new();
         bench.write("m.toml", &text);
         let calm = bench.undisturbed("m.toml");
@@ -180,7 +180,7 @@ fn two_runs_at_once_share_what_there_is_to_do() {
     let (first, second) = (first.expect(0), second.expect(0));
     assert!(first.err.contains("a: 24 cells, "), "{}", first.err);
     let wait = "a: another run is at work on it: waiting until it ends\na: all 24 cells are done\n";
-    assert!(second.err.starts_with("b: 24 cells, "), "{}", second.err);
+    assert!(second.err.contains("b: 24 cells, "), "{}", second.err);
     assert!(second.err.ends_with("a: all 24 cells are done\n"), "{}", second.err);
     assert!(second.err.ends_with(wait) || !second.err.contains("waiting"), "{}", second.err);
     let digests = |folder| bench.run(&["digest", folder]).expect(0).out;
@@ -191,8 +191,8 @@ fn two_runs_at_once_share_what_there_is_to_do() {
 /// that cell, or that pack, alone.
 #[test]
 fn what_is_damaged_is_set_aside_and_run_again() {
-    let few = SLOW.replace("rounds = 20000", "rounds = 20");
-    let many = many().replace("rounds = 3000", "rounds = 20");
+    let few = SLOW.replace("rounds = 5000", "rounds = 20");
+    let many = many().replace("rounds = 500", "rounds = 20");
     for (text, files, cells) in [
         (few, ["traces.parquet", "cell.toml"], 24),
         (many, ["traces.parquet", "cells.jsonl"], 1080),
@@ -240,7 +240,7 @@ fn what_is_damaged_is_set_aside_and_run_again() {
 #[test]
 fn a_full_disk_costs_a_message_and_keeps_what_is_stored() {
     let bench = Bench::new();
-    let text = SLOW.replace("rounds = 20000", "rounds = 400");
+    let text = SLOW.replace("rounds = 5000", "rounds = 400");
     let fits = text.replace("[record]\npoints = 4", "[record]\npoints = 1");
     let grows = text.replace("[record]\npoints = 4", "[record]\nevery = 1\niterates = true");
     bench.write("fits.toml", &fits);

@@ -90,7 +90,7 @@ fn a_memory_that_suffices_is_enough() {
 
 #[test]
 fn a_run_of_days_wants_a_yes() {
-    let long = [("rounds = 4", "rounds = 1_000_000_000_000_000")];
+    let long = [("rounds = 4", "rounds = 1_000_000_000_000")];
     let told = said(&["run", "--threads", "2"], &long).expect(2).err;
     assert!(told.starts_with("error: 1 cells are to be run, about "), "{told}");
     assert!(told.ends_with(" h on 2 threads; to run them, say --yes\n"), "{told}");

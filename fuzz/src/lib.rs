@@ -97,7 +97,7 @@ pub fn built(name: &str, bytes: &[u8]) {
         Contents::Table(all) => all.iter().map(|(_, c)| c.len()).sum(),
         Contents::Records { features, .. } => features.data.len(),
     };
-    if numbers > 3_000 {
+    if numbers > 600 {
         return;
     }
     let files = Only(Arc::new(contents));

@@ -21,6 +21,9 @@ pub struct Keep {
     pub averages: BTreeSet<TimeAverage>,
 }
 
+/// What a run averaged over its rounds.
+type Averages = Vec<(TimeAverage, Vec<f64>)>;
+
 /// The runs of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
@@ -35,7 +38,7 @@ pub struct Runs {
     ends: Box<[f64]>,
     /// ‖θ_T − θ*‖² a run, where some diverged.
     errors: Box<[Option<f64>]>,
-    averages: Box<[Vec<(TimeAverage, Vec<f64>)>]>,
+    averages: Box<[Averages]>,
     /// A trace a run with the columns that are kept; none where no column is.
     along: Vec<Trace>,
 }

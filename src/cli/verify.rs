@@ -144,11 +144,10 @@ fn again(
     let differences = Mutex::new(Vec::new());
     let keep = |done: runner::Done<'_>| -> Result<(), Error> {
         let now = trace::digest(&done.traces);
-        if stored.get(&*done.cell.id).is_some_and(|before| *before != now) {
-            if let Some(before) = store.read(name, &done.cell.id)? {
-                let found = difference(done.cell, &before, &done.traces, &now);
-                differences.lock().unwrap_or_else(PoisonError::into_inner).push(found);
-            }
+        let other = stored.get(&*done.cell.id).is_some_and(|before| *before != now);
+        if other && let Some(before) = store.read(name, &done.cell.id)? {
+            let found = difference(done.cell, &before, &done.traces, &now);
+            differences.lock().unwrap_or_else(PoisonError::into_inner).push(found);
         }
         Ok(())
     };

@@ -18,6 +18,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Need(pub Vec<Share>);
 
+/// The path of a setting that makes much memory needed, and what for.
+type Told = fn(&Identity, usize) -> (String, String);
+
 impl Need {
     /// Bytes of all shares.
     pub fn bytes(&self) -> f64 {
@@ -81,7 +84,7 @@ impl Need {
             }
         }
         let mut shares = Vec::new();
-        let kinds: [fn(&Identity, usize) -> (String, String); 3] = [
+        let kinds: [Told; 3] = [
             |identity, threads| {
                 let path = format!("problem.{}.clients", identity.problem.kind());
                 (path, format!("states of {threads} runs at a time"))

@@ -327,15 +327,18 @@ pub fn folders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
+/// The rows of a pack, or why they cannot be read; filled by who asks first.
+type Shared = Arc<OnceLock<Result<Rows, String>>>;
+
 /// The rows of the packs that were read last.
 #[derive(Default)]
-pub struct Recent(Mutex<Vec<(PathBuf, Arc<OnceLock<Result<Rows, String>>>)>>);
+pub struct Recent(Mutex<Vec<(PathBuf, Shared)>>);
 
 impl Recent {
     /// Packs whose rows are held: more than threads read at a time.
     const MOST: usize = 8;
 
-    fn rows(&self, pack: &Pack) -> Arc<OnceLock<Result<Rows, String>>> {
+    fn rows(&self, pack: &Pack) -> Shared {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let held = recent.iter().position(|(folder, _)| folder == &pack.folder);
         let found = held.map(|i| recent.remove(i));

@@ -69,5 +69,5 @@ base=$(peak)
     BEGIN { unit["k"] = 1e3; unit["M"] = 1e6; unit["G"] = 1e9; unit["T"] = 1e12
             print "estimate MB, peak MB, peak / estimate" }
     { estimate = $1 * unit[$2]; peak = ($3 - base) * 1024
-      name = $0; sub(/^([^ ]+ ){3}/, "", name)
+      name = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", name)
       printf "%8.1f %8.1f %6.2f  %s\n", estimate / 1e6, peak / 1e6, peak / estimate, name }'

@@ -55,8 +55,9 @@ struct Maker<'a> {
     hashes: &'a mut Hashes,
     record: Arc<Record>,
     shapes: Shapes,
-    /// The varied settings of the cell before, which the next often shares.
-    varied: Varied,
+    /// The varied axes of the cell before and their settings: the next often has
+    /// the same.
+    varied: (Vec<Arc<str>>, Varied),
     points: usize,
     found: Found,
     cells: Vec<Cell>,
@@ -86,7 +87,7 @@ pub fn cells(
         hashes,
         record: Arc::new(manifest.record.canonical()),
         shapes: Shapes::default(),
-        varied: Varied::default(),
+        varied: (Vec::new(), Varied::default()),
         points: 0,
         found: Found::default(),
         cells: Vec::new(),
@@ -167,8 +168,9 @@ impl Maker<'_> {
     fn algorithm(&mut self, (tables, choice, at): Here<'_, '_>) -> Made<algorithm::Spec> {
         let spec = tables.algorithm.value(at.algorithm).clone();
         let (text, mut settings) = told("algorithm", &*spec);
-        let (step_size, most_steps) = spec.scale();
-        settings.insert("path-length".into(), Setting::Number(step_size * most_steps as f64));
+        let terms = &spec.components()[0].terms;
+        let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
+        settings.insert("path-length".into(), length);
         self.add_defaults(&mut settings, tables.algorithm.axes(at.algorithm), choice);
         let (faults, settings) = (spec.check(), self.shapes.part(settings));
         Made { spec, faults, text, settings }
@@ -213,15 +215,12 @@ impl Maker<'_> {
 
     /// Paths of the settings that the grid varies here.
     fn varied(&mut self, tables: &Tables<'_>, at: At) -> Varied {
-        let paths = || tables.axes(at).filter(|axis| axis.len > 1).map(|axis| &*axis.path);
-        let same = |path: &str, known: &String| setting_path(path) == *known;
-        let known = &self.varied;
-        let mut those = known.iter();
-        let unchanged = paths().all(|path| those.next().is_some_and(|known| same(path, known)));
-        if !unchanged || those.next().is_some() {
-            self.varied = Varied(paths().map(setting_path).collect());
+        let paths = || tables.axes(at).filter(|axis| axis.len > 1).map(|axis| &axis.path);
+        if !paths().eq(&self.varied.0) {
+            let settings = paths().map(|path| setting_path(path)).collect();
+            self.varied = (paths().cloned().collect(), Varied(settings));
         }
-        self.varied.clone()
+        self.varied.1.clone()
     }
 }
 

@@ -92,9 +92,9 @@ impl<'a, 'm> Grid<'a, 'm> {
             self.choice.extend(group.iter().map(|path| (path.clone(), index)));
             self.walk(visit)?;
         }
-        group.iter().for_each(|path| {
+        for path in &group {
             self.choice.remove(path);
-        });
+        }
         Ok(())
     }
 

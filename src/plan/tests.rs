@@ -266,3 +266,19 @@ fn of_thousands_of_mistakes_a_hundred_are_told() {
     assert_eq!(said.matches("`step-size` must be").count(), 100, "{said}");
     assert!(said.ends_with("\nerror: and 2900 more, which are not told\n"), "{said}");
 }
+
+#[test]
+fn the_path_length_is_that_of_the_first_run() {
+    let romberg = "\n[[algorithm.richardson-romberg]]\nstep-size = 0.1\nlocal-steps = 10\n\
+        over = \"fedavg\"\nextrapolate = \"local-steps\"\n";
+    for cell in plan(&(TEXT.to_owned() + romberg)).cells {
+        let terms = cell.identity.algorithm.components().remove(0).terms;
+        let length = terms.step_size * terms.most_steps() as f64;
+        assert_eq!(
+            cell.settings.get("path-length"),
+            Some(&Setting::Number(length)),
+            "{}",
+            cell.label
+        );
+    }
+}

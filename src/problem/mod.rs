@@ -241,7 +241,8 @@ impl Extent {
     /// N clients with a d × d matrix and some vectors each.
     pub fn of_matrices(clients: usize, dimension: usize) -> Self {
         let (n, d) = (clients as f64, dimension as f64);
-        let bytes = n * (8.0 * (d * d + 4.0 * d) + 150.0);
+        // Twice, since exact limits take the matrices of all clients.
+        let bytes = n * (8.0 * (2.0 * d * d + 4.0 * d) + 150.0);
         let what = format!("{clients} clients' matrices of {dimension} × {dimension}");
         Self { clients, dimension, shares: vec![Share::new("clients", bytes, what)] }
     }

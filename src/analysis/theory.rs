@@ -1,9 +1,11 @@
 //! What theory says of the cells of an experiment, by cell and by name; worked out
 //! when it is first asked for.
 
+mod published;
+
 use super::asked::{moments_by_claims, names};
-use crate::algorithm::{Average, Component};
-use crate::federated::{Clock, Schedule, Terms, Variates};
+use crate::algorithm::Component;
+use crate::federated::{Schedule, Terms, Variates};
 use crate::kernel::{axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::manifest::claim::Prediction;
@@ -13,9 +15,10 @@ use crate::plan::{Cell, Plan};
 use crate::problem::Facts;
 use crate::runner::{Ground, Prepared, predict};
 use crate::store::{Columns, Store};
-use crate::theory::bounds::{self, Bound, Constants};
+use crate::theory::bounds::{self, Constants};
 use crate::theory::expansion::{self, Terms as Expansion};
 use crate::theory::moments::{self, Blocks, Exact, Moments};
+pub use published::fits;
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -325,74 +328,6 @@ impl<'a> Theory<'a> {
         let (step, steps, _) = plain(&components[0].terms)?;
         Some(self.expansion(&prepared.grounds[0])?.reach(step, steps))
     }
-
-    fn constants(&self, ground: &Ground) -> Option<Rc<Constants>> {
-        let key: *const () = Arc::as_ptr(&ground.instance).cast();
-        let mut known = self.constants.borrow_mut();
-        let facts: &dyn Facts = &*ground.instance;
-        known.entry(key).or_insert_with(|| Constants::of(facts).map(Rc::new)).clone()
-    }
-
-    /// A published bound for a cell at a round.
-    pub fn bound(&self, id: &str, by: Prediction, round: u64) -> Option<Bound> {
-        let name = bound_name(by)?;
-        self.bounds(id, round).into_iter().find(|b| b.name == name)
-    }
-
-    /// All published bounds that speak of a cell, at a round.
-    pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
-        let find = || {
-            let prepared = self.cells.get(id)?;
-            let ground = &prepared.grounds[0];
-            let identity = &prepared.cell.identity;
-            let components = identity.algorithm.components();
-            let terms = &components[0].terms;
-            if identity.algorithm.average() != Average::None {
-                return None;
-            }
-            let scheme = match (components.len(), terms.schedule, terms.variates) {
-                (2, ..) => bounds::Scheme::RichardsonRomberg,
-                (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
-                    bounds::Scheme::Coin { probability }
-                }
-                (_, Schedule::Every, Variates::None) => bounds::Scheme::FedAvg,
-                (_, Schedule::Every, Variates::Kept(_)) => bounds::Scheme::Scaffold,
-                _ => return None,
-            };
-            let facts: &dyn Facts = &*ground.instance;
-            let constants = self.constants(ground)?;
-            let steps = terms.most_steps();
-            let step =
-                if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };
-            let simple = terms.batches == [1] && terms.proximal == 0.0 && terms.server_step == 1.0;
-            if scheme == bounds::Scheme::FedAvg && terms.normalised && simple {
-                let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
-                let setting = bounds::Setting {
-                    // BOOK's μ is the whole way of a round.
-                    step_size: terms.step_size,
-                    local_steps: 1,
-                    rounds: round,
-                    start_sq_error: squared_distance(&ground.start, facts.optimum()),
-                    cohort: terms.cohort,
-                };
-                return Some(vec![bounds::book::unequal(&constants, &setting, &steps)]);
-            }
-            let even = terms.work.iter().all(|e| *e == terms.work[0]);
-            let equal = even && terms.batches == [1];
-            if !equal || terms.proximal != 0.0 || terms.server_step != 1.0 {
-                return None;
-            }
-            let setting = bounds::Setting {
-                step_size: step,
-                local_steps: steps,
-                rounds: round,
-                start_sq_error: squared_distance(&ground.start, facts.optimum()),
-                cohort: terms.cohort,
-            };
-            Some(bounds::all(facts, &constants, scheme, &setting))
-        };
-        find().unwrap_or_default()
-    }
 }
 
 /// γ, H and whether there are control variates, of a run that the expansions
@@ -410,31 +345,6 @@ fn plain(terms: &Terms) -> Option<(f64, f64, bool)> {
     let even = terms.work.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
     let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
     (even && terms.proximal == 0.0 && terms.server_step == 1.0).then_some((step, steps, corrected))
-}
-
-/// The name of a prediction's bound.
-fn bound_name(by: Prediction) -> Option<&'static str> {
-    Some(match by {
-        Prediction::ScafflsaA5 => "SCAFFLSA, Theorem A.5",
-        Prediction::ScafflsaB2 => "SCAFFLSA, Theorem B.2",
-        Prediction::ScafflsaB5 => "SCAFFLSA, Theorem B.5",
-        Prediction::RrProposition4 => "RR (second version), Proposition 4",
-        Prediction::RrTheorem2 => "RR, Theorem 2",
-        Prediction::RrCorollary1 => "RR, Corollary 1",
-        Prediction::Book51 => "BOOK, Theorem 5.1",
-        _ => return None,
-    })
-}
-
-/// Whether a bound is one of a quantity.
-pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
-    matches!(
-        (bound.quantity, quantity),
-        (bounds::Quantity::SqError, Quantity::SqError)
-            | (bounds::Quantity::Lyapunov, Quantity::Lyapunov | Quantity::SqError)
-            | (bounds::Quantity::Bias, Quantity::Bias)
-            | (bounds::Quantity::LimitSqError, Quantity::SqErrorLimit)
-    )
 }
 
 fn trace(matrix: &[f64], d: usize) -> f64 {

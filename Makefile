@@ -5,7 +5,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test browser check portability deny faults fuzz slurm-test sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report test browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs
 
 help: ## Print this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -47,8 +47,11 @@ slurm-test: build ## Test `submit` on a real Slurm of one node (installs Debian'
 portability: ## Compare digests: threads, shards, x86-64 processors, aarch64 (ONLY=quick, x86, aarch64; qemu-user)
 	scripts/portability.sh $(ONLY)
 
-deny: ## Check licences, sources and advisories of dependencies (needs cargo-deny)
-	$(CARGO) deny --locked --all-features check
+deny: ## Check licences, sources and bans of dependencies (needs cargo-deny, no network)
+	$(CARGO) deny --locked --all-features check bans licenses sources
+
+advisories: ## Check dependencies against RustSec's advisories (needs cargo-deny and a network)
+	$(CARGO) deny --locked --all-features check advisories
 
 fuzz: ## Fuzz TARGET (manifest, npz, libsvm, csv, parquet, results, records) for SECONDS (600)
 	scripts/fuzz.sh $(or $(TARGET),manifest) $(or $(SECONDS),600)

@@ -37,6 +37,8 @@ pub mod files;
 #[cfg(feature = "runner")]
 pub mod manifest;
 #[cfg(feature = "runner")]
+mod panics;
+#[cfg(feature = "runner")]
 pub mod plan;
 #[cfg(feature = "runner")]
 pub mod runner;

@@ -1,12 +1,27 @@
 //! Parquet tables, by polars.
 
+use crate::panics;
 use crate::problem::arrays::{Column, Contents};
 use polars::prelude::*;
+use polars_parquet_format::PageHeader;
+use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use std::io::Cursor;
 
 /// The columns: numbers of any kind as f64, text and truth values as text.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
-    let frame = decoded(bytes)?;
+    let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
+    within(&bytes, most.clamp(SMALL, super::MOST_BYTES))
+}
+
+/// The columns of a table that may unpack to so many bytes. What is wrong inside a page
+/// can end in a panic of polars, which is an error here.
+fn within(bytes: &[u8], most: u64) -> Result<Contents, String> {
+    let read = || columns(&decoded(bytes, most).map_err(|e| e.to_string())?);
+    panics::caught(read)
+        .unwrap_or_else(|_| Err("it is damaged: what it says of itself does not hold".into()))
+}
+
+fn columns(frame: &DataFrame) -> Result<Contents, String> {
     let mut columns = Vec::with_capacity(frame.width());
     for column in frame.columns() {
         let name = column.name().to_string();
@@ -38,25 +53,71 @@ pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
     Ok(Contents::Table(columns))
 }
 
-/// The most numbers that a table may hold: what is written once can be meant a
-/// million times.
-const MOST_NUMBERS: usize = super::MOST_BYTES as usize / 8;
+/// How many times its size a table may unpack to, beyond what is small.
+const MOST_TIMES: u64 = 100;
+/// What is small.
+const SMALL: u64 = 256 << 20;
+/// The most bytes of the texts in a page's header: of its statistics.
+const MOST_HEADER: usize = 1 << 20;
+/// Bytes that a number takes once it is read.
+const NUMBER: u64 = 8;
 
-/// What polars makes of the bytes. It trusts what a file says of itself, so that a
-/// damaged one can end in a panic, which is an error here.
-fn decoded(bytes: Vec<u8>) -> Result<DataFrame, String> {
-    let decode = || {
-        let mut reader = ParquetReader::new(Cursor::new(bytes));
-        let about = reader.get_metadata()?;
-        let (rows, columns) = (about.num_rows, about.schema().fields().len());
-        if rows.saturating_mul(columns) > MOST_NUMBERS {
-            polars_bail!(ComputeError: "it announces {rows} rows of {columns} columns; at most {MOST_NUMBERS} values are allowed");
+/// What polars makes of the bytes. It makes room for whatever a file announces, and
+/// what no memory holds would end the process: all that is announced is added up first.
+fn decoded(bytes: &[u8], most: u64) -> PolarsResult<DataFrame> {
+    let about = ParquetReader::new(Cursor::new(bytes)).get_metadata()?.clone();
+    let mut announced = Announced { bytes, most, left: most };
+    let columns = about.schema().fields().len() as u64;
+    announced.add((about.num_rows as u64).saturating_mul(columns), NUMBER)?;
+    for column in about.row_groups.iter().flat_map(|group| group.parquet_columns()) {
+        announced.column(column.byte_range().start, column.num_values())?;
+    }
+    ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None).finish()
+}
+
+/// What a file says that it unpacks to, held against what may be.
+struct Announced<'a> {
+    bytes: &'a [u8],
+    most: u64,
+    left: u64,
+}
+
+impl Announced<'_> {
+    fn add(&mut self, count: u64, each: u64) -> PolarsResult<()> {
+        let left = count.checked_mul(each).and_then(|bytes| self.left.checked_sub(bytes));
+        self.left = left.ok_or_else(|| {
+            polars_err!(ComputeError: "it announces more than the {} bytes that a file of its size may unpack to", self.most)
+        })?;
+        Ok(())
+    }
+
+    /// The pages of a column, one behind another from `start` on, until all its values
+    /// are there.
+    fn column(&mut self, start: u64, values: i64) -> PolarsResult<()> {
+        let damaged = |what| polars_err!(ComputeError: "it is damaged: {what}");
+        let size = |size: i32| u64::try_from(size).map_err(|_| damaged("a size below zero"));
+        let mut bytes = Cursor::new(self.bytes);
+        bytes.set_position(start);
+        let mut seen = 0;
+        while seen < values {
+            let mut reader = TCompactInputProtocol::new(&mut bytes, MOST_HEADER);
+            let page = PageHeader::read_from_in_protocol(&mut reader);
+            let page = page.map_err(|_| damaged("a page without a header"))?;
+            let v1 = page.data_page_header.map(|data| data.num_values);
+            let data = v1.or(page.data_page_header_v2.map(|data| data.num_values));
+            let entries = page.dictionary_page_header.map(|entries| entries.num_values);
+            self.add(size(page.uncompressed_page_size)?, 1)?;
+            for count in [data, entries].into_iter().flatten() {
+                self.add(size(count)?, NUMBER)?;
+            }
+            seen += i64::from(data.unwrap_or(0));
+            let end = bytes.position().saturating_add(size(page.compressed_page_size)?);
+            if end > self.bytes.len() as u64 {
+                return Err(damaged("a page that does not end"));
+            }
+            bytes.set_position(end);
         }
-        reader.read_parallel(ParallelStrategy::None).finish()
-    };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)) {
-        Ok(frame) => frame.map_err(|e| e.to_string()),
-        Err(_) => Err("it is damaged: what it says of itself does not hold".into()),
+        Ok(())
     }
 }
 
@@ -86,10 +147,7 @@ mod tests {
         assert!(read(b"PAR1".to_vec()).is_err());
     }
 
-    /// A small file, cut off at every byte. Bytes that were changed are not tried: polars
-    /// makes room for what a page announces, and what no memory holds ends the process.
-    #[test]
-    fn a_table_that_was_cut_is_refused() {
+    fn small() -> Vec<u8> {
         let mut whole = Vec::new();
         let columns = vec![
             polars::prelude::Column::new("n".into(), [3_i32, -4, 5]),
@@ -97,8 +155,40 @@ mod tests {
         ];
         let mut frame = DataFrame::new(3, columns).unwrap();
         ParquetWriter::new(&mut whole).finish(&mut frame).unwrap();
+        whole
+    }
+
+    #[test]
+    fn a_table_that_was_cut_is_refused() {
+        let whole = small();
         for at in 0..whole.len() {
             assert!(read(whole[..at].to_vec()).is_err(), "cut at {at}");
         }
+    }
+
+    /// What is left may be a table or an error; none may ask for more memory than
+    /// there is, which would end the process.
+    #[test]
+    fn a_table_with_another_byte_is_read_or_refused() {
+        let whole = small();
+        for at in 0..whole.len() {
+            for other in [0, 1, 0x7f, 0x80, 0xff, whole[at] ^ 1, whole[at] ^ 0x40] {
+                let mut bytes = whole.clone();
+                bytes[at] = other;
+                let _ = read(bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_that_announces_more_than_it_may_is_refused() {
+        let mut whole = Vec::new();
+        let zeros = polars::prelude::Column::new("n".into(), vec![0.0; 10_000]);
+        ParquetWriter::new(&mut whole)
+            .finish(&mut DataFrame::new(10_000, vec![zeros]).unwrap())
+            .unwrap();
+        assert!(whole.len() < 1000);
+        assert!(within(&whole, 300_000).is_ok());
+        assert!(within(&whole, 79_999).unwrap_err().contains("more than the 79999 bytes"));
     }
 }

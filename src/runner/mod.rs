@@ -7,7 +7,6 @@
 mod average;
 mod measure;
 pub mod memory;
-mod panic;
 pub mod predict;
 mod prepare;
 #[cfg(feature = "harness")]
@@ -17,6 +16,7 @@ mod sanity;
 use crate::federated::{Conditions, Run};
 use crate::kernel::squared_distance;
 use crate::manifest::Metric;
+use crate::panics;
 use crate::plan::Cell;
 use crate::trace::{Outcome, Trace};
 use measure::Meter;
@@ -165,7 +165,7 @@ impl<'a> Queue<'a> {
     fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
         let prepared = &self.cells[i];
         let begin = Instant::now();
-        let result = panic::caught(|| prepared.attempt(replicate, observer));
+        let result = panics::caught(|| prepared.attempt(replicate, observer));
         let reason = match result {
             Ok(Ok(trace)) => Ok(trace),
             Ok(Err(Stopped::Interrupted)) => return None,

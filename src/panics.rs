@@ -1,5 +1,5 @@
-//! A panic in one cell is that cell's failure: its reason is kept, and nothing is
-//! printed over a progress bar.
+//! A panic in one cell is that cell's failure, one in a library that reads a file is
+//! that file's: the reason is kept, and nothing is printed over a progress bar.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,8 +27,8 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
             HEARD.set(Some(format!("{said}{place}")));
         }));
     });
-    INSIDE.set(true);
+    let outer = INSIDE.replace(true);
     let result = catch_unwind(AssertUnwindSafe(f));
-    INSIDE.set(false);
+    INSIDE.set(outer);
     result.map_err(|_| HEARD.take().unwrap_or_else(|| "panicked".into()))
 }

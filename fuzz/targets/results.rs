@@ -1,6 +1,8 @@
 //! A results folder in which one file is another: the first byte says which, the
-//! second whether what vouches for it (length, hash, seal) is made to agree, so that
-//! what stands behind it is reached too.
+//! second whether what vouches for a text or for columns (hash, seal) is made to agree,
+//! so that what stands behind it is reached too. A table is not vouched for: its hash is
+//! what keeps bytes that the program did not write away from polars, and tables that
+//! may be anybody's are `parquet`.
 
 #![no_main]
 
@@ -101,16 +103,6 @@ fn sealed(body: String, before: &str) -> String {
     format!("{body}{SEAL}{hash}\n")
 }
 
-/// Makes the record beside a Parquet file say what the file is.
-fn vouch_for_table(path: &Path, bytes: &[u8]) {
-    let record = path.with_file_name("cell.toml");
-    let Ok(text) = fs::read_to_string(&record) else { return };
-    let Ok(mut read) = toml::from_str::<toml::Table>(&text) else { return };
-    read.insert("bytes".into(), (bytes.len() as i64).into());
-    read.insert("sha256".into(), hex(&Sha256::digest(bytes)).into());
-    fs::write(&record, sealed(read.to_string(), &text)).expect("it can be written");
-}
-
 /// Columns with the hash that their head asks for.
 fn vouched_columns(bytes: &[u8]) -> Vec<u8> {
     let end = bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len());
@@ -131,9 +123,6 @@ fn place(path: &Path, was: &[u8], bytes: &[u8], vouched: bool) {
         _ => bytes.to_vec(),
     };
     fs::write(path, now).expect("it can be written");
-    if vouched && name.ends_with(".parquet") {
-        vouch_for_table(path, bytes);
-    }
 }
 
 fuzz_target!(|input: &[u8]| {

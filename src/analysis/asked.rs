@@ -58,32 +58,59 @@ impl<'a> Asked<'a> {
 impl Asked<'_> {
     /// The cells of which a figure or a claim asks theory, by id.
     pub fn theory<'c>(&self, shown: &Shown, cells: &'c [Result<'_>]) -> HashSet<&'c str> {
-        let table = &self.plan.manifest.figure;
-        let lines = table.convergence.iter().map(|f| &f.theory).zip(&shown.convergence);
-        let lines = lines.chain(table.scaling.iter().map(|f| &f.theory).zip(&shown.scaling));
-        let drawn = lines.filter(|(theory, _)| !theory.is_empty()).map(|(_, chosen)| chosen);
-        let drawn = drawn.chain(&shown.stability).flat_map(|chosen| &chosen.cells);
-        let mut wanted: HashSet<&str> = drawn.map(|place| cells[*place].cell.id.as_str()).collect();
-        let claimed = cells.iter().filter(|cell| theory_by_claims(self.plan, cell.cell));
-        wanted.extend(claimed.map(|cell| cell.cell.id.as_str()));
+        let mut wanted = self.ids(shown, cells, |line| !line.theory.is_empty(), theory_by_claims);
+        let mapped = shown.stability.iter().flat_map(|chosen| &chosen.cells);
+        wanted.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
         wanted
     }
 
     /// The cells whose exact moments a figure draws or a claim asks for, by id.
     pub fn moments<'c>(&self, shown: &Shown, cells: &'c [Result<'_>]) -> HashSet<&'c str> {
-        let table = &self.plan.manifest.figure;
-        let lines = table.convergence.iter().map(|f| (f.y, &f.theory)).zip(&shown.convergence);
-        let lines = lines.chain(table.scaling.iter().map(|f| (f.y, &f.theory)).zip(&shown.scaling));
-        let asks = |y: Quantity, theory: &[Drawn]| {
-            y.average().is_none() && theory.contains(&Drawn::ExactMoments)
-        };
-        let drawn = lines.filter(|((y, theory), _)| asks(*y, theory));
-        let drawn = drawn.flat_map(|(_, chosen)| &chosen.cells);
-        let mut wanted: HashSet<&str> = drawn.map(|place| cells[*place].cell.id.as_str()).collect();
-        let claimed = cells.iter().filter(|cell| moments_by_claims(self.plan, cell.cell));
-        wanted.extend(claimed.map(|cell| cell.cell.id.as_str()));
-        wanted
+        self.ids(shown, cells, |line| line.of_moments(), moments_by_claims)
     }
+
+    /// The cells that are shown in such a figure of lines, or that such a claim is about.
+    fn ids<'c>(
+        &self,
+        shown: &Shown,
+        cells: &'c [Result<'_>],
+        figure: impl Fn(&Line<'_>) -> bool,
+        claimed: impl Fn(&Plan, &Cell) -> bool,
+    ) -> HashSet<&'c str> {
+        let shown = shown.convergence.iter().chain(&shown.scaling);
+        let drawn = lines(self.plan).zip(shown).filter(|(line, _)| figure(line));
+        let drawn = drawn.flat_map(|(_, chosen)| &chosen.cells).map(|place| &cells[*place]);
+        let claimed = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
+        drawn.chain(claimed).map(|cell| cell.cell.id.as_str()).collect()
+    }
+}
+
+/// What a figure draws as lines, of theory too.
+struct Line<'a> {
+    labels: &'a [String],
+    y: Quantity,
+    theory: &'a [Drawn],
+}
+
+impl Line<'_> {
+    /// Whether exact moments are drawn.
+    fn of_moments(&self) -> bool {
+        self.y.average().is_none() && self.theory.contains(&Drawn::ExactMoments)
+    }
+}
+
+/// The figures of convergence, then those of scaling.
+fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
+    let table = &plan.manifest.figure;
+    let convergence = table.convergence.iter().map(|f| (&f.labels, f.y, &f.theory));
+    let all = convergence.chain(table.scaling.iter().map(|f| (&f.labels, f.y, &f.theory)));
+    all.map(|(labels, y, theory)| Line { labels, y, theory })
+}
+
+/// Whether a figure or a claim asks for a cell's exact moments round by round.
+pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
+    lines(plan).any(|line| line.of_moments() && names(line.labels, cell))
+        || moments_by_claims(plan, cell)
 }
 
 /// Whether a figure of these labels draws a cell.
@@ -164,7 +191,5 @@ pub fn bias(plan: &Plan) -> bool {
 
 /// The kinds of lines that figures draw.
 fn drawn(plan: &Plan) -> impl Iterator<Item = Drawn> {
-    let table = &plan.manifest.figure;
-    let convergence = table.convergence.iter().flat_map(|f| &f.theory);
-    convergence.chain(table.scaling.iter().flat_map(|f| &f.theory)).copied()
+    lines(plan).flat_map(|line| line.theory).copied()
 }

@@ -4,7 +4,7 @@
 //! the mean over all replicates and ends where the first of them diverged; a
 //! cell with diverged replicates has no final mean.
 
-mod asked;
+pub mod asked;
 pub mod bounds;
 pub mod claims;
 pub mod compare;

@@ -3,15 +3,13 @@
 
 mod published;
 
-use super::asked::{moments_by_claims, names};
 use crate::algorithm::Component;
 use crate::federated::{Schedule, Terms, Variates};
 use crate::kernel::{axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::manifest::claim::Prediction;
-use crate::manifest::figure::Theory as Drawn;
 use crate::manifest::{Quantity, TimeAverage};
-use crate::plan::{Cell, Plan};
+use crate::plan::Plan;
 use crate::problem::Facts;
 use crate::runner::{Ground, Prepared, predict};
 use crate::store::{Columns, Store};
@@ -45,17 +43,6 @@ pub struct Theory<'a> {
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
-}
-
-/// Whether a figure or a claim asks for a cell's exact moments round by round.
-pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    let drawn = |labels: &[String], y: Quantity, theory: &[Drawn]| {
-        y.average().is_none() && names(labels, cell) && theory.contains(&Drawn::ExactMoments)
-    };
-    let figures = &plan.manifest.figure;
-    figures.convergence.iter().any(|f| drawn(&f.labels, f.y, &f.theory))
-        || figures.scaling.iter().any(|f| drawn(&f.labels, f.y, &f.theory))
-        || moments_by_claims(plan, cell)
 }
 
 /// Cells of an experiment beyond which exact moments are not kept beside results: a small

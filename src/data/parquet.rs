@@ -147,20 +147,24 @@ mod tests {
         assert!(read(b"PAR1".to_vec()).is_err());
     }
 
-    fn small() -> Vec<u8> {
+    /// A table of every kind of column.
+    fn small(compression: ParquetCompression) -> Vec<u8> {
         let mut whole = Vec::new();
         let columns = vec![
             polars::prelude::Column::new("n".into(), [3_i32, -4, 5]),
             polars::prelude::Column::new("s".into(), ["a", "b", "a"]),
+            polars::prelude::Column::new("b".into(), [true, false, true]),
+            polars::prelude::Column::new("x".into(), [0.5, 0.25, 0.5]),
         ];
-        let mut frame = DataFrame::new(3, columns).unwrap();
-        ParquetWriter::new(&mut whole).finish(&mut frame).unwrap();
+        let writer = ParquetWriter::new(&mut whole).with_compression(compression);
+        writer.finish(&mut DataFrame::new(3, columns).unwrap()).unwrap();
         whole
     }
 
     #[test]
     fn a_table_that_was_cut_is_refused() {
-        let whole = small();
+        let whole = small(ParquetCompression::default());
+        assert!(read(whole.clone()).is_ok());
         for at in 0..whole.len() {
             assert!(read(whole[..at].to_vec()).is_err(), "cut at {at}");
         }
@@ -170,12 +174,22 @@ mod tests {
     /// there is, which would end the process.
     #[test]
     fn a_table_with_another_byte_is_read_or_refused() {
-        let whole = small();
-        for at in 0..whole.len() {
-            for other in [0, 1, 0x7f, 0x80, 0xff, whole[at] ^ 1, whole[at] ^ 0x40] {
-                let mut bytes = whole.clone();
-                bytes[at] = other;
-                let _ = read(bytes);
+        for compression in [
+            ParquetCompression::Uncompressed,
+            ParquetCompression::Snappy,
+            ParquetCompression::Gzip(None),
+            ParquetCompression::Brotli(None),
+            ParquetCompression::Zstd(None),
+            ParquetCompression::Lz4Raw,
+        ] {
+            let whole = small(compression);
+            assert!(read(whole.clone()).is_ok(), "{compression:?}");
+            for at in 0..whole.len() {
+                for other in [0xff, whole[at] ^ 1] {
+                    let mut bytes = whole.clone();
+                    bytes[at] = other;
+                    let _ = read(bytes);
+                }
             }
         }
     }

@@ -53,8 +53,9 @@ fn columns(frame: &DataFrame) -> Result<Contents, String> {
     Ok(Contents::Table(columns))
 }
 
-/// How many times its size a table may unpack to, beyond what is small.
-const MOST_TIMES: u64 = 100;
+/// How many times its size a table may unpack to, beyond what is small: a flag takes a
+/// bit, or less, in a file, and 8 bytes as a number.
+const MOST_TIMES: u64 = 1000;
 /// What is small.
 const SMALL: u64 = 256 << 20;
 /// The most bytes of the texts in a page's header: of its statistics.
@@ -86,7 +87,8 @@ impl Announced<'_> {
     fn add(&mut self, count: u64, each: u64) -> PolarsResult<()> {
         let left = count.checked_mul(each).and_then(|bytes| self.left.checked_sub(bytes));
         self.left = left.ok_or_else(|| {
-            polars_err!(ComputeError: "it announces more than the {} bytes that a file of its size may unpack to", self.most)
+            let most = super::MOST_BYTES;
+            polars_err!(ComputeError: "it announces more than the {} bytes that a file of its size may unpack to; uncompressed at most {most} are allowed", self.most)
         })?;
         Ok(())
     }

@@ -32,3 +32,20 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     INSIDE.set(outer);
     result.map_err(|_| HEARD.take().unwrap_or_else(|| "panicked".into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_within_another_s_reach_ends_neither() {
+        let outer: Result<(), String> = caught(|| {
+            let inner: Result<(), String> = caught(|| panic!("first"));
+            assert!(inner.is_err_and(|said| said.starts_with("first (src/panics.rs:")));
+            panic!("second");
+        });
+        assert!(outer.is_err_and(|said| said.starts_with("second (src/panics.rs:")));
+        assert_eq!(caught(|| 3), Ok(3));
+        assert!(!INSIDE.get());
+    }
+}

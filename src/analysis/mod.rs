@@ -4,7 +4,7 @@
 //! the mean over all replicates and ends where the first of them diverged; a
 //! cell with diverged replicates has no final mean.
 
-pub mod asked;
+mod asked;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
@@ -30,6 +30,7 @@ use crate::store::provenance::Provenance;
 use crate::store::{Store, Stored};
 use crate::trace::Trace;
 use asked::Asked;
+pub use asked::wants_moments;
 pub use figure::{
     Across, Asks, Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series,
     Stability, Style,

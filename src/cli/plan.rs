@@ -2,7 +2,7 @@
 
 use super::{Code, Failure, Manifests, memory, pool, prepared, print};
 use crate::algorithm;
-use crate::analysis::asked::wants_moments;
+use crate::analysis::wants_moments;
 use crate::plan::{Cell, Plan};
 use crate::problem::{Facts, Spec};
 use crate::runner::{Prepared, Silent, predict};

@@ -66,14 +66,15 @@ const NUMBER: u64 = 8;
 /// What polars makes of the bytes. It makes room for whatever a file announces, and
 /// what no memory holds would end the process: all that is announced is added up first.
 fn decoded(bytes: &[u8], most: u64) -> PolarsResult<DataFrame> {
-    let about = ParquetReader::new(Cursor::new(bytes)).get_metadata()?.clone();
+    let mut reader = ParquetReader::new(Cursor::new(bytes));
+    let about = reader.get_metadata()?.clone();
     let mut announced = Announced { bytes, most, left: most };
     let columns = about.schema().fields().len() as u64;
     announced.add((about.num_rows as u64).saturating_mul(columns), NUMBER)?;
     for column in about.row_groups.iter().flat_map(|group| group.parquet_columns()) {
         announced.column(column.byte_range().start, column.num_values())?;
     }
-    ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None).finish()
+    reader.read_parallel(ParallelStrategy::None).finish()
 }
 
 /// What a file says that it unpacks to, held against what may be.

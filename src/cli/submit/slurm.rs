@@ -32,13 +32,12 @@ impl Id {
     }
 }
 
-/// Submits a job.
+/// Submits a job: `sbatch` and its arguments.
 ///
 /// # Errors
 /// What `sbatch` said, or that it is not there.
 pub fn submit(words: &[String]) -> Result<Id, Failure> {
-    let (program, arguments) = words.split_first().expect("sbatch is the first word");
-    let output = Command::new(program).args(arguments).output().map_err(|e| match e.kind() {
+    let output = Command::new("sbatch").args(words.iter().skip(1)).output().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Failure::input(
             "error: there is no `sbatch` here: submit where Slurm's programs are, or look at what would be submitted with --dry-run",
         ),

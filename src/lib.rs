@@ -55,3 +55,7 @@ pub mod cli;
 pub mod report;
 #[cfg(feature = "harness")]
 pub mod store;
+
+#[cfg(test)]
+#[path = "../tests/support/process.rs"]
+mod process;

@@ -217,15 +217,7 @@ fn diverged_runs_keep_their_rows() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    use std::process::{Command, Stdio};
-    let mut child = Command::new(env!("CARGO_BIN_EXE_driftbench"))
-        .arg("schema")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
+    let output = support::driftbench().args(["schema"]).without_reader().run();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), said.as_str()), (Some(0), ""));
 }

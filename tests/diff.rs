@@ -8,8 +8,8 @@ use driftbench::manifest::Source;
 use driftbench::plan::Plan;
 use driftbench::store::Store;
 use driftbench::trace::{Outcome, Trace};
-use std::process::Command;
 use std::time::Duration;
+use support::process::Program;
 use support::{Bench, Said};
 
 const MANIFEST: &str = r#"
@@ -280,12 +280,8 @@ fn a_corrupt_file_costs_a_message_with_its_line() {
 }
 
 fn git(bench: &Bench, arguments: &[&str]) -> Said {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@t"])
-        .args(arguments)
-        .current_dir(&bench.folder)
-        .output();
-    output.unwrap().into()
+    let git = Program::new("git").args(["-c", "user.name=t", "-c", "user.email=t@t"]);
+    git.args(arguments).folder(&bench.folder).run().into()
 }
 
 #[test]
@@ -316,12 +312,8 @@ fn revisions_are_read_without_a_checkout() {
 #[test]
 fn without_git_a_revision_is_refused_in_plain_words() {
     let bench = reported();
-    let output = Command::new(env!("CARGO_BIN_EXE_driftbench"))
-        .args(["diff", "HEAD", "a"])
-        .current_dir(&bench.folder)
-        .env("PATH", "")
-        .output();
-    let said = Said::from(output.unwrap()).expect(2);
+    let diff = support::driftbench().args(["diff", "HEAD", "a"]).folder(&bench.folder);
+    let said = Said::from(diff.env("PATH", "").run()).expect(2);
     assert!(said.err.contains("git: is not installed"), "{}", said.err);
 }
 

@@ -7,8 +7,8 @@ mod support;
 
 use driftbench::store::{Store, provenance::Provenance};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use support::process::{Program, Running};
 use support::{Bench, Said};
 
 /// Some seconds of work, in cells that take about a tenth of one.
@@ -47,14 +47,8 @@ fn many() -> String {
 }
 
 impl Bench {
-    fn start(&self, arguments: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_driftbench"))
-            .args(arguments)
-            .current_dir(&self.folder)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+    fn start(&self, arguments: &[&str]) -> Running {
+        support::driftbench().args(arguments).folder(&self.folder).start()
     }
 
     /// The digests of a run that nothing disturbs.
@@ -64,23 +58,17 @@ impl Bench {
     }
 }
 
-fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+/// How many cells, or packs, are there.
+fn stored(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
+    names.filter(|n| !n.starts_with('.') && n != "experiment.toml").count()
 }
 
-/// Waits until at least so many cells, or packs, are there.
+/// Waits until a run has stored at least so many cells, or packs.
 #[track_caller]
-fn wait_for(folder: &Path, count: usize) {
-    for _ in 0..6000 {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
-        if names.filter(|n| !n.starts_with('.') && n != "experiment.toml").count() >= count {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("nothing was stored in a minute");
+fn wait_for(run: &mut Running, folder: &Path, count: usize) {
+    run.wait_for("cells", |_| (stored(folder) >= count).then_some(()));
 }
 
 /// Nothing that was not whole is left once a run has ended.
@@ -106,11 +94,10 @@ fn an_interrupted_run_says_what_is_stored_and_goes_on() {
         let bench = Bench::new();
         bench.write("slow.toml", SLOW);
         let calm = bench.undisturbed("slow.toml");
-        let run = bench.start(&["run", "slow.toml", "--threads", "1"]);
-        wait_for(&bench.path("results/slow"), 2);
-        signal(&run, name);
-        let said: Said = run.wait_with_output().unwrap().into();
-        let said = said.expect(130);
+        let mut run = bench.start(&["run", "slow.toml", "--threads", "1"]);
+        wait_for(&mut run, &bench.path("results/slow"), 2);
+        run.signal(name);
+        let said = Said::from(run.finish()).expect(130);
         let line = said.err.lines().find(|l| l.contains("interrupted: ")).unwrap_or_default();
         assert!(line.contains(" of 24 cells are stored"), "{}", said.err);
         nothing_half_written(&bench.path("results/slow"));
@@ -133,14 +120,13 @@ fn a_second_signal_leaves_at_once() {
         .replace(", 0.02, 0.03, 0.04, 0.05, 0.06", "");
     bench.write("long.toml", &text);
     let mut run = bench.start(&["run", "long.toml", "--threads", "1"]);
-    wait_for(&bench.folder.path().join("results"), 2);
+    wait_for(&mut run, &bench.folder.path().join("results"), 2);
     std::thread::sleep(Duration::from_millis(500));
-    signal(&run, "INT");
+    run.signal("INT");
     std::thread::sleep(Duration::from_millis(200));
-    assert!(run.try_wait().unwrap().is_none(), "the round goes on");
-    signal(&run, "INT");
-    let said: Said = run.wait_with_output().unwrap().into();
-    said.expect(130);
+    assert!(!run.has_ended(), "the round goes on");
+    run.signal("INT");
+    Said::from(run.finish()).expect(130);
 }
 
 /// Killed again and again, at moments that have nothing to do with what it does.
@@ -154,8 +140,7 @@ fn a_killed_run_goes_on_where_it_stood() {
         for round in 0..4_u64 {
             let mut run = bench.start(&["run", "m.toml", "--threads", "2"]);
             std::thread::sleep(Duration::from_millis(pause + 97 * round));
-            let _ = run.kill();
-            run.wait().unwrap();
+            run.kill();
             if bench.path("results/driftbench.toml").exists() {
                 stored.push(bench.run(&["digest"]).expect(0).out.lines().count());
             }
@@ -173,16 +158,18 @@ fn two_runs_at_once_share_what_there_is_to_do() {
     bench.write("a.toml", SLOW);
     bench.write("b.toml", &SLOW.replace("seed = 5", "seed = 6"));
     bench.run(&["run", "a.toml", "b.toml", "--out", "calm", "--quiet"]).expect(0);
-    let first = bench.start(&["run", "a.toml", "--threads", "1"]);
-    wait_for(&bench.path("results/a"), 1);
-    let second = bench.start(&["run", "a.toml", "b.toml", "--threads", "1"]);
-    let [first, second]: [Said; 2] = [first, second].map(|c| c.wait_with_output().unwrap().into());
-    let (first, second) = (first.expect(0), second.expect(0));
+    let mut first = bench.start(&["run", "a.toml", "--threads", "1"]);
+    wait_for(&mut first, &bench.path("results/a"), 1);
+    // It stands still until the other one has noticed it.
+    first.signal("STOP");
+    let mut second = bench.start(&["run", "a.toml", "b.toml", "--threads", "1"]);
+    second.wait_for("waiting", |run| run.err().contains("waiting").then_some(()));
+    first.signal("CONT");
+    let [first, second] = [first, second].map(|run| Said::from(run.finish()).expect(0));
     assert!(first.err.contains("a: 24 cells, "), "{}", first.err);
     let wait = "a: another run is at work on it: waiting until it ends\na: all 24 cells are done\n";
     assert!(second.err.contains("b: 24 cells, "), "{}", second.err);
-    assert!(second.err.ends_with("a: all 24 cells are done\n"), "{}", second.err);
-    assert!(second.err.ends_with(wait) || !second.err.contains("waiting"), "{}", second.err);
+    assert!(second.err.ends_with(wait), "{}", second.err);
     let digests = |folder| bench.run(&["digest", folder]).expect(0).out;
     assert_eq!(digests("results"), digests("calm"));
 }
@@ -247,9 +234,8 @@ fn a_full_disk_costs_a_message_and_keeps_what_is_stored() {
     bench.write("grows.toml", &grows);
     let binary = env!("CARGO_BIN_EXE_driftbench");
     let script = format!("trap '' XFSZ; ulimit -f 32; exec '{binary}' run fits.toml grows.toml");
-    let output = Command::new("sh").args(["-c", &script]).current_dir(&bench.folder).output();
-    let said: Said = output.unwrap().into();
-    let said = said.expect(4);
+    let run = Program::new("sh").args(["-c", &script]).folder(&bench.folder);
+    let said = Said::from(run.run()).expect(4);
     assert!(said.err.contains("File too large"), "{}", said.err);
     assert!(said.err.contains("grows: 0 of 24 cells are stored"), "{}", said.err);
     nothing_half_written(&bench.path("results/grows"));

@@ -2,8 +2,8 @@
 
 mod support;
 
-use std::process::Command;
 use support::Bench;
+use support::process::Program;
 
 fn reported(name: &str, change: impl Fn(&str) -> String) -> Bench {
     let bench = Bench::new();
@@ -52,8 +52,9 @@ fn all_of_it_compiles() {
         assert!(folder.join(format!("figures/{figure}.tex")).exists());
     }
     let arguments = ["-interaction=nonstopmode", "-halt-on-error", "all.tex"];
-    match Command::new("pdflatex").args(arguments).current_dir(&folder).output() {
-        Ok(output) => {
+    match Program::new("pdflatex").args(arguments).folder(&folder).try_start() {
+        Ok(running) => {
+            let output = running.finish();
             let said = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success() && folder.join("all.pdf").exists(), "{said}");
         }

@@ -1,6 +1,10 @@
 //! The layers of ARCHITECTURE.md: imports go down only, and some modules must
 //! not know some things at all.
 
+#[path = "layering/source.rs"]
+mod source;
+
+use source::{Named, Source, Word, paths, words};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,85 +39,154 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every source file's module and its text without tests.
-fn modules() -> Vec<(String, String, PathBuf)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below `src/`.
+fn files() -> Vec<(PathBuf, Source)> {
+    let src = root().join("src");
     let mut files = Vec::new();
-    sources(&root, &mut files);
-    let mut all = Vec::new();
-    for file in files {
-        let inside = file.strip_prefix(&root).unwrap().with_extension("");
-        let module = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
-        if module == "lib" || module == "main" || file.to_string_lossy().ends_with("tests.rs") {
-            continue;
-        }
-        let text = fs::read_to_string(&file).unwrap();
-        let code = text.split("#[cfg(test)]").next().unwrap().to_owned();
-        let code: String = code
-            .lines()
-            .filter(|l| !l.trim_start().starts_with("//"))
-            .map(|l| format!("{l}\n"))
-            .collect();
-        all.push((module, code, file));
-    }
-    assert!(all.len() > 30, "the sources were found");
+    sources(&src, &mut files);
+    assert!(files.len() > 30, "the sources were found");
+    let read = |file: PathBuf| {
+        let inside = file.strip_prefix(&src).unwrap().to_owned();
+        let source = Source::new(&inside, &fs::read_to_string(&file).unwrap());
+        (inside, source)
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// What a file is called whose module is at the root of the crate: it belongs to no layer.
+fn is_root(file: &Path) -> bool {
+    file == Path::new("lib.rs") || file == Path::new("main.rs")
+}
+
+/// The files that are compiled for tests alone.
+fn test_modules(files: &[(PathBuf, Source)]) -> Vec<Vec<String>> {
+    files.iter().flat_map(|(_, source)| source.test_modules.clone()).collect()
+}
+
+/// Every source file that belongs to a layer, tests apart.
+fn modules() -> Vec<(PathBuf, Source)> {
+    let mut all = files();
+    let tests = test_modules(&all);
+    all.retain(|(file, source)| {
+        !is_root(file) && !tests.iter().any(|test| source.module.starts_with(test))
+    });
     all
 }
 
-/// The modules that `crate::` and `crate::{…}` name in a text.
-fn imports(code: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for rest in code.split("crate::").skip(1) {
-        let list = rest.strip_prefix('{').map_or(rest, |inner| inner.split('}').next().unwrap());
-        let one = |part: &str| {
-            part.trim()
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .next()
-                .unwrap_or("")
-                .to_owned()
-        };
-        if rest.starts_with('{') {
-            names.extend(list.split(',').map(one))
-        } else {
-            names.push(one(rest))
-        }
-    }
-    names
-}
-
-#[test]
-fn imports_go_down_only() {
+/// Where a file breaks the layers.
+fn breaks(file: &Path, source: &Source) -> Vec<String> {
     let layer: BTreeMap<&str, usize> = LAYERS
         .iter()
         .enumerate()
         .flat_map(|(i, names)| names.iter().map(move |n| (*n, i)))
         .collect();
-    for (module, code, file) in modules() {
-        let mine = *layer.get(module.as_str()).unwrap_or_else(|| panic!("{module} has no layer"));
-        for name in imports(&code) {
-            let Some(&theirs) = layer.get(name.as_str()) else { continue };
-            assert!(name == module || theirs < mine, "{}: {module} imports {name}", file.display());
+    let module = source.module[0].as_str();
+    let mine = *layer.get(module).unwrap_or_else(|| panic!("{module} has no layer"));
+    let mut found = Vec::new();
+    for Named { parts, line, .. } in source.paths().into_iter().filter(|path| path.local) {
+        let place = format!("{}:{line}", file.display());
+        let Some(name) = parts.first().filter(|name| *name != "*") else {
+            found.push(format!("{place}: names the whole crate, which hides what it imports"));
+            continue;
+        };
+        let apart = [("theory", "federated"), ("theory", "algorithm"), ("federated", "theory")];
+        match layer.get(name.as_str()) {
+            None => found.push(format!("{place}: `{name}` has no layer")),
+            Some(_) if apart.contains(&(module, name)) => {
+                found.push(format!("{place}: {module} must not know {name}"));
+            }
+            Some(theirs) if name != module && *theirs >= mine => {
+                found.push(format!("{place}: {module} imports {name}"));
+            }
+            Some(_) => {}
+        }
+    }
+    // Each of these could bring in what no path shows.
+    for (i, word) in source.code.iter().enumerate() {
+        let after = |n: usize| source.code.get(i + n).map_or("", |word| word.text.as_str());
+        let hidden = match word.text.as_str() {
+            "#" => after(1) == "[" && after(2) == "path",
+            "include" => after(1) == "!",
+            "extern" => after(1) == "crate",
+            _ => false,
+        };
+        if hidden {
+            found.push(format!("{}:{}: hides what it imports", file.display(), word.line));
+        }
+    }
+    found
+}
+
+#[test]
+fn imports_go_down_only() {
+    let found: Vec<String> = modules().iter().flat_map(|(file, s)| breaks(file, s)).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// However a file of theory comes to name the engine, on its last line, it is found.
+#[test]
+fn theory_that_names_the_engine_is_found() {
+    let folder = root().join("src/theory");
+    let mut files = Vec::new();
+    sources(&folder, &mut files);
+    let theory: Vec<(PathBuf, Source)> =
+        modules().into_iter().filter(|(_, source)| source.module[0] == "theory").collect();
+    assert!(theory.len() > 5 && files.len() > theory.len(), "there are tests among them");
+    for (file, source) in theory {
+        let text = fs::read_to_string(root().join("src").join(&file)).unwrap();
+        let up = "super::".repeat(source.module.len());
+        for planted in [
+            "use crate::federated;".to_owned(),
+            "pub use crate::federated::Terms as Choice;".to_owned(),
+            "use crate::{linalg, federated::{self as engine}};".to_owned(),
+            "use crate::r#federated::Terms;".to_owned(),
+            "use crate /* below */ :: federated;".to_owned(),
+            format!("use {up}federated::Terms;"),
+            format!("use {up}{{linalg, federated}};"),
+            format!("use self::{up}algorithm as a;"),
+            format!("mod inner {{ fn f() {{ super::{up}federated::run() }} }}"),
+            "fn f() { let _ = crate::federated::Terms::default(); }".to_owned(),
+            "fn f<T: Into<crate::federated::Terms>>() {}".to_owned(),
+            "fn f() { <crate::algorithm::FedAvg as Default>::default(); }".to_owned(),
+            "macro_rules! m { () => { $crate::federated::run() } }".to_owned(),
+            "#[cfg(not(test))]\nuse crate::federated;".to_owned(),
+            "#[cfg(any(test, feature = \"runner\"))]\nuse crate::federated;".to_owned(),
+            "struct S { #[cfg(test)] a: u8, b: crate::federated::Terms }".to_owned(),
+            "use crate::*;".to_owned(),
+            "use crate as root;".to_owned(),
+            "use driftbench::federated;".to_owned(),
+        ] {
+            let found = breaks(&file, &Source::new(&file, &format!("{text}\n{planted}")));
+            assert_eq!(found.len(), 1, "{}: {planted}: {found:?}", file.display());
+        }
+        for allowed in [
+            "#[cfg(test)]\nmod late { use crate::federated; }",
+            "#[cfg(all(unix, test))]\n#[allow(unused)]\nfn f<A, B>() { crate::federated::run() }",
+            "struct S { #[cfg(test)] a: crate::federated::Terms, b: u8 }",
+            "// use crate::federated;\n/* crate::federated /* */ crate::federated */",
+            "const S: &str = r#\"\" crate::federated\"#; const C: char = '\"';",
+        ] {
+            let found = breaks(&file, &Source::new(&file, &format!("{text}\n{allowed}")));
+            assert!(found.is_empty(), "{}: {allowed}: {found:?}", file.display());
         }
     }
 }
 
-#[test]
-fn theory_and_engine_do_not_know_each_other() {
-    for (module, code, file) in modules() {
-        let names = imports(&code);
-        let knows = |name: &str| names.iter().any(|n| n == name);
-        if module == "theory" {
-            assert!(!knows("federated") && !knows("algorithm"), "{}", file.display());
-        }
-        if module == "federated" || module == "algorithm" {
-            assert!(!knows("theory"), "{}", file.display());
-        }
-    }
+/// Whether a path leads into one of these modules of the standard library.
+fn is_standard(path: &Named, modules: &[&str]) -> bool {
+    let is_root = ["std", "core", "alloc"].contains(&path.parts[0].as_str());
+    let inside = path.parts.get(1).map(String::as_str);
+    !path.local && is_root && inside.is_none_or(|name| name == "*" || modules.contains(&name))
 }
 
 #[test]
 fn libraries_have_one_user_each() {
-    for (module, code, file) in modules() {
+    for (file, source) in modules() {
+        let paths = source.paths();
         for (library, owners) in [
             ("polars", &["store", "data"][..]),
             ("polars_parquet_format", &["data"]),
@@ -124,36 +197,29 @@ fn libraries_have_one_user_each() {
             ("rand_chacha", &["rng"]),
             ("clap", &["cli"]),
         ] {
-            let uses = code.contains(&format!("use {library}::"))
-                || code.contains(&format!(" {library}::"));
-            assert!(
-                !uses || owners.contains(&module.as_str()),
-                "{} uses {library}",
-                file.display()
-            );
+            let user = paths.iter().find(|path| !path.local && path.parts[0] == library);
+            let is_owner = owners.contains(&source.module[0].as_str());
+            assert!(user.is_none() || is_owner, "{} uses {user:?}", file.display());
         }
     }
 }
 
 #[test]
 fn the_core_does_no_io_and_reads_no_clock() {
-    for (module, code, file) in modules() {
+    for (file, source) in modules() {
+        let module = source.module[0].as_str();
+        let says = |word: &str| source.code.iter().any(|said| said.text == word);
         if ["rng", "linalg", "stats", "kernel", "problem", "federated", "algorithm", "theory"]
-            .contains(&module.as_str())
+            .contains(&module)
         {
-            for word in [
-                "std::fs",
-                "std::io",
-                "std::env",
-                "std::time",
-                "std::net",
-                "std::process",
-                "println!",
-            ] {
-                assert!(!code.contains(word), "{} mentions {word}", file.display());
+            let outside = ["fs", "io", "env", "time", "net", "process"];
+            let found = source.paths().into_iter().find(|path| is_standard(path, &outside));
+            assert!(found.is_none(), "{} uses {found:?}", file.display());
+            for word in ["println", "eprintln", "print", "eprint", "dbg"] {
+                assert!(!says(word), "{} says {word}", file.display());
             }
         }
-        assert!(module == "kernel" || !code.contains("unsafe "), "{} says unsafe", file.display());
+        assert!(module == "kernel" || !says("unsafe"), "{} says unsafe", file.display());
     }
 }
 
@@ -185,13 +251,90 @@ fn unsafe_is_allowed_in_the_kernels_alone() {
 
 #[test]
 fn chart_and_report_see_analysis_alone() {
-    for (module, code, file) in modules() {
-        if module == "chart" || module == "report" {
-            for name in imports(&code) {
-                let banned =
-                    ["store", "runner", "federated", "algorithm", "problem", "theory", "trace"];
-                assert!(!banned.contains(&name.as_str()), "{} imports {name}", file.display());
+    for (file, source) in modules() {
+        if !["chart", "report"].contains(&source.module[0].as_str()) {
+            continue;
+        }
+        for path in source.paths().into_iter().filter(|path| path.local) {
+            let banned =
+                ["store", "runner", "federated", "algorithm", "problem", "theory", "trace"];
+            let name = &path.parts[0];
+            assert!(!banned.contains(&name.as_str()), "{} imports {path:?}", file.display());
+        }
+    }
+}
+
+/// What in the code of tests waits without a deadline, or starts what could be waited for so.
+fn waits(file: &Path, code: &[Word]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut note = |line: usize, what: &str| {
+        found.push(format!("{}:{line}: {what}: see tests/support/process.rs", file.display()));
+    };
+    for (i, word) in code.iter().enumerate() {
+        let near = |from: usize, wanted: &[&str]| {
+            let near = code.iter().skip(from).map(|word| word.text.as_str());
+            near.take(wanted.len()).eq(wanted.iter().copied())
+        };
+        match word.text.as_str() {
+            name @ ("Command" | "Condvar" | "Barrier" | "mpsc" | "stdin" | "TcpListener"
+            | "UdpSocket" | "UnixListener" | "UnixStream") => note(word.line, name),
+            name @ ("join" | "recv" | "wait" | "park")
+                if i > 0 && code[i - 1].text == "." && near(i + 1, &["(", ")"]) =>
+            {
+                note(word.line, name);
+            }
+            _ => {}
+        }
+    }
+    for Named { parts, line, .. } in paths(code, &[]) {
+        for pair in parts.windows(2) {
+            let [module, name] = [0, 1].map(|i| pair[i].as_str());
+            let is_bad = match module {
+                "thread" => !["sleep", "self"].contains(&name),
+                "process" => name == "*",
+                "TcpStream" => name == "connect",
+                _ => false,
+            };
+            if is_bad {
+                note(line, &format!("{module}::{name}"));
             }
         }
     }
+    found
+}
+
+/// Tests start programs, and wait for anything, through the one module that sets a deadline.
+#[test]
+fn tests_wait_for_nothing_without_a_deadline() {
+    let mut found = Vec::new();
+    let mut outside = vec![root().join("benches/support/mod.rs")];
+    ["tests", "examples"].iter().for_each(|name| sources(&root().join(name), &mut outside));
+    outside.retain(|file| *file != root().join("tests/support/process.rs"));
+    for file in outside {
+        found.extend(waits(&file, &words(&fs::read_to_string(&file).unwrap())));
+    }
+    let all = files();
+    let tests = test_modules(&all);
+    for (file, source) in all {
+        found.extend(waits(&file, &source.tests));
+        if tests.iter().any(|test| source.module.starts_with(test)) {
+            found.extend(waits(&file, &source.code));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    for planted in [
+        "std::process::Command::new(\"git\").status();",
+        "use std::process::*;",
+        "use std::{process::{Command as C}};",
+        "let _ = child.wait();",
+        "let _ = thread.join().unwrap();",
+        "fn f(r: Receiver<()>) { r.recv(); }",
+        "std::thread::spawn(|| ());",
+        "use std::thread::{scope, sleep};",
+        "std::net::TcpStream::connect(\"localhost:1\");",
+    ] {
+        assert!(!waits(Path::new("planted"), &words(planted)).is_empty(), "{planted}");
+    }
+    let allowed = "path.join(\"Command\"); names.join(\", \"); std::thread::sleep(time);";
+    assert_eq!(waits(Path::new("allowed"), &words(allowed)), Vec::<String>::new());
 }

@@ -4,6 +4,8 @@
 mod support;
 
 use support::Bench;
+#[cfg(unix)]
+use support::process::Program;
 
 const GOOD: &str = "title = \"t\"\nseed = 1\nreplicates = 1\n
 [problem.garnet]
@@ -101,8 +103,8 @@ fn data_that_does_not_end_is_refused() {
 #[test]
 fn devices_and_pipes_are_no_data() {
     let bench = Bench::new();
-    let made = std::process::Command::new("mkfifo").arg(bench.path("pipe.csv")).status();
-    assert!(made.is_ok_and(|status| status.success()));
+    let made = Program::new("mkfifo").args([bench.path("pipe.csv")]).run();
+    assert!(made.status.success());
     std::os::unix::fs::symlink("/dev/zero", bench.path("zero.csv")).unwrap();
     for file in ["pipe.csv", "zero.csv"] {
         bench.write("m.toml", &dataset(file));

@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use support::process::Program;
 use support::{Bench, Said};
 
 const GARNET: &str = "experiments/smoke/garnet.toml";
@@ -45,15 +45,13 @@ impl Slurm {
     fn call(&self, program: &str, arguments: &[&str], more: &[(&str, &str)]) -> Said {
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", self.bench.path("bin").display());
-        Command::new(program)
+        let program = Program::new(program)
             .args(arguments)
-            .current_dir(self.bench.path(&self.here))
+            .folder(self.bench.path(&self.here))
             .env("PATH", path)
-            .env("NOTES", self.bench.folder.path())
-            .envs(more.iter().copied())
-            .output()
-            .unwrap()
-            .into()
+            .env("NOTES", self.bench.folder.path());
+        let program = more.iter().fold(program, |program, (name, value)| program.env(name, value));
+        program.run().into()
     }
 
     fn run(&self, arguments: &[&str]) -> Said {
@@ -222,7 +220,7 @@ fn a_task_that_ends_early_is_queued_again() {
     // Told to end, it tells its program, waits for it, and asks for another turn.
     slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
     replace(
-        "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'sleep 1; exit 130' TERM\nkill -USR1 $PPID\nwhile :; do sleep 0.1; done\n",
+        "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'sleep 1; exit 130' TERM\nkill -USR1 $PPID\nsleep 20 > /dev/null 2>&1 & wait\n",
     );
     let said = slurm.task(folder, "1").expect(130);
     assert!(said.out.contains("ended early with exit code 130"), "{}", said.out);
@@ -234,6 +232,47 @@ fn a_task_that_ends_early_is_queued_again() {
     assert!(said.err.contains("no task has left results"), "{}", said.err);
     let said = slurm.run(&["submit", "--slurm", GARNET]).expect(0);
     assert!(said.out.contains("/.slurm/2/*.log"), "{}", said.out);
+}
+
+/// A signal that comes before the task's program runs, while it is started, and while the
+/// script does not know its number yet.
+#[test]
+fn a_signal_at_any_moment_reaches_the_program() {
+    let slurm = Slurm::new("here");
+    let bench = &slurm.bench;
+    slurm.run(&["submit", "--slurm", GARNET]).expect(0);
+    slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
+    slurm.program("scontrol", "#!/bin/sh\n");
+    // Ends by itself, with 0, if it is not told to.
+    let obeys = "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'exit 130' TERM\n";
+    let signals = format!("{obeys}kill -USR1 $PPID\nsleep 20 > /dev/null 2>&1 & wait\n");
+    let program = "here/results/.slurm/1/driftbench";
+    fs::remove_file(bench.path(program)).unwrap();
+    let script = "here/results/.slurm/1/task.sh";
+    let good = bench.read(script);
+    for (before, inserted, runs) in [
+        (
+            "before=$(finished)",
+            "kill -USR1 $$",
+            format!("{obeys}sleep 20 > /dev/null 2>&1 & wait\n"),
+        ),
+        ("run=$!", "kill -USR1 $$", format!("{obeys}sleep 20 > /dev/null 2>&1 & wait\n")),
+        ("run=$!", "sleep 1", signals),
+    ] {
+        let line = format!("\n{before}\n");
+        assert_eq!(good.matches(&line).count(), 1, "{before}");
+        bench.write(script, &good.replace(&line, &format!("\n{inserted}{line}")));
+        bench.write(program, &runs);
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(bench.path(program), mode).unwrap();
+        let said = slurm.task("here/results/.slurm/1", "1");
+        assert!([130, 143].contains(&said.code), "{inserted}, {before}: {}", said.out);
+    }
+    // The code is the program's, though it ended while the script slept before it told it.
+    bench.write(program, "#!/bin/sh\n[ \"$1\" = run ] || exit 0\nkill -TERM $PPID\nsleep 1\n");
+    bench.write(script, &good);
+    let said = slurm.task("here/results/.slurm/1", "1").expect(0);
+    assert!(said.out.contains("ends with exit code 0"), "{}", said.out);
 }
 
 #[test]

@@ -24,24 +24,46 @@ finished() {
 # program. Before it is cancelled, preempted or queued again it tells all of it, by TERM; a
 # second signal would end the program before it has kept what is finished, so that
 # this script tells it only if it seems not to know.
+#
+# A signal may come before the program runs, or before its number is known. A process that
+# was just forked still has the traps of this shell and forgets what it is sent. So each
+# signal is noted in a variable and in a file before it is passed on, and whoever could not
+# be told looks there.
 run=
+signals=0
+stop=$job/tasks/$task.stop
 tell() {
+    signals=$((signals + 1))
+    echo > "$stop"
     [ -z "$run" ] || kill -TERM "$run" 2> /dev/null
 }
 trap tell USR1
 trap 'sleep 5; tell' TERM INT
+rm -f "$stop"
+[ "$signals" -eq 0 ] || echo > "$stop"
 
 before=$(finished)
 say "begins on $(uname -n), $before cells finished, queued again ${SLURM_RESTART_COUNT:-0} times"
-"$job/driftbench" run --yes --only "$job/todo" --shard "$task/$tasks" --out "$mine" \
-    --threads "${SLURM_CPUS_PER_TASK:-$threads}" "$@" &
+(
+    # Here the traps are gone: what comes from now on ends this process or reaches the program.
+    [ ! -e "$stop" ] || exit 130
+    exec "$job/driftbench" run --yes --only "$job/todo" --shard "$task/$tasks" --out "$mine" \
+        --threads "${SLURM_CPUS_PER_TASK:-$threads}" "$@"
+) &
 run=$!
-wait "$run"
-code=$?
-while kill -0 "$run" 2> /dev/null; do
-    wait "$run"
-    code=$?
+[ "$signals" -eq 0 ] || kill -TERM "$run" 2> /dev/null
+
+# A signal ends `wait` too, with a code that is not the program's; waiting again for what
+# was waited for gives 127.
+code=127
+while :; do
+    seen=$signals
+    now=0
+    wait "$run" || now=$?
+    [ "$now" -eq 127 ] || code=$now
+    [ "$signals" -ne "$seen" ] || break
 done
+run=
 after=$(finished)
 
 # Cells that failed (4) would fail again.

@@ -3,12 +3,11 @@
 //!
 //! *Invariant*: the session, the driver and the profile end with the value.
 
+use crate::support::process::{Program, Running};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -25,7 +24,7 @@ pub const RIGHT: &str = "\u{e014}";
 pub const DOWN: &str = "\u{e015}";
 
 pub struct Browser {
-    driver: Child,
+    _driver: Running,
     port: u16,
     session: String,
     _profile: tempfile::TempDir,
@@ -58,14 +57,9 @@ impl Browser {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        let mut driver = Command::new(driver)
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let port = port(&mut driver);
-        let mut browser = Self { driver, port, session: String::new(), _profile: profile };
+        let mut driver = Program::new(driver).args(["--port=0"]).start();
+        let port = driver.wait_for("a port", |driver| port(&driver.out()));
+        let mut browser = Self { _driver: driver, port, session: String::new(), _profile: profile };
         let arguments = [
             "--headless=new".to_owned(),
             "--no-sandbox".to_owned(),
@@ -97,7 +91,8 @@ impl Browser {
         path: &str,
         body: Option<&Value>,
     ) -> std::io::Result<(u16, Value)> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        let address = SocketAddr::from(([127, 0, 0, 1], self.port));
+        let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
         stream.set_read_timeout(Some(LIMIT))?;
         stream.set_write_timeout(Some(LIMIT))?;
         let body = body.map(Value::to_string).unwrap_or_default();
@@ -243,22 +238,11 @@ impl Drop for Browser {
         if !self.session.is_empty() {
             let _ = self.exchange("DELETE", &format!("/session/{}", self.session), None);
         }
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
     }
 }
 
-/// The port that the driver says it listens on; what it says later is read on.
-fn port(driver: &mut Child) -> u16 {
-    let lines = BufReader::new(driver.stdout.take().expect("stdout is a pipe")).lines();
-    let (told, hears) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in lines.map_while(Result::ok) {
-            let found = line.split("successfully on port ").nth(1);
-            if let Some(port) = found.and_then(|rest| rest.trim_end_matches('.').parse().ok()) {
-                let _ = told.send(port);
-            }
-        }
-    });
-    hears.recv_timeout(LIMIT).expect("chromedriver says its port")
+/// The port that the driver says it listens on.
+fn port(said: &str) -> Option<u16> {
+    let (line, _) = said.split("successfully on port ").nth(1)?.split_once('\n')?;
+    line.trim_end().trim_end_matches('.').parse().ok()
 }

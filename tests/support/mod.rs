@@ -2,8 +2,11 @@
 
 #![allow(dead_code)]
 
+pub mod process;
+
+use process::Program;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 pub struct Bench {
     pub folder: tempfile::TempDir,
@@ -34,6 +37,11 @@ impl From<Output> for Said {
     }
 }
 
+/// The program that is tested.
+pub fn driftbench() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_driftbench"))
+}
+
 pub fn smoke(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/smoke").join(name)
 }
@@ -47,10 +55,9 @@ impl Bench {
         self.folder.path().join(name)
     }
 
+    #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> Said {
-        let binary = env!("CARGO_BIN_EXE_driftbench");
-        let output = Command::new(binary).args(arguments).current_dir(&self.folder).output();
-        output.unwrap().into()
+        driftbench().args(arguments).folder(&self.folder).run().into()
     }
 
     pub fn write(&self, name: &str, text: &str) {

@@ -88,14 +88,14 @@ pub fn typed(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use crate::process::Program;
 
     #[test]
     fn a_shell_reads_a_word_as_it_was() {
         for text in ["a b", "it's", "\"$HOME\" `x` \\ *", "ключ\nnew line", "", "-n", "@JOB@ %a"]
         {
             let script = format!("printf %s {}", quoted(text));
-            let said = Command::new("sh").arg("-c").arg(script).output().unwrap();
+            let said = Program::new("sh").args(["-c", &script]).run();
             assert_eq!(String::from_utf8(said.stdout).unwrap(), text);
         }
         let words = ["sbatch", "--chdir=/a b", ""].map(str::to_owned);

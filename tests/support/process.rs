@@ -1,0 +1,245 @@
+//! Programs that tests start. Each has a deadline; a program that misses it is killed with
+//! all the processes of its group, and the test fails with what was printed so far.
+//!
+//! *Invariant*: tests start programs in no other way (`tests/layering.rs`), so that no test
+//! waits for ever.
+
+#![allow(dead_code)]
+
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// What any program may take, on a machine that is busy with other things too.
+pub const DEADLINE: Duration = Duration::from_secs(300);
+/// Time between two looks at something that changes without saying so.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+/// What a killed process may take to be gone.
+const AFTER_KILL: Duration = Duration::from_secs(20);
+
+/// Looks again and again until there is something, at most until the deadline.
+pub fn wait_until<T>(deadline: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    loop {
+        // Read first: what is there at the deadline is seen by the look that follows.
+        let late = Instant::now() >= deadline;
+        let found = look();
+        if found.is_some() || late {
+            return found;
+        }
+        sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// A program and its arguments; it reads nothing, and what it prints is kept.
+pub struct Program {
+    command: Command,
+    deadline: Duration,
+}
+
+impl Program {
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        Self { command, deadline: DEADLINE }
+    }
+
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    pub fn folder(mut self, folder: impl AsRef<Path>) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Its standard output is a pipe that nobody reads any more.
+    pub fn without_reader(mut self) -> Self {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        self.command.stdout(writer);
+        self
+    }
+
+    /// # Errors
+    /// If it cannot be started.
+    pub fn try_start(mut self) -> std::io::Result<Running> {
+        let mut child = self.command.spawn()?;
+        Ok(Running {
+            name: self.command.get_program().to_string_lossy().into_owned(),
+            begin: Instant::now(),
+            deadline: self.deadline,
+            out: Stream::new(child.stdout.take()),
+            err: Stream::new(child.stderr.take()),
+            child,
+        })
+    }
+
+    #[track_caller]
+    pub fn start(self) -> Running {
+        let name = self.command.get_program().to_owned();
+        self.try_start().unwrap_or_else(|e| panic!("{name:?} cannot be started: {e}"))
+    }
+
+    /// Starts it and waits for its end.
+    #[track_caller]
+    pub fn run(self) -> Output {
+        self.start().finish()
+    }
+}
+
+/// What a program has printed, read by a thread of its own.
+struct Stream {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Disconnected when there is no more to read.
+    ended: Receiver<()>,
+}
+
+impl Stream {
+    fn new(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let (end, ended) = channel::<()>();
+        if let Some(mut pipe) = pipe {
+            let bytes = bytes.clone();
+            std::thread::spawn(move || {
+                let _end = end;
+                let mut some = [0; 8192];
+                while let Ok(count @ 1..) = pipe.read(&mut some) {
+                    bytes.lock().unwrap_or_else(PoisonError::into_inner).extend(&some[..count]);
+                }
+            });
+        }
+        Self { bytes, ended }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes()).into_owned()
+    }
+
+    fn ends_within(&self, time: Duration) -> bool {
+        matches!(self.ended.recv_timeout(time), Err(RecvTimeoutError::Disconnected))
+    }
+}
+
+/// A program that runs. It is killed if it is dropped before it ended.
+pub struct Running {
+    child: Child,
+    name: String,
+    begin: Instant,
+    deadline: Duration,
+    out: Stream,
+    err: Stream,
+}
+
+impl Running {
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has printed so far.
+    pub fn out(&self) -> String {
+        self.out.text()
+    }
+
+    /// What it has printed so far on standard error.
+    pub fn err(&self) -> String {
+        self.err.text()
+    }
+
+    /// Sends it a signal, such as `TERM`.
+    #[track_caller]
+    pub fn signal(&self, name: &str) {
+        let sent = Program::new("kill").args(["-s", name, &self.id().to_string()]).run();
+        assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    }
+
+    /// Whether it has ended.
+    #[track_caller]
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for something to come true while it runs, such as a file to be there.
+    #[track_caller]
+    pub fn wait_for<T>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
+        // Looked at after the end too: it may have come true just before.
+        let found = wait_until(self.begin + self.deadline, || {
+            let ended = self.has_ended();
+            look(self).map(Ok).or(ended.then_some(Err(())))
+        });
+        match found {
+            Some(Ok(found)) => found,
+            Some(Err(())) => self.fail(&format!("ended before there was {what}")),
+            None => self.fail(&format!("there was no {what} in time")),
+        }
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn finish(mut self) -> Output {
+        let left = || self.deadline.saturating_sub(self.begin.elapsed());
+        if ![&self.out, &self.err].iter().all(|stream| stream.ends_within(left())) {
+            self.fail("did not end, or what it started did not");
+        }
+        let status = wait_until(self.begin + self.deadline, || self.child.try_wait().unwrap());
+        let Some(status) = status else { self.fail("did not end") };
+        Output { status, stdout: self.out.bytes(), stderr: self.err.bytes() }
+    }
+
+    /// Kills it and all the processes of its group.
+    pub fn kill(&mut self) {
+        let silent = [&self.out, &self.err].iter().all(|s| s.ends_within(Duration::ZERO));
+        if silent && matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        #[cfg(unix)]
+        {
+            // The shell's own: programs named `kill` differ in how they take a group.
+            let script = ["-c", "kill -s KILL -- \"-$1\"", "sh", &self.id().to_string()];
+            let killer = Command::new("sh").args(script).stderr(Stdio::null()).spawn();
+            let _ = killer.map(|mut killer| reap(&mut killer));
+        }
+        let _ = self.child.kill();
+        reap(&mut self.child);
+    }
+
+    #[track_caller]
+    fn fail(&mut self, what: impl Display) -> ! {
+        self.kill();
+        let (name, seconds) = (&self.name, self.begin.elapsed().as_secs_f64());
+        let (out, err) = (self.out.text(), self.err.text());
+        panic!("{name}: {what}; killed after {seconds:.1} s\nstdout:\n{out}\nstderr:\n{err}");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn reap(child: &mut Child) {
+    wait_until(Instant::now() + AFTER_KILL, || child.try_wait().ok().flatten());
+}

@@ -118,7 +118,7 @@ fn another_seed_is_not_comparable() {
         let said = bench.run(&["diff", "a", "b", "--format", format]).expect(3);
         assert!(said.out.to_lowercase().contains("seed"), "{}", said.out);
     }
-    let other = bench.read("b/driftbench.toml").replace("schema = 3", "schema = 1");
+    let other = bench.read("b/driftbench.toml").replace("schema = 4", "schema = 1");
     bench.write("b/driftbench.toml", &other);
     let said = bench.run(&["diff", "a", "b"]).expect(3);
     assert!(said.out.contains("another schema"), "{}", said.out);

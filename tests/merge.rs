@@ -2,9 +2,12 @@
 
 mod support;
 
+use driftbench::plan::Plan;
+use driftbench::store::Store;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 use support::Bench;
 
 const GARNET: &str = "experiments/smoke/garnet.toml";
@@ -76,16 +79,18 @@ fn edit(bench: &Bench, file: &str, edit: impl Fn(&str) -> String) {
     bench.write(file, &format!("{body}# sha256 {hash}\n"));
 }
 
-/// Puts the numbers of a cell of `other` in place of those of a cell with a folder of its
-/// own: it is as sound as any, and holds other numbers.
-fn forge(bench: &Bench, folder: &str, id: &str, other: &str) {
-    let theirs = first_word(&digests(bench, &other[..other.find('/').unwrap()])[0]);
-    let cell = |folder: &str, id: &str| format!("{folder}/{id}");
-    let (from, to) = (cell(other, &theirs), cell(folder, id));
-    let traces = |cell: &str| bench.path(&format!("{cell}/traces.parquet"));
-    fs::copy(traces(&from), traces(&to)).unwrap();
-    bench.write(&format!("{to}/cell.toml"), &bench.read(&format!("{from}/cell.toml")));
-    edit(bench, &format!("{to}/cell.toml"), |text| text.replace(&theirs, id));
+/// Stores numbers of a cell of `other` as those of a cell of `to`, as a run would have:
+/// the cell is as sound as any, and holds other numbers.
+fn forge(bench: &Bench, to: &str, experiment: &str, id: &str, other: &str) {
+    let open = |folder: &str| Store::open_existing(&bench.path(folder)).unwrap();
+    let (store, other) = (open(to), open(other));
+    let theirs = other.ids(experiment).unwrap().remove(0);
+    let stored = other.read(experiment, &theirs).unwrap().unwrap();
+    let kept = store.experiments().unwrap().remove(0);
+    let plan = Plan::new(kept.name.clone(), kept.source()).unwrap_or_else(|e| panic!("{e}"));
+    let cell = plan.cells.iter().find(|cell| cell.id == id).unwrap();
+    let by = &stored.record.provenance;
+    store.write(&plan, cell, 4, &stored.traces, Duration::ZERO, by).unwrap();
 }
 
 /// Flips a bit in the middle of a file.
@@ -104,7 +109,7 @@ fn cells_that_differ_are_listed_and_none_is_copied() {
     }
     let id = first_word(&digests(&bench, "a")[5]);
     bench.run(&["run", GARNET, "--out", "other", "--set", "seed=8", "--quiet"]).expect(0);
-    forge(&bench, "b/smoke/garnet", &id, "other/smoke/garnet");
+    forge(&bench, "b", "smoke/garnet", &id, "other");
     let said = bench.run(&["merge", "a", "b", "--out", "c"]).expect(1);
     assert!(
         said.err.contains("1 cells are not the same") && said.err.contains(&id),
@@ -224,7 +229,8 @@ fn an_experiment_of_results_runs_again() {
     bench.run(&["run", kept, "--out", "again", "--quiet"]).expect(0);
     assert_eq!(digests(&bench, "again"), digests(&bench, "results"));
     assert_eq!(bench.read("again/smoke/garnet/experiment.toml"), bench.read(kept));
-    bench.write("x/experiment.toml", &bench.read(kept).replace("smoke/garnet", "../out"));
+    bench.write("x/experiment.toml", &bench.read(kept));
+    edit(&bench, "x/experiment.toml", |text| text.replace("smoke/garnet", "../out"));
     let said = bench.run(&["run", "x/experiment.toml", "--out", "y"]).expect(2);
     assert!(said.err.contains("no name of an experiment"), "{}", said.err);
 }
@@ -263,7 +269,7 @@ fn packs_merge_too() {
     bench.write("list", &id);
     run(&["--out", "b", "--only", "list"]);
     run(&["--out", "other", "--shard", "1/1040", "--set", "seed=8"]);
-    forge(&bench, "b/many", &id, "other/many");
+    forge(&bench, "b", "many", &id, "other");
     bench.run(&["merge", "whole", "b", "--out", "c"]).expect(1);
     let mut rest = whole.clone();
     rest.remove(500);

@@ -221,6 +221,11 @@ fn kept_theory_changes_no_page() {
         std::fs::write(bench.path(file), bytes).unwrap();
     }
     assert!(first == pages(), "damaged");
+    let (one, other) = (bench.read_bytes(&files[0]), bench.read_bytes(&files[1]));
+    assert!(one != other);
+    std::fs::write(bench.path(&files[0]), other).unwrap();
+    std::fs::write(bench.path(&files[1]), one).unwrap();
+    assert!(first == pages(), "another cell's");
     files.iter().for_each(|file| std::fs::remove_file(bench.path(file)).unwrap());
     assert!(first == pages(), "gone");
     assert_eq!(kept(), files);

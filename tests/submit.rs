@@ -282,6 +282,7 @@ fn what_is_missing_after_the_merge_is_told_and_waiting_ends_as_the_merge_does() 
     slurm.task("here/results/.slurm/1", "1").expect(0);
     let said = slurm.merge("here/results/.slurm/1").expect(4);
     assert!(said.err.contains("18 of the 36 cells"), "{}", said.err);
+    assert!(slurm.bench.path("here/results/.slurm/1/tasks/1/smoke").is_dir(), "they are kept");
     // A Slurm that runs a job at once, in `sbatch` itself.
     let at_once = "#!/bin/sh
 for script; do :; done
@@ -297,4 +298,62 @@ echo $job
     assert!(said.err.contains("leaves the jobs alone"), "{}", said.err);
     slurm.run(&["plan", GARNET]).expect(0);
     assert_eq!(slurm.run(&["digest"]).expect(0).out.lines().count(), 36);
+}
+
+/// Two experiments, the folder of one below that of the other: the merge finds both, and
+/// what a task has left is removed only when every cell of the list is in the results.
+#[test]
+fn tasks_are_kept_until_every_cell_is_in_the_results() {
+    let slurm = Slurm::new("here");
+    let bench = &slurm.bench;
+    let text = fs::read_to_string(support::smoke("diverging.toml")).unwrap();
+    let (outer, inner) = ("experiments/a.toml", "experiments/a/b.toml");
+    bench.write(&format!("here/{outer}"), &text);
+    bench.write(&format!("here/{inner}"), &text.replace("seed = 7", "seed = 8"));
+    slurm.run(&["run", outer, inner, "--out", "whole", "--quiet"]).expect(0);
+    let whole = slurm.run(&["digest", "whole"]).expect(0).out;
+    assert_eq!(whole.lines().count(), 4);
+    slurm.run(&["submit", "--slurm", outer, inner, "--tasks", "2"]).expect(0);
+    let folder = "here/results/.slurm/1";
+    for task in ["1", "2"] {
+        slurm.task(folder, task).expect(0);
+    }
+    // A cell of one task is damaged: the merge has no sound copy of it.
+    let tasks = bench.path(&format!("{folder}/tasks"));
+    let files = || bench.files_below(&format!("{folder}/tasks"));
+    let mut cells = files();
+    cells.retain(|file| file.ends_with("traces.parquet"));
+    assert_eq!(cells.len(), 4);
+    let inside = |file: &&std::path::PathBuf| file.to_string_lossy().contains("/a/b/");
+    let hurt = cells.iter().find(inside).unwrap();
+    let bytes = fs::read(hurt).unwrap();
+    fs::write(hurt, &bytes[1..]).unwrap();
+    let before = files().len();
+    let said = slurm.merge(folder).expect(4);
+    assert!(said.err.contains("1 of the 4 cells"), "{}", said.err);
+    assert!(said.err.contains("/tasks is kept"), "{}", said.err);
+    assert_eq!(files().len(), before, "nothing is removed");
+    // What is missing may be submitted again meanwhile.
+    let said = slurm.run(&["submit", "--slurm", outer, inner, "--dry-run"]).expect(0);
+    assert!(said.out.contains("--array=1-1"), "{}", said.out);
+    // With a sound copy the merge is done again, and finds every cell.
+    fs::write(hurt, &bytes).unwrap();
+    slurm.merge(folder).expect(0);
+    assert!(!tasks.exists(), "every cell is in the results");
+    assert_eq!(slurm.run(&["digest", "results"]).expect(0).out, whole);
+    assert!(bench.path("here/reports/a/report.md").is_file());
+    assert!(bench.path("here/reports/a/b/report.md").is_file());
+}
+
+/// Without the list of its cells a submission is neither merged nor removed.
+#[test]
+fn without_its_list_a_submission_is_kept() {
+    let slurm = Slurm::new("here");
+    slurm.run(&["submit", "--slurm", GARNET, "--tasks", "1"]).expect(0);
+    let folder = "here/results/.slurm/1";
+    slurm.task(folder, "1").expect(0);
+    fs::remove_file(slurm.bench.path(&format!("{folder}/todo"))).unwrap();
+    let said = slurm.merge(folder).expect(2);
+    assert!(said.err.contains("todo, the list of the cells, is not there"), "{}", said.err);
+    assert!(slurm.bench.path(&format!("{folder}/tasks/1/smoke/garnet")).is_dir());
 }

@@ -116,7 +116,7 @@ fn place(path: &Path, was: &[u8], bytes: &[u8], vouched: bool) {
     let text = std::str::from_utf8(bytes);
     let now = match (text, &*name) {
         (_, "theory.columns") if vouched => vouched_columns(bytes),
-        (Ok(text), "cell.toml") if vouched => {
+        (Ok(text), "cell.toml" | "experiment.toml") if vouched => {
             let body = text.split(SEAL).next().unwrap_or_default().to_owned();
             sealed(body, &String::from_utf8_lossy(was)).into_bytes()
         }
@@ -140,7 +140,7 @@ fuzz_target!(|input: &[u8]| {
 fn read(root: &Path) {
     let _ = Store::schema(root);
     let Ok(store) = Store::open_existing(root) else { return };
-    let _ = store.all_cells();
+    let _ = store.listing();
     let Ok(experiments) = store.experiments() else { return };
     for experiment in experiments {
         let Ok(plan) = Plan::new(experiment.name.clone(), experiment.source()) else { continue };

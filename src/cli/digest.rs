@@ -1,12 +1,18 @@
 //! `digest`: a line a cell.
 
 use super::{Code, Failure, print};
-use crate::store::Store;
+use crate::files::Error;
+use crate::store::{Store, Stored};
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench digest results > before.txt")]
+#[command(after_help = "\
+The numbers of each cell are read and checked. What is damaged is reported on standard error and \
+left out; the exit code is then 4.
+
+Example: driftbench digest results > before.txt")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
@@ -15,12 +21,34 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
-    let mut lines = BTreeSet::new();
-    for (experiment, id) in store.all_cells()? {
-        if let Some(cell) = store.summary(&experiment, &id)? {
-            lines.insert(format!("{} {}\n", cell.id, cell.digest));
+    let (mut lines, mut damaged) = (BTreeSet::new(), Vec::new());
+    for (name, experiment) in store.listing()? {
+        damaged.extend(experiment.err());
+        let ids = match store.ids(&name) {
+            Ok(ids) => ids,
+            Err(e) => {
+                damaged.push(e);
+                continue;
+            }
+        };
+        // The numbers are read, so that a digest is that of the numbers that are there.
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let order = store.reading_order(&name, &ids);
+        let line = |place: usize| -> Result<Option<String>, Error> {
+            let stored = store.read(&name, ids[place])?;
+            Ok(stored.map(|Stored { record, .. }| format!("{} {}\n", record.id, record.digest)))
+        };
+        let found: Vec<_> = order.into_par_iter().map(line).collect();
+        for one in found {
+            match one {
+                Ok(line) => lines.extend(line),
+                Err(e) => damaged.push(e),
+            }
         }
     }
     print(&lines.into_iter().collect::<String>())?;
-    Ok(Code::Done)
+    for e in &damaged {
+        eprintln!("error: {e}");
+    }
+    Ok(if damaged.is_empty() { Code::Done } else { Code::SomeFailed })
 }

@@ -2,8 +2,8 @@
 
 use super::{Code, Failure, shard};
 use crate::store::merge::{Conflict, Copied, Survey};
-use crate::store::{Experiment, Store};
-use std::collections::HashSet;
+use crate::store::{Experiment, Status, Store};
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -22,7 +22,8 @@ pub struct Args {
     /// The results folder that they are put into
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Cells that must be there in the end, listed as for `run --only`
+    /// Cells that must be there in the end, listed as for `run --only`: each is read again
+    /// from --out after the merge, and the exit code is 4 if one is missing or damaged
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
     /// The folder whose manifest is kept where folders hold different ones of an experiment;
@@ -58,7 +59,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         let rest = if sound { "another folder's copy is sound" } else { "left out" };
         eprintln!("error: {e}; {rest}");
     }
-    let missing = missing(&expected, &survey);
+    let missing = missing(&expected, &args.out)?;
     if let Some(file) = args.expect.as_deref().filter(|_| !missing.is_empty()) {
         let (count, all) = (missing.len(), expected.len());
         eprintln!("error: {count} of the {all} cells of {} have no results:", file.display());
@@ -77,14 +78,21 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(if whole { Code::Done } else { Code::SomeFailed })
 }
 
-/// Expected cells of which there is no sound copy.
-fn missing<'a>(expected: &'a [(usize, String)], survey: &Survey<'_>) -> Vec<&'a str> {
-    let mut there = HashSet::new();
-    for (experiment, id) in survey.cells() {
-        there.extend([id.clone(), format!("{experiment}/{id}")]);
-    }
-    let lines = expected.iter().map(|(_, line)| line.as_str());
-    lines.filter(|line| !there.contains(*line)).collect()
+/// Expected cells that the results do not hold, as they are on the disk after the merge:
+/// every file is read and checked again, whatever was found before.
+fn missing<'a>(expected: &'a [(usize, String)], out: &Path) -> Result<Vec<&'a str>, Failure> {
+    let store = Store::open(out)?;
+    let names: Vec<String> = match expected.is_empty() || !out.is_dir() {
+        true => Vec::new(),
+        false => store.listing()?.into_iter().map(|(name, _)| name).collect(),
+    };
+    let done = |name: &str, id: &str| store.status(name, id) == Status::Done;
+    let absent = |line: &&str| match line.rsplit_once('/') {
+        Some((name, id)) => !done(name, id),
+        None => !names.iter().any(|name| done(name, line)),
+    };
+    let lines: Vec<&str> = expected.iter().map(|(_, line)| line.as_str()).collect();
+    Ok(lines.into_par_iter().filter(absent).collect())
 }
 
 /// The folders, the one to be written first; it may be among the others.

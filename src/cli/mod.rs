@@ -205,7 +205,7 @@ impl Manifests {
     /// experiment as it was run.
     fn source(&self, file: &Path, name: String, text: String) -> Result<(String, Source), String> {
         let kept = match file.file_name().is_some_and(|name| name == Experiment::FILE) {
-            true => Experiment::kept(&text),
+            true => Experiment::kept(&text).map_err(|e| format!("error: {name}: {e}\n"))?,
             false => None,
         };
         let Some(kept) = kept else {

@@ -42,7 +42,15 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let pool = pool(args.threads)?;
     let mut plans: Vec<(Plan, Vec<String>)> = Vec::new();
     let mut told = Told::default();
-    for experiment in store.experiments()? {
+    for (_, experiment) in store.listing()? {
+        let experiment = match experiment {
+            Ok(experiment) => experiment,
+            Err(e) => {
+                told.wrong += 1;
+                let _ = writeln!(told.text, "{e}");
+                continue;
+            }
+        };
         match Plan::new(experiment.name.clone(), experiment.source()) {
             Ok(plan) => {
                 let ids = store.ids(&plan.experiment)?;

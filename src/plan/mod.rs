@@ -21,6 +21,7 @@ use crate::{algorithm, problem};
 pub use claims::selected;
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
@@ -139,6 +140,11 @@ impl Identity {
     pub fn client_steps(&self, clients: usize) -> u64 {
         self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.replicates)
     }
+}
+
+/// The content id of the cell whose canonical text this is.
+pub fn cell_id(canonical: &str) -> String {
+    hex(&Sha256::digest(canonical.as_bytes())[..8])
 }
 
 /// Bytes as lower-case hexadecimal digits.

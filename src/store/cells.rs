@@ -9,12 +9,13 @@ use super::provenance::Provenance;
 use super::record::{CellRecord, FailedRecord, sealed, unsealed};
 use super::{CELL, FAILED, Status, Store, Stored, Summary, TRACES};
 use crate::files::{Beside, Error, error, read_plain, write_synced};
-use crate::plan::{Cell, Plan, hex};
+use crate::plan::{Cell, Plan, cell_id, hex};
 use crate::trace::{self, Trace};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,10 +28,10 @@ impl Store {
     ) -> Result<Option<CellRecord>, Error> {
         let path = self.cell_folder(experiment, id).join(CELL);
         let record: Option<CellRecord> = self.sealed(&path)?;
-        match record {
-            Some(record) if record.id != id => Err(error(&path, "is another cell's")),
-            found => Ok(found),
+        if let Some(CellRecord { id: named, cell, .. }) = &record {
+            is_of(id, named, cell).map_err(|message| error(&path, message))?;
         }
+        Ok(record)
     }
 
     /// A sealed record; `None` if there is no such file.
@@ -59,7 +60,9 @@ impl Store {
     /// The bytes of a cell's own Parquet file, if they are those that were written.
     pub(super) fn bytes(&self, experiment: &str, record: &CellRecord) -> Result<Vec<u8>, Error> {
         let path = self.cell_folder(experiment, &record.id).join(TRACES);
-        whole(&path, record.bytes, &record.sha256)
+        let bytes = whole(&path, record.bytes, &record.sha256)?;
+        parquet::of_cells(&bytes, [(&*record.id, None)]).map_err(|e| error(&path, e))?;
+        Ok(bytes)
     }
 
     /// What is written down of a cell, its numbers checked and not decoded; `None` if
@@ -87,10 +90,7 @@ impl Store {
     /// # Errors
     /// If it is not as it was written.
     pub fn summary(&self, experiment: &str, id: &str) -> Result<Option<Summary>, Error> {
-        Ok(self.find(experiment, id)?.map(|kept| match kept {
-            Kept::Alone(record) => record.summary(),
-            Kept::Packed(cell) => cell.summary(),
-        }))
+        Ok(self.find(experiment, id)?.map(|kept| kept.summary()))
     }
 
     /// What determines the numbers of a cell that has results.
@@ -142,7 +142,12 @@ impl Store {
     /// # Errors
     /// If what is written down is not as it was written.
     pub fn failed(&self, experiment: &str, id: &str) -> Result<Option<FailedRecord>, Error> {
-        self.sealed(&self.cell_folder(experiment, id).join(FAILED))
+        let path = self.cell_folder(experiment, id).join(FAILED);
+        let record = self.sealed(&path)?;
+        if let Some(FailedRecord { id: named, cell, .. }) = &record {
+            is_of(id, named, cell).map_err(|message| error(&path, message))?;
+        }
+        Ok(record)
     }
 
     /// A cell's results; `None` if it has none.
@@ -151,24 +156,39 @@ impl Store {
     /// If they are not as they were written.
     pub fn read(&self, experiment: &str, id: &str) -> Result<Option<Stored>, Error> {
         let Some(kept) = self.find(experiment, id)? else { return Ok(None) };
-        let (record, traces, path) = match kept {
+        let record = kept.summary();
+        let traces = self.rows(experiment, kept, |traces, _, _| traces)?;
+        Ok(Some(Stored { record, traces }))
+    }
+
+    /// What `of` makes of a cell's traces and of the rows that they are read from. Their
+    /// digest is that of the record.
+    pub(super) fn rows<T>(
+        &self,
+        experiment: &str,
+        kept: Kept,
+        of: impl FnOnce(Vec<Trace>, &Rows, Range<usize>) -> T,
+    ) -> Result<T, Error> {
+        let Summary { id, digest, .. } = kept.summary();
+        let checked = |path: &Path, rows: &Rows, range: Range<usize>| {
+            let traces = rows.traces(range.clone()).map_err(|e| error(path, e))?;
+            if trace::digest(&traces) == digest {
+                return Ok(of(traces, rows, range));
+            }
+            let message = format!("does not hold the numbers of cell {id} as they were written");
+            Err(error(path, message))
+        };
+        match kept {
             Kept::Alone(record) => {
-                let path = self.cell_folder(experiment, id).join(TRACES);
+                let path = self.cell_folder(experiment, &id).join(TRACES);
                 let rows = Rows::read(self.bytes(experiment, &record)?);
                 let rows = rows.map_err(|e| error(&path, e))?;
-                (record.summary(), rows.traces(0..rows.len()), path)
+                checked(&path, &rows, 0..rows.len())
             }
             Kept::Packed(cell) => {
-                let traces = cell.rows(&self.recent, Rows::traces)?;
-                (cell.summary(), traces, cell.file())
+                cell.rows(&self.recent, |rows, range| checked(&cell.file(), rows, range))?
             }
-        };
-        let traces = traces.map_err(|e| error(&path, e))?;
-        if trace::digest(&traces) != record.digest {
-            let message = format!("does not hold the numbers of cell {id} as they were written");
-            return Err(error(&path, message));
         }
-        Ok(Some(Stored { record, traces }))
     }
 
     /// These cells of an experiment in an order in which reading them is fastest: as
@@ -271,12 +291,34 @@ impl Store {
     }
 }
 
+/// Sees that a record is of the cell in whose place it stands: by its name, and by the
+/// settings that the name is the hash of.
+fn is_of(id: &str, named: &str, settings: &toml::Table) -> Result<(), String> {
+    if named != id {
+        return Err(format!("is of another cell, {named}"));
+    }
+    match cell_id(&settings.to_string()) {
+        hash if hash == id => Ok(()),
+        hash => Err(format!("has other settings than those of cell {id}: they are of {hash}")),
+    }
+}
+
 /// Where a cell's results are.
 pub enum Kept {
     /// In a folder of their own.
     Alone(Box<CellRecord>),
     /// With others.
     Packed(Packed),
+}
+
+impl Kept {
+    /// What is written down of the cell.
+    pub fn summary(&self) -> Summary {
+        match self {
+            Self::Alone(record) => record.summary(),
+            Self::Packed(cell) => cell.summary(),
+        }
+    }
 }
 
 /// The bytes of a file, if they are those that were written.

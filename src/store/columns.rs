@@ -1,8 +1,8 @@
 //! Columns of numbers kept beside a cell's results, so that they need not be worked
 //! out for every report.
 //!
-//! *Invariant*: they change no page. What was kept under another version, is damaged
-//! or cannot be written is worked out again, without a word.
+//! *Invariant*: they change no page. What was kept under another version or for another
+//! cell, is damaged or cannot be written is worked out again, without a word.
 
 use super::Store;
 use crate::files::write_beside;
@@ -24,7 +24,7 @@ impl Store {
 
     /// The columns of a cell, if they are there under this version.
     pub fn columns(&self, experiment: &str, id: &str, version: u32) -> Option<Columns> {
-        decode(&fs::read(self.columns_file(experiment, id)).ok()?, version)
+        decode(&fs::read(self.columns_file(experiment, id)).ok()?, version, id)
     }
 
     /// Keeps columns beside a cell that has results, if that can be done.
@@ -33,17 +33,17 @@ impl Store {
         let folder = file.parent().and_then(|folder| folder.symlink_metadata().ok());
         if folder.is_some_and(|folder| folder.is_dir()) {
             // Nothing depends on it: a folder that only can be read is as good.
-            let _ = write_beside(&file, &encode(columns, version));
+            let _ = write_beside(&file, &encode(columns, version, id));
         }
     }
 }
 
-/// A line (version, rows, names, hash), then the numbers, column by column.
-fn encode(columns: &Columns, version: u32) -> Vec<u8> {
+/// A line (version, cell, rows, names, hash), then the numbers, column by column.
+fn encode(columns: &Columns, version: u32, cell: &str) -> Vec<u8> {
     let body: Vec<u8> = columns.values().flatten().flat_map(|x| x.to_le_bytes()).collect();
     let rows = columns.values().next().map_or(0, Vec::len);
     let names: Vec<&str> = columns.keys().map(String::as_str).collect();
-    let what = format!("{version} {rows} {}", names.join(","));
+    let what = format!("{version} {cell} {rows} {}", names.join(","));
     let hash = hash(&what, &body);
     [format!("driftbench-columns {what} {hash}\n").into_bytes(), body].concat()
 }
@@ -52,12 +52,14 @@ fn hash(what: &str, body: &[u8]) -> String {
     hex(&Sha256::new().chain_update(what).chain_update(body).finalize())
 }
 
-fn decode(bytes: &[u8], version: u32) -> Option<Columns> {
+fn decode(bytes: &[u8], version: u32, cell: &str) -> Option<Columns> {
     let end = bytes.iter().position(|b| *b == b'\n')?;
     let (head, body) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
     let parts: Vec<&str> = head.split(' ').collect();
-    let ["driftbench-columns", by, rows, names, written] = parts.as_slice() else { return None };
-    if hash(&format!("{by} {rows} {names}"), body) != *written {
+    let ["driftbench-columns", by, of, rows, names, written] = parts.as_slice() else {
+        return None;
+    };
+    if *of != cell || hash(&format!("{by} {of} {rows} {names}"), body) != *written {
         return None;
     }
     let (by, rows): (u32, usize) = (by.parse().ok()?, rows.parse().ok()?);
@@ -85,16 +87,17 @@ mod tests {
             ("a".to_owned(), vec![1.0, f64::MIN_POSITIVE, -0.0]),
             ("b".to_owned(), vec![2.0, f64::INFINITY, 1e300]),
         ]);
-        let bytes = encode(&columns, 3);
-        assert_eq!(decode(&bytes, 3), Some(columns));
-        assert_eq!(decode(&bytes, 4), None);
+        let bytes = encode(&columns, 3, "c");
+        assert_eq!(decode(&bytes, 3, "c"), Some(columns));
+        assert_eq!(decode(&bytes, 4, "c"), None);
+        assert_eq!(decode(&bytes, 3, "d"), None, "another cell's");
         for cut in 0..bytes.len() {
-            assert_eq!(decode(&bytes[..cut], 3), None, "{cut}");
+            assert_eq!(decode(&bytes[..cut], 3, "c"), None, "{cut}");
         }
         for bit in 0..8 * bytes.len() {
             let mut wrong = bytes.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(decode(&wrong, 3), None, "{bit}");
+            assert_eq!(decode(&wrong, 3, "c"), None, "{bit}");
         }
     }
 }

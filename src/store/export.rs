@@ -4,7 +4,7 @@
 //! the cell has no such column; rows stand by experiment, cell, replicate and round. At
 //! no time is more in memory than one cell and one group of rows.
 
-use super::{Kept, Store, Summary, TRACES, parquet};
+use super::{Kept, Store, Summary, TRACES};
 use crate::files::{Error, error, stream_beside};
 use crate::manifest::{Metric, TimeAverage};
 use polars::prelude::*;
@@ -129,14 +129,8 @@ fn look(
 
 /// The rows of a sound cell.
 fn frame(store: &Store, experiment: &str, id: &str) -> Result<DataFrame, Error> {
-    match store.found(experiment, id)? {
-        Kept::Alone(record) => {
-            let path = store.cell_folder(experiment, id).join(TRACES);
-            parquet::decode(store.bytes(experiment, &record)?).map_err(|e| error(&path, e))
-        }
-        Kept::Packed(cell) => cell
-            .rows(&store.recent, |rows, range| rows.frame.slice(range.start as i64, range.len())),
-    }
+    let kept = store.found(experiment, id)?;
+    store.rows(experiment, kept, |_, rows, range| rows.frame.slice(range.start as i64, range.len()))
 }
 
 /// Columns that say who computed a row and of what settings it is.

@@ -61,9 +61,17 @@ fn put_back(old: &Path, place: &Path) -> Result<(), Error> {
     done.map_err(|e| error(old, e))
 }
 
+/// What stands between the name of a damaged folder and its number.
+const DAMAGED: &str = ".damaged-";
+
+/// Whether a folder's name is one that a damaged cell or pack was moved to.
+pub(super) fn is_quarantined(name: &str) -> bool {
+    name.split_once(DAMAGED).is_some_and(|(of, _)| is_cell(of) || pack::is_pack(of))
+}
+
 fn move_aside(place: &Path) -> Result<PathBuf, Error> {
     let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let free = (1..).map(|i| place.with_file_name(format!("{name}.damaged-{i}")));
+    let free = (1..).map(|i| place.with_file_name(format!("{name}{DAMAGED}{i}")));
     let taken = |p: &PathBuf| p.symlink_metadata().is_ok();
     let aside = free.into_iter().find(|p| !taken(p)).unwrap_or_else(|| place.to_owned());
     fs::rename(place, &aside).map_err(|e| error(place, e))?;

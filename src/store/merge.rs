@@ -5,8 +5,8 @@
 //! Every cell is checked by its hash where it is read and again where it is copied.
 
 use super::pack::{self, Pack};
-use super::{CELL, EXPERIMENT, Experiment, FailedRecord, Store, TRACES};
-use crate::files::{Beside, Error, error, read_plain, write_synced};
+use super::{CELL, Experiment, FailedRecord, Listed, Store, TRACES};
+use crate::files::{Beside, Error, error, read_plain};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
@@ -201,11 +201,6 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// The cells of which there is a sound copy.
-    pub fn cells(&self) -> impl Iterator<Item = &Key> {
-        self.sound.keys()
-    }
-
     /// Copies what the first folder lacks, but for cells in conflict. `busy` is told the
     /// name of an experiment on which another run is at work, which is waited for.
     ///
@@ -220,8 +215,8 @@ impl<'a> Survey<'a> {
             let _lock = locked(to, name, busy)?;
             let preferred = kept.iter().find(|(folder, _)| Some(*folder) == self.preferred);
             let chosen = preferred.or(kept.first()).filter(|(folder, _)| *folder > 0);
-            if let Some((folder, experiment)) = chosen {
-                keep(&self.folders[*folder], to, name, experiment)?;
+            if let Some((_, experiment)) = chosen {
+                to.keep_as(name, experiment)?;
             }
             // What is damaged there makes room, its packs at once, cells where they are copied.
             to.mend(name)?;
@@ -289,13 +284,6 @@ fn locked(store: &Store, name: &str, busy: &dyn Fn(&str)) -> Result<super::Lock,
     }
 }
 
-/// Copies an experiment's manifest.
-fn keep(from: &Store, to: &Store, name: &str, experiment: &Experiment) -> Result<(), Error> {
-    let path = from.folder(name).join(EXPERIMENT);
-    let text = toml::to_string(experiment).map_err(|e| error(&path, e))?;
-    write_synced(&to.make_folder(name)?.join(EXPERIMENT), text.as_bytes())
-}
-
 /// Copies a cell that has a folder of its own. Its bytes are checked once more on the way.
 fn copy_cell(from: &Store, to: &Store, (experiment, id): &Key) -> Result<(), Error> {
     let source = from.cell_folder(experiment, id).join(CELL);
@@ -316,7 +304,7 @@ impl Store {
 
     /// How many cells the folder holds, sound or not: what progress counts.
     pub fn count(&self) -> usize {
-        let count = |e: &Experiment| self.ids(&e.name).map_or(0, |ids| ids.len());
-        self.experiments().map_or(0, |all| all.iter().map(count).sum())
+        let count = |(name, _): &Listed| self.ids(name).map_or(0, |ids| ids.len());
+        self.listing().map_or(0, |all| all.iter().map(count).sum())
     }
 }

@@ -6,6 +6,7 @@
 
 mod cells;
 mod columns;
+mod experiments;
 pub mod export;
 pub mod git;
 mod keeper;
@@ -18,25 +19,24 @@ pub mod provenance;
 mod record;
 
 use crate::files::{Error, error, write_synced};
-use crate::manifest::Source;
-use crate::plan::Plan;
 use crate::trace::Trace;
 use cells::{Kept, whole};
 pub use columns::Columns;
+pub use experiments::{Experiment, Listed};
 pub use keeper::Keeper;
 pub use lock::Lock;
 use pack::{Packs, Recent};
 use provenance::Provenance;
 pub use record::{CellRecord, FailedRecord};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Version of the files; a folder of another version is refused.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 const MARKER: &str = "driftbench.toml";
 const CELL: &str = "cell.toml";
@@ -56,42 +56,6 @@ pub struct Store {
 struct Marker {
     schema: u32,
     version: String,
-}
-
-/// An experiment as it was last run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Experiment {
-    /// Its name.
-    pub name: String,
-    /// The manifest's file, as it was given.
-    pub manifest: String,
-    /// `--set`s.
-    pub overrides: Vec<String>,
-    /// The manifest's text.
-    pub text: String,
-    /// Hashes of its data files, by path.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub files: BTreeMap<String, String>,
-}
-
-impl Experiment {
-    /// The file that keeps it in its folder.
-    pub const FILE: &str = EXPERIMENT;
-
-    /// The experiment that the text of such a file keeps; `None` if it keeps none.
-    pub fn kept(text: &str) -> Option<Self> {
-        toml::from_str(text).ok()
-    }
-
-    /// The manifest as it was last run.
-    pub fn source(&self) -> Source {
-        Source {
-            name: self.manifest.clone(),
-            text: self.text.clone(),
-            overrides: self.overrides.clone(),
-            files: self.files.clone(),
-        }
-    }
 }
 
 /// What is written down of a cell, but for its settings.
@@ -148,7 +112,7 @@ impl Store {
                     return Err(error(
                         root,
                         format!(
-                            "these results have schema {theirs}, written by driftbench {by}; this one has schema {SCHEMA}: name another folder with --out, or remove this one"
+                            "these results have schema {theirs}, written by driftbench {by}; this one has schema {SCHEMA}: run the experiments again into another folder (--out), or remove this one"
                         ),
                     ));
                 }
@@ -186,19 +150,6 @@ impl Store {
             return Ok(store);
         }
         Err(error(root, "there are no results here: run an experiment first"))
-    }
-
-    /// All experiments' cells that have results: the experiment's name, and an id.
-    ///
-    /// # Errors
-    /// If a folder or file cannot be read.
-    pub fn all_cells(&self) -> Result<Vec<(String, String)>, Error> {
-        let mut found = Vec::new();
-        for Experiment { name, .. } in self.experiments()? {
-            let ids = self.ids(&name)?.into_iter();
-            found.extend(ids.map(|id| (name.clone(), id)));
-        }
-        Ok(found)
     }
 
     /// Ids of all cells of an experiment that have results, sound or not, sorted.
@@ -298,63 +249,6 @@ impl Store {
     /// The folder of a cell.
     pub fn cell_folder(&self, experiment: &str, id: &str) -> PathBuf {
         self.folder(experiment).join(id)
-    }
-
-    /// Writes down what is run, for reports.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn keep_experiment(&self, plan: &Plan) -> Result<(), Error> {
-        let folder = self.make_folder(&plan.experiment)?;
-        let path = folder.join(EXPERIMENT);
-        let experiment = Experiment {
-            name: plan.experiment.clone(),
-            manifest: plan.source.name.clone(),
-            overrides: plan.source.overrides.clone(),
-            text: plan.source.text.clone(),
-            files: plan.source.files.clone(),
-        };
-        let text = toml::to_string(&experiment).map_err(|e| error(&path, e))?;
-        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
-            return Ok(());
-        }
-        write_synced(&path, text.as_bytes())
-    }
-
-    /// All experiments of the folder, by name.
-    ///
-    /// # Errors
-    /// If a folder or file cannot be read.
-    pub fn experiments(&self) -> Result<Vec<Experiment>, Error> {
-        let mut found = Vec::new();
-        self.search(&self.root, &mut found)?;
-        found.sort_by(|a: &Experiment, b| a.name.cmp(&b.name));
-        Ok(found)
-    }
-
-    fn search(&self, folder: &Path, found: &mut Vec<Experiment>) -> Result<(), Error> {
-        let path = folder.join(EXPERIMENT);
-        if path.is_file() {
-            let text = fs::read_to_string(&path).map_err(|e| error(&path, e))?;
-            let mut experiment: Experiment =
-                toml::from_str(&text).map_err(|e| error(&path, e.message()))?;
-            // Its place names it, whatever the file says: paths are made of it.
-            let below = folder.strip_prefix(&self.root).unwrap_or(folder);
-            let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
-            experiment.name = parts.collect::<Vec<_>>().join("/");
-            found.push(experiment);
-            return Ok(());
-        }
-        let entries = fs::read_dir(folder).map_err(|e| error(folder, e))?;
-        for entry in entries {
-            let entry = entry.map_err(|e| error(folder, e))?;
-            let hidden = entry.file_name().to_string_lossy().starts_with('.');
-            // Symbolic links are not followed out of the results.
-            if !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.search(&entry.path(), found)?;
-            }
-        }
-        Ok(())
     }
 }
 

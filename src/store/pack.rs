@@ -13,9 +13,8 @@ use super::parquet::{self, Context, Entry, Rows};
 use super::provenance::Provenance;
 use super::{Store, Summary, TRACES, whole};
 use crate::files::{Beside, Error, error, read_plain};
-use crate::plan::{Plan, hex};
+use crate::plan::{Plan, cell_id, hex};
 use crate::trace::{self, Trace};
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -42,14 +41,14 @@ struct Head {
 
 /// A line of `cells.jsonl`.
 #[derive(Serialize, Deserialize)]
-struct Line<C> {
+struct Line {
     id: String,
     label: String,
     digest: String,
     rows: usize,
     seconds: f64,
     /// What determines the numbers, as `cell.toml` has it.
-    cell: C,
+    cell: String,
 }
 
 /// What is held of a cell in a pack.
@@ -105,13 +104,19 @@ impl Pack {
         Self::parsed(folder, text).map_err(|e| error(&path, e))
     }
 
-    fn parsed(folder: &Path, text: &str) -> Result<Self, serde_json::Error> {
+    fn parsed(folder: &Path, text: &str) -> Result<Self, String> {
+        let bad = |e: serde_json::Error| e.to_string();
         let mut lines = text.lines();
-        let head: Head = serde_json::from_str(lines.next().unwrap_or_default())?;
+        let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(bad)?;
         let (mut cells, mut row): (Vec<Held>, usize) = (Vec::new(), 0);
         for line in lines {
             let from = line.as_ptr().addr() - text.as_ptr().addr();
-            let told: Line<IgnoredAny> = serde_json::from_str(line)?;
+            let told: Line = serde_json::from_str(line).map_err(bad)?;
+            let hash = cell_id(&told.cell);
+            if hash != told.id {
+                let id = told.id;
+                return Err(format!("has settings of cell {hash} where those of {id} belong"));
+            }
             let label = match cells.last() {
                 Some(last) if *last.label == *told.label => last.label.clone(),
                 _ => told.label.into(),
@@ -134,7 +139,10 @@ impl Pack {
     }
 
     fn bytes(&self) -> Result<Vec<u8>, Error> {
-        whole(&self.traces_file(), self.head.bytes, &self.head.sha256)
+        let bytes = whole(&self.traces_file(), self.head.bytes, &self.head.sha256)?;
+        let cells = self.cells.iter().map(|held| (&*held.id, Some(held.rows.len())));
+        parquet::of_cells(&bytes, cells).map_err(|e| error(&self.traces_file(), e))?;
+        Ok(bytes)
     }
 
     /// Sees, once, that the Parquet file is as it was written.
@@ -177,7 +185,7 @@ impl Pack {
             file.read_exact(&mut line)
         };
         read().map_err(|e| error(&path, e))?;
-        let told: Line<String> = serde_json::from_slice(&line).map_err(|e| error(&path, e))?;
+        let told: Line = serde_json::from_slice(&line).map_err(|e| error(&path, e))?;
         toml::from_str(&told.cell).map_err(|e| error(&path, e.message()))
     }
 
@@ -231,12 +239,7 @@ impl Pack {
     }
 
     /// Writes a pack beside its place and renames it.
-    fn write(
-        folder: &Path,
-        head: Head,
-        lines: &[Line<String>],
-        traces: &[u8],
-    ) -> Result<PathBuf, Error> {
+    fn write(folder: &Path, head: Head, lines: &[Line], traces: &[u8]) -> Result<PathBuf, Error> {
         let head =
             Head { bytes: traces.len() as u64, sha256: hex(&Sha256::digest(traces)), ..head };
         let mut index = serde_json::to_string(&head).map_err(|e| error(folder, e))?;
@@ -377,7 +380,7 @@ impl Store {
             seconds: member.elapsed.as_secs_f64(),
             cell: member.entry.cell.identity.canonical().to_string(),
         };
-        let lines: Vec<Line<String>> = members.iter().map(line).collect();
+        let lines: Vec<Line> = members.iter().map(line).collect();
         let head = Head {
             experiment: plan.experiment.clone(),
             generation,

@@ -216,6 +216,34 @@ fn list(name: String, entries: &[&Entry<'_>], of: impl Fn(&Trace, usize) -> Vec<
     builder.finish().into_column()
 }
 
+/// Sees that the rows of a file are of these cells, in this order: of each so many, or of
+/// a single one all.
+pub fn of_cells<'a>(
+    bytes: &[u8],
+    cells: impl IntoIterator<Item = (&'a str, Option<usize>)>,
+) -> Result<(), String> {
+    let frame = ParquetReader::new(Cursor::new(bytes))
+        .read_parallel(ParallelStrategy::None)
+        .with_columns(Some(vec!["cell".to_owned()]))
+        .finish()
+        .map_err(|e| e.to_string())?;
+    let named = frame.column("cell").and_then(|column| column.str()).map_err(|e| e.to_string())?;
+    let height = frame.height();
+    let (mut named, mut expected) = (named.iter(), 0);
+    for (cell, rows) in cells {
+        let rows = rows.unwrap_or(height);
+        expected += rows;
+        if let Some(other) = named.by_ref().take(rows).find(|name| *name != Some(cell)) {
+            let other = other.unwrap_or("none");
+            return Err(format!("has rows of cell {other} where those of {cell} belong"));
+        }
+    }
+    match height == expected {
+        true => Ok(()),
+        false => Err(format!("has {height} rows, not {expected}")),
+    }
+}
+
 /// The rows of a Parquet file.
 pub fn decode(bytes: Vec<u8>) -> Result<DataFrame, String> {
     ParquetReader::new(Cursor::new(bytes))

@@ -1,4 +1,5 @@
-//! What is written down of a cell beside its numbers: `cell.toml`, `failed.toml`.
+//! What is written down of a cell beside its numbers: `cell.toml`, `failed.toml`. The
+//! seal is that of `experiment.toml` too.
 //!
 //! *Invariant*: the last line of either is a hash of the lines above it; a text in
 //! which any bit is another is refused.
@@ -85,6 +86,11 @@ pub fn sealed(record: &impl Serialize) -> Result<String, String> {
     let text = toml::to_string(record).map_err(|e| e.to_string())?;
     let hash = hex(&Sha256::digest(text.as_bytes()));
     Ok(format!("{text}{SEAL}{hash}\n"))
+}
+
+/// Whether the last line of a text is a seal, be it the right one or not.
+pub fn is_sealed(text: &str) -> bool {
+    text.lines().next_back().is_some_and(|last| last.starts_with(SEAL))
 }
 
 /// The record of a sealed text.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::manifest::Source;
+use crate::plan::Plan;
 use crate::problem::arrays::NoFiles;
 use crate::runner::{self, Silent, prepare};
 use crate::trace;

@@ -1,6 +1,6 @@
 //! The folder of a submission, `<out>/.slurm/<number>/`: `todo`, the cells; `experiments`,
 //! the manifests as they were; `driftbench`, the program; the scripts, logs, and a results
-//! folder a task in `tasks`, which is gone when they are merged.
+//! folder a task in `tasks`, which is gone when every cell of `todo` is found in the results.
 //!
 //! *Invariant*: it is removed again if it is dropped before its jobs are submitted.
 
@@ -41,7 +41,9 @@ pub fn experiment(folder: &Path, plan: &Plan) -> PathBuf {
 pub fn not_submitted_yet(out: &Path, list: &str) -> Result<(), Failure> {
     let cells: HashSet<&str> = list.lines().collect();
     for (_, folder) in existing(out) {
-        if !folder.join("tasks").is_dir() {
+        // A merge that ended with 4 has merged all that the tasks have left.
+        let ended = fs::read_to_string(folder.join("ended")).unwrap_or_default();
+        if !folder.join("tasks").is_dir() || ended.trim() == "4" {
             continue;
         }
         let theirs = shard::lines(&folder.join("todo")).unwrap_or_default();

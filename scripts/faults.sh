@@ -13,21 +13,23 @@ mkdir "$place/disk"
 mount -t tmpfs -o size=256k tmpfs "$place/disk"
 cd "$place"
 
+# Nothing is waited for without end: a program that hangs is killed, which is a failure.
+driftbench() { timeout -k 10 300 "$program" "$@"; }
 fail() { echo "NOT BORNE: $*"; exit 1; }
 run() { # CODE WORDS arguments...: runs, and sees code and message
   local want=$1 words=$2 code=0; shift 2
-  "$program" "$@" >out 2>err || code=$?
+  driftbench "$@" >out 2>err || code=$?
   [ "$code" = "$want" ] || fail "exit $code, not $want: $(cat err)"
   [ -z "$words" ] || grep -q -- "$words" err out || fail "no word of \"$words\": $(cat err)"
 }
 
 run 0 "" run "$manifest" --out calm --quiet
-"$program" digest calm >calm.txt
+driftbench digest calm >calm.txt
 all=$(wc -l <calm.txt)
 
 # A disk that fills up while cells are kept.
 run 4 "No space left on device" run "$manifest" --out disk/results
-stored=$("$program" digest disk/results | wc -l)
+stored=$(driftbench digest disk/results | wc -l)
 [ "$stored" -gt 0 ] && [ "$stored" -lt "$all" ] || fail "$stored of $all cells on the full disk"
 left=$(find disk -name '.writing-*' | wc -l)
 [ "$left" = 0 ] || fail "$left folders are half-written"
@@ -36,7 +38,7 @@ echo "full disk: $stored of $all cells stored, exit 4: $(grep -m1 error err)"
 # Room again: the rest is run, nothing twice.
 mount -o remount,size=64m "$place/disk"
 run 0 "$((all - stored)) cells" run "$manifest" --out disk/results
-"$program" digest disk/results | cmp -s - calm.txt || fail "other digests after the disk was full"
+driftbench digest disk/results | cmp -s - calm.txt || fail "other digests after the disk was full"
 echo "room again: the other $((all - stored)) cells run, digests equal"
 
 # A folder that can only be read: runs refuse, reports are written elsewhere, verify works.

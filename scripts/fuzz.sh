@@ -69,12 +69,13 @@ esac
 case $target in
 results | parquet)
     # These are files that the program writes: the target makes them.
-    DRIFTBENCH_SEEDS=$PWD/target/seeds cargo +nightly fuzz run -O results -- -runs=1
+    DRIFTBENCH_SEEDS=$PWD/target/seeds timeout -k 30 3600 cargo +nightly fuzz run -O results -- -runs=1
     most=16384
     ;;
 esac
 [ ! -d "seeds/$target" ] || cp "seeds/$target"/* "$seeds"
 
-exec cargo +nightly fuzz run -O "$target" "$corpus" "$seeds" -- \
+# An hour is for the build; the fuzzer itself ends in time.
+exec timeout -k 30 $((seconds + 3600)) cargo +nightly fuzz run -O "$target" "$corpus" "$seeds" -- \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=2048 \
     -max_len="$most" -dict="$words" -print_final_stats=1 "$@"

@@ -26,7 +26,7 @@ manifest() {
 # peak: kilobytes that running case.toml takes.
 peak() {
     rm -rf results
-    "$time" -f %M -o peak "$program" run case.toml --quiet --yes --threads 2
+    timeout -k 10 1200 "$time" -f %M -o peak "$program" run case.toml --quiet --yes --threads 2
     cat peak
 }
 
@@ -36,7 +36,7 @@ case_of() {
     shift
     manifest "$@"
     # A byte is never enough, and the message says what would be.
-    said=$("$program" run case.toml --memory 1 --threads 2 2>&1) || true
+    said=$(timeout -k 10 300 "$program" run case.toml --memory 1 --threads 2 2>&1) || true
     estimate=$(printf '%s\n' "$said" | sed -n 's/.*needs about \([0-9.]*\) \([kMGT]*\)B of.*/\1 \2/p')
     printf '%s %s %s\n' "$estimate" "$(peak)" "$name"
 }

@@ -59,14 +59,19 @@ left_out() {
     [ "$code" -ne 0 ] || code=2
 }
 
-# go NAME COMMAND...: runs a driftbench on the manifests into a folder, and keeps its digests.
+# Nothing is waited for without end: a program that hangs is killed, which is a failure.
+bounded() { timeout -k 10 1200 "$@"; }
+
+# go NAME CPU ARGUMENTS...: runs driftbench as that processor on the manifests into a folder,
+# and keeps its digests.
 go() {
-    name=$1
-    shift
+    name=$1 as=$2
+    shift 2
     # Manifests have no blanks in their names: a path names its results.
     # shellcheck disable=SC2086
-    "$@" --quiet --out "$work/$name" $files 2>> "$log" || fail "$name does not run; see $log"
-    "$program" digest "$work/$name" > "$work/$name.txt"
+    by "$as" "$program" "$@" --quiet --out "$work/$name" $files 2>> "$log" ||
+        fail "$name does not run; see $log"
+    bounded "$program" digest "$work/$name" > "$work/$name.txt"
 }
 
 # by CPU COMMAND...: runs a command as that processor, or as this one.
@@ -74,9 +79,9 @@ by() {
     cpu=$1
     shift
     case $cpu in
-        native) "$@" ;;
-        aarch64) qemu-aarch64 -L /usr/aarch64-linux-gnu "$@" ;;
-        *) qemu-x86_64 -cpu "$cpu" "$@" ;;
+        native) bounded "$@" ;;
+        aarch64) bounded qemu-aarch64 -L /usr/aarch64-linux-gnu "$@" ;;
+        *) bounded qemu-x86_64 -cpu "$cpu" "$@" ;;
     esac
 }
 
@@ -88,13 +93,13 @@ path() {
 threads_and_shards() {
     for threads in 2 7; do
         begin=$(date +%s)
-        go "threads-$threads" "$program" run --threads "$threads"
+        go "threads-$threads" native run --threads "$threads"
         judge "$threads threads" "$taken" "$work/threads-$threads.txt" "$expected" "$begin"
     done
     for shards in 3 5; do
         begin=$(date +%s)
         for shard in $(seq "$shards"); do
-            go "shards-$shards" "$program" run --shard "$shard/$shards"
+            go "shards-$shards" native run --shard "$shard/$shards"
         done
         judge "$shards shards" "$taken" "$work/shards-$shards.txt" "$expected" "$begin"
     done
@@ -107,14 +112,16 @@ killed() {
     # shellcheck disable=SC2086
     "$program" run --quiet --threads 1 --out "$out" $files 2>> "$log" &
     pid=$!
-    while kill -0 "$pid" 2> /dev/null &&
+    looks=0
+    while kill -0 "$pid" 2> /dev/null && [ "$looks" -lt 10000 ] &&
         [ "$(find "$out" -type f 2> /dev/null | wc -l)" -lt 100 ]; do
         sleep 0.02
+        looks=$((looks + 1))
     done
     kill -9 "$pid" 2> /dev/null || true
     wait "$pid" 2> /dev/null || true
-    before=$("$program" digest "$out" | wc -l | tr -d ' ')
-    go killed "$program" run
+    before=$(bounded "$program" digest "$out" | wc -l | tr -d ' ')
+    go killed native run
     if [ "$before" -lt "$(lines "$expected")" ]; then
         judge "killed, and run again" "$taken" "$work/killed.txt" "$expected" "$begin" \
             " ($before before)"
@@ -127,7 +134,7 @@ killed() {
 emulated() {
     begin=$(date +%s)
     path=$(path "$1" "$digests")
-    go "$1" by "$1" "$program" run --threads 2
+    go "$1" "$1" run --threads 2
     judge "$2 (qemu $1)" "$path" "$work/$1.txt" "$expected" "$begin"
     begin=$(date +%s)
     by "$1" "$program" report --quiet "$work/$1" --out "$work/$1-reports" 2>> "$log" ||
@@ -177,13 +184,13 @@ debian_compiler() {
         -o APT::Architectures::=amd64 -o APT::Architectures::=arm64 -o Debug::NoLocking=1
     needs() { apt-cache "$@" | grep -m 1 '^Depends:'; }
     if [ ! -x "$apt/root/usr/bin/rustc" ]; then
-        apt-get "$@" update >> "$log" 2>&1 || return 1
+        bounded apt-get "$@" update >> "$log" 2>&1 || return 1
         std=$(needs "$@" --no-all-versions show libstd-rust-web-dev:arm64 |
             sed -n 's/.*\(libstd-rust-web-[0-9.]*\).*/\1/p')
         llvm=$(needs "$@" --no-all-versions show "$std:amd64" |
             sed -n 's/.*\(libllvm[0-9]*\).*/\1/p')
         [ -n "$std" ] && [ -n "$llvm" ] || return 1
-        (cd "$apt/packages" && apt-get "$@" download rustc-web:amd64 libstd-rust-web-dev:amd64 \
+        (cd "$apt/packages" && bounded apt-get "$@" download rustc-web:amd64 libstd-rust-web-dev:amd64 \
             "$std:amd64" "$llvm:amd64" libstd-rust-web-dev:arm64 >> "$log" 2>&1) || return 1
         for package in "$apt"/packages/*.deb; do
             dpkg -x "$package" "$apt/root" || return 1
@@ -203,7 +210,7 @@ cross_build() (
     command -v rustup > /dev/null &&
         timeout 60 rustup target add aarch64-unknown-linux-gnu >> "$log" 2>&1 ||
         debian_compiler || exit 1
-    "$cargo" build --quiet --release --locked --target aarch64-unknown-linux-gnu \
+    timeout -k 10 7200 "$cargo" build --quiet --release --locked --target aarch64-unknown-linux-gnu \
         --no-default-features --features runner --example digests >> "$log" 2>&1
 )
 
@@ -249,15 +256,15 @@ mkdir -p "$work"
 # What a build left is kept.
 find "$work" -mindepth 1 -maxdepth 1 ! -name cross ! -name apt -exec rm -rf {} +
 : > "$log"
-"$cargo" build --release --locked --bin driftbench --example digests
+timeout -k 10 7200 "$cargo" build --release --locked --bin driftbench --example digests
 taken=$(path native "$digests")
 
 printf '%-40s %-15s %5s  %-28s %s\n' where path cells digests time
 begin=$(date +%s)
-go native "$program" run --threads 1
+go native native run --threads 1
 expected=$work/native.txt
 row "1 thread: the others are compared with it" "$taken" "$(lines "$expected")" "" "$begin"
-"$program" report --quiet "$work/native" --out "$work/native-reports" 2>> "$log"
+bounded "$program" report --quiet "$work/native" --out "$work/native-reports" 2>> "$log"
 [ "$asked" = quick ] || larger native "$digests" "$work/native-larger.txt"
 [ "$asked" = aarch64 ] || x86
 case $asked in all | aarch64) aarch64 ;; esac

@@ -11,6 +11,8 @@ cd "$(dirname "$0")/.."
 program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/release/driftbench}")
 [ -x "$program" ] || { echo "error: $program: build it first" >&2; exit 2; }
 
+# Nothing is waited for without end: a program that hangs is killed, which is a failure.
+driftbench() { timeout -k 10 300 "$program" "$@"; }
 say() { echo "slurm-test, second $SECONDS: $*"; }
 fail() {
     say "FAILED: $*"
@@ -29,8 +31,8 @@ install_slurm() {
         printf '#!/bin/sh\nexit 101\n' | as_root tee $policy > /dev/null
         as_root chmod 755 $policy
     fi
-    as_root apt-get update -q
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+    as_root timeout -k 10 600 apt-get update -q
+    as_root timeout -k 10 600 env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
         slurmctld slurmd slurm-client munge
     if [ $own = yes ]; then as_root rm -f $policy; fi
 }
@@ -120,9 +122,10 @@ of_jobs() {
 clean() {
     local code=$? name
     trap - EXIT INT TERM
-    scancel --user="$(id -un)" > /dev/null 2>&1 || true
+    timeout 20 scancel --user="$(id -un)" > /dev/null 2>&1 || true
     for name in slurmd slurmctld munged; do
         if [ -n "${daemon[$name]:-}" ] && kill "${daemon[$name]}" 2> /dev/null; then
+            timeout 20 tail --pid="${daemon[$name]}" -f /dev/null || kill -9 "${daemon[$name]}"
             wait "${daemon[$name]}" 2> /dev/null || true
         fi
     done
@@ -171,13 +174,13 @@ local-steps = [100, 200, 400, 800]
 step-size = [0.01, 0.02, 0.03, 0.04]
 local-steps = [100, 200, 400, 800]
 END
-"$program" run experiments/test.toml --out whole --quiet
-"$program" digest whole > whole.txt
+driftbench run experiments/test.toml --out whole --quiet
+driftbench digest whole > whole.txt
 say "locally: $(wc -l < whole.txt) cells"
 
 # --- an array of 8, a kill, a requeue, a node that goes down ---------------------------------
 
-"$program" submit --slurm experiments/test.toml --tasks 8 --wait -- --time=10 > submit.txt 2>&1 &
+driftbench submit --slurm experiments/test.toml --tasks 8 --wait -- --time=10 > submit.txt 2>&1 &
 submit=$!
 folder=$place/results/.slurm/1
 submitted() { [ -f "$folder/jobs" ]; }
@@ -233,7 +236,7 @@ say "the node is back, and task $lost goes on"
 code=0
 wait "$submit" || code=$?
 [ $code = 0 ] || { cat submit.txt; fail "submit --wait ended with exit code $code"; }
-"$program" digest results | diff whole.txt - || fail "the digests are not those of the local run"
+driftbench digest results | diff whole.txt - || fail "the digests are not those of the local run"
 [ -f reports/test/report.html ] || fail "there is no report"
 [ ! -e "$folder/tasks" ] || fail "the tasks' folders are still there"
 grep -q 'early with exit code 137.*queued again' "$folder/task-$killed.log" || fail "the kill was not noticed"
@@ -245,12 +248,12 @@ for task in "$killed" "$requeued" "$lost"; do
 done
 begun=$(cat "$folder"/task-*.log | grep -c ' begins on ')
 say "8 tasks begun $begun times: digests equal to the local run, report written"
-"$program" submit --slurm experiments/test.toml > again.txt 2>&1
+driftbench submit --slurm experiments/test.toml > again.txt 2>&1
 grep -q 'nothing is submitted' again.txt || fail "cells that are done were submitted"
 
 # --- an array that is cancelled: what is finished is merged, and no task comes back ---------
 
-"$program" submit --slurm experiments/test.toml --set seed=8 --tasks 8 --wait -- --time=10 \
+driftbench submit --slurm experiments/test.toml --set seed=8 --tasks 8 --wait -- --time=10 \
     > cancel.txt 2>&1 &
 submit=$!
 folder=$place/results/.slurm/2
@@ -262,7 +265,7 @@ code=0
 wait "$submit" || code=$?
 [ $code = 4 ] || { cat cancel.txt; fail "submit --wait ended with exit code $code, not 4"; }
 grep -q 'of the 64 cells' cancel.txt || { cat cancel.txt; fail "what is missing is not told"; }
-merged=$("$program" digest results | wc -l)
+merged=$(driftbench digest results | wc -l)
 [ "$merged" -gt 64 ] || fail "what was finished is not merged"
 [ -z "$(squeue -h -j "$array" 2> /dev/null)" ] || fail "a cancelled task came back"
 say "cancelled: $((merged - 64)) cells that were finished are merged, no task came back"

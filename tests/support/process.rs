@@ -191,8 +191,8 @@ impl Running {
         });
         match found {
             Some(Ok(found)) => found,
-            Some(Err(())) => self.fail(&format!("ended before there was {what}")),
-            None => self.fail(&format!("there was no {what} in time")),
+            Some(Err(())) => self.fail(format!("ended before there was {what}")),
+            None => self.fail(format!("there was no {what} in time")),
         }
     }
 

@@ -14,7 +14,12 @@ mount -t tmpfs -o size=256k tmpfs "$place/disk"
 cd "$place"
 
 # Nothing is waited for without end: a program that hangs is killed, which is a failure.
-driftbench() { timeout -k 10 300 "$program" "$@"; }
+driftbench() {
+  local code=0
+  timeout -k 10 600 "$program" "$@" || code=$?
+  [ $code != 124 ] || echo "driftbench $1: killed after 600 s" >&2
+  return $code
+}
 fail() { echo "NOT BORNE: $*"; exit 1; }
 run() { # CODE WORDS arguments...: runs, and sees code and message
   local want=$1 words=$2 code=0; shift 2

@@ -12,7 +12,12 @@ program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/release/driftbench}")
 [ -x "$program" ] || { echo "error: $program: build it first" >&2; exit 2; }
 
 # Nothing is waited for without end: a program that hangs is killed, which is a failure.
-driftbench() { timeout -k 10 300 "$program" "$@"; }
+driftbench() {
+    local code=0
+    timeout -k 10 600 "$program" "$@" || code=$?
+    [ $code != 124 ] || echo "driftbench $1: killed after 600 s" >&2
+    return $code
+}
 say() { echo "slurm-test, second $SECONDS: $*"; }
 fail() {
     say "FAILED: $*"

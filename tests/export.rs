@@ -3,6 +3,8 @@
 
 mod support;
 
+use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
+use std::collections::{BTreeMap, BTreeSet};
 use support::Bench;
 
 fn filled() -> Bench {
@@ -106,4 +108,139 @@ fn what_cannot_be_exported_costs_exit_two_and_writes_nothing() {
         assert!(said.err.starts_with("error: ") && said.err.contains(message), "{}", said.err);
         assert_eq!(bench.files(), before, "{all:?} left something");
     }
+}
+
+/// Two axes of the problem that no other column tells.
+const AXES: &str = "title = \"Axes\"
+seed = 1
+replicates = 3
+start = { offset = 1.0 }
+budget = { rounds = 8 }
+record = { points = 4 }
+[problem.logistic]
+dimension = 2
+records = 20
+clients = 2
+data = { noisy = { spread = [1.0, 2.0] } }
+l2 = [0.5, 1]
+[[algorithm.fedavg]]
+step-size = 0.05
+local-steps = [1, 2]
+[[algorithm.scaffold]]
+step-size = 0.05
+local-steps = 2
+";
+
+/// The rows of an export, and the columns of settings by their names.
+fn exported(bench: &Bench) -> (DataFrame, BTreeMap<String, String>) {
+    bench.run(&["export", "--out", "rows.parquet", "--quiet"]).expect(0);
+    let file = std::fs::File::open(bench.path("rows.parquet")).unwrap();
+    let mut reader = ParquetReader::new(file);
+    let metadata = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
+    let axes = metadata.iter().find(|pair| pair.key == "driftbench.axes").unwrap();
+    let axes = serde_json::from_str(axes.value.as_deref().unwrap()).unwrap();
+    (reader.finish().unwrap(), axes)
+}
+
+/// Groups rows by these columns: of how many cells and rows each group is.
+fn groups(rows: &DataFrame, key: &[&str]) -> Vec<(usize, usize)> {
+    let value = |name: &str, row: usize| rows.column(name).unwrap().get(row).unwrap().to_string();
+    let mut groups: BTreeMap<Vec<String>, (BTreeSet<String>, usize)> = BTreeMap::new();
+    for row in 0..rows.height() {
+        let group = key.iter().map(|name| value(name, row)).collect();
+        let (cells, count) = groups.entry(group).or_default();
+        cells.insert(value("cell", row));
+        *count += 1;
+    }
+    groups.into_values().map(|(cells, count)| (cells.len(), count)).collect()
+}
+
+/// The keys of README's two snippets, as they stand there.
+fn readme_keys() -> [Vec<String>; 2] {
+    let text = include_str!("../README.md");
+    let block = |language: &str| -> &str {
+        let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
+        let block = rest.split_once("```").unwrap().0;
+        assert!(block.contains("rows.parquet") && !block.contains("traces.parquet"), "{block}");
+        block
+    };
+    let names = |list: &str| -> Vec<String> {
+        list.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect()
+    };
+    let python = block("python").split_once("key = [").unwrap().1.split_once(']').unwrap().0;
+    let sql = block("sql").split_once("SELECT ").unwrap().1.split_once("avg(").unwrap().0;
+    [names(python), names(sql.trim().trim_end_matches(','))]
+}
+
+#[test]
+fn a_group_by_over_settings_or_over_the_keys_of_readme_mixes_no_cells() {
+    let bench = Bench::new();
+    bench.write("axes.toml", AXES);
+    bench.run(&["run", "axes.toml", "--quiet"]).expect(0);
+    let (rows, axes) = exported(&bench);
+    let names: Vec<&str> = axes.keys().map(String::as_str).collect();
+    assert_eq!(names, ["algorithm_local_steps", "l2", "spread"]);
+    assert_eq!(axes["spread"], "problem.data.noisy.spread");
+    assert_eq!(rows.column("l2").unwrap().dtype(), &DataType::Float64);
+    assert_eq!(rows.column("algorithm_local_steps").unwrap().dtype(), &DataType::Int64);
+    // What README's snippets did before: cells of two problems in one group.
+    let before = ["label", "step_size", "local_steps", "communications"];
+    assert!(groups(&rows, &before).iter().all(|(cells, rows)| (*cells, *rows) == (4, 12)));
+    let never_mixed = |bench: &Bench| {
+        let (rows, axes) = exported(bench);
+        let mut settings = vec!["experiment", "problem", "algorithm", "seed", "last_run", "round"];
+        settings.extend(axes.keys().map(String::as_str));
+        let keys = readme_keys();
+        let keys = keys.iter().map(|key| key.iter().map(String::as_str).collect());
+        for key in std::iter::once(settings).chain(keys) {
+            for group in groups(&rows, &key) {
+                assert_eq!(group, (1, 3), "cells and rows of a group by {key:?}");
+            }
+        }
+        (rows, axes)
+    };
+    never_mixed(&bench);
+    // Another start, another number of clients, which is a column already, and no noise.
+    let others = ["start.offset=2.0", "problem.logistic.clients=4", "oracle=exact"];
+    for set in others {
+        bench.run(&["run", "axes.toml", "--set", set, "--quiet"]).expect(0);
+        never_mixed(&bench);
+    }
+    let (rows, axes) = never_mixed(&bench);
+    for (name, kind) in [
+        ("offset", DataType::Float64),
+        ("problem_clients", DataType::Int64),
+        ("oracle", DataType::String),
+    ] {
+        assert!(axes.contains_key(name), "{name}: {axes:?}");
+        assert_eq!(rows.column(name).unwrap().dtype(), &kind);
+    }
+    let last = rows.column("last_run").unwrap().bool().unwrap().sum().unwrap();
+    assert_eq!(last as usize * 4, rows.height(), "one run of four");
+    bench.run(&["export", "--out", "rows.csv", "--quiet"]).expect(0);
+    let offsets: BTreeSet<String> = column(&bench.read("rows.csv"), "offset").into_iter().collect();
+    assert_eq!(offsets, BTreeSet::from(["1.0".to_owned(), "2.0".to_owned()]));
+}
+
+/// A setting that an algorithm does not have is null; a default that the manifest names as
+/// a value of an axis is there.
+#[test]
+fn settings_are_null_where_a_cell_has_none_and_defaults_of_axes_are_told() {
+    let bench = Bench::new();
+    let text = AXES.replace("[1.0, 2.0]", "1.0").replace("[0.5, 1]", "0.5").replace("[1, 2]", "2");
+    let text = text.replace(
+        "[[algorithm.scaffold]]\nstep-size = 0.05\n",
+        "[[algorithm.scaffold]]\nstep-size = 0.05\nserver-step = [0.5, 1.0]\n",
+    );
+    bench.write("axes.toml", &text);
+    bench.run(&["run", "axes.toml", "--quiet"]).expect(0);
+    let (rows, axes) = exported(&bench);
+    assert!(axes.contains_key("server_step"), "{axes:?}");
+    let value = |name: &str, row: usize| rows.column(name).unwrap().get(row).unwrap().to_string();
+    let found: BTreeSet<(String, String)> = (0..rows.height())
+        .map(|row| (value("algorithm", row), value("server_step", row)))
+        .collect();
+    let pair = |a: &str, b: &str| (format!("\"{a}\""), b.to_owned());
+    let expected = [pair("fedavg", "null"), pair("scaffold", "0.5"), pair("scaffold", "1.0")];
+    assert_eq!(found, BTreeSet::from(expected));
 }

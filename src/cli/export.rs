@@ -2,6 +2,7 @@
 
 use super::{Code, Failure, report};
 use crate::manifest::document::nearest;
+use crate::plan::{Cell, Setting};
 use crate::store::Store;
 use crate::store::export::{Chosen, Exported, Format, export};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 A row a replicate and recorded round, as in the cells' own files (docs/FORMAT.md), by \
 experiment, cell, replicate and round; null where a cell has not recorded a metric. Cells of \
-earlier settings are there too, with last_run = false. CSV leaves out the column `settings`. A \
+earlier settings are there too, with last_run = false. Every setting in which cells of an \
+experiment differ is a column of its own, so that a group-by over these columns mixes no cells. CSV leaves out the column `settings`. A \
 file of this name is replaced. A \
 damaged cell is left out and told; the exit code is then 4.
 
@@ -82,8 +84,21 @@ fn chosen(store: &Store, names: &[String]) -> Result<Vec<Chosen>, Failure> {
     let one = |experiment: crate::store::Experiment| {
         let manifest = experiment.text.clone();
         let plan = report::plan(experiment)?;
-        let last_run = plan.cells.iter().map(|cell| cell.id.clone()).collect();
+        let last_run = plan.cells.iter().map(|c| (c.id.clone(), defaults(c))).collect();
         Ok(Chosen { name: plan.experiment, manifest, last_run })
     };
     all.into_iter().map(one).collect()
+}
+
+/// The values of a cell's axes that are defaults, and so not part of its id, by path.
+fn defaults(cell: &Cell) -> Vec<(String, Setting)> {
+    let identity = cell.identity.canonical();
+    let is_part = |path: &str| {
+        let mut parts = path.split('.');
+        let first = parts.next().and_then(|part| identity.get(part));
+        parts.try_fold(first, |at, part| at.map(|value| value.get(part))).flatten().is_some()
+    };
+    // A budget is part of the id by the rounds that it comes to.
+    let axes = cell.varied.iter().filter(|path| !path.starts_with("budget.") && !is_part(path));
+    axes.filter_map(|path| Some((path.clone(), cell.settings.at(path)?.clone()))).collect()
 }

@@ -4,11 +4,13 @@
 //! the cell has no such column; rows stand by experiment, cell, replicate and round. At
 //! no time is more in memory than one cell and one group of rows.
 
+use super::axes::{Axis, Leaves, Survey, leaves};
 use super::{Kept, Store, Summary, TRACES};
 use crate::files::{Error, error, stream_beside};
 use crate::manifest::{Metric, TimeAverage};
+use crate::plan::Setting;
 use polars::prelude::*;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Cursor, Write};
 use std::path::Path;
@@ -31,8 +33,9 @@ pub struct Chosen {
     pub name: String,
     /// Its manifest's text.
     pub manifest: String,
-    /// Ids of the cells of its last run.
-    pub last_run: HashSet<String>,
+    /// The cells of its last run by id, with the defaults that its manifest names as values
+    /// of an axis: such a setting is not part of the id.
+    pub last_run: HashMap<String, Vec<(String, Setting)>>,
 }
 
 /// What was exported.
@@ -65,12 +68,15 @@ pub fn export(
 ) -> Result<Exported, Error> {
     let mut told = Exported::default();
     let mut names: BTreeSet<String> = BTreeSet::new();
-    let mut cells = Vec::new();
+    let (mut cells, mut surveys) = (Vec::new(), Vec::new());
     for experiment in experiments {
+        surveys.push(Survey::default());
         for id in store.ids(&experiment.name)? {
             match look(store, &experiment.name, &id) {
-                Ok(Some((record, columns))) => {
+                Ok(Some((record, columns, settings))) => {
                     names.extend(columns);
+                    let survey = surveys.last_mut();
+                    survey.into_iter().for_each(|s| s.add(experiment.leaves(&id, &settings)));
                     cells.push(Found { experiment, record });
                 }
                 Ok(None) => {}
@@ -82,13 +88,18 @@ pub fn export(
         return Ok(told);
     }
     let mut columns = columns();
+    let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let axes = Axis::all(&surveys, &taken);
     columns.retain(|(name, _)| OWN.contains(&&**name) || names.contains(name));
     // As text, a line each, they would be half of the file.
     columns.retain(|(name, _)| format == Format::Parquet || name != "settings");
     stream_beside(to, |file| {
-        let mut sink = Sink::new(file, format, &columns, experiments).map_err(|e| error(to, e))?;
+        let mut all = columns.clone();
+        all.extend(axes.iter().map(|axis| (axis.name.clone(), axis.data_type())));
+        let metadata = metadata(experiments, &axes);
+        let mut sink = Sink::new(file, format, &all, metadata).map_err(|e| error(to, e))?;
         for cell in &cells {
-            let frame = match read(store, cell, &columns) {
+            let frame = match read(store, cell, &columns, &axes) {
                 Ok(frame) => frame,
                 Err(e) => {
                     told.damaged.push(e);
@@ -104,12 +115,28 @@ pub fn export(
     Ok(told)
 }
 
-/// What is written down of a sound cell, and the columns that it has.
-fn look(
-    store: &Store,
-    experiment: &str,
-    id: &str,
-) -> Result<Option<(Summary, Vec<String>)>, Error> {
+impl Chosen {
+    /// The settings of one of its cells.
+    fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
+        leaves(settings, self.last_run.get(id).map_or(&[], Vec::as_slice))
+    }
+}
+
+/// What the file says of itself.
+fn metadata(experiments: &[Chosen], axes: &[Axis]) -> Vec<(String, String)> {
+    let manifest = |e: &Chosen| (format!("driftbench.manifest.{}", e.name), e.manifest.clone());
+    let mut metadata: BTreeMap<String, String> = experiments.iter().map(manifest).collect();
+    let axes: serde_json::Map<String, serde_json::Value> =
+        axes.iter().map(|axis| (axis.name.clone(), axis.path.clone().into())).collect();
+    metadata.insert("driftbench.axes".into(), serde_json::Value::Object(axes).to_string());
+    metadata.into_iter().collect()
+}
+
+/// What is written down of a sound cell, the columns that it has, and its settings.
+type Look = (Summary, Vec<String>, toml::Table);
+
+/// Looks at a cell; `None` if it has no results.
+fn look(store: &Store, experiment: &str, id: &str) -> Result<Option<Look>, Error> {
     let frame = match store.find(experiment, id)? {
         None => return Ok(None),
         Some(Kept::Alone(record)) => {
@@ -118,13 +145,16 @@ fn look(
                 .schema()
                 .map_err(|e| error(&store.cell_folder(experiment, id).join(TRACES), e))?;
             let names = schema.iter_names().map(ToString::to_string).collect();
-            return Ok(Some((record.summary(), names)));
+            return Ok(Some((record.summary(), names, record.cell)));
         }
-        Some(Kept::Packed(cell)) => (cell.summary(), frame(store, experiment, id)?),
+        Some(Kept::Packed(cell)) => {
+            (cell.summary(), frame(store, experiment, id)?, cell.settings()?)
+        }
     };
-    let (summary, frame) = frame;
+    let (summary, frame, settings) = frame;
     let full = frame.columns().iter().filter(|column| column.null_count() < column.len());
-    Ok(Some((summary, full.map(|column| column.name().to_string()).collect())))
+    let full = full.map(|column| column.name().to_string()).collect();
+    Ok(Some((summary, full, settings)))
 }
 
 /// The rows of a sound cell.
@@ -164,11 +194,12 @@ fn columns() -> Vec<(String, DataType)> {
     all
 }
 
-/// A cell's rows with these columns.
+/// A cell's rows with these columns, and those of its settings.
 fn read(
     store: &Store,
     cell: &Found<'_>,
     columns: &[(String, DataType)],
+    axes: &[Axis],
 ) -> Result<DataFrame, Error> {
     let (experiment, record) = (cell.experiment, &cell.record);
     let path = store.cell_folder(&experiment.name, &record.id);
@@ -190,10 +221,11 @@ fn read(
         "version" => text(name, &by.version),
         "commit" => text(name, &by.commit),
         "dirty" => yes(name, by.dirty),
-        _ => yes(name, experiment.last_run.contains(&record.id)),
+        _ => yes(name, experiment.last_run.contains_key(&record.id)),
     };
     let column = |(name, kind): &(String, DataType)| match frame.column(name) {
         _ if OWN.contains(&&**name) => Ok(own(name)),
+        _ if name == "experiment" => Ok(text(name, &experiment.name)),
         Ok(column) if column.dtype() == kind => Ok(column.clone()),
         Ok(column) => {
             let have = column.dtype();
@@ -201,7 +233,9 @@ fn read(
         }
         Err(_) => Ok(Column::full_null((&**name).into(), rows, kind)),
     };
-    let columns = columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let mut columns = columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let leaves = experiment.leaves(&record.id, &table);
+    columns.extend(axes.iter().map(|axis| axis.column(&leaves, rows)));
     DataFrame::new(rows, columns).map_err(|e| error(&path, e))
 }
 
@@ -219,7 +253,7 @@ impl<'a> Sink<'a> {
         file: &'a mut File,
         format: Format,
         columns: &[(String, DataType)],
-        experiments: &[Chosen],
+        metadata: Vec<(String, String)>,
     ) -> Result<Self, String> {
         let file = BufWriter::new(file);
         match format {
@@ -227,10 +261,7 @@ impl<'a> Sink<'a> {
                 let field =
                     |(name, kind): &(String, DataType)| Field::new((&**name).into(), kind.clone());
                 let schema: Schema = columns.iter().map(field).collect();
-                let manifest =
-                    |e: &Chosen| (format!("driftbench.manifest.{}", e.name), e.manifest.clone());
-                let metadata: BTreeMap<String, String> = experiments.iter().map(manifest).collect();
-                let metadata = KeyValueMetadata::from_static(metadata.into_iter().collect());
+                let metadata = KeyValueMetadata::from_static(metadata);
                 ParquetWriter::new(file)
                     .with_compression(ParquetCompression::Zstd(None))
                     .set_parallel(false)

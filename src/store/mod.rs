@@ -4,6 +4,7 @@
 //! Parquet file has the length and the hash that are written in it; what is
 //! half written never counts.
 
+mod axes;
 mod cells;
 mod columns;
 mod experiments;

@@ -136,7 +136,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
     let chosen = |plan: &Plan, without: usize| Chosen {
         name: plan.experiment.clone(),
         manifest: plan.source.text.clone(),
-        last_run: plan.cells.iter().skip(without).map(|c| c.id.clone()).collect(),
+        last_run: plan.cells.iter().skip(without).map(|c| (c.id.clone(), Vec::new())).collect(),
     };
     let all = [chosen(&diverging, 0), chosen(&plan, 1)];
     let to = folder.path().join("all.parquet");

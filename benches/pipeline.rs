@@ -165,7 +165,7 @@ fn parts(c: &mut Criterion) {
     group.bench_function("write the pages of two cells", |b| {
         b.iter(|| {
             let pages = report::Writer::new(&reports, &PAGES)?;
-            pages.index(vec![pages.page(&experiment)?])
+            pages.index(vec![pages.page(&experiment)?], &[])
         });
     });
     group.finish();

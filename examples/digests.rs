@@ -10,7 +10,7 @@ use driftbench::manifest::Source;
 use driftbench::plan::{Cell, Plan};
 use driftbench::runner::{Done, Silent, prepare, run};
 use driftbench::trace::digest;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
@@ -44,7 +44,7 @@ fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
 fn lines(file: &str, asked: &Asked) -> Result<Vec<String>, String> {
     let text = std::fs::read_to_string(file).map_err(|e| format!("error: {file}: {e}"))?;
     let overrides = asked.overrides.clone();
-    let source = Source { name: file.to_owned(), text, overrides, files: BTreeMap::new() };
+    let source = Source { name: file.to_owned(), text, overrides, ..Source::default() };
     let plan = Plan::new(file.to_owned(), source).map_err(|e| e.to_string())?;
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).map_err(|bad| {

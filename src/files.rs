@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Why a file could not be read or written.
 #[derive(Debug)]
@@ -42,7 +43,10 @@ pub fn stream_beside<T>(
     write: impl FnOnce(&mut fs::File) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|e| error(folder, e))?;
+    let made = tempfile::Builder::new().prefix(WRITING).tempfile_in(folder);
+    let mut file = made.map_err(|e| error(folder, e))?;
+    // As long as it is written it is locked, so that nobody takes it for a leftover.
+    let _ = file.as_file().try_lock();
     let written = write(file.as_file_mut())?;
     #[cfg(unix)]
     {
@@ -64,6 +68,28 @@ pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     })
 }
 
+/// Time after which a file that is not whole and not locked is a leftover.
+const LEFT_FOR: Duration = Duration::from_secs(1);
+
+/// Removes the files of a folder that a killed process did not finish. Nothing depends on it.
+pub fn remove_leftovers(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let unfinished = |entry: &fs::DirEntry| {
+        entry.file_name().to_string_lossy().starts_with(WRITING)
+            && entry.metadata().is_ok_and(|about| {
+                let old = about.modified().is_ok_and(|t| t.elapsed().is_ok_and(|t| t > LEFT_FOR));
+                about.is_file() && old
+            })
+    };
+    for entry in entries.filter(unfinished) {
+        // Its writer holds a lock, which the system drops with the process.
+        let dead = |file: &fs::File| file.try_lock().is_ok();
+        if fs::File::open(entry.path()).is_ok_and(|file| dead(&file)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// The bytes of a file that is no symbolic link and in no folder that is one.
 ///
 /// # Errors
@@ -78,7 +104,7 @@ pub fn read_plain(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|e| error(path, e))
 }
 
-/// What begins the name of a folder that is not whole yet.
+/// What begins the name of a file or folder that is not whole yet.
 pub const WRITING: &str = ".writing-";
 /// What begins the name of a folder that another is about to stand for.
 pub const REPLACED: &str = ".replaced-";

@@ -30,7 +30,14 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     let outer = INSIDE.replace(true);
     let result = catch_unwind(AssertUnwindSafe(f));
     INSIDE.set(outer);
-    result.map_err(|_| HEARD.take().unwrap_or_else(|| "panicked".into()))
+    // A panic on another thread, of which this one waited, was heard there.
+    let brought = |payload: Box<dyn std::any::Any + Send>| {
+        let text = payload.downcast_ref::<String>().cloned();
+        text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+    };
+    result.map_err(|payload| {
+        HEARD.take().or_else(|| brought(payload)).unwrap_or_else(|| "panicked".into())
+    })
 }
 
 #[cfg(test)]
@@ -45,6 +52,11 @@ mod tests {
             panic!("second");
         });
         assert!(outer.is_err_and(|said| said.starts_with("second (src/panics.rs:")));
+        let elsewhere: Result<(), String> = caught(|| {
+            let thread = std::thread::spawn(|| std::panic::resume_unwind(Box::new("third")));
+            thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+        });
+        assert_eq!(elsewhere, Err("third".into()));
         assert_eq!(caught(|| 3), Ok(3));
         assert!(!INSIDE.get());
     }

@@ -269,3 +269,45 @@ fn plan_tells_of_exact_moments() {
     let svg = bench.read("reports/smoke/garnet/figures/convergence.svg");
     assert!(svg.contains("infinite replicates (exact)"));
 }
+
+/// What `report` did not write it neither overwrites nor removes; what it wrote it does, also
+/// where an earlier report was cut short or kept no list.
+#[test]
+fn reports_overwrite_nothing_that_they_did_not_write() {
+    let bench = Bench::new();
+    let manifest = bench.bring("diverging.toml");
+    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    bench.write("README.md", "mine");
+    let said = bench.run(&["report", "--out", "."]).expect(2);
+    assert!(said.err.contains("README.md: was not written by `driftbench report`"), "{}", said.err);
+    assert_eq!(bench.read("README.md"), "mine");
+    assert!(!bench.path("index.html").exists() && !bench.path("smoke").exists());
+
+    let page = "other/smoke/diverging/report.md";
+    bench.write(page, "mine");
+    let said = bench.run(&["report", "--out", "other"]).expect(2);
+    assert!(said.err.contains("smoke/diverging cannot be reported: "), "{}", said.err);
+    assert!(said.err.contains("report.md: was not written by"), "{}", said.err);
+    assert_eq!(bench.read(page), "mine");
+
+    bench.run(&["report", "--quiet"]).expect(0);
+    let own = ["figures/mine.svg", "claim-mine.csv", "notes.md"];
+    let own = own.map(|name| format!("reports/smoke/diverging/{name}"));
+    own.iter().for_each(|name| bench.write(name, "mine"));
+    let left = bench.path("reports/.writing-abc");
+    std::fs::write(&left, "half").unwrap();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    std::fs::File::options().write(true).open(&left).unwrap().set_modified(old).unwrap();
+    let list = "reports/.driftbench-reports";
+    let whole = bench.read(list);
+    assert!(whole.contains("\nsmoke/diverging/report.html\n"), "{whole}");
+    bench.write(list, &format!("{whole}smoke/diverg"));
+    bench.run(&["report", "--quiet"]).expect(0);
+    assert_eq!(bench.read(list), whole);
+    assert!(own.iter().all(|name| bench.read(name) == "mine") && !left.exists());
+    std::fs::remove_file(bench.path(list)).unwrap();
+    std::fs::remove_file(bench.path("reports/smoke/diverging/figures/mine.svg")).unwrap();
+    std::fs::remove_file(bench.path("reports/smoke/diverging/claim-mine.csv")).unwrap();
+    bench.run(&["report", "--quiet"]).expect(0);
+    assert_eq!(bench.read(list), whole);
+}

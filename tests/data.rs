@@ -224,7 +224,9 @@ fn cells_follow_the_bytes_of_their_file() {
     assert_ne!(ids(&settings, "r.csv", &TABLE.replace("5.5", "5.6")), base);
 }
 
-/// A report needs no data file, and does not mistake a changed one for it.
+/// A report reads the copy that the results keep of a data file: its bytes are the same when
+/// the file is changed or gone, and from another folder. Without the copy it names the file,
+/// and `verify` still counts the other cells.
 #[test]
 fn reports_outlive_their_data() {
     let data = Data::new(&records("features = [\"age\"], clients = 2"), "r.csv", TABLE.as_bytes());
@@ -237,9 +239,34 @@ fn reports_outlive_their_data() {
             None => std::fs::remove_file(data.bench.path("r.csv")).unwrap(),
         }
         data.bench.run(&["report", "--quiet"]).expect(0);
-        let page = data.bench.read("reports/mine/report.md");
-        assert!(page.contains("1 cells") && !page.contains("have no results yet"), "{page}");
+        assert_eq!(data.bench.read("reports/mine/report.md"), page);
+        let said = data.bench.run(&["verify"]).expect(0);
+        assert!(said.out.contains("1 of 1 cells run again: 1 bit-identical"), "{}", said.out);
     }
+    let elsewhere = Bench::new();
+    let results = data.bench.path("results");
+    elsewhere.run(&["report", results.to_str().unwrap(), "--quiet"]).expect(0);
+    assert_eq!(elsewhere.read("reports/mine/report.md"), page);
+    elsewhere.run(&["merge", results.to_str().unwrap(), "--out", "results", "-q"]).expect(0);
+    elsewhere.run(&["report", "--out", "merged", "--quiet"]).expect(0);
+    assert_eq!(elsewhere.read("merged/mine/report.md"), page);
+    elsewhere.run(&["diff", results.to_str().unwrap(), "results"]).expect(0);
+
+    let copies = data.bench.files_below("results/.data");
+    assert_eq!(copies.len(), 1);
+    std::fs::write(&copies[0], "damaged").unwrap();
+    let said = data.bench.run(&["report", "--quiet"]).expect(2);
+    let told = "r.csv cannot be read: there is no such file; and these results hold no sound copy";
+    assert!(said.err.contains("error: mine cannot be reported: "), "{}", said.err);
+    assert!(said.err.contains(told), "{}", said.err);
+    let said = data.bench.run(&["verify"]).expect(4);
+    assert!(said.out.contains("cannot be run: ") && said.out.contains(told), "{}", said.out);
+    assert!(said.out.contains("0 bit-identical, 0 different, 1 not comparable"), "{}", said.out);
+    // Once the file is there again, a run heals the copy.
+    data.bench.write("r.csv", TABLE);
+    data.bench.run(&["run", "mine.toml", "--quiet"]).expect(0);
+    std::fs::remove_file(data.bench.path("r.csv")).unwrap();
+    data.bench.run(&["report", "--quiet"]).expect(0);
 }
 
 /// Instances of their own: replicates differ in the problem, and the first ones

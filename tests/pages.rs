@@ -230,3 +230,39 @@ fn kept_theory_changes_no_page() {
     assert!(first == pages(), "gone");
     assert_eq!(kept(), files);
 }
+
+/// Cells of other runs of a manifest stay in the results: the page says so, with what a choice
+/// among them means, and tells them from cells of other settings.
+#[test]
+fn other_numbers_of_replicates_are_told() {
+    let bench = Bench::new();
+    let manifest = bench.bring("all-atoms.toml");
+    bench.bring_folder("data");
+    let report = || {
+        bench.run(&["report", "--quiet"]).expect(0);
+        ["report.md", "report.html"]
+            .map(|page| bench.read(&format!("reports/smoke/all-atoms/{page}")))
+    };
+    let run = |more: &[&str]| {
+        let all = [&["run", &manifest, "--quiet"], more].concat();
+        bench.run(&all).expect(0);
+    };
+    run(&[]);
+    for page in report() {
+        assert!(!page.contains("optional stopping") && !page.contains("of other settings"));
+    }
+    for replicates in ["3", "5"] {
+        run(&["--replicates", replicates]);
+    }
+    run(&["--set", "seed=8"]);
+    run(&["--set", "budget.rounds=4"]);
+    run(&[]);
+    let cells = bench.run(&["digest"]).expect(0).out.lines().count() / 5;
+    for page in report() {
+        let told = "The results hold 2 further sets of these cells with other numbers of \
+                    replicates (3, 5) and 1 further set of these cells with other seeds (8).";
+        assert!(page.contains(told) && page.contains("(optional stopping)"), "{page}");
+        let told = format!("The results also hold {cells} cells of other settings");
+        assert!(page.contains(&told), "{told}");
+    }
+}

@@ -5,7 +5,7 @@ use super::theory::Theory;
 use super::{Panel, Result, Role};
 use crate::manifest::claim::Prediction;
 use crate::manifest::figure::Theory as Drawn;
-use crate::runner::predict;
+use crate::theory::cost::Cost;
 
 /// The predictions of a kind of line.
 pub fn predictions(kind: Drawn) -> &'static [Prediction] {
@@ -80,14 +80,17 @@ pub fn caption(
             _ => "",
         });
     }
-    if asked.contains(&Drawn::ExactMoments) {
-        let costly = |c: &&&Result<'_>| {
-            matches!(theory.without(&c.cell.id), Some(predict::Without::Costly(_)))
+    for kind in asked {
+        let without = |c: &&Result<'_>| {
+            let mut each = predictions(*kind).iter();
+            each.find_map(|by| theory.too_costly(&c.cell.id, *by))
         };
-        let count = cells.iter().filter(costly).count();
-        if count > 0 {
+        let costs: Vec<Cost> = cells.iter().filter_map(without).collect();
+        if let Some(most) = costs.iter().copied().reduce(Cost::most) {
+            let (count, kind) = (costs.len(), legend(*kind));
             out.push_str(&format!(
-                " Exact moments of {count} cells would cost too much and are left out."
+                " Not computed at this size, of {count} of {} cells: \"{kind}\" ({most}).",
+                cells.len()
             ));
         }
     }

@@ -16,6 +16,7 @@ pub mod problems;
 mod runs;
 mod scaling;
 mod select;
+mod siblings;
 mod stability;
 pub mod table;
 pub mod theory;
@@ -25,12 +26,12 @@ mod winners;
 use crate::files::{Error, error};
 use crate::manifest::{Prices, Quantity, TimeAverage};
 use crate::plan::{Cell, Drawn, Plan};
-use crate::runner::prepare;
+use crate::runner::{Prepared, prepare};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, Stored};
 use crate::trace::Trace;
 use asked::Asked;
-pub use asked::wants_moments;
+pub use asked::{bias as draws_exact_bias, wants_moments};
 pub use figure::{
     Across, Asks, Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series,
     Stability, Style,
@@ -40,8 +41,9 @@ use rayon::prelude::*;
 pub use runs::{COSTS, Keep, Runs};
 pub use scaling::across;
 pub use select::{pretty, titles, told as details_of, told_of as settings_of};
+pub use siblings::Siblings;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use theory::{Keeping, Theory};
@@ -67,6 +69,10 @@ pub struct Experiment<'a> {
     pub bounds: Vec<bounds::Row>,
     /// Where the first order of measured biases holds.
     pub orders: Vec<orders::Row>,
+    /// What theory does not compute at this size, a sentence each.
+    pub not_computed: Vec<String>,
+    /// What else the results of the experiment hold.
+    pub siblings: Siblings,
 }
 
 /// A cell without results.
@@ -146,21 +152,37 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experim
     let all = plan.cells.len() <= AT_ONCE || asked::theory_of_all(plan);
     let planned: Vec<&Cell> =
         plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
-    // Without them (a data file is gone) a page goes without theory.
-    let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
+    let prepared = instances(plan, &planned)?;
     if asked::bias(plan) {
-        biases(plan, &prepared, &mut cells);
+        biases(plan, &prepared, &mut cells)?;
     }
     let theory =
         Theory::new(plan, &prepared, &asked.moments(&shown, &cells), Keeping::of(plan, store));
     let figures = figures(plan, &cells, &shown, &theory);
-    let problems = problems::of(plan, &prepared);
+    let problems = problems::of(plan, &prepared)?;
     let claims = claims::judge(plan, &cells, &theory);
     let bounds = bounds::of(plan, &cells, &theory);
     let orders = orders::of(&cells, &theory);
+    let mut not_computed = theory.not_computed();
+    not_computed.extend(problems.not_computed());
+    if !not_computed.is_empty() {
+        not_computed.push(theory::bounds_of_cost());
+    }
     drop(theory);
     drop(prepared);
-    Ok(Experiment { plan, cells, missing, figures, problems, claims, bounds, orders })
+    let siblings = siblings::of(plan, store)?;
+    Ok(Experiment {
+        plan,
+        cells,
+        missing,
+        figures,
+        problems,
+        claims,
+        bounds,
+        orders,
+        not_computed,
+        siblings,
+    })
 }
 
 /// A page does not stand numbers of one version beside those of another: what a version
@@ -257,7 +279,7 @@ pub fn judged(plan: &Plan, store: &Store) -> std::result::Result<Vec<claims::Cla
     let (cells, _) = results(plan, store, &Asked::by_claims(plan))?;
     let by_claims = |cell: &&Cell| asked::theory_by_claims(plan, cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
-    let prepared = prepare(&plan.folder(), &planned).unwrap_or_default();
+    let prepared = instances(plan, &planned)?;
     let moments = plan.cells.iter().filter(|cell| asked::moments_by_claims(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, Keeping::Read(store));
@@ -294,14 +316,18 @@ fn follow_chosen(
 }
 
 /// The exact biases of all cells, so many at once, of those that are not prepared already.
-fn biases(plan: &Plan, prepared: &[crate::runner::Prepared<'_>], cells: &mut [Result<'_>]) {
+fn biases(
+    plan: &Plan,
+    prepared: &[Prepared<'_>],
+    cells: &mut [Result<'_>],
+) -> std::result::Result<(), Error> {
     let known: HashMap<&str, Option<f64>> =
         prepared.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
     for some in cells.chunks_mut(AT_ONCE) {
         let others: Vec<&Cell> = some.iter().map(|c| c.cell).collect();
         let others: Vec<&Cell> =
             others.into_iter().filter(|c| !known.contains_key(c.id.as_str())).collect();
-        let more = prepare(&plan.folder(), &others).unwrap_or_default();
+        let more = instances(plan, &others)?;
         let more: HashMap<&str, Option<f64>> =
             more.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
         for cell in some.iter_mut() {
@@ -309,6 +335,22 @@ fn biases(plan: &Plan, prepared: &[crate::runner::Prepared<'_>], cells: &mut [Re
             cell.exact_bias = known.get(id).or_else(|| more.get(id)).copied().flatten();
         }
     }
+    Ok(())
+}
+
+/// What a message tells of instances that cannot be built.
+const MOST_REASONS: usize = 3;
+
+/// The instances of some cells.
+///
+/// # Errors
+/// Why they cannot be built: a data file is gone.
+fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> std::result::Result<Vec<Prepared<'a>>, Error> {
+    prepare(&plan.folder(), cells).map_err(|bad| {
+        let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
+        let told: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
+        error(Path::new(&plan.source.name), told.join("; "))
+    })
 }
 
 fn figures(plan: &Plan, cells: &[Result<'_>], shown: &Shown, theory: &Theory<'_>) -> Vec<Figure> {

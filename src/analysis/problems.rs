@@ -3,11 +3,13 @@
 //! for every step size and number of local steps.
 
 use super::select::pretty;
+use crate::files::Error;
 use crate::manifest::Oracle;
 use crate::plan::{Cell, Plan, Setting, short};
 use crate::problem::Facts;
-use crate::runner::{Prepared, prepare};
-use crate::theory::deterministic::drift;
+use crate::runner::Prepared;
+use crate::theory::cost::Cost;
+use crate::theory::deterministic::{cost_of_drift, drift};
 use crate::theory::heterogeneity::Measures;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -16,8 +18,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The instances of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// One a distinct instance, in the order of the cells; empty where they
-    /// cannot be built again (a data file is gone).
+    /// One a distinct instance, in the order of the cells.
     pub rows: Vec<Row>,
     /// Whether replicates have instances of their own; then the first is told.
     pub per_replicate: bool,
@@ -25,6 +26,19 @@ pub struct Table {
     pub further: usize,
     /// Step sizes and numbers of local steps beyond those of the rows' drifts.
     pub further_drifts: usize,
+    /// What the measures and drifts take that are not computed at this size: how many, and
+    /// the largest.
+    pub not_computed: Option<(usize, Cost)>,
+}
+
+impl Table {
+    /// What is not computed at this size, as a sentence.
+    pub(super) fn not_computed(&self) -> Option<String> {
+        let (count, most) = self.not_computed?;
+        Some(format!(
+            "Of the problems' measures and drifts {count}: the table would take {most} or more."
+        ))
+    }
 }
 
 /// An instance.
@@ -34,8 +48,8 @@ pub struct Row {
     pub name: String,
     /// N and d.
     pub size: (usize, usize),
-    /// Its measures.
-    pub measures: Measures,
+    /// Its measures; `None` where they are not computed.
+    pub measures: Option<Measures>,
     /// γ, H and the average drift at θ*, for what the algorithms take.
     pub drifts: Vec<(f64, u64, f64)>,
 }
@@ -49,16 +63,20 @@ const MOST_INSTANCES: usize = 500;
 const MOST_DRIFTS: usize = 500;
 
 /// The instances of a plan, those that are prepared already and the others.
-pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Table {
+///
+/// # Errors
+/// If one of the others cannot be built.
+pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Table, Error> {
     let per_replicate = !plan.manifest.instance.is_fixed();
     let (mut groups, further) = groups(plan);
     let known: HashMap<&str, &Prepared<'_>> =
         prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect();
     let unknown = groups.iter().map(|group| group.first);
     let unknown: Vec<&Cell> = unknown.filter(|c| !known.contains_key(c.id.as_str())).collect();
-    let more = prepare(&plan.folder(), &unknown).unwrap_or_default();
+    let more = super::instances(plan, &unknown)?;
     let more: HashMap<&str, &Prepared<'_>> = more.iter().map(|p| (p.cell.id.as_str(), p)).collect();
     let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
+    let mut budget = Budget::default();
     for group in &mut groups {
         let id = group.first.id.as_str();
         let Some(first) = known.get(id).or_else(|| more.get(id)) else { continue };
@@ -72,10 +90,34 @@ pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Table {
         further_drifts += walks.len().saturating_sub(room);
         walks.truncate(room);
         room -= walks.len();
-        found.push(Found { first, walks });
+        walks.retain(|(_, steps)| budget.allows(cost_of_drift(facts, *steps)));
+        let measured = budget.allows(Measures::cost(facts));
+        found.push(Found { first, walks, measured });
     }
     let rows: Vec<Option<Row>> = found.par_iter().map(Found::row).collect();
-    Table { rows: rows.into_iter().flatten().collect(), per_replicate, further, further_drifts }
+    let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
+    Ok(Table { rows, per_replicate, further, further_drifts, not_computed })
+}
+
+/// What the table may still take: all of it together is one computation.
+#[derive(Default)]
+struct Budget {
+    products: f64,
+    refused: Option<(usize, Cost)>,
+}
+
+impl Budget {
+    /// Whether there is room for something; if not it is counted.
+    fn allows(&mut self, cost: Cost) -> bool {
+        let all = Cost { products: self.products + cost.products, ..cost };
+        if all.fits() {
+            self.products = all.products;
+            return true;
+        }
+        let (count, most) = self.refused.unwrap_or_default();
+        self.refused = Some((count + 1, most.most(all)));
+        false
+    }
 }
 
 /// Cells of one instance: the first of them, and how their algorithms walk.
@@ -121,6 +163,8 @@ fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
 struct Found<'a> {
     first: &'a Prepared<'a>,
     walks: Vec<(f64, u64)>,
+    /// Whether its measures are computed.
+    measured: bool,
 }
 
 impl Found<'_> {
@@ -131,7 +175,7 @@ impl Found<'_> {
         Some(Row {
             name: name(self.first),
             size: (facts.clients(), facts.dim()),
-            measures: Measures::of(facts)?,
+            measures: if self.measured { Some(Measures::of(facts)?) } else { None },
             drifts: drifts
                 .map(|(step, steps)| (*step, *steps, drift(facts, *step, *steps)))
                 .collect(),

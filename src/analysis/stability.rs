@@ -116,7 +116,8 @@ fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
     let of = |ground: &crate::runner::Ground| -> Option<Radii> {
         let facts: &dyn Facts = &*ground.instance;
         let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
-        if moments::products(facts, &scheme, ROUNDS) > MOST_PRODUCTS {
+        let cost = moments::cost(facts, &scheme, ROUNDS, 0);
+        if cost.products > MOST_PRODUCTS || !cost.fits() {
             return None;
         }
         let found = Exact::new(facts, &scheme)?.stability()?;

@@ -2,6 +2,7 @@
 //! when it is first asked for.
 
 mod published;
+mod refused;
 
 use crate::algorithm::Component;
 use crate::federated::{Schedule, Terms, Variates};
@@ -14,11 +15,15 @@ use crate::problem::Facts;
 use crate::runner::{Ground, Prepared, predict};
 use crate::store::{Columns, Store};
 use crate::theory::bounds::{self, Constants};
+use crate::theory::cost::MOST_BYTES;
 use crate::theory::expansion::{self, Terms as Expansion};
+use crate::theory::heterogeneity::Measures;
 use crate::theory::moments::{self, Blocks, Exact, Moments};
 pub use published::fits;
 use rayon::prelude::*;
-use std::cell::RefCell;
+pub use refused::bounds as bounds_of_cost;
+use refused::{Part, Refused};
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,9 +35,6 @@ type Expected = Result<Vec<Moments>, predict::Without>;
 /// each recorded round; or why nothing.
 type Course = Result<Columns, predict::Without>;
 
-/// Stationary laws that are held at once.
-const MOST_AT_REST: usize = 4096;
-
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, Blocks)>;
 
@@ -41,6 +43,9 @@ pub struct Theory<'a> {
     cells: HashMap<&'a str, &'a Prepared<'a>>,
     expected: HashMap<&'a str, Course>,
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
+    /// Numbers that these hold.
+    at_rest: Cell<usize>,
+    refused: RefCell<Refused>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
 }
@@ -102,8 +107,14 @@ impl<'a> Theory<'a> {
             }
             (id, course)
         };
-        let expected = wanted.map(course).collect();
+        let expected: HashMap<&str, Course> = wanted.map(course).collect();
+        let costly = |(id, course): (&&str, &Course)| match course {
+            Err(predict::Without::Costly(cost)) => Some((((*id).to_owned(), Part::Moments), *cost)),
+            _ => None,
+        };
         Self {
+            refused: RefCell::new(expected.iter().filter_map(costly).collect()),
+            at_rest: Cell::default(),
             cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
             expected,
             stationary: RefCell::default(),
@@ -115,11 +126,6 @@ impl<'a> Theory<'a> {
     /// A cell as it is run.
     pub fn prepared(&self, id: &str) -> Option<&'a Prepared<'a>> {
         self.cells.get(id).copied()
-    }
-
-    /// Why a cell has no exact moments, if they were wanted.
-    pub fn without(&self, id: &str) -> Option<predict::Without> {
-        self.expected.get(id)?.as_ref().err().copied()
     }
 
     /// A prediction of a quantity at each recorded round of a cell.
@@ -180,7 +186,8 @@ impl<'a> Theory<'a> {
         let facts: &dyn Facts = &*ground.instance;
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = plain(&components[0].terms)?;
-        let mu = crate::theory::heterogeneity::Measures::of(facts)?.mu;
+        self.within(prepared, Part::Measures, || Measures::cost(facts))?;
+        let mu = Measures::of(facts)?.mu;
         let start = squared_distance(&ground.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
         let at = |t: &u64| {
@@ -204,12 +211,14 @@ impl<'a> Theory<'a> {
                 Blocks { theta: covariance, ..found.1.clone() }
             }
             Prediction::FirstOrder | Prediction::FirstOrderPrinted => {
-                let terms = self.expansion(ground)?;
+                let terms = self.expansion(prepared, ground)?;
                 let components = prepared.cell.identity.algorithm.components();
                 let [Component { terms: run, .. }] = components.as_slice() else { return None };
                 let (step, steps, corrected) = plain(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*ground.instance;
+                let cost = || Expansion::cost_of_blocks(facts, corrected);
+                self.within(prepared, Part::Expansion, cost)?;
                 terms.blocks(facts, step, steps, corrected, printed)
             }
             _ => return None,
@@ -231,7 +240,7 @@ impl<'a> Theory<'a> {
             axpy(-1.0, facts.optimum(), &mut sum);
             return Some(sum);
         }
-        let expansion = self.expansion(ground)?;
+        let expansion = self.expansion(prepared, ground)?;
         for component in prepared.cell.identity.algorithm.components() {
             let (step, steps, corrected) = plain(&component.terms)?;
             let one = match by {
@@ -275,6 +284,13 @@ impl<'a> Theory<'a> {
         let mut run = scheme.runs.swap_remove(place);
         run.weight = 1.0;
         scheme.runs = vec![run];
+        if !moments::close(twin, &scheme) {
+            return None;
+        }
+        let cost = || {
+            moments::cost_at_rest(twin, &scheme) + expansion::cost_of_closure(facts, steps as u64)
+        };
+        self.within(prepared, Part::Closure, cost)?;
         let exact = Exact::new(twin, &scheme)?;
         let (moments, blocks) = exact.stationary()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
@@ -289,23 +305,36 @@ impl<'a> Theory<'a> {
             let prepared = self.cells.get(id)?;
             let facts: &dyn Facts = &*prepared.grounds[0].instance;
             let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+            if !moments::close(facts, &scheme) {
+                return None;
+            }
+            let cost = || moments::cost_at_rest(facts, &scheme);
+            self.within(prepared, Part::Stationary, cost)?;
             Some(Rc::new(Exact::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
         // They are matrices: what was asked for long ago is worked out again.
-        if known.len() >= MOST_AT_REST {
+        let numbers = found.as_ref().map_or(0, |found| found.1.numbers());
+        if 8.0 * (self.at_rest.get() + numbers) as f64 > MOST_BYTES {
             known.clear();
+            self.at_rest.set(0);
         }
+        self.at_rest.set(self.at_rest.get() + numbers);
         known.insert(id.to_owned(), found.clone());
         found
     }
 
-    fn expansion(&self, ground: &Ground) -> Option<Rc<Expansion>> {
+    fn expansion(&self, prepared: &Prepared<'_>, ground: &Ground) -> Option<Rc<Expansion>> {
         let key: *const () = Arc::as_ptr(&ground.instance).cast();
-        let mut known = self.expansions.borrow_mut();
         let facts: &dyn Facts = &*ground.instance;
-        known.entry(key).or_insert_with(|| Expansion::of(facts).ok().map(Rc::new)).clone()
+        if let Some(known) = self.expansions.borrow().get(&key) {
+            return known.clone();
+        }
+        self.within(prepared, Part::Expansion, || Expansion::cost(facts))?;
+        let found = Expansion::of(facts).ok().map(Rc::new);
+        self.expansions.borrow_mut().insert(key, found.clone());
+        found
     }
 
     /// γ(H − 1)Nλ of a cell's first run: the first order holds where it is small.
@@ -313,7 +342,7 @@ impl<'a> Theory<'a> {
         let prepared = self.cells.get(id)?;
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = plain(&components[0].terms)?;
-        Some(self.expansion(&prepared.grounds[0])?.reach(step, steps))
+        Some(self.expansion(prepared, &prepared.grounds[0])?.reach(step, steps))
     }
 }
 
@@ -384,24 +413,29 @@ fn course(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
 
 /// The moments of a cell, their mean over instances where each replicate has one.
 fn mean_over_grounds(prepared: &Prepared<'_>) -> Expected {
-    let each: Vec<Expected> =
-        prepared.grounds.iter().map(|g| predict::expected(prepared.cell, g)).collect();
-    let mut all = Vec::with_capacity(each.len());
-    for moments in each {
-        all.push(moments?);
+    predict::known(prepared)?;
+    let Some((last, others)) = prepared.grounds.split_last() else {
+        return Err(predict::Without::Open);
+    };
+    // Those of one instance at a time: each is a matrix a round.
+    let mut mean = predict::expected(prepared.cell, last)?;
+    for ground in others {
+        let more = predict::expected(prepared.cell, ground)?;
+        mean.iter_mut()
+            .zip(&more)
+            .for_each(|(sum, moments)| change(sum, |own, of| own + of(moments)));
     }
-    let n = all.len() as f64;
-    let Some(mut first) = all.pop() else { return Err(predict::Without::Open) };
-    for (row, moments) in first.iter_mut().enumerate() {
-        let sum = |own: f64, of: &dyn Fn(&Moments) -> f64| {
-            all.iter().fold(own, |sum, m| sum + of(&m[row])) / n
-        };
-        moments.sq_error = sum(moments.sq_error, &|m| m.sq_error);
-        moments.sq_error_average = sum(moments.sq_error_average, &|m| m.sq_error_average);
-        let some = |x: Option<f64>| x.unwrap_or(f64::NAN);
-        moments.sq_error_clients =
-            moments.sq_error_clients.map(|x| sum(x, &|m| some(m.sq_error_clients)));
-        moments.lyapunov = moments.lyapunov.map(|x| sum(x, &|m| some(m.lyapunov)));
-    }
-    Ok(first)
+    let n = prepared.grounds.len() as f64;
+    mean.iter_mut().for_each(|sum| change(sum, |own, _| own / n));
+    Ok(mean)
+}
+
+/// Replaces each number that is a mean over instances by a function of it and of where
+/// it stands.
+fn change(all: &mut Moments, to: impl Fn(f64, &dyn Fn(&Moments) -> f64) -> f64) {
+    let some = |x: Option<f64>| x.unwrap_or(f64::NAN);
+    all.sq_error = to(all.sq_error, &|m| m.sq_error);
+    all.sq_error_average = to(all.sq_error_average, &|m| m.sq_error_average);
+    all.sq_error_clients = all.sq_error_clients.map(|x| to(x, &|m| some(m.sq_error_clients)));
+    all.lyapunov = all.lyapunov.map(|x| to(x, &|m| some(m.lyapunov)));
 }

@@ -23,7 +23,7 @@ use crate::manifest::document::{Diagnostic, Rejected, parse};
 use crate::plan::{Cell, Plan, place_of};
 use crate::report as report_pages;
 use crate::runner::{BadCell, Prepared, prepare};
-use crate::store::Experiment;
+use crate::store::{Experiment, Store};
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -210,12 +210,16 @@ impl Manifests {
         };
         let Some(kept) = kept else {
             let (overrides, files) = (self.all_overrides(), BTreeMap::new());
-            return Ok((experiment_name(file)?, Source { name, text, overrides, files }));
+            let source = Source { name, text, overrides, files, copies: None };
+            return Ok((experiment_name(file)?, source));
         };
         if !kept.name.split('/').all(plain_name) {
             return Err(format!("error: {name}: \"{}\" is no name of an experiment\n", kept.name));
         }
         let mut source = kept.source();
+        // The results folder is above as many folders as the name has parts, and the file.
+        let root = file.ancestors().nth(kept.name.split('/').count() + 1);
+        source.copies = root.map(Store::copies);
         source.overrides.extend(self.all_overrides());
         Ok((kept.name, source))
     }

@@ -7,6 +7,7 @@ use crate::plan::{Cell, Plan};
 use crate::problem::{Facts, Spec};
 use crate::runner::{Prepared, Silent, predict};
 use crate::store::{Status, Store};
+use crate::theory::cost::Cost;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -206,12 +207,12 @@ impl Speeds {
 /// some of the cells or all.
 fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     let mut open = 0;
-    let mut costly: Vec<f64> = Vec::new();
+    let mut costly: Vec<Cost> = Vec::new();
     for prepared in sample {
-        match predict::known(prepared.cell, prepared.ground(0)) {
+        match predict::known(prepared) {
             Ok(()) => {}
             Err(predict::Without::Open) => open += 1,
-            Err(predict::Without::Costly(products)) => costly.push(products),
+            Err(predict::Without::Costly(cost)) => costly.push(cost),
         }
     }
     let known = sample.len() - open - costly.len();
@@ -223,13 +224,9 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     if open > 0 {
         let _ = write!(out, "; for {open} they do not close");
     }
-    if !costly.is_empty() {
-        let most = costly.iter().copied().fold(0.0, f64::max);
-        let _ = write!(
-            out,
-            "; for {} they would take up to {most:.0e} products, and figures go without",
-            costly.len()
-        );
+    if let Some(most) = costly.iter().copied().reduce(Cost::most) {
+        let count = costly.len();
+        let _ = write!(out, "; for {count} they would take {most}, and figures go without");
     }
     out.push('\n');
     out

@@ -1,9 +1,9 @@
 //! `report`: HTML and Markdown from results.
 
-use super::{Code, Failure};
+use super::{Code, Failure, memory};
 use crate::analysis::{Experiment, analyse};
-use crate::files::Error;
-use crate::plan::Plan;
+use crate::panics::caught;
+use crate::plan::{Cell, Plan};
 use crate::report::{self, Entry, Writer};
 use crate::store::{self, Store};
 use rayon::prelude::*;
@@ -45,12 +45,11 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         Format::Latex => report::Format::Latex,
     };
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
-    write_as(plans(&store)?, &store, &args.out, &formats, args.quiet)
-}
-
-/// The experiments of a results folder, as they were last run.
-pub fn plans(store: &Store) -> Result<Vec<Plan>, Failure> {
-    store.experiments()?.into_iter().map(plan).collect()
+    let plans = store.listing()?.into_iter().map(|(name, experiment)| {
+        let found = experiment.map_err(Failure::from).and_then(plan);
+        found.map_err(|e| Unreported { name, reason: e.message })
+    });
+    write_as(plans.collect(), &store, &args.out, &formats, args.quiet)
 }
 
 /// An experiment as it was last run.
@@ -61,26 +60,42 @@ pub fn plan(experiment: store::Experiment) -> Result<Plan, Failure> {
 
 /// Analyses these plans and writes their pages, several side by side.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
+    let plans = plans.into_iter().map(Ok).collect();
     write_as(plans, store, out, &[report::Format::Html, report::Format::Md], quiet)
 }
 
 fn write_as(
-    plans: Vec<Plan>,
+    plans: Vec<Result<Plan, Unreported>>,
     store: &Store,
     out: &Path,
     formats: &[report::Format],
     quiet: bool,
 ) -> Result<Code, Failure> {
     let writer = Writer::new(out, formats)?;
-    let one = |plan: Plan| -> Result<(Entry, Vec<Told>), Error> {
-        let experiment = analyse(&plan, store)?;
-        Ok((writer.page(&experiment)?, Told::of(&experiment)))
+    let one = |plan: Result<Plan, Unreported>| {
+        let plan = plan?;
+        let work = || -> Result<(Entry, Vec<Told>), Failure> {
+            let cells: Vec<&Cell> = plan.cells.iter().collect();
+            memory::fits_instances(&plan, &cells)?;
+            let experiment = analyse(&plan, store)?;
+            Ok((writer.page(&experiment)?, Told::of(&experiment)))
+        };
+        let done = caught(work).unwrap_or_else(|said| Err(Failure::input(said)));
+        done.map_err(|e| Unreported { name: plan.experiment.clone(), reason: e.message })
     };
-    // Their order is that of the plans, and so are the first of their errors.
+    // Their order is that of the plans, whichever is written first.
     let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
-    let (mut entries, mut code) = (Vec::new(), Code::Done);
+    let (mut entries, mut failed, mut code) = (Vec::new(), Vec::new(), Code::Done);
     for one in each {
-        let (entry, told) = one?;
+        let (entry, told) = match one {
+            Ok(written) => written,
+            Err(unreported) => {
+                let (name, reason) = (&unreported.name, unreported.plain());
+                eprintln!("error: {name} cannot be reported: {reason}");
+                failed.push((name.clone(), reason.to_owned()));
+                continue;
+            }
+        };
         entries.push(entry);
         for told in told {
             if told.refuted {
@@ -92,16 +107,32 @@ fn write_as(
         }
     }
     let count = entries.len();
-    writer.index(entries)?;
+    writer.index(entries, &failed)?;
     if !quiet {
         let index = match formats {
             all if all.contains(&report::Format::Html) => out.join("index.html"),
             all if all.contains(&report::Format::Md) => out.join("README.md"),
             _ => out.to_owned(),
         };
-        eprintln!("{count} reports; begin at {}", index.display());
+        let reports = if count == 1 { "report" } else { "reports" };
+        eprintln!("{count} {reports}; begin at {}", index.display());
     }
-    Ok(code)
+    Ok(if failed.is_empty() { code } else { Code::BadInput })
+}
+
+/// An experiment whose pages could not be written, and why.
+struct Unreported {
+    name: String,
+    reason: String,
+}
+
+impl Unreported {
+    /// The reason without what begins every message, and without the experiment's name.
+    fn plain(&self) -> &str {
+        let reason = self.reason.strip_prefix("error: ").unwrap_or(&self.reason).trim_end();
+        let rest = reason.strip_prefix(self.name.as_str()).and_then(|r| r.strip_prefix(": "));
+        rest.unwrap_or(reason)
+    }
 }
 
 /// A claim that came out otherwise than the manifest expects.

@@ -1,11 +1,11 @@
 //! `verify`: runs cells again and compares the bits.
 
 use super::interrupt::Interrupt;
-use super::{Code, Failure, pool, prepared, print};
+use super::{Code, Failure, pool, print};
 use crate::files::Error;
 use crate::plan::{Cell, Plan, hex};
 use crate::runner::progress::Progress;
-use crate::runner::{self, Prepared};
+use crate::runner::{self, Prepared, prepare};
 use crate::store::{Store, Stored};
 use crate::trace::{self, Trace};
 use sha2::{Digest, Sha256};
@@ -52,10 +52,13 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
             }
         };
         match Plan::new(experiment.name.clone(), experiment.source()) {
-            Ok(plan) => {
-                let ids = store.ids(&plan.experiment)?;
-                plans.push((plan, ids));
-            }
+            Ok(plan) => match store.ids(&plan.experiment) {
+                Ok(ids) => plans.push((plan, ids)),
+                Err(e) => {
+                    told.wrong += 1;
+                    let _ = writeln!(told.text, "{}: {e}", experiment.name);
+                }
+            },
             Err(e) => {
                 told.wrong += 1;
                 let _ = writeln!(told.text, "{}: its manifest is none now: {e}", experiment.name);
@@ -146,7 +149,7 @@ fn again(
             }
         }
     }
-    let cells = prepared(plan, &sound)?;
+    let cells = buildable(plan, &sound, told);
     let total = cells.iter().map(Prepared::client_steps).sum();
     let progress = Progress::new(name, cells.len(), total, args.quiet, interrupt.flag());
     let differences = Mutex::new(Vec::new());
@@ -173,6 +176,26 @@ fn again(
     told.wrong += failed.len();
     told.equal += cells.len() - differences.len() - failed.len();
     Ok(())
+}
+
+/// The cells whose instances can be built; the others are counted and named.
+fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], told: &mut Told) -> Vec<Prepared<'a>> {
+    if let Ok(all) = prepare(&plan.folder(), cells) {
+        return all;
+    }
+    let mut all = Vec::new();
+    for cell in cells {
+        match prepare(&plan.folder(), &[cell]) {
+            Ok(one) => all.extend(one),
+            Err(bad) => {
+                told.wrong += 1;
+                let why = bad.first().map_or("", |bad| bad.message.as_str());
+                let (name, id, label) = (&plan.experiment, &cell.id, &cell.label);
+                let _ = writeln!(told.text, "{name}: cell {id} ({label}) cannot be run: {why}");
+            }
+        }
+    }
+    all
 }
 
 /// Where a cell's numbers first differ from those that are stored.

@@ -22,9 +22,14 @@ const MOST_BYTES: u64 = 8 << 30;
 /// The most bytes of a line of text.
 const MOST_LINE: usize = 4 << 20;
 
-/// The files below a manifest's folder.
+/// The most bytes of a file of which results keep a copy.
+pub const MOST_KEPT: u64 = 256 << 20;
+
+/// The files below a manifest's folder, and the copies that results keep of them.
 pub struct Folder {
     base: PathBuf,
+    /// Copies, each named by the hash of its bytes.
+    copies: Option<PathBuf>,
     opened: Mutex<HashMap<DataFileKey, Arc<Contents>>>,
 }
 
@@ -34,18 +39,78 @@ type DataFileKey = (String, Option<String>);
 impl Folder {
     /// The files below this folder.
     pub fn new(base: &Path) -> Self {
-        Self { base: base.to_owned(), opened: Mutex::default() }
+        Self { base: base.to_owned(), copies: None, opened: Mutex::default() }
+    }
+
+    /// The same, with a folder of copies, which are read first.
+    #[must_use]
+    pub fn with_copies(self, copies: Option<PathBuf>) -> Self {
+        Self { copies, ..self }
+    }
+
+    /// Where the copy of the file with this hash is, or would be.
+    fn copy(&self, hash: &str) -> Option<PathBuf> {
+        Some(self.copies.as_ref()?.join(hash))
+    }
+
+    /// Whether there is a sound copy of the file with this hash.
+    pub fn has_copy(&self, hash: &str) -> bool {
+        self.of_copy(hash).is_some()
+    }
+
+    /// Where the sound copy of the file with this hash is.
+    pub fn sound_copy(&self, hash: &str) -> Option<PathBuf> {
+        self.copy(hash).filter(|_| self.has_copy(hash))
+    }
+
+    /// The bytes of a sound copy. Symbolic links are not followed.
+    fn of_copy(&self, wanted: &str) -> Option<Vec<u8>> {
+        let copy = self.copy(wanted)?;
+        let plain = |path: &Path| path.symlink_metadata().is_ok_and(|kind| !kind.is_symlink());
+        let bytes = (plain(copy.parent()?) && plain(&copy)).then(|| self.bytes_of(&copy).ok())?;
+        bytes.filter(|bytes| hash(bytes) == wanted)
+    }
+
+    /// The length of the copy of a file, or else of the file; `None` if neither is there.
+    pub fn size(&self, path: &str, hash: &str) -> Option<u64> {
+        let length = |path: PathBuf| std::fs::metadata(path).ok().map(|about| about.len());
+        self.copy(hash).and_then(length).or_else(|| length(self.base.join(path)))
+    }
+
+    /// The bytes of a file that must have this hash, from its copy if there is one.
+    ///
+    /// # Errors
+    /// Why they cannot be had.
+    pub fn checked(&self, path: &str, wanted: &str) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.of_copy(wanted) {
+            return Ok(bytes);
+        }
+        let bytes = self.bytes(path).and_then(|bytes| match hash(&bytes) == wanted {
+            true => Ok(bytes),
+            false => Err(format!("{path} is not what it was when the cells were planned")),
+        });
+        bytes.map_err(|why| match self.copy(wanted) {
+            Some(copy) => format!(
+                "{why}; and these results hold no sound copy of it, {} (files above {} MiB are not copied)",
+                copy.display(),
+                MOST_KEPT >> 20
+            ),
+            None => why,
+        })
     }
 
     fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
-        let whole = self.base.join(path);
+        self.bytes_of(&self.base.join(path))
+    }
+
+    fn bytes_of(&self, whole: &Path) -> Result<Vec<u8>, String> {
         let said = |e: std::io::Error| match e.kind() {
             std::io::ErrorKind::NotFound => {
                 format!("{} cannot be read: there is no such file", whole.display())
             }
             _ => format!("{} cannot be read: {e}", whole.display()),
         };
-        let about = std::fs::metadata(&whole).map_err(said)?;
+        let about = std::fs::metadata(whole).map_err(said)?;
         // A pipe would wait and a device need not end.
         if !about.is_file() {
             return Err(format!("{} cannot be read: it is not a file", whole.display()));
@@ -53,9 +118,10 @@ impl Folder {
         let size = about.len();
         if size > MOST_BYTES {
             let most = MOST_BYTES;
+            let path = whole.display();
             return Err(format!("{path} has {size} bytes; at most {most} are allowed"));
         }
-        std::fs::read(&whole).map_err(said)
+        std::fs::read(whole).map_err(said)
     }
 
     /// SHA-256 of a file's bytes, 64 hexadecimal digits.
@@ -78,10 +144,10 @@ impl Files for Folder {
         if let Some(contents) = opened.get(&key) {
             return Ok(contents.clone());
         }
-        let bytes = self.bytes(&file.path)?;
-        if file.sha256.as_ref().is_some_and(|wanted| *wanted != hash(&bytes)) {
-            return Err(format!("{} is not what it was when the cells were planned", file.path));
-        }
+        let bytes = match &file.sha256 {
+            Some(wanted) => self.checked(&file.path, wanted)?,
+            None => self.bytes(&file.path)?,
+        };
         let contents =
             Arc::new(read(&file.path, bytes).map_err(|e| format!("{}: {e}", file.path))?);
         opened.insert(key, contents.clone());

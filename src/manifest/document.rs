@@ -18,6 +18,8 @@ pub struct Source {
     /// Hashes of data files as they were when the cells were planned, by path;
     /// what is not here is read.
     pub files: std::collections::BTreeMap<String, String>,
+    /// The folder of the copies of data files that results keep, if it is of results.
+    pub copies: Option<std::path::PathBuf>,
 }
 
 /// Where something was written.
@@ -186,7 +188,7 @@ impl Extend<Diagnostic> for Found {
 #[derive(Debug)]
 pub struct Rejected {
     /// The manifest.
-    pub source: Source,
+    pub source: Box<Source>,
     /// At least one diagnostic, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -197,7 +199,7 @@ impl Rejected {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
         let mut found = Found::default();
         found.extend(diagnostics);
-        Self { source: source.clone(), diagnostics: found.all() }
+        Self { source: Box::new(source.clone()), diagnostics: found.all() }
     }
 }
 

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-pub use validate::{Drawn, place_of};
+pub use validate::{Drawn, place_of, unrecorded};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.
@@ -237,7 +237,8 @@ impl Plan {
 }
 
 fn folder(source: &Source) -> Folder {
-    Folder::new(Path::new(&source.name).parent().unwrap_or(Path::new("")))
+    let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    Folder::new(base).with_copies(source.copies.clone())
 }
 
 /// Hashes of the data files, each read once.

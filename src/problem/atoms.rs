@@ -199,6 +199,10 @@ impl Facts for Atoms {
         }
         Some(second.plus(-1.0, &mean_part(self, client, s)))
     }
+    /// An atom's matrix is of any rank: d terms.
+    fn draws(&self) -> usize {
+        self.atoms * self.d
+    }
     fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
         let d = self.d;
         let norm = |z: usize| {

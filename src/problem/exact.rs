@@ -43,6 +43,9 @@ impl Facts for Exact {
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
         self.0.curvature(client, m)
     }
+    fn draws(&self) -> usize {
+        self.0.draws()
+    }
     fn law(&self, client: usize) -> usize {
         self.0.law(client)
     }

@@ -153,6 +153,9 @@ impl Facts for LeastSquares {
         let mean = mean.times(s).times(&mean.transpose());
         Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
     }
+    fn draws(&self) -> usize {
+        self.clients.iter().map(|c| c.rows.len() / (self.d + 1)).max().unwrap_or(1)
+    }
     /// The largest ‖x‖² + λ.
     fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
         let rows = self.clients[client].rows.chunks_exact(self.d + 1);

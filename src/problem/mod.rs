@@ -75,6 +75,11 @@ pub trait Facts: Send + Sync {
     fn curvature(&self, _client: usize, _m: &Matrix) -> Option<Vec<f64>> {
         self.linear().then(|| vec![0.0; self.dim()])
     }
+    /// The most terms that exact means over a client's draws are sums of: its records, pairs
+    /// of states or atoms. It decides what theory costs and nothing else.
+    fn draws(&self) -> usize {
+        1
+    }
     /// Which law a client's oracle has: clients of one number have one law.
     fn law(&self, client: usize) -> usize {
         client

@@ -298,6 +298,9 @@ impl Facts for Td {
         });
         self.independent().then(|| rank_one_noise(self, client, s, atoms))
     }
+    fn draws(&self) -> usize {
+        self.laws.iter().map(|law| law.pairs.len()).max().unwrap_or(1)
+    }
     fn law(&self, client: usize) -> usize {
         self.of[client]
     }

@@ -67,6 +67,9 @@ impl<P: Problem> Facts for Twin<P> {
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         self.problem.noise_map(client, s)
     }
+    fn draws(&self) -> usize {
+        self.problem.draws()
+    }
     fn law(&self, client: usize) -> usize {
         self.problem.law(client)
     }

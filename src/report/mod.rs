@@ -14,15 +14,17 @@ mod formula;
 mod latex;
 mod narrate;
 mod numbers;
+mod owned;
 mod series;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
-use crate::files::{Error, error, write_beside};
+use crate::files::{Error, error, remove_leftovers};
 use crate::plan::Plan;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
+use owned::{Owned, PAGES, is_figure, is_table};
 use series::quoted;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -45,6 +47,7 @@ pub enum Format {
 pub struct Writer {
     pages: Pages,
     out: PathBuf,
+    owned: Owned,
     formats: Vec<Format>,
 }
 
@@ -58,10 +61,14 @@ impl Writer {
     /// For pages of these formats in this folder, which it makes.
     ///
     /// # Errors
-    /// If there can be no such folder.
+    /// If there can be no such folder, or a page would overwrite a file that is not its own.
     pub fn new(out: &Path, formats: &[Format]) -> Result<Self, Error> {
         fs::create_dir_all(out).map_err(|e| error(out, e))?;
-        Ok(Self { pages: Pages::new(), out: out.to_owned(), formats: formats.to_vec() })
+        let (owned, formats) = (Owned::open(out)?, formats.to_vec());
+        let writer = Self { pages: Pages::new(), out: out.to_owned(), owned, formats };
+        let pages = PAGES.iter().filter(|page| writer.asked(page)).map(|page| out.join(page));
+        pages.filter(|page| page.exists()).try_for_each(|page| writer.owned.claim(&page, &[]))?;
+        Ok(writer)
     }
 
     /// Whether a page is of one of the formats.
@@ -82,36 +89,39 @@ impl Writer {
         let page =
             view::page(experiment).map_err(|message| error(&manifest(experiment), message))?;
         for figure in &page.figures {
-            write_beside(&figures.join(format!("{}.svg", figure.id)), figure.svg.as_bytes())?;
+            let file = figures.join(format!("{}.svg", figure.id));
+            self.owned.write(&file, figure.svg.as_bytes())?;
         }
         for figure in &experiment.figures {
             let file = figures.join(format!("{}.csv", figure.id));
-            write_beside(&file, series::csv(figure).as_bytes())?;
+            self.owned.write(&file, series::csv(figure).as_bytes())?;
         }
         if self.formats.contains(&Format::Latex) {
             for (name, text) in latex::files(&page, &experiment.figures) {
-                write_beside(&folder.join(name), text.as_bytes())?;
+                self.owned.write(&folder.join(name), text.as_bytes())?;
             }
         }
         let kinds = ["svg", "csv", "tex"].iter();
         let ids = kinds.flat_map(|end| page.figures.iter().map(move |f| format!("{}.{end}", f.id)));
-        sweep(&figures, &ids.collect())?;
+        sweep(&self.owned, &figures, is_figure, &ids.collect())?;
         let depth = experiment.plan.experiment.split('/').count();
         let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
         for file in ["report.md", "report.html"].into_iter().filter(|f| self.asked(f)) {
             let text =
                 self.pages.render(file, context! { page => values.clone(), up => up.clone() })?;
-            write_beside(&folder.join(file), text.as_bytes())?;
+            self.owned.write(&folder.join(file), text.as_bytes())?;
         }
         for (file, text) in &page.files {
-            write_beside(&folder.join(file), text.as_bytes())?;
+            self.owned.write(&folder.join(file), text.as_bytes())?;
         }
-        sweep_tables(&folder, &page.files)?;
-        write_beside(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
+        let tables = page.files.iter().map(|(file, _)| file.clone()).collect();
+        sweep(&self.owned, &folder, is_table, &tables)?;
+        self.owned.write(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
         for (file, text) in compare::record::files(&compare::results::of(experiment)) {
-            write_beside(&folder.join(file), text.as_bytes())?;
+            self.owned.write(&folder.join(file), text.as_bytes())?;
         }
-        write_beside(&folder.join("provenance.md"), provenance(experiment).as_bytes())?;
+        let provenance = provenance(experiment);
+        self.owned.write(&folder.join("provenance.md"), provenance.as_bytes())?;
         let view::Page { name, title, source, cells, missing, claims, counts, .. } = page;
         let names = page.figures.into_iter().map(|f| context! { id => f.id, title => f.title });
         let figures: Vec<Value> = names.collect();
@@ -122,11 +132,12 @@ impl Writer {
         })
     }
 
-    /// Writes the index, the claims and the disagreements.
+    /// Writes the index, the claims and the disagreements. The experiments of which there is
+    /// no page are named with the reason.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn index(&self, entries: Vec<Entry>) -> Result<(), Error> {
+    pub fn index(&self, entries: Vec<Entry>, failed: &[(String, String)]) -> Result<(), Error> {
         let (mut pages, mut claims) = (Vec::new(), Vec::new());
         for entry in entries {
             pages.push(entry.page);
@@ -134,6 +145,7 @@ impl Writer {
         }
         let values = context! {
             pages,
+            failed => Value::from(Serde(failed)),
             claims => Value::from(Serde(&claims)),
             counts => Value::from(Serde(claims::counts(&claims))),
             tally => Value::from(Serde(claims::counts(&claims))), // where `counts` is a macro
@@ -151,9 +163,9 @@ impl Writer {
                 continue;
             }
             let text = self.pages.render(template, values.clone())?;
-            write_beside(&self.out.join(file), text.as_bytes())?;
+            self.owned.write(&self.out.join(file), text.as_bytes())?;
         }
-        Ok(())
+        self.owned.settle()
     }
 }
 
@@ -168,7 +180,7 @@ fn manifest(experiment: &Experiment<'_>) -> PathBuf {
 /// What is wrong with it.
 pub fn check_analysis(plan: &Plan) -> Result<(), String> {
     let text = plan.manifest.analysis.as_deref().unwrap_or_default();
-    narrate::check(text, &plan.cells)
+    narrate::check(text, plan)
 }
 
 /// Sees that no part of a folder below `out` is a symbolic link: figures are neither
@@ -184,32 +196,21 @@ fn see_inside(out: &Path, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes figures that the manifest no longer has.
-fn sweep(folder: &Path, wanted: &BTreeSet<String>) -> Result<(), Error> {
+/// Removes files of a folder that are its own, are called as some kind of file is, and are not
+/// wanted any more: figures that the manifest no longer has, tables that fit their page again.
+fn sweep(
+    owned: &Owned,
+    folder: &Path,
+    kind: fn(&str) -> bool,
+    wanted: &BTreeSet<String>,
+) -> Result<(), Error> {
     for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = [".svg", ".csv", ".tex"].iter().any(|end| name.ends_with(end));
-        if ours && !wanted.contains(&name) {
+        if kind(&name) && !wanted.contains(&name) && owned.has(&entry.path()) {
             fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
         }
     }
-    Ok(())
-}
-
-/// Removes the files of tables that fit their page again.
-fn sweep_tables(folder: &Path, wanted: &[cut::File]) -> Result<(), Error> {
-    let ours = |name: &str| {
-        let table = name.strip_suffix(".csv");
-        table.is_some_and(|t| {
-            ["winners", "bounds", "orders"].contains(&t) || t.starts_with("claim-")
-        })
-    };
-    for entry in fs::read_dir(folder).map_err(|e| error(folder, e))?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if ours(&name) && !wanted.iter().any(|(file, _)| *file == name) {
-            fs::remove_file(entry.path()).map_err(|e| error(&entry.path(), e))?;
-        }
-    }
+    remove_leftovers(folder);
     Ok(())
 }
 

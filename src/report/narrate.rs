@@ -12,14 +12,17 @@
 //! - `diverged(a)` is how many of its runs diverged, as in "3 of 10".
 //!
 //! Where runs do not differ, without noise, the number stands alone.
+//!
+//! *Invariant*: a text that [`check`] accepts can be filled from any results of its plan, in
+//! time and memory that grow with the text alone: it holds nothing but calls.
 
 use super::view::short;
-use crate::analysis::{Experiment, Result as CellResult};
-use crate::manifest::Quantity;
-use crate::plan::{Cell, Setting};
+use crate::analysis::{Experiment, Result as CellResult, draws_exact_bias};
+use crate::manifest::{Metric, Oracle, Quantity};
+use crate::plan::{Cell, Plan, Setting, unrecorded};
 use crate::stats::{Ratio, Summary};
 use minijinja::value::{Kwargs, Value};
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,16 +36,25 @@ struct Facts {
     exact_bias: Option<f64>,
     /// Replicates that diverged, and all.
     diverged: (usize, usize),
-    /// Whether the cell has results; without, every number is a dash.
-    run: bool,
+    /// What cannot be asked of the cell, and why; known of cells that are planned.
+    lacks: Arc<BTreeMap<Quantity, String>>,
+    /// Why the exact bias cannot be asked for.
+    lacks_bias: Option<&'static str>,
 }
 
 impl Facts {
     /// A cell that was not run yet.
-    fn planned(cell: &Cell) -> Self {
+    fn planned(cell: &Cell, lacks: &[Arc<BTreeMap<Quantity, String>>; 2], biases: bool) -> Self {
         let (label, id, settings) = (cell.label.clone(), cell.id.clone(), cell.settings.clone());
         let (finals, exact_bias, diverged) = Default::default();
-        Self { label, id, settings, finals, exact_bias, diverged, run: false }
+        let limit = may_have_limit(cell);
+        let lacks_bias = match (biases, limit) {
+            (false, _) => Some("no figure asks for the exact bias"),
+            (_, false) => Some(NO_LIMIT),
+            _ => None,
+        };
+        let lacks = lacks[usize::from(limit)].clone();
+        Self { label, id, settings, finals, exact_bias, diverged, lacks, lacks_bias }
     }
 
     fn of(cell: &CellResult<'_>) -> Self {
@@ -56,7 +68,8 @@ impl Facts {
                 .collect(),
             exact_bias: cell.exact_bias,
             diverged: (cell.diverged(), cell.replicates()),
-            run: true,
+            lacks: Arc::default(),
+            lacks_bias: None,
         }
     }
 }
@@ -88,24 +101,77 @@ pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<String, String>
     tell(text, experiment.cells.iter().map(Facts::of).collect())
 }
 
-/// Whether an analysis text is a template that names cells of this plan.
+/// Whether an analysis text can be filled from results of this plan.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check(text: &str, cells: &[Cell]) -> Result<(), String> {
+pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
     if !asks(text) {
         return Ok(());
     }
-    tell(text, cells.iter().map(Facts::planned).collect()).map(|_| ())
+    let manifest = &plan.manifest;
+    let unknown = |q: &Quantity| Some((*q, unrecorded(manifest, *q)?));
+    let lacks: BTreeMap<Quantity, String> = Quantity::ALL.iter().filter_map(unknown).collect();
+    let mut without_limit = lacks.clone();
+    without_limit.insert(Quantity::SqErrorLimit, NO_LIMIT.into());
+    let lacks = [Arc::new(without_limit), Arc::new(lacks)];
+    let biases = draws_exact_bias(plan);
+    let planned = |cell: &Cell| Facts::planned(cell, &lacks, biases);
+    tell(text, plan.cells.iter().map(planned).collect()).map(|_| ())
+}
+
+const NO_LIMIT: &str = "the limit is not known: the field is not linear";
+
+/// Whether theory may know a cell's limit; on a linear field that is seen when its instance
+/// is built.
+fn may_have_limit(cell: &Cell) -> bool {
+    let identity = &cell.identity;
+    let asked = identity.record.metrics.contains(&Metric::SqErrorLimit);
+    identity.problem.linear() || (asked && identity.oracle == Oracle::Exact)
+}
+
+/// The functions that a text may call.
+const FUNCTIONS: &str = "cell, mean, limit, bias, ratio, ratio_limit, diverged";
+
+/// Whether there is nothing within `{{ … }}` but calls with texts and numbers: other
+/// expressions could ask for any amount of memory.
+fn only_calls(text: &str) -> Result<(), String> {
+    let mut rest = text;
+    while let Some((_, expression)) = rest.split_once("{{") {
+        let (mut quote, mut end) = (None, expression.len());
+        for (at, c) in expression.char_indices() {
+            let plain = c.is_alphanumeric() || c.is_whitespace() || "_(),=.+-".contains(c);
+            match quote {
+                // Escapes would say otherwise where a text ends.
+                _ if c == '\\' => return Err(not_offered(c)),
+                Some(open) => quote = Some(open).filter(|open| *open != c),
+                None if expression[at..].starts_with("}}") => {
+                    end = at + 2;
+                    break;
+                }
+                None if c == '"' || c == '\'' => quote = Some(c),
+                None if plain => {}
+                None => return Err(not_offered(c)),
+            }
+        }
+        rest = &expression[end..];
+    }
+    Ok(())
+}
+
+fn not_offered(c: char) -> String {
+    format!("`{c}` is not offered in {{{{ … }}}}, only calls of {FUNCTIONS} with texts and numbers")
 }
 
 fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
     if text.contains("{%") {
         return Err("statements {% … %} are not offered, only {{ … }}".into());
     }
+    only_calls(text)?;
     let facts = Arc::new(facts);
     // Nothing but what is added here: no filters, no ranges, no loops without end.
     let mut env = Environment::empty();
+    env.set_undefined_behavior(UndefinedBehavior::Strict);
     let known = facts.clone();
     env.add_function("cell", move |label: String, settings: Kwargs| {
         find(&known, &label, &settings)
@@ -114,10 +180,11 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
         let known = facts.clone();
         env.add_function(name, move |id: String, how: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&how, usual)?;
-            let Some(sample) = finals(&known, &id, quantity)? else { return Ok("diverged".into()) };
-            let summary = Summary::of(sample);
-            let (low, high) = summary.interval();
-            Ok(with_interval(summary.mean, low, high))
+            Ok(finals(&known, &id, quantity)?.map_or_else(str::to_owned, |sample| {
+                let summary = Summary::of(sample);
+                let (low, high) = summary.interval();
+                with_interval(summary.mean, low, high)
+            }))
         });
     }
     for (name, usual) in [("ratio", Quantity::SqError), ("ratio_limit", Quantity::SqErrorLimit)] {
@@ -125,19 +192,21 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
         env.add_function(name, move |a: String, b: String, how: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&how, usual)?;
             match (finals(&known, &a, quantity)?, finals(&known, &b, quantity)?) {
-                (Some(a), Some(b)) => {
+                (Ok(a), Ok(b)) => {
                     let Ratio { estimate, low, high, .. } = Ratio::of_means(a, b);
                     Ok(with_interval(estimate, low, high))
                 }
-                _ => Ok("diverged".into()),
+                (Err(why), _) | (_, Err(why)) => Ok(why.into()),
             }
         });
     }
     let known = facts.clone();
     env.add_function("bias", move |id: String| -> Result<String, Error> {
         let cell = by_id(&known, &id)?;
-        let bias = cell.exact_bias.map(short).or((!cell.run).then(|| "–".to_owned()));
-        bias.ok_or_else(|| wrong("no figure asks for the exact bias".into()))
+        match cell.lacks_bias {
+            Some(why) => Err(wrong(why.into())),
+            None => Ok(cell.exact_bias.map_or_else(|| UNKNOWN.to_owned(), short)),
+        }
     });
     let known = facts.clone();
     env.add_function("diverged", move |id: String| -> Result<String, Error> {
@@ -149,7 +218,7 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
         let told = e.detail().map_or(e.to_string(), str::to_owned);
         match e.kind() {
             ErrorKind::UnknownFunction => {
-                format!("{told} (allowed: cell, mean, limit, bias, ratio, ratio_limit, diverged)")
+                format!("{told} (allowed: {FUNCTIONS})")
             }
             _ => told,
         }
@@ -181,14 +250,25 @@ fn quantity(how: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
     })
 }
 
-fn finals<'a>(facts: &'a [Facts], id: &str, of: Quantity) -> Result<Option<&'a [f64]>, Error> {
+/// What a text says where there is no number.
+const UNKNOWN: &str = "not known";
+
+/// A quantity at the last round, or what a text says in its place.
+fn finals<'a>(
+    facts: &'a [Facts],
+    id: &str,
+    of: Quantity,
+) -> Result<Result<&'a [f64], &'static str>, Error> {
     let facts = by_id(facts, id)?;
-    match facts.finals.get(&of) {
-        Some(sample) => Ok(Some(sample)),
-        // A cell that was run and did not diverge has its errors.
-        None if facts.finals.is_empty() => Ok(None),
-        None => Err(wrong(format!("`{}` is not recorded of {}", of.name(), facts.label))),
+    if let Some(why) = facts.lacks.get(&of) {
+        return Err(wrong(format!("of {}: {why}", facts.label)));
     }
+    Ok(match facts.finals.get(&of) {
+        Some(sample) => Ok(sample),
+        // A cell that was run and did not diverge has its errors.
+        None if facts.finals.is_empty() => Err("diverged"),
+        None => Err(UNKNOWN),
+    })
 }
 
 fn find(facts: &[Facts], label: &str, wanted: &Kwargs) -> Result<String, Error> {

@@ -27,10 +27,14 @@ pub struct Page {
     pub missing: usize,
     /// The cells without results, if there are others.
     pub absent: Table,
+    /// What else the results hold: what bears on verdicts, and what does not.
+    pub siblings: [String; 2],
     pub paragraphs: Vec<String>,
     pub figures: Vec<Figure>,
     pub table: Table,
     pub problems: Problems,
+    /// What theory does not compute at this size.
+    pub not_computed: Vec<String>,
     pub claims: Vec<Claim>,
     pub counts: Vec<(String, usize)>,
     pub bounds: Table,
@@ -95,10 +99,12 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         cells: plan.cells.len(),
         missing: experiment.missing.len(),
         absent: absent(experiment),
+        siblings: [experiment.siblings.warning(), experiment.siblings.told()],
         paragraphs: paragraphs(&narrated),
         figures: figures.collect::<Result<_, String>>()?,
         table: finals(experiment),
         problems: problems(&experiment.problems),
+        not_computed: experiment.not_computed.clone(),
         counts: claims::counts(&judged),
         claims: judged,
         bounds: claims::bounds(&experiment.bounds, &mut files),
@@ -266,7 +272,7 @@ const MOST_ABSENT: usize = 100;
 /// ζ₁, ζ₂ and their kin, an instance a row; the drifts in a table of their own.
 fn problems(table: &problems::Table) -> Problems {
     let several = table.rows.len() > 1;
-    let gap = table.rows.iter().any(|row| row.measures.virtual_gap.is_some());
+    let gap = table.rows.iter().any(|row| row.measures.and_then(|m| m.virtual_gap).is_some());
     let mut heads = Vec::new();
     if several {
         heads.push("problem");
@@ -276,12 +282,13 @@ fn problems(table: &problems::Table) -> Problems {
         heads.push("‖θ* − θ̃‖");
     }
     let instance = |row: &problems::Row| {
-        let m = &row.measures;
         let mut cells = if several { vec![row.name.clone()] } else { Vec::new() };
         cells.extend([row.size.0.to_string(), row.size.1.to_string()]);
-        cells.extend([m.zeta1, m.zeta2, m.mu, m.smoothness, m.noise].map(short));
+        let five = row.measures.map(|m| [m.zeta1, m.zeta2, m.mu, m.smoothness, m.noise]);
+        cells.extend(five.unwrap_or([f64::NAN; 5]).map(short));
         if gap {
-            cells.push(m.virtual_gap.map_or("–".into(), short));
+            let found = row.measures.and_then(|m| m.virtual_gap);
+            cells.push(found.map_or("–".into(), short));
         }
         cells
     };

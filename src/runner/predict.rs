@@ -1,11 +1,12 @@
 //! What theory says of a cell: its terms, translated for a theory that knows no
 //! engine.
 
-use super::prepare::Ground;
+use super::prepare::{Ground, Prepared};
 use crate::algorithm::{Average, Component};
 use crate::federated::{Clock, Learning, Schedule, Terms, Variates, expected_steps};
 use crate::plan::{Cell, Identity};
 use crate::problem::Facts;
+use crate::theory::cost::Cost;
 use crate::theory::linear::Work;
 use crate::theory::moments::{self, Correction, Exact, Moments, Run, Scheme};
 
@@ -73,38 +74,37 @@ pub fn at_rest(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
 pub enum Without {
     /// They do not close.
     Open,
-    /// They would take about so many products.
-    Costly(f64),
+    /// They would take too much.
+    Costly(Cost),
 }
 
-/// Whether the exact moments of a cell can be worked out.
+/// Whether the exact moments of a cell can be worked out, within the bounds on their cost
+/// for all of its instances together.
 ///
 /// # Errors
 /// Why they cannot.
-pub fn known(cell: &Cell, ground: &Ground) -> Result<(), Without> {
-    let facts: &dyn Facts = &*ground.instance;
-    if !facts.linear() || !facts.independent() {
+pub fn known(prepared: &Prepared<'_>) -> Result<(), Without> {
+    let identity = &prepared.cell.identity;
+    let facts: &dyn Facts = &*prepared.grounds[0].instance;
+    let scheme = scheme(identity, facts.clients()).ok_or(Without::Open)?;
+    if !moments::close(facts, &scheme) {
         return Err(Without::Open);
     }
-    let scheme = scheme(&cell.identity, facts.clients()).ok_or(Without::Open)?;
-    if !moments::followed(facts, &scheme) {
-        return Err(Without::Open);
-    }
-    let steps = fixed_steps(&cell.identity);
+    let steps = fixed_steps(identity);
     if steps.is_some() && (scheme.runs.len() > 1 || scheme.burn_in.is_some()) {
         return Err(Without::Open);
     }
-    let rounds = cell.identity.rounds.saturating_mul(steps.unwrap_or(1));
-    let products = moments::products(facts, &scheme, rounds);
-    if products > moments::MOST_PRODUCTS { Err(Without::Costly(products)) } else { Ok(()) }
+    let rounds = identity.rounds.saturating_mul(steps.unwrap_or(1));
+    let one = moments::cost(facts, &scheme, rounds, prepared.recorded.len());
+    let cost = Cost { products: one.products * prepared.grounds.len() as f64, ..one };
+    if cost.fits() { Ok(()) } else { Err(Without::Costly(cost)) }
 }
 
-/// The exact moments of a cell at its recorded rounds.
+/// The exact moments of a cell at its recorded rounds, where they are [`known`].
 ///
 /// # Errors
-/// Why there are none.
+/// That they do not close.
 pub fn expected(cell: &Cell, ground: &Ground) -> Result<Vec<Moments>, Without> {
-    known(cell, ground)?;
     let facts: &dyn Facts = &*ground.instance;
     let scheme = scheme(&cell.identity, facts.clients()).ok_or(Without::Open)?;
     if let Some(steps) = fixed_steps(&cell.identity) {

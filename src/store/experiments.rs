@@ -30,6 +30,9 @@ pub struct Experiment {
     /// Hashes of its data files, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// Where its results folder keeps copies of them.
+    #[serde(skip)]
+    pub copies: Option<PathBuf>,
 }
 
 impl Experiment {
@@ -44,6 +47,7 @@ impl Experiment {
             overrides: plan.source.overrides.clone(),
             text: plan.source.text.clone(),
             files: plan.source.files.clone(),
+            copies: None,
         }
     }
 
@@ -69,6 +73,7 @@ impl Experiment {
             text: self.text.clone(),
             overrides: self.overrides.clone(),
             files: self.files.clone(),
+            copies: self.copies.clone(),
         }
     }
 }
@@ -77,11 +82,13 @@ impl Experiment {
 pub type Listed = (String, Result<Experiment, Error>);
 
 impl Store {
-    /// Writes down what is run, for reports.
+    /// Writes down what is run, and keeps its data files, for reports.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If a file cannot be written.
     pub fn keep_experiment(&self, plan: &Plan) -> Result<(), Error> {
+        self.make_folder(&plan.experiment)?;
+        self.keep_data(&plan.folder(), &plan.source.files)?;
         self.keep_as(&plan.experiment, &Experiment::of(plan))
     }
 
@@ -135,7 +142,9 @@ impl Store {
         let kept = self.sealed::<Experiment>(&path);
         let kept = kept.map_err(|e| error(&e.path, format!("{}; {MEND}", e.message)))?;
         match kept {
-            Some(experiment) if experiment.name == name => Ok(experiment),
+            Some(experiment) if experiment.name == name => {
+                Ok(Experiment { copies: Some(Self::copies(&self.root)), ..experiment })
+            }
             Some(other) => {
                 Err(error(&path, format!("is of the experiment \"{}\"; {MEND}", other.name)))
             }

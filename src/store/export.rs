@@ -6,7 +6,7 @@
 
 use super::axes::{Axis, Leaves, Survey, leaves};
 use super::{Kept, Store, Summary, TRACES};
-use crate::files::{Error, error, stream_beside};
+use crate::files::{Error, error, remove_leftovers, stream_beside};
 use crate::manifest::{Metric, TimeAverage};
 use crate::plan::Setting;
 use polars::prelude::*;
@@ -93,6 +93,7 @@ pub fn export(
     columns.retain(|(name, _)| OWN.contains(&&**name) || names.contains(name));
     // As text, a line each, they would be half of the file.
     columns.retain(|(name, _)| format == Format::Parquet || name != "settings");
+    remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     stream_beside(to, |file| {
         let mut all = columns.clone();
         all.extend(axes.iter().map(|axis| (axis.name.clone(), axis.data_type())));

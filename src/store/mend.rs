@@ -4,7 +4,7 @@
 //! aside. Whoever mends holds the experiment's lock.
 
 use super::{Store, is_cell, pack};
-use crate::files::{Error, REPLACED, WRITING, error};
+use crate::files::{Error, REPLACED, WRITING, error, remove_leftovers};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,7 @@ impl Store {
                 put_back(&path, &folder.join(of))?;
             }
         }
+        remove_leftovers(&folder);
         let mut damaged = Vec::new();
         for place in pack::folders(&folder)? {
             if let Err(e) = pack::Pack::open(&place).and_then(|pack| pack.check()) {

@@ -218,6 +218,9 @@ impl<'a> Survey<'a> {
             if let Some((_, experiment)) = chosen {
                 to.keep_as(name, experiment)?;
             }
+            for (folder, experiment) in kept.iter().filter(|(folder, _)| *folder > 0) {
+                to.take_data(&self.folders[*folder], experiment)?;
+            }
             // What is damaged there makes room, its packs at once, cells where they are copied.
             to.mend(name)?;
             let hurt = self.damaged.iter().filter(|damage| damage.folder == 0);

@@ -7,6 +7,7 @@
 mod axes;
 mod cells;
 mod columns;
+mod data;
 mod experiments;
 pub mod export;
 pub mod git;

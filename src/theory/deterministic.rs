@@ -1,6 +1,7 @@
 //! FedAvg without noise (FedAvg-D, RR §4), on any field: its round map, its
 //! fixed point, and how far clients drift from the optimum.
 
+use super::cost::{self, Cost};
 use super::linear::{RoundMap, Work};
 use crate::kernel::{axpy, descend, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
@@ -55,6 +56,17 @@ pub fn fixed_point(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Ve
         (theta, moved) = (next, after);
     }
     None
+}
+
+/// What [`drift`] takes: powers of each law's matrix, or a walk.
+pub fn cost_of_drift(facts: &dyn Facts, local_steps: u64) -> Cost {
+    let (n, d, h) = (facts.clients() as f64, facts.dim() as f64, local_steps as f64);
+    if !facts.linear() {
+        return Cost::new(n * h * d * (2.0 * facts.draws() as f64 + d), 4.0 * d);
+    }
+    let laws = cost::laws(facts);
+    let powers = 1.5 * libm::log2(h + 1.0) * d * d * d;
+    Cost::new(laws * powers + n * d * d, (laws + 4.0) * d * d)
 }
 
 /// The average drift at the optimum (SLIDES): ‖(NH)⁻¹ Σ_c Σ_h F̄_c(θ_c^(h)) −

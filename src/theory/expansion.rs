@@ -2,6 +2,7 @@
 //! (RR Thm 1 to 4, with the signs of SLIDES), the terms after it, covariances, and
 //! a closure beyond first order for fields that are not linear.
 
+use super::cost::{self, Cost};
 use super::lyapunov::solve_lyapunov;
 use super::moments::{Blocks, Moments};
 use crate::kernel::axpy;
@@ -60,6 +61,22 @@ fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
 }
 
 impl Terms {
+    /// What [`Terms::of`] takes: an inverse by d solves, refined doubling, and sums over the
+    /// clients' draws.
+    pub fn cost(facts: &dyn Facts) -> Cost {
+        let (n, d) = (facts.clients() as f64, facts.dim() as f64);
+        let draws = (n + 2.0 * cost::laws(facts)) * facts.draws() as f64 * d * d;
+        let products = d * d * d * d / 3.0 + 300.0 * d * d * d + draws;
+        Cost::new(products, (2.0 * cost::laws(facts) + 60.0) * d * d)
+    }
+
+    /// What [`Terms::blocks`] takes.
+    pub fn cost_of_blocks(facts: &dyn Facts, corrected: bool) -> Cost {
+        let (n, d) = (if corrected { facts.clients() as f64 } else { 1.0 }, facts.dim() as f64);
+        let draws = 4.0 * facts.draws() as f64;
+        Cost::new(n * d * d * (d + draws), 6.0 * n * d * d)
+    }
+
     /// The terms of a problem.
     ///
     /// # Errors
@@ -205,6 +222,15 @@ pub fn closure(
         axpy(-step, &solve(&system, &push).ok()?, &mut bias);
     }
     Some(bias)
+}
+
+/// What [`closure`] takes beside the moments and blocks that it begins with.
+pub fn cost_of_closure(facts: &dyn Facts, local_steps: u64) -> Cost {
+    let (h, d, laws) = (local_steps as f64, facts.dim() as f64, cost::laws(facts));
+    let draws = 2.0 * facts.draws() as f64 * d * d;
+    let step = 3.0 * d * d * d + cost::noise_map(facts) + draws;
+    let powers = 18.0 * d * d * d * libm::log2(h + 1.0);
+    Cost::new(laws * (h * step + powers + draws), (h + laws + 10.0) * d * d)
 }
 
 /// Σ_{h<H} M^h.

@@ -3,6 +3,7 @@
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
+use crate::theory::cost::{self, Cost};
 use std::collections::btree_map::{BTreeMap, Entry};
 
 /// Measures of an instance, all at θ*. Eigenvalues enter: print to six digits
@@ -31,6 +32,11 @@ fn norm(a: &Matrix) -> Option<f64> {
 }
 
 impl Measures {
+    /// What [`Measures::of`] takes.
+    pub fn cost(facts: &dyn Facts) -> Cost {
+        cost::spectra(facts, 3.0)
+    }
+
     /// The measures of an instance; `None` if an eigenvalue cannot be found.
     pub fn of(facts: &dyn Facts) -> Option<Self> {
         let (n, d) = (facts.clients(), facts.dim());

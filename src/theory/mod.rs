@@ -4,6 +4,7 @@
 //! that a bug they share cannot cancel.
 
 pub mod bounds;
+pub mod cost;
 pub mod deterministic;
 pub mod expansion;
 pub mod heterogeneity;

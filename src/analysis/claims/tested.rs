@@ -278,6 +278,9 @@ impl<'a> Judge<'a> {
 
     /// Why a prediction does not speak of a cell.
     pub(super) fn why(&self, cell: &Result<'_>, by: Prediction) -> String {
+        if let Some(cost) = self.theory.too_costly(&cell.cell.id, by) {
+            return format!("{} is not computed at this size: {cost}", by.words());
+        }
         if by.is_bound() {
             let rounds = cell.cell.identity.rounds;
             return match self.theory.bound(&cell.cell.id, by, rounds) {
@@ -292,12 +295,7 @@ impl<'a> Judge<'a> {
                 }
             };
         }
-        match self.theory.without(&cell.cell.id) {
-            Some(crate::runner::predict::Without::Costly(_)) => {
-                "exact moments cost too much".into()
-            }
-            _ => format!("{} does not speak of it, or it diverged", by.words()),
-        }
+        format!("{} does not speak of it, or it diverged", by.words())
     }
 
     pub(super) fn less(&self, claim: &Less) -> Tested {

@@ -3,23 +3,30 @@
 //! *Invariant*: a cell that a bound's conditions leave out gets none of it.
 
 use super::Theory;
+use super::refused::Part;
 use crate::algorithm::Average;
 use crate::federated::{Clock, Schedule, Variates};
 use crate::kernel::squared_distance;
 use crate::manifest::Quantity;
 use crate::manifest::claim::Prediction;
 use crate::problem::Facts;
-use crate::runner::Ground;
+use crate::runner::Prepared;
 use crate::theory::bounds::{self, Bound, Constants};
 use std::rc::Rc;
 use std::sync::Arc;
 
 impl Theory<'_> {
-    fn constants(&self, ground: &Ground) -> Option<Rc<Constants>> {
-        let key: *const () = Arc::as_ptr(&ground.instance).cast();
-        let mut known = self.constants.borrow_mut();
+    fn constants(&self, prepared: &Prepared<'_>) -> Option<Rc<Constants>> {
+        let ground = &prepared.grounds[0];
         let facts: &dyn Facts = &*ground.instance;
-        known.entry(key).or_insert_with(|| Constants::of(facts).map(Rc::new)).clone()
+        let key: *const () = Arc::as_ptr(&ground.instance).cast();
+        if let Some(known) = self.constants.borrow().get(&key) {
+            return known.clone();
+        }
+        self.within(prepared, Part::Constants, || Constants::cost(facts))?;
+        let found = Constants::of(facts).map(Rc::new);
+        self.constants.borrow_mut().insert(key, found.clone());
+        found
     }
 
     /// A published bound for a cell at a round.
@@ -49,7 +56,7 @@ impl Theory<'_> {
                 _ => return None,
             };
             let facts: &dyn Facts = &*ground.instance;
-            let constants = self.constants(ground)?;
+            let constants = self.constants(prepared)?;
             let steps = terms.most_steps();
             let step =
                 if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };

@@ -393,6 +393,9 @@ impl Facts for Logistic {
         }
         Some(sum)
     }
+    fn draws(&self) -> usize {
+        (0..self.held.len()).map(|set| self.rows(set).len()).max().unwrap_or(1)
+    }
     fn law(&self, client: usize) -> usize {
         self.of(client)
     }

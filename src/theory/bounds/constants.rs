@@ -3,6 +3,7 @@
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
+use crate::theory::cost::{self, Cost};
 use std::collections::btree_map::{BTreeMap, Entry};
 
 /// The largest d for which moments of A(Z) are computed: d(d+1)/2 + d values of
@@ -67,6 +68,15 @@ pub struct Constants {
 }
 
 impl Constants {
+    /// What [`Constants::of`] takes.
+    pub fn cost(facts: &dyn Facts) -> Cost {
+        let d = facts.dim() as f64;
+        let known = facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS;
+        let maps = if known { d * (d + 1.0) / 2.0 + d + 1.0 } else { 0.0 };
+        let noise = cost::laws(facts) * maps * cost::noise_map(facts);
+        cost::spectra(facts, if known { 8.0 } else { 4.0 }) + Cost::new(noise, 0.0)
+    }
+
     /// The constants of an instance; `None` if an eigenvalue cannot be found.
     pub fn of(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();

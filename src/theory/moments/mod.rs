@@ -12,6 +12,7 @@ mod averages;
 mod coin;
 mod course;
 mod local;
+mod size;
 mod stability;
 mod state;
 mod stationary;
@@ -23,6 +24,7 @@ use crate::theory::linear::Work;
 use averages::Averages;
 use course::{Course, Layout, second};
 use local::{Drive, Steps};
+pub use size::{at_rest as cost_at_rest, course as cost};
 pub use stability::Stability;
 use state::{Past, Stage, State, sandwich};
 
@@ -105,6 +107,15 @@ pub struct Blocks {
     pub variate_pair: Vec<Matrix>,
 }
 
+impl Blocks {
+    /// How many numbers they hold.
+    pub fn numbers(&self) -> usize {
+        let lists = [&self.theta_variate, &self.variate, &self.variate_pair];
+        let all = std::iter::once(&self.theta).chain(lists.into_iter().flatten());
+        all.map(|block| block.entries().len()).sum()
+    }
+}
+
 /// Clients that have one law and do the same.
 struct Type {
     first: usize,
@@ -125,9 +136,6 @@ pub struct Exact<'a> {
     stages: Vec<Stage>,
 }
 
-/// Multiplications beyond which moments are not computed.
-pub const MOST_PRODUCTS: f64 = 4e10;
-
 fn types(facts: &dyn Facts, scheme: &Scheme<'_>) -> (Vec<Type>, Vec<usize>) {
     let mut types: Vec<Type> = Vec::new();
     let mut places = std::collections::HashMap::new();
@@ -146,33 +154,9 @@ fn types(facts: &dyn Facts, scheme: &Scheme<'_>) -> (Vec<Type>, Vec<usize>) {
     (types, of)
 }
 
-/// Products that moments to round `rounds` take, about: preparing the types,
-/// and their pairs round by round.
-pub fn products(facts: &dyn Facts, scheme: &Scheme<'_>, rounds: u64) -> f64 {
-    let (types, _) = types(facts, scheme);
-    let d = facts.dim() as f64;
-    let corrected = scheme.runs.iter().any(|r| r.correction != Correction::None);
-    let (runs, n) = (scheme.runs.len() as f64, if corrected { 2.0 * d + 1.0 } else { d + 1.0 });
-    let longest = types.iter().flat_map(|t| &t.work).map(|w| w.steps).max().unwrap_or(1);
-    let doublings = match scheme.coin {
-        Some(p) => 3.0 * libm::log2(50.0 / p),
-        None => 1.5 * libm::log2(longest as f64 + 1.0),
-    };
-    let count = types.len() as f64;
-    let prepare = count * runs * runs * doublings * (d * d * n * n * (d * d + 2.0 * n));
-    let v = if corrected { runs * d } else { 0.0 };
-    let m = 1.0 + 2.0 * v.max(runs * d);
-    let per_type = 12.0 * m * m * m + runs * runs * n * n * d * d;
-    let mut per_pair = if corrected { 4.0 * v * v * m } else { 0.0 };
-    if let Some(p) = scheme.coin {
-        per_pair += 2.0 * n * n * n * libm::log2(50.0 / p);
-    }
-    prepare + rounds as f64 * (count * per_type + count * count / 2.0 * per_pair)
-}
-
 /// Whether the way in which the runs of a scheme share their draws is one that
 /// moments are followed through.
-pub fn followed(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
+fn followed(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
     let (types, _) = types(facts, scheme);
     let runs = &scheme.runs;
     let uneven = types.iter().any(|t| t.work.iter().any(|w| w.steps != t.work[0].steps));
@@ -185,15 +169,17 @@ pub fn followed(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
     drawn && (alone || scheme.coin.is_none() && cohort)
 }
 
+/// Whether second moments of a scheme close and are followed.
+pub fn close(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
+    facts.linear() && facts.independent() && followed(facts, scheme)
+}
+
 impl<'a> Exact<'a> {
     /// Prepares the moments of a scheme; `None` where second moments do not
     /// close: the field is not linear, draws are not independent, or the runs
     /// of the scheme share their draws in a way that is not followed.
     pub fn new(facts: &'a dyn Facts, scheme: &'a Scheme<'a>) -> Option<Self> {
-        if !facts.linear() || !facts.independent() {
-            return None;
-        }
-        if !followed(facts, scheme) {
+        if !close(facts, scheme) {
             return None;
         }
         let (types, of) = types(facts, scheme);

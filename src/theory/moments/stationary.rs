@@ -1,15 +1,16 @@
 //! Moments at stationarity: the fixed point of the round's linear map.
 
 use super::averages::Averages;
+use super::size::Size;
 use super::{Blocks, Exact, Moments};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 
 /// Numbers up to which the map is written out and solved directly.
-const DIRECT: usize = 600;
+pub(super) const DIRECT: usize = 600;
 /// Vectors that a search keeps before it begins anew.
-const KRYLOV: usize = 30;
-/// Times that it begins anew.
+pub(super) const KRYLOV: usize = 30;
+/// Times that it begins anew, at most.
 const RESTARTS: usize = 40;
 
 impl Exact<'_> {
@@ -32,7 +33,8 @@ impl Exact<'_> {
             }
             solve(&system, &constant).ok()?
         } else {
-            gmres(&start, &constant, map)?
+            let restarts = Size::of(self.facts, self.scheme).restarts().min(RESTARTS);
+            gmres(&start, &constant, restarts, map)?
         };
         let state = begin.with(1.0, &found);
         let size = state.s.rows();
@@ -158,9 +160,14 @@ fn centred(mut state: super::State, n: f64) -> super::State {
     state
 }
 
-/// x with x = B x + c, by restarted GMRES from `start`; `None` if the residual
+/// x with x = B x + c, by GMRES from `start`, restarted so often; `None` if the residual
 /// does not shrink to rounding.
-fn gmres(start: &[f64], constant: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
+fn gmres(
+    start: &[f64],
+    constant: &[f64],
+    restarts: usize,
+    map: impl Fn(&[f64]) -> Vec<f64>,
+) -> Option<Vec<f64>> {
     let norm = |x: &[f64]| libm::sqrt(dot(x, x));
     let mut x = start.to_vec();
     let residual = |x: &[f64]| -> Vec<f64> {
@@ -169,7 +176,7 @@ fn gmres(start: &[f64], constant: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> O
     };
     let mut r = residual(&x);
     let scale = norm(constant).max(f64::MIN_POSITIVE);
-    for _ in 0..RESTARTS {
+    for _ in 0..restarts {
         let size = norm(&r);
         if !size.is_finite() {
             return None;

@@ -1,0 +1,118 @@
+//! Cells in the results of an experiment that its page leaves out: of other runs of the
+//! manifest, with another number of replicates, another seed or other settings.
+
+use crate::files::Error;
+use crate::plan::Plan;
+use crate::store::Store;
+use rayon::prelude::*;
+use std::collections::{BTreeSet, HashSet};
+
+/// What else the results of an experiment hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Siblings {
+    /// Numbers of replicates of cells that differ from those of the page in nothing else.
+    pub replicates: BTreeSet<u64>,
+    /// Seeds of cells that differ in the seed, and perhaps in the number of replicates.
+    pub seeds: BTreeSet<i64>,
+    /// Cells of other settings.
+    pub others: usize,
+}
+
+/// What an experiment holds beside the cells of its plan.
+///
+/// # Errors
+/// If its folder cannot be read.
+pub fn of(plan: &Plan, store: &Store) -> Result<Siblings, Error> {
+    let name = &plan.experiment;
+    let planned: HashSet<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    // An experiment that was never run has no folder.
+    let mut ids = if plan.cells.is_empty() { Vec::new() } else { store.ids(name)? };
+    ids.retain(|id| !planned.contains(id.as_str()));
+    let mut found = Siblings::default();
+    if ids.is_empty() {
+        return Ok(found);
+    }
+    let seed = i64::try_from(plan.manifest.seed).unwrap_or(i64::MAX);
+    let same: HashSet<String> =
+        plan.cells.par_iter().map(|cell| Run::of(cell.identity.canonical()).rest).collect();
+    // Of a cell whose record is damaged nothing is known but that it is another.
+    let read = |id: &String| store.settings(name, id).ok().map(Run::of);
+    for run in ids.par_iter().map(read).collect::<Vec<_>>() {
+        match run.filter(|run| same.contains(&run.rest)) {
+            Some(run) if run.seed == seed => {
+                found.replicates.insert(run.replicates);
+            }
+            Some(run) => {
+                found.seeds.insert(run.seed);
+            }
+            None => found.others += 1,
+        }
+    }
+    Ok(found)
+}
+
+/// A cell's settings, apart from those that say how often it is run.
+struct Run {
+    replicates: u64,
+    seed: i64,
+    rest: String,
+}
+
+impl Run {
+    fn of(mut settings: toml::Table) -> Self {
+        let mut take = |key: &str| settings.remove(key).and_then(|value| value.as_integer());
+        let (replicates, seed) = (take("replicates"), take("seed"));
+        let replicates = replicates.and_then(|n| n.try_into().ok()).unwrap_or_default();
+        Self { replicates, seed: seed.unwrap_or_default(), rest: settings.to_string() }
+    }
+}
+
+impl Siblings {
+    /// That the same cells were run with other numbers of replicates or other seeds, and what
+    /// that means for verdicts; empty if they were not.
+    pub fn warning(&self) -> String {
+        let mut held = Vec::new();
+        let mut add = |count: usize, what: &str, each: String| {
+            if count > 0 {
+                let sets = if count == 1 { "set" } else { "sets" };
+                held.push(format!("{count} further {sets} of these cells with {what} ({each})"));
+            }
+        };
+        let replicates = self.replicates.iter().map(u64::to_string);
+        add(self.replicates.len(), "other numbers of replicates", listed(replicates));
+        add(self.seeds.len(), "other seeds", listed(self.seeds.iter().map(i64::to_string)));
+        if held.is_empty() {
+            return String::new();
+        }
+        format!(
+            "The results hold {}. Whoever chooses the number of replicates or the seed after a look at verdicts voids their error guarantee (optional stopping).",
+            held.join(" and ")
+        )
+    }
+
+    /// How many cells of other settings there are; empty if there are none.
+    pub fn told(&self) -> String {
+        match self.others {
+            0 => String::new(),
+            1 => {
+                "The results also hold 1 cell of other settings, which this page leaves out.".into()
+            }
+            n => format!(
+                "The results also hold {} cells of other settings, which this page leaves out.",
+                super::thousands(n)
+            ),
+        }
+    }
+}
+
+/// Values that a sentence lists.
+const LISTED: usize = 40;
+
+fn listed(values: impl ExactSizeIterator<Item = String>) -> String {
+    let more = values.len() > LISTED;
+    let mut all: Vec<String> = values.take(LISTED).collect();
+    if more {
+        all.push("…".into());
+    }
+    all.join(", ")
+}

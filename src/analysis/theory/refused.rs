@@ -1,0 +1,105 @@
+//! What theory does not compute because it would take too much: of which cells, and what.
+
+use super::Theory;
+use crate::manifest::claim::Prediction;
+use crate::runner::Prepared;
+use crate::theory::cost::{Cost, MOST_BYTES, MOST_PRODUCTS};
+use std::collections::{BTreeMap, HashMap};
+
+/// What is computed for a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Exact moments round by round.
+    Moments,
+    /// Exact moments at stationarity.
+    Stationary,
+    /// The terms of expansions in the step size.
+    Expansion,
+    /// The closure beyond the first order.
+    Closure,
+    /// The constants that published bounds are made of.
+    Constants,
+    /// Measures of how clients differ.
+    Measures,
+}
+
+impl Part {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Moments => "exact moments round by round",
+            Self::Stationary => "exact moments at stationarity",
+            Self::Expansion => "the expansion in the step size",
+            Self::Closure => "the closure",
+            Self::Constants => "the constants of published bounds",
+            Self::Measures => "the measures of heterogeneity",
+        }
+    }
+
+    /// Whether a prediction is made of it.
+    fn serves(self, by: Prediction) -> bool {
+        match by {
+            Prediction::ExactMoments => matches!(self, Self::Moments | Self::Stationary),
+            Prediction::Stationary => self == Self::Stationary,
+            Prediction::Closure => matches!(self, Self::Closure | Self::Expansion),
+            Prediction::FirstOrder | Prediction::FirstOrderPrinted | Prediction::SecondOrder => {
+                self == Self::Expansion
+            }
+            Prediction::Contraction | Prediction::ContractionPrinted => self == Self::Measures,
+            Prediction::ExactBias => false,
+            by => by.is_bound() && self == Self::Constants,
+        }
+    }
+}
+
+/// Estimates that exceed their bounds, by cell and part.
+pub type Refused = HashMap<(String, Part), Cost>;
+
+/// The bounds, as a sentence.
+pub fn bounds() -> String {
+    let memory = MOST_BYTES / 1e9;
+    format!("A computation may take {MOST_PRODUCTS:.0e} products and {memory:.0} GB of memory.")
+}
+
+impl Theory<'_> {
+    /// Whether a part of the theory of a cell may be computed; `None` if it would take too
+    /// much, which is remembered.
+    pub(super) fn within(
+        &self,
+        prepared: &Prepared<'_>,
+        part: Part,
+        cost: impl FnOnce() -> Cost,
+    ) -> Option<()> {
+        let key = (prepared.cell.id.clone(), part);
+        if self.refused.borrow().contains_key(&key) {
+            return None;
+        }
+        let cost = cost();
+        if !cost.fits() {
+            self.refused.borrow_mut().insert(key, cost);
+        }
+        cost.fits().then_some(())
+    }
+
+    /// What a prediction of a cell would take, if that is why there is none; known once the
+    /// prediction was asked for.
+    pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Cost> {
+        let known = self.refused.borrow();
+        let mine = known.iter().filter(|((cell, part), _)| cell == id && part.serves(by));
+        mine.map(|(_, cost)| *cost).reduce(Cost::most)
+    }
+
+    /// What was not computed, a sentence each.
+    pub fn not_computed(&self) -> Vec<String> {
+        let mut parts: BTreeMap<Part, (usize, Cost)> = BTreeMap::new();
+        for ((_, part), cost) in self.refused.borrow().iter() {
+            let known = parts.entry(*part).or_default();
+            *known = (known.0 + 1, known.1.most(*cost));
+        }
+        let told = |(part, (count, cost)): (Part, (usize, Cost))| {
+            let (cells, of) = if count == 1 { ("cell", "it") } else { ("cells", "one of them") };
+            let part = part.words();
+            format!("Of {count} {cells} {part}: for {of} that would take {cost}.")
+        };
+        parts.into_iter().map(told).collect()
+    }
+}

@@ -1,0 +1,179 @@
+//! Which files of a reports folder are its own: a list of them stands in the folder.
+//!
+//! *Invariant*: no file that is not on the list is overwritten or removed, unless what is
+//! written is what it holds already. A file is listed before it is written, so that what an
+//! interrupted report left is its own too.
+
+use crate::analysis::compare::record::{FINALS, RECORD};
+use crate::files::{Error, error, remove_leftovers, write_beside};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The list.
+const LIST: &str = ".driftbench-reports";
+/// What it begins with.
+const HEAD: &str = "# What `driftbench report` wrote here; it overwrites and removes nothing else.";
+
+/// A reports folder.
+pub struct Owned {
+    out: PathBuf,
+    /// Paths below the folder, with `/` between parts.
+    known: Mutex<BTreeSet<String>>,
+}
+
+impl Owned {
+    /// The files of a folder, which is there.
+    ///
+    /// # Errors
+    /// If the list cannot be read.
+    pub fn open(out: &Path) -> Result<Self, Error> {
+        let list = out.join(LIST);
+        if list.symlink_metadata().is_ok_and(|kind| !kind.is_file()) {
+            return Err(error(&list, "is no file: it lists what reports may overwrite"));
+        }
+        let known = match fs::read_to_string(&list) {
+            Ok(text) => text.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect(),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => unlisted(out),
+            Err(e) => return Err(error(&list, e)),
+        };
+        let owned = Self { out: out.to_owned(), known: Mutex::new(known) };
+        remove_leftovers(out);
+        Ok(owned)
+    }
+
+    fn name(&self, path: &Path) -> String {
+        let below = path.strip_prefix(&self.out).unwrap_or(path);
+        let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
+        parts.collect::<Vec<_>>().join("/")
+    }
+
+    /// Whether a file may be removed.
+    pub fn has(&self, path: &Path) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.contains(&self.name(path))
+    }
+
+    /// Sees that a file may be written, and lists it.
+    ///
+    /// # Errors
+    /// If it is there and not its own, or the list cannot be written.
+    pub fn claim(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+        let name = self.name(path);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(&name) {
+            return Ok(());
+        }
+        let there = path.symlink_metadata().is_ok();
+        if there && !fs::read(path).is_ok_and(|old| old == bytes) {
+            return Err(error(
+                path,
+                "was not written by `driftbench report`, which does not overwrite it: name another folder with --out, or move it away",
+            ));
+        }
+        let list = self.out.join(LIST);
+        // A line that was cut by a kill is ended first.
+        let append = || {
+            let mut file = fs::File::options().create(true).append(true).open(&list)?;
+            file.write_all(format!("\n{name}\n").as_bytes())
+        };
+        append().map_err(|e| error(&list, e))?;
+        known.insert(name);
+        Ok(())
+    }
+
+    /// Writes a file that may be written.
+    ///
+    /// # Errors
+    /// As [`Owned::claim`], or if it cannot be written.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+        self.claim(path, bytes)?;
+        write_beside(path, bytes)
+    }
+
+    /// Writes the list down in order, without what is gone.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn settle(&self) -> Result<(), Error> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = self.out.join(LIST);
+        // Another report may have added to it.
+        let text = fs::read_to_string(&list).unwrap_or_default();
+        let added = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let all: BTreeSet<&str> = added.chain(known.iter().map(String::as_str)).collect();
+        let there = all.into_iter().filter(|name| self.out.join(name).is_file());
+        let lines: Vec<&str> = std::iter::once(HEAD).chain(there).collect();
+        write_beside(&list, format!("{}\n", lines.join("\n")).as_bytes())
+    }
+}
+
+/// The pages over all experiments.
+pub const PAGES: [&str; 6] = [
+    "README.md",
+    "index.html",
+    "claims.md",
+    "claims.html",
+    "disagreements.md",
+    "disagreements.html",
+];
+
+/// What reports of versions without a list wrote: known by how the pages begin, and by the
+/// record that stands in each experiment's folder.
+fn unlisted(out: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let begins = ["# Experiments\n\nWritten by", "# Claims\n\n", "# Where the sources disagree\n"];
+    for page in PAGES {
+        let text = fs::read_to_string(out.join(page)).unwrap_or_default();
+        if text.contains("<title>driftbench: ") || begins.iter().any(|b| text.starts_with(b)) {
+            found.insert(page.to_owned());
+        }
+    }
+    let mut open = vec![String::new()];
+    while let Some(folder) = open.pop() {
+        let of_experiment = out.join(&folder).join(RECORD).is_file();
+        for (name, is_folder) in entries(&out.join(&folder)) {
+            let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            if of_experiment && is_folder && name == "figures" {
+                let files = entries(&out.join(&path)).into_iter();
+                let figures = files.filter(|(file, is_folder)| !is_folder && is_figure(file));
+                found.extend(figures.map(|(file, _)| format!("{path}/{file}")));
+            } else if is_folder {
+                open.push(path);
+            } else if of_experiment && is_page(&name) {
+                found.insert(path);
+            }
+        }
+    }
+    found
+}
+
+/// The names in a folder and which of them are folders; symbolic links are left out.
+fn entries(folder: &Path) -> Vec<(String, bool)> {
+    let all = fs::read_dir(folder).into_iter().flatten().flatten();
+    let plain = all.filter_map(|entry| {
+        let (name, kind) = (entry.file_name().into_string().ok()?, entry.file_type().ok()?);
+        (!kind.is_symlink() && !name.starts_with('.')).then_some((name, kind.is_dir()))
+    });
+    plain.collect()
+}
+
+/// Whether a file beside an experiment's figures is called as one.
+pub fn is_figure(name: &str) -> bool {
+    [".svg", ".csv", ".tex"].iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a file is called as the table of a page.
+pub fn is_table(name: &str) -> bool {
+    let table = name.strip_suffix(".csv");
+    table.is_some_and(|t| ["winners", "bounds", "orders"].contains(&t) || t.starts_with("claim-"))
+}
+
+/// Whether a file is called as one of those that stand beside an experiment's page.
+fn is_page(name: &str) -> bool {
+    let fixed =
+        ["report.md", "report.html", "summary.csv", "provenance.md", "tables.tex", "all.tex"];
+    fixed.contains(&name) || [RECORD, FINALS].contains(&name) || is_table(name)
+}

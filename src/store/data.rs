@@ -1,0 +1,64 @@
+//! Copies of the data files that experiments read, by the hash of their bytes: so that
+//! results can be reported and verified wherever they are, whatever becomes of the files.
+//!
+//! *Invariant*: a copy holds the bytes that its name says, or is not read.
+
+use super::{Experiment, Store};
+use crate::data::{Folder, MOST_KEPT};
+use crate::files::{Error, error, remove_leftovers, write_synced};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the copies of a results folder are. No experiment's name begins with a dot.
+const COPIES: &str = ".data";
+
+impl Store {
+    /// The folder of the copies below a results folder.
+    pub fn copies(root: &Path) -> PathBuf {
+        root.join(COPIES)
+    }
+
+    /// Keeps the data files of an experiment of which this folder holds no sound copy. What is
+    /// too large, gone or changed since the cells were planned is left out; whoever needs it
+    /// will say so.
+    ///
+    /// # Errors
+    /// If a copy cannot be written.
+    pub(super) fn keep_data<'a>(
+        &self,
+        from: &Folder,
+        files: impl IntoIterator<Item = (&'a String, &'a String)>,
+    ) -> Result<(), Error> {
+        let copies = Self::copies(&self.root);
+        let own = Folder::new(Path::new("")).with_copies(Some(copies.clone()));
+        remove_leftovers(&copies);
+        for (path, hash) in files {
+            let large = from.size(path, hash).is_none_or(|size| size > MOST_KEPT);
+            if large || own.has_copy(hash) {
+                continue;
+            }
+            if copies.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
+                return Err(error(&copies, "is a symbolic link, which results do not follow"));
+            }
+            fs::create_dir_all(&copies).map_err(|e| error(&copies, e))?;
+            let copy = copies.join(hash);
+            let sound = from.sound_copy(hash);
+            // The tasks of a cluster share one copy: it is never written again.
+            if sound.is_some_and(|of| fs::hard_link(of, &copy).is_ok()) {
+                continue;
+            }
+            if let Ok(bytes) = from.checked(path, hash) {
+                write_synced(&copy, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the data files of an experiment from another results folder, those that it
+    /// holds and that are sound.
+    pub(super) fn take_data(&self, from: &Self, experiment: &Experiment) -> Result<(), Error> {
+        let folder = Folder::new(Path::new("")).with_copies(Some(Self::copies(&from.root)));
+        let held = |(_, hash): &(&String, &String)| folder.has_copy(hash);
+        self.keep_data(&folder, experiment.files.iter().filter(held))
+    }
+}

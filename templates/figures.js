@@ -77,9 +77,11 @@ function groups(figure, axes) {
 function points(cell, x, band) {
   const [xs, mean, sd, low, high] = [cell.x[x], cell.mean, cell.sd, cell.low, cell.high].map(values);
   const half = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
+  // The interval of a positive mean is one of its logarithm, so that it stays positive.
+  const end = (y, reach) => band === "ci95" && y > 0 ? y * Math.exp(reach / y) : y + reach;
   return mean.map((y, i) => ({ x: xs[i], y, n: cell.n,
-    low: half ? y - half * sd[i] : band === "quantiles" ? low[i] : NaN,
-    high: half ? y + half * sd[i] : band === "quantiles" ? high[i] : NaN })).filter(p => p.x !== undefined);
+    low: half ? end(y, -half * sd[i]) : band === "quantiles" ? low[i] : NaN,
+    high: half ? end(y, half * sd[i]) : band === "quantiles" ? high[i] : NaN })).filter(p => p.x !== undefined);
 }
 
 function model(figure, view) {

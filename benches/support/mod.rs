@@ -167,7 +167,7 @@ impl Verdict {
 pub fn geometric_mean(ratios: &[f64]) -> Value {
     let logs: Vec<f64> = ratios.iter().map(|r| libm::log(*r)).collect();
     let summary = Summary::of(&logs);
-    let (low, high) = summary.interval();
+    let (low, high) = summary.interval;
     let interval = (!low.is_nan()).then(|| (libm::exp(low), libm::exp(high)));
     Value { value: libm::exp(summary.mean), interval }
 }

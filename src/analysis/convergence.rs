@@ -8,7 +8,7 @@ use super::theory::Theory as Predictions;
 use super::{Result, select};
 use crate::manifest::Quantity;
 use crate::manifest::figure::{self, Band, Convergence, Theory};
-use crate::stats::{Summary, mean, quantile};
+use crate::stats::{mean, quantile, standard_deviation, student_95};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -178,12 +178,17 @@ fn curve(cell: &Result<'_>, figure: &Convergence) -> Vec<Point> {
 
 /// The mean of a sample and its band.
 pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
-    let Summary { n, mean, sd, half_width } = Summary::of(sample);
+    let (n, mean, sd) = (sample.len(), mean(sample), standard_deviation(sample));
     let around = |half: f64| (mean - half, mean + half);
+    // Of a positive mean on the logarithm, so that it stays positive (figures.js does the same).
+    let interval = |half: f64| match mean > 0.0 {
+        true => (mean * libm::exp(-half / mean), mean * libm::exp(half / mean)),
+        false => around(half),
+    };
     let (low, high) = match band {
         Band::Std => around(sd),
         Band::Sem => around(sd / (n as f64).sqrt()),
-        Band::Ci95 => around(half_width),
+        Band::Ci95 => interval(student_95(n) * sd / (n as f64).sqrt()),
         Band::Quantiles => (quantile(sample, 0.1), quantile(sample, 0.9)),
         Band::None => (f64::NAN, f64::NAN),
     };
@@ -195,7 +200,7 @@ pub fn band_name(band: Band) -> &'static str {
     match band {
         Band::Std => "band: mean ± standard deviation",
         Band::Sem => "band: mean ± standard error",
-        Band::Ci95 => "band: 95 % interval of the mean (Student)",
+        Band::Ci95 => "band: 95 % interval of the mean (Student's t, on the logarithm)",
         Band::Quantiles => "band: 10 % to 90 % quantile",
         Band::None => "no band",
     }

@@ -158,8 +158,8 @@ impl<'a> Theory<'a> {
             }
             Prediction::Stationary => {
                 let found = self.stationary(id)?;
-                let limit = prepared.grounds[0].limit.as_deref();
-                let optimum = prepared.grounds[0].instance.optimum();
+                let ground = only(prepared)?;
+                let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
                 Some(constant(of_moments(&found.0, quantity, limit, optimum)?))
             }
             Prediction::ExactBias => (quantity == Quantity::SqError)
@@ -182,7 +182,7 @@ impl<'a> Theory<'a> {
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
     /// squares), or with what SLIDES prints, which says so of the distance itself.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
-        let ground = &prepared.grounds[0];
+        let ground = only(prepared)?;
         let facts: &dyn Facts = &*ground.instance;
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = plain(&components[0].terms)?;
@@ -200,7 +200,7 @@ impl<'a> Theory<'a> {
     /// A prediction of a vector of a cell at stationarity.
     pub fn vector(&self, id: &str, what: TimeAverage, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
-        let ground = &prepared.grounds[0];
+        let ground = only(prepared)?;
         if what == TimeAverage::Bias {
             return self.bias(prepared, ground, by);
         }
@@ -303,7 +303,7 @@ impl<'a> Theory<'a> {
         }
         let find = || {
             let prepared = self.cells.get(id)?;
-            let facts: &dyn Facts = &*prepared.grounds[0].instance;
+            let facts: &dyn Facts = &*only(prepared)?.instance;
             let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
             if !moments::close(facts, &scheme) {
                 return None;
@@ -342,7 +342,15 @@ impl<'a> Theory<'a> {
         let prepared = self.cells.get(id)?;
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = plain(&components[0].terms)?;
-        Some(self.expansion(prepared, &prepared.grounds[0])?.reach(step, steps))
+        Some(self.expansion(prepared, only(prepared)?)?.reach(step, steps))
+    }
+}
+
+/// The instance of a cell whose replicates share one: what is said of it is said of each.
+fn only<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
+    match &prepared.grounds[..] {
+        [ground] => Some(ground),
+        _ => None,
     }
 }
 

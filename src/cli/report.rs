@@ -74,11 +74,11 @@ fn write_as(
     let writer = Writer::new(out, formats)?;
     let one = |plan: Result<Plan, Unreported>| {
         let plan = plan?;
-        let work = || -> Result<(Entry, Vec<Told>), Failure> {
+        let work = || -> Result<(Entry, Vec<String>), Failure> {
             let cells: Vec<&Cell> = plan.cells.iter().collect();
             memory::fits_instances(&plan, &cells)?;
             let experiment = analyse(&plan, store)?;
-            Ok((writer.page(&experiment)?, Told::of(&experiment)))
+            Ok((writer.page(&experiment)?, contradictions(&experiment)))
         };
         let done = caught(work).unwrap_or_else(|said| Err(Failure::input(said)));
         done.map_err(|e| Unreported { name: plan.experiment.clone(), reason: e.message })
@@ -87,7 +87,7 @@ fn write_as(
     let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
     let (mut entries, mut failed, mut code) = (Vec::new(), Vec::new(), Code::Done);
     for one in each {
-        let (entry, told) = match one {
+        let (entry, contradictions) = match one {
             Ok(written) => written,
             Err(unreported) => {
                 let (name, reason) = (&unreported.name, unreported.plain());
@@ -97,13 +97,9 @@ fn write_as(
             }
         };
         entries.push(entry);
-        for told in told {
-            if told.refuted {
-                code = Code::Refuted;
-            }
-            if told.refuted || !quiet {
-                eprintln!("{}", told.message);
-            }
+        for message in contradictions {
+            code = Code::Refuted;
+            eprintln!("{message}");
         }
     }
     let count = entries.len();
@@ -135,26 +131,15 @@ impl Unreported {
     }
 }
 
-/// A claim that came out otherwise than the manifest expects.
-struct Told {
-    refuted: bool,
-    message: String,
-}
-
-impl Told {
-    fn of(experiment: &Experiment<'_>) -> Vec<Self> {
-        let name = &experiment.plan.experiment;
-        let told = experiment.claims.iter().filter_map(|claim| {
-            let (id, refuted) = (&claim.id, claim.fails());
-            let message = if refuted {
-                format!("{name}: the claim \"{id}\" is refuted: {}", claim.statement)
-            } else if claim.surprises() {
-                format!("{name}: the claim \"{id}\" was expected to be refuted and is supported")
-            } else {
-                return None;
-            };
-            Some(Self { refuted, message })
-        });
-        told.collect()
-    }
+/// The claims that ended otherwise than the manifest expects, a message each.
+fn contradictions(experiment: &Experiment<'_>) -> Vec<String> {
+    let name = &experiment.plan.experiment;
+    let told = experiment.claims.iter().filter_map(|claim| {
+        let why = claim.untested.first().map_or(String::new(), |why| format!(" ({why})"));
+        let (id, statement) = (&claim.id, &claim.statement);
+        let ended = claim.contradiction()?;
+        let why = if claim.verdict.is_none() { why } else { String::new() };
+        Some(format!("{name}: the claim \"{id}\" is {ended}{why}: {statement}"))
+    });
+    told.collect()
 }

@@ -30,11 +30,11 @@ macro_rules! claims {
                 #[serde(default)]
                 #[schemars(example = &"fig1")]
                 pub figure: Option<String>,
-                /// The verdict that is expected; `refuted` needs a `reason`, and
-                /// then fails no run.
+                /// What is expected; anything but `supported` needs a `reason`. A claim that
+                /// ends otherwise, refuted or not tested for instance, makes `report` exit with 1.
                 #[serde(default)]
                 pub expected: Expected,
-                /// Why it is expected to be refuted.
+                /// Why it is not expected to be supported.
                 #[serde(default)]
                 #[schemars(example = &"the printed sign is wrong")]
                 pub reason: Option<String>,
@@ -80,7 +80,7 @@ pub struct Common<'a> {
     pub figure: Option<&'a str>,
     /// The verdict that is expected.
     pub expected: Expected,
-    /// Why it is expected to be refuted.
+    /// Why it is not expected to be supported.
     pub reason: Option<&'a str>,
     /// The disagreement that it bears on.
     pub dispute: Option<&'a str>,
@@ -282,7 +282,7 @@ impl Table {
     }
 }
 
-/// The verdict that is expected of a claim.
+/// What is expected of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
@@ -291,6 +291,8 @@ pub enum Expected {
     Supported,
     /// It does not hold, for a reason that is given.
     Refuted,
+    /// It cannot be tested, for a reason that is given.
+    NotTested,
 }
 
 /// When a metric is looked at.

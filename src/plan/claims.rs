@@ -54,6 +54,7 @@ pub fn claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnosti
         checker.quantity(&format!("{path}.metric"), c.metric);
         checker.selection(&format!("{path}.of"), &c.of);
         checker.number(&format!("{path}.over"), &c.over, &c.of);
+        checker.finite(&format!("{path}.value"), c.value);
         checker.positive(&format!("{path}.margin"), c.margin);
         if let Some(reaching) = &c.reaching {
             checker.reaching(&format!("{path}.reaching"), reaching, &c.of);
@@ -90,9 +91,16 @@ pub fn claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnosti
         }
         if let Some(right) = &c.right {
             checker.selection(&format!("{path}.right"), right);
+            checker.another(&path, &c.of, right);
+        }
+        if let Some(value) = c.value {
+            checker.positive(&format!("{path}.value"), value);
         }
         match (&c.over, c.order) {
-            (Some(over), Some(_)) => checker.number(&format!("{path}.over"), over, &c.of),
+            (Some(over), Some(order)) => {
+                checker.number(&format!("{path}.over"), over, &c.of);
+                checker.finite(&format!("{path}.order"), order);
+            }
             (None, None) => {}
             _ => checker.fault(&path, "`order` and `over` go together"),
         }
@@ -102,6 +110,9 @@ pub fn claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnosti
         checker.quantity(&format!("{path}.metric"), c.metric);
         checker.selection(&format!("{path}.of"), &c.of);
         checker.reaching(&format!("{path}.reaching"), &c.reaching, &c.of);
+        if let Some(within) = c.within {
+            checker.positive(&format!("{path}.within"), within);
+        }
         if c.within.is_some() == c.prediction.is_some() {
             checker.fault(&path, "write `within` or `prediction`, one of them");
         }
@@ -142,13 +153,13 @@ impl Checker<'_> {
                     .push(diagnostic.hinting(nearest(figure, &known)).allowing(known.join(", ")));
             }
             match (common.expected, common.reason) {
-                (Expected::Refuted, None) => self.fault(
-                    &format!("{path}.expected"),
-                    "`expected = \"refuted\"` needs a `reason`",
-                ),
                 (Expected::Supported, Some(_)) => self.fault(
                     &format!("{path}.reason"),
-                    "`reason` says why a claim is expected to be refuted, and this one is not",
+                    "`reason` says why a claim is not expected to be supported, and this one is",
+                ),
+                (Expected::Refuted | Expected::NotTested, None) => self.fault(
+                    &format!("{path}.expected"),
+                    "what is not expected to be supported needs a `reason`",
                 ),
                 _ => {}
             }
@@ -162,6 +173,25 @@ impl Checker<'_> {
         if !(value.is_finite() && value > 0.0) {
             let key = path.rsplit('.').next().unwrap_or_default();
             self.fault(path, format!("`{key}` must be a finite number above 0, not {value}"));
+        }
+    }
+
+    fn finite(&mut self, path: &str, value: f64) {
+        if !value.is_finite() {
+            let key = path.rsplit('.').next().unwrap_or_default();
+            self.fault(path, format!("`{key}` must be a finite number, not {value}"));
+        }
+    }
+
+    /// No cell may be compared with itself: both selections would mean it.
+    fn another(&mut self, path: &str, left: &Selection, right: &Selection) {
+        let both = |cell: &&Cell| selected(cell, left) && selected(cell, right);
+        if let Some(cell) = self.cells.iter().find(both) {
+            let message = format!(
+                "a cell of `{}` would be compared with itself: both sides select it",
+                cell.label
+            );
+            self.fault(path, message);
         }
     }
 
@@ -192,6 +222,10 @@ impl Checker<'_> {
         self.selection(&format!("{path}.left"), left);
         if let Some(right) = right {
             self.selection(&format!("{path}.right"), right);
+            self.another(path, left, right);
+        }
+        if let Some(value) = value {
+            self.positive(&format!("{path}.value"), value);
         }
         self.one_of(path, right.is_some(), prediction.is_some(), value.is_some());
     }

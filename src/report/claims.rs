@@ -6,7 +6,7 @@ use crate::analysis::bounds::Row;
 use crate::analysis::claims::{Claim as Judged, Part};
 use crate::analysis::orders::Row as Order;
 use crate::manifest::claim::Expected;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict::{Doubt, Verdict};
 use serde::Serialize;
 
 /// A claim.
@@ -65,11 +65,13 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
             claim.parts.len()
         ));
     }
-    if let (Expected::Refuted, Some(reason)) = (&claim.expected.0, &claim.expected.1) {
-        remarks.push(format!("expected to be refuted: {reason}"));
-    }
-    if claim.surprises() {
-        remarks.push("and yet it is supported".into());
+    let expected = match claim.expected.0 {
+        Expected::Supported => "supported",
+        Expected::Refuted => "refuted",
+        Expected::NotTested => "not tested",
+    };
+    if let Some(reason) = &claim.expected.1 {
+        remarks.push(format!("expected to be {expected}: {reason}"));
     }
     match (claim.verdict, claim.needed) {
         (Some(Verdict::Inconclusive), Some(n)) => {
@@ -80,13 +82,27 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
         }
         _ => {}
     }
+    let decided = matches!(claim.verdict, Some(Verdict::Supported | Verdict::Refuted));
+    let doubt = match claim.doubt {
+        Doubt::Heavy => {
+            "the errors of some runs have a heavier tail than a lognormal law, so that no interval for their mean holds"
+        }
+        Doubt::Skewed => "the vectors are too skewed for so few runs to decide",
+        Doubt::Few if decided => {
+            "so few runs do not show how heavy the tail of their errors is: the verdict assumes that it is no heavier than a lognormal law's"
+        }
+        _ => "",
+    };
+    remarks.extend((!doubt.is_empty()).then(|| doubt.to_owned()));
     const MOST_NOTES: usize = 4;
-    remarks.extend(claim.notes.iter().take(MOST_NOTES).map(|note| format!("left out: {note}")));
-    if claim.notes.len() > MOST_NOTES {
-        remarks.push(format!("and {} more are left out", claim.notes.len() - MOST_NOTES));
+    for (notes, what) in [(&claim.untested, "not tested"), (&claim.outside, "not claimed")] {
+        remarks.extend(notes.iter().take(MOST_NOTES).map(|note| format!("{what}: {note}")));
+        if notes.len() > MOST_NOTES {
+            remarks.push(format!("{what}: {} more", notes.len() - MOST_NOTES));
+        }
     }
     let (dispute, side) = claim.dispute.clone().unwrap_or_default();
-    let expected = claim.expected.0 == Expected::Refuted && claim.verdict == Some(Verdict::Refuted);
+    let as_expected = claim.expected.0 != Expected::Supported && expected == verdict;
     Claim {
         id: claim.id.clone(),
         page: page.to_owned(),
@@ -94,7 +110,7 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
         source: claim.source.clone(),
         figure: claim.figure.clone().unwrap_or_default(),
         formula: claim.formula.clone(),
-        told: if expected { format!("{verdict}, as expected") } else { verdict.to_owned() },
+        told: if as_expected { format!("{verdict}, as expected") } else { verdict.to_owned() },
         verdict: verdict.to_owned(),
         estimate: interval(claim.estimate, claim.interval),
         p: probability(claim.p),

@@ -330,7 +330,7 @@ fn summary(experiment: &Experiment<'_>) -> String {
         let _ = write!(out, ",{},{}", row.n, row.diverged);
         match &row.sq_error {
             Some(s) => {
-                let (low, high) = s.interval();
+                let (low, high) = s.interval;
                 for value in [s.mean, s.sd, low, high] {
                     out.push_str(&format!(",{}", number(value)));
                 }

@@ -182,7 +182,7 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
             let quantity = quantity(&how, usual)?;
             Ok(finals(&known, &id, quantity)?.map_or_else(str::to_owned, |sample| {
                 let summary = Summary::of(sample);
-                let (low, high) = summary.interval();
+                let (low, high) = summary.interval;
                 with_interval(summary.mean, low, high)
             }))
         });

@@ -206,7 +206,7 @@ fn finals(experiment: &Experiment<'_>) -> Table {
         cells.extend(row.settings.iter().cloned());
         match &row.sq_error {
             Some(summary) => {
-                let (low, high) = summary.interval();
+                let (low, high) = summary.interval;
                 cells.push(short(summary.mean));
                 cells.push(short(summary.sd));
                 cells.push(format!("[{}, {}]", short(low), short(high)));

@@ -1,12 +1,19 @@
 //! Pure statistics: numbers in, estimates with their uncertainty out.
 
 #[cfg(feature = "harness")]
+pub mod log_means;
+#[cfg(feature = "harness")]
 pub mod paired;
 #[cfg(feature = "harness")]
 pub mod verdict;
 
 #[cfg(feature = "harness")]
+use log_means::LogMeans;
+#[cfg(feature = "harness")]
 use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Squared errors below this are rounding and count as 0: θ of size 1 is known to 1e-16.
+pub const ROUNDING_FLOOR: f64 = 1e-28;
 
 /// Mean, standard deviation and confidence interval of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,23 +24,26 @@ pub struct Summary {
     pub mean: f64,
     /// Sample standard deviation (divisor n − 1); NaN for n < 2.
     pub sd: f64,
-    /// Half width of the 95 % interval by Student's t; NaN for n < 2.
-    pub half_width: f64,
+    /// Ends of the 95 % interval of the mean: by `log_means` where every value is positive, so
+    /// that both are positive; by Student's t otherwise; NaN for n < 2.
+    pub interval: (f64, f64),
 }
 
 #[cfg(feature = "harness")]
 impl Summary {
     /// The summary of a sample.
     pub fn of(sample: &[f64]) -> Self {
-        let n = sample.len();
-        let mean = mean(sample);
-        let sd = standard_deviation(sample);
-        Self { n, mean, sd, half_width: student_95(n) * sd / (n as f64).sqrt() }
-    }
-
-    /// Ends of the 95 % interval.
-    pub fn interval(&self) -> (f64, f64) {
-        (self.mean - self.half_width, self.mean + self.half_width)
+        let (mean, sd) = (mean(sample), standard_deviation(sample));
+        let half = student_95(sample.len()) * sd / (sample.len() as f64).sqrt();
+        let known = match sample.iter().all(|x| *x > 0.0) {
+            true => LogMeans::of(&[(1.0, sample)]),
+            false => None,
+        };
+        let interval = match known.map(|known| known.interval()) {
+            Some((low, high)) => (libm::exp(low), libm::exp(high)),
+            None => (mean - half, mean + half),
+        };
+        Self { n: sample.len(), mean, sd, interval }
     }
 }
 
@@ -52,16 +62,17 @@ pub struct Ratio {
 
 #[cfg(feature = "harness")]
 impl Ratio {
-    /// mean(a)/mean(b) of positive samples paired by index. The interval is
-    /// Student's on the logarithm, linearised: its terms are a_i/ā − b_i/b̄.
+    /// mean(a)/mean(b) of positive samples paired by index, with the limits and p-values
+    /// of `log_means`; NaN limits and a p-value of 1 where these are not known: for a single
+    /// pair, or a mean that is not above 0.
     pub fn of_means(a: &[f64], b: &[f64]) -> Self {
-        let (mean_a, mean_b) = (mean(a), mean(b));
-        let terms: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / mean_a - b / mean_b).collect();
-        let n = terms.len();
-        let error = standard_deviation(&terms) / (n as f64).sqrt();
-        let (estimate, half) = (mean_a / mean_b, student_95(n) * error);
-        let p = student_p(libm::log(estimate) / error, n);
-        Self { estimate, low: estimate * libm::exp(-half), high: estimate * libm::exp(half), p }
+        let estimate = mean(a) / mean(b);
+        let Some(known) = LogMeans::of(&[(1.0, a), (-1.0, b)]) else {
+            return Self { estimate, low: f64::NAN, high: f64::NAN, p: 1.0 };
+        };
+        let (low, high) = known.interval();
+        let p = (2.0 * known.above(0.0).min(known.below(0.0))).min(1.0);
+        Self { estimate, low: libm::exp(low), high: libm::exp(high), p }
     }
 }
 
@@ -164,7 +175,7 @@ mod tests {
         let covered = (0..trials)
             .filter(|_| {
                 let sample: Vec<f64> = (0..6).map(|_| 2.0 + 3.0 * rng.gaussian()).collect();
-                let (low, high) = Summary::of(&sample).interval();
+                let (low, high) = Summary::of(&sample).interval;
                 (low..=high).contains(&2.0)
             })
             .count();

@@ -5,6 +5,8 @@
 //! counted as support.
 
 mod costs;
+mod pairs;
+mod side;
 mod tested;
 mod words;
 
@@ -12,7 +14,8 @@ use super::Result;
 use super::theory::Theory;
 use crate::manifest::claim::{Common, Expected, Selection};
 use crate::plan::Plan;
-use crate::stats::verdict::{Evidence, Verdict, needed, verdicts};
+use crate::stats::verdict::{Doubt, Evidence, Verdict, needed, verdicts};
+use tested::Parts;
 
 /// A claim and what became of it.
 #[derive(Clone, Debug)]
@@ -47,23 +50,31 @@ pub struct Claim {
     pub together: usize,
     /// Replicates that would decide it.
     pub needed: Option<u64>,
+    /// What the runs cannot say of the law of the errors.
+    pub doubt: Doubt,
     /// The verdict that the manifest expects, and why.
     pub expected: (Expected, Option<String>),
     /// The disagreement that it bears on, and its side.
     pub dispute: Option<(String, String)>,
-    /// What could not be tested, and why.
-    pub notes: Vec<String>,
+    /// Cells of which the claim says nothing, and why: a bound whose conditions they
+    /// do not meet.
+    pub outside: Vec<String>,
+    /// What could not be tested, and why: while there is any, the claim is not supported.
+    pub untested: Vec<String>,
 }
 
 impl Claim {
-    /// Whether the results refute what the manifest expects to hold.
-    pub fn fails(&self) -> bool {
-        self.verdict == Some(Verdict::Refuted) && self.expected.0 == Expected::Supported
-    }
-
-    /// Whether the results support what the manifest expects to be refuted.
-    pub fn surprises(&self) -> bool {
-        self.verdict == Some(Verdict::Supported) && self.expected.0 == Expected::Refuted
+    /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
+    /// claim contradicts no expectation.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        match (self.verdict, self.expected.0) {
+            (Some(Verdict::Refuted), Expected::Supported | Expected::NotTested) => Some("refuted"),
+            (Some(Verdict::Supported), Expected::Refuted) => {
+                Some("supported, and was expected to be refuted")
+            }
+            (None, Expected::Supported | Expected::Refuted) => Some("not tested"),
+            _ => None,
+        }
     }
 }
 
@@ -91,8 +102,7 @@ enum Shown {
 
 /// What a claim was tested on.
 struct Tested {
-    parts: Vec<(String, Evidence)>,
-    notes: Vec<String>,
+    parts: Parts,
     formula: String,
     shown: Shown,
 }
@@ -122,7 +132,10 @@ pub fn judge(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Clai
     }
     let all: Vec<Option<Evidence>> = tested
         .iter()
-        .map(|t| Evidence::all(&t.parts.iter().map(|(_, e)| *e).collect::<Vec<_>>()))
+        .map(|t| {
+            let each: Vec<Evidence> = t.parts.tested.iter().map(|(_, e)| *e).collect();
+            Evidence::all(&each, !t.parts.untested.is_empty())
+        })
         .collect();
     let told: Vec<Evidence> = all.iter().flatten().copied().collect();
     let mut found = verdicts(&told).into_iter();
@@ -149,7 +162,7 @@ fn claim(
     let nan = f64::NAN;
     let (low, high) = evidence.map_or((nan, nan), |e| e.interval);
     let weakest = evidence.and_then(|e| {
-        tested.parts.iter().find(|(_, p)| p.estimate.to_bits() == e.estimate.to_bits())
+        tested.parts.tested.iter().find(|(_, p)| p.estimate.to_bits() == e.estimate.to_bits())
     });
     Claim {
         id: common.id.to_owned(),
@@ -165,6 +178,7 @@ fn claim(
         part: weakest.map(|(name, _)| name.clone()).unwrap_or_default(),
         parts: tested
             .parts
+            .tested
             .iter()
             .map(|(name, e)| Part {
                 name: name.clone(),
@@ -178,9 +192,11 @@ fn claim(
             (Some((Verdict::Inconclusive, _)), Some(e)) => needed(&e, together),
             _ => None,
         },
+        doubt: evidence.map_or(Doubt::None, |e| e.doubt),
         expected: (common.expected, common.reason.map(str::to_owned)),
         dispute: common.dispute.map(|d| (d.to_owned(), common.side.unwrap_or_default().to_owned())),
-        notes: tested.notes,
+        outside: tested.parts.outside,
+        untested: tested.parts.untested,
     }
 }
 

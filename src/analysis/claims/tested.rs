@@ -1,20 +1,43 @@
 //! What each kind of claim is tested on: cells, pairs of cells, samples.
 
+use super::costs::slope_of_cost;
+use super::side::{Side, combined, fixed, ratio};
 use super::words::{comparison, joined, noted, target, told};
 use super::{Judge, Shown, Tested};
 use crate::analysis::{Result, select};
 use crate::manifest::claim::{AtLeast, Less, Matches, Prediction, Scalar, Selection, Slope, When};
-use crate::manifest::{Oracle, Quantity};
-use crate::plan::{Setting, SettingKey, selected, short};
+use crate::manifest::{Quantity, TimeAverage};
+use crate::plan::{Setting, selected};
 use crate::stats::mean;
-use crate::stats::verdict::{Evidence, Region, log_ratio, log_ratio_to, log_slope};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::stats::verdict::{Evidence, Region, slope_weights};
+use std::collections::{BTreeSet, HashMap};
 
-/// A sample at one time, and which.
+/// A side of a comparison at one time, and which.
 struct At {
     name: String,
     row: usize,
-    sample: Vec<f64>,
+    side: Side,
+}
+
+/// What a kind of claim was tested on, part by part.
+#[derive(Default)]
+pub(super) struct Parts {
+    /// Cells or pairs with what they say.
+    pub tested: Vec<(String, Evidence)>,
+    /// Those that could not be tested, and why: they keep the claim from being supported.
+    pub untested: Vec<String>,
+    /// Cells of which the claim says nothing, and why.
+    pub outside: Vec<String>,
+}
+
+impl Parts {
+    /// Notes what a part says, or that it says nothing.
+    fn add(&mut self, name: String, found: Option<Evidence>, otherwise: &str) {
+        match found {
+            Some(evidence) => self.tested.push((name, evidence)),
+            None => self.untested.push(noted(&name, otherwise)),
+        }
+    }
 }
 
 /// What a metric is compared with.
@@ -22,77 +45,6 @@ pub(super) enum Against<'a> {
     Cells(&'a Selection),
     Prediction(Prediction),
     Value(f64),
-}
-
-/// The settings that tell the cells of an entry apart.
-type Axes<'a> = &'a [String];
-
-/// The right cells that a left cell of some axes may stand beside, found by the
-/// values of what both leave open and not one by one.
-struct Partners<'a>(Vec<Kin<'a>>);
-
-/// Right cells of the same axes.
-struct Kin<'a> {
-    /// Settings that have to agree where both cells have them.
-    open: BTreeSet<&'a str>,
-    /// Places of the cells by what they have, and of all of them.
-    by_values: HashMap<Vec<SettingKey<'a>>, Vec<usize>>,
-    all: Vec<(usize, &'a Result<'a>)>,
-    /// Places of cells that do not have every setting.
-    lacking: Vec<(usize, &'a Result<'a>)>,
-}
-
-impl<'a> Partners<'a> {
-    fn of(axes: Axes<'a>, right: &[&'a Result<'a>], said: &BTreeSet<String>) -> Self {
-        let mut kin: BTreeMap<Axes<'a>, Kin<'a>> = BTreeMap::new();
-        for (place, cell) in right.iter().enumerate() {
-            let own = kin.entry(&cell.cell.varied).or_insert_with(|| {
-                let names = axes.iter().chain(&cell.cell.varied).map(|path| short(path));
-                Kin {
-                    open: names.filter(|name| !said.contains(*name)).collect(),
-                    by_values: HashMap::new(),
-                    all: Vec::new(),
-                    lacking: Vec::new(),
-                }
-            });
-            own.all.push((place, cell));
-            match own.values(cell) {
-                Some(values) => own.by_values.entry(values).or_default().push(place),
-                None => own.lacking.push((place, cell)),
-            }
-        }
-        Self(kin.into_values().collect())
-    }
-
-    /// Places of the right cells of the same settings, in their order.
-    fn of_cell(&self, cell: &'a Result<'a>) -> Vec<usize> {
-        let mut places = Vec::new();
-        for kin in &self.0 {
-            let beside = |(place, other): &(usize, &'a Result<'a>)| {
-                let same = kin.open.iter().all(|name| {
-                    let (x, y) = (cell.cell.settings.get(name), other.cell.settings.get(name));
-                    x.is_none() || y.is_none() || x == y
-                });
-                same.then_some(*place)
-            };
-            match kin.values(cell) {
-                Some(values) => {
-                    places.extend(kin.by_values.get(&values).into_iter().flatten());
-                    places.extend(kin.lacking.iter().filter_map(beside));
-                }
-                None => places.extend(kin.all.iter().filter_map(beside)),
-            }
-        }
-        places.sort_unstable();
-        places
-    }
-}
-
-impl<'a> Kin<'a> {
-    /// A cell's values of what is open; `None` if it lacks any.
-    fn values(&self, cell: &'a Result<'a>) -> Option<Vec<SettingKey<'a>>> {
-        self.open.iter().map(|name| Some(cell.cell.settings.get(name)?.key())).collect()
-    }
 }
 
 impl<'a> Judge<'a> {
@@ -106,8 +58,8 @@ impl<'a> Judge<'a> {
         if missing == 0 {
             return tested;
         }
-        let notes = vec![format!("{missing} of its cells have no results yet")];
-        Tested { parts: Vec::new(), notes, ..tested }
+        let untested = vec![format!("{missing} of its cells have no results yet")];
+        Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
     }
 
     pub(super) fn chosen(&self, selection: &Selection) -> Vec<&'a Result<'a>> {
@@ -132,81 +84,49 @@ impl<'a> Judge<'a> {
         details
     }
 
-    /// A metric of a cell, run by run, at each time that is asked for.
+    /// A metric of a cell, run by run, at each time that is asked for: infinite where a run
+    /// had diverged. `None` if it is not recorded.
     fn samples(&self, cell: &Result<'_>, metric: Quantity, at: When) -> Option<Vec<At>> {
-        if metric.average().is_some() || at == When::End {
-            let sample = cell.finals(metric)?;
-            return Some(vec![At { name: String::new(), row: usize::MAX, sample }]);
+        let whole = |sample| {
+            let side = Side::new(cell, metric, sample);
+            Some(vec![At { name: String::new(), row: usize::MAX, side }])
+        };
+        let rests = metric.average().is_some() || matches!(at, When::End | When::Stationary);
+        if cell.diverged() > 0 && rests {
+            return whole(vec![f64::INFINITY; cell.replicates()]);
         }
-        if cell.diverged() > 0 {
-            return None;
+        if metric.average().is_some() || at == When::End {
+            return whole(cell.finals(metric)?);
         }
         let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, metric)).collect();
-        let rows = columns.iter().map(|c| c.len()).min().filter(|rows| *rows > 0)?;
-        let one = |row: usize, name: String| At {
-            name,
-            row,
-            sample: columns.iter().map(|c| c[row]).collect(),
+        // A run that diverged has fewer rows than the others.
+        let longest = (0..columns.len()).max_by_key(|&i| columns[i].len())?;
+        let rows = Some(columns[longest].len()).filter(|rows| *rows > 0)?;
+        let value = |c: &[f64], row: usize| c.get(row).copied().unwrap_or(f64::INFINITY);
+        let one = |row: usize, name: String| {
+            let sample = columns.iter().map(|c| value(c, row)).collect();
+            At { name, row, side: Side::new(cell, metric, sample) }
         };
-        let rounds = &cell.along()[0].round;
+        let rounds = &cell.along()[longest].round;
         Some(match at {
             When::Round(round) => {
+                if cell.diverged() == cell.replicates() && rounds[rows - 1] < round {
+                    return whole(vec![f64::INFINITY; cell.replicates()]);
+                }
                 let closest = (0..rows).min_by_key(|&i| rounds[i].abs_diff(round))?;
                 vec![one(closest, String::new())]
             }
             When::EveryRound => {
                 (1..rows).map(|row| one(row, format!("round {}", rounds[row]))).collect()
             }
-            // The end was told above.
+            // The end was answered above.
             When::End | When::Stationary => {
                 let from = rows / 2;
                 let sample = columns.iter().map(|c| mean(&c[from..rows])).collect();
-                vec![At { name: String::new(), row: rows - 1, sample }]
+                let side = Side::new(cell, metric, sample);
+                vec![At { name: String::new(), row: rows - 1, side }]
             }
         })
-    }
-
-    /// The settings that are zipped with this one.
-    fn partners(&self, name: &str) -> Vec<String> {
-        let zips = self.plan.manifest.zip.iter();
-        let with = zips.filter(|zip| zip.iter().any(|other| short(other) == short(name)));
-        with.flatten().map(|other| short(other).to_owned()).collect()
-    }
-
-    /// Left cells with the right cells of the same settings, where neither
-    /// selection says otherwise.
-    fn pairs(&self, left: &Selection, right: &Selection) -> Vec<(&'a Result<'a>, &'a Result<'a>)> {
-        let mut pairs = Vec::new();
-        let fixed = |side: &Selection| -> Vec<String> {
-            let fixed = side.0.iter().filter(|(_, value)| !matches!(value, Scalar::Any(_)));
-            fixed.map(|(key, _)| key.clone()).collect()
-        };
-        let keys: Vec<String> = fixed(left).into_iter().chain(fixed(right)).collect();
-        let said: BTreeSet<String> = keys
-            .iter()
-            .flat_map(|key| self.partners(key).into_iter().chain([key.clone()]))
-            .collect();
-        let right = self.chosen(right);
-        let mut partners: BTreeMap<Axes<'a>, Partners<'a>> = BTreeMap::new();
-        for a in self.chosen(left) {
-            let found = partners
-                .entry(&a.cell.varied)
-                .or_insert_with(|| Partners::of(&a.cell.varied, &right, &said));
-            let with = found.of_cell(a).into_iter().map(|place| right[place]);
-            pairs.extend(with.filter(|b| a.cell.id != b.cell.id).map(|b| (a, b)));
-        }
-        pairs
-    }
-
-    /// The cells of a selection of which a run diverged: a mean that is infinite
-    /// is below nothing and matches nothing.
-    fn diverged(&self, of: &Selection) -> Vec<(String, Evidence)> {
-        let all = self.chosen(of).into_iter().filter(|cell| cell.diverged() > 0);
-        all.map(|cell| {
-            let name = joined(&self.name(cell, of), "diverged");
-            (name, Evidence { n: cell.replicates(), ..Evidence::exact(f64::INFINITY, (0.0, 1.0)) })
-        })
-        .collect()
     }
 
     /// log(mean of the metric / what it is compared with), for every cell or pair.
@@ -217,63 +137,67 @@ impl<'a> Judge<'a> {
         against: &Against<'_>,
         at: When,
         region: impl Fn(&Result<'_>) -> Region,
-    ) -> (Vec<(String, Evidence)>, Vec<String>) {
-        let (mut parts, mut notes) = (Vec::new(), Vec::new());
-        let mut add =
-            |cell: &Result<'_>, name: String, found: Option<(f64, f64)>, n: usize| match found {
-                Some((estimate, error)) if estimate.is_finite() => {
-                    let error = if noiseless(cell) { 0.0 } else { error };
-                    parts.push((name, Evidence::student(estimate, error, n, region(cell))));
+    ) -> Parts {
+        let mut parts = Parts::default();
+        let unrecorded = format!("{} is not recorded", metric.formula());
+        if let Against::Cells(right) = against {
+            for (a, b) in self.pairs(left, right) {
+                let name = self.name(a, left);
+                let (x, y) = (self.samples(a, metric, at), self.samples(b, metric, at));
+                let (Some(x), Some(y)) = (x, y) else {
+                    parts.add(name, None, &unrecorded);
+                    continue;
+                };
+                if x.len() != y.len() {
+                    parts.add(name.clone(), None, "the two are not recorded at the same rounds");
                 }
-                _ => notes.push(name),
+                for (x, y) in x.iter().zip(&y) {
+                    let found = ratio(&x.side, &y.side, region(a));
+                    parts.add(joined(&name, &x.name), found, "both means are infinite");
+                }
+            }
+            return parts;
+        }
+        for cell in self.chosen(left) {
+            let name = self.name(cell, left);
+            let curve = match against {
+                Against::Prediction(by) => match self.theory.curve(&cell.cell.id, metric, *by) {
+                    Some(curve) => Some(curve),
+                    None => {
+                        self.without(cell, *by, name, &mut parts);
+                        continue;
+                    }
+                },
+                _ => None,
             };
-        match against {
-            Against::Cells(right) => {
-                for (a, b) in self.pairs(left, right) {
-                    let name = self.name(a, left);
-                    let (x, y) = (self.samples(a, metric, at), self.samples(b, metric, at));
-                    let (Some(x), Some(y)) = (x, y) else {
-                        add(a, noted(&name, "diverged, or not recorded"), None, 0);
-                        continue;
-                    };
-                    for (x, y) in x.iter().zip(&y) {
-                        let n = x.sample.len();
-                        let found = Some(log_ratio(&x.sample, &y.sample));
-                        add(a, joined(&name, &x.name), found, n);
-                    }
-                }
-            }
-            Against::Value(value) => {
-                for cell in self.chosen(left) {
-                    let name = self.name(cell, left);
-                    for at in self.samples(cell, metric, at).unwrap_or_default() {
-                        let found = below(&at.sample, *value);
-                        add(cell, joined(&name, &at.name), found, at.sample.len());
-                    }
-                }
-            }
-            Against::Prediction(by) => {
-                for cell in self.chosen(left) {
-                    let name = self.name(cell, left);
-                    let curve = self.theory.curve(&cell.cell.id, metric, *by);
-                    let (Some(curve), Some(samples)) = (curve, self.samples(cell, metric, at))
-                    else {
-                        add(cell, noted(&name, &self.why(cell, *by)), None, 0);
-                        continue;
-                    };
-                    for each in samples {
-                        let rows = curve.len();
-                        let value = match at {
-                            When::Stationary => mean(&curve[rows / 2..]),
-                            _ => curve[each.row.min(rows - 1)],
-                        };
-                        let found = below(&each.sample, value);
-                        add(cell, joined(&name, &each.name), found, each.sample.len());
-                    }
-                }
+            let Some(samples) = self.samples(cell, metric, at) else {
+                parts.add(name, None, &unrecorded);
+                continue;
+            };
+            for each in samples {
+                let value = match (against, &curve) {
+                    (Against::Value(value), _) => *value,
+                    (_, Some(curve)) if at == When::Stationary => mean(&curve[curve.len() / 2..]),
+                    (_, Some(curve)) => curve[each.row.min(curve.len() - 1)],
+                    _ => f64::NAN,
+                };
+                let found = ratio(&each.side, &Side::number(value), region(cell));
+                parts.add(joined(&name, &each.name), found, "both sides are infinite");
             }
         }
-        (parts, notes)
+        parts
+    }
+
+    /// Notes a cell of which a prediction says nothing: a bound whose conditions it does not
+    /// meet claims nothing of it; what theory should say and does not leaves it untested.
+    fn without(&self, cell: &Result<'_>, by: Prediction, name: String, parts: &mut Parts) {
+        let why = noted(&name, &self.why(cell, by));
+        let rounds = cell.cell.identity.rounds;
+        let bound = self.theory.bound(&cell.cell.id, by, rounds);
+        match by.is_bound() && bound.is_none_or(|bound| bound.value.is_err()) {
+            true => parts.outside.push(why),
+            false => parts.untested.push(why),
+        }
     }
 
     /// Why a prediction does not speak of a cell.
@@ -301,19 +225,17 @@ impl<'a> Judge<'a> {
     pub(super) fn less(&self, claim: &Less) -> Tested {
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         let region = (f64::NEG_INFINITY, libm::log(claim.factor));
-        let (mut parts, notes) =
-            self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
-        parts.extend(self.diverged(&claim.left));
+        let parts = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
         let formula = comparison(claim.metric, &claim.left, &against, "≤", claim.factor, claim.at);
-        Tested { parts, notes, formula, shown: Shown::Ratio }
+        Tested { parts, formula, shown: Shown::Ratio }
     }
 
     pub(super) fn at_least(&self, claim: &AtLeast) -> Tested {
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         let region = (libm::log(claim.factor), f64::INFINITY);
-        let (parts, notes) = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
+        let parts = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
         let formula = comparison(claim.metric, &claim.left, &against, "≥", claim.factor, claim.at);
-        Tested { parts, notes, formula, shown: Shown::Ratio }
+        Tested { parts, formula, shown: Shown::Ratio }
     }
 
     pub(super) fn slope(&self, claim: &Slope) -> Tested {
@@ -336,23 +258,17 @@ impl<'a> Judge<'a> {
             }
             groups[place].1.push((x, cell));
         }
-        let (mut parts, mut notes) = (Vec::new(), Vec::new());
+        let mut parts = Parts::default();
         let region = (claim.value - claim.margin, claim.value + claim.margin);
         for (name, group) in groups {
+            let weights = slope_weights(&group.iter().map(|(x, _)| *x).collect::<Vec<_>>());
             let found = match &claim.reaching {
-                None => self.slope_of(claim, &group),
-                Some(reaching) => self.slope_of_cost(claim, reaching, &group),
+                _ if group.len() < 2 => None,
+                None => self.slope_of(claim, &group, &weights, region),
+                Some(reaching) => slope_of_cost(claim, reaching, &group, &weights, region),
             };
-            match found {
-                Some((slope, error, n)) if slope.is_finite() => {
-                    let error = if group.iter().all(|(_, c)| noiseless(c)) { 0.0 } else { error };
-                    parts.push((name, Evidence::student(slope, error, n, region)));
-                }
-                _ => notes.push(noted(
-                    &name,
-                    "no slope: a cell diverged, is alone or does not come down to the target",
-                )),
-            }
+            let otherwise = "no slope: a cell diverged, is alone, has a mean of 0 or does not come down to the target";
+            parts.add(name, found, otherwise);
         }
         let what = match &claim.reaching {
             None => claim.metric.formula().to_owned(),
@@ -367,18 +283,21 @@ impl<'a> Judge<'a> {
             claim.value,
             claim.margin
         );
-        Tested { parts, notes, formula, shown: Shown::Plain }
+        Tested { parts, formula, shown: Shown::Plain }
     }
 
-    fn slope_of(&self, claim: &Slope, group: &[(f64, &Result<'_>)]) -> Option<(f64, f64, usize)> {
-        let mut points = Vec::with_capacity(group.len());
-        for (x, cell) in group {
-            let at = self.samples(cell, claim.metric, claim.at)?.pop()?;
-            points.push((*x, at.sample));
-        }
-        let n = points.iter().map(|(_, y)| y.len()).min()?;
-        let (slope, error) = log_slope(&points);
-        Some((slope, error, n))
+    fn slope_of(
+        &self,
+        claim: &Slope,
+        group: &[(f64, &Result<'_>)],
+        weights: &[f64],
+        region: Region,
+    ) -> Option<Evidence> {
+        let samples = group.iter().map(|(_, cell)| self.samples(cell, claim.metric, claim.at));
+        let sides: Vec<Side> =
+            samples.map(|all| all?.pop().map(|at| at.side)).collect::<Option<_>>()?;
+        let weighted: Vec<(f64, &Side)> = weights.iter().copied().zip(&sides).collect();
+        combined(&weighted, region)
     }
 
     pub(super) fn matches(&self, claim: &Matches) -> Tested {
@@ -404,47 +323,59 @@ impl<'a> Judge<'a> {
             _ => format!("up to {} %", 100.0 * claim.margin),
         };
         if let (Some(average), Some(by)) = (claim.average, claim.prediction) {
-            let (mut parts, mut notes) = (self.diverged(&claim.of), Vec::new());
-            for cell in &cells {
-                let name = self.name(cell, &claim.of);
-                let sample: Option<Vec<Vec<f64>>> = cell
-                    .averages(average)
-                    .map(|all| all.into_iter().map(<[f64]>::to_vec).collect());
-                let target = self.theory.vector(&cell.cell.id, average, by);
-                match (sample.filter(|s| cell.diverged() == 0 && !s.is_empty()), target) {
-                    (Some(sample), Some(target)) if target.iter().any(|x| *x != 0.0) => {
-                        let margin = margin(cell);
-                        let evidence = if noiseless(cell) {
-                            Evidence::of_distance(&sample[..1], &target, margin)
-                        } else {
-                            Evidence::of_distance(&sample, &target, margin)
-                        };
-                        parts.push((name, evidence));
-                    }
-                    (_, Some(_)) => {
-                        notes.push(noted(&name, "diverged, not recorded, or predicted to be 0"));
-                    }
-                    _ => notes.push(noted(&name, &self.why(cell, by))),
-                }
-            }
+            let parts = self.vectors(&claim.of, average, by, &margin);
             let formula = format!(
                 "‖{what} − {by}‖ ≤ margin · ‖{by}‖ for {of}, {words}",
                 what = average.formula(),
                 by = by.words(),
                 of = told(&claim.of)
             );
-            return Tested { parts, notes, formula, shown: Shown::Plain };
+            return Tested { parts, formula, shown: Shown::Plain };
         }
         let metric = claim.metric.unwrap_or_default();
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
-        let (mut parts, notes) = self.ratios(metric, &claim.of, &against, claim.at, |cell| {
+        let parts = self.ratios(metric, &claim.of, &against, claim.at, |cell| {
             let log = libm::log1p(margin(cell));
             (-log, log)
         });
-        parts.extend(self.diverged(&claim.of));
         let formula =
             format!("{}, {words}", comparison(metric, &claim.of, &against, "=", 1.0, claim.at));
-        Tested { parts, notes, formula, shown: Shown::Ratio }
+        Tested { parts, formula, shown: Shown::Ratio }
+    }
+
+    /// A vector that is averaged over rounds against what theory predicts, cell by cell.
+    fn vectors(
+        &self,
+        of: &Selection,
+        average: TimeAverage,
+        by: Prediction,
+        margin: &dyn Fn(&Result<'_>) -> f64,
+    ) -> Parts {
+        let mut parts = Parts::default();
+        for cell in self.chosen(of) {
+            let name = self.name(cell, of);
+            if cell.diverged() > 0 {
+                let found =
+                    Evidence { n: cell.replicates(), ..Evidence::certain(f64::INFINITY, false) };
+                parts.add(joined(&name, "diverged"), Some(found), "");
+                continue;
+            }
+            let Some(target) = self.theory.vector(&cell.cell.id, average, by) else {
+                parts.untested.push(noted(&name, &self.why(cell, by)));
+                continue;
+            };
+            let sample = cell.averages(average).filter(|sample| !sample.is_empty());
+            let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
+                let margin = margin(cell);
+                if fixed(cell) {
+                    return Evidence::exact_distance(sample[0], &target, margin);
+                }
+                let sample: Vec<Vec<f64>> = sample.into_iter().map(<[f64]>::to_vec).collect();
+                Evidence::of_distance(&sample, &target, margin)
+            });
+            parts.add(name, found, "it is not recorded, or predicted to be 0");
+        }
+        parts
     }
 }
 
@@ -453,24 +384,6 @@ pub(super) fn number(cell: &Result<'_>, name: &str) -> Option<f64> {
         Setting::Number(x) => Some(*x),
         Setting::Text(_) => None,
     }
-}
-
-/// Whether nothing in a cell is random, so that one run is all.
-pub(super) fn noiseless(cell: &Result<'_>) -> bool {
-    let coin = cell.cell.settings.get("communication-probability").is_some();
-    let cohort = cell.cell.settings.get("cohort").is_some();
-    cell.cell.identity.oracle == Oracle::Exact && !coin && !cohort
-}
-
-/// log(mean/value); a mean of 0 is below any value.
-fn below(sample: &[f64], value: f64) -> Option<(f64, f64)> {
-    if value <= 0.0 || value.is_nan() {
-        return None;
-    }
-    if mean(sample) == 0.0 {
-        return Some((-700.0, 0.0));
-    }
-    Some(log_ratio_to(sample, value))
 }
 
 fn against(

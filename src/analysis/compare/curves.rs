@@ -8,7 +8,7 @@ use super::Change;
 use crate::analysis::convergence::point;
 use crate::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
 use crate::manifest::figure::Band;
-use crate::stats::Summary;
+use crate::stats::{mean, standard_deviation, student_95};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure;
     ];
     let upper = figure(
         format!("{}: ‖θ_t − θ*‖² before and after", change.name),
-        "Mean over runs with its 95 % interval (Student).",
+        "Mean over runs with its 95 % interval (Student's t, on the logarithm).",
         (curves, "t".into(), "‖θ_t − θ*‖²".into(), Scale::Log),
     );
     [upper, ratio(change, ratios(before, after), "t")]
@@ -100,8 +100,9 @@ fn ratios(before: &[Trace], after: &[Trace]) -> Vec<Point> {
         }
     }
     let at = |(t, logs): (u64, Vec<f64>)| {
-        let Summary { n, mean, half_width, .. } = Summary::of(&logs);
-        let ends = (libm::exp(mean - half_width), libm::exp(mean + half_width));
+        let (n, mean) = (logs.len(), mean(&logs));
+        let half = student_95(n) * standard_deviation(&logs) / (n as f64).sqrt();
+        let ends = (libm::exp(mean - half), libm::exp(mean + half));
         Point { x: t as f64, y: libm::exp(mean), low: ends.0, high: ends.1, n }
     };
     rounds.into_iter().filter(|(_, logs)| logs.len() == pairs).map(at).collect()

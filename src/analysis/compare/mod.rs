@@ -39,7 +39,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { margin: 0.05, floor: 1e-28 }
+        Self { margin: 0.05, floor: crate::stats::ROUNDING_FLOOR }
     }
 }
 

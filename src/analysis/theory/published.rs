@@ -39,7 +39,7 @@ impl Theory<'_> {
     pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
         let find = || {
             let prepared = self.cells.get(id)?;
-            let ground = &prepared.grounds[0];
+            let ground = super::only(prepared)?;
             let identity = &prepared.cell.identity;
             let components = identity.algorithm.components();
             let terms = &components[0].terms;

@@ -1,0 +1,384 @@
+//! What paired samples say of Σ_j w_j log E x_j: of one mean (w = 1), of the ratio of two
+//! (1, −1), of a slope through several.
+//!
+//! Squared errors are positive and skewed, and an interval that overlooks it lies below the
+//! truth too often: the largest values are those that a small sample has not seen. A limit
+//! here is therefore the widest of three, each valid where the others fail:
+//!
+//! - Student's t of the linearised logarithm;
+//! - the same with Hall's (1992) transformation, which corrects for the sample's skewness;
+//! - that of lognormal samples: Cox's estimate, mean of logarithms plus half their variance,
+//!   whose two parts have errors that are put together as Zou, Huo and Taleb (2009) do. The
+//!   part of the variance has the limit of the χ² law as far as one sample's variance
+//!   prevails, and Student's as far as the variances of paired samples cancel.
+//!
+//! The third is left out where the sample contradicts it: logarithms skewed to the left, and no
+//! more variation than a squared norm of a Gaussian vector has. Where logarithms are skewed to the right, the tail is
+//! heavier than a lognormal law's and no interval for a mean holds: there is no limit on that
+//! side. docs/METHODOLOGY.md has the measured size of all this (`examples/claim_size.rs`).
+//!
+//! *Invariant*: a limit at a smaller level is never the nearer one, and a p-value is the
+//! level at which the limit is the hypothesis.
+
+use super::{mean, standard_deviation};
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Spread, relative to the values, that is rounding.
+pub const ROUNDING: f64 = 1e-12;
+/// Runs below which the tail of a sample cannot be judged by the sample.
+const FEW: usize = 50;
+/// Coefficient of variation above that of any squared norm of a Gaussian vector, √2.
+const MOST_VARIED: f64 = 1.6;
+/// Spread of logarithms from which the tail matters.
+const WIDE: f64 = 0.2;
+
+/// An estimate of Σ_j w_j log E x_j and what its limits rest on.
+#[derive(Clone, Debug)]
+pub struct LogMeans {
+    /// Replicates.
+    pub n: usize,
+    /// Σ_j w_j log x̄_j.
+    pub estimate: f64,
+    /// Whether the logarithms are skewed to the right so much that there is no limit:
+    /// on the lower side, on the upper.
+    pub unlimited: (bool, bool),
+    /// Whether the runs are too few to see a tail that matters.
+    pub few: bool,
+    /// Standard error and skewness of the linearised terms.
+    error: f64,
+    skewness: f64,
+    lognormal: Option<Lognormal>,
+    quantiles: Rc<Quantiles>,
+}
+
+/// What lognormal samples would say.
+#[derive(Clone, Copy, Debug)]
+struct Lognormal {
+    /// Mean of Σ w_j log x_j, plus half of Σ w_j s_j².
+    centre: f64,
+    /// Standard error of the mean of Σ w_j log x_j.
+    error: f64,
+    /// Standard error of ½ Σ w_j s_j².
+    spread_error: f64,
+    /// Which share of that (squared) behaves as one sample's variance: 1 for one sample.
+    alone: f64,
+    /// Whether ½ Σ w_j s_j² is above 0, so that its long tail is upwards.
+    upwards: bool,
+}
+
+impl LogMeans {
+    /// From pairs of a weight and a sample, samples paired by index; values are at least 0, or
+    /// signed with a mean above 0 (then the third limit is left out). `None` for less
+    /// than two replicates or a mean that is not above 0.
+    pub fn of(points: &[(f64, &[f64])]) -> Option<Self> {
+        let n = points.iter().map(|(_, x)| x.len()).min().filter(|n| *n > 1)?;
+        let samples: Vec<(f64, &[f64])> = points.iter().map(|(w, x)| (*w, &x[..n])).collect();
+        let means: Vec<f64> = samples.iter().map(|(_, x)| mean(x)).collect();
+        if !means.iter().all(|m| *m > 0.0 && m.is_finite()) {
+            return None;
+        }
+        let parts = || samples.iter().zip(&means);
+        let estimate = parts().map(|((w, _), m)| w * libm::log(*m)).sum();
+        let term = |r: usize| parts().map(|((w, x), m)| w * x[r] / m).sum::<f64>();
+        let terms: Vec<f64> = (0..n).map(term).collect();
+        let size = parts().map(|((w, x), m)| x.iter().fold(0.0, |s, x| (w * x / m).abs().max(s)));
+        let sd = standard_deviation(&terms);
+        let quantiles = Quantiles::of(n);
+        let mut found = Self {
+            n,
+            estimate,
+            unlimited: (false, false),
+            few: false,
+            error: sd / (n as f64).sqrt(),
+            skewness: skewness(&terms),
+            lognormal: None,
+            quantiles,
+        };
+        if sd <= ROUNDING * size.fold(0.0, f64::max) {
+            found.error = 0.0;
+            return Some(found);
+        }
+        let negative = samples.iter().any(|(_, x)| x.iter().any(|x| *x < 0.0));
+        let zero = samples.iter().any(|(_, x)| x.contains(&0.0));
+        if !negative && zero {
+            // Some runs at exactly 0 and others not: no law of a tail is known.
+            found.unlimited = (true, true);
+        } else if !negative {
+            found.look_at_logarithms(&samples);
+        }
+        Some(found)
+    }
+
+    /// The limits of lognormal samples, and whether the samples speak against them.
+    fn look_at_logarithms(&mut self, samples: &[(f64, &[f64])]) {
+        let n = self.n as f64;
+        let logs: Vec<(f64, Vec<f64>)> =
+            samples.iter().map(|(w, x)| (*w, x.iter().map(|x| libm::log(*x)).collect())).collect();
+        let centred: Vec<Vec<f64>> = logs
+            .iter()
+            .map(|(_, l)| {
+                let centre = mean(l);
+                l.iter().map(|l| l - centre).collect()
+            })
+            .collect();
+        let covariance = |i: usize, j: usize| {
+            centred[i].iter().zip(&centred[j]).map(|(a, b)| a * b).sum::<f64>() / (n - 1.0)
+        };
+        let sum: Vec<f64> = (0..self.n).map(|r| logs.iter().map(|(w, l)| w * l[r]).sum()).collect();
+        let (mut half, mut square) = (0.0, 0.0);
+        for (i, (w, _)) in logs.iter().enumerate() {
+            half += 0.5 * w * covariance(i, i);
+            for (j, (v, _)) in logs.iter().enumerate() {
+                let c = covariance(i, j);
+                square += 0.5 * w * v * c * c / (n - 1.0);
+            }
+        }
+        let square = square.max(f64::MIN_POSITIVE);
+        let spread = standard_deviation(&sum);
+        let k = logs.len() as f64;
+        // One test a sample, all together at the level of two standard errors.
+        let strict = normal_quantile(1.0 - 0.0228 / k);
+        let (mut light, mut heavy) = (true, (false, false));
+        for ((w, x), l) in samples.iter().zip(&centred) {
+            let z = skewness_in_errors(l);
+            let variation = standard_deviation(x) / mean(x);
+            light &= z < -2.5 && variation <= MOST_VARIED;
+            let own = standard_deviation(l);
+            if z > strict && spread * spread >= 0.25 * w * w * own * own {
+                heavy = if *w > 0.0 { (heavy.0, true) } else { (true, heavy.1) };
+            }
+        }
+        if logs.len() > 1 && (heavy.0 || heavy.1) {
+            heavy = (true, true);
+        }
+        self.unlimited = heavy;
+        self.few = self.n < FEW && spread > WIDE;
+        if !light {
+            self.lognormal = Some(Lognormal {
+                centre: mean(&sum) + half,
+                error: spread / n.sqrt(),
+                spread_error: square.sqrt(),
+                alone: (2.0 * half * half / ((n - 1.0) * square)).min(1.0),
+                upwards: half > 0.0,
+            });
+        }
+    }
+
+    /// The same of Σ w_j log E x_j + offset.
+    pub fn shifted(self, offset: f64) -> Self {
+        let lognormal = self.lognormal.map(|l| Lognormal { centre: l.centre + offset, ..l });
+        Self { estimate: self.estimate + offset, lognormal, ..self }
+    }
+
+    /// Whether runs do not differ but for rounding.
+    pub fn constant(&self) -> bool {
+        self.error == 0.0
+    }
+
+    /// The p-value of the hypothesis that the parameter is at most x.
+    pub fn above(&self, x: f64) -> f64 {
+        self.beyond(x, true)
+    }
+
+    /// The p-value of the hypothesis that the parameter is at least x.
+    pub fn below(&self, x: f64) -> f64 {
+        self.beyond(x, false)
+    }
+
+    fn beyond(&self, x: f64, above: bool) -> f64 {
+        let sign = if above { 1.0 } else { -1.0 };
+        let distance = sign * (self.estimate - x);
+        if self.constant() {
+            return if distance > 0.0 { 0.0 } else { 1.0 };
+        }
+        if distance <= 0.0 || if above { self.unlimited.0 } else { self.unlimited.1 } {
+            return 1.0;
+        }
+        let t = distance / self.error;
+        // Hall's transformation of the statistic, seen from this side.
+        let a = sign * self.skewness / (self.n as f64).sqrt();
+        let hall = t + a * t * t / 3.0 + a * a * t * t * t / 27.0 + a / 6.0;
+        let plain = self.quantiles.tail(t.min(hall));
+        let lognormal = self.lognormal.map_or(0.0, |l| {
+            let distance = sign * (l.centre - x);
+            self.quantiles.level(distance, |q| l.reach(q, above))
+        });
+        plain.max(lognormal)
+    }
+
+    /// Lower and upper limit, each at this one-sided level.
+    pub fn limits(&self, level: f64) -> (f64, f64) {
+        if self.constant() {
+            return (self.estimate, self.estimate);
+        }
+        let q = self.quantiles.at(level);
+        let a = self.skewness / (self.n as f64).sqrt();
+        // The inverse of Hall's transformation.
+        let hall = |t: f64| match a {
+            a if a.abs() < 1e-9 => t,
+            a => 3.0 / a * (libm::cbrt(1.0 + a * (t - a / 6.0)) - 1.0),
+        };
+        let mut low = self.estimate - q.t.max(hall(q.t)) * self.error;
+        let mut high = self.estimate + q.t.max(-hall(-q.t)) * self.error;
+        if let Some(l) = self.lognormal {
+            low = low.min(l.centre - l.reach(&q, true));
+            high = high.max(l.centre + l.reach(&q, false));
+        }
+        let (no_low, no_high) = self.unlimited;
+        let infinite = f64::INFINITY;
+        (if no_low { -infinite } else { low }, if no_high { infinite } else { high })
+    }
+
+    /// The 95 % interval.
+    pub fn interval(&self) -> (f64, f64) {
+        self.limits(0.025)
+    }
+}
+
+impl Lognormal {
+    /// How far the lower limit is below the centre, or the upper one above it.
+    fn reach(&self, q: &Quantile, lower: bool) -> f64 {
+        let tail = if self.upwards == lower { q.t } else { q.variance };
+        let variance = self.alone * tail * tail + (1.0 - self.alone) * q.t * q.t;
+        let (mean, spread) = (q.t * self.error, self.spread_error);
+        (mean * mean + spread * spread * variance).sqrt()
+    }
+}
+
+/// Quantiles at one level.
+#[derive(Clone, Copy, Debug)]
+struct Quantile {
+    level: f64,
+    /// Student's, n − 1 degrees of freedom.
+    t: f64,
+    /// How many standard errors the upper limit of a Gaussian variance is above it.
+    variance: f64,
+}
+
+/// Quantiles over levels, for one number of replicates.
+#[derive(Debug)]
+struct Quantiles {
+    n: usize,
+    /// From level 0.5 down.
+    table: Vec<Quantile>,
+}
+
+/// Levels of the table from 0.5 to 0.025, and how far the table goes beyond.
+const KNOTS: usize = 8;
+const LEAST: f64 = 1e-12;
+
+impl Quantiles {
+    fn of(n: usize) -> Rc<Self> {
+        thread_local! {
+            static KNOWN: RefCell<HashMap<usize, Rc<Quantiles>>> = RefCell::default();
+        }
+        KNOWN.with_borrow_mut(|known| {
+            if known.len() > 256 {
+                known.clear();
+            }
+            known.entry(n).or_insert_with(|| Rc::new(Self::new(n))).clone()
+        })
+    }
+
+    fn new(n: usize) -> Self {
+        let freedom = n as f64 - 1.0;
+        let step = libm::log(0.025 / 0.5) / KNOTS as f64;
+        let levels = (0..).map(|k| 0.5 * libm::exp(step * f64::from(k)));
+        let student = StudentsT::new(0.0, 1.0, freedom).ok();
+        let squares = ChiSquared::new(freedom).ok();
+        let one = |level: f64| {
+            let t = match &student {
+                Some(law) => root(|t| law.cdf(-t), level),
+                None => f64::INFINITY,
+            };
+            let square = match &squares {
+                Some(law) => 1.0 / root(|x| law.cdf(1.0 / x), level),
+                None => 0.0,
+            };
+            let variance = (freedom / square - 1.0) * (freedom / 2.0).sqrt();
+            // Near the median the variance's limit is below its estimate.
+            Quantile { level, t, variance: variance.max(t) }
+        };
+        Self { n, table: levels.take_while(|level| *level > LEAST).map(one).collect() }
+    }
+
+    /// P(T > t), never below the table's last level.
+    fn tail(&self, t: f64) -> f64 {
+        match StudentsT::new(0.0, 1.0, self.n as f64 - 1.0) {
+            Ok(law) if t > 0.0 => law.cdf(-t),
+            _ => 1.0,
+        }
+    }
+
+    /// The quantiles at a level, between two of the table's by the level's logarithm.
+    fn at(&self, level: f64) -> Quantile {
+        let step = libm::log(0.025 / 0.5) / KNOTS as f64;
+        let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.table.len() - 1) as f64);
+        let (low, share) = (place as usize, place - libm::floor(place));
+        let (a, b) = (self.table[low], self.table[(low + 1).min(self.table.len() - 1)]);
+        let between = |a: f64, b: f64| a + share * (b - a);
+        Quantile { level, t: between(a.t, b.t), variance: between(a.variance, b.variance) }
+    }
+
+    /// The level at which a reach, which grows as the level falls, is this distance.
+    fn level(&self, distance: f64, reach: impl Fn(&Quantile) -> f64) -> f64 {
+        if distance <= 0.0 {
+            return 1.0;
+        }
+        let first = self.table.partition_point(|q| reach(q) <= distance);
+        match (first.checked_sub(1).map(|i| &self.table[i]), self.table.get(first)) {
+            (None, _) => 1.0,
+            (Some(last), None) => last.level,
+            (Some(a), Some(b)) => {
+                let (near, far) = (reach(a), reach(b));
+                let share = ((distance - near) / (far - near)).clamp(0.0, 1.0);
+                a.level * libm::exp(share * libm::log(b.level / a.level))
+            }
+        }
+    }
+}
+
+/// Where a function that falls from above a level to 0 over the positive numbers is that
+/// level, by bisection of the logarithm.
+fn root(f: impl Fn(f64) -> f64, level: f64) -> f64 {
+    let (mut low, mut high) = (-60.0, 60.0);
+    for _ in 0..70 {
+        let middle = 0.5 * (low + high);
+        if f(libm::exp(middle)) > level { low = middle } else { high = middle }
+    }
+    libm::exp(0.5 * (low + high))
+}
+
+fn normal_quantile(p: f64) -> f64 {
+    statrs::distribution::Normal::standard().inverse_cdf(p)
+}
+
+/// The third central moment over the cube of the standard deviation (divisor n); 0 for
+/// less than three values or no spread.
+pub fn skewness(sample: &[f64]) -> f64 {
+    let (n, centre) = (sample.len() as f64, mean(sample));
+    let (mut squares, mut cubes) = (0.0, 0.0);
+    for x in sample {
+        let apart = x - centre;
+        squares += apart * apart / n;
+        cubes += apart * apart * apart / n;
+    }
+    if sample.len() < 3 || squares <= 0.0 { 0.0 } else { cubes / (squares * squares.sqrt()) }
+}
+
+/// The sample skewness in standard errors of a Gaussian sample; 0 for less than three.
+fn skewness_in_errors(sample: &[f64]) -> f64 {
+    let n = sample.len() as f64;
+    if sample.len() < 3 {
+        return 0.0;
+    }
+    let unbiased = skewness(sample) * (n * (n - 1.0)).sqrt() / (n - 2.0);
+    unbiased / (6.0 * n * (n - 1.0) / ((n - 2.0) * (n + 1.0) * (n + 3.0))).sqrt()
+}
+
+#[cfg(test)]
+#[path = "log_means_tests.rs"]
+mod tests;

@@ -157,9 +157,13 @@ impl Checker<'_> {
                     &format!("{path}.reason"),
                     "`reason` says why a claim is not expected to be supported, and this one is",
                 ),
-                (Expected::Refuted | Expected::NotTested, None) => self.fault(
+                (Expected::Refuted, None) => self.fault(
                     &format!("{path}.expected"),
-                    "what is not expected to be supported needs a `reason`",
+                    "`expected = \"refuted\"` needs a `reason`",
+                ),
+                (Expected::NotTested, None) => self.fault(
+                    &format!("{path}.expected"),
+                    "`expected = \"not-tested\"` needs a `reason`",
                 ),
                 _ => {}
             }

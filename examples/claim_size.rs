@@ -1,0 +1,148 @@
+//! How often a claim is decided wrongly where it is most easily decided wrongly: where what it
+//! compares are equal. Prints, for every kind of claim, law of the errors and number of runs,
+//! the percentage of samples whose interval lies above the truth ("at most" is wrongly
+//! refuted) and below it ("at least" is wrongly refuted, "at most" wrongly supported). Each may be
+//! up to 5. A star marks where a wrong verdict comes with a warning that runs are too few.
+//!
+//! `cargo run --release --locked --example claim_size [trials]`, the tables of
+//! docs/METHODOLOGY.md; claims on costs have theirs in the test `claims_on_costs_have_their_size`.
+
+use driftbench::rng::Stream;
+use driftbench::stats::verdict::{Doubt, Evidence, slope_weights};
+use driftbench::stats::{log_means::LogMeans, verdict};
+
+/// Draws of a law of squared errors with mean 1.
+type Law = (&'static str, fn(&mut Stream) -> f64);
+
+fn square(rng: &mut Stream) -> f64 {
+    let x = rng.gaussian();
+    x * x
+}
+
+fn lognormal(rng: &mut Stream, sigma: f64) -> f64 {
+    libm::exp(sigma * rng.gaussian() - 0.5 * sigma * sigma)
+}
+
+/// The square of Pareto's root: P(X > x) ~ x^-index.
+fn pareto(rng: &mut Stream, index: f64) -> f64 {
+    libm::exp(-libm::log(1.0 - rng.uniform()) / index) * (index - 1.0) / index
+}
+
+/// e² after sixty steps e ← (1 − γ(1 + τ z)) e + γ w at γ = 0.3, over its exact mean.
+fn multiplicative(rng: &mut Stream, tau: f64) -> f64 {
+    let step = 0.3;
+    let (mut error, mut square) = (0.0, 0.0);
+    for _ in 0..60 {
+        error = (1.0 - step * (1.0 + tau * rng.gaussian())) * error + step * rng.gaussian();
+        square = ((1.0 - step) * (1.0 - step) + step * step * tau * tau) * square + step * step;
+    }
+    error * error / square
+}
+
+const LAWS: [Law; 13] = [
+    ("Gaussian, spread 10 %", |rng| 1.0 + 0.1 * rng.gaussian()),
+    ("χ²₈", |rng| (0..8).map(|_| square(rng)).sum::<f64>() / 8.0),
+    ("χ²₂", |rng| 0.5 * (square(rng) + square(rng))),
+    ("χ²₁", square),
+    ("χ² weighted 1, 0.1, 0.01", |rng| (square(rng) + 0.1 * square(rng) + 0.01 * square(rng)) / 1.11),
+    ("lognormal, σ = 0.5", |rng| lognormal(rng, 0.5)),
+    ("lognormal, σ = 1", |rng| lognormal(rng, 1.0)),
+    ("lognormal, σ = 1.5", |rng| lognormal(rng, 1.5)),
+    ("multiplicative noise, τ = 1", |rng| multiplicative(rng, 1.0)),
+    ("multiplicative noise, τ = 1.5", |rng| multiplicative(rng, 1.5)),
+    ("multiplicative noise, τ = 2", |rng| multiplicative(rng, 2.0)),
+    ("Pareto, index 3", |rng| pareto(rng, 3.0)),
+    ("Pareto, index 2.2", |rng| pareto(rng, 2.2)),
+];
+
+const RUNS: [usize; 6] = [2, 3, 5, 10, 30, 100];
+
+/// A kind of claim: its weights on logarithms of means, and whether runs share their noise.
+struct Kind {
+    name: &'static str,
+    weights: Vec<f64>,
+    paired: bool,
+}
+
+fn sample(rng: &mut Stream, law: Law, kind: &Kind, n: usize) -> Vec<Vec<f64>> {
+    let shared: Vec<f64> = (0..n).map(|_| law.1(rng)).collect();
+    let mut one = |paired: bool| -> Vec<f64> {
+        let own = |c: &f64| if paired { c * law.1(rng).abs().sqrt() } else { law.1(rng) };
+        shared.iter().map(own).collect()
+    };
+    kind.weights.iter().map(|_| one(kind.paired)).collect()
+}
+
+fn row(rng: &mut Stream, law: Law, kind: &Kind, n: usize, trials: usize) -> String {
+    // Of paired samples all means are equal, and of a single one it is 1.
+    let region = |above: bool| match above {
+        true => (f64::NEG_INFINITY, 0.0),
+        false => (0.0, f64::INFINITY),
+    };
+    let (mut above, mut below, mut warned) = (0, 0, true);
+    for _ in 0..trials {
+        let all = sample(rng, law, kind, n);
+        let points: Vec<(f64, &[f64])> =
+            kind.weights.iter().copied().zip(all.iter().map(|x| &x[..])).collect();
+        let Some(known) = LogMeans::of(&points) else { continue };
+        let refuted = |side: bool| {
+            let evidence = Evidence::of_log_means(&known, region(side));
+            (evidence.alone() == verdict::Verdict::Refuted).then_some(evidence.doubt)
+        };
+        for (doubt, count) in [(refuted(true), &mut above), (refuted(false), &mut below)] {
+            *count += usize::from(doubt.is_some());
+            warned &= doubt.is_none_or(|doubt| doubt != Doubt::None);
+        }
+    }
+    let percent = |count: usize| 100.0 * count as f64 / trials as f64;
+    let star = if warned && above + below > 0 { "\\*" } else { "" };
+    format!("{:.1} + {:.1}{star}", percent(above), percent(below))
+}
+
+/// A vector of skewed entries, a fifth away from its prediction, with a margin of a fifth.
+fn vectors(rng: &mut Stream, law: Law, size: usize, n: usize, trials: usize) -> String {
+    let mut target = vec![1.0; size];
+    target[0] = 1.0 / 1.2;
+    let apart = (1.0 - target[0]) / target.iter().fold(0.0, |sum, x| sum + x * x).sqrt();
+    let (mut supported, mut refuted) = (0, 0);
+    for _ in 0..trials {
+        let all: Vec<Vec<f64>> =
+            (0..n).map(|_| (0..size).map(|_| law.1(rng)).collect()).collect();
+        let evidence = Evidence::of_distance(&all, &target, apart);
+        supported += usize::from(evidence.alone() == verdict::Verdict::Supported);
+        refuted += usize::from(evidence.alone() == verdict::Verdict::Refuted);
+    }
+    let percent = |count: usize| 100.0 * count as f64 / trials as f64;
+    format!("{:.1} + {:.1}", percent(refuted), percent(supported))
+}
+
+fn main() {
+    let trials = std::env::args().nth(1).and_then(|t| t.parse().ok()).unwrap_or(2000);
+    let mut rng = Stream::shared_instance(17);
+    let kinds = [
+        Kind { name: "a mean against a number", weights: vec![1.0], paired: false },
+        Kind { name: "a ratio, independent runs", weights: vec![1.0, -1.0], paired: false },
+        Kind { name: "a ratio, common noise", weights: vec![1.0, -1.0], paired: true },
+        Kind {
+            name: "a slope through four cells, common noise",
+            weights: slope_weights(&[1.0, 2.0, 4.0, 8.0]),
+            paired: true,
+        },
+    ];
+    let heads = RUNS.map(|n| format!("n = {n}")).join(" | ");
+    let rule = RUNS.map(|_| "---").join(" | ");
+    for kind in &kinds {
+        println!("\n**{}**\n\n| law | {heads} |\n| --- | {rule} |", kind.name);
+        for law in LAWS {
+            let cells = RUNS.map(|n| row(&mut rng, law, kind, n, trials)).join(" | ");
+            println!("| {} | {cells} |", law.0);
+        }
+    }
+    for size in [1, 3] {
+        println!("\n**a vector of size {size}**\n\n| law | {heads} |\n| --- | {rule} |");
+        for law in LAWS {
+            let cells = RUNS.map(|n| vectors(&mut rng, law, size, n, trials)).join(" | ");
+            println!("| {} | {cells} |", law.0);
+        }
+    }
+}

@@ -44,7 +44,9 @@ const LAWS: [Law; 13] = [
     ("χ²₈", |rng| (0..8).map(|_| square(rng)).sum::<f64>() / 8.0),
     ("χ²₂", |rng| 0.5 * (square(rng) + square(rng))),
     ("χ²₁", square),
-    ("χ² weighted 1, 0.1, 0.01", |rng| (square(rng) + 0.1 * square(rng) + 0.01 * square(rng)) / 1.11),
+    ("χ² weighted 1, 0.1, 0.01", |rng| {
+        (square(rng) + 0.1 * square(rng) + 0.01 * square(rng)) / 1.11
+    }),
     ("lognormal, σ = 0.5", |rng| lognormal(rng, 0.5)),
     ("lognormal, σ = 1", |rng| lognormal(rng, 1.0)),
     ("lognormal, σ = 1.5", |rng| lognormal(rng, 1.5)),
@@ -103,11 +105,10 @@ fn row(rng: &mut Stream, law: Law, kind: &Kind, n: usize, trials: usize) -> Stri
 fn vectors(rng: &mut Stream, law: Law, size: usize, n: usize, trials: usize) -> String {
     let mut target = vec![1.0; size];
     target[0] = 1.0 / 1.2;
-    let apart = (1.0 - target[0]) / target.iter().fold(0.0, |sum, x| sum + x * x).sqrt();
+    let apart = (1.0 - target[0]) / target.iter().map(|x| x * x).sum::<f64>().sqrt();
     let (mut supported, mut refuted) = (0, 0);
     for _ in 0..trials {
-        let all: Vec<Vec<f64>> =
-            (0..n).map(|_| (0..size).map(|_| law.1(rng)).collect()).collect();
+        let all: Vec<Vec<f64>> = (0..n).map(|_| (0..size).map(|_| law.1(rng)).collect()).collect();
         let evidence = Evidence::of_distance(&all, &target, apart);
         supported += usize::from(evidence.alone() == verdict::Verdict::Supported);
         refuted += usize::from(evidence.alone() == verdict::Verdict::Refuted);

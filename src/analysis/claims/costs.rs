@@ -25,9 +25,14 @@ impl Judge<'_> {
                 (None, Some(by)) => match self.promised(cell, claim, by) {
                     Some(limit) => Some(limit),
                     None => {
-                        let why =
-                            format!("{}; or it never comes down to the target", self.why(cell, by));
-                        parts.outside.push(noted(&name, &why));
+                        let bound = self.theory.bound(&cell.cell.id, by, 1);
+                        match bound.is_some_and(|bound| bound.value.is_ok()) {
+                            true => {
+                                let why = format!("{} never comes down to the target", by.words());
+                                parts.outside.push(noted(&name, &why));
+                            }
+                            false => self.without(cell, by, name, &mut parts),
+                        }
                         continue;
                     }
                 },

@@ -190,11 +190,18 @@ impl<'a> Judge<'a> {
 
     /// Notes a cell of which a prediction says nothing: a bound whose conditions it does not
     /// meet claims nothing of it; what theory should say and does not leaves it untested.
-    fn without(&self, cell: &Result<'_>, by: Prediction, name: String, parts: &mut Parts) {
+    pub(super) fn without(
+        &self,
+        cell: &Result<'_>,
+        by: Prediction,
+        name: String,
+        parts: &mut Parts,
+    ) {
         let why = noted(&name, &self.why(cell, by));
         let rounds = cell.cell.identity.rounds;
         let bound = self.theory.bound(&cell.cell.id, by, rounds);
-        match by.is_bound() && bound.is_none_or(|bound| bound.value.is_err()) {
+        let silent = by.is_bound() && bound.is_none_or(|bound| bound.value.is_err());
+        match silent && self.theory.too_costly(&cell.cell.id, by).is_none() {
             true => parts.outside.push(why),
             false => parts.untested.push(why),
         }

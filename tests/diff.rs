@@ -154,6 +154,55 @@ fn a_step_one_percent_larger_is_paired_and_within_the_margin() {
     bench.run(&["diff", "a", "b", "--fail-on", "changed"]).expect(1);
 }
 
+/// With another l2, other data or another start, θ* or the way to it is another: errors are
+/// not compared, though the cells are named, whatever else changed.
+#[test]
+fn cells_of_another_problem_are_named_and_not_compared() {
+    for (edit, told) in [
+        (("l2 = 0.2", "l2 = 5.0"), "l2 0.2 → 5"),
+        (("spread = 1.0", "spread = 0.5"), "spread 1 → 0.5"),
+        (("zero = true", "offset = 3.0"), "offset – → 3"),
+    ] {
+        let bench = pair(&|text| text.replace(edit.0, edit.1).replace("0.05", "0.06"));
+        let said = bench.run(&["diff", "a", "b"]).expect(3);
+        assert!(said.out.contains("small: another problem or start in 3 cells"), "{}", said.out);
+        assert!(said.out.contains(told), "{}", said.out);
+        assert!(!said.out.contains("worse") && !said.out.contains("better"), "{}", said.out);
+        let found = json(&bench, "a", "b");
+        let count = |key: &str| found[key].as_array().unwrap().len();
+        assert_eq!((count("other-problems"), count("changed"), count("claims")), (3, 0, 0));
+        assert_eq!((count("removed"), count("added"), found["tested"].as_u64()), (0, 0, Some(0)));
+        for side in ["a", "b"] {
+            bench.run(&["report", side, "--out", &format!("{side}-pages"), "--quiet"]);
+        }
+        let pages = bench.run(&["diff", "a-pages", "b-pages"]).expect(3);
+        assert!(pages.out.contains("another problem or start in 3 cells"), "{}", pages.out);
+    }
+}
+
+/// Cells of the same problem are compared beside others that are not.
+#[test]
+fn an_axis_of_the_problem_pairs_within_each_problem() {
+    let edit = |l2: &'static str, step: &'static str| {
+        move |text: &str| text.replace("l2 = 0.2", l2).replace("0.05", step)
+    };
+    let bench = Bench::new();
+    ran(&bench, "a", &edit("l2 = [0.2, 0.4]", "0.05"), &[]);
+    ran(&bench, "b", &edit("l2 = [0.2, 0.6]", "0.06"), &[]);
+    let found = json(&bench, "a", "b");
+    let count = |key: &str| found[key].as_array().unwrap().len();
+    assert_eq!((count("changed"), count("other-problems")), (3, 3), "{found}");
+    for change in found["changed"].as_array().unwrap() {
+        let others = change["other-settings"].as_array().unwrap();
+        assert!(others.iter().all(|o| o["path"].as_str().unwrap().ends_with("step-size")));
+    }
+    bench.run(&["diff", "a", "b", "--fail-on", "incomparable"]).expect(1);
+    for format in ["text", "md", "html"] {
+        let said = bench.run(&["diff", "a", "b", "--format", format, "--fail-on", "none"]);
+        assert!(said.expect(0).out.contains("another problem or start in 3 cells"));
+    }
+}
+
 #[test]
 fn a_cell_that_is_gone_is_told() {
     let bench = pair(&|text| text.replace("[2, 5]", "2"));

@@ -5,8 +5,9 @@
 //! This part reads no file: [`results`] and [`record`] make sides, [`curves`]
 //! draws what changed. Streams are common, so replicates are paired.
 //!
-//! *Invariant*: cells with equal digests enter no statistics; diverged replicates
-//! are never averaged away; timings are no part of any verdict.
+//! *Invariant*: cells with equal digests enter no statistics, nor do cells whose problem,
+//! instance or start differ; diverged replicates are never averaged away; timings are no
+//! part of any verdict.
 
 mod claims;
 pub mod curves;
@@ -22,6 +23,7 @@ mod tests;
 use crate::plan::Setting;
 pub use claims::{Claim, ClaimChange};
 pub use judge::{Change, Verdict};
+use pairing::Agree;
 pub use pairing::Other;
 use rayon::prelude::*;
 pub use settings::{Settings, Texts};
@@ -56,6 +58,21 @@ pub struct Incomparable {
     pub after: String,
 }
 
+/// A cell and what would be its counterpart, if its problem, instance and start were the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherProblem {
+    /// Its experiment.
+    pub experiment: String,
+    /// Its id before.
+    pub was: String,
+    /// Its id after.
+    pub id: String,
+    /// Name of the algorithm, with the settings that tell it apart.
+    pub name: String,
+    /// Settings that are others.
+    pub other: Vec<Other>,
+}
+
 /// A cell that one side alone has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lone {
@@ -87,6 +104,8 @@ pub struct Comparison {
     pub margin: f64,
     /// Experiments without a cell that can be compared.
     pub incomparable: Vec<Incomparable>,
+    /// Cells that have counterparts on other problems, which are not compared.
+    pub problems: Vec<OtherProblem>,
     /// Cells that only the second side has.
     pub added: Vec<Lone>,
     /// Cells that only the first side has.
@@ -122,7 +141,7 @@ pub enum Class {
     Added,
     /// Cells of which the runs do not tell.
     Underpowered,
-    /// Experiments that cannot be compared.
+    /// Experiments that cannot be compared, and cells whose problem is another.
     Incomparable,
     /// Cells whose bits changed, whatever the verdict.
     Changed,
@@ -170,7 +189,7 @@ impl Comparison {
             Class::Removed => self.removed.len(),
             Class::Added => self.added.len(),
             Class::Underpowered => of(Verdict::Underpowered),
-            Class::Incomparable => self.incomparable.len(),
+            Class::Incomparable => self.incomparable.len() + self.problems.len(),
             Class::Changed => self.changed.len(),
         }
     }
@@ -228,18 +247,27 @@ fn experiment(name: &str, old: &Record, new: &Record, options: &Options, out: &m
         one.cells.keys().filter(|id| !other.cells.contains_key(*id)).cloned().collect()
     };
     let (mut gone, mut come) = (alone(old, new), alone(new, old));
-    let pairs = pairing::pairs(old, &gone, new, &come);
-    if common.is_empty() && pairs.is_empty() && !old.cells.is_empty() && !new.cells.is_empty() {
+    let pairs = counterparts((old, &mut gone), (new, &mut come), Agree::Problem);
+    let others = counterparts((old, &mut gone), (new, &mut come), Agree::Kinds);
+    let apart = common.is_empty() && pairs.is_empty();
+    if apart && others.is_empty() && !old.cells.is_empty() && !new.cells.is_empty() {
         out.incomparable.push(incomparable(name, old, new));
         return;
     }
-    let paired = |of: fn(&pairing::Pair) -> &String| pairs.iter().map(of).collect::<BTreeSet<_>>();
-    let (before, after) = (paired(|p| &p.before), paired(|p| &p.after));
-    gone.retain(|id| !before.contains(id));
-    come.retain(|id| !after.contains(id));
     out.removed.extend(lone(name, old, gone.iter()));
     out.added.extend(lone(name, new, come.iter()));
     let told = told_apart(new);
+    out.problems.extend(others.into_iter().map(|pair| OtherProblem {
+        experiment: name.into(),
+        name: cell_name(&new.cells[&pair.after], &told),
+        was: pair.before,
+        id: pair.after,
+        other: pair.other,
+    }));
+    if apart {
+        // Claims on other problems are other claims.
+        return;
+    }
     let mut timing = Timing { experiment: name.into(), cells: 0, seconds: (0.0, 0.0) };
     let mut todo = Vec::new();
     for id in common {
@@ -269,6 +297,20 @@ fn experiment(name: &str, old: &Record, new: &Record, options: &Options, out: &m
         (Some(old), Some(new)) => out.claims.extend(claims::changes(name, old, new)),
         _ => out.untold.push(name.to_owned()),
     }
+}
+
+/// The counterparts among cells that one side alone has, which are taken from their lists.
+fn counterparts(
+    (old, gone): (&Record, &mut Vec<String>),
+    (new, come): (&Record, &mut Vec<String>),
+    agree: Agree,
+) -> Vec<pairing::Pair> {
+    let pairs = pairing::pairs(old, gone, new, come, agree);
+    let paired = |of: fn(&pairing::Pair) -> &String| pairs.iter().map(of).collect::<BTreeSet<_>>();
+    let (before, after) = (paired(|p| &p.before), paired(|p| &p.after));
+    gone.retain(|id| !before.contains(id));
+    come.retain(|id| !after.contains(id));
+    pairs
 }
 
 fn incomparable(name: &str, old: &Record, new: &Record) -> Incomparable {

@@ -6,7 +6,9 @@
 //! two can still be compared run by run.
 //!
 //! *Invariant*: a pair is told only if it is unambiguous: each is the other's one
-//! nearest, by the number of settings that differ and then by how far.
+//! nearest, by the number of settings that differ and then by how far. What is compared run
+//! by run has the same problem, instance and start: another θ* or another way to it makes
+//! errors that say nothing about each other.
 
 use super::{Cell, Record};
 use rayon::prelude::*;
@@ -38,14 +40,36 @@ impl Pair {
     }
 }
 
+/// In what counterparts must agree, beside their label, seed, and kinds of algorithm and
+/// problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agree {
+    /// In all that determines the instance, its optimum and the start.
+    Problem,
+    /// In nothing else.
+    Kinds,
+}
+
+/// Whether a setting determines the instance, its optimum or the start.
+fn is_of_problem(path: &str) -> bool {
+    let top = path.split('.').next().unwrap_or_default();
+    ["problem", "start", "instance", "seed"].contains(&top)
+}
+
 /// The counterparts among cells that are gone and cells that have come.
-pub fn pairs(old: &Record, gone: &[String], new: &Record, come: &[String]) -> Vec<Pair> {
+pub fn pairs(
+    old: &Record,
+    gone: &[String],
+    new: &Record,
+    come: &[String],
+    agree: Agree,
+) -> Vec<Pair> {
     if gone.is_empty() || come.is_empty() {
         return Vec::new();
     }
     let was: Vec<&Cell> = gone.iter().map(|id| &old.cells[id]).collect();
     let is: Vec<&Cell> = come.iter().map(|id| &new.cells[id]).collect();
-    let (was, is) = Grid::of(&was, &is);
+    let (was, is) = Grid::of(&was, &is, agree);
     let pair = |place: usize| {
         let before = was.nearest(&is, place)?;
         let back = is.nearest(&was, before)?;
@@ -60,7 +84,7 @@ pub fn pairs(old: &Record, gone: &[String], new: &Record, come: &[String]) -> Ve
 
 /// Cells as numbers, so that many can be held against many.
 struct Grid {
-    /// Cells of one label, seed, algorithm and problem have one number.
+    /// Cells that agree in what counterparts must agree in have one number.
     kinds: Vec<u32>,
     /// The values of a cell, side by side: one a path, in the order of paths; 0 where it has
     /// none. Equal texts have equal numbers.
@@ -72,7 +96,7 @@ struct Grid {
 
 impl Grid {
     /// The cells of both sides, by the paths along which any two of them may differ.
-    fn of(was: &[&Cell], is: &[&Cell]) -> (Self, Self) {
+    fn of(was: &[&Cell], is: &[&Cell], agree: Agree) -> (Self, Self) {
         let all = || was.iter().chain(is);
         let mut paths: BTreeMap<&str, (Option<&str>, usize, bool)> = BTreeMap::new();
         for (path, value) in all().flat_map(|cell| cell.settings.iter()) {
@@ -98,7 +122,10 @@ impl Grid {
             };
             for cell in cells {
                 let next = kinds.len() as u32;
-                let kind = (&*cell.label, cell.settings.get("seed"), kinds_of(cell));
+                let wanted = |path: &str| agree == Agree::Problem && is_of_problem(path);
+                let problem = cell.settings.iter().filter(|(path, _)| wanted(path));
+                let problem: Vec<(&str, &str)> = problem.collect();
+                let kind = (&*cell.label, cell.settings.get("seed"), kinds_of(cell), problem);
                 grid.kinds.push(*kinds.entry(kind).or_insert(next));
                 for path in &paths {
                     let value = cell.settings.get(path).map_or(0, |value| {
@@ -205,7 +232,7 @@ mod tests {
     fn found(old: &[(&str, Cell)], new: &[(&str, Cell)]) -> Vec<(String, String)> {
         let (old, new) = (record(old), record(new));
         let ids = |r: &Record| r.cells.keys().cloned().collect::<Vec<_>>();
-        let pairs = pairs(&old, &ids(&old), &new, &ids(&new));
+        let pairs = pairs(&old, &ids(&old), &new, &ids(&new), Agree::Kinds);
         pairs.into_iter().map(|p| (p.before, p.after)).collect()
     }
 
@@ -241,7 +268,7 @@ mod tests {
     fn what_differs_is_told() {
         let (old, new) = (record(&[("a", cell("F", 0.01, 5))]), cell("F", 0.0101, 5));
         let new = record(&[("x", new)]);
-        let pairs = pairs(&old, &["a".into()], &new, &["x".into()]);
+        let pairs = pairs(&old, &["a".into()], &new, &["x".into()], Agree::Problem);
         let other = ("algorithm.fedavg.step-size".into(), "0.01".into(), "0.0101".into());
         assert_eq!(pairs[0].other, [other]);
     }

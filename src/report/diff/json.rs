@@ -1,6 +1,8 @@
 //! A comparison for programs.
 
-use crate::analysis::compare::{Change, Claim, ClaimChange, Class, Comparison, Lone, Verdict};
+use crate::analysis::compare::{
+    Change, Claim, ClaimChange, Class, Comparison, Lone, Other, Verdict,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -20,6 +22,10 @@ pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
         .timings
         .iter()
         .map(|t| json!({"experiment": t.experiment, "cells": t.cells, "seconds": t.seconds}));
+    let problems = comparison.problems.iter().map(|c| {
+        json!({"experiment": c.experiment, "cell": c.id, "cell-before": c.was, "name": c.name,
+            "other-settings": others(&c.other)})
+    });
     json!({
         "schema": 1,
         "before": comparison.sides.0,
@@ -28,6 +34,7 @@ pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
         "comparable": !comparison.is_empty(),
         "fails": fails.iter().map(|(class, n)| (class.name(), *n)).collect::<BTreeMap<_, _>>(),
         "incomparable": incomparable.collect::<Vec<_>>(),
+        "other-problems": problems.collect::<Vec<_>>(),
         "removed": lone(&comparison.removed),
         "added": lone(&comparison.added),
         "identical": comparison.identical,
@@ -40,11 +47,13 @@ pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
     })
 }
 
+/// Settings that are others.
+fn others(other: &[Other]) -> Vec<Value> {
+    let one = |(path, a, b): &Other| json!({"path": path, "before": a, "after": b});
+    other.iter().map(one).collect()
+}
+
 fn json_change(change: &Change) -> Value {
-    let other = change
-        .other
-        .iter()
-        .map(|(path, before, after)| json!({"path": path, "before": before, "after": after}));
     let interval = change.shift.map(|s| [libm::exp(s.interval.0), libm::exp(s.interval.1)]);
     json!({
         "experiment": change.experiment,
@@ -52,7 +61,7 @@ fn json_change(change: &Change) -> Value {
         "cell-before": change.was,
         "name": change.name,
         "verdict": change.verdict.name(),
-        "other-settings": other.collect::<Vec<_>>(),
+        "other-settings": others(&change.other),
         "runs": [change.finals.0.len(), change.finals.1.len()],
         "diverged": [change.diverged.0, change.diverged.1],
         "ratio": change.ratio(),

@@ -11,7 +11,9 @@ mod text;
 use super::Pages;
 use super::view::short;
 use crate::analysis::Figure;
-use crate::analysis::compare::{Change, ClaimChange, Class, Comparison, Lone, Timing, Verdict};
+use crate::analysis::compare::{
+    Change, ClaimChange, Class, Comparison, Lone, Other, OtherProblem, Timing, Verdict,
+};
 use crate::chart;
 use crate::files::{Error, error};
 use minijinja::context;
@@ -163,6 +165,7 @@ impl View {
         let incomparable = comparison.incomparable.iter().map(|i| {
             format!("{}: another {} ({} before, {} after)", i.experiment, i.what, i.before, i.after)
         });
+        let problems = other_problems(&comparison.problems);
         let fails: Vec<String> =
             fails.iter().map(|(class, count)| format!("{count} {}", class.name())).collect();
         Self {
@@ -174,7 +177,7 @@ impl View {
             margin: percent(comparison.margin),
             tested: comparison.tested,
             identical: comparison.identical,
-            incomparable: incomparable.map(|line| clean(&line)).collect(),
+            incomparable: incomparable.chain(problems).map(|line| clean(&line)).collect(),
             removed: lone(&comparison.removed),
             added: lone(&comparison.added),
             lone: (comparison.removed.len(), comparison.added.len()),
@@ -229,6 +232,28 @@ fn lone(cells: &[Lone]) -> Vec<String> {
     by.into_iter().map(line).collect()
 }
 
+/// Cells whose problem is another, by experiment: a line each, with how many there are.
+fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
+    let mut by: BTreeMap<&str, usize> = BTreeMap::new();
+    cells.iter().for_each(|cell| *by.entry(&cell.experiment).or_default() += 1);
+    let named = cells.iter().map(|OtherProblem { experiment, id, name, other, .. }| Lone {
+        experiment: match by[experiment.as_str()] {
+            1 => format!("{experiment}: another problem or start in 1 cell"),
+            count => format!("{experiment}: another problem or start in {count} cells"),
+        },
+        id: id.clone(),
+        name: format!("{name}, {}", others(other)),
+    });
+    lone(&named.collect::<Vec<_>>())
+}
+
+/// Settings that are others, with their values before and after.
+fn others(other: &[Other]) -> String {
+    let one =
+        |(path, a, b): &Other| format!("{} {a} → {b}", path.rsplit('.').next().unwrap_or(path));
+    other.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 fn factor(log: f64) -> String {
     format!("×{}", fine(libm::exp(log)))
 }
@@ -268,10 +293,6 @@ fn row(change: &Change) -> Row {
         Verdict::Better | Verdict::NoLongerDiverged | Verdict::Recovered => "supported",
         Verdict::Underpowered | Verdict::Equivalent | Verdict::SameErrors => "inconclusive",
     };
-    let other = change
-        .other
-        .iter()
-        .map(|(path, a, b)| format!("{} {a} → {b}", path.rsplit('.').next().unwrap_or(path)));
     let p = |p: f64| if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") };
     let (was, is) = change.diverged;
     Row {
@@ -280,7 +301,7 @@ fn row(change: &Change) -> Row {
         experiment: change.experiment.clone(),
         cell: change.id.clone(),
         name: clean(&change.name),
-        other: clean(&other.collect::<Vec<_>>().join(", ")),
+        other: clean(&others(&change.other)),
         ratio: ratio(change),
         p: change.p.map_or("–".into(), p),
         detectable: change.detectable.map_or("–".into(), seen),

@@ -71,6 +71,8 @@ fn test_modules(files: &[(PathBuf, Source)]) -> Vec<Vec<String>> {
 fn modules() -> Vec<(PathBuf, Source)> {
     let mut all = files();
     let tests = test_modules(&all);
+    let both = all.iter().flat_map(|(_, source)| source.declared()).find(|m| tests.contains(m));
+    assert!(both.is_none(), "{both:?} is a module of tests and of the program");
     all.retain(|(file, source)| {
         !is_root(file) && !tests.iter().any(|test| source.module.starts_with(test))
     });

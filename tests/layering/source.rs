@@ -35,12 +35,7 @@ pub struct Source {
 impl Source {
     /// The text of a file that is at this path below `src/`.
     pub fn new(file: &Path, text: &str) -> Self {
-        let parts = file.with_extension("");
-        let parts = parts.iter().map(|part| part.to_string_lossy().into_owned());
-        let mut module: Vec<String> = parts.collect();
-        if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
-            module.pop();
-        }
+        let module = module_of(file);
         let mut source = Self { module, code: vec![], tests: vec![], test_modules: vec![] };
         let words = words(text);
         let all: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -58,8 +53,12 @@ impl Source {
                     && all[end - 1] == ";"
                     && !all[attribute..at].contains(&"{")
                 {
-                    let name = all[at + 1].to_owned();
-                    source.test_modules.push([&inside.path[..], &[name]].concat());
+                    let own = || [&inside.path[..], &[all[at + 1].to_owned()]].concat();
+                    let elsewhere = elsewhere(&all[attribute..at]).map(|name| {
+                        // Beside this file, as long as no inline module is around it.
+                        module_of(&file.with_file_name(name))
+                    });
+                    source.test_modules.push(elsewhere.unwrap_or_else(own));
                 }
                 source.tests.extend_from_slice(&words[i..end]);
                 i = end;
@@ -72,10 +71,40 @@ impl Source {
         source
     }
 
+    /// Modules with files of their own that are compiled for more than tests.
+    pub fn declared(&self) -> Vec<Vec<String>> {
+        let all: Vec<&str> = self.code.iter().map(|word| word.text.as_str()).collect();
+        let (mut found, mut inside) = (Vec::new(), Inside::new(&self.module));
+        for i in 0..all.len() {
+            inside.pass(&all, i);
+            if all[i] == "mod" && all.get(i + 2) == Some(&";") {
+                found.push([&inside.path[..], &[all[i + 1].to_owned()]].concat());
+            }
+        }
+        found
+    }
+
     /// All paths that the code names, tests apart.
     pub fn paths(&self) -> Vec<Named> {
         paths(&self.code, &self.module)
     }
+}
+
+/// The module that a file below `src/` is.
+fn module_of(file: &Path) -> Vec<String> {
+    let parts = file.with_extension("");
+    let parts = parts.iter().map(|part| part.to_string_lossy().into_owned());
+    let mut module: Vec<String> = parts.collect();
+    if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
+        module.pop();
+    }
+    module
+}
+
+/// The file that one of these attributes says a module is in.
+fn elsewhere<'a>(attributes: &[&'a str]) -> Option<&'a str> {
+    let found = attributes.windows(3).find(|three| three[..2] == ["path", "="])?;
+    found[2].strip_prefix('"')?.strip_suffix('"')
 }
 
 /// In which inline module a place is.

@@ -87,7 +87,7 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
         Doubt::Heavy => {
             "the errors of some runs have a heavier tail than a lognormal law, so that no interval for their mean holds"
         }
-        Doubt::Skewed => "the vectors are too skewed for so few runs to decide",
+        Doubt::Skewed => "so few runs of vectors, or of vectors so skewed, decide nothing",
         Doubt::Few if decided => {
             "so few runs do not show how heavy the tail of their errors is: the verdict assumes that it is no heavier than a lognormal law's"
         }

@@ -28,11 +28,12 @@ use std::rc::Rc;
 
 /// Spread, relative to the values, that is rounding.
 pub const ROUNDING: f64 = 1e-12;
-/// Runs below which the tail of a sample cannot be judged by the sample.
+/// Runs below which a sample does not show its tail, and below which it shows nothing of it.
 const FEW: usize = 50;
+const VERY_FEW: usize = 20;
 /// Coefficient of variation above that of any squared norm of a Gaussian vector, √2.
 const MOST_VARIED: f64 = 1.6;
-/// Spread of logarithms from which the tail matters.
+/// Spread of logarithms from which the tail of a sample that is not very small matters.
 const WIDE: f64 = 0.2;
 
 /// An estimate of Σ_j w_j log E x_j and what its limits rest on.
@@ -155,7 +156,7 @@ impl LogMeans {
             heavy = (true, true);
         }
         self.unlimited = heavy;
-        self.few = self.n < FEW && spread > WIDE;
+        self.few = self.n < VERY_FEW || self.n < FEW && spread > WIDE;
         if !light {
             self.lognormal = Some(Lognormal {
                 centre: mean(&sum) + half,

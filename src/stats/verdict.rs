@@ -35,7 +35,7 @@ pub enum Doubt {
     /// It is too small to see how heavy the tails are: limits assume none heavier than a
     /// lognormal law's.
     Few,
-    /// Its vectors are too skewed for their number: they decide nothing.
+    /// Its vectors are too few, or too skewed for their number: they decide nothing.
     Skewed,
     /// Its tail is heavier than a lognormal law's: there is no limit on that side.
     Heavy,
@@ -189,7 +189,7 @@ impl Evidence {
             law.as_ref().map_or(f64::NAN, |law| (law.inverse_cdf(0.95) / scale).sqrt() * error);
         let along: Vec<f64> =
             sample.iter().map(|x| x.iter().zip(&apart).map(|(x, u)| x * u).sum()).collect();
-        let skewed = skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
+        let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
         let decided = |p: f64| if skewed { 1.0 } else { p };
         Self {
             estimate,
@@ -237,7 +237,9 @@ impl Evidence {
 }
 
 /// Skewness over √n of vectors beyond which Scheffé's region is not trusted.
-const MOST_SKEWED: f64 = 0.35;
+const MOST_SKEWED: f64 = 0.2;
+/// Vectors below which their skewness cannot be judged.
+const FEWEST_VECTORS: usize = 10;
 
 fn norm(x: &[f64]) -> f64 {
     x.iter().fold(0.0, |sum, x| sum + x * x).sqrt()

@@ -104,6 +104,10 @@ pub(super) fn slope_of_cost(
     let logs = logs?;
     let estimate: f64 = weights.iter().zip(&logs).map(|(w, log)| w * log).sum();
     let n = courses.iter().map(|c| c.n).min()?;
+    if !estimate.is_finite() {
+        // A cell that is at the target from the start: its cost has no logarithm.
+        return None;
+    }
     if courses.iter().all(|c| c.fixed) {
         return Some(Evidence { n, ..Evidence::exact(estimate, region) });
     }
@@ -201,6 +205,10 @@ impl Course {
     /// Limits of the cost of the first such round, each at this one-sided level.
     fn limits(&self, level: f64) -> (f64, f64) {
         let never = f64::INFINITY;
+        if self.fixed {
+            let cost = self.reached().map_or(never, |row| self.rows[row].cost);
+            return (cost, cost);
+        }
         let low = self.rows.iter().find(|row| row.at_most > level);
         let sure = self.rows.iter().rev().take_while(|row| row.above <= level).count();
         let high = (sure > 0).then(|| self.rows[self.rows.len() - sure].cost);
@@ -236,11 +244,10 @@ impl Course {
             refute = refute.max(fails);
         }
         let estimate = self.reached().map_or(f64::INFINITY, |row| self.rows[row].cost);
-        let interval = if self.fixed { (estimate, estimate) } else { self.limits(0.025) };
         Evidence {
             estimate,
             error: f64::NAN,
-            interval,
+            interval: self.limits(0.025),
             support: support.min(1.0),
             refute: refute.min(1.0),
             distance: (estimate - limit).abs(),

@@ -172,7 +172,7 @@ fn records(c: &mut Criterion) {
     columns.push(("label".into(), column(0)));
     let dataset = Dataset {
         file: file(),
-        label: None,
+        label: "label".into(),
         features: Vec::new(),
         clients: Some(1),
         split: Split::Iid,

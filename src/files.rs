@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -87,6 +87,46 @@ pub fn remove_leftovers(folder: &Path) {
         if fs::File::open(entry.path()).is_ok_and(|file| dead(&file)) {
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+/// The size of a file that a user names, before it is opened.
+///
+/// # Errors
+/// If it is not a regular file: a pipe would be waited for, and a device need not end.
+pub fn size_of_regular(path: &Path) -> Result<u64, Error> {
+    let about = fs::metadata(path).map_err(|e| error(path, plain(&e)))?;
+    match about.file_type() {
+        kind if kind.is_dir() => Err(error(path, "it is a folder; a file is expected")),
+        kind if kind.is_file() => Ok(about.len()),
+        _ => Err(error(path, "it is not a regular file")),
+    }
+}
+
+/// The text of a file that a user names.
+///
+/// # Errors
+/// If it is not a regular file, has more than `most` bytes, cannot be read, or is not UTF-8.
+pub fn read_text(path: &Path, most: u64) -> Result<String, Error> {
+    let said = |e: io::Error| error(path, plain(&e));
+    size_of_regular(path)?;
+    let mut bytes = Vec::new();
+    // Not what was announced: a file of /proc announces nothing.
+    let file = fs::File::open(path).map_err(said)?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(said)?;
+    if bytes.len() as u64 > most {
+        return Err(error(path, format!("it has more than {most} bytes, which are allowed")));
+    }
+    String::from_utf8(bytes).map_err(|_| error(path, "it is not UTF-8 text"))
+}
+
+/// An I/O error in plain words.
+pub fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+        io::ErrorKind::IsADirectory => "it is a folder; a file is expected".into(),
+        _ => error.to_string(),
     }
 }
 

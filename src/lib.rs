@@ -44,6 +44,8 @@ pub mod plan;
 pub mod runner;
 #[cfg(feature = "runner")]
 pub mod trace;
+#[cfg(feature = "runner")]
+pub mod words;
 
 #[cfg(feature = "harness")]
 pub mod analysis;

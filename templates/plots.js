@@ -258,7 +258,9 @@ class Plot {
   }
 
   csv() {
-    const quote = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    // What a spreadsheet would take for a formula is made a text.
+    const inert = text => /^[-=+@\t\r']/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+    const quote = text => /[",\n\r]/.test(text = inert(text)) ? `"${text.replaceAll('"', '""')}"` : text;
     const number = v => Number.isNaN(v) ? "" : String(+v.toPrecision(8));
     const rows = [["panel", "curve", "role", this.view.x, "y", "low", "high", "n", "band"]];
     for (const panel of this.panels) for (const line of panel.lines.filter(l => this.visible(l))) {

@@ -160,7 +160,7 @@ fn a_cell_that_is_done_is_not_run_again_unless_it_is_damaged() {
     let report = bench.run(&["report"]).expect(2);
     assert!(report.err.contains(&cell) && report.err.contains("hash"), "{}", report.err);
     let said = bench.run(&["run", &manifest]).expect(0);
-    assert!(said.err.contains("moved to") && said.err.contains("1 cells"), "{}", said.err);
+    assert!(said.err.contains("moved to") && said.err.contains("1 cell,"), "{}", said.err);
     assert_eq!(bench.run(&["digest"]).expect(0).out, digests);
     bench.run(&["report", "--quiet"]).expect(0);
 }

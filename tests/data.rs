@@ -94,7 +94,7 @@ fn chains_that_are_wrong_are_refused() {
     for (bytes, message) in [
         (
             chains(with(13, 0.6), third.clone(), 0.9),
-            "`P`[1, 1] sums to 1.100000; a row must sum to one",
+            "`P`[1, 1] sums to 1.0999999999999999; a row must sum to one",
         ),
         (
             chains(with(2, -0.5), third.clone(), 0.9),
@@ -116,6 +116,58 @@ fn chains_that_are_wrong_are_refused() {
         assert!(said.contains(message), "{said}");
         assert!(said.contains("mine.toml:6:8 (problem.mdp.file)"), "{said}");
     }
+}
+
+/// An `.npz` of these arrays in single precision.
+fn singles(arrays: &[(&str, &[usize], Vec<f64>)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, shape, data) in arrays {
+        let mut sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
+        sizes.truncate(sizes.trim_end_matches(' ').len());
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({sizes}), }}");
+        let header = format!("{header:<117}\n");
+        writer.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(b"\x93NUMPY\x01\x00").unwrap();
+        writer.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+        writer.write_all(header.as_bytes()).unwrap();
+        for x in data {
+            writer.write_all(&(*x as f32).to_le_bytes()).unwrap();
+        }
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// Rows of float32 sum to one within float32's rounding; more is another matter, and the
+/// message has the digits that tell.
+#[test]
+fn chains_in_single_precision_run() {
+    let phi = vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5];
+    let arrays = |p: Vec<f64>| {
+        singles(&[
+            ("phi", &[3, 2], phi.clone()),
+            ("P", &[2, 3, 3], p),
+            ("r", &[2, 3], vec![1.0, 0.0, 0.5, 0.2, 0.1, 0.9]),
+            ("mu", &[2, 3], vec![1.0 / 3.0; 6]),
+            ("gamma", &[], vec![0.9]),
+        ])
+    };
+    let p = [0.1, 0.2, 0.7, 0.2, 0.7, 0.1, 0.7, 0.1, 0.2].repeat(2);
+    let sum = p[..3].iter().fold(0.0, |sum, x| sum + f64::from(*x as f32));
+    assert!((sum - 1.0).abs() > 1e-9, "{sum} is no test");
+    Data::new(CHAINS, "chains.npz", &arrays(p.clone())).accepted();
+    let mut off = p;
+    off[0] += 2e-6;
+    let said = Data::new(CHAINS, "chains.npz", &arrays(off)).refused();
+    assert!(said.contains("`P`[0, 0] sums to 1.00000"), "{said}");
+    assert!(!said.contains("sums to 1.000000;"), "{said}");
+}
+
+#[test]
+fn the_labels_are_no_feature() {
+    let settings = "clients = 1, features = [\"a\", \"label\"]";
+    let data = Data::new(&records(settings), "r.csv", b"a,label\n1,0\n2,1\n3,1\n");
+    let said = data.refused();
+    assert!(said.contains("names `label`, which is the column of the labels"), "{said}");
 }
 
 #[test]

@@ -110,15 +110,70 @@ fn an_interrupted_run_says_what_is_stored_and_goes_on() {
     }
 }
 
+/// One round that takes minutes.
+fn long() -> String {
+    SLOW.replace("rounds = 5000", "rounds = 1")
+        .replace("[10, 20, 30, 40]", "[900000000]")
+        .replace(", 0.02, 0.03, 0.04, 0.05, 0.06", "")
+        .replace("replicates = 2", "replicates = 1")
+        .replace("clients = 8", "clients = 5")
+}
+
+/// A scheduler gives half a minute: a run does not wait for the end of its round. What is
+/// complete is kept, in folders and in packs.
+#[test]
+fn a_signal_within_a_long_round_is_heeded() {
+    let few = "\n[[algorithm.fedlin]]\nstep-size = [0.01, 0.02]\nlocal-steps = 1\n";
+    let sizes: Vec<String> = (1..=1100).map(|i| format!("{}", f64::from(i) / 1e4)).collect();
+    let many = few.replace("[0.01, 0.02]", &format!("[{}]", sizes.join(", ")));
+    for (others, cells) in [(few.to_owned(), 2), (many, 1100)] {
+        let bench = Bench::new();
+        bench.write("long.toml", &format!("{}{others}", long()));
+        // The long cell comes first, and the other thread does the others meanwhile.
+        let mut run = bench.start(&["run", "long.toml", "--threads", "2", "--yes"]);
+        wait_for(&mut run, &bench.path("results/long"), 1);
+        std::thread::sleep(Duration::from_millis(500));
+        let begin = std::time::Instant::now();
+        run.signal("TERM");
+        let said = Said::from(run.finish()).expect(130);
+        assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+        nothing_half_written(&bench.path("results/long"));
+        let stored = bench.run(&["digest"]).expect(0).out.lines().count();
+        assert!((1..=cells).contains(&stored), "{stored} cells");
+        let told = format!("long: interrupted: {stored} of {} cells are stored", cells + 1);
+        assert!(said.err.contains(&told), "{} of {stored}", said.err);
+        bench.run(&["verify", "--sample", "3", "--quiet"]).expect(0);
+    }
+}
+
+/// While instances are built nothing can be lost, and a signal ends the process at once.
+#[test]
+fn a_signal_while_instances_are_built_is_heeded() {
+    let bench = Bench::new();
+    let problem = "[problem.logistic]\ndimension = 60\nrecords = 2000\nclients = 100\nl2 = 0.001\n\
+                   data = { heterogeneous = { spread = 1.0, perturbation = 1.0 } }";
+    let (head, rest) = SLOW.split_once("[problem.quadratic]").unwrap();
+    let (_, rest) = rest.split_once("[start]").unwrap();
+    let head = head.replace("replicates = 2", "replicates = 2000\ninstance = \"per-replicate\"");
+    bench.write("built.toml", &format!("{head}{problem}\n\n[start]{rest}"));
+    // Not heard by default, as where a shell started it in the background.
+    let script = "trap '' INT; exec \"$0\" run built.toml --yes --memory 1000G --threads 1";
+    let run =
+        support::process::Program::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_driftbench")]);
+    let mut run = run.folder(&bench.folder).start();
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!run.has_ended(), "it builds");
+    let begin = std::time::Instant::now();
+    run.signal("INT");
+    Said::from(run.finish()).expect(130);
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(!bench.path("results").exists());
+}
+
 #[test]
 fn a_second_signal_leaves_at_once() {
     let bench = Bench::new();
-    // One round takes a minute: the first signal waits for its end.
-    let text = SLOW
-        .replace("rounds = 5000", "rounds = 1")
-        .replace("[10, 20, 30, 40]", "[900000000]")
-        .replace(", 0.02, 0.03, 0.04, 0.05, 0.06", "");
-    bench.write("long.toml", &text);
+    bench.write("long.toml", &long());
     let mut run = bench.start(&["run", "long.toml", "--threads", "1"]);
     wait_for(&mut run, &bench.folder.path().join("results"), 2);
     std::thread::sleep(Duration::from_millis(500));

@@ -88,7 +88,7 @@ fn data_that_does_not_end_is_refused() {
         ("line.csv", "line.csv: line 3 has 5242880 bytes; at most 4194304 are allowed"),
         ("line.svm", "line.svm: line 2 has 5242884 bytes; at most 4194304 are allowed"),
         ("index.svm", "index.svm: line 2: index 4000000000 is above 5000"),
-        ("folder.csv", "folder.csv cannot be read: it is not a file"),
+        ("folder.csv", "folder.csv cannot be read: it is a folder"),
     ] {
         bench.write("m.toml", &dataset(file));
         let said = bench.run(&["run", "m.toml"]).expect(2);
@@ -96,6 +96,26 @@ fn data_that_does_not_end_is_refused() {
         assert!(said.err.len() < 1_000, "{}", said.err.len());
     }
     assert!(!bench.path("results").exists());
+}
+
+/// As manifests too they are refused at once, and so is what is too large to be one.
+#[cfg(unix)]
+#[test]
+fn devices_and_pipes_are_no_manifests() {
+    let bench = Bench::new();
+    let made = std::process::Command::new("mkfifo").arg(bench.path("pipe.toml")).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    std::os::unix::fs::symlink("/dev/zero", bench.path("zero.toml")).unwrap();
+    let huge = std::fs::File::create(bench.path("huge.toml")).unwrap();
+    huge.set_len(1 << 40).unwrap();
+    for (file, message) in [
+        ("pipe.toml", "it is not a regular file"),
+        ("zero.toml", "it is not a regular file"),
+        ("huge.toml", "it has more than 16777216 bytes"),
+    ] {
+        let said = bench.run(&["check", file]).expect(2);
+        assert!(said.err.contains(message), "{}", said.err);
+    }
 }
 
 /// A device has no end, and a pipe that nobody writes to no beginning.
@@ -109,7 +129,7 @@ fn devices_and_pipes_are_no_data() {
     for file in ["pipe.csv", "zero.csv"] {
         bench.write("m.toml", &dataset(file));
         let said = bench.run(&["run", "m.toml"]).expect(2);
-        assert!(said.err.contains("it is not a file"), "{}", said.err);
+        assert!(said.err.contains("it is not a regular file"), "{}", said.err);
     }
 }
 

@@ -107,6 +107,9 @@ snapshots! {
     figure_id_is_a_path: "panels = [\"local-steps\"]" => "id = \"../x\"";
     syntax: "states = 10" => "states = = 10";
     zip_of_unequal_lengths: "replicates = 2" => "replicates = 2\nzip = [[\"local-steps\", \"step-size\"]]";
+    zips_that_share_an_axis: "replicates = 2" => "replicates = 2\nzip = [[\"local-steps\"], [\"local-steps\", \"step-size\"]]";
+    symbol_for_a_setting: "panels = [\"local-steps\"]" => "panels = [\"H\"]";
+    missing_comma: "local-steps = [1, 2]" => "local-steps = [1 2]";
     singular_mean_system: "branching = 3" => "branching = 1";
 }
 
@@ -152,6 +155,54 @@ fn a_chain_of_several_islands() {
 fn a_missing_file() {
     let said = Bench::new().run(&["run", "absent.toml"]).expect(2);
     insta::assert_snapshot!("a_missing_file", said.err);
+}
+
+#[test]
+fn a_folder_is_no_manifest() {
+    let said = Bench::new().run(&["check", "."]).expect(2);
+    insta::assert_snapshot!("a_folder_is_no_manifest", said.err);
+}
+
+/// Names that are files of results or reports, and names that are one on some systems.
+#[test]
+fn names_that_collide() {
+    let bench = Bench::new();
+    let refused = [
+        "README.md.toml",
+        "experiment.toml.toml",
+        "pack-0123456789abcdef.toml",
+        "experiments/a/0123456789abcdef.toml",
+        "experiments/a/figures.toml",
+        "experiments/a/index.html.toml",
+    ];
+    for file in refused {
+        bench.write(file, GOOD);
+        let said = bench.run(&["run", file]).expect(2);
+        assert!(said.err.contains("the path of a manifest names its results"), "{}", said.err);
+    }
+    assert!(!bench.path("results").exists());
+    for file in ["Twice.toml", "experiments/twice.toml"] {
+        bench.write(file, GOOD);
+    }
+    let said = bench.run(&["run", "Twice.toml", "experiments/twice.toml"]).expect(2);
+    assert!(said.err.contains("differ only in upper and lower case"), "{}", said.err);
+    assert!(!bench.path("results").exists());
+    bench.run(&["run", "Twice.toml", "--quiet"]).expect(0);
+    let said = bench.run(&["run", "experiments/twice.toml"]).expect(2);
+    assert!(said.err.contains("\"Twice\", which has results in results,"), "{}", said.err);
+    bench.run(&["run", "Twice.toml", "--quiet"]).expect(0);
+}
+
+#[test]
+fn too_many_threads_are_not_started() {
+    let bench = Bench::new();
+    bench.write("good.toml", GOOD);
+    for threads in ["0", "1025", "20000"] {
+        let said = bench.run(&["run", "good.toml", "--threads", threads]).expect(2);
+        let told = format!("error: --threads must be from 1 to 1024, not {threads}\n");
+        assert_eq!(said.err, told);
+    }
+    assert!(!bench.path("results").exists());
 }
 
 #[test]

@@ -266,3 +266,28 @@ fn other_numbers_of_replicates_are_told() {
         assert!(page.contains(&told), "{told}");
     }
 }
+
+/// One run has a mean and no interval: nothing that is written holds what is no number, nor
+/// an interval of dashes.
+#[test]
+fn a_single_run_has_no_interval() {
+    let bench = Bench::new();
+    for name in ["garnet.toml", "logistic.toml"] {
+        let manifest = bench.bring(name);
+        bench.run(&["run", &manifest, "--replicates", "1", "--quiet"]).expect(0);
+    }
+    bench.run(&["report", "--format", "html,md,latex", "--quiet"]);
+    let mut looked = 0;
+    for file in bench.files_below("reports") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        // Scripts speak of numbers that are none.
+        let scripts = text.split("<script").skip(1).filter_map(|s| s.split("</script>").next());
+        let shown = scripts.fold(text.clone(), |text, script| text.replace(script, ""));
+        for wrong in ["NaN", "[–", "–]", "[nan", "nan]"] {
+            assert!(!shown.contains(wrong), "{}: {wrong}", file.display());
+        }
+        looked += 1;
+    }
+    assert!(looked > 20, "{looked} files");
+    bench.run(&["diff", "results", "results"]).expect(0);
+}

@@ -95,7 +95,7 @@ fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
     let submit = ["submit", "--slurm", GARNET, "--out", out, "--tasks", "3", "--threads-per-task"];
     let rest = ["2", "--", "--partition=short", "--comment=a b"];
     let said = slurm.run(&[&submit[..], &rest[..]].concat()).expect(0);
-    assert!(said.out.contains("27 cells of 1 experiments in 3 tasks"), "{}", said.out);
+    assert!(said.out.contains("27 cells of 1 experiment in 3 tasks"), "{}", said.out);
     assert!(said.out.contains("squeue -j 41,42"), "{}", said.out);
     assert!(said.out.contains("scancel 41 42"), "{}", said.out);
     let asked = slurm.asked();
@@ -294,7 +294,7 @@ echo $job
 ";
     slurm.program("sbatch", at_once);
     let said = slurm.run(&["submit", "--slurm", GARNET, "--tasks", "2", "--wait"]).expect(0);
-    assert!(said.out.contains("18 cells of 1 experiments in 2 tasks"), "{}", said.out);
+    assert!(said.out.contains("18 cells of 1 experiment in 2 tasks"), "{}", said.out);
     assert!(said.err.contains("leaves the jobs alone"), "{}", said.err);
     slurm.run(&["plan", GARNET]).expect(0);
     assert_eq!(slurm.run(&["digest"]).expect(0).out.lines().count(), 36);

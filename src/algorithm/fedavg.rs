@@ -16,7 +16,7 @@ pub struct Settings {
     #[schemars(example = &"FedAvg, H = 10")]
     pub label: Option<String>,
     /// γ (η in SCAFFLSA, μ in BOOK), above 0.
-    #[schemars(range(min = 0.0), example = 0.01)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub step_size: f64,
     /// H, local steps a round, the same for all clients; 1 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,17 +33,17 @@ pub struct Settings {
     #[schemars(example = true, extend("default" = false))]
     pub normalised: bool,
     /// B_k, oracle calls averaged in each local step, cycled over the clients.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = super::EXAMPLE_BATCHES)]
+    #[serde(default, skip_serializing_if = "super::are_single")]
+    #[schemars(example = super::EXAMPLE_BATCHES, extend("default" = [1]))]
     pub batch_per_client: Vec<u64>,
     /// L, clients drawn without replacement in each round; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 5)]
     pub cohort: Option<usize>,
     /// γ_g, above 0: the server goes this share of the way to the clients' mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0), example = 1.0)]
-    pub server_step: Option<f64>,
+    #[serde(default = "super::whole_step", skip_serializing_if = "super::is_whole_step")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
+    pub server_step: f64,
     /// Polyak-Ruppert averaging.
     #[serde(default)]
     pub average: Average,
@@ -60,7 +60,7 @@ impl Settings {
             normalised: false,
             batch_per_client: Vec::new(),
             cohort: None,
-            server_step: None,
+            server_step: super::whole_step(),
             average: Average::None,
         }
     }
@@ -79,7 +79,7 @@ impl super::Settings for Settings {
             normalised: self.normalised,
             batches: work(None, &self.batch_per_client),
             cohort: self.cohort,
-            server_step: self.server_step.unwrap_or(1.0),
+            server_step: self.server_step,
             ..Terms::fedavg(self.step_size, 1)
         })]
     }

@@ -18,7 +18,7 @@ pub struct Settings {
     #[schemars(example = &"FedLin, H = 10")]
     pub label: Option<String>,
     /// γ, above 0.
-    #[schemars(range(min = 0.0), example = 0.01)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub step_size: f64,
     /// H, local steps a round, the same for all clients; 1 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]

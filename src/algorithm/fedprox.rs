@@ -16,7 +16,7 @@ pub struct Settings {
     #[schemars(example = &"FedProx, μ = 1")]
     pub label: Option<String>,
     /// γ, above 0.
-    #[schemars(range(min = 0.0), example = 0.01)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub step_size: f64,
     /// H, local steps a round; 1 or more.
     #[schemars(range(min = 1), example = 10)]

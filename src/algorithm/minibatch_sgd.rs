@@ -18,7 +18,7 @@ pub struct Settings {
     #[schemars(example = &"SGD")]
     pub label: Option<String>,
     /// γ, the size of the one step of a round, above 0.
-    #[schemars(range(min = 0.0), example = 0.1)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub step_size: f64,
     /// Oracle calls of each client in a round, all at θ_t; 1 or more. They count
     /// as local steps where `budget.local-steps` says how long a run is.

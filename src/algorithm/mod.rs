@@ -125,6 +125,21 @@ fn one_kind_of_work(all: Option<u64>, each: &[u64]) -> Vec<Fault> {
     }
 }
 
+/// γ_g where a manifest says nothing: the server goes all the way.
+fn whole_step() -> f64 {
+    1.0
+}
+
+/// Whether γ_g is what it is where a manifest says nothing.
+fn is_whole_step(step: &f64) -> bool {
+    *step == whole_step()
+}
+
+/// Whether batches are what they are where a manifest says nothing: one call a step.
+fn are_single(batches: &[u64]) -> bool {
+    batches.is_empty() || batches == [1]
+}
+
 /// Whether a setting is what it is where nothing is written.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

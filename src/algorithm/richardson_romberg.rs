@@ -20,7 +20,7 @@ pub struct Settings {
     #[schemars(example = &"FedAvg-RR")]
     pub label: Option<String>,
     /// γ of the finer run, above 0; over the step size the coarser takes 2γ.
-    #[schemars(range(min = 0.0), example = 0.01)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub step_size: f64,
     /// H, local steps a round (mini-batch SGD: the batch); over local steps the
     /// coarser run takes 2H. Not beside `over = { scaffnew = … }`.

@@ -17,7 +17,7 @@ pub struct Settings {
     #[schemars(example = &"Scaffnew, p = 0.1")]
     pub label: Option<String>,
     /// γ, above 0.
-    #[schemars(range(min = 0.0), example = 0.01)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub step_size: f64,
     /// p, the probability that a local step is followed by communication; from
     /// 1e-9 to 1.

@@ -17,7 +17,7 @@ pub struct Settings {
     #[schemars(example = &"Scaffold, H = 10")]
     pub label: Option<String>,
     /// γ (η in SCAFFLSA), above 0.
-    #[schemars(range(min = 0.0), example = 0.01)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub step_size: f64,
     /// H, local steps a round, the same for all clients (H2); 1 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,9 +50,9 @@ pub struct Settings {
     #[schemars(range(min = 1), example = 5)]
     pub cohort: Option<usize>,
     /// γ_g, above 0: the server goes this share of the way to the clients' mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0), example = 1.0)]
-    pub server_step: Option<f64>,
+    #[serde(default = "super::whole_step", skip_serializing_if = "super::is_whole_step")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
+    pub server_step: f64,
     /// Polyak-Ruppert averaging.
     #[serde(default)]
     pub average: Average,
@@ -71,7 +71,7 @@ impl Settings {
             normalised: false,
             variates: Learning::OptionTwo,
             cohort: None,
-            server_step: None,
+            server_step: super::whole_step(),
             average: Average::None,
         }
     }
@@ -94,7 +94,7 @@ impl super::Settings for Settings {
             normalised: self.normalised,
             schedule,
             cohort: self.cohort,
-            server_step: self.server_step.unwrap_or(1.0),
+            server_step: self.server_step,
             variates: Variates::Kept(self.variates),
             ..Terms::fedavg(self.step_size, 1)
         })]

@@ -219,7 +219,11 @@ fn best(
     let (detail, sure) = match finals.get(1) {
         Some((_, second)) => {
             let ratio = Ratio::of_means(second, best);
-            let text = format!("×{:.2} [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high);
+            // Single runs have no interval.
+            let text = match ratio.low.is_nan() || ratio.high.is_nan() {
+                true => format!("×{:.2}", ratio.estimate),
+                false => format!("×{:.2} [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high),
+            };
             (text, ratio.low > 1.0)
         }
         None => ("alone".into(), false),

@@ -4,6 +4,7 @@ use super::Failure;
 use super::memory::Cells;
 use super::plan::duration;
 use super::shard;
+use crate::words::count;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// So many cells are run without a question.
@@ -33,11 +34,11 @@ pub fn before(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
 fn question(cells: usize, seconds: f64, threads: usize) -> Option<String> {
     let long = seconds > SECONDS;
     let time = if long {
-        format!(", about {} on {threads} threads", duration(seconds))
+        format!(", about {} on {}", duration(seconds), count(threads, "thread"))
     } else {
         String::new()
     };
-    (long || cells > CELLS).then(|| format!("{cells} cells are to be run{time}"))
+    (long || cells > CELLS).then(|| format!("{} to run{time}", count(cells, "cell")))
 }
 
 /// Whether the answer to the question is yes.
@@ -56,7 +57,7 @@ mod tests {
     #[test]
     fn a_day_or_a_hundred_thousand_cells_need_no_question() {
         assert_eq!(question(100_000, 86_400.0, 2), None);
-        assert_eq!(question(100_001, 0.0, 2).unwrap(), "100001 cells are to be run");
+        assert_eq!(question(100_001, 0.0, 2).unwrap(), "100001 cells to run");
         let long = question(3, 86_401.0 * 30.0, 2).unwrap();
         assert_eq!(long, "3 cells are to be run, about 720.0 h on 2 threads");
     }

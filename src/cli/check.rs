@@ -2,6 +2,7 @@
 
 use super::{Code, Failure, Manifests, memory, prepared, print};
 use crate::plan::Cell;
+use crate::words::count;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench check experiments/*/*.toml")]
@@ -16,7 +17,9 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     for plan in &plans {
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         match memory::fits_instances(plan, &cells).and_then(|()| prepared(plan, &cells)) {
-            Ok(_) => print(&format!("{}: ok, {} cells\n", plan.source.name, plan.cells.len()))?,
+            Ok(_) => {
+                print(&format!("{}: ok, {}\n", plan.source.name, count(plan.cells.len(), "cell")))?
+            }
             Err(failure) => wrong.push(failure.message),
         }
     }

@@ -5,6 +5,7 @@ use crate::manifest::document::nearest;
 use crate::plan::{Cell, Setting};
 use crate::store::Store;
 use crate::store::export::{Chosen, Exported, Format, export};
+use crate::words::count;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -45,14 +46,15 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         return Err(Failure::input(format!("error: {results}: no cell has results yet")));
     }
     if !args.quiet {
-        let (file, experiments) = (args.out.display(), chosen.len());
-        eprintln!("{file}: {rows} rows of {cells} cells of {experiments} experiments");
+        let [rows, cells] = [count(rows, "row"), count(cells, "cell")];
+        let experiments = count(chosen.len(), "experiment");
+        eprintln!("{}: {rows} of {cells} of {experiments}", args.out.display());
     }
     if damaged.is_empty() {
         return Ok(Code::Done);
     }
-    let count = damaged.len();
-    eprintln!("{count} damaged cells are left out; `driftbench run` computes them again");
+    let damaged = count(damaged.len(), "damaged cell");
+    eprintln!("{damaged} left out; `driftbench run` computes what is damaged again");
     Ok(Code::SomeFailed)
 }
 

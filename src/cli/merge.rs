@@ -3,6 +3,7 @@
 use super::{Code, Failure, shard};
 use crate::store::merge::{Conflict, Copied, Survey};
 use crate::store::{Experiment, Status, Store};
+use crate::words::count;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -61,14 +62,14 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     let missing = missing(&expected, &args.out)?;
     if let Some(file) = args.expect.as_deref().filter(|_| !missing.is_empty()) {
-        let (count, all) = (missing.len(), expected.len());
-        eprintln!("error: {count} of the {all} cells of {} have no results:", file.display());
+        let (without, all) = (missing.len(), count(expected.len(), "cell"));
+        eprintln!("error: without results: {without} of the {all} of {}:", file.display());
         listed(&missing);
     }
     if !conflicts.is_empty() {
         eprintln!(
-            "error: {} cells are not the same in all folders; none is copied:",
-            conflicts.len()
+            "error: {} that differ between the folders; none is copied:",
+            count(conflicts.len(), "cell")
         );
         let lines: Vec<String> = conflicts.iter().map(|c| apart(c, &folders)).collect();
         listed(&lines);
@@ -127,7 +128,8 @@ fn mixable(survey: &Survey<'_>, folders: &[Store]) -> Result<(), Failure> {
             .to_owned();
         for (version, by) in survey.versions() {
             for (folder, cells) in by {
-                message += &format!("\n  {version}: {cells} cells of {}", name(*folder));
+                message +=
+                    &format!("\n  {version}: {} of {}", count(*cells, "cell"), name(*folder));
             }
         }
         wrong.push(message);
@@ -170,9 +172,10 @@ fn told(copied: &Copied, args: &Args) {
         return;
     }
     let Copied { new, had, healed } = copied;
-    let mut line = format!("{}: {new} cells copied, {had} were there", args.out.display());
+    let mut line =
+        format!("{}: {} copied, {had} there before", args.out.display(), count(*new, "cell"));
     if *healed > 0 {
-        line += &format!(", {healed} damaged ones set aside and replaced");
+        line += &format!(", {} set aside and replaced", count(*healed, "damaged cell"));
     }
     eprintln!("{line}");
 }

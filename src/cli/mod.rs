@@ -8,6 +8,7 @@ mod export;
 mod interrupt;
 mod memory;
 mod merge;
+mod names;
 mod plan;
 mod report;
 mod reproduce;
@@ -160,16 +161,20 @@ impl Manifests {
     /// Reads them all, or says all that is wrong with any of them.
     fn plans(&self) -> Result<Vec<Plan>, Failure> {
         let mut plans: BTreeMap<String, Plan> = BTreeMap::new();
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
         let mut wrong = Vec::new();
         for file in &self.files {
             match self.plan(file) {
                 Ok(plan) => {
-                    if let Some(other) = plans.get(&plan.experiment) {
-                        let (a, b) = (&other.source.name, &plan.source.name);
-                        wrong.push(format!(
-                            "error: {a} and {b} are both the experiment \"{}\"\n",
-                            plan.experiment
-                        ));
+                    let (name, file) = (&plan.experiment, &plan.source.name);
+                    match names.insert(names::folded(name), file.clone()) {
+                        Some(other) if plans.contains_key(name) => wrong.push(format!(
+                            "error: {other} and {file} are both the experiment \"{name}\"\n"
+                        )),
+                        Some(other) => wrong.push(format!(
+                            "error: the names of {other} and {file} differ only in upper and lower case, which not every file system tells apart\n"
+                        )),
+                        None => {}
                     }
                     plans.insert(plan.experiment.clone(), plan);
                 }
@@ -190,8 +195,8 @@ impl Manifests {
 
     fn plan(&self, file: &Path) -> Result<Plan, String> {
         let name = file.display().to_string();
-        let text = std::fs::read_to_string(file)
-            .map_err(|e| format!("error: {name} cannot be read: {}\n", plain(&e)))?;
+        let text = files::read_text(file, MOST_MANIFEST)
+            .map_err(|e| format!("error: {name} cannot be read: {}\n", e.message))?;
         let (experiment, source) = self.source(file, name, text)?;
         let plan = Plan::new(experiment, source).map_err(|e| e.to_string())?;
         report_pages::check_analysis(&plan).map_err(|message| {
@@ -211,11 +216,9 @@ impl Manifests {
         let Some(kept) = kept else {
             let (overrides, files) = (self.all_overrides(), BTreeMap::new());
             let source = Source { name, text, overrides, files, copies: None };
-            return Ok((experiment_name(file)?, source));
+            return Ok((names::of_manifest(file)?, source));
         };
-        if !kept.name.split('/').all(plain_name) {
-            return Err(format!("error: {name}: \"{}\" is no name of an experiment\n", kept.name));
-        }
+        names::check(&kept.name, file)?;
         let mut source = kept.source();
         // The results folder is above as many folders as the name has parts, and the file.
         let root = file.ancestors().nth(kept.name.split('/').count() + 1);
@@ -236,37 +239,10 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// An I/O error in plain words.
-fn plain(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".into(),
-        std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
-        _ => error.to_string(),
-    }
-}
-
-/// Name of the experiment of a file: its path below the last folder called
-/// `experiments`, or else its own name, without `.toml`.
-fn experiment_name(file: &Path) -> Result<String, String> {
-    let whole = file.with_extension("");
-    let parts: Vec<String> =
-        whole.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
-    let from = parts.iter().rposition(|p| p == "experiments").map_or(parts.len() - 1, |i| i + 1);
-    let parts = &parts[from.min(parts.len() - 1)..];
-    if parts.iter().all(|part| plain_name(part)) {
-        return Ok(parts.join("/"));
-    }
-    Err(format!(
-        "error: {}: the path of a manifest names its results: letters, digits, - _ . only\n",
-        file.display()
-    ))
-}
-
-/// Whether a part of a path may name an experiment.
-fn plain_name(part: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !part.is_empty() && part.chars().all(plain) && !part.starts_with('.')
-}
+/// The most bytes of a manifest.
+const MOST_MANIFEST: u64 = 16 << 20;
+/// The most threads of a command.
+const MOST_THREADS: usize = 1024;
 
 /// Instances for these cells, or all that is wrong with them at their place.
 fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
@@ -296,10 +272,12 @@ fn rejected(plan: &Plan, found: impl Iterator<Item = (String, String)>) -> Rejec
 
 /// A pool of so many threads; by default as many as the machine has.
 fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
-    let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
-    let threads = threads.unwrap_or(1);
-    if threads == 0 {
-        return Err(Failure::input("error: --threads must be 1 or more"));
+    let there = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let threads = threads.unwrap_or_else(there);
+    if !(1..=MOST_THREADS).contains(&threads) {
+        return Err(Failure::input(format!(
+            "error: --threads must be from 1 to {MOST_THREADS}, not {threads}"
+        )));
     }
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

@@ -8,6 +8,7 @@ use crate::problem::{Facts, Spec};
 use crate::runner::{Prepared, Silent, predict};
 use crate::store::{Status, Store};
 use crate::theory::cost::Cost;
+use crate::words::count;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -56,10 +57,10 @@ fn told(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<String,
     let todo = |cell: &Cell| store.status(&plan.experiment, &cell.id) != Status::Done;
     let speeds = Speeds::of(&sample, |cell| many || todo(cell));
     let mut out = format!(
-        "{}: {} cells of {} replicates\n",
+        "{}: {} of {}\n",
         plan.experiment,
-        plan.cells.len(),
-        plan.manifest.replicates
+        count(plan.cells.len(), "cell"),
+        count(plan.manifest.replicates as usize, "replicate")
     );
     let (mut done, mut seconds, mut steps) = (0, 0.0, 0_u64);
     let mut labels = Labels::default();
@@ -92,8 +93,9 @@ fn told(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<String,
     let todo = plan.cells.len() - done;
     let _ = writeln!(
         out,
-        "{done} done, {todo} to do: {steps:.2e} client steps, about {} on {threads} threads",
+        "{done} done, {todo} to do: {steps:.2e} client steps, about {} on {}",
         duration(seconds),
+        count(threads, "thread"),
         steps = steps as f64
     );
     Ok(out)
@@ -217,8 +219,8 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     }
     let known = sample.len() - open - costly.len();
     let tried = match sample.len() {
-        n if n < cells => format!("{n} cells that were tried"),
-        n => format!("{n} cells"),
+        n if n < cells => format!("{} that were tried", count(n, "cell")),
+        n => count(n, "cell"),
     };
     let mut out = format!("exact moments: known for {known} of {tried}");
     if open > 0 {

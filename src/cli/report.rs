@@ -6,6 +6,7 @@ use crate::panics::caught;
 use crate::plan::{Cell, Plan};
 use crate::report::{self, Entry, Writer};
 use crate::store::{self, Store};
+use crate::words::count;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -102,7 +103,7 @@ fn write_as(
             eprintln!("{message}");
         }
     }
-    let count = entries.len();
+    let written = entries.len();
     writer.index(entries, &failed)?;
     if !quiet {
         let index = match formats {
@@ -110,8 +111,7 @@ fn write_as(
             all if all.contains(&report::Format::Md) => out.join("README.md"),
             _ => out.to_owned(),
         };
-        let reports = if count == 1 { "report" } else { "reports" };
-        eprintln!("{count} {reports}; begin at {}", index.display());
+        eprintln!("{}; begin at {}", count(written, "report"), index.display());
     }
     Ok(if failed.is_empty() { code } else { Code::BadInput })
 }

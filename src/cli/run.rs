@@ -1,16 +1,17 @@
 //! `run`: what is missing of some experiments.
 
 use super::interrupt::Interrupt;
-use super::{Code, Failure, Manifests, ask, memory, pool, prepared, shard};
+use super::{Code, Failure, Manifests, ask, memory, names, pool, prepared, shard};
 use crate::files::Error;
 use crate::plan::{Cell, Plan};
 use crate::runner::progress::Progress;
 use crate::runner::{self, Failed, Prepared};
 use crate::store::provenance::Provenance;
 use crate::store::{Keeper, Lock, Status, Store};
+use crate::words::count;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -62,6 +63,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 /// Runs what is missing of these plans.
 pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     let store = Store::open(&how.out)?;
+    apart(plans, &store, &how.out)?;
     let pool = pool(how.threads)?;
     let threads = pool.current_num_threads();
     let chosen = shard::chosen(plans, how.only.as_deref(), how.shard)?;
@@ -73,18 +75,17 @@ pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     if !how.yes {
         ask::before(&missing, threads)?;
     }
+    let interrupt = Interrupt::listen()?;
     // Every instance is built before anything is written, so that bad input
     // costs nothing.
-    let mut waiting: Vec<Task<'_>> = missing
-        .into_iter()
-        .zip(chosen)
-        .map(|((plan, missing), share)| {
+    let mut waiting: Vec<Task<'_>> = interrupt.at_once(|| {
+        let build = missing.into_iter().zip(chosen).map(|((plan, missing), share)| {
             let missing = pool.install(|| prepared(plan, &missing))?;
             Ok(Task { plan, share, missing })
-        })
-        .collect::<Result<_, Failure>>()?;
+        });
+        build.collect::<Result<_, Failure>>()
+    })?;
     store.create()?;
-    let interrupt = Interrupt::listen()?;
     let session = Session { store: &store, how, pool: &pool, by: Provenance::now(), interrupt };
     let mut code = Code::Done;
     let mut told = false;
@@ -113,6 +114,23 @@ pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
         }
     }
     Ok(code)
+}
+
+/// Refuses a name that differs only in upper and lower case from one that has results.
+fn apart(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure> {
+    let there = if Store::schema(out).is_some() { store.listing()? } else { Vec::new() };
+    for (there, _) in &there {
+        for Plan { experiment, source, .. } in plans {
+            if there != experiment && names::folded(there) == names::folded(experiment) {
+                return Err(Failure::input(format!(
+                    "error: {}: the experiments \"{experiment}\" and \"{there}\", which has results in {}, differ only in upper and lower case, which not every file system tells apart",
+                    source.name,
+                    out.display()
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Time between two looks whether another run has ended.
@@ -187,7 +205,8 @@ impl Session<'_> {
         }
         store.relabel(plan, &kept)?;
         if failed > 0 {
-            eprintln!("{name}: --rerun-failed runs the {failed} cells again that failed before");
+            let failed = count(failed, "cell");
+            eprintln!("{name}: --rerun-failed runs the {failed} again that failed before");
         }
         let wanted = share.iter().zip(&found).filter(|(_, status)| self.how.wants(status));
         let wanted: HashSet<&str> = wanted.map(|(cell, _)| &*cell.id).collect();
@@ -198,25 +217,34 @@ impl Session<'_> {
             let ready: HashSet<&str> = cells.iter().map(|p| &*p.cell.id).collect();
             let gone = |c: &&&Cell| wanted.contains(&*c.id) && !ready.contains(&*c.id);
             let gone: Vec<&Cell> = share.iter().filter(gone).copied().collect();
-            cells.extend(prepared(plan, &gone)?);
+            cells.extend(self.interrupt.at_once(|| prepared(plan, &gone))?);
         }
         let code = if failed > 0 { Code::SomeFailed } else { Code::Done };
         if cells.is_empty() {
             if !self.how.quiet && failed == 0 {
-                eprintln!("{name}: all {} cells are done", share.len());
+                match share.len() {
+                    1 => eprintln!("{name}: the one cell is done"),
+                    all => eprintln!("{name}: all {all} cells are done"),
+                }
             }
             return Ok(code);
         }
-        Ok(code.and(self.cells(plan, &cells)?))
+        Ok(code.and(self.cells(plan, &cells, (kept.len(), share.len()))?))
     }
 
-    /// Runs these cells.
-    fn cells<'a>(&'a self, plan: &'a Plan, cells: &'a [Prepared<'a>]) -> Result<Code, Failure> {
+    /// Runs these cells, `before` of `all` that are asked for being done.
+    fn cells<'a>(
+        &'a self,
+        plan: &'a Plan,
+        cells: &'a [Prepared<'a>],
+        (before, all): (usize, usize),
+    ) -> Result<Code, Failure> {
         let (name, quiet) = (&plan.experiment, self.how.quiet);
         let clients: HashMap<&str, usize> =
             cells.iter().map(|p| (&*p.cell.id, p.clients())).collect();
         let total = cells.iter().map(Prepared::client_steps).sum();
-        let progress = Progress::new(name, cells.len(), total, quiet, self.interrupt.flag());
+        let flag = self.interrupt.flag();
+        let progress = Progress::new(name, (before, all), total, quiet, flag);
         let keeper = Keeper::new(self.store, plan, &self.by)?;
         let keep = |done: runner::Done<'a>| {
             let clients = clients[&*done.cell.id];
@@ -224,18 +252,23 @@ impl Session<'_> {
         };
         let threads = self.pool.current_num_threads();
         let run = || self.pool.install(|| runner::run(cells, threads, &progress, keep));
-        let result = keeper.during(run);
+        let done = || before + keeper.stored();
+        let last = || {
+            let closed = keeper.close();
+            progress.finish();
+            match closed {
+                Ok(()) => eprintln!("{}", interrupted(name, done(), all)),
+                Err(e) => eprintln!("{}", stopped(name, &e, done(), all).message),
+            }
+        };
+        let result = self.interrupt.in_time(last, || keeper.during(run));
         progress.finish();
-        let stored = keeper.stored();
-        let failed = result.map_err(|e| stopped(name, &e, stored, cells.len()))?;
+        let failed = result.map_err(|e| stopped(name, &e, done(), all))?;
         for failed in &failed {
             self.tell_failed(plan, cells, &keeper, failed)?;
         }
         if self.interrupt.came() {
-            eprintln!(
-                "{name}: interrupted: {stored} of {} cells are stored, the rest is run when you run it again",
-                cells.len()
-            );
+            eprintln!("{}", interrupted(name, done(), all));
             return Ok(Code::Interrupted);
         }
         Ok(if failed.is_empty() { Code::Done } else { Code::SomeFailed })
@@ -261,18 +294,31 @@ impl Session<'_> {
         let others = self.store.others(name, &known);
         if others > 0 && !self.how.quiet {
             eprintln!(
-                "{name}: {others} cells of other settings stay in {}; reports leave them out",
+                "{name}: kept, and left out of reports: {} of other settings in {}",
+                count(others, "cell"),
                 self.how.out.join(name).display()
             );
         }
     }
 }
 
+/// What is said of a run that was interrupted.
+fn interrupted(name: &str, stored: usize, all: usize) -> String {
+    let stored = stored_of(stored, all);
+    format!("{name}: interrupted: {stored}, the rest is run when you run it again")
+}
+
+fn stored_of(stored: usize, all: usize) -> String {
+    let cells = count(all, "cell");
+    let are = if all == 1 { "is" } else { "are" };
+    format!("{stored} of {cells} {are} stored")
+}
+
 /// A run that could not write what it found.
-fn stopped(name: &str, e: &Error, stored: usize, cells: usize) -> Failure {
-    let message = format!(
-        "error: {e}\n{name}: {stored} of {cells} cells are stored; run it again when there is room for the rest"
-    );
+fn stopped(name: &str, e: &Error, stored: usize, all: usize) -> Failure {
+    let stored = stored_of(stored, all);
+    let message =
+        format!("error: {e}\n{name}: {stored}; run it again when there is room for the rest");
     Failure { message, code: Code::SomeFailed }
 }
 

@@ -4,7 +4,8 @@
 //! the same on every machine and in whatever order the cells come; shares do not overlap,
 //! together they are all cells, and no two differ by more than the largest cell's cost.
 
-use super::{Failure, plain};
+use super::Failure;
+use crate::files::plain;
 use crate::manifest::Oracle;
 use crate::plan::{Cell, Plan};
 use crate::problem::Spec;

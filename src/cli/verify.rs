@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench verify results --sample 50")]
@@ -149,20 +149,27 @@ fn again(
             }
         }
     }
-    let cells = buildable(plan, &sound, told);
+    let cells = interrupt.at_once(|| buildable(plan, &sound, told));
     let total = cells.iter().map(Prepared::client_steps).sum();
-    let progress = Progress::new(name, cells.len(), total, args.quiet, interrupt.flag());
+    let progress = Progress::new(name, (0, cells.len()), total, args.quiet, interrupt.flag());
     let differences = Mutex::new(Vec::new());
     let keep = |done: runner::Done<'_>| -> Result<(), Error> {
         let now = trace::digest(&done.traces);
         let other = stored.get(&*done.cell.id).is_some_and(|before| *before != now);
         if other && let Some(before) = store.read(name, &done.cell.id)? {
             let found = difference(done.cell, &before, &done.traces, &now);
-            differences.lock().unwrap_or_else(PoisonError::into_inner).push(found);
+            lock(&differences).push(found);
         }
         Ok(())
     };
-    let failed = runner::run(&cells, rayon::current_num_threads(), &progress, keep)?;
+    let before = &told.text;
+    let last = || {
+        let mut found = lock(&differences);
+        found.sort();
+        let _ = print(&found.iter().fold(before.clone(), |all, f| format!("{all}{name}: {f}\n")));
+    };
+    let run = || runner::run(&cells, rayon::current_num_threads(), &progress, keep);
+    let failed = interrupt.in_time(last, run)?;
     progress.finish();
     let mut differences = differences.into_inner().unwrap_or_else(PoisonError::into_inner);
     differences.sort();
@@ -196,6 +203,10 @@ fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], told: &mut Told) -> Vec<Prepar
         }
     }
     all
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Where a cell's numbers first differ from those that are stored.

@@ -11,6 +11,7 @@ mod npz;
 #[cfg(feature = "harness")]
 mod parquet;
 
+use crate::files;
 use crate::problem::arrays::{Contents, DataFile, Files};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -104,24 +105,14 @@ impl Folder {
     }
 
     fn bytes_of(&self, whole: &Path) -> Result<Vec<u8>, String> {
-        let said = |e: std::io::Error| match e.kind() {
-            std::io::ErrorKind::NotFound => {
-                format!("{} cannot be read: there is no such file", whole.display())
-            }
-            _ => format!("{} cannot be read: {e}", whole.display()),
-        };
-        let about = std::fs::metadata(whole).map_err(said)?;
-        // A pipe would wait and a device need not end.
-        if !about.is_file() {
-            return Err(format!("{} cannot be read: it is not a file", whole.display()));
-        }
-        let size = about.len();
+        let unread = |why: &str| format!("{} cannot be read: {why}", whole.display());
+        let size = files::size_of_regular(whole).map_err(|e| unread(&e.message))?;
         if size > MOST_BYTES {
             let most = MOST_BYTES;
             let path = whole.display();
             return Err(format!("{path} has {size} bytes; at most {most} are allowed"));
         }
-        std::fs::read(whole).map_err(said)
+        std::fs::read(whole).map_err(|e| unread(&files::plain(&e)))
     }
 
     /// SHA-256 of a file's bytes, 64 hexadecimal digits.

@@ -315,7 +315,12 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
     if !errors.is_empty() {
         let found = errors.iter().map(|error| {
             let span = error.span().map(|s| clip(&source.text, s));
-            Diagnostic::new(span, "", format!("not valid TOML: {}", one_line(error.message())))
+            let message = match &span {
+                Some(Place::Text(from, to)) => two_values(&source.text[*from..*to]),
+                _ => None,
+            };
+            let message = message.unwrap_or_else(|| one_line(error.message()));
+            Diagnostic::new(span, "", format!("not valid TOML: {message}"))
         });
         return Err(Rejected::new(source, found.collect()));
     }
@@ -333,6 +338,17 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
         }
     }
     if wrong.is_empty() { Ok(root) } else { Err(Rejected::new(source, wrong)) }
+}
+
+/// The mistake in a text that the parser takes for one string without quotes, where it is a
+/// value and what follows it.
+fn two_values(text: &str) -> Option<String> {
+    let (first, rest) = text.split_once(char::is_whitespace)?;
+    let is_value = first.parse::<f64>().is_ok() || ["true", "false"].contains(&first);
+    let rest = rest.trim_start();
+    let wanted = "a comma or the end of the line";
+    (is_value && !rest.is_empty())
+        .then(|| format!("after the value `{first}` {wanted} is missing, before `{rest}`"))
 }
 
 fn one_line(message: &str) -> String {

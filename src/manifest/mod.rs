@@ -174,7 +174,7 @@ pub struct Prices {
     pub latency: f64,
     /// Bytes a second through the server's link, which all share; above 0, by
     /// default without limit.
-    #[schemars(range(min = 0.0), example = 1e6)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 1e6)]
     pub bandwidth: Option<f64>,
     /// Seconds that an oracle call takes, 0 or more; a batch of B takes B.
     #[schemars(range(min = 0.0), example = 1e-4)]
@@ -221,7 +221,7 @@ pub struct Budget {
 pub struct Record {
     /// About this many rounds, the first and the last among them; or
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1), example = 200)]
+    #[schemars(range(min = 1), example = 200, extend("default" = 200))]
     pub points: Option<u64>,
     /// every so many rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -243,9 +243,9 @@ pub struct Record {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_AVERAGES)]
     pub averages: Vec<TimeAverage>,
-    /// Share of the rounds before `averages` begin, in [0, 1); by default 0.1.
+    /// Share of the rounds before `averages` begin, in [0, 1).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0), example = 0.1)]
+    #[schemars(range(min = 0.0), example = 0.1, extend("default" = 0.1))]
     pub burn_in: Option<f64>,
 }
 

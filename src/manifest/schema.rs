@@ -164,8 +164,16 @@ optional.
 
 Where one value is meant, any setting of `problem`, `start`, `budget`, `algorithm` and `oracle`
 may be an array: an axis of the grid; where a list is meant, a list of lists. `zip = [[\"step-size\", \"local-steps\"]]` makes axes move
-together. Paths of data files are relative to the manifest's folder; a manifest's own path
-names its results, so that it has letters, digits, `-`, `_` and `.` only.
+together; an axis is in one zip at most. Paths of data files are relative to the manifest's
+folder.
+
+A manifest's own path names its results: the part below the last folder called `experiments`,
+or else its file name, without `.toml`. It has letters, digits, `-`, `_` and `.` only, and no
+part of it begins with a dot or is the name of something that results or reports consist of:
+`figures`, 16 hexadecimal digits, `pack-` and these, or a name that ends as their files do
+(`README.md`, `experiment.toml`). Names that differ only in upper and lower case are refused.
+
+Writing out a default changes no cell.
 
 For an editor that reads JSON Schema: `driftbench schema > manifest.schema.json`, and
 `#:schema ./manifest.schema.json` as the first line of a manifest.
@@ -417,6 +425,9 @@ fn line(text: &str) -> String {
 
 fn range(value: &Value) -> String {
     let bound = |key: &str| value.get(key).and_then(Value::as_f64);
+    if let Some(low) = bound("exclusiveMinimum") {
+        return format!("above {low}");
+    }
     match (bound("minimum"), bound("maximum")) {
         (Some(low), Some(high)) => format!("{low} to {high}"),
         (Some(low), None) => format!("{low} or more"),

@@ -160,7 +160,8 @@ fn names_axis(name: &str, axis: &Axis) -> bool {
     path == name || short(&path) == name
 }
 
-/// What is wrong with the zips: one that names no axis, or axes of unequal length.
+/// What is wrong with the zips: one that names no axis, an axis that is in two of them, or
+/// axes of unequal length.
 pub fn zips_are_sound(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let known: Vec<String> =
@@ -183,6 +184,11 @@ pub fn zips_are_sound(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Di
                             known.join(", ")
                         }),
                 );
+            }
+            if members.iter().any(|axis| zipped(&manifest.zip[..i], axis).is_some()) {
+                let message = format!("`{name}` is in an earlier zip too");
+                let hint = "write one zip of all axes that move together".to_owned();
+                found.push(Diagnostic::new(place, &path, message).hinting(Some(hint)));
             }
             for axis in members {
                 match first {

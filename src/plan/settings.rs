@@ -191,6 +191,27 @@ pub fn short(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
+/// The settings that symbols stand for in the sources.
+const SYMBOLS: &[(&[&str], &[&str])] = &[
+    (&["H"], &["local-steps"]),
+    (&["γ", "gamma", "η", "eta", "stepsize", "lr"], &["step-size"]),
+    (&["N", "K"], &["clients"]),
+    (&["d"], &["dimension", "features"]),
+    (&["T"], &["rounds"]),
+    (&["p"], &["communication-probability"]),
+    (&["B"], &["batch"]),
+    (&["L"], &["cohort"]),
+    (&["λ", "lambda"], &["l2"]),
+    (&["S"], &["states"]),
+];
+
+/// "did you mean `local-steps`?" for `H`, if cells have such a setting.
+pub fn symbol(name: &str, known: &[&str]) -> Option<String> {
+    let (_, settings) = SYMBOLS.iter().find(|(symbols, _)| symbols.contains(&name))?;
+    let meant = settings.iter().find(|setting| known.contains(setting))?;
+    Some(format!("did you mean `{meant}`?"))
+}
+
 /// A value as a manifest writes it, if it is a single one.
 pub fn of_value(value: &Value) -> Option<Setting> {
     match value {

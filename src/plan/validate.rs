@@ -1,6 +1,7 @@
 //! Whether what a manifest says makes sense, reported where it says it.
 
 use super::cells::Made;
+use super::settings::symbol;
 use super::{Cell, MOST_POINTS, SettingKey, Settings, short};
 use crate::manifest::document::{Value, nearest};
 use crate::manifest::read::Choice;
@@ -321,7 +322,8 @@ pub fn figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnost
         if none_has_it {
             let message = format!("no cell has a setting `{name}`");
             let diagnostic = at(root, &path, &none, message);
-            found.push(diagnostic.hinting(nearest(name, &known)).allowing(known.join(", ")));
+            let hint = symbol(name, &known).or_else(|| nearest(name, &known));
+            found.push(diagnostic.hinting(hint).allowing(known.join(", ")));
         } else if number && let Some(text) = text() {
             let message = format!("an axis needs numbers, but `{name}` is \"{text}\"");
             found.push(at(root, &path, &none, message));

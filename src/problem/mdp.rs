@@ -1,7 +1,7 @@
 //! TD(0) on a user's own chains, from an `.npz` file.
 
 use super::arrays::{DataFile, Files, Named};
-use super::atoms::{ROUNDING, probabilities};
+use super::atoms::{ROUNDING, probabilities, single};
 use super::td::{Environment, Noise, Td, Trouble, stationary};
 use super::{Fault, Faults};
 use crate::kernel::td::MAX_STATES;
@@ -47,6 +47,9 @@ impl super::Settings for Settings {
     }
 }
 
+/// How far a law that is given in float32 may be from the law of its kernel.
+const SINGLE: f64 = 1e-5;
+
 fn build(named: &Named<'_>, noise: Noise) -> Result<Td, Fault> {
     let (mut s, mut d, mut n, mut next) = (0, 0, 0, 0);
     let phi = named.get("phi", &mut [("S", &mut s), ("d", &mut d)])?;
@@ -57,9 +60,10 @@ fn build(named: &Named<'_>, noise: Noise) -> Result<Td, Fault> {
     if next != s {
         return Err(named.fault(format!("`P` has {s} × {next} kernels; they must be square")));
     }
-    probabilities(named, "P", p, &[n, s, s])?;
+    let p = probabilities(named, "P", p, &[n, s, s])?;
     let rewards = named.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
     let mu = named.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
+    let agree = if single(mu) { SINGLE } else { ROUNDING };
     let gamma = named.get("gamma", &mut [])?[0];
     if !(0.0..1.0).contains(&gamma) {
         return Err(named.fault(format!("`gamma` is {gamma}; a discount is in [0, 1)")));
@@ -73,7 +77,7 @@ fn build(named: &Named<'_>, noise: Noise) -> Result<Td, Fault> {
         let law = stationary(&transitions)
             .map_err(|_| named.fault(format!("`P`[{c}] has no unique stationary law")))?;
         for (i, (law, mu)) in law.iter().zip(&mu[c * s..][..s]).enumerate() {
-            if (law - mu).abs() > ROUNDING {
+            if (law - mu).abs() > agree {
                 return Err(named.fault(format!(
                     "`mu`[{c}, {i}] is {mu}, but the stationary law of `P`[{c}] has {law}"
                 )));

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub struct Spectrum {
     /// The smallest eigenvalue, above 0.
-    #[schemars(range(min = 0.0), example = 0.1)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub from: f64,
     /// The largest eigenvalue, `from` or more.
-    #[schemars(range(min = 0.0), example = 1.0)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 1.0)]
     pub to: f64,
 }
 

@@ -21,6 +21,7 @@ mod view;
 use crate::analysis::{Experiment, compare, table};
 use crate::files::{Error, error, remove_leftovers};
 use crate::plan::Plan;
+use crate::words::count;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
@@ -227,6 +228,7 @@ impl Pages {
         syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
         env.set_syntax(syntax.build().expect("the default delimiters are valid"));
         env.add_filter("md", markdown);
+        env.add_filter("count", |number: usize, noun: &str| count(number, noun));
         env.add_filter("prose", prose);
         env.add_filter("code", code);
         env.add_filter("fenced", fenced);

@@ -4,6 +4,7 @@
 //! there (a band's end, the other kind's columns) is empty.
 
 use crate::analysis::{Body, Figure, Map, Panel, Role};
+use crate::words::inert;
 use std::fmt::Write;
 
 /// A figure's values, a line a point or a square.
@@ -69,10 +70,11 @@ fn number(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:?}") }
 }
 
-/// A field after RFC 4180.
+/// A field after RFC 4180, that no spreadsheet takes for a formula.
 pub fn quoted(text: &str) -> String {
+    let text = inert(text);
     let special = text.contains([',', '"', '\n', '\r']);
-    if special { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    if special { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into_owned() }
 }
 
 #[cfg(test)]

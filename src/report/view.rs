@@ -187,6 +187,12 @@ pub fn short(value: f64) -> String {
     }
 }
 
+/// An interval; `None` where there is none, as of a single run.
+pub fn bracket(low: f64, high: f64) -> Option<String> {
+    let is_there = !low.is_nan() && !high.is_nan();
+    is_there.then(|| format!("[{}, {}]", short(low), short(high)))
+}
+
 fn finals(experiment: &Experiment<'_>) -> Table {
     let table = table::finals(experiment);
     let mut heads = vec!["algorithm".to_owned()];
@@ -209,7 +215,7 @@ fn finals(experiment: &Experiment<'_>) -> Table {
                 let (low, high) = summary.interval;
                 cells.push(short(summary.mean));
                 cells.push(short(summary.sd));
-                cells.push(format!("[{}, {}]", short(low), short(high)));
+                cells.push(bracket(low, high).unwrap_or_else(|| "–".into()));
             }
             None => cells.extend(["diverged".into(), "–".into(), "–".into()]),
         }

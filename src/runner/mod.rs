@@ -49,6 +49,9 @@ impl Observer for Silent {
     fn cell(&self, _cell: &Cell, _diverged: usize) {}
 }
 
+/// Client steps after which an observer is told of them, between recorded rounds too.
+const REPORTED: u64 = 1 << 22;
+
 /// A cell that could not be run.
 #[derive(Debug)]
 pub struct Failed {
@@ -261,6 +264,10 @@ impl Prepared<'_> {
                     return Err(Stopped::Interrupted);
                 }
                 meter.see(&*run, twin.as_deref());
+                if per_round * round - reported >= REPORTED {
+                    observer.steps(per_round * round - reported);
+                    reported = per_round * round;
+                }
             }
             let coupled = coupled.as_deref().map(|run| run.estimate());
             self.record(&mut trace, round, &*run, ground, &meter, coupled);

@@ -1,65 +1,91 @@
-//! What a run says while it works: a bar on a terminal, a line every five
+//! What a run reports while it works: a bar on a terminal, a line every five
 //! seconds at most elsewhere, nothing when it is asked to be quiet.
 
 use super::Observer;
 use crate::plan::Cell;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use std::fmt::Write;
-use std::io::{IsTerminal, Write as _, stderr};
+use crate::words::count;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Cells, steps per second and time left.
+/// Cells, share of the steps, steps per second and time left.
 pub struct Progress {
     name: String,
-    cells: u64,
+    /// Cells that were done before.
+    before: u64,
+    /// Cells that are asked for.
+    all: u64,
     done: AtomicU64,
     steps: AtomicU64,
     skipped: AtomicU64,
     diverged: AtomicU64,
     total: u64,
     begin: Instant,
+    /// When the state was last reported.
+    last: Mutex<Instant>,
     stop: Arc<AtomicBool>,
     out: Out,
 }
 
 /// Time between two plain lines, at least.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
+/// Time between two states of the bar, at least.
+const BETWEEN_STATES: Duration = Duration::from_millis(200);
 
 enum Out {
     Quiet,
-    Lines(Mutex<Instant>),
+    Lines,
     Bar(ProgressBar),
 }
 
 impl Progress {
-    /// Progress over `cells` cells and `total` client steps, until `stop` says so.
-    pub fn new(name: &str, cells: usize, total: u64, quiet: bool, stop: Arc<AtomicBool>) -> Self {
+    /// Progress until `stop` says so, over `total` client steps. Of the cells that are asked
+    /// for some were done before: `cells` is the number of these, and of all.
+    pub fn new(
+        name: &str,
+        cells: (usize, usize),
+        total: u64,
+        quiet: bool,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
         let out = if quiet {
             Out::Quiet
         } else if stderr().is_terminal() {
             let bar = ProgressBar::new(total);
-            let style =
-                ProgressStyle::with_template("{prefix} {bar:30} {msg}, {rate} steps/s, {eta} left");
-            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-            let rate = |state: &ProgressState, out: &mut dyn Write| {
-                let _ = out.write_str(&steps_text(state.per_sec()));
-            };
-            bar.set_style(style.with_key("rate", rate));
-            bar.set_prefix(name.to_owned());
-            bar.set_message(format!("0/{cells} cells"));
-            bar.enable_steady_tick(Duration::from_millis(200));
+            // What is wide is cut to the terminal's width: a line that wraps is not cleared.
+            let style = ProgressStyle::with_template("{bar:10} {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             Out::Bar(bar)
         } else {
-            Out::Lines(Mutex::new(Instant::now()))
+            Out::Lines
         };
         let [done, steps, skipped, diverged] = std::array::from_fn(|_| AtomicU64::new(0));
-        let (name, cells, begin) = (name.to_owned(), cells as u64, Instant::now());
-        Self { name, cells, done, steps, skipped, diverged, total, begin, stop, out }
+        let (name, begin, last) = (name.to_owned(), Instant::now(), Mutex::new(Instant::now()));
+        let (before, all) = (cells.0 as u64, cells.1 as u64);
+        let progress = Self {
+            name,
+            before,
+            all,
+            done,
+            steps,
+            skipped,
+            diverged,
+            total,
+            begin,
+            last,
+            stop,
+            out,
+        };
+        if let Out::Bar(bar) = &progress.out {
+            bar.set_message(progress.state());
+            bar.enable_steady_tick(BETWEEN_STATES);
+        }
+        progress
     }
 
-    /// Says what was done, and clears the bar.
+    /// Reports what was done, and clears the bar.
     pub fn finish(&self) {
         if let Out::Bar(bar) = &self.out {
             bar.finish_and_clear();
@@ -73,10 +99,50 @@ impl Progress {
                 count => format!("; runs diverged in {count} of them"),
             };
             self.line(&format!(
-                "{done} cells, {} steps in {seconds:.1} s, {} steps/s{diverged}",
+                "{}, {} steps in {seconds:.1} s, {} steps/s{diverged}",
+                count(done as usize, "cell"),
                 steps_text(steps as f64),
                 steps_text(steps as f64 / seconds.max(1e-9)),
             ));
+        }
+    }
+
+    /// How far the work is: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`.
+    fn state(&self) -> String {
+        let cells = self.before + self.done.load(Ordering::Relaxed);
+        let steps = self.steps.load(Ordering::Relaxed);
+        let total = self.total.saturating_sub(self.skipped.load(Ordering::Relaxed));
+        let share = 100.0 * steps as f64 / total.max(1) as f64;
+        let seconds = self.begin.elapsed().as_secs_f64();
+        let rate = steps_text(steps as f64 / seconds.max(1e-9));
+        let left = match steps {
+            0 => String::new(),
+            _ => {
+                let left = seconds * total.saturating_sub(steps) as f64 / steps as f64;
+                format!(", {left:.0} s left")
+            }
+        };
+        // The share comes first, and the name last: a narrow terminal cuts the end.
+        let all = self.all;
+        format!("{:.0} %, {cells}/{all} cells, {rate} steps/s{left}", share.min(100.0).floor())
+    }
+
+    /// Reports the state, unless it was reported a moment ago.
+    fn report(&self) {
+        let between = match &self.out {
+            Out::Quiet => return,
+            Out::Lines => BETWEEN_LINES,
+            Out::Bar(_) => BETWEEN_STATES,
+        };
+        // Another thread reports now.
+        let Ok(mut last) = self.last.try_lock() else { return };
+        if last.elapsed() < between {
+            return;
+        }
+        *last = Instant::now();
+        match &self.out {
+            Out::Bar(bar) => bar.set_message(format!("{}  {}", self.state(), self.name)),
+            _ => self.line(&self.state()),
         }
     }
 
@@ -101,6 +167,7 @@ impl Observer for Progress {
         if let Out::Bar(bar) = &self.out {
             bar.inc(count);
         }
+        self.report();
     }
 
     fn skipped(&self, count: u64) {
@@ -112,25 +179,7 @@ impl Observer for Progress {
 
     fn cell(&self, _cell: &Cell, diverged: usize) {
         self.diverged.fetch_add(u64::from(diverged > 0), Ordering::Relaxed);
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        match &self.out {
-            Out::Quiet => {}
-            Out::Bar(bar) => bar.set_message(format!("{done}/{} cells", self.cells)),
-            Out::Lines(last) => {
-                let mut last = super::lock(last);
-                if last.elapsed() >= BETWEEN_LINES && done < self.cells {
-                    let steps = self.steps.load(Ordering::Relaxed);
-                    let seconds = self.begin.elapsed().as_secs_f64();
-                    let total = self.total.saturating_sub(self.skipped.load(Ordering::Relaxed));
-                    let left = seconds * (total.saturating_sub(steps)) as f64 / steps.max(1) as f64;
-                    let rate = steps_text(steps as f64 / seconds);
-                    self.line(&format!(
-                        "{done}/{} cells, {rate} steps/s, {left:.0} s left",
-                        self.cells
-                    ));
-                    *last = Instant::now();
-                }
-            }
-        }
+        self.done.fetch_add(1, Ordering::Relaxed);
+        self.report();
     }
 }

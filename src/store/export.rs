@@ -9,6 +9,7 @@ use super::{Kept, Store, Summary, TRACES};
 use crate::files::{Error, error, remove_leftovers, stream_beside};
 use crate::manifest::{Metric, TimeAverage};
 use crate::plan::Setting;
+use crate::words::inert;
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -322,7 +323,7 @@ fn lines<W: Write>(frame: &DataFrame, writer: &mut csv::Writer<W>) -> Result<(),
             let text = match value {
                 AnyValue::Null => String::new(),
                 AnyValue::Float64(x) => format!("{x:?}"),
-                AnyValue::String(text) => text.to_owned(),
+                AnyValue::String(text) => inert(text).into_owned(),
                 AnyValue::List(values) => {
                     let values = values.f64().map_err(|e| e.to_string())?;
                     let all: Vec<String> =

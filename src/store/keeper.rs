@@ -12,7 +12,7 @@ use crate::files::Error;
 use crate::plan::{Cell, Plan};
 use crate::runner::{Done, Failed};
 use crate::trace::Trace;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// Cells of an experiment up to which each has a folder of its own.
@@ -37,6 +37,8 @@ pub struct Keeper<'a> {
     waiting: Mutex<Waiting<'a>>,
     /// Woken when the first cell waits, and at the end.
     change: Condvar,
+    /// Held, before `waiting`, by whoever takes cells from there and writes them.
+    gate: RwLock<()>,
 }
 
 #[derive(Default)]
@@ -75,8 +77,8 @@ impl<'a> Keeper<'a> {
     ) -> Result<Self, Error> {
         let alone = plan.cells.len() <= ALONE;
         let generation = store.packs(&plan.experiment)?.next_generation();
-        let (waiting, change) = (Mutex::default(), Condvar::new());
-        Ok(Self { store, plan, provenance, alone, generation, waiting, change })
+        let (waiting, change, gate) = (Mutex::default(), Condvar::new(), RwLock::default());
+        Ok(Self { store, plan, provenance, alone, generation, waiting, change, gate })
     }
 
     /// Keeps a complete cell on so many clients.
@@ -85,6 +87,7 @@ impl<'a> Keeper<'a> {
     /// If it, or one that waited before it, cannot be written.
     pub fn keep(&self, done: Done<'a>, clients: usize) -> Result<(), Error> {
         let Done { cell, traces, elapsed } = done;
+        let _open = self.open();
         if self.alone {
             self.store.write(self.plan, cell, clients, &traces, elapsed, self.provenance)?;
             self.lock().stored += 1;
@@ -130,6 +133,7 @@ impl<'a> Keeper<'a> {
             let _close = Close(self);
             work()
         });
+        let _open = self.open();
         let (cells, error) = {
             let mut waiting = self.lock();
             (waiting.take(), waiting.error.take())
@@ -138,6 +142,24 @@ impl<'a> Keeper<'a> {
         let result = result?;
         written?;
         error.map_or(Ok(result), Err)
+    }
+
+    /// Writes what waits once nothing else is being written, and lets no cell be written
+    /// from then on: the process is about to end.
+    ///
+    /// # Errors
+    /// If what waits cannot be written.
+    pub fn close(&self) -> Result<(), Error> {
+        let closed = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        // It stays shut: whoever comes to it waits until the process has ended.
+        std::mem::forget(closed);
+        let cells = self.lock().take();
+        self.write(&cells)
+    }
+
+    /// The right to take cells that wait and to write; it is not had once all is closed.
+    fn open(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cells on the disk so far.
@@ -156,8 +178,9 @@ impl<'a> Keeper<'a> {
                     woken.unwrap_or_else(PoisonError::into_inner).0
                 }
                 Some(_) => {
-                    let cells = waiting.take();
                     drop(waiting);
+                    let _open = self.open();
+                    let cells = self.lock().take();
                     let written = self.write(&cells);
                     let mut waiting = self.lock();
                     if let Err(e) = written {

@@ -255,7 +255,7 @@ impl Store {
 }
 
 /// Whether a folder's name is a cell's.
-fn is_cell(name: &str) -> bool {
+pub fn is_cell(name: &str) -> bool {
     name.len() == 16 && name.chars().all(|c| c.is_ascii_hexdigit())
 }
 

@@ -7,8 +7,10 @@
 
 use super::{Cell, Claim, Record, Runs, SCHEMA, Texts};
 use crate::plan::hex;
+use crate::words::{inert, revived};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -109,9 +111,11 @@ fn finals(record: &Record) -> String {
             Runs::Done { digest, finals } => (digest.as_str(), numbers(finals)),
             Runs::Missing | Runs::Damaged(_) => ("", String::new()),
         };
-        let value = |path: &&str| cell.settings.get(path).unwrap_or_default();
-        let settings = varied.iter().map(value);
-        line([id, digest, &cell.label].into_iter().chain(settings).chain([&*finals]).collect());
+        let value = |path: &&str| inert(cell.settings.get(path).unwrap_or_default());
+        let settings: Vec<Cow<'_, str>> = varied.iter().map(value).collect();
+        let settings = settings.iter().map(|value| &**value);
+        let label = inert(&cell.label);
+        line([id, digest, &label].into_iter().chain(settings).chain([&*finals]).collect());
     }
     let bytes = writer.into_inner().expect("memory takes it all");
     String::from_utf8(bytes).expect("it was made of text")
@@ -192,6 +196,7 @@ fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<Strin
         let line = row.position().map_or(1, csv::Position::line);
         let varied = columns.iter().copied().zip(&row).take(row.len() - 1).skip(HEAD.len());
         let own = varied.filter(|(_, value)| !value.is_empty());
+        let own = own.map(|(path, value)| (path, revived(value)));
         let shared = shared.iter().map(|(path, value)| (path.as_str(), value.as_str()));
         let settings = texts.settings(shared.chain(own));
         let runs = match &row[1] {
@@ -201,7 +206,7 @@ fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<Strin
                 finals: parsed(&row[row.len() - 1]).map_err(|message| (line, message))?,
             },
         };
-        let cell = Cell { label: row[2].to_owned(), settings, runs, seconds: None };
+        let cell = Cell { label: revived(&row[2]).to_owned(), settings, runs, seconds: None };
         if all.insert(row[0].to_owned(), cell).is_some() {
             return Err((line, format!("names the cell {} again", &row[0])));
         }

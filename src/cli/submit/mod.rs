@@ -13,6 +13,7 @@ mod wait;
 use super::{Code, Failure, Manifests, prepared, print, shard};
 use crate::plan::{Cell, Plan};
 use crate::store::{Status, Store};
+use crate::words::count;
 use folder::Folder;
 use script::{Job, typed};
 use std::fmt::Write;
@@ -72,7 +73,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let (todo, failed) = todo(&plans, &store, args.rerun_failed);
     let cells: usize = todo.iter().map(Vec::len).sum();
     if failed > 0 {
-        eprintln!("{failed} cells failed before; --rerun-failed runs them again");
+        eprintln!("{} failed before; --rerun-failed runs what failed", count(failed, "cell"));
     }
     if cells == 0 {
         eprintln!("{}", nothing(&plans, failed));
@@ -238,9 +239,11 @@ fn dry(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -> St
 fn told(job: &Job, cells: usize, plans: &[Plan], ids: [&slurm::Id; 2]) -> String {
     let [watch, cancel] = slurm::commands(ids);
     let [array, merge] = ids.map(slurm::Id::number);
-    let (folder, tasks, experiments) = (job.folder.display(), job.tasks, plans.len());
+    let folder = job.folder.display();
+    let [cells, tasks] = [count(cells, "cell"), count(job.tasks as usize, "task")];
+    let experiments = count(plans.len(), "experiment");
     format!(
-        "{cells} cells of {experiments} experiments in {tasks} tasks\n\
+        "{cells} of {experiments} in {tasks}\n\
          job {array}: the tasks; job {merge}: merges into {}, writes {}\n\
          watch:   {watch}\n\
          logs:    {folder}/*.log\n\

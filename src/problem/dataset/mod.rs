@@ -19,10 +19,10 @@ pub struct Dataset {
     /// column, `client` (n,).
     #[schemars(example = &"records.csv")]
     pub file: DataFile,
-    /// Column of the labels (CSV, Parquet); `label` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(example = &"label")]
-    pub label: Option<String>,
+    /// Column of the labels (CSV, Parquet).
+    #[serde(default = "label", skip_serializing_if = "is_label")]
+    #[schemars(example = &"label", extend("default" = "label"))]
+    pub label: String,
     /// Columns of the features (CSV, Parquet), in this order; by default all
     /// but the label and the split's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -62,6 +62,16 @@ pub enum Split {
     Column(#[schemars(example = &"client")] String),
 }
 
+/// The column of the labels where a manifest names none.
+fn label() -> String {
+    "label".into()
+}
+
+/// Whether this is what is meant where a manifest names no column of labels.
+fn is_label(name: &str) -> bool {
+    name == label()
+}
+
 /// An example for the documentation.
 const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
 
@@ -87,7 +97,7 @@ impl Dataset {
     pub fn example() -> Self {
         Self {
             file: DataFile { path: "records.csv".into(), sha256: None },
-            label: Some("label".into()),
+            label: label(),
             features: Vec::new(),
             clients: Some(10),
             split: Split::Dirichlet(0.5),
@@ -226,7 +236,7 @@ impl Dataset {
                 )
             })
         };
-        let label = self.label.as_deref().unwrap_or("label");
+        let label = self.label.as_str();
         let labels = find("dataset.label", label)?.clone();
         let (group, groups) = match &self.split {
             Split::Column(name) => (name.as_str(), Some(find("dataset.split", name)?.clone())),
@@ -247,6 +257,10 @@ impl Dataset {
         let twice = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
         if let Some((_, name)) = twice {
             return Err(Fault::new("dataset.features", format!("names `{name}` twice")));
+        }
+        if names.iter().any(|name| name == label) {
+            let message = format!("names `{label}`, which is the column of the labels");
+            return Err(Fault::new("dataset.features", message));
         }
         let mut chosen = Vec::with_capacity(names.len());
         for name in &names {

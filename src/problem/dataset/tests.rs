@@ -32,7 +32,7 @@ fn table() -> Contents {
 fn dataset(split: Split) -> Dataset {
     let clients = (!matches!(split, Split::Column(_))).then_some(5);
     let features = vec!["b".into(), "a".into()];
-    Dataset { split, clients, features, label: None, ..Dataset::example() }
+    Dataset { split, clients, features, ..Dataset::example() }
 }
 
 fn shards(split: Split) -> (Records, Vec<Vec<usize>>) {
@@ -104,14 +104,14 @@ fn oracles_on_records_match_their_facts() {
 #[test]
 fn what_cannot_be_used_is_refused() {
     let open = |dataset: Dataset| dataset.open(&Fixed(table())).map(|_| ()).unwrap_err().message;
-    let unknown = Dataset { label: Some("class".into()), ..dataset(Split::Iid) };
+    let unknown = Dataset { label: "class".into(), ..dataset(Split::Iid) };
     assert!(open(unknown).contains("no column `class`"));
     let text = Dataset { features: vec!["group".into()], ..dataset(Split::Iid) };
     assert!(open(text).contains("row 0 is \"x\", not a number"));
     let many = Dataset { clients: Some(50), ..dataset(Split::Dirichlet(0.01)) };
     let records = many.open(&Fixed(table())).unwrap();
     assert!(many.deal(&records, 1).unwrap_err().message.contains("gets no records"));
-    let label = Dataset { label: Some("a".into()), features: vec!["b".into()], ..many };
+    let label = Dataset { label: "a".into(), features: vec!["b".into()], ..many };
     let records = label.open(&Fixed(table())).unwrap();
     assert!(records.two_classes().unwrap_err().message.contains("60 classes of labels"));
 }

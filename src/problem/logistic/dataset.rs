@@ -17,7 +17,7 @@ pub struct Settings {
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
     /// λ, above 0.
-    #[schemars(range(min = 0.0), example = 0.1)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
     /// m; the usual loss has 0.
     #[serde(default)]

@@ -37,7 +37,7 @@ pub struct Settings {
     #[serde(default)]
     pub split: Split,
     /// λ, above 0.
-    #[schemars(range(min = 0.0), example = 0.1)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
     /// m; RR §7 prints 1, the usual loss has 0.
     #[serde(default)]

@@ -16,6 +16,7 @@ use crate::analysis::compare::{
 };
 use crate::chart;
 use crate::files::{Error, error};
+use crate::words;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -209,8 +210,8 @@ fn headline(comparison: &Comparison) -> String {
     let changed =
         if changed.is_empty() { String::new() } else { format!(": {}", changed.join(", ")) };
     format!(
-        "{} cells bit-identical, {} changed{changed}",
-        comparison.identical,
+        "{} bit-identical, {} changed{changed}",
+        words::count(comparison.identical, "cell"),
         comparison.changed.len()
     )
 }
@@ -280,7 +281,10 @@ fn ratio(change: &Change) -> String {
         (Some(s), _) => {
             let (low, high) = s.interval;
             let (low, high) = (fine(libm::exp(low)), fine(libm::exp(high)));
-            format!("{} [{low}, {high}]", factor(s.mean))
+            match s.interval.0.is_nan() || s.interval.1.is_nan() {
+                true => factor(s.mean),
+                false => format!("{} [{low}, {high}]", factor(s.mean)),
+            }
         }
         (None, Some(log)) => factor(log),
         _ => "–".into(),

@@ -2,6 +2,7 @@
 
 use super::{Claim, Row, View};
 use crate::analysis::compare::Verdict;
+use crate::words::count;
 use std::fmt::Write;
 
 /// Rows of each list.
@@ -20,7 +21,7 @@ pub fn text(view: &View) -> String {
     {
         all.iter().take(MOST_LINES).for_each(|one| line(format!("{what:<14}  {one}")));
         if all.len() > MOST_LINES {
-            line(format!("{what:<14}  and {} more experiments", all.len() - MOST_LINES));
+            line(format!("{what:<14}  and {}", count(all.len() - MOST_LINES, "more experiment")));
         }
     }
     if view.empty {
@@ -30,8 +31,9 @@ pub fn text(view: &View) -> String {
     line(format!("{}.", view.headline));
     if view.tested > 0 {
         line(format!(
-            "Final ‖θ − θ*‖², after over before, geometric mean of paired runs with its 95 % interval; {} cells tested together (Holm, 5 %), margin {}.",
-            view.tested, view.margin
+            "Final ‖θ − θ*‖², after over before, geometric mean of paired runs with its 95 % interval; {} tested together (Holm, 5 %), margin {}.",
+            count(view.tested, "cell"),
+            view.margin
         ));
     }
     rows((&view.changed, view.rows.0), "", &mut line);
@@ -41,12 +43,12 @@ pub fn text(view: &View) -> String {
         line(format!("claim  {experiment}: {id}: {before} → {after}"));
     }
     if view.claims.len() > MOST_LINES {
-        line(format!("and {} more claims", view.claims.len() - MOST_LINES));
+        line(format!("and {}", count(view.claims.len() - MOST_LINES, "more claim")));
     }
     if !view.untold.is_empty() {
         line(format!(
-            "claims of {} experiments are not compared: one side does not tell them",
-            view.untold.len()
+            "claims of {} are not compared: one side does not tell them",
+            count(view.untold.len(), "experiment")
         ));
     }
     if !view.fails.is_empty() {

@@ -1,0 +1,104 @@
+//! The names of experiments, which are paths below `results/` and `reports/`.
+//!
+//! *Invariant*: an experiment's folder and files are no other experiment's and nothing else
+//! that the program writes, neither in results nor in reports, also where one experiment is
+//! below another (`a` and `a/b`) and where file names do not tell upper from lower case.
+
+use crate::store::is_cell;
+use std::path::Path;
+
+/// Endings of the files that results and reports consist of.
+const OWN_ENDINGS: &[&str] =
+    &[".toml", ".md", ".html", ".csv", ".json", ".jsonl", ".svg", ".tex", ".parquet"];
+
+/// The rule, as messages print it.
+const RULE: &str = "letters, digits, - _ . only, no part beginning with a dot; no part may be \
+     `figures`, 16 hexadecimal digits, `pack-` and these, hold `.damaged-`, or end as files of \
+     results and reports do (.toml .md .html .csv .json .jsonl .svg .tex .parquet)";
+
+/// The name of the experiment of a manifest: its path below the last folder called
+/// `experiments`, or else its own name, without `.toml`.
+///
+/// # Errors
+/// If the rule does not allow that name.
+pub fn of_manifest(file: &Path) -> Result<String, String> {
+    let whole = file.with_extension("");
+    let parts: Vec<String> =
+        whole.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
+    let last = parts.len().saturating_sub(1);
+    let from = parts.iter().rposition(|p| p == "experiments").map_or(last, |i| i + 1);
+    let name = parts[from.min(last)..].join("/");
+    check(&name, file)?;
+    Ok(name)
+}
+
+/// Whether the rule allows a name that `file` gives to an experiment.
+///
+/// # Errors
+/// The file, the part of the name, and the rule.
+pub fn check(name: &str, file: &Path) -> Result<(), String> {
+    let Some(part) = name.split('/').find(|part| !is_allowed(part)) else { return Ok(()) };
+    Err(format!(
+        "error: {}: the path of a manifest names its results, and \"{part}\" cannot be a part of such a name\n  = allowed: {RULE}\n",
+        file.display()
+    ))
+}
+
+fn is_allowed(part: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let lower = part.to_ascii_lowercase();
+    !part.is_empty()
+        && part.chars().all(plain)
+        && !part.starts_with('.')
+        && lower != "figures"
+        && !is_cell(lower.strip_prefix("pack-").unwrap_or(&lower))
+        && !lower.contains(".damaged-")
+        && !OWN_ENDINGS.iter().any(|end| lower.ends_with(end))
+}
+
+/// What two different names have in common where file names do not tell upper from lower case.
+pub fn folded(name: &str) -> String {
+    name.to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_no_other_file_of_results_or_reports() {
+        for name in ["a", "A/b", "v1.0", "claims", "index", "book/lms_2", "pack-1", "0123"] {
+            assert!(check(name, Path::new("m.toml")).is_ok(), "{name}");
+        }
+        for name in [
+            "",
+            "a//b",
+            ".a",
+            "a/..",
+            "a b",
+            "figures",
+            "a/Figures",
+            "experiment.toml",
+            "README.md",
+            "a/index.html",
+            "a/summary.csv",
+            "driftbench.toml",
+            "a/0123456789abcdef",
+            "0123456789ABCDEF",
+            "pack-0123456789abcdef",
+            "a/0123456789abcdef.damaged-1",
+        ] {
+            assert!(check(name, Path::new("m.toml")).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_names_its_experiment() {
+        let name = |path: &str| of_manifest(Path::new(path));
+        assert_eq!(name("experiments/a/b.toml").as_deref(), Ok("a/b"));
+        assert_eq!(name("x/experiments/y/experiments/c.toml").as_deref(), Ok("c"));
+        assert_eq!(name("/tmp/some where/c.toml").as_deref(), Ok("c"));
+        assert!(name("experiments/a b.toml").unwrap_err().contains("\"a b\""));
+        assert!(name("..").is_err());
+    }
+}

@@ -61,19 +61,6 @@ function ticks(scale, [low, high], about) {
 }
 
 // --- what is drawn: panels of lines, from cells ---
-const nameOf = (cell, known) => [cell.label, ...cell.details.filter(([axis]) => !known.includes(axis)).map(d => d[1])].join(", ");
-
-function groups(figure, axes) {
-  let all = [[]];
-  for (const axis of axes) {
-    const found = unique(figure.cells.map(c => c.settings[axis]).filter(v => v !== undefined));
-    all = all.flatMap(head => found.map(v => [...head, v]));
-  }
-  const fits = (cell, wanted) => axes.every((axis, i) => cell.settings[axis] === undefined || cell.settings[axis] === wanted[i]);
-  const group = wanted => ({ title: wanted.join(", "), cells: figure.cells.filter(c => fits(c, wanted)) });
-  return all.map(group).filter(g => g.cells.length);
-}
-
 function points(cell, x, band) {
   const [xs, mean, sd, low, high] = [cell.x[x], cell.mean, cell.sd, cell.low, cell.high].map(values);
   const half = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
@@ -84,64 +71,59 @@ function points(cell, x, band) {
     high: half ? end(y, half * sd[i]) : band === "quantiles" ? high[i] : NaN })).filter(p => p.x !== undefined);
 }
 
+// Names and looks are those that the analysis has assigned: nothing is numbered here.
+const viewOf = (figure, view) => figure.views.find(v => v.panels === view.panels);
+
 function model(figure, view) {
-  const axes = view.panels === "" ? [] : view.panels.split(",");
-  const known = figure.rounds ? axes : [...axes, figure.x, ...(figure.x === "path-length" ? ["step-size"] : [])];
-  const labels = unique(figure.cells.map(c => c.label)), names = unique(figure.cells.map(c => nameOf(c, known)));
-  const variant = cell => nameOf({ ...cell, label: "" }, known);
-  const variants = unique(figure.cells.map(variant)).filter(v => v !== "");
-  const style = cell => {
-    if (!figure.rounds) return { color: names.indexOf(nameOf(cell, known)), dash: names.indexOf(nameOf(cell, known)) };
-    const label = labels.indexOf(cell.label);
-    return { color: variants.length ? Math.max(0, variants.indexOf(variant(cell))) : label, dash: label };
-  };
+  const { groups, curves, of } = viewOf(figure, view);
   const bare = (x, y) => ({ x, y, low: NaN, high: NaN, n: 0 });
-  const asTheory = (of, entry, list) => ({ role: "theory", of, kind: entry.kind, label: `${entry.words} ${of}`,
-    color: entry.grey ? -1 : null, dash: entry.dash, points: list, runs: [], diverged: 0 });
-  const panels = groups(figure, axes).map(group => {
+  const xs = cell => values(cell.x[view.x]), sorted = list => list.sort((a, b) => a.x - b.x);
+  const measured = (curve, places, list, runs) => ({ role: "measured", ...curves[curve], places, points: list, runs,
+    diverged: places.reduce((sum, place) => sum + figure.cells[place].diverged, 0) });
+  const predicted = (curve, places, entry, list) => ({ role: "theory", ...curves[curve], label: `${entry.words} ${curves[curve].label}`,
+    dash: entry.dash, places, points: list, runs: [], diverged: 0 });
+  const panels = groups.map(([title, places]) => {
     const lines = [];
     if (figure.rounds) {
-      for (const cell of group.cells) {
-        const at = style(cell), label = nameOf(cell, known), xs = values(cell.x[view.x]);
-        lines.push({ role: "measured", of: label, label, ...at, points: points(cell, view.x, view.band), diverged: cell.diverged,
-          runs: cell.runs.map(run => values(run).map((y, i) => bare(xs[i], y)).filter(p => p.x !== undefined)) });
-        for (const entry of figure.theory.filter(t => figure.cells[t.cell] === cell)) {
-          const rows = entry.rows && values(entry.rows);
-          const list = values(entry.y).map((y, i) => bare(xs[rows ? rows[i] : i], y)).filter(p => p.x !== undefined);
-          const line = asTheory(label, entry, list);
-          lines.push({ ...line, color: line.color === null ? at.color : -1 });
+      for (const place of places) {
+        const cell = figure.cells[place], across = xs(cell);
+        const drawn = (list, rows) => list.map((y, i) => bare(across[rows ? rows[i] : i], y)).filter(p => p.x !== undefined);
+        lines.push(measured(of[place], [place], points(cell, view.x, view.band), cell.runs.map(run => drawn(values(run)))));
+        for (const entry of figure.theory.filter(t => t.cell === place)) {
+          lines.push(predicted(of[place], [place], entry, drawn(values(entry.y), entry.rows && values(entry.rows))));
         }
       }
     } else {
-      for (const name of names) {
-        const cells = group.cells.filter(c => nameOf(c, known) === name);
-        if (!cells.length) continue;
-        const at = style(cells[0]), sorted = list => list.sort((a, b) => a.x - b.x);
-        const runs = cells.flatMap(c => c.runs.length ? values(c.runs[0]).map(y => [bare(values(c.x[view.x])[0], y)]) : []);
-        lines.push({ role: "measured", of: name, label: name, ...at, runs, diverged: cells.reduce((s, c) => s + c.diverged, 0),
-          points: sorted(cells.flatMap(c => points(c, view.x, view.band))) });
-        const mine = figure.theory.filter(t => cells.includes(figure.cells[t.cell]));
-        for (const words of unique(mine.map(t => t.words))) {
-          const entries = mine.filter(t => t.words === words);
-          const list = sorted(entries.map(t => bare(values(figure.cells[t.cell].x[view.x])[0], values(t.y)[0])));
-          const line = asTheory(name, entries[0], list);
-          if (list.length > 1) lines.push({ ...line, color: line.color === null ? at.color : -1 });
+      curves.forEach((_, curve) => {
+        const mine = places.filter(place => of[place] === curve), cells = mine.map(place => figure.cells[place]);
+        if (!mine.length) return;
+        const runs = cells.flatMap(c => c.runs.length ? values(c.runs[0]).map(y => [bare(xs(c)[0], y)]) : []);
+        lines.push(measured(curve, mine, sorted(cells.flatMap(c => points(c, view.x, view.band))), runs));
+        const beside = figure.theory.filter(t => mine.includes(t.cell));
+        for (const words of unique(beside.map(t => t.words))) {
+          const entries = beside.filter(t => t.words === words);
+          const list = sorted(entries.map(t => bare(xs(figure.cells[t.cell])[0], values(t.y)[0])));
+          if (list.length > 1) lines.push(predicted(curve, mine, entries[0], list));
         }
-      }
+      });
     }
-    const from = lines.map(l => l.points[0]).find(p => p);
-    for (const slope of from ? figure.references : []) {
-      const xs = lines.flatMap(l => l.points.map(p => p.x));
+    const placed = lines.flatMap(l => l.points).filter(p => [p.x, p.y].every(v => Number.isFinite(v) && v > 0));
+    const [from] = placed, [low, high] = [Math.min(...placed.map(p => p.x)), Math.max(...placed.map(p => p.x))];
+    for (const slope of low < high ? figure.references : []) {
       const at = x => bare(x, from.y * (x / from.x) ** slope);
-      lines.push({ role: "reference", of: `slope ${slope}`, kind: `slope ${slope}`, label: `slope ${slope}`, color: -1, dash: 0,
-        points: [at(Math.min(...xs)), at(Math.max(...xs))], runs: [], diverged: 0 });
+      lines.push({ role: "reference", label: `slope ${slope}`, color: -1, dash: data.look.faint.length - 1, mark: 0, places: [],
+        points: [at(low), at(high)], runs: [], diverged: 0 });
     }
-    return { title: group.title, lines };
+    return { title, lines };
   });
-  const lines = panels.flatMap(p => p.lines), keys = [];
-  const add = key => { if (!keys.some(k => k.label === key.label)) keys.push(key); };
-  lines.filter(l => l.role === "measured").forEach(l => add({ label: l.label, role: l.role, color: l.color, dash: l.dash }));
-  lines.filter(l => l.role !== "measured").forEach(l => add({ label: l.kind, role: l.role, color: -1, dash: l.dash }));
+  const lines = panels.flatMap(p => p.lines), drawn = lines.filter(l => l.role === "measured" && l.points.length).map(l => l.label);
+  const keys = curves.map((curve, i) => ({ role: "measured", ...curve, places: of.flatMap((c, place) => c === i ? [place] : []) }))
+    .filter(key => drawn.includes(key.label));
+  for (const [label, dash] of figure.kinds) {
+    if (lines.some(l => l.role === "theory" && l.dash === dash)) keys.push({ role: "theory", label, color: -1, dash, mark: 0 });
+  }
+  const reference = lines.find(l => l.role === "reference");
+  if (reference) keys.push(reference);
   return { panels, keys };
 }
 
@@ -193,8 +175,8 @@ function outline(mark, r, x, y) {
 }
 
 const pattern = line => line.role === "measured" ? data.look.dashes[line.dash % data.look.dashes.length]
-  : line.role === "theory" ? data.look.faint[line.dash % data.look.faint.length] : data.look.faint[0];
-const markOf = line => data.look.marks[line.color % data.look.marks.length];
+  : data.look.faint[line.dash % data.look.faint.length];
+const markOf = line => data.look.marks[line.mark % data.look.marks.length];
 
 function drawLine(line, at, band) {
   const color = rgb(line.color), out = [], path = list => list.map(p => `${fixed(p.px)},${fixed(p.py)}`).join(" ");
@@ -214,10 +196,13 @@ function drawLine(line, at, band) {
       : `<circle cx="${fixed(piece[0].px)}" cy="${fixed(piece[0].py)}" r="2" fill="${color}"/>`);
   }
   const flat = pieces.flat();
-  if (measured) {
-    const most = data.look.most_marks, every = flat.length <= 2 * most ? 1 : Math.ceil(flat.length / most);
-    const first = every === 1 ? 0 : Math.floor(line.color % data.look.marks.length * every / data.look.marks.length);
-    for (let i = first; i < flat.length; i += every) out.push(`<polygon points="${outline(markOf(line), 3, flat[i].px, flat[i].py)}" fill="${color}"/>`);
+  if (line.role !== "reference") {
+    const { most_marks: most, marks } = data.look, every = flat.length <= 2 * most ? 1 : Math.ceil(flat.length / most);
+    const first = every === 1 ? 0 : Math.floor(line.mark % marks.length * every / marks.length);
+    const sizes = measured ? [[3, color]] : [[2.5, color], [1.5, "#FFFFFF"]];
+    for (let i = measured || every === 1 ? first : (first + Math.floor(every / 2)) % every; i < flat.length; i += every) {
+      for (const [radius, fill] of sizes) out.push(`<polygon points="${outline(markOf(line), radius, flat[i].px, flat[i].py)}" fill="${fill}"/>`);
+    }
   }
   const end = flat.at(-1);
   if (line.diverged && end) {

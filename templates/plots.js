@@ -1,7 +1,7 @@
 // A figure on the page: its controls, legend, reading by pointer or keyboard,
 // files, and its part of the address.
 const DEFAULT = figure => ({ x: figure.x, scaleX: figure.scale_x, scaleY: figure.scale_y, band: figure.band,
-  panels: figure.panels.join(","), theory: true, hidden: [] });
+  panels: figure.views[0].panels, theory: true, hidden: [], kinds: [] });
 const SHORT = { x: "x", scaleX: "scale-x", scaleY: "scale-y", band: "band", panels: "panels" };
 const el = (tag, attributes = {}, ...inside) => {
   const node = Object.assign(document.createElement(tag), {});
@@ -51,9 +51,7 @@ class Plot {
     const runs = figure.cells.some(c => c.runs.length);
     const bands = Object.entries(BANDS).filter(([name]) => name !== "sem" || figure.band === "sem");
     choice("band", "band", bands.map(([name, told]) => [name, name === "runs" && !runs ? "every replicate (too many for a page)" : told, name === "runs" && !runs]));
-    const own = figure.panels.join(","), axes = figure.axes.filter(axis => unique(figure.cells.map(c => c.settings[axis])).length > 1);
-    const choices = unique([own, "", ...axes]);
-    choice("panels", "panels by", choices.map(v => [v, v === "" ? "nothing" : v.split(",").join(", ")]));
+    choice("panels", "panels by", figure.views.map(({ panels }) => [panels, panels === "" ? "nothing" : panels.split(",").join(", ")]));
     if (figure.theory.length || figure.references.length) {
       this.theory = el("input", { type: "checkbox", name: "theory", checked: true });
       this.theory.addEventListener("change", () => this.set({ theory: this.theory.checked }));
@@ -125,18 +123,31 @@ class Plot {
     this.show();
   }
 
+  // Cells are hidden, not names: they stay hidden when other panels name curves anew.
   visible(line) {
-    const { hidden, theory } = this.view;
-    return !hidden.includes(line.of) && (line.role === "measured" || theory && !hidden.includes(line.kind));
+    const { hidden, kinds, theory } = this.view;
+    if (line.role === "measured") return !this.gone(line);
+    return theory && !kinds.includes(this.kind(line)) && !(line.places.length && line.places.every(place => hidden.includes(place)));
+  }
+
+  // Whether all cells of a curve are hidden.
+  gone({ places }) {
+    return places.every(place => this.view.hidden.includes(place));
+  }
+
+  // What the legend calls a prediction or a slope.
+  kind(line) {
+    return line.role === "reference" ? line.label : this.figure.kinds.find(([, dash]) => dash === line.dash)?.[0];
   }
 
   show() {
     this.panels.forEach((panel, i) => panel.lines.forEach((line, j) => {
       this.layers[i]?.[j]?.setAttribute("visibility", this.visible(line) ? "visible" : "hidden");
     }));
-    const shown = [...this.legend.querySelectorAll("button")].map(b => b.dataset.label);
-    if (shown.join("\n") !== this.keys.map(k => k.label).join("\n")) this.legend.replaceChildren(...this.keys.map(key => el("li", {}, this.entry(key))));
-    this.legend.querySelectorAll("button").forEach((button, i) => button.setAttribute("aria-pressed", String(!this.off(this.keys[i]))));
+    const looks = this.keys.map(key => [key.label, key.color, key.dash, key.mark, key.places].join()).join("\n");
+    if (this.looks !== looks) this.legend.replaceChildren(...this.keys.map(key => el("li", {}, this.entry(key))));
+    this.looks = looks;
+    this.legend.querySelectorAll("button").forEach((button, i) => button.setAttribute("aria-pressed", this.pressed(this.keys[i])));
     for (const [key, select] of Object.entries(this.selects)) select.value = this.view[key];
     if (this.theory) this.theory.checked = this.view.theory;
     // The caption speaks of the manifest's view: another one says what it shows.
@@ -153,29 +164,44 @@ class Plot {
   }
 
   off(key) {
-    return this.view.hidden.includes(key.label) || key.role !== "measured" && !this.view.theory;
+    return key.role === "measured" ? this.gone(key) : this.view.kinds.includes(key.label) || !this.view.theory;
+  }
+
+  // Of a curve that has a hidden cell and one that is shown: mixed.
+  pressed(key) {
+    const some = key.role === "measured" && key.places.some(place => this.view.hidden.includes(place));
+    return this.off(key) ? "false" : some ? "mixed" : "true";
   }
 
   entry(key) {
     const button = el("button", { type: "button", "data-label": key.label, title: "click: hide or show; double click or Shift+Enter: only this" });
     button.innerHTML = `<svg width="26" height="14" aria-hidden="true" data-color="${colorName(key.color)}">${this.sample(key)}</svg> ${esc(key.label)}`;
-    button.addEventListener("click", event => event.shiftKey ? this.isolate(key.label, this.view.hidden) : event.detail < 2 && this.toggle(key.label));
-    button.addEventListener("dblclick", () => this.isolate(key.label, this.before));
+    button.addEventListener("click", event => event.shiftKey ? this.isolate(key, this.view) : event.detail < 2 && this.toggle(key));
+    button.addEventListener("dblclick", () => this.isolate(key, this.before));
     return button;
   }
 
-  toggle(label) {
-    const { hidden } = this.view;
-    this.before = [...hidden];
-    this.set({ hidden: hidden.includes(label) ? hidden.filter(h => h !== label) : [...hidden, label], theory: true });
+  toggle(key) {
+    const { hidden, kinds } = this.view;
+    this.before = { hidden, kinds };
+    if (key.role === "measured") {
+      const others = hidden.filter(place => !key.places.includes(place));
+      this.set({ hidden: this.pressed(key) === "true" ? [...others, ...key.places] : others });
+    } else {
+      this.set({ kinds: kinds.includes(key.label) ? kinds.filter(kind => kind !== key.label) : [...kinds, key.label], theory: true });
+    }
   }
 
   // Only this curve; if it is the only one, all of them again.
-  isolate(label, hidden) {
-    const others = this.keys.map(k => k.label).filter(l => l !== label), measured = this.keys.filter(k => k.role === "measured").map(k => k.label);
-    const wanted = measured.includes(label) ? measured.filter(l => l !== label) : others.filter(l => !measured.includes(l));
-    const alone = wanted.length === hidden.length && wanted.every(l => hidden.includes(l));
-    this.set({ hidden: alone ? [] : wanted });
+  isolate(key, { hidden, kinds }) {
+    const same = (a, b) => a.length === b.length && a.every(v => b.includes(v));
+    if (key.role === "measured") {
+      const others = this.figure.cells.map((_, place) => place).filter(place => !key.places.includes(place));
+      this.set({ hidden: same(others, hidden) ? [] : others });
+    } else {
+      const others = this.keys.filter(k => k.role !== "measured" && k.label !== key.label).map(k => k.label);
+      this.set({ kinds: same(others, kinds) ? [] : others });
+    }
   }
 
   // --- reading values ---
@@ -299,7 +325,14 @@ function remember() {
     const usual = DEFAULT(figure);
     for (const [key, name] of Object.entries(SHORT)) if (view[key] !== usual[key]) state.append(`${figure.id}.${name}`, view[key]);
     if (!view.theory) state.append(`${figure.id}.theory`, "off");
-    view.hidden.forEach(label => state.append(`${figure.id}.hide`, label));
+    // A curve by its name here; a cell of a curve that is partly shown, by its own.
+    const { curves, of } = viewOf(figure, view), hides = place => view.hidden.includes(place);
+    curves.forEach((curve, i) => {
+      const places = of.flatMap((c, place) => c === i ? [place] : []), hidden = places.filter(hides);
+      const names = hidden.length === places.length ? [curve.label] : hidden.map(place => figure.cells[place].name);
+      names.forEach(name => state.append(`${figure.id}.hide`, name));
+    });
+    view.kinds.forEach(kind => state.append(`${figure.id}.hide-theory`, kind));
   }
   const text = state.toString();
   history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
@@ -315,7 +348,10 @@ function recall() {
       if (wanted !== null && options.includes(wanted)) view[key] = wanted;
     }
     view.theory = state.get(`${id}.theory`) !== "off";
-    view.hidden = state.getAll(`${id}.hide`);
+    const { curves, of } = viewOf(plot.figure, view), names = state.getAll(`${id}.hide`);
+    const hides = (cell, place) => names.includes(curves[of[place]].label) || names.includes(cell.name);
+    view.hidden = plot.figure.cells.flatMap((cell, place) => hides(cell, place) ? [place] : []);
+    view.kinds = state.getAll(`${id}.hide-theory`);
     plot.view = view;
     plot.draw();
   }

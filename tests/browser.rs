@@ -16,6 +16,8 @@ mod files;
 mod legend;
 #[path = "browser/looks.rs"]
 mod looks;
+#[path = "browser/names.rs"]
+mod names;
 #[path = "browser/offline.rs"]
 mod offline;
 #[path = "browser/reading.rs"]

@@ -62,6 +62,8 @@ macro_rules! snapshots {
 }
 
 snapshots! {
+    reference_slope_not_finite: "[[figure.convergence]]\n" =>
+        "[[figure.scaling]]\nx = \"local-steps\"\nreference-slope = nan\n[[figure.convergence]]\n";
     empty_list: "local-steps = [1, 2]\n\n" => "steps-per-client = []\n\n";
     two_kinds_of_work: "local-steps = [1, 2]\n\n" => "local-steps = 2\nsteps-per-client = [1, 2]\n\n";
     cohort_too_large: "step-size = 0.1" => "step-size = 0.1\ncohort = 4";

@@ -1,47 +1,40 @@
 //! `[[figure.convergence]]`: a curve per cell of a metric over a cost.
 
-use super::figure::{
-    Across, Asks, Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style,
-};
+use super::Result;
+use super::curves::views;
+use super::figure::{Across, Asks, Body, Curve, Figure, Panel, Point, Role, Scale, Series, Style};
 use super::lines;
 use super::theory::Theory as Predictions;
-use super::{Result, select};
 use crate::manifest::Quantity;
+use crate::manifest::claim::Prediction;
 use crate::manifest::figure::{self, Band, Convergence, Theory};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 
 pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
-    let groups = select::panels(&figure.panels, cells);
-    let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
-    let styles = Styles::of(cells, &known);
-    let mut legend: Vec<Legend> = Vec::new();
-    let mut seen = HashSet::new();
+    let views = views(&figure.panels, &[], cells);
+    let own = &views[0];
     let mut panels = Vec::new();
-    for group in &groups {
+    for (title, places) in &own.groups {
         let mut series = Vec::new();
-        for cell in &group.cells {
-            let (style, label) = styles.of_cell(cell);
-            if seen.insert((label.clone(), style.color, style.dash)) {
-                legend.push(Legend { label: label.clone(), style, key: Key::Line });
-            }
+        for place in places {
+            let (cell, Curve { label, style, .. }) = (cells[*place], &own.curves[own.of[*place]]);
             let points = curve(cell, figure);
             let rows = points.len();
             series.push(Series {
                 label: label.clone(),
-                style,
+                style: *style,
                 role: Role::Measured,
                 rows: (0..points.len()).collect(),
                 points,
                 diverged: cell.diverged(),
                 cells: vec![cell.cell.id.clone()],
             });
-            series.extend(beside(cell, figure, theory, style, &label, rows));
+            series.extend(beside(cell, figure, theory, *style, label, rows));
         }
-        panels.push(Panel { title: group.title.clone(), series });
+        panels.push(Panel { title: title.clone(), series });
     }
-    legend.extend(kinds(&figure.theory, &panels));
+    let legend = lines::legends(&own.curves, &figure.theory, &panels);
     let caption = caption(figure, cells, &panels, theory);
     let x = figure.x.formula().to_owned();
     let title = figure.title.clone();
@@ -54,7 +47,9 @@ pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_
             x: Across::Rounds(figure.x),
             y: figure.y,
             band: figure.band,
-            panels: figure.panels.clone(),
+            cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
+            views,
+            slopes: Vec::new(),
         }),
         body: Body::Panels {
             panels,
@@ -70,20 +65,6 @@ pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_
     }
 }
 
-/// What the legend says of the predictions that are drawn.
-pub fn kinds(asked: &[Theory], panels: &[Panel]) -> Vec<Legend> {
-    let series = || panels.iter().flat_map(|p| &p.series);
-    let there = |kind: &&Theory| {
-        series().any(|s| s.role == Role::Theory && s.style.dash == lines::pattern(**kind))
-    };
-    let line = |kind: &Theory| Legend {
-        label: lines::legend(*kind).into(),
-        style: Style { color: usize::MAX, dash: lines::pattern(*kind) },
-        key: Key::Theory,
-    };
-    asked.iter().filter(there).map(line).collect()
-}
-
 /// The predictions beside a cell's curve.
 fn beside(
     cell: &Result<'_>,
@@ -94,13 +75,13 @@ fn beside(
     rows: usize,
 ) -> Vec<Series> {
     let mut all = Vec::new();
-    let mut add = |kind: Theory, drawn: Vec<(usize, Point)>, label: String| {
-        let color = if kind == Theory::ExactMoments { usize::MAX } else { style.color };
-        let style = Style { color, dash: lines::pattern(kind) };
+    let mut add = |prediction: Prediction, drawn: Vec<(usize, Point)>| {
         if drawn.len() > 1 {
             let (rows, points) = drawn.into_iter().unzip();
             let cells = vec![cell.cell.id.clone()];
-            let (role, diverged) = (Role::Theory, 0);
+            let (role, diverged) = (Role::Theory(prediction), 0);
+            let style = lines::style(prediction, style);
+            let label = format!("{} {label}", lines::words(prediction));
             all.push(Series { label, style, role, points, diverged, cells, rows });
         }
     };
@@ -114,7 +95,7 @@ fn beside(
             if let Some(bias) = bias.filter(|_| rows > 1) {
                 // The second row: on a logarithmic axis the first has no place.
                 let level = [0, 1, rows - 1].map(|row| (row, bare(across(row), bias)));
-                add(*kind, level.to_vec(), format!("exact bias of {label}"));
+                add(Prediction::ExactBias, level.to_vec());
             }
             continue;
         }
@@ -122,46 +103,10 @@ fn beside(
             let Some(curve) = theory.curve(&cell.cell.id, figure.y, *prediction) else { continue };
             let points = curve.iter().enumerate().map(|(row, y)| (row, bare(across(row), *y)));
             let shown = points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0);
-            add(*kind, shown.collect(), format!("{} for {label}", prediction.words()));
+            add(*prediction, shown.collect());
         }
     }
     all
-}
-
-/// Colours and dashes: where labels come in several variants, the variant has
-/// the colour and the label the dash; else the label has the colour.
-struct Styles<'a> {
-    known: &'a [&'a str],
-    labels: HashMap<String, usize>,
-    /// Numbered in the order of the cells; no variant has no number.
-    variants: HashMap<String, usize>,
-}
-
-impl<'a> Styles<'a> {
-    fn of(cells: &[&Result<'_>], known: &'a [&'a str]) -> Self {
-        let (mut labels, mut variants) = (HashMap::new(), HashMap::new());
-        for cell in cells {
-            let count = labels.len();
-            labels.entry(cell.cell.label.clone()).or_insert(count);
-            let variant = select::details(cell, known);
-            if !variant.is_empty() {
-                let count = variants.len();
-                variants.entry(variant).or_insert(count);
-            }
-        }
-        Self { known, labels, variants }
-    }
-
-    /// A cell's style, and what its curve is called.
-    fn of_cell(&self, cell: &Result<'_>) -> (Style, String) {
-        let place = |of: &HashMap<String, usize>, value: &str| of.get(value).copied().unwrap_or(0);
-        let label = &cell.cell.label;
-        let dash = place(&self.labels, label);
-        let details = select::details(cell, self.known);
-        let color = if self.variants.is_empty() { dash } else { place(&self.variants, &details) };
-        let name = if details.is_empty() { label.clone() } else { format!("{label}, {details}") };
-        (Style { color, dash }, name)
-    }
 }
 
 /// The mean over replicates at each recorded round, up to the first divergence.

@@ -1,6 +1,7 @@
 //! A figure as plain values.
 
 use crate::manifest::Quantity;
+use crate::manifest::claim::Prediction;
 use crate::manifest::figure::Band;
 use std::collections::HashMap;
 
@@ -31,8 +32,39 @@ pub struct Asks {
     pub y: Quantity,
     /// What the band is.
     pub band: Band,
-    /// The settings that tell panels apart.
+    /// Its cells by id, in the order of the manifest.
+    pub cells: Vec<String>,
+    /// What a page may show: the manifest's panels first.
+    pub views: Vec<View>,
+    /// Slopes to compare with.
+    pub slopes: Vec<f64>,
+}
+
+/// A figure's cells divided into panels, and the curves that they make there.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Short names of the settings that tell panels apart, outermost first.
     pub panels: Vec<String>,
+    /// The panels: title, and places of the cells among the figure's.
+    pub groups: Vec<(String, Vec<usize>)>,
+    /// The curves, in the order of the manifest.
+    pub curves: Vec<Curve>,
+    /// The curve of each of the figure's cells.
+    pub of: Vec<usize>,
+}
+
+/// A curve: an algorithm under some settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Curve {
+    /// Its name in the legend.
+    pub label: String,
+    /// The algorithm's label.
+    pub algorithm: String,
+    /// The settings that tell it from the algorithm's others: short name, and how the field
+    /// writes it.
+    pub settings: Vec<(String, String)>,
+    /// How it looks.
+    pub style: Style,
 }
 
 /// What is across.
@@ -103,13 +135,32 @@ pub struct Panel {
     pub series: Vec<Series>,
 }
 
-/// How a line looks: an index into the palette, and one into the dashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Colours, dashes of measured curves and marks that there are.
+pub const COLORS: usize = 8;
+/// Dashes of measured curves.
+pub const DASHES: usize = 4;
+/// Marks.
+pub const MARKS: usize = 16;
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Index into the palette.
+    /// Index into the palette, or [`GREY`].
     pub color: usize,
-    /// Index into the dashes; 0 is solid.
+    /// Index into the dashes of its role; 0 is solid for what is measured.
     pub dash: usize,
+    /// Index into the marks.
+    pub mark: usize,
+}
+
+/// The colour of what belongs to no curve.
+pub const GREY: usize = usize::MAX;
+
+impl Style {
+    /// A solid line or a patch of this colour.
+    pub fn plain(color: usize) -> Self {
+        Self { color, ..Self::default() }
+    }
 }
 
 /// What a line is.
@@ -118,9 +169,20 @@ pub enum Role {
     /// A mean over replicates.
     Measured,
     /// A prediction.
-    Theory,
-    /// A slope to compare with.
+    Theory(Prediction),
+    /// A line to compare with.
     Reference,
+}
+
+impl Role {
+    /// Its name in drawings and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Theory(_) => "theory",
+            Self::Reference => "reference",
+        }
+    }
 }
 
 /// A curve.
@@ -173,8 +235,10 @@ pub struct Legend {
 pub enum Key {
     /// A line.
     Line,
-    /// A thin dotted line.
+    /// A thin line without a mark: of predictions.
     Theory,
+    /// The same, of a line to compare with.
+    Reference,
     /// A coloured patch.
     Patch,
 }
@@ -199,13 +263,16 @@ pub struct MapCell {
     pub x: usize,
     /// Index upwards.
     pub y: usize,
-    /// Who wins: index into the palette; `usize::MAX` if nobody does.
+    /// Who wins: index into the palette; [`GREY`] if nobody does alone.
     pub color: usize,
-    /// Who wins, by name; of stability, how many runs diverged.
+    /// Who wins, or all that are not separated from the best; of stability, how many runs
+    /// diverged.
     pub winner: String,
     /// By what factor, with its interval; of stability, what theory says.
     pub detail: String,
-    /// Whether the interval excludes a tie; of stability, whether theory agrees.
+    /// What is written in it, line by line.
+    pub lines: Vec<String>,
+    /// Whether one algorithm is separated from all others; of stability, whether theory agrees.
     pub sure: bool,
     /// What a map of stability shows.
     pub stability: Option<Stability>,
@@ -250,7 +317,7 @@ impl Figure {
             }
             Body::Maps { maps, .. } => {
                 let cells = maps.iter().flat_map(|m| &m.cells);
-                cells.map(|cell| Style { color: cell.color, dash: 0 }).collect()
+                cells.map(|cell| Style::plain(cell.color)).collect()
             }
         }
     }
@@ -300,12 +367,5 @@ impl MapCell {
             None if self.sure => 0.55,
             None => 0.18,
         }
-    }
-
-    /// What is written in it, line by line.
-    pub fn lines(&self) -> Vec<&str> {
-        let apart = if self.stability.is_some() { "; " } else { " " };
-        let detail = self.detail.splitn(2, apart).filter(|part| !part.is_empty());
-        std::iter::once(self.winner.as_str()).chain(detail).collect()
     }
 }

@@ -8,7 +8,9 @@ mod asked;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
+mod contests;
 mod convergence;
+mod curves;
 mod figure;
 mod lines;
 pub mod orders;
@@ -32,15 +34,18 @@ use crate::store::{Store, Stored};
 use crate::trace::Trace;
 use asked::Asked;
 pub use asked::{bias as draws_exact_bias, wants_moments};
+use contests::Contests;
+pub use contests::{Rival, Separation, Standing, Standings};
+pub use curves::curves;
 pub use figure::{
-    Across, Asks, Body, Figure, Key, Legend, Map, MapCell, Panel, Point, Role, Scale, Series,
-    Stability, Style,
+    Across, Asks, Body, COLORS, Curve, DASHES, Figure, GREY, Key, Legend, MARKS, Map, MapCell,
+    Panel, Point, Role, Scale, Series, Stability, Style, View,
 };
-pub use lines::name as theory_name;
+pub use lines::words as theory_words;
 use rayon::prelude::*;
 pub use runs::{COSTS, Keep, Runs};
 pub use scaling::across;
-pub use select::{pretty, titles, told as details_of, told_of as settings_of};
+pub use select::{pretty, told_of as settings_of};
 pub use siblings::Siblings;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -49,7 +54,6 @@ use std::sync::Arc;
 use theory::{Keeping, Theory};
 pub use thin::thousands;
 use thin::{Chosen, Shown};
-pub use winners::{Standing, Sure, standings};
 
 /// An experiment with its results.
 pub struct Experiment<'a> {
@@ -73,6 +77,8 @@ pub struct Experiment<'a> {
     pub not_computed: Vec<String>,
     /// What else the results of the experiment hold.
     pub siblings: Siblings,
+    /// Who wins where several algorithms stand beside one another.
+    pub standings: Standings,
 }
 
 /// A cell without results.
@@ -158,7 +164,13 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experim
     }
     let theory =
         Theory::new(plan, &prepared, &asked.moments(&shown, &cells), Keeping::of(plan, store));
-    let figures = figures(plan, &cells, &shown, &theory);
+    let (axes, rows) = contests::rows(&cells);
+    let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
+    let contests = Contests::of(places.chain(squares(plan, &cells, &shown)));
+    let standings = Standings::of(axes, &rows, &contests);
+    let figures = figures(plan, &cells, &shown, &theory, &contests);
+    drop(contests);
+    drop(rows);
     let problems = problems::of(plan, &prepared)?;
     let claims = claims::judge(plan, &cells, &theory);
     let bounds = bounds::of(plan, &cells, &theory);
@@ -182,6 +194,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experim
         orders,
         not_computed,
         siblings,
+        standings,
     })
 }
 
@@ -353,10 +366,29 @@ fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> std::result::Result<Vec<Pre
     })
 }
 
-fn figures(plan: &Plan, cells: &[Result<'_>], shown: &Shown, theory: &Theory<'_>) -> Vec<Figure> {
+/// The cells of each square of the maps of winners, and by what they are compared.
+fn squares<'a>(
+    plan: &'a Plan,
+    cells: &'a [Result<'a>],
+    shown: &'a Shown,
+) -> impl Iterator<Item = (Vec<&'a Result<'a>>, Quantity)> {
+    let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
+    figures.flat_map(|(figure, chosen)| {
+        let places = winners::places(figure, &chosen.among(cells));
+        places.into_iter().map(|cells| (cells, figure.metric))
+    })
+}
+
+fn figures<'a>(
+    plan: &Plan,
+    cells: &'a [Result<'a>],
+    shown: &Shown,
+    theory: &Theory<'_>,
+    contests: &Contests<'a>,
+) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
-    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&Result<'_>]) -> Figure| {
+    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a Result<'a>]) -> Figure| {
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };
@@ -365,9 +397,10 @@ fn figures(plan: &Plan, cells: &[Result<'_>], shown: &Shown, theory: &Theory<'_>
     let scaling = table.scaling.iter().zip(&shown.scaling);
     let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::draw(f, c, theory)));
     let winners = table.winners.iter().zip(&shown.winners);
-    let winners = winners.map(|(f, c)| noted(c, &|c| winners::draw(f, c)));
+    let winners = winners.map(|(f, c)| noted(c, &|c| winners::draw(f, c, contests)));
     let stability = table.stability.iter().zip(&shown.stability);
     let stability = stability.map(|(f, c)| noted(c, &|c| stability::draw(f, c, theory)));
     let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);
-    all.map(|(figure, id)| Figure { id, ..figure }).collect()
+    let all: Vec<Figure> = all.map(|(figure, id)| Figure { id, ..figure }).collect();
+    plan.figures.iter().map(|place| all[*place].clone()).collect()
 }

@@ -1,89 +1,45 @@
 //! `[[figure.scaling]]`: a final metric over a setting, on log axes.
 
-use super::convergence::{band_name, kinds, nothing, point};
+use super::convergence::{band_name, nothing, point};
+use super::curves::views;
 use super::figure::{
-    Across, Asks, Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style,
+    Across, Asks, Body, Curve, Figure, GREY, Key, Legend, Panel, Point, Role, Scale, Series, Style,
 };
 use super::lines;
 use super::theory::Theory as Predictions;
 use super::{Result, select};
 use crate::manifest::Quantity;
-use crate::manifest::figure::{self, Scaling, Theory};
-use crate::plan::Setting;
+use crate::manifest::claim::Prediction;
+use crate::manifest::figure::{self, Scaling};
+use crate::plan::{Setting, short};
 use crate::stats::mean;
-use std::collections::HashMap;
 
 pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
-    let groups = select::panels(&figure.panels, cells);
-    let known = known(figure);
-    let mut names: Vec<String> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut curves: HashMap<&str, usize> = HashMap::new();
-    for cell in cells {
-        let name = name(cell, &known);
-        let place = *places.entry(name.clone()).or_insert(names.len());
-        if place == names.len() {
-            names.push(name);
-        }
-        curves.insert(&cell.cell.id, place);
-    }
-    let style = |i: usize| Style { color: i, dash: i };
-    let mut legend: Vec<Legend> = names
-        .iter()
-        .enumerate()
-        .map(|(i, label)| Legend { label: label.clone(), style: style(i), key: Key::Line })
-        .collect();
+    let views = views(&figure.panels, &across_names(&figure.x), cells);
+    let own = &views[0];
     let mut panels = Vec::new();
-    for group in &groups {
+    for (title, places) in &own.groups {
+        let mut mine: Vec<Vec<&Result<'_>>> = vec![Vec::new(); own.curves.len()];
+        places.iter().for_each(|place| mine[own.of[*place]].push(cells[*place]));
         let mut series: Vec<Series> = Vec::new();
-        let mut of_curve: Vec<Vec<&Result<'_>>> = vec![Vec::new(); names.len()];
-        for cell in &group.cells {
-            of_curve[curves[&*cell.cell.id]].push(cell);
-        }
-        for (i, label) in names.iter().enumerate() {
-            let mine = || of_curve[i].iter();
-            let measured = mine().filter_map(|c| Some((c.cell.id.clone(), place(c, figure)?)));
-            let (cells, points) = ordered(measured.collect());
-            let diverged = mine().map(|c| c.diverged()).sum();
-            series.push(Series {
-                label: label.clone(),
-                style: style(i),
-                role: Role::Measured,
-                points,
-                diverged,
-                cells,
-                rows: Vec::new(),
-            });
-            for kind in &figure.theory {
-                for prediction in lines::predictions(*kind) {
-                    let value =
-                        |c: &Result<'_>| theory.curve(&c.cell.id, figure.y, *prediction)?.pop();
-                    let at = |c: &&Result<'_>| -> Option<(String, Point)> {
-                        let (x, y) = (across(c, &figure.x)?, value(c)?);
-                        let point = Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
-                        (y > 0.0).then(|| (c.cell.id.clone(), point))
-                    };
-                    let (cells, points) = ordered(mine().filter_map(at).collect());
-                    if points.len() > 1 {
-                        let color = if *kind == Theory::ExactMoments { usize::MAX } else { i };
-                        let style = Style { color, dash: lines::pattern(*kind) };
-                        let label = format!("{} for {label}", prediction.words());
-                        let (role, diverged, rows) = (Role::Theory, 0, Vec::new());
-                        series.push(Series { label, style, role, points, diverged, cells, rows });
-                    }
-                }
-            }
+        for (curve, cells) in own.curves.iter().zip(&mine).filter(|(_, cells)| !cells.is_empty()) {
+            series.push(measured(figure, curve, cells));
+            series.extend(predicted(figure, curve, cells, theory));
         }
         if let Some(slope) = figure.reference_slope {
             series.extend(reference(&series, slope));
         }
-        panels.push(Panel { title: group.title.clone(), series });
+        panels.push(Panel { title: title.clone(), series });
     }
-    legend.extend(kinds(&figure.theory, &panels));
-    if let Some(slope) = figure.reference_slope {
-        let style = Style { color: usize::MAX, dash: 0 };
-        legend.push(Legend { label: format!("slope {slope}"), style, key: Key::Theory });
-    }
+    let mut legend = lines::legends(&own.curves, &figure.theory, &panels);
+    let mut series = panels.iter().flat_map(|p| &p.series);
+    let referred = series.find(|s| s.role == Role::Reference);
+    legend.extend(referred.map(|line| Legend {
+        label: line.label.clone(),
+        style: line.style,
+        key: Key::Reference,
+    }));
+    let referred = referred.is_some();
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let drawn = panels.iter().any(Panel::drawn);
     let mut caption = format!(
@@ -91,9 +47,10 @@ pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -
         figure.y.formula(),
         band_name(figure.band)
     );
-    if figure.reference_slope.is_some() {
-        caption
-            .push_str(" Dotted: the slope to compare with, through the first curve's first point.");
+    if referred {
+        caption.push_str(
+            " Grey dots: the slope to compare with, through the first curve's first point.",
+        );
     }
     caption.push_str(&lines::caption(&figure.theory, &panels, cells, theory));
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
@@ -124,7 +81,9 @@ pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -
             x: Across::Cells(figure.x.clone()),
             y: figure.y,
             band: figure.band,
-            panels: figure.panels.clone(),
+            cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
+            views,
+            slopes: figure.reference_slope.into_iter().collect(),
         }),
         body: Body::Panels {
             panels,
@@ -140,21 +99,49 @@ pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -
     }
 }
 
-/// The settings that no curve's name has to tell: what is across, and what panels tell.
-pub fn known(figure: &Scaling) -> Vec<&str> {
-    let mut known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
-    known.push(&figure.x);
-    if figure.x == "path-length" {
-        known.push("step-size");
-    }
-    known
+/// The settings that the x axis tells, so that no curve's name has to: itself first.
+pub fn across_names(x: &str) -> Vec<&str> {
+    // γH changes with the step size as well.
+    if short(x) == "path-length" { vec![x, "step-size"] } else { vec![x] }
 }
 
-/// The name of the curve that a cell is a point of.
-pub fn name(cell: &Result<'_>, known: &[&str]) -> String {
-    let details = select::details(cell, known);
-    let label = cell.cell.label.clone();
-    if details.is_empty() { label } else { format!("{label}, {details}") }
+/// What was measured of a curve's cells.
+fn measured(figure: &Scaling, curve: &Curve, cells: &[&Result<'_>]) -> Series {
+    let points = cells.iter().filter_map(|c| Some((c.cell.id.clone(), place(c, figure)?)));
+    let (ids, points) = ordered(points.collect());
+    Series {
+        label: curve.label.clone(),
+        style: curve.style,
+        role: Role::Measured,
+        points,
+        diverged: cells.iter().map(|c| c.diverged()).sum(),
+        cells: ids,
+        rows: Vec::new(),
+    }
+}
+
+/// The predictions for a curve's cells.
+fn predicted(
+    figure: &Scaling,
+    curve: &Curve,
+    cells: &[&Result<'_>],
+    theory: &Predictions<'_>,
+) -> Vec<Series> {
+    let line = |prediction: &Prediction| {
+        let at = |c: &&Result<'_>| -> Option<(String, Point)> {
+            let x = across(c, &figure.x)?;
+            let y = theory.curve(&c.cell.id, figure.y, *prediction)?.pop()?;
+            let point = Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
+            (y > 0.0).then(|| (c.cell.id.clone(), point))
+        };
+        let (cells, points) = ordered(cells.iter().filter_map(at).collect());
+        let label = format!("{} {}", lines::words(*prediction), curve.label);
+        let style = lines::style(*prediction, curve.style);
+        let (role, diverged, rows) = (Role::Theory(*prediction), 0, Vec::new());
+        (points.len() > 1).then_some(Series { label, style, role, points, diverged, cells, rows })
+    };
+    let asked = figure.theory.iter().flat_map(|kind| lines::predictions(*kind));
+    asked.filter_map(line).collect()
 }
 
 /// Points from left to right, with their cells.
@@ -176,11 +163,13 @@ pub fn across(cell: &Result<'_>, name: &str) -> Option<f64> {
     }
 }
 
-/// A line of this slope through the first curve's first point.
+/// A line of this slope through the first point that has a place on logarithmic axes, over
+/// all that is drawn; `None` where there is no such point, or only one place across.
 fn reference(series: &[Series], slope: f64) -> Option<Series> {
-    let from = series.iter().find_map(|s| s.points.first())?;
-    let xs = series.iter().flat_map(|s| &s.points).map(|p| p.x);
-    let (low, high) = xs.fold((from.x, from.x), |(low, high), x| (low.min(x), high.max(x)));
+    let placed = |p: &&Point| [p.x, p.y].iter().all(|v| v.is_finite() && *v > 0.0);
+    let points = || series.iter().flat_map(|s| &s.points).filter(placed);
+    let from = points().next()?;
+    let ends = points().fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
     let at = |x: f64| Point {
         x,
         y: from.y * libm::pow(x / from.x, slope),
@@ -188,13 +177,11 @@ fn reference(series: &[Series], slope: f64) -> Option<Series> {
         high: f64::NAN,
         n: 0,
     };
-    let style = Style { color: usize::MAX, dash: 0 };
-    let label = format!("slope {slope}");
-    Some(Series {
-        label,
-        style,
+    (ends.0 < ends.1).then(|| Series {
+        label: format!("slope {slope}"),
+        style: Style { dash: lines::REFERENCE, ..Style::plain(GREY) },
         role: Role::Reference,
-        points: vec![at(low), at(high)],
+        points: vec![at(ends.0), at(ends.1)],
         diverged: 0,
         cells: Vec::new(),
         rows: Vec::new(),

@@ -71,18 +71,6 @@ fn head(value: &Setting) -> Option<&str> {
     }
 }
 
-/// What each of these cells is called in the title of a panel of this setting, if it
-/// has the setting.
-pub fn titles(name: &str, cells: &[&Result<'_>]) -> Vec<Option<String>> {
-    let values = distinct(cells, name);
-    let (places, told) = (placed(&values), titled(name, &values));
-    let of = |c: &&Result<'_>| {
-        let place = places.get(&c.cell.settings.get(name)?.key())?;
-        Some(told[*place].clone())
-    };
-    cells.iter().map(of).collect()
-}
-
 /// The values of a setting in the order of the cells.
 pub fn distinct<'a>(cells: &[&'a Result<'a>], name: &str) -> Vec<&'a Setting> {
     let mut seen = HashSet::new();
@@ -92,19 +80,17 @@ pub fn distinct<'a>(cells: &[&'a Result<'a>], name: &str) -> Vec<&'a Setting> {
 
 /// What tells a cell apart from those of its label, beside what is `known`.
 pub fn details(cell: &Result<'_>, known: &[&str]) -> String {
-    let settings = &cell.cell.settings;
-    let taken: Vec<&str> = known.iter().filter_map(|name| settings.path(name)).collect();
-    let shown = |path: &String| !taken.contains(&path.as_str());
-    let parts = told(cell).filter(|(path, _)| shown(path)).map(|(_, told)| told);
-    parts.collect::<Vec<_>>().join(", ")
+    let told = details_of(cell.cell, known).into_iter().map(|(_, told)| told);
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// The same setting by setting: its path, and how the field writes it.
+pub fn details_of<'a>(cell: &'a Cell, known: &[&str]) -> Vec<(&'a String, String)> {
+    let taken: Vec<&str> = known.iter().filter_map(|name| cell.settings.path(name)).collect();
+    told_of(cell).filter(|(path, _)| !taken.contains(&path.as_str())).collect()
 }
 
 /// The settings that vary over a grid and that a cell has, as the field writes them.
-pub fn told<'a>(cell: &Result<'a>) -> impl Iterator<Item = (&'a String, String)> + use<'a> {
-    told_of(cell.cell)
-}
-
-/// The same of a cell without results.
 pub fn told_of(cell: &Cell) -> impl Iterator<Item = (&String, String)> {
     let settings = &cell.settings;
     let varied = cell.varied.iter();

@@ -4,7 +4,7 @@
 //! *Invariant*: what ran and what theory says are told apart; where they differ the
 //! square is marked and neither is changed.
 
-use super::figure::{Body, Figure, Key, Legend, Map, MapCell, Stability, Style};
+use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Stability, Style};
 use super::theory::Theory;
 use super::{Result, select};
 use crate::manifest::figure::Stability as Asked;
@@ -46,12 +46,12 @@ pub fn draw(figure: &Asked, cells: &[&Result<'_>], theory: &Theory<'_>) -> Figur
     }
     let patch = |label: &str, color| Legend {
         label: label.into(),
-        style: Style { color, dash: 0 },
+        style: Style::plain(color),
         key: Key::Patch,
     };
     let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];
     if !radii.is_empty() {
-        let style = Style { color: usize::MAX, dash: 0 };
+        let style = Style::plain(GREY);
         legend.push(Legend { label: "ρ = 1".into(), style, key: Key::Line });
     }
     Figure {
@@ -91,17 +91,21 @@ fn map(
         let stability =
             Stability { runs, diverged, mean: found.and_then(|f| f.0), square: found.map(|f| f.1) };
         let differs = if stability.differs() { " ≠" } else { "" };
-        let detail = match found {
-            Some((Some(mean), square)) => format!("ρ {}; mean {}", told(*square), told(*mean)),
-            Some((None, square)) => format!("ρ {}", told(*square)),
-            None => String::new(),
+        let detail: Vec<String> = match found {
+            Some((Some(mean), square)) => {
+                vec![format!("ρ {}", told(*square)), format!("mean {}", told(*mean))]
+            }
+            Some((None, square)) => vec![format!("ρ {}", told(*square))],
+            None => Vec::new(),
         };
+        let winner = format!("{diverged} of {runs}{differs}");
         cells.push(MapCell {
             x,
             y,
             color: usize::from(diverged > 0),
-            winner: format!("{diverged} of {runs}{differs}"),
-            detail,
+            detail: detail.join("; "),
+            lines: std::iter::once(winner.clone()).chain(detail).collect(),
+            winner,
             sure: !stability.differs(),
             stability: Some(stability),
         });

@@ -6,11 +6,12 @@
 //! the largest of what they end with.
 
 use super::asked::names;
+use super::curves::curves;
 use super::{Result, scaling, select};
 use crate::manifest::figure::{Convergence, Scaling, Stability, Table, Winners};
-use crate::plan::Setting;
+use crate::plan::{Cell, Setting};
 use crate::stats::mean;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 /// Curves of a figure.
 pub const MOST_CURVES: usize = 100;
@@ -108,19 +109,12 @@ fn scaling(figure: &Scaling, every: &[Result<'_>]) -> Chosen {
         notes = note;
         cells = in_order(&cells, groups.into_iter().flat_map(|group| group.cells));
     }
-    let known = scaling::known(figure);
-    let mut curves: HashMap<String, Vec<&Result<'_>>> = HashMap::new();
-    let mut order: Vec<String> = Vec::new();
-    for cell in &cells {
-        let name = scaling::name(cell, &known);
-        let curve = curves.entry(name.clone()).or_insert_with(|| {
-            order.push(name);
-            Vec::new()
-        });
-        curve.push(cell);
-    }
-    let mut curves: Vec<Vec<&Result<'_>>> =
-        order.iter().filter_map(|name| curves.remove(name)).collect();
+    let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
+    let known = [known, scaling::across_names(&figure.x)].concat();
+    let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
+    let (found, of) = curves(&plain, &known);
+    let mut curves: Vec<Vec<&Result<'_>>> = vec![Vec::new(); found.len()];
+    cells.iter().zip(of).for_each(|(cell, place)| curves[place].push(cell));
     if curves.len() > MOST_CURVES {
         let count = curves.len();
         let end = |cell: &&Result<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));

@@ -1,151 +1,53 @@
-//! `[[figure.winners]]`: which algorithm has the smallest final mean, over two
-//! settings, by what factor the second is behind, and how sure that is.
+//! `[[figure.winners]]`: which algorithm has the smallest final mean, over two settings, by
+//! what factor the next is behind, and which are not separated from it.
 
-use super::figure::{Body, Figure, Key, Legend, Map, MapCell, Style};
+use super::contests::{Contests, Outcome};
+use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Style};
 use super::stability::blank;
 use super::{Result, select};
-use crate::manifest::Quantity;
 use crate::manifest::figure::Winners;
-use crate::plan::{Setting, SettingKey, short};
-use crate::stats::{Ratio, holm, mean};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::plan::{Setting, SettingKey};
+use std::collections::{BTreeMap, HashMap};
 
-/// Which algorithm is best where several stand beside one another.
-pub struct Standing {
-    /// The values of the settings that tell the places apart.
-    pub place: Vec<String>,
-    /// The algorithm with the smallest mean of ‖θ_T − θ*‖².
-    pub winner: String,
-    /// That mean.
-    pub error: f64,
-    /// The next, and how many times larger its mean is over paired runs.
-    pub second: Option<(String, Ratio)>,
-    /// Replicates of the winner.
-    pub n: usize,
-    /// Those with runs that diverged: they cannot win.
-    pub diverged: Vec<String>,
-    /// How sure it is.
-    pub sure: Sure,
-}
-
-/// How sure it is who wins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sure {
-    /// The next is worse (Holm over all rows, family-wise level 5 %).
-    Yes,
-    /// The runs do not tell.
-    No,
-    /// Their errors are equal but for rounding.
-    Same,
-    /// All ended above where they began.
-    Nobody,
-}
-
-/// Who wins at every place of a grid: the names of the settings that all algorithms
-/// share, and a row for each combination of their values.
-pub fn standings(cells: &[Result<'_>]) -> (Vec<String>, Vec<Standing>) {
-    let cells: Vec<&Result<'_>> = cells.iter().collect();
-    let mut labels: Vec<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
-    labels.sort_unstable();
-    labels.dedup();
-    let mut axes: Vec<String> = Vec::new();
-    let mut seen = BTreeSet::new();
-    for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
-        let has = |label: &&str| {
-            let mut own = cells.iter().filter(|c| c.cell.label == **label);
-            own.any(|c| c.cell.settings.get(name).is_some())
-        };
-        if seen.insert(name) && labels.iter().all(has) {
-            axes.push(name.to_owned());
-        }
-    }
-    if labels.len() < 2 {
-        return (axes, Vec::new());
-    }
-    let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-    let groups = select::panels(&axes, &cells);
-    let mut rows: Vec<Standing> =
-        groups.iter().filter_map(|group| standing(group, &known)).collect();
-    let open = |row: &&mut Standing| row.sure == Sure::No;
-    let p: Vec<f64> = rows.iter_mut().filter(open).map(|row| p_of(row)).collect();
-    for (row, p) in rows.iter_mut().filter(open).zip(holm(&p)) {
-        let apart = row.second.as_ref().is_some_and(|(_, ratio)| ratio.low > 1.0);
-        if p <= 0.05 && apart {
-            row.sure = Sure::Yes;
-        }
-    }
-    (axes, rows)
-}
-
-fn p_of(row: &Standing) -> f64 {
-    let p = row.second.as_ref().map_or(f64::NAN, |(_, ratio)| ratio.p);
-    if p.is_nan() { 1.0 } else { p }
-}
-
-fn standing(group: &select::Group<'_>, known: &[&str]) -> Option<Standing> {
-    let name = |c: &Result<'_>| {
-        let details = select::details(c, known);
-        if details.is_empty() {
-            c.cell.label.clone()
-        } else {
-            format!("{}, {details}", c.cell.label)
-        }
-    };
-    let finals = |c: &&&Result<'_>| Some((name(c), c.finals(Quantity::SqError)?));
-    let mut all: Vec<(String, Vec<f64>)> = group.cells.iter().filter_map(|c| finals(&c)).collect();
-    all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
-    let diverged = group.cells.iter().filter(|c| c.diverged() > 0).map(|c| name(c)).collect();
-    let (winner, best) = all.first()?;
-    let second: Option<(String, Ratio)> =
-        all.get(1).map(|(name, sample)| (name.clone(), Ratio::of_means(sample, best)));
-    let alone = group.cells.len() < 2;
-    let start = group.cells.iter().map(|c| c.runs.start()).fold(0.0, f64::max);
-    let sure = match &second {
-        // A run that starts at θ* can only go up.
-        _ if mean(best).is_nan() || start > 0.0 && mean(best) > start => Sure::Nobody,
-        None => Sure::Yes,
-        Some((_, ratio)) if ratio.estimate <= 1.0 + 1e-9 || ratio.estimate.is_nan() => Sure::Same,
-        Some((_, ratio)) if ratio.high - ratio.low <= 1e-9 * ratio.estimate => Sure::Yes,
-        Some(_) => Sure::No,
-    };
-    (!alone).then(|| Standing {
-        place: group.values.clone(),
-        winner: winner.clone(),
-        error: mean(best),
-        second,
-        n: best.len(),
-        diverged,
-        sure,
-    })
-}
-
-pub fn draw(figure: &Winners, cells: &[&Result<'_>]) -> Figure {
+pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<'a>) -> Figure {
     let mut labels: Vec<String> = Vec::new();
     for cell in cells {
         if !labels.contains(&cell.cell.label) {
             labels.push(cell.cell.label.clone());
         }
     }
+    let sides = sides(figure, cells);
     let groups = select::panels(&figure.panels, cells);
-    let sides = (select::distinct(cells, &figure.x), select::distinct(cells, &figure.y));
-    let maps: Vec<Map> = groups.iter().map(|group| map(figure, &sides, group, &labels)).collect();
-    let legend = labels
-        .iter()
-        .enumerate()
-        .map(|(color, label)| Legend {
-            label: label.clone(),
-            style: Style { color, dash: 0 },
-            key: Key::Patch,
-        })
-        .collect();
+    let maps = groups.iter().map(|group| {
+        let squares = squares(figure, &sides, group).into_iter().map(|((x, y), cells)| {
+            let outcome = contests.outcome(&cells, figure.metric);
+            square((x, y), outcome.unwrap_or(&Outcome::Diverged), &cells, &labels)
+        });
+        let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
+        let (x, y) = (names(&sides.0), names(&sides.1));
+        Map { title: group.title.clone(), x, y, cells: squares.collect() }
+    });
+    let maps: Vec<Map> = maps.collect();
+    let patch = |color: usize, label: &str| Legend {
+        label: label.to_owned(),
+        style: Style::plain(color),
+        key: Key::Patch,
+    };
+    let mut legend: Vec<Legend> =
+        labels.iter().enumerate().map(|(color, label)| patch(color, label)).collect();
+    let mut squares = maps.iter().flat_map(|map| &map.cells);
+    if squares.any(|square| square.color == GREY && square.lines.len() > 1) {
+        legend.push(patch(GREY, "not separated, or none"));
+    }
     let symbol = |name: &str| {
         let text = select::pretty(name, &Setting::Text(String::new()));
         text.trim_end_matches([' ', '=']).to_owned()
     };
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
-        "The algorithm with the smallest mean of {} at the last round (n = {n} runs), and how many times larger the second's is, with a 95 % interval over paired runs (common noise; no correction for the number of squares). Pale: the interval includes 1.",
-        figure.metric.formula()
+        "The algorithm with the smallest mean of {} at the last round (n = {n} runs), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the algorithms that are named are not separated from the best. Each is compared with the best of its square; Holm's correction is for all {} comparisons of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
+        figure.metric.formula(),
+        contests.compared
     );
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
@@ -168,15 +70,25 @@ pub fn draw(figure: &Winners, cells: &[&Result<'_>]) -> Figure {
     }
 }
 
+/// The cells that stand in each square of a figure's maps.
+pub fn places<'a>(figure: &Winners, cells: &[&'a Result<'a>]) -> Vec<Vec<&'a Result<'a>>> {
+    let sides = sides(figure, cells);
+    let groups = select::panels(&figure.panels, cells);
+    groups.iter().flat_map(|group| squares(figure, &sides, group).into_values()).collect()
+}
+
 /// The values along both sides of a figure's maps.
 type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
 
-fn map(
+fn sides<'a>(figure: &Winners, cells: &[&'a Result<'a>]) -> Sides<'a> {
+    (select::distinct(cells, &figure.x), select::distinct(cells, &figure.y))
+}
+
+fn squares<'a>(
     figure: &Winners,
     (xs, ys): &Sides<'_>,
-    group: &select::Group<'_>,
-    labels: &[String],
-) -> Map {
+    group: &select::Group<'a>,
+) -> BTreeMap<(usize, usize), Vec<&'a Result<'a>>> {
     let (at_x, at_y) = (select::placed(xs), select::placed(ys));
     let mut squares: BTreeMap<(usize, usize), Vec<&Result<'_>>> = BTreeMap::new();
     for cell in &group.cells {
@@ -193,40 +105,57 @@ fn map(
             }
         }
     }
-    let square = |((x, y), cells): ((usize, usize), Vec<&Result<'_>>)| {
-        let (color, winner, detail, sure) = best(figure, &cells, labels);
-        MapCell { x, y, color, winner, detail, sure, stability: None }
-    };
-    let cells = squares.into_iter().map(square).collect();
-    let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
-    Map { title: group.title.clone(), x: names(xs), y: names(ys), cells }
+    squares
 }
 
-/// Who is best of the cells of a square, by what factor, and whether that is sure.
-fn best(
-    figure: &Winners,
+/// Names that a square has room for.
+const MOST_NAMES: usize = 3;
+
+/// A square: who is best there, by what factor, or who is not separated from the best.
+fn square(
+    (x, y): (usize, usize),
+    outcome: &Outcome,
     cells: &[&Result<'_>],
     labels: &[String],
-) -> (usize, String, String, bool) {
-    let found = cells.iter().filter_map(|c| Some((&*c.cell.label, c.finals(figure.metric)?)));
-    let mut finals: Vec<(&str, Vec<f64>)> = found.collect();
-    finals.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
-    let Some((winner, best)) = finals.first() else {
-        // Nothing that was run here has a mean.
-        return (usize::MAX, "none".into(), "all diverged".into(), false);
-    };
-    let color = labels.iter().position(|l| l == winner).unwrap_or(0);
-    let (detail, sure) = match finals.get(1) {
-        Some((_, second)) => {
-            let ratio = Ratio::of_means(second, best);
+) -> MapCell {
+    let leaders = outcome.leaders().into_iter().map(|place| cells[place].cell.label.as_str());
+    let leaders: Vec<&str> = leaders.collect();
+    let detail: Vec<String> = match outcome {
+        Outcome::Diverged => vec!["all diverged".into()],
+        Outcome::AboveStart { .. } => vec!["above".into(), "the start".into()],
+        Outcome::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
             // Single runs have no interval.
-            let text = match ratio.low.is_nan() || ratio.high.is_nan() {
-                true => format!("×{:.2}", ratio.estimate),
-                false => format!("×{:.2} [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high),
-            };
-            (text, ratio.low > 1.0)
-        }
-        None => ("alone".into(), false),
+            Some(ratio) if ratio.low.is_nan() || ratio.high.is_nan() => {
+                vec![format!("×{:.2}", ratio.estimate)]
+            }
+            Some(ratio) => vec![
+                format!("×{:.2}", ratio.estimate),
+                format!("[{:.2}, {:.2}]", ratio.low, ratio.high),
+            ],
+            None if cells.len() > 1 => vec!["all others".into(), "diverged".into()],
+            None => vec!["alone".into()],
+        },
     };
-    (color, (*winner).to_owned(), detail, sure)
+    let (winner, detail_text) = (leaders.join(" or "), detail.join(" "));
+    let mut lines: Vec<String> = leaders.iter().map(|name| (*name).to_owned()).collect();
+    if lines.len() > MOST_NAMES {
+        let more = lines.len() - (MOST_NAMES - 1);
+        lines.truncate(MOST_NAMES - 1);
+        lines.push(format!("and {more} more"));
+    }
+    if lines.len() < 2 {
+        lines.extend(detail);
+    }
+    let alone = leaders.len() == 1;
+    let color = labels.iter().position(|label| alone && *label == winner).unwrap_or(GREY);
+    MapCell {
+        x,
+        y,
+        color,
+        winner: if leaders.is_empty() { "none".into() } else { winner },
+        detail: detail_text,
+        lines,
+        sure: alone && cells.len() > 1,
+        stability: None,
+    }
 }

@@ -1,12 +1,12 @@
 //! How lines look: colours, dashes and marks, so that nobody has to tell two
 //! curves apart by colour alone. Pages read the same tables.
 
-use crate::analysis::{Role, Style};
+use crate::analysis::{COLORS, DASHES as PATTERNS, GREY, MARKS as SHAPES, Role, Style};
 use plotters::style::RGBColor;
 
 /// Colours that colour-blind readers can tell apart, on white paper: four of Okabe
 /// and Ito's, and four found by search to lie apart from them and from one another.
-pub const PALETTE: [(u8, u8, u8); 8] = [
+pub const PALETTE: [(u8, u8, u8); COLORS] = [
     (0, 114, 178),
     (213, 94, 0),
     (0, 158, 115),
@@ -18,16 +18,27 @@ pub const PALETTE: [(u8, u8, u8); 8] = [
 ];
 
 /// Dash patterns; the first is solid.
-pub const DASHES: [&str; 4] = ["", "7 3", "2 2.5", "9 3 2 3"];
+pub const DASHES: [&str; PATTERNS] = ["", "7 3", "2 2.5", "9 3 2 3"];
 
-/// The pattern of references.
-const DOTS: &str = "1.5 3";
+/// The patterns of predictions; the last is that of lines to compare with.
+pub const FAINT: [&str; 13] = [
+    "1.5 3",
+    "5 2",
+    "8 3 1.5 3",
+    "3 3",
+    "1 2",
+    "10 4",
+    "10 3 3 3",
+    "10 3 1.5 3 1.5 3",
+    "6 2 2 2",
+    "13 2",
+    "4 2 1 2",
+    "2 5",
+    "1.5 6",
+];
 
-/// The patterns of predictions, by kind; the first is that of references.
-pub const FAINT: [&str; 6] = [DOTS, "5 2", "8 3 1.5 3", "3 3", "1 2", "10 4"];
-
-/// The marks of measured curves.
-pub const MARKS: [Mark; 8] = [
+/// The marks of curves: filled where they are measured, open where they are predicted.
+pub const MARKS: [Mark; SHAPES] = [
     Mark { corners: 12, turn: 0.0, waist: 1.0 },
     Mark { corners: 4, turn: 45.0, waist: 1.0 },
     Mark { corners: 3, turn: 0.0, waist: 1.0 },
@@ -36,6 +47,14 @@ pub const MARKS: [Mark; 8] = [
     Mark { corners: 5, turn: 0.0, waist: 0.45 },
     Mark { corners: 6, turn: 0.0, waist: 1.0 },
     Mark { corners: 4, turn: 45.0, waist: 0.35 },
+    Mark { corners: 3, turn: 90.0, waist: 1.0 },
+    Mark { corners: 4, turn: 0.0, waist: 0.35 },
+    Mark { corners: 3, turn: 270.0, waist: 1.0 },
+    Mark { corners: 5, turn: 0.0, waist: 1.0 },
+    Mark { corners: 3, turn: 0.0, waist: 0.3 },
+    Mark { corners: 6, turn: 0.0, waist: 0.45 },
+    Mark { corners: 3, turn: 180.0, waist: 0.3 },
+    Mark { corners: 5, turn: 180.0, waist: 0.45 },
 ];
 
 /// Marks along a curve, at most.
@@ -70,7 +89,7 @@ impl Mark {
 /// A style's colour.
 pub fn color(style: Style) -> RGBColor {
     let (r, g, b) = PALETTE.get(style.color % PALETTE.len()).copied().unwrap_or_default();
-    if style.color == usize::MAX { RGBColor(60, 60, 60) } else { RGBColor(r, g, b) }
+    if style.color == GREY { RGBColor(60, 60, 60) } else { RGBColor(r, g, b) }
 }
 
 /// A style's colour: red, green and blue.
@@ -81,41 +100,35 @@ pub fn rgb(style: Style) -> (u8, u8, u8) {
 
 /// A style's colour as the class that style sheets know it by.
 pub fn color_name(style: Style) -> String {
-    if style.color == usize::MAX {
-        "none".into()
-    } else {
-        (style.color % PALETTE.len()).to_string()
-    }
+    if style.color == GREY { "none".into() } else { (style.color % PALETTE.len()).to_string() }
 }
 
 /// A style's mark.
 pub fn mark(style: Style) -> Mark {
-    MARKS[style.color % MARKS.len()]
+    MARKS[style.mark % MARKS.len()]
 }
 
-/// The pattern of a line.
-pub fn pattern(role: Role, style: Style) -> &'static str {
-    match role {
-        Role::Measured => DASHES[style.dash % DASHES.len()],
-        Role::Theory => FAINT[style.dash % FAINT.len()],
-        Role::Reference => DOTS,
-    }
+/// The pattern of a line: of what is measured, or of another.
+pub fn pattern(measured: bool, style: Style) -> &'static str {
+    if measured { DASHES[style.dash % DASHES.len()] } else { FAINT[style.dash % FAINT.len()] }
 }
 
-/// The places of marks among the points of a curve: all of a few, some of many,
-/// and others for each colour, so that they do not lie on one another.
-pub fn marked(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
+/// The places of marks among the points of a curve: all of a few, some of many, and others
+/// for each mark and role, so that they do not lie on one another.
+pub fn marked(points: Vec<(f64, f64)>, style: Style, role: Role) -> Vec<(f64, f64)> {
     if points.len() <= 2 * MOST_MARKS {
         return points;
     }
     let every = points.len().div_ceil(MOST_MARKS);
-    let first = style.color % MARKS.len() * every / MARKS.len();
+    let first = style.mark % MARKS.len() * every / MARKS.len();
+    let first = if role == Role::Measured { first } else { (first + every / 2) % every };
     points.into_iter().skip(first).step_by(every).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::claim::Prediction;
 
     #[test]
     fn marks_stand_around_their_place() {
@@ -199,10 +212,13 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_two_colours_lie_apart() {
+    fn marks_of_two_curves_lie_apart() {
         let points: Vec<(f64, f64)> = (0..200).map(|i| (f64::from(i), 0.0)).collect();
-        let at = |color| marked(points.clone(), Style { color, dash: 0 });
+        let style = |mark| Style { color: 0, dash: 0, mark };
+        let at = |mark| marked(points.clone(), style(mark), Role::Measured);
         assert!(at(0).len() <= MOST_MARKS && at(0).iter().all(|p| !at(1).contains(p)));
-        assert_eq!(marked(points[..5].to_vec(), Style { color: 3, dash: 0 }).len(), 5);
+        assert_eq!(marked(points[..5].to_vec(), style(3), Role::Measured).len(), 5);
+        let predicted = marked(points.clone(), style(0), Role::Theory(Prediction::Closure));
+        assert!(predicted.iter().all(|p| !at(0).contains(p)));
     }
 }

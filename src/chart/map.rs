@@ -54,16 +54,16 @@ fn square(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (x, y) = (cell.x as f64, cell.y as f64);
     let ink = RGBColor(20, 20, 20);
-    let fill = color(Style { color: cell.color, dash: 0 }).mix(cell.strength());
+    let fill = color(Style::plain(cell.color)).mix(cell.strength());
     let corners = |inset: f64| [(x + inset, y + inset), (x + 1.0 - inset, y + 1.0 - inset)];
     chart.draw_series([Rectangle::new(corners(0.02), fill.filled())])?;
     if cell.stability.is_some_and(|found| found.differs()) {
         let outline = Rectangle::new(corners(0.06), ink.stroke_width(FINE));
         chart.draw_series([outline])?;
     }
-    for (i, line) in cell.lines().into_iter().enumerate() {
+    for (i, line) in cell.lines.iter().enumerate() {
         let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
-        chart.draw_series([Text::new(line.to_owned(), at, centred(letters, ink))])?;
+        chart.draw_series([Text::new(line.clone(), at, centred(letters, ink))])?;
     }
     Ok(())
 }

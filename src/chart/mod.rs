@@ -12,7 +12,7 @@ pub mod look;
 mod map;
 mod panel;
 
-use crate::analysis::{Body, Figure, Key, Legend, Role, Scale};
+use crate::analysis::{Body, Figure, Key, Legend, Scale};
 use look::{color, color_name, mark, pattern};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -196,15 +196,17 @@ fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
             Key::Patch => format!(
                 "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>"
             ),
-            Key::Line | Key::Theory => {
+            Key::Line | Key::Theory | Key::Reference => {
                 let measured = item.key == Key::Line;
-                let role = if measured { Role::Measured } else { Role::Theory };
                 let (pattern, thick) =
-                    (pattern(role, item.style), if measured { 2.0 } else { 1.4 });
-                let shape = mark(item.style).outline(4).into_iter();
-                let corner =
-                    |(a, b): (i32, i32)| format!("{},{}", x as i32 + 13 + a, middle as i32 + b);
-                let corners = shape.filter(|_| measured).map(corner).collect::<Vec<_>>().join(" ");
+                    (pattern(measured, item.style), if measured { 2.0 } else { 1.4 });
+                let corner = |(a, b): (i32, i32)| {
+                    let [a, b] = [a, b].map(|v| f64::from(v) / f64::from(FINE));
+                    format!("{},{}", f64::from(x + 13) + a, f64::from(middle) + b)
+                };
+                let shape = mark(item.style).outline(4 * FINE).into_iter();
+                let corners: Vec<String> = shape.filter(|_| measured).map(corner).collect();
+                let corners = corners.join(" ");
                 format!(
                     "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{thick}\" stroke-dasharray=\"{pattern}\"/><polygon points=\"{corners}\" fill=\"rgb({r},{g},{b})\"/>",
                     x + 26

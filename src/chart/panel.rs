@@ -24,6 +24,10 @@ pub struct Frames<'a> {
 pub const MARGINS: (u32, u32, u32, u32) = (58, 6, 14, 42);
 const EDGE: u32 = 6;
 
+/// Radius of a mark, in plotters' pixels; outer and inner radius of an open one.
+const MARK: u32 = 3 * FINE;
+const OPEN: (u32, u32) = (5 * FINE / 2, 3 * FINE / 2);
+
 /// A diverging curve may leave the panel: the axis ends at so many times the
 /// largest start, or the largest value of those that do not diverge.
 const BEYOND: f64 = 100.0;
@@ -88,12 +92,8 @@ impl<'a> Frames<'a> {
         let mut out = format!("<g class=\"axes\">\n{axes}\n</g>");
         for series in &panel.series {
             let drawn = layer(self.size, x, self.y, |chart| draw(chart, series, x, self.y))?;
-            let role = match series.role {
-                Role::Measured => "measured",
-                Role::Theory => "theory",
-                Role::Reference => "reference",
-            };
-            let fine: Vec<String> = pattern(series.role, series.style)
+            let (role, measured) = (series.role.name(), series.role == Role::Measured);
+            let fine: Vec<String> = pattern(measured, series.style)
                 .split_whitespace()
                 .filter_map(|n| n.parse::<f64>().ok())
                 .map(|n| (n * f64::from(FINE)).to_string())
@@ -184,11 +184,20 @@ fn draw(
             }
         }
     }
-    if series.role == Role::Measured {
+    if series.role != Role::Reference {
         let shape = mark(series.style);
-        for at in marked(stretches.concat(), series.style) {
-            let outline = shape.outline(3 * FINE);
-            chart.draw_series([EmptyElement::at(at) + Polygon::new(outline, color.filled())])?;
+        // What is predicted has smaller, open marks, seen on the mark of what is measured.
+        let paper = RGBColor(255, 255, 255);
+        let sizes = match series.role {
+            Role::Measured => vec![(MARK, color)],
+            _ => vec![(OPEN.0, color), (OPEN.1, paper)],
+        };
+        for at in marked(stretches.concat(), series.style, series.role) {
+            for (radius, color) in &sizes {
+                let outline = shape.outline(*radius);
+                chart
+                    .draw_series([EmptyElement::at(at) + Polygon::new(outline, color.filled())])?;
+            }
         }
     }
     if let (true, Some(end)) = (series.diverged > 0, stretches.last().and_then(|s| s.last())) {

@@ -10,7 +10,7 @@ fn at(x: f64, y: f64) -> Point {
 }
 
 fn figure(points: Vec<Point>) -> Figure {
-    let style = Style { color: 0, dash: 0 };
+    let style = Style::plain(0);
     let series = Series {
         label: "a < b".into(),
         style,

@@ -4,7 +4,8 @@ use super::Quantity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// All figures of a manifest.
+/// All figures of a manifest; where there is none, reports draw the squared error of every
+/// cell over communications.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Table {
@@ -57,6 +58,23 @@ pub struct Convergence {
     /// Scale of the x axis.
     #[serde(default)]
     pub scale_x: Scale,
+}
+
+impl Default for Convergence {
+    fn default() -> Self {
+        Self {
+            id: None,
+            title: None,
+            y: Quantity::default(),
+            x: communications(),
+            band: Band::default(),
+            theory: Vec::new(),
+            labels: Vec::new(),
+            panels: Vec::new(),
+            columns: None,
+            scale_x: Scale::default(),
+        }
+    }
 }
 
 /// Examples for the documentation.

@@ -6,6 +6,7 @@
 
 mod cells;
 mod claims;
+mod figures;
 mod grid;
 mod settings;
 mod tables;
@@ -45,6 +46,8 @@ pub struct Plan {
     pub manifest: Manifest,
     /// The cells, algorithm by algorithm, the first axis outermost.
     pub cells: Vec<Cell>,
+    /// The order in which the manifest has its figures, as places among [`Drawn::all`].
+    pub figures: Vec<usize>,
 }
 
 /// One point of the grid: one algorithm on one problem, all its replicates.
@@ -210,7 +213,7 @@ impl Plan {
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
         let root = parse(&source)?;
         let reject = |found| Rejected::new(&source, validate::overrides(&root, &source, found));
-        let (manifest, axes) = Manifest::read(&root).map_err(reject)?;
+        let (mut manifest, axes) = Manifest::read(&root).map_err(reject)?;
         let mut found = validate::manifest(&root, &manifest);
         let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
         let cells = match cells::cells(&root, &manifest, &axes, &mut hashes) {
@@ -222,12 +225,17 @@ impl Plan {
         };
         found.extend(validate::labels(&root, &manifest));
         found.extend(validate::figures(&root, &manifest, &cells));
+        found.extend(figures::slopes(&root, &manifest));
         found.extend(claims::claims(&root, &manifest, &cells));
         if !found.is_empty() {
             return Err(reject(found));
         }
         let source = Source { files: hashes.known, ..source };
-        Ok(Self { experiment, source, manifest, cells })
+        if Drawn::all(&manifest).is_empty() {
+            manifest.figure = figures::default(&cells);
+        }
+        let figures = figures::order(&root, &manifest);
+        Ok(Self { experiment, source, manifest, cells, figures })
     }
 
     /// The data files beside the manifest.

@@ -7,8 +7,8 @@
 
 use super::numbers::{Blocks, Numbers, Slice};
 use crate::analysis::{
-    self, Across, Asks, Body, COSTS, Experiment, Figure, Panel, Result, Role, Series, details_of,
-    titles,
+    self, Across, Asks, Body, COLORS, COSTS, DASHES, Experiment, Figure, Key, Legend, MARKS, Panel,
+    Result, Role, settings_of, theory_words,
 };
 use crate::chart::{self, look};
 use crate::manifest::Quantity;
@@ -30,10 +30,10 @@ pub struct Data {
 
 #[derive(Serialize)]
 struct Look {
-    palette: [(u8, u8, u8); 8],
-    dashes: [&'static str; 4],
-    faint: [&'static str; 6],
-    marks: [look::Mark; 8],
+    palette: [(u8, u8, u8); COLORS],
+    dashes: [&'static str; DASHES],
+    faint: [&'static str; 13],
+    marks: [look::Mark; MARKS],
     most_marks: usize,
 }
 
@@ -52,25 +52,43 @@ struct Drawn {
     scale_x: &'static str,
     scale_y: &'static str,
     band: &'static str,
-    /// Settings that tell panels apart in the manifest's figure.
-    panels: Vec<String>,
-    /// Settings that may tell panels apart.
-    axes: Vec<String>,
     layout: chart::Layout,
     cells: Vec<Cell>,
+    /// The manifest's panels first, then those that a reader may choose.
+    views: Vec<View>,
     theory: Vec<Prediction>,
+    /// What the legend says of predictions: name, and pattern.
+    kinds: Vec<(String, usize)>,
     references: Vec<f64>,
+}
+
+/// Panels and their curves, as the analysis has assigned them.
+#[derive(Serialize)]
+struct View {
+    /// The settings that tell panels apart, with commas between them.
+    panels: String,
+    /// Title, and places of the cells.
+    groups: Vec<(String, Vec<usize>)>,
+    curves: Vec<Curve>,
+    /// The curve of each cell.
+    of: Vec<usize>,
+}
+
+/// A curve's name and look.
+#[derive(Serialize)]
+struct Curve {
+    label: String,
+    color: usize,
+    dash: usize,
+    mark: usize,
 }
 
 /// A cell of a figure.
 #[derive(Serialize)]
 struct Cell {
     id: String,
-    label: String,
-    /// What it is called in a panel's title, by setting.
-    settings: BTreeMap<String, String>,
-    /// What tells it apart from others of its label: setting, and how it is written.
-    details: Vec<(String, String)>,
+    /// What addresses call it: its label with every setting that varies.
+    name: String,
     n: usize,
     diverged: usize,
     /// Half a 95 % interval of the mean, in standard deviations.
@@ -90,8 +108,6 @@ struct Prediction {
     cell: usize,
     /// What stands before the curve's name: `first order for`.
     words: String,
-    kind: String,
-    grey: bool,
     dash: usize,
     /// Its rounds among the cell's; all of them if there is none.
     rows: Option<Slice>,
@@ -159,60 +175,48 @@ fn drawn(
     cells: &HashMap<&str, &Result<'_>>,
     numbers: &mut Numbers,
 ) -> Drawn {
-    let Body::Panels { panels, x: symbol, y, scale_x, scale_y, .. } = &figure.body else {
+    let Body::Panels { panels, legend, x: symbol, y, scale_x, scale_y } = &figure.body else {
         unreachable!("only figures of panels have a layout")
     };
-    let series = || panels.iter().flat_map(|p| &p.series);
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut order: Vec<&str> = Vec::new();
-    for id in series().filter(|s| s.role == Role::Measured).flat_map(|s| &s.cells) {
-        places.entry(id).or_insert_with(|| {
-            order.push(id);
-            order.len() - 1
-        });
-    }
-    let shown: Vec<&Result<'_>> = order.iter().filter_map(|id| cells.get(id).copied()).collect();
-    let mut axes: Vec<String> = asks.panels.iter().map(|name| short(name).to_owned()).collect();
-    for name in shown.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
-        if !axes.iter().any(|have| have == name) {
-            axes.push(name.to_owned());
-        }
-    }
+    let shown: Vec<&Result<'_>> =
+        asks.cells.iter().filter_map(|id| cells.get(id.as_str()).copied()).collect();
+    let places: HashMap<&str, usize> =
+        asks.cells.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
     let (x, xs) = match &asks.x {
         Across::Rounds(quantity) => (quantity.name().to_owned(), across(*quantity, &shown)),
         Across::Cells(name) => (short(name).to_owned(), vec![(short(name).into(), symbol.clone())]),
     };
-    axes.retain(|name| matches!(asks.x, Across::Rounds(_)) || *name != x);
-    let references = series().filter(|s| s.role == Role::Reference).filter_map(slope);
-    let mut slopes: Vec<f64> = Vec::new();
-    references.for_each(|s| {
-        if !slopes.contains(&s) {
-            slopes.push(s)
-        }
-    });
-    let made = shown.iter().map(|c| cell(c, asks, &xs, numbers));
-    let mut made: Vec<Cell> = made.collect();
-    for name in &axes {
-        for (cell, title) in made.iter_mut().zip(titles(name, &shown)) {
-            cell.settings.extend(title.map(|title| (name.clone(), title)));
-        }
-    }
+    let theory = legend.iter().filter(|entry| entry.key == Key::Theory);
+    let theory = theory.map(|Legend { label, style, .. }| (label.clone(), style.dash));
     Drawn {
         id: figure.id.clone(),
         title: figure.title.clone(),
         rounds: matches!(asks.x, Across::Rounds(_)),
         x,
-        xs,
         y: y.clone(),
         scale_x: scale_x.name(),
         scale_y: scale_y.name(),
         band: asks.band.name(),
-        panels: asks.panels.iter().map(|name| short(name).to_owned()).collect(),
-        axes,
         layout,
-        cells: made,
+        cells: shown.iter().map(|c| cell(c, asks, &xs, numbers)).collect(),
+        xs,
+        views: asks.views.iter().map(view).collect(),
         theory: predictions(panels, &places, numbers),
-        references: slopes,
+        kinds: theory.collect(),
+        references: asks.slopes.clone(),
+    }
+}
+
+fn view(view: &analysis::View) -> View {
+    let curve = |curve: &analysis::Curve| {
+        let analysis::Style { color, dash, mark } = curve.style;
+        Curve { label: curve.label.clone(), color, dash, mark }
+    };
+    View {
+        panels: view.panels.join(","),
+        groups: view.groups.clone(),
+        curves: view.curves.iter().map(curve).collect(),
+        of: view.of.clone(),
     }
 }
 
@@ -246,6 +250,8 @@ fn cell(result: &Result<'_>, asks: &Asks, xs: &[(String, String)], numbers: &mut
     let (means, sd) = (each(&mean), each(&standard_deviation));
     let (low, high) = (each(&|s| quantile(s, 0.1)), each(&|s| quantile(s, 0.9)));
     let n = result.replicates();
+    let settings = settings_of(result.cell).map(|(_, told)| told);
+    let name: Vec<String> = std::iter::once(result.cell.label.clone()).chain(settings).collect();
     let mut places = BTreeMap::new();
     for (name, _) in xs {
         let values: Vec<f64> = match &asks.x {
@@ -256,9 +262,7 @@ fn cell(result: &Result<'_>, asks: &Asks, xs: &[(String, String)], numbers: &mut
     }
     Cell {
         id: result.cell.id.clone(),
-        label: result.cell.label.clone(),
-        settings: BTreeMap::new(),
-        details: details_of(result).map(|(path, told)| (short(path).to_owned(), told)).collect(),
+        name: name.join(", "),
         n,
         diverged: result.diverged(),
         half: if n > 1 { student_95(n) / (n as f64).sqrt() } else { 0.0 },
@@ -287,54 +291,26 @@ fn predictions(
     places: &HashMap<&str, usize>,
     numbers: &mut Numbers,
 ) -> Vec<Prediction> {
-    let place = |id: &str| places.get(id).copied();
     let mut seen = HashSet::new();
     let mut all = Vec::new();
-    for panel in panels {
-        let mut measured = "";
-        for line in &panel.series {
-            match line.role {
-                Role::Measured => {
-                    measured = &line.label;
-                    continue;
-                }
-                Role::Reference => continue,
-                Role::Theory => {}
+    for line in panels.iter().flat_map(|p| &p.series) {
+        let Role::Theory(prediction) = line.role else { continue };
+        let mut add = |id: &String, rows: Option<Slice>, y: Slice| {
+            // A cell may stand in several panels.
+            if let Some(cell) = places.get(id.as_str()).filter(|c| seen.insert((**c, prediction))) {
+                let (words, dash) = (theory_words(prediction), line.style.dash);
+                all.push(Prediction { cell: *cell, words, dash, rows, y });
             }
-            // A prediction follows the curve that it stands beside.
-            let words = line.label.strip_suffix(measured).unwrap_or(&line.label).trim_end();
-            let mut add = |cell: usize, rows: Option<Slice>, y: Slice| {
-                if seen.insert((cell, words.to_owned())) {
-                    let (grey, dash) = (line.style.color == usize::MAX, line.style.dash);
-                    let kind = crate::analysis::theory_name(dash).to_owned();
-                    all.push(Prediction {
-                        cell,
-                        words: words.to_owned(),
-                        kind,
-                        grey,
-                        dash,
-                        rows,
-                        y,
-                    });
-                }
-            };
-            if line.rows.is_empty() {
-                for (id, point) in line.cells.iter().zip(&line.points) {
-                    if let Some(cell) = place(id) {
-                        add(cell, None, numbers.add([point.y]));
-                    }
-                }
-            } else if let Some(cell) = line.cells.first().and_then(|id| place(id)) {
-                let whole = line.rows.iter().enumerate().all(|(i, row)| i == *row);
-                let rows = (!whole).then(|| numbers.add(line.rows.iter().map(|r| *r as f64)));
-                add(cell, rows, numbers.add(line.points.iter().map(|p| p.y)));
+        };
+        if line.rows.is_empty() {
+            for (id, point) in line.cells.iter().zip(&line.points) {
+                add(id, None, numbers.add([point.y]));
             }
+        } else if let Some(id) = line.cells.first() {
+            let whole = line.rows.iter().enumerate().all(|(i, row)| i == *row);
+            let rows = (!whole).then(|| numbers.add(line.rows.iter().map(|r| *r as f64)));
+            add(id, rows, numbers.add(line.points.iter().map(|p| p.y)));
         }
     }
     all
-}
-
-/// The slope of a reference on logarithmic axes.
-fn slope(series: &Series) -> Option<f64> {
-    series.label.strip_prefix("slope ")?.parse().ok()
 }

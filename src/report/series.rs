@@ -3,7 +3,7 @@
 //! *Invariant*: numbers have the digits that bring back the same bits; what is not
 //! there (a band's end, the other kind's columns) is empty.
 
-use crate::analysis::{Body, Figure, Map, Panel, Role};
+use crate::analysis::{Body, Figure, Map, Panel};
 use crate::words::inert;
 use std::fmt::Write;
 
@@ -19,11 +19,7 @@ fn curves(panels: &[Panel]) -> String {
     let mut out = String::from("panel,series,role,x,y,low,high,n,diverged\n");
     for panel in panels {
         for series in &panel.series {
-            let role = match series.role {
-                Role::Measured => "measured",
-                Role::Theory => "theory",
-                Role::Reference => "reference",
-            };
+            let role = series.role.name();
             let (title, label) = (quoted(&panel.title), quoted(&series.label));
             for point in &series.points {
                 let [x, y, low, high] = [point.x, point.y, point.low, point.high].map(number);
@@ -80,7 +76,7 @@ pub fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{MapCell, Point, Scale, Series, Stability, Style};
+    use crate::analysis::{MapCell, Point, Role, Scale, Series, Stability, Style};
 
     fn figure(body: Body) -> Figure {
         let [id, title, caption] = ["f", "t", "c"].map(str::to_owned);
@@ -93,7 +89,7 @@ mod tests {
         let point = |y: f64| Point { x: 0.1 + 0.2, y, low: f64::NAN, high: y, n: 3 };
         let series = Series {
             label: "a \"b\", c".into(),
-            style: Style { color: 0, dash: 0 },
+            style: Style::plain(0),
             role: Role::Measured,
             points: values.map(point).to_vec(),
             diverged: 1,
@@ -127,6 +123,7 @@ mod tests {
             color: 0,
             winner: "0 of 4 ≠".into(),
             detail: "ρ 1.500".into(),
+            lines: Vec::new(),
             sure: false,
             stability,
         };

@@ -5,7 +5,8 @@ use super::cut::{File, MOST_ROWS, Table};
 use super::formula::{self, Formula};
 use super::{explore, narrate};
 use crate::analysis::{
-    Experiment, Missing, Standing, Sure, problems, settings_of, standings, table, thousands,
+    Experiment, Missing, Rival, Separation, Standing, Standings, problems, settings_of, table,
+    thousands,
 };
 use crate::chart;
 use crate::manifest::{Quantity, Source};
@@ -41,6 +42,8 @@ pub struct Page {
     pub orders: Table,
     pub settings: Vec<(String, String)>,
     pub winners: Table,
+    /// Comparisons with the best of a place, in the table of winners and in maps.
+    pub compared: String,
     pub algorithms: Vec<Formula>,
     pub quantities: Vec<Formula>,
     /// The numbers of its figures, as JSON that a script element can hold.
@@ -110,7 +113,8 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         bounds: claims::bounds(&experiment.bounds, &mut files),
         orders: claims::orders(&experiment.orders, &mut files),
         settings: settings(experiment),
-        winners: winners(experiment, &mut files),
+        winners: winners(&experiment.standings, &mut files),
+        compared: thousands(experiment.standings.compared),
         algorithms: formula::algorithms(experiment),
         quantities: formula::quantities(experiment),
         data: data(experiment)?,
@@ -135,29 +139,27 @@ fn data(experiment: &Experiment<'_>) -> Result<String, String> {
 }
 
 /// Who wins, where several algorithms stand beside one another.
-fn winners(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Table {
-    let (axes, rows) = standings(&experiment.cells);
-    let mut heads = axes;
-    heads.extend(
-        ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "sure", "runs"]
-            .map(str::to_owned),
-    );
-    let row = |row: Standing| {
-        let mut cells = row.place;
-        let error = short(row.error);
-        let dash = || "–".to_owned();
-        cells.extend(match (row.sure, row.second) {
-            (Sure::Nobody, _) => ["none: above the start".into(), error, dash(), dash(), dash()],
-            // Equal but for rounding: which one is smaller says nothing.
-            (Sure::Same, Some((next, _))) => {
-                ["tie".into(), error, format!("{}, {next}", row.winner), "1".into(), dash()]
+fn winners(standings: &Standings, files: &mut Vec<File>) -> Table {
+    let mut heads = standings.axes.clone();
+    let further = ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "runs"];
+    heads.extend(further.map(str::to_owned));
+    let row = |row: &Standing| {
+        let mut cells = row.place.clone();
+        cells.push(match row.leaders.as_slice() {
+            [] if row.error.is_nan() => "none: all diverged".into(),
+            [] => "none: above the start".into(),
+            [one] => one.clone(),
+            several => format!("tie: {}", several.join("; ")),
+        });
+        cells.push(short(row.error));
+        cells.extend(match &row.next {
+            // Equal but for rounding.
+            Some((next, Rival { separation: Separation::Equal, .. })) => [next.clone(), "1".into()],
+            Some((next, Rival { ratio, .. })) => {
+                [next.clone(), claims::interval(ratio.estimate, (ratio.low, ratio.high))]
             }
-            (sure, Some((next, ratio))) => {
-                let told = claims::interval(ratio.estimate, (ratio.low, ratio.high));
-                let sure = if sure == Sure::Yes { "yes" } else { "no" };
-                [row.winner, error, next, told, sure.into()]
-            }
-            (_, None) => [row.winner, error, "all others diverged".into(), dash(), "yes".into()],
+            None if row.leaders.is_empty() => ["–".into(), "–".into()],
+            None => ["all others diverged".into(), "–".into()],
         });
         let diverged = match row.diverged.len() {
             0 => String::new(),
@@ -166,7 +168,7 @@ fn winners(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Table {
         cells.push(format!("{}{diverged}", row.n));
         cells
     };
-    Table::first(heads, rows.into_iter().map(row), (MOST_ROWS, "winners"), files)
+    Table::first(heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
 }
 
 fn paragraphs(text: &str) -> Vec<String> {

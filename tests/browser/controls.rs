@@ -189,3 +189,32 @@ fn an_address_is_a_view() {
     );
     assert!(page.browser.log("browser").is_empty());
 }
+
+/// Cells that were hidden stay hidden when other panels name the curves anew, as the address
+/// says.
+#[test]
+fn hidden_curves_stay_hidden_under_other_panels() {
+    let Some(page) = page() else { return };
+    page.browser.click("#curves .legend button[data-label=\"Scaffold, H = 10\"]");
+    page.choose("curves", "panels", "local-steps");
+    let hidden = |picture: &serde_json::Value| -> Vec<String> {
+        let panels = list(&picture["panels"]).iter();
+        let lines = panels.flat_map(|p| list(&p["series"]).iter().map(move |s| (p, s)));
+        let off = lines.filter(|(_, s)| s["shown"] == false && s["role"] == "measured");
+        off.map(|(p, s)| format!("{}: {}", p["title"], s["label"]).replace('"', "")).collect()
+    };
+    let picture = page.picture("curves");
+    assert_eq!(hidden(&picture), ["H = 10: Scaffold, N = 2", "H = 10: Scaffold, N = 4"]);
+    let address = page.text("location.hash");
+    assert!(address.contains("curves.hide=Scaffold"), "{address}");
+    // The legend says that the curve is partly hidden; its address brings the same view.
+    let pressed = "document.querySelector('#curves .legend button[data-label=\"Scaffold, N = 2\"]').getAttribute('aria-pressed')";
+    assert_eq!(page.text(pressed), "mixed");
+    page.open(&address);
+    assert_eq!(page.picture("curves"), picture);
+    page.choose("curves", "panels", "clients");
+    let picture = page.picture("curves");
+    assert_eq!(hidden(&picture), ["N = 2: Scaffold, H = 10", "N = 4: Scaffold, H = 10"]);
+    page.browser.click("#curves .reset");
+    assert!(hidden(&page.picture("curves")).is_empty());
+}

@@ -6,16 +6,17 @@
 
 use super::Change;
 use crate::analysis::convergence::point;
+use crate::analysis::lines::REFERENCE;
 use crate::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
 use crate::manifest::figure::Band;
 use crate::stats::{mean, standard_deviation, student_95};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 
-const BEFORE: Style = Style { color: 0, dash: 0 };
-const AFTER: Style = Style { color: 1, dash: 1 };
-const RATIO: Style = Style { color: 3, dash: 0 };
-const EQUAL: Style = Style { color: 6, dash: 0 };
+const BEFORE: Style = Style { color: 0, dash: 0, mark: 0 };
+const AFTER: Style = Style { color: 1, dash: 1, mark: 1 };
+const RATIO: Style = Style { color: 3, dash: 0, mark: 3 };
+const EQUAL: Style = Style { color: 6, dash: REFERENCE, mark: 6 };
 
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
@@ -141,7 +142,7 @@ fn figure(
     let key = |s: &Series| Legend {
         label: s.label.clone(),
         style: s.style,
-        key: if s.role == Role::Measured { Key::Line } else { Key::Theory },
+        key: if s.role == Role::Measured { Key::Line } else { Key::Reference },
     };
     let legend = series.iter().map(key).collect();
     Figure {

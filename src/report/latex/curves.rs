@@ -5,27 +5,55 @@
 
 use super::escape::text;
 use super::{entries, ink};
-use crate::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use crate::analysis::{
+    Body, DASHES as PATTERNS, Figure, Key, Legend, MARKS as SHAPES, Panel, Point, Role, Scale,
+    Series, Style,
+};
 use crate::chart;
 use std::fmt::Write;
 
 /// Width of all panels of a row together, and height of one, in centimetres.
 const WIDE: f64 = 15.0;
 
-/// Points up to which each has a mark.
-const MARKED: usize = 12;
+/// Marks along a curve, about.
+const MARKED: usize = 8;
 
 /// Dashes of measured curves, and of predictions, by pattern.
-const DASHES: [&str; 4] = ["solid", "dashed", "densely dotted", "dash dot"];
-const FAINT: [&str; 6] = [
+const DASHES: [&str; PATTERNS] = ["solid", "dashed", "densely dotted", "dash dot"];
+const FAINT: [&str; 13] = [
     "dash pattern=on 1pt off 1.6pt",
     "dash pattern=on 3.5pt off 1.4pt",
     "dash pattern=on 5pt off 1.6pt on 1pt off 1.6pt",
     "dash pattern=on 2pt off 2pt",
     "dash pattern=on 0.6pt off 1.2pt",
     "dash pattern=on 7pt off 2.4pt",
+    "dash pattern=on 7pt off 2pt on 2pt off 2pt",
+    "dash pattern=on 7pt off 2pt on 1pt off 2pt on 1pt off 2pt",
+    "dash pattern=on 4pt off 1.4pt on 1.4pt off 1.4pt",
+    "dash pattern=on 9pt off 1.4pt",
+    "dash pattern=on 3pt off 1.4pt on 0.7pt off 1.4pt",
+    "dash pattern=on 1.4pt off 3.5pt",
+    "dash pattern=on 1pt off 3pt",
 ];
-const MARKS: [&str; 4] = ["*", "square*", "triangle*", "diamond*"];
+/// Marks of pgfplots, and by how many degrees they are turned.
+const MARKS: [(&str, u32); SHAPES] = [
+    ("*", 0),
+    ("square*", 0),
+    ("triangle*", 0),
+    ("diamond*", 0),
+    ("triangle*", 180),
+    ("10-pointed star", 0),
+    ("pentagon*", 0),
+    ("x", 0),
+    ("triangle*", 270),
+    ("+", 0),
+    ("triangle*", 90),
+    ("oplus*", 0),
+    ("Mercedes star", 0),
+    ("asterisk", 0),
+    ("Mercedes star flipped", 0),
+    ("otimes*", 0),
+];
 
 pub fn draw(figure: &Figure) -> String {
     let Body::Panels { panels, legend, x, y, scale_x, scale_y } = &figure.body else {
@@ -151,8 +179,8 @@ fn key_style(legend: &[Legend], columns: usize, wide: f64, high: f64) -> String 
 
 fn entry(out: &mut String, item: &Legend) {
     let line = match item.key {
-        Key::Line => measured(item.style),
-        Key::Theory => theory(item.style),
+        Key::Line => format!("{}, {}", measured(item.style), mark(item.style, true)),
+        Key::Theory | Key::Reference => theory(item.style),
         Key::Patch => format!("area legend, draw=none, fill={}", ink(item.style)),
     };
     let _ = writeln!(out, "\\addlegendimage{{{line}}}\\addlegendentry{{{}}}", text(&item.label));
@@ -164,6 +192,14 @@ fn measured(style: Style) -> String {
 
 fn theory(style: Style) -> String {
     format!("{}, line width=0.7pt, {}", ink(style), FAINT[style.dash % FAINT.len()])
+}
+
+/// A mark: filled where it is of what is measured, open where it is predicted.
+fn mark(style: Style, measured: bool) -> String {
+    let (name, turn) = MARKS[style.mark % MARKS.len()];
+    let (size, fill) = if measured { ("1.4pt", "") } else { ("1.1pt", ", fill=white") };
+    let look = format!("{{solid, rotate={turn}{fill}}}");
+    format!("mark={name}, mark size={size}, every mark/.append style={look}")
 }
 
 fn curve(out: &mut String, series: &Series, sides: Sides) {
@@ -182,20 +218,22 @@ fn curve(out: &mut String, series: &Series, sides: Sides) {
             outline.join(" ")
         );
     }
-    let few = series.role == Role::Measured && series.points.len() <= MARKED;
-    let look = match series.role {
-        Role::Measured => measured(series.style),
-        Role::Theory | Role::Reference => theory(series.style),
-    };
-    let mark = MARKS[series.style.color.min(series.style.dash) % MARKS.len()];
+    let of_runs = series.role == Role::Measured;
+    let look = if of_runs { measured(series.style) } else { theory(series.style) };
+    let mark = mark(series.style, of_runs);
     let stretches = || series.points.split(|p| !seen(p)).filter(|s| !s.is_empty());
     for stretch in stretches() {
         let points: Vec<String> =
             stretch.iter().map(|p| format!("({},{})", number(p.x), number(p.y))).collect();
-        let marks = match (few, stretch.len()) {
-            (_, 1) => format!("only marks, mark={mark}, mark size=1.4pt"),
-            (true, _) => format!("mark={mark}, mark size=1.4pt, mark options=solid"),
-            _ => "mark=none".into(),
+        let every = stretch.len().div_ceil(MARKED);
+        let marks = match stretch.len() {
+            1 => format!("only marks, {mark}"),
+            _ if series.role == Role::Reference => "mark=none".into(),
+            _ if every == 1 => mark.clone(),
+            _ => {
+                let first = 1 + series.style.mark % SHAPES * every / SHAPES;
+                format!("{mark}, mark repeat={every}, mark phase={first}")
+            }
         };
         let _ = writeln!(
             out,

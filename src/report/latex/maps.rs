@@ -98,7 +98,7 @@ fn one(out: &mut String, map: &Map, (x, y): (&str, &str)) {
 
 fn square(out: &mut String, cell: &MapCell) {
     let (x, y) = (cell.x as f64, cell.y as f64);
-    let fill = ink(Style { color: cell.color, dash: 0 });
+    let fill = ink(Style::plain(cell.color));
     let percent = (100.0 * cell.strength()).round();
     let corners = |inset: f64| {
         let (a, b, c, d) = (x + inset, y + inset, x + 1.0 - inset, y + 1.0 - inset);
@@ -109,7 +109,7 @@ fn square(out: &mut String, cell: &MapCell) {
         let _ = writeln!(out, "\\draw[line width=0.7pt] {};", corners(0.06));
     }
     // A bracket after \\ would be read as its argument.
-    let lines: Vec<String> = cell.lines().into_iter().map(|l| format!("{{{}}}", text(l))).collect();
+    let lines: Vec<String> = cell.lines.iter().map(|l| format!("{{{}}}", text(l))).collect();
     let _ = writeln!(
         out,
         "\\node[align=center, font=\\tiny, inner sep=0pt] at ({},{}) {{{}}};",

@@ -10,7 +10,7 @@ mod maps;
 mod tables;
 
 use super::view::Page;
-use crate::analysis::{Body, Figure, Legend, Style};
+use crate::analysis::{Body, COLORS, Figure, GREY, Legend, Style};
 use crate::chart;
 use escape::text;
 use std::fmt::Write;
@@ -80,7 +80,7 @@ fn nothing(caption: &str) -> String {
 
 /// The name of a style's colour.
 fn ink(style: Style) -> String {
-    if style.color == usize::MAX { "dbgrey".into() } else { format!("db{}", style.color % 8) }
+    if style.color == GREY { "dbgrey".into() } else { format!("db{}", style.color % COLORS) }
 }
 
 /// Entries of a legend in a row of so many centimetres.

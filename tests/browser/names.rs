@@ -19,7 +19,7 @@ const SMOKE: [&str; 4] = ["all-atoms", "all-quadratic", "garnet", "diverging"];
 /// Of each figure: its legend, and what is drawn of each curve.
 const LOOKS: &str = "
 const look = (node, by) => {
-  const line = node.querySelector('line, polyline'), filled = node.querySelector('polygon:not([opacity=\"0.16\"]), circle');
+  const line = node.querySelector('line, polyline'), filled = node.querySelector('polygon:not([opacity=\"0.16\"])') ?? node.querySelector('circle');
   const dashes = node.getAttribute('stroke-dasharray') ?? line?.getAttribute('stroke-dasharray') ?? '';
   const corners = filled?.points ? [...filled.points] : [], sum = (list, f) => list.reduce((s, p) => s + f(p), 0);
   const [x, y] = [sum(corners, p => p.x) / corners.length, sum(corners, p => p.y) / corners.length];

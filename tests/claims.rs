@@ -303,6 +303,39 @@ fn a_cell_compared_with_itself_is_an_error() {
     }
 }
 
+/// B has no cell at 0.01 and A none at 0.2: the claim is not supported by 0.05 alone.
+#[test]
+fn cells_without_a_counterpart_are_untested() {
+    let rest = r#"
+[start]
+offset = 1.0
+
+[budget]
+rounds = 20
+
+[[algorithm.fedavg]]
+label = "A"
+step-size = [0.05, 0.01]
+local-steps = 2
+
+[[algorithm.fedavg]]
+label = "B"
+step-size = [0.05, 0.2]
+local-steps = 2
+
+[[claim.less]]
+id = "less"
+statement = "A is at most a thousand times B"
+left = { label = "A" }
+right = { label = "B" }
+factor = 1000.0
+"#;
+    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 1.0", rest));
+    judged.expect("less", "inconclusive");
+    let untested = judged.page.matches("no cell of the other side has its settings").count();
+    assert_eq!(untested, 2, "{}", judged.page);
+}
+
 /// A claim that cannot be tested, and one that is supported against expectation, fail a report
 /// unless the manifest says so.
 #[test]

@@ -9,6 +9,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The settings that tell the cells of an entry apart.
 type Axes<'a> = &'a [String];
 
+/// Cells of two selections that stand beside one another.
+#[derive(Default)]
+pub(super) struct Pairs<'a> {
+    /// A left cell and a right one.
+    pub both: Vec<(&'a Result<'a>, &'a Result<'a>)>,
+    /// Left cells that no right cell has the settings of.
+    pub left_alone: Vec<&'a Result<'a>>,
+    /// Right cells that no left cell has the settings of.
+    pub right_alone: Vec<&'a Result<'a>>,
+}
+
 /// The right cells that a left cell of some axes may stand beside, found by the
 /// values of what both leave open and not one by one.
 struct Partners<'a>(Vec<Kin<'a>>);
@@ -87,12 +98,8 @@ impl<'a> Judge<'a> {
 
     /// Left cells with the right cells of the same settings, where neither
     /// selection says otherwise.
-    pub(super) fn pairs(
-        &self,
-        left: &Selection,
-        right: &Selection,
-    ) -> Vec<(&'a Result<'a>, &'a Result<'a>)> {
-        let mut pairs = Vec::new();
+    pub(super) fn pairs(&self, left: &Selection, right: &Selection) -> Pairs<'a> {
+        let mut found = Pairs::default();
         let fixed = |side: &Selection| -> Vec<String> {
             let fixed = side.0.iter().filter(|(_, value)| !matches!(value, Scalar::Any(_)));
             fixed.map(|(key, _)| key.clone()).collect()
@@ -103,14 +110,21 @@ impl<'a> Judge<'a> {
             .flat_map(|key| self.partners(key).into_iter().chain([key.clone()]))
             .collect();
         let right = self.chosen(right);
+        let mut paired = BTreeSet::new();
         let mut partners: BTreeMap<Axes<'a>, Partners<'a>> = BTreeMap::new();
         for a in self.chosen(left) {
-            let found = partners
+            let known = partners
                 .entry(&a.cell.varied)
                 .or_insert_with(|| Partners::of(&a.cell.varied, &right, &said));
-            let with = found.of_cell(a).into_iter().map(|place| right[place]);
-            pairs.extend(with.filter(|b| a.cell.id != b.cell.id).map(|b| (a, b)));
+            let places = known.of_cell(a);
+            if places.is_empty() {
+                found.left_alone.push(a);
+            }
+            found.both.extend(places.iter().map(|place| (a, right[*place])));
+            paired.extend(places);
         }
-        pairs
+        let alone = (0..right.len()).filter(|place| !paired.contains(place));
+        found.right_alone.extend(alone.map(|place| right[place]));
+        found
     }
 }

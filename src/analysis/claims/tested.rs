@@ -141,7 +141,8 @@ impl<'a> Judge<'a> {
         let mut parts = Parts::default();
         let unrecorded = format!("{} is not recorded", metric.formula());
         if let Against::Cells(right) = against {
-            for (a, b) in self.pairs(left, right) {
+            let pairs = self.pairs(left, right);
+            for (a, b) in pairs.both {
                 let name = self.name(a, left);
                 let (x, y) = (self.samples(a, metric, at), self.samples(b, metric, at));
                 let (Some(x), Some(y)) = (x, y) else {
@@ -155,6 +156,12 @@ impl<'a> Judge<'a> {
                     let found = ratio(&x.side, &y.side, region(a));
                     parts.add(joined(&name, &x.name), found, "both means are infinite");
                 }
+            }
+            let left_alone = pairs.left_alone.into_iter().map(|cell| (cell, left));
+            let right_alone = pairs.right_alone.into_iter().map(|cell| (cell, *right));
+            for (cell, of) in left_alone.chain(right_alone) {
+                let name = joined(&told(of), &self.name(cell, of));
+                parts.add(name, None, "no cell of the other side has its settings");
             }
             return parts;
         }

@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(question(100_000, 86_400.0, 2), None);
         assert_eq!(question(100_001, 0.0, 2).unwrap(), "100001 cells to run");
         let long = question(3, 86_401.0 * 30.0, 2).unwrap();
-        assert_eq!(long, "3 cells are to be run, about 720.0 h on 2 threads");
+        assert_eq!(long, "3 cells to run, about 720.0 h on 2 threads");
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     if !conflicts.is_empty() {
         eprintln!(
-            "error: {} that differ between the folders; none is copied:",
+            "error: {} with other numbers in another folder; none is copied:",
             count(conflicts.len(), "cell")
         );
         let lines: Vec<String> = conflicts.iter().map(|c| apart(c, &folders)).collect();

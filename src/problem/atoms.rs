@@ -296,7 +296,7 @@ mod tests {
         for (message, wanted) in [
             (broken(&|a| drop(a.remove("p"))), "there is no array `p`, only A, b"),
             (broken(&|a| at(a, "A", 13, f64::NAN)), "`A`[1, 0, 0, 1] is NaN"),
-            (broken(&|a| at(a, "p", 4, 0.3)), "`p`[1] sums to 1.050000; a row must sum to one"),
+            (broken(&|a| at(a, "p", 4, 0.3)), "`p`[1] sums to 1.05; a row must sum to one"),
             (broken(&|a| at(a, "p", 0, -0.5)), "`p`[0, 0] is -0.5; a probability is 0 or more"),
             (
                 broken(&|a| a.get_mut("b").unwrap().shape = vec![2, 2, 3]),

@@ -12,10 +12,11 @@
 //!   part of the variance has the limit of the χ² law as far as one sample's variance
 //!   prevails, and Student's as far as the variances of paired samples cancel.
 //!
-//! The third is left out where the sample contradicts it: logarithms skewed to the left, and no
-//! more variation than a squared norm of a Gaussian vector has. Where logarithms are skewed to the right, the tail is
-//! heavier than a lognormal law's and no interval for a mean holds: there is no limit on that
-//! side. docs/METHODOLOGY.md has the measured size of all this (`examples/claim_size.rs`).
+//! The third is left out where it is not needed, in a sample that is mildly skewed for its size,
+//! and where the sample contradicts it: logarithms skewed to the left, and no more variation
+//! than a squared norm of a Gaussian vector has. Where a sample is not mildly skewed and its
+//! logarithms are skewed to the right, the tail is heavier than a lognormal law's and no
+//! interval for a mean holds: there is no limit on that side. docs/METHODOLOGY.md has the measured size of all this (`examples/claim_size.rs`).
 //!
 //! *Invariant*: a limit at a smaller level is never the nearer one, and a p-value is the
 //! level at which the limit is the hypothesis.
@@ -33,6 +34,8 @@ const FEW: usize = 50;
 const VERY_FEW: usize = 20;
 /// Coefficient of variation above that of any squared norm of a Gaussian vector, √2.
 const MOST_VARIED: f64 = 1.6;
+/// Skewness over √n of a sample up to which Hall's transformation is enough.
+const MILD: f64 = 0.25;
 /// Spread of logarithms from which the tail of a sample that is not very small matters.
 const WIDE: f64 = 0.2;
 
@@ -142,11 +145,14 @@ impl LogMeans {
         let k = logs.len() as f64;
         // One test a sample, all together at the level of two standard errors.
         let strict = normal_quantile(1.0 - 0.0228 / k);
-        let (mut light, mut heavy) = (true, (false, false));
+        let (mut light, mut mild, mut varied) = (true, self.n >= VERY_FEW, false);
+        let mut heavy = (false, false);
         for ((w, x), l) in samples.iter().zip(&centred) {
             let z = skewness_in_errors(l);
             let variation = standard_deviation(x) / mean(x);
             light &= z < -2.5 && variation <= MOST_VARIED;
+            varied |= variation > MOST_VARIED;
+            mild &= skewness(x) <= MILD * n.sqrt();
             let own = standard_deviation(l);
             if z > strict && spread * spread >= 0.25 * w * w * own * own {
                 heavy = if *w > 0.0 { (heavy.0, true) } else { (true, heavy.1) };
@@ -155,9 +161,11 @@ impl LogMeans {
         if logs.len() > 1 && (heavy.0 || heavy.1) {
             heavy = (true, true);
         }
-        self.unlimited = heavy;
-        self.few = self.n < VERY_FEW || self.n < FEW && spread > WIDE;
-        if !light {
+        if self.n >= VERY_FEW && !mild {
+            self.unlimited = heavy;
+        }
+        self.few = self.n < VERY_FEW || self.n < FEW && spread > WIDE || self.n < 2 * FEW && varied;
+        if !light && !mild {
             self.lognormal = Some(Lognormal {
                 centre: mean(&sum) + half,
                 error: spread / n.sqrt(),

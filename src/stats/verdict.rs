@@ -237,7 +237,7 @@ impl Evidence {
 }
 
 /// Skewness over √n of vectors beyond which Scheffé's region is not trusted.
-const MOST_SKEWED: f64 = 0.2;
+const MOST_SKEWED: f64 = 0.18;
 /// Vectors below which their skewness cannot be judged.
 const FEWEST_VECTORS: usize = 10;
 

@@ -40,6 +40,7 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
             "const" => value == rule,
             "enum" => list().any(|one| one == value),
             "minimum" => value.as_f64().is_none_or(|x| x >= rule.as_f64().unwrap()),
+            "exclusiveMinimum" => value.as_f64().is_none_or(|x| x > rule.as_f64().unwrap()),
             "maximum" => value.as_f64().is_none_or(|x| x <= rule.as_f64().unwrap()),
             "minItems" => value.as_array().is_none_or(|a| a.len() as u64 >= rule.as_u64().unwrap()),
             "items" => value.as_array().is_none_or(|a| a.iter().all(|v| valid(root, rule, v))),
@@ -109,6 +110,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("seed = 7", "seed = -7"),
         ("[[algorithm.fedlsa]]", "[[algorithm.fedsla]]"),
         ("clients = [3, 8]", "clients = []"),
+        ("step-size = 0.", "step-size = 0.0 # 0."),
     ] {
         assert!(good.contains(from), "{from}");
         let bad = good.replacen(from, to, 1);

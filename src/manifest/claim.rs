@@ -118,7 +118,7 @@ claims! {
         pub value: Option<f64>,
         /// Factor on the right side, above 0.
         #[serde(default = "one")]
-        #[schemars(range(min = 0.0), example = 0.5)]
+        #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.5)]
         pub factor: f64,
         /// When they are compared.
         #[serde(default)]
@@ -147,7 +147,7 @@ claims! {
         pub value: Option<f64>,
         /// Factor on the right side, above 0.
         #[serde(default = "one")]
-        #[schemars(range(min = 0.0), example = 2.0)]
+        #[schemars(extend("exclusiveMinimum" = 0.0), example = 2.0)]
         pub factor: f64,
         /// When they are compared.
         #[serde(default)]
@@ -171,7 +171,7 @@ claims! {
         #[schemars(example = 1.0)]
         pub value: f64,
         /// How far it may be off, above 0.
-        #[schemars(range(min = 0.0), example = 0.1)]
+        #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
         pub margin: f64,
         /// Not the metric but what it costs to bring its mean down to a target.
         #[serde(default)]
@@ -207,7 +207,7 @@ claims! {
         pub value: Option<f64>,
         /// The relative margin, above 0; with `order`, at the smallest value of
         /// the setting.
-        #[schemars(range(min = 0.0), example = 0.1)]
+        #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
         pub margin: f64,
         /// Order of the remainder: the margin grows with this power of `over`.
         #[serde(default)]
@@ -395,7 +395,7 @@ impl Prediction {
 #[serde(rename_all = "kebab-case")]
 pub struct Reaching {
     /// The target, above 0; with `per`, times the value of that setting.
-    #[schemars(range(min = 0.0), example = 0.01)]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub target: f64,
     /// A setting that the target is a multiple of.
     #[serde(default)]

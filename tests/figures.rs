@@ -70,7 +70,7 @@ fn mark(polygon: &str) -> Vec<(i64, i64)> {
     let count = all.len() as f64;
     let middle = [0, 1].map(|i| all.iter().map(|p| p[i]).sum::<f64>() / count);
     let from = |p: &Vec<f64>| (p[0] - middle[0], p[1] - middle[1]);
-    let reach = all.iter().map(from).map(|(x, y)| x.hypot(y)).fold(0.0, f64::max);
+    let reach = all.iter().map(from).map(|(x, y)| (x * x + y * y).sqrt()).fold(0.0, f64::max);
     let share = |v: f64| (100.0 * v / reach).round() as i64;
     all.iter().map(from).map(|(x, y)| (share(x), share(y))).collect()
 }

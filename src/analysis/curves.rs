@@ -12,10 +12,13 @@ use super::{Result, select};
 use crate::plan::{Cell, short};
 use std::collections::{HashMap, HashSet};
 
+/// What tells a curve: its algorithm, and the settings that the figure does not tell.
+type Told<'a> = (&'a str, Vec<(&'a String, String)>);
+
 /// The curves of some cells in their order, where panels and the x axis tell the settings
 /// `known`; and the curve of each cell.
 pub fn curves(cells: &[&Cell], known: &[&str]) -> (Vec<Curve>, Vec<usize>) {
-    let mut places: HashMap<(&str, Vec<(&String, String)>), usize> = HashMap::new();
+    let mut places: HashMap<Told<'_>, usize> = HashMap::new();
     let (mut all, mut of): (Vec<Curve>, Vec<usize>) = (Vec::new(), Vec::new());
     for cell in cells {
         let told = select::details_of(cell, known);

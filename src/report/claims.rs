@@ -85,9 +85,11 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
     let decided = matches!(claim.verdict, Some(Verdict::Supported | Verdict::Refuted));
     let doubt = match claim.doubt {
         Doubt::Heavy => {
-            "the errors of some runs have a heavier tail than a lognormal law, so that no interval for their mean holds"
+            "the errors of some runs have a heavier tail than a lognormal law: their limits are twice as far"
         }
-        Doubt::Skewed => "so few runs of vectors, or of vectors so skewed, decide nothing",
+        Doubt::Skewed => {
+            "for so few vectors, or vectors so skewed, the radius of the interval is three times as large"
+        }
         Doubt::Few if decided => {
             "so few runs do not show how heavy the tail of their errors is: the verdict assumes that it is no heavier than a lognormal law's"
         }

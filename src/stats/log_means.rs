@@ -16,7 +16,7 @@
 //! and where the sample contradicts it: logarithms skewed to the left, and no more variation
 //! than a squared norm of a Gaussian vector has. Where a sample is not mildly skewed and its
 //! logarithms are skewed to the right, the tail is heavier than a lognormal law's and no
-//! interval for a mean holds: there is no limit on that side. docs/METHODOLOGY.md has the measured size of all this (`examples/claim_size.rs`).
+//! interval for a mean is known to hold: limits on that side are twice as far. docs/METHODOLOGY.md has the measured size of all this (`examples/claim_size.rs`).
 //!
 //! *Invariant*: a limit at a smaller level is never the nearer one, and a p-value is the
 //! level at which the limit is the hypothesis.
@@ -36,6 +36,8 @@ const VERY_FEW: usize = 20;
 const MOST_VARIED: f64 = 1.6;
 /// Skewness over √n of a sample up to which Hall's transformation is enough.
 const MILD: f64 = 0.25;
+/// How many times as far a limit is where the tail is heavier than a lognormal law's.
+const HEAVY: f64 = 2.0;
 /// Spread of logarithms from which the tail of a sample that is not very small matters.
 const WIDE: f64 = 0.2;
 
@@ -46,9 +48,11 @@ pub struct LogMeans {
     pub n: usize,
     /// Σ_j w_j log x̄_j.
     pub estimate: f64,
-    /// Whether the logarithms are skewed to the right so much that there is no limit:
-    /// on the lower side, on the upper.
-    pub unlimited: (bool, bool),
+    /// Whether there is no limit: some values are 0 and others are not.
+    pub unlimited: bool,
+    /// Whether the logarithms are skewed to the right, so that limits are twice as far: the lower
+    /// one, the upper one.
+    pub heavy: (bool, bool),
     /// Whether the runs are too few to see a tail that matters.
     pub few: bool,
     /// Standard error and skewness of the linearised terms.
@@ -94,7 +98,8 @@ impl LogMeans {
         let mut found = Self {
             n,
             estimate,
-            unlimited: (false, false),
+            unlimited: false,
+            heavy: (false, false),
             few: false,
             error: sd / (n as f64).sqrt(),
             skewness: skewness(&terms),
@@ -109,7 +114,7 @@ impl LogMeans {
         let zero = samples.iter().any(|(_, x)| x.contains(&0.0));
         if !negative && zero {
             // Some runs at exactly 0 and others not: no law of a tail is known.
-            found.unlimited = (true, true);
+            found.unlimited = true;
         } else if !negative {
             found.look_at_logarithms(&samples);
         }
@@ -162,7 +167,7 @@ impl LogMeans {
             heavy = (true, true);
         }
         if self.n >= VERY_FEW && !mild {
-            self.unlimited = heavy;
+            self.heavy = heavy;
         }
         self.few = self.n < VERY_FEW || self.n < FEW && spread > WIDE || self.n < 2 * FEW && varied;
         if !light && !mild {
@@ -203,9 +208,12 @@ impl LogMeans {
         if self.constant() {
             return if distance > 0.0 { 0.0 } else { 1.0 };
         }
-        if distance <= 0.0 || if above { self.unlimited.0 } else { self.unlimited.1 } {
+        if distance <= 0.0 || self.unlimited {
             return 1.0;
         }
+        let farther = if above { self.heavy.0 } else { self.heavy.1 };
+        let distance = if farther { distance / HEAVY } else { distance };
+        let x = self.estimate - sign * distance;
         let t = distance / self.error;
         // Hall's transformation of the statistic, seen from this side.
         let a = sign * self.skewness / (self.n as f64).sqrt();
@@ -236,9 +244,14 @@ impl LogMeans {
             low = low.min(l.centre - l.reach(&q, true));
             high = high.max(l.centre + l.reach(&q, false));
         }
-        let (no_low, no_high) = self.unlimited;
-        let infinite = f64::INFINITY;
-        (if no_low { -infinite } else { low }, if no_high { infinite } else { high })
+        if self.unlimited {
+            return (f64::NEG_INFINITY, f64::INFINITY);
+        }
+        let farther = |heavy: bool, limit: f64| match heavy {
+            true => self.estimate + HEAVY * (limit - self.estimate),
+            false => limit,
+        };
+        (farther(self.heavy.0, low), farther(self.heavy.1, high))
     }
 
     /// The 95 % interval.

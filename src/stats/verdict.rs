@@ -35,9 +35,9 @@ pub enum Doubt {
     /// It is too small to see how heavy the tails are: limits assume none heavier than a
     /// lognormal law's.
     Few,
-    /// Its vectors are too few, or too skewed for their number: they decide nothing.
+    /// Its vectors are very few, or skewed for their number: the radius is three times as large.
     Skewed,
-    /// Its tail is heavier than a lognormal law's: there is no limit on that side.
+    /// Its tail is heavier than a lognormal law's: the limit is twice as far.
     Heavy,
 }
 
@@ -131,7 +131,8 @@ impl Evidence {
             refute: (sides * beyond).min(1.0),
             distance: (known.estimate - low).abs().min((known.estimate - high).abs()),
             n: known.n,
-            doubt: match known.unlimited {
+            doubt: match known.heavy {
+                (false, false) if known.unlimited => Doubt::Heavy,
                 (false, false) if known.few => Doubt::Few,
                 (false, false) => Doubt::None,
                 _ => Doubt::Heavy,
@@ -163,7 +164,8 @@ impl Evidence {
     /// Of ‖E x − target‖/‖target‖ ≤ margin, from n vectors x: Scheffé's region
     /// around the mean (F with D and n − D degrees of freedom, the largest variance
     /// in all directions), so that it holds whatever the direction of the difference.
-    /// Vectors that are too skewed along that direction for the F law decide nothing.
+    /// For few vectors, or vectors that are skewed along that direction, the radius is three
+    /// times as large.
     pub fn of_distance(sample: &[Vec<f64>], target: &[f64], margin: f64) -> Self {
         let (n, d) = (sample.len(), target.len());
         let size = norm(target);
@@ -178,7 +180,11 @@ impl Evidence {
         if sample.windows(2).all(|pair| pair[0] == pair[1]) {
             return Self { n, ..Self::exact(estimate, (0.0, margin)) };
         }
-        let error = (largest_variance(sample, &apart, target) / n as f64).sqrt() / size;
+        let along: Vec<f64> =
+            sample.iter().map(|x| x.iter().zip(&apart).map(|(x, u)| x * u).sum()).collect();
+        let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
+        let reach = if skewed { WIDENED } else { 1.0 };
+        let error = reach * (largest_variance(sample, &apart, target) / n as f64).sqrt() / size;
         let law = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten();
         let scale = if n > d { (n - d) as f64 / (d as f64 * (n - 1) as f64) } else { f64::NAN };
         let tail = |x: f64| match &law {
@@ -187,16 +193,12 @@ impl Evidence {
         };
         let radius =
             law.as_ref().map_or(f64::NAN, |law| (law.inverse_cdf(0.95) / scale).sqrt() * error);
-        let along: Vec<f64> =
-            sample.iter().map(|x| x.iter().zip(&apart).map(|(x, u)| x * u).sum()).collect();
-        let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
-        let decided = |p: f64| if skewed { 1.0 } else { p };
         Self {
             estimate,
             error,
             interval: ((estimate - radius).max(0.0), estimate + radius),
-            support: decided(tail(margin - estimate)),
-            refute: decided(tail(estimate - margin)),
+            support: tail(margin - estimate),
+            refute: tail(estimate - margin),
             distance: (estimate - margin).abs(),
             n,
             doubt: if skewed { Doubt::Skewed } else { Doubt::None },
@@ -236,8 +238,10 @@ impl Evidence {
     }
 }
 
-/// Skewness over √n of vectors beyond which Scheffé's region is not trusted.
+/// Skewness over √n of vectors beyond which Scheffé's region is too small.
 const MOST_SKEWED: f64 = 0.18;
+/// How many times as large the radius is then.
+const WIDENED: f64 = 3.0;
 /// Vectors below which their skewness cannot be judged.
 const FEWEST_VECTORS: usize = 10;
 

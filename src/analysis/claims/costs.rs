@@ -2,8 +2,9 @@
 //!
 //! Each recorded round is a hypothesis: that the mean there is above the target, or at
 //! most it. Limits of the first round at which the mean is at most the target follow by
-//! testing rounds in a fixed order (from the first onwards for the lower limit, from the last
-//! backwards for the upper one), so that their number costs nothing.
+//! testing rounds in a fixed order, from the first onwards for the lower limit and from the last
+//! backwards for the upper one, so that their number costs nothing; the upper limit also looks at
+//! all rounds at once, at half of the level.
 
 use super::side::{Side, fixed, ratio};
 use super::tested::{Parts, number};
@@ -210,9 +211,14 @@ impl Course {
             return (cost, cost);
         }
         let low = self.rows.iter().find(|row| row.at_most > level);
-        let sure = self.rows.iter().rev().take_while(|row| row.above <= level).count();
-        let high = (sure > 0).then(|| self.rows[self.rows.len() - sure].cost);
-        (low.map_or(never, |row| row.cost), high.unwrap_or(never))
+        // Half of the level is for the rounds from the last one backwards, half for all.
+        let rows = self.rows.len();
+        let sure = self.rows.iter().rev().take_while(|row| row.above <= 0.5 * level).count();
+        let backwards = (sure > 0).then(|| rows - sure);
+        let among = self.rows.iter().position(|row| row.above * 2.0 * rows as f64 <= level);
+        let first = backwards.into_iter().chain(among).min();
+        let high = first.map_or(never, |row| self.rows[row].cost);
+        (low.map_or(never, |row| row.cost), high)
     }
 
     /// Evidence that the mean is at most the target at a round that costs at most this.

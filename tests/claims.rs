@@ -322,6 +322,7 @@ local-steps = 2
 label = "B"
 step-size = [0.05, 0.2]
 local-steps = 2
+server-step = 0.9
 
 [[claim.less]]
 id = "less"

@@ -174,7 +174,7 @@ fn commits_of_a_version_are_told() {
 fn a_diff_leaves_the_folders_that_it_compares_as_they_are() {
     let bench = ran(2, "[]");
     let other = manifest(2, "[]")
-        .replace("noise = 0.1", "noise = 0.2")
+        .replace("rounds = 2", "rounds = 3")
         .replace("value = 1000.0", "prediction = \"exact-moments\"\nfactor = 9.0");
     bench.write(FILE, &other);
     bench.run(&["run", FILE, "--quiet", "--out", "other"]).expect(0);

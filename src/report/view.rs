@@ -180,6 +180,8 @@ fn paragraphs(text: &str) -> Vec<String> {
 pub fn short(value: f64) -> String {
     match value {
         v if v.is_nan() => "–".into(),
+        f64::INFINITY => "∞".into(),
+        f64::NEG_INFINITY => "−∞".into(),
         0.0 => "0".into(),
         v if (0.01..1000.0).contains(&v.abs()) => {
             let digits = 2 - (libm::log10(v.abs()).floor() as i32);

@@ -29,9 +29,10 @@ use std::rc::Rc;
 
 /// Spread, relative to the values, that is rounding.
 pub const ROUNDING: f64 = 1e-12;
-/// Runs below which a sample does not show its tail, and below which it shows nothing of it.
+/// Runs below which a sample hardly shows its tail.
 const FEW: usize = 50;
-const VERY_FEW: usize = 20;
+/// Runs below which a sample shows nothing of its tail.
+pub const VERY_FEW: usize = 20;
 /// Coefficient of variation above that of any squared norm of a Gaussian vector, √2.
 const MOST_VARIED: f64 = 1.6;
 /// Skewness over √n of a sample up to which Hall's transformation is enough.

@@ -1,7 +1,7 @@
 //! Evidence for a claim that a number lies in a region, and verdicts over several
 //! claims at once.
 
-use super::log_means::{LogMeans, skewness};
+use super::log_means::{LogMeans, VERY_FEW, skewness};
 use super::{holm, mean, standard_deviation, student_95};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
@@ -201,7 +201,11 @@ impl Evidence {
             refute: tail(estimate - margin),
             distance: (estimate - margin).abs(),
             n,
-            doubt: if skewed { Doubt::Skewed } else { Doubt::None },
+            doubt: match n < VERY_FEW {
+                _ if skewed => Doubt::Skewed,
+                true => Doubt::Few,
+                false => Doubt::None,
+            },
         }
     }
 

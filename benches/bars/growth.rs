@@ -4,7 +4,7 @@ use crate::support::{Timing, digits};
 use crate::values::Values;
 use driftbench::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
 use driftbench::chart;
-use driftbench::stats::verdict::log_slope;
+use driftbench::stats::verdict::slope_weights;
 
 /// Groups of criterion, and the names of their panels.
 const GROUPS: [(&str, &str); 3] =
@@ -27,10 +27,11 @@ pub fn slope(values: &Values, group: &str) -> Result<(f64, String), String> {
     if points.len() < 2 {
         return Err(format!("no results {group}/..."));
     }
-    let times: Vec<(f64, Vec<f64>)> =
-        points.iter().map(|(x, t)| (*x, vec![t.iteration.value])).collect();
+    let weights = slope_weights(&points.iter().map(|(x, _)| *x).collect::<Vec<_>>());
+    let logs = points.iter().map(|(_, t)| libm::log(t.iteration.value));
+    let slope = weights.iter().zip(logs).map(|(w, log)| w * log).sum();
     let each = points.iter().map(|(x, t)| format!("{x}: {}", digits(t.each().value)));
-    Ok((log_slope(&times).0, each.collect::<Vec<_>>().join(", ")))
+    Ok((slope, each.collect::<Vec<_>>().join(", ")))
 }
 
 /// A coordinate that takes so much longer than the fastest has left a cache.
@@ -89,8 +90,8 @@ pub fn svg(values: &Values) -> Result<Option<String>, String> {
     chart::svg(&figure).map(Some)
 }
 
-const MEASURED: Style = Style { color: 0, dash: 0 };
-const LINEAR: Style = Style { color: 1, dash: 1 };
+const MEASURED: Style = Style { color: 0, dash: 0, mark: 0 };
+const LINEAR: Style = Style { color: 1, dash: 1, mark: 1 };
 
 fn panel(title: &str, points: &[(f64, &Timing)]) -> Panel {
     let (x0, y0) = (points[0].0, points[0].1.iteration.value);
@@ -115,7 +116,7 @@ fn panel(title: &str, points: &[(f64, &Timing)]) -> Panel {
         title: title.into(),
         series: vec![
             series("measured", MEASURED, Role::Measured, measured.collect()),
-            series("slope 1", LINEAR, Role::Theory, linear.collect()),
+            series("slope 1", LINEAR, Role::Reference, linear.collect()),
         ],
     }
 }

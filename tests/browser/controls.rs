@@ -88,7 +88,7 @@ fn bands_are_as_they_are_called() {
     // Student's 97.5 % quantile at 2 degrees of freedom, over √3, of the logarithm.
     let (up, down) = (libm::log(ci[2] / ci[0]), libm::log(ci[0] / ci[1]));
     near(up * ci[0] / (sd[2] - sd[0]), 4.302_653 / 3.0_f64.sqrt(), 1e-3);
-    near(up, down, 1e-9);
+    near(up, down, 1e-6);
     near(sd[0] - sd[1], sd[2] - sd[0], 1e-9);
     let quantiles = last("quantiles");
     assert!(quantiles[1] < quantiles[0] && quantiles[0] < quantiles[2]);

@@ -73,7 +73,7 @@ fn claims_are_chosen_by_verdict() {
     let verdicts = page.column("main", 1);
     assert_eq!(verdicts, ["inconclusive", "inconclusive", "supported"]);
     page.browser.click(".filter option[value=supported]");
-    assert_eq!(page.column("main", 0), ["Scaffold ends below a million"]);
+    assert_eq!(page.column("main", 0), ["Scaffold ends below a huge number"]);
     assert_eq!(page.text("document.querySelector('[role=status]').textContent"), "1 of 3");
     page.browser.click(".filter option[value=\"\"]");
     page.browser.write(".filter input", "Scaffold always");

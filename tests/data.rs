@@ -216,12 +216,12 @@ fn records_of_every_format_give_the_same_cells_results() {
 fn records_that_are_wrong_are_refused() {
     let iid = "features = [\"age\"], clients = 2";
     for (settings, table, message) in [
-        (iid, "age,label\n1,0\n", "has 1 classes of labels (0); two are needed"),
-        (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 classes of labels (0, 1, 2)"),
+        (iid, "age,label\n1,0\n", "has 1 distinct label (0); two are needed"),
+        (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 distinct labels (0, 1, 2)"),
         (iid, "age,label\n1,0\n,1\n", "row 1 of column `age` is empty"),
         (iid, "age,label\n1,0\nNaN,1\n", "feature [row, column] = [1, 0], counted from 0, is NaN"),
         (iid, "age,label\n1,0\nx,1\n", "column `age` is no feature: row 1 is \"x\""),
-        (iid, "age,label\n1,0\n2\n", "line 3: there are 1 values, but 2 columns"),
+        (iid, "age,label\n1,0\n2\n", "line 3: it has 1 value, but there are 2 columns"),
         (iid, "old,label\n1,0\n2,1\n", "there is no column `age` in r.csv, only old, label"),
         ("clients = 2, features = [\"age\"], label = \"y\"", TABLE, "there is no column `y`"),
         ("clients = 9, features = [\"age\"]", TABLE, "client 0 of 9 gets no records of the 6"),
@@ -242,6 +242,22 @@ fn records_that_are_wrong_are_refused() {
         let said = Data::new(&records(settings), "r.csv", table.as_bytes()).refused();
         assert!(said.contains(message), "{settings}: {said}");
         assert!(said.contains("mine.toml:7"), "{said}");
+    }
+}
+
+/// Keys that only files with named columns read are not ignored for the others.
+#[test]
+fn columns_are_not_named_where_there_are_none() {
+    let arrays = npz(&[("x", &[2, 1], vec![1.0, 2.0]), ("y", &[2], vec![0.0, 1.0])]);
+    for (key, value) in [("label", "\"y\""), ("features", "[\"x\"]")] {
+        for (file, kind, bytes) in
+            [("r.npz", "an .npz file", &arrays[..]), ("r.svm", "a LIBSVM file", b"0 1:1\n1 1:2\n")]
+        {
+            let settings = records(&format!("clients = 1, {key} = {value}")).replace("r.csv", file);
+            let said = Data::new(&settings, file, bytes).refused();
+            let message = format!("names columns, but {kind} has none; leave it out");
+            assert!(said.contains(&message), "{key}, {file}: {said}");
+        }
     }
 }
 

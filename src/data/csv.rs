@@ -1,6 +1,7 @@
 //! CSV with a header.
 
 use crate::problem::arrays::{Column, Contents, told};
+use crate::words::count;
 use csv::{Position, StringRecord};
 
 /// The most columns: more than features may be, and some that are not used.
@@ -69,7 +70,9 @@ fn wrong(e: &csv::Error) -> String {
     let line = e.position().map_or(1, Position::line);
     match e.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("line {line}: there are {len} values, but {expected_len} columns")
+            let (values, columns) =
+                (count(*len as usize, "value"), count(*expected_len as usize, "column"));
+            format!("line {line}: it has {values}, but there are {columns}")
         }
         csv::ErrorKind::Utf8 { .. } => format!("line {line}: it is not UTF-8 text"),
         _ => format!("line {line}: {e}"),
@@ -92,7 +95,7 @@ mod tests {
     #[test]
     fn what_is_not_a_table_is_refused() {
         for (text, message) in [
-            ("a,b\n1,2\n3\n", "line 3: there are 1 values, but 2 columns"),
+            ("a,b\n1,2\n3\n", "line 3: it has 1 value, but there are 2 columns"),
             ("a,a\n1,2\n", "two columns are called \"a\""),
             ("a,b\n1,\n", "line 2: row 0 of column `b` is empty"),
             ("a\n\u{fffd}\n", ""),

@@ -2,6 +2,7 @@
 //! values. The engine reads them once; an algorithm is a choice of terms.
 
 use crate::problem::{Fault, Faults};
+use crate::words::count;
 use serde::{Deserialize, Serialize};
 
 /// What one run of the engine does.
@@ -200,7 +201,7 @@ impl Terms {
         }
         for (key, list) in [("steps-per-client", &self.work), ("batch-per-client", &self.batches)] {
             faults.require(list.len() <= clients, key, || {
-                format!("has {} numbers for {clients} clients", list.len())
+                format!("has {} for {}", count(list.len(), "number"), count(clients, "client"))
             });
         }
         faults.0

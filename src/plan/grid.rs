@@ -5,6 +5,7 @@ use super::tables::{At, Tables};
 use super::validate::place_of;
 use crate::manifest::read::{Axis, Choice};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
+use crate::words::count;
 use std::sync::Arc;
 
 /// An algorithm's entry in the manifest.
@@ -142,7 +143,7 @@ impl<'a, 'm> Grid<'a, 'm> {
 pub fn too_large(axes: &[Axis], points: f64, most: usize) -> Diagnostic {
     let mut longest: Vec<&Axis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
-    let told = |axis: &&Axis| format!("`{}` has {} values", axis.path, axis.len);
+    let told = |axis: &&Axis| format!("`{}` has {}", axis.path, count(axis.len, "value"));
     let told: Vec<String> = longest.iter().take(5).map(told).collect();
     let points = if points < 1e15 { format!("{points}") } else { format!("{points:.1e}") };
     let message = format!("the grid has {points} cells or more; at most {most} are allowed");

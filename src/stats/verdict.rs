@@ -2,7 +2,7 @@
 //! claims at once.
 
 use super::log_means::{LogMeans, VERY_FEW, skewness};
-use super::{holm, mean, standard_deviation, student_95};
+use super::{holm, mean, student_95};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 /// What a sample says of the claim that a parameter lies in a region.
@@ -146,13 +146,6 @@ impl Evidence {
         let interval = (nan, nan);
         let (support, refute, distance, doubt) = (1.0, 1.0, nan, Doubt::None);
         Self { estimate, error: nan, interval, support, refute, distance, n, doubt }
-    }
-
-    /// Of the mean of a sample.
-    pub fn of_mean(sample: &[f64], region: Region) -> Self {
-        let error = standard_deviation(sample) / (sample.len() as f64).sqrt();
-        let error = if sample.len() < 2 { f64::NAN } else { error };
-        Self::student(mean(sample), error, sample.len(), region)
     }
 
     /// Of ‖x − target‖/‖target‖ ≤ margin, for a vector that is not random.
@@ -345,6 +338,7 @@ pub fn slope_weights(x: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::standard_deviation;
     use crate::rng::Stream;
 
     fn share(trials: u32, mut hit: impl FnMut() -> bool) -> f64 {
@@ -355,6 +349,13 @@ mod tests {
         (0..n).map(|_| mean + rng.gaussian()).collect()
     }
 
+    /// Student's test of a mean.
+    fn of_mean(sample: &[f64], region: Region) -> Evidence {
+        let n = sample.len();
+        let error = if n < 2 { f64::NAN } else { standard_deviation(sample) / (n as f64).sqrt() };
+        Evidence::student(mean(sample), error, n, region)
+    }
+
     /// At the region's end either answer comes at most as often as the level
     /// says, inside and outside the right one nearly always.
     #[test]
@@ -363,7 +364,7 @@ mod tests {
         let region = (f64::NEG_INFINITY, 0.0);
         let mut rate = |mean: f64, right: bool| {
             share(4000, || {
-                let e = Evidence::of_mean(&sample(&mut rng, 12, mean), region);
+                let e = of_mean(&sample(&mut rng, 12, mean), region);
                 if right { e.support <= 0.05 } else { e.refute <= 0.05 }
             })
         };
@@ -379,7 +380,7 @@ mod tests {
         let region = (-0.5, 0.5);
         let mut rate = |mean: f64, n: usize, right: bool| {
             share(3000, || {
-                let e = Evidence::of_mean(&sample(&mut rng, n, mean), region);
+                let e = of_mean(&sample(&mut rng, n, mean), region);
                 if right { e.support <= 0.05 } else { e.refute <= 0.05 }
             })
         };
@@ -416,7 +417,7 @@ mod tests {
         let mut rng = Stream::shared_instance(6);
         let mistakes = share(1000, || {
             let family: Vec<Evidence> = (0..10)
-                .map(|_| Evidence::of_mean(&sample(&mut rng, 10, 0.0), (f64::NEG_INFINITY, 0.0)))
+                .map(|_| of_mean(&sample(&mut rng, 10, 0.0), (f64::NEG_INFINITY, 0.0)))
                 .collect();
             verdicts(&family).iter().any(|(v, _)| *v != Verdict::Inconclusive)
         });
@@ -432,7 +433,7 @@ mod tests {
         assert_eq!(verdicts(&[first])[0].0, Verdict::Inconclusive);
         let n = needed(&first, 1).unwrap() as usize;
         let decided = share(1000, || {
-            let e = Evidence::of_mean(&sample(&mut rng, n, -0.3), region);
+            let e = of_mean(&sample(&mut rng, n, -0.3), region);
             verdicts(&[e])[0].0 == Verdict::Supported
         });
         assert!((0.76..0.88).contains(&decided), "{decided} with {n}");
@@ -443,7 +444,7 @@ mod tests {
         let yes = Evidence::student(1.0, 0.0, 5, (0.5, 1.5));
         let no = Evidence::exact(2.0, (0.5, 1.5));
         assert_eq!(verdicts(&[yes, no]), [(Verdict::Supported, 0.0), (Verdict::Refuted, 0.0)]);
-        let one = Evidence::of_mean(&[1.0], (0.5, 1.5));
+        let one = of_mean(&[1.0], (0.5, 1.5));
         assert_eq!(verdicts(&[one])[0].0, Verdict::Inconclusive);
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().refute, 0.0);
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().estimate, 2.0);

@@ -6,6 +6,7 @@
 use super::arrays::{Column, Contents, DataFile, Files, index, told};
 use super::{Fault, Faults, MOST_DIMENSIONS};
 use crate::rng::{MAX_CLIENTS, Stream};
+use crate::words::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +150,7 @@ impl Dataset {
         let (d, features, labels, groups) = match &*contents {
             Contents::Table(columns) => self.table(columns)?,
             Contents::Records { labels, features } => {
+                self.refuse_column_names("a LIBSVM file")?;
                 if let Split::Column(_) = self.split {
                     return Err(self.fault("a LIBSVM file has no column to split by"));
                 }
@@ -156,6 +158,7 @@ impl Dataset {
                 (d, features.data.clone(), Column::Numbers(labels.clone()), None)
             }
             Contents::Arrays(arrays) => {
+                self.refuse_column_names("an .npz file")?;
                 let get = |name: &str, axes: usize| match arrays.get(name) {
                     Some(array) if array.shape.len() == axes => Ok(array),
                     Some(array) => Err(self.fault(format!(
@@ -184,7 +187,9 @@ impl Dataset {
         for (what, column) in [("labels", Some(&labels)), ("split's values", groups.as_ref())] {
             if let Some(column) = column.filter(|column| column.len() != n) {
                 let have = column.len();
-                return Err(self.fault(format!("there are {n} rows of features but {have} {what}")));
+                return Err(
+                    self.fault(format!("the features have {}, the {what} {have}", count(n, "row")))
+                );
             }
         }
         if n == 0 {
@@ -215,6 +220,16 @@ impl Dataset {
             records.d += 1;
         }
         Ok(records)
+    }
+
+    /// An error if `label` or `features` is set for a file that has no named columns.
+    fn refuse_column_names(&self, kind_of_file: &str) -> Result<(), Fault> {
+        let key = match (is_label(&self.label), self.features.is_empty()) {
+            (true, true) => return Ok(()),
+            (false, _) => "dataset.label",
+            (true, false) => "dataset.features",
+        };
+        Err(Fault::new(key, format!("names columns, but {kind_of_file} has none; leave it out")))
     }
 
     fn table(&self, columns: &[(String, Column)]) -> Result<Raw, Fault> {
@@ -423,8 +438,9 @@ impl Records {
             return Err(Fault::new(
                 "dataset.label",
                 format!(
-                    "{} has {classes} classes of labels ({}{more}); two are needed",
+                    "{} has {} ({}{more}); two are needed",
                     self.file,
+                    count(classes, "distinct label"),
                     seen.join(", ")
                 ),
             ));

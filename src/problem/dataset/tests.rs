@@ -113,5 +113,5 @@ fn what_cannot_be_used_is_refused() {
     assert!(many.deal(&records, 1).unwrap_err().message.contains("gets no records"));
     let label = Dataset { label: "a".into(), features: vec!["b".into()], ..many };
     let records = label.open(&Fixed(table())).unwrap();
-    assert!(records.two_classes().unwrap_err().message.contains("60 classes of labels"));
+    assert!(records.two_classes().unwrap_err().message.contains("60 distinct labels"));
 }

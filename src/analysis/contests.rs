@@ -8,9 +8,9 @@
 //! *Invariant*: all algorithms that are not separated from the best are named.
 
 use super::{Result, select};
-use crate::manifest::Quantity;
+use crate::manifest::{Quantity, Start};
 use crate::plan::short;
-use crate::stats::{Ratio, holm, mean};
+use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use std::collections::{BTreeSet, HashMap};
 
 /// Family-wise level of all comparisons of a page.
@@ -138,25 +138,29 @@ fn ranked(cells: &[&Result<'_>], quantity: Quantity) -> Outcome {
     let Some(((best, sample), others)) = all.split_first() else { return Outcome::Diverged };
     let error = mean(sample);
     let start = cells.iter().map(|c| c.runs.start()).fold(0.0, f64::max);
-    // A run that starts at θ* can only go up.
-    if quantity == Quantity::SqError && start > 0.0 && error > start {
+    // A run that starts where it is going can only go up: at θ*, or at the limit of its mean.
+    let is_away =
+        start > 0.0 && cells.iter().all(|c| !matches!(*c.cell.identity.start, Start::Limit(_)));
+    if quantity == Quantity::SqError && is_away && error > start {
         return Outcome::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
         let ratio = Ratio::of_means(other, sample);
-        Rival { cell: *cell, ratio, separation: at_once(other, sample) }
+        let known = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
+        Rival { cell: *cell, ratio, separation: at_once(other, sample, known) }
     };
     let rivals = others.iter().map(rival).collect();
     Outcome::Ranked { best: *best, error, n: sample.len(), rivals }
 }
 
-/// What a comparison says without a test: where means are equal, or no run differs from
-/// another.
-fn at_once(other: &[f64], best: &[f64]) -> Separation {
+/// What a comparison says without a test: where means are equal, no run differs from
+/// another, or nothing is random and one run is all that is to be `known`.
+fn at_once(other: &[f64], best: &[f64], known: bool) -> Separation {
     let constant = |sample: &[f64]| sample.len() > 1 && sample.iter().all(|v| *v == sample[0]);
-    if mean(other) <= mean(best) * (1.0 + ROUNDING) {
+    let larger = mean(other);
+    if larger <= mean(best) * (1.0 + ROUNDING) || larger < ROUNDING_FLOOR {
         Separation::Equal
-    } else if constant(other) && constant(best) {
+    } else if known || constant(other) && constant(best) {
         Separation::Larger
     } else {
         Separation::Unclear
@@ -271,12 +275,16 @@ mod tests {
 
     #[test]
     fn what_needs_no_test() {
-        assert_eq!(at_once(&[2.0, 2.0], &[2.0, 2.0]), Separation::Equal);
-        assert_eq!(at_once(&[0.0, 0.0], &[0.0, 0.0]), Separation::Equal);
-        assert_eq!(at_once(&[2.0, 2.0], &[1.0, 1.0]), Separation::Larger);
-        assert_eq!(at_once(&[2.0, 2.0], &[0.0, 0.0]), Separation::Larger);
-        assert_eq!(at_once(&[2.0, 2.5], &[1.0, 1.0]), Separation::Unclear);
-        // One run says nothing of the runs' spread.
-        assert_eq!(at_once(&[2.0], &[1.0]), Separation::Unclear);
+        let random = |other: &[f64], best: &[f64]| at_once(other, best, false);
+        assert_eq!(random(&[2.0, 2.0], &[2.0, 2.0]), Separation::Equal);
+        assert_eq!(random(&[0.0, 0.0], &[0.0, 0.0]), Separation::Equal);
+        assert_eq!(random(&[2.0, 2.0], &[1.0, 1.0]), Separation::Larger);
+        assert_eq!(random(&[2.0, 2.0], &[0.0, 0.0]), Separation::Larger);
+        assert_eq!(random(&[2.0, 2.5], &[1.0, 1.0]), Separation::Unclear);
+        // One run says nothing of the runs' spread, unless there is none.
+        assert_eq!(random(&[2.0], &[1.0]), Separation::Unclear);
+        assert_eq!(at_once(&[2.0], &[1.0], true), Separation::Larger);
+        // Rounding is not larger than rounding.
+        assert_eq!(at_once(&[2e-30], &[1e-32], true), Separation::Equal);
     }
 }

@@ -9,6 +9,7 @@ use crate::manifest::Quantity;
 use crate::manifest::claim::Prediction;
 use crate::manifest::figure::{self, Band, Convergence, Theory};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
+use crate::words::count;
 use std::borrow::Cow;
 
 pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
@@ -145,9 +146,19 @@ pub fn band_name(band: Band) -> &'static str {
     match band {
         Band::Std => "band: mean ± standard deviation",
         Band::Sem => "band: mean ± standard error",
-        Band::Ci95 => "band: 95 % interval of the mean (Student's t, on the logarithm)",
+        Band::Ci95 => {
+            "band: pointwise 95 % interval of the mean by Student's t on the logarithm (for skewed errors the tables' intervals are wider)"
+        }
         Band::Quantiles => "band: 10 % to 90 % quantile",
         Band::None => "no band",
+    }
+}
+
+/// That a band may be cut, in words.
+pub fn cut_band(band: Band) -> &'static str {
+    match band {
+        Band::None => "",
+        _ => " A band is cut at the panel's edge where it goes beyond, or down to 0.",
     }
 }
 
@@ -166,17 +177,16 @@ fn caption(
 ) -> String {
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let band = band_name(figure.band);
-    let mut caption = format!("Mean of {} over n = {n} runs; {band}.", figure.y.formula());
+    let runs = count(n, "run");
+    let mut caption = format!("Mean of {} over n = {runs}; {band}.", figure.y.formula());
     if cells.iter().any(|c| uneven(c, figure.x)) {
         caption.push_str(
-            " Runs differ in what is across: their mean at each recorded round is taken.",
+            " Runs have spent different amounts at the same recorded round; the mean over runs is drawn.",
         );
     }
-    if figure.band != Band::None {
-        caption.push_str(" A band is cut at the panel's edge where it goes beyond, or down to 0.");
-    }
+    caption.push_str(cut_band(figure.band));
     let drawn = || panels.iter().flat_map(|p| &p.series);
-    caption.push_str(&lines::caption(&figure.theory, panels, cells, theory));
+    caption.push_str(&lines::caption(&figure.theory, figure.y, panels, cells, theory));
     let asked = figure.theory.contains(&Theory::ExactBias);
     if asked && cells.iter().all(|cell| cell.exact_bias.is_none()) {
         caption.push_str(

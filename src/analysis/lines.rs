@@ -4,6 +4,7 @@
 use super::Result;
 use super::figure::{Curve, GREY, Key, Legend, Panel, Role, Style};
 use super::theory::Theory;
+use crate::manifest::Quantity;
 use crate::manifest::claim::Prediction;
 use crate::manifest::figure::Theory as Drawn;
 use crate::theory::cost::Cost;
@@ -103,6 +104,7 @@ pub fn legends(curves: &[Curve], asked: &[Drawn], panels: &[Panel]) -> Vec<Legen
 /// What a caption says of the predictions beside a figure's curves.
 pub fn caption(
     asked: &[Drawn],
+    y: Quantity,
     panels: &[Panel],
     cells: &[&Result<'_>],
     theory: &Theory<'_>,
@@ -116,10 +118,11 @@ pub fn caption(
         out.push_str(match (kind, there(*kind)) {
             (Drawn::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1), where it is not far below the panel.",
             (Drawn::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: what infinitely many runs would give, by exact second moments.",
+            (Drawn::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) AC, of the covariance.",
             (Drawn::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
             (Drawn::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
             (Drawn::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
-            (Drawn::Bounds, true) => " Published bounds are drawn where their conditions hold.",
+            (Drawn::Bounds, true) => " Published bounds that speak of this quantity round by round are drawn where their conditions hold.",
             (Drawn::Bounds, false) => " The conditions of no published bound hold; the table of bounds says which fail.",
             _ => "",
         });

@@ -25,8 +25,10 @@ pub mod theory;
 mod thin;
 mod winners;
 
+use crate::algorithm::Component;
+use crate::federated::Schedule;
 use crate::files::{Error, error};
-use crate::manifest::{Prices, Quantity, TimeAverage};
+use crate::manifest::{Oracle, Prices, Quantity, TimeAverage};
 use crate::plan::{Cell, Drawn, Plan};
 use crate::runner::{Prepared, prepare};
 use crate::store::provenance::Provenance;
@@ -117,6 +119,15 @@ impl Result<'_> {
     /// Replicates that diverged.
     pub fn diverged(&self) -> usize {
         self.runs.diverged()
+    }
+
+    /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.
+    pub fn is_deterministic(&self) -> bool {
+        let identity = &self.cell.identity;
+        let whole = |c: &Component| c.terms.schedule == Schedule::Every && c.terms.cohort.is_none();
+        identity.oracle == Oracle::Exact
+            && identity.instance.is_fixed()
+            && identity.algorithm.components().iter().all(whole)
     }
 
     /// A quantity at the last round, a number a replicate; `None` if one

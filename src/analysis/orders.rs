@@ -6,6 +6,7 @@ use super::theory::Theory;
 use crate::kernel::{axpy, dot};
 use crate::manifest::TimeAverage;
 use crate::manifest::claim::Prediction;
+use crate::stats::ROUNDING_FLOOR;
 
 /// A cell whose bias was measured.
 #[derive(Clone, Debug)]
@@ -17,13 +18,15 @@ pub struct Row {
     /// ‖E θ − θ*‖ as measured.
     pub bias: f64,
     /// ‖measured − predicted‖/‖predicted‖ of the first order, of the first order
-    /// and the term after it, and of the closure.
+    /// and the term after it, and of the closure; `None` where nothing but rounding is
+    /// predicted.
     pub apart: [Option<f64>; 3],
 }
 
-/// The cells with a measured bias, by how far they are out of reach.
+/// The cells with a measured bias and a prediction of it, by how far they are out of reach.
 pub fn of(cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = cells.iter().filter_map(|cell| row(cell, theory)).collect();
+    rows.retain(|row| row.apart.iter().any(Option::is_some));
     rows.sort_by(|a, b| a.reach.total_cmp(&b.reach));
     rows
 }
@@ -37,9 +40,10 @@ fn row(cell: &Result<'_>, theory: &Theory<'_>) -> Option<Row> {
     let apart = |by: Prediction| {
         let predicted = theory.vector(&cell.cell.id, TimeAverage::Bias, by)?;
         let size = norm(&predicted);
+        let is_zero = size < ROUNDING_FLOOR.sqrt();
         let mut off = mean.clone();
         axpy(-1.0, &predicted, &mut off);
-        (size > 0.0).then(|| norm(&off) / size)
+        (!is_zero).then(|| norm(&off) / size)
     };
     let by = [Prediction::FirstOrder, Prediction::SecondOrder, Prediction::Closure];
     Some(Row {

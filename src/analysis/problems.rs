@@ -3,6 +3,8 @@
 //! for every step size and number of local steps.
 
 use super::select::pretty;
+use crate::algorithm::Component;
+use crate::federated::Schedule;
 use crate::files::Error;
 use crate::manifest::Oracle;
 use crate::plan::{Cell, Plan, Setting, short};
@@ -20,7 +22,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub struct Table {
     /// One a distinct instance, in the order of the cells.
     pub rows: Vec<Row>,
-    /// Whether replicates have instances of their own; then the first is told.
+    /// Whether replicates have instances of their own; then the first is shown.
     pub per_replicate: bool,
     /// Instances beyond those of the rows.
     pub further: usize,
@@ -148,8 +150,11 @@ fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
             groups.push(Group { first: cell, walks: Vec::new(), known: HashSet::new() });
         }
         let Some(group) = groups.get_mut(place) else { continue };
-        for component in cell.identity.algorithm.components() {
-            let walk = (component.terms.step_size, component.terms.most_steps());
+        // The drift is of local steps of one length, as many for every client.
+        let components = cell.identity.algorithm.components().into_iter();
+        let equal = |c: &Component| c.terms.schedule == Schedule::Every && c.terms.work.len() == 1;
+        for component in components.filter(equal) {
+            let walk = (component.terms.step(0), component.terms.most_steps());
             if group.known.insert((walk.0.to_bits(), walk.1)) {
                 group.walks.push(walk);
             }

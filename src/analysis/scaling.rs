@@ -1,6 +1,6 @@
 //! `[[figure.scaling]]`: a final metric over a setting, on log axes.
 
-use super::convergence::{band_name, nothing, point};
+use super::convergence::{band_name, cut_band, nothing, point};
 use super::curves::views;
 use super::figure::{
     Across, Asks, Body, Curve, Figure, GREY, Key, Legend, Panel, Point, Role, Scale, Series, Style,
@@ -13,6 +13,7 @@ use crate::manifest::claim::Prediction;
 use crate::manifest::figure::{self, Scaling};
 use crate::plan::{Setting, short};
 use crate::stats::mean;
+use crate::words::count;
 
 pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
     let views = views(&figure.panels, &across_names(&figure.x), cells);
@@ -42,17 +43,20 @@ pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -
     let referred = referred.is_some();
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let drawn = panels.iter().any(Panel::drawn);
-    let mut caption = format!(
-        "Mean of {} at the last round over n = {n} runs; {}.",
-        figure.y.formula(),
-        band_name(figure.band)
-    );
+    let (y, runs, band) = (figure.y.formula(), count(n, "run"), band_name(figure.band));
+    let mut caption = match figure.y.average() {
+        Some(_) => {
+            format!("{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}.")
+        }
+        None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
+    };
+    caption.push_str(cut_band(figure.band));
     if referred {
         caption.push_str(
             " Grey dots: the slope to compare with, through the first curve's first point.",
         );
     }
-    caption.push_str(&lines::caption(&figure.theory, &panels, cells, theory));
+    caption.push_str(&lines::caption(&figure.theory, figure.y, &panels, cells, theory));
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(

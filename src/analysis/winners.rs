@@ -7,6 +7,7 @@ use super::stability::blank;
 use super::{Result, select};
 use crate::manifest::figure::Winners;
 use crate::plan::{Setting, SettingKey};
+use crate::words::count;
 use std::collections::{BTreeMap, HashMap};
 
 pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<'a>) -> Figure {
@@ -45,9 +46,10 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<
     };
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
-        "The algorithm with the smallest mean of {} at the last round (n = {n} runs), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the algorithms that are named are not separated from the best. Each is compared with the best of its square; Holm's correction is for all {} comparisons of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
+        "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the algorithms that are named are not separated from the best. Each is compared with the best of its square; Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
         figure.metric.formula(),
-        contests.compared
+        count(n, "run"),
+        count(contests.compared, "comparison")
     );
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
@@ -55,6 +57,11 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<
             " {diverged} of {} cells have runs that diverged and take no part.",
             cells.len()
         ));
+    }
+    if maps.iter().flat_map(|map| &map.cells).any(|c| c.lines.iter().any(|l| l == ABOVE_START)) {
+        caption.push_str(
+            " Above the start: even the smallest mean is larger than where the runs began.",
+        );
     }
     caption.push_str(&blank(&maps));
     if cells.is_empty() {
@@ -108,6 +115,9 @@ fn squares<'a>(
     squares
 }
 
+/// The second line of a square whose best mean is above the start.
+const ABOVE_START: &str = "the start";
+
 /// Names that a square has room for.
 const MOST_NAMES: usize = 3;
 
@@ -122,7 +132,7 @@ fn square(
     let leaders: Vec<&str> = leaders.collect();
     let detail: Vec<String> = match outcome {
         Outcome::Diverged => vec!["all diverged".into()],
-        Outcome::AboveStart { .. } => vec!["above".into(), "the start".into()],
+        Outcome::AboveStart { .. } => vec!["above".into(), ABOVE_START.into()],
         Outcome::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
             // Single runs have no interval.
             Some(ratio) if ratio.low.is_nan() || ratio.high.is_nan() => {

@@ -18,7 +18,7 @@ pub const PALETTE: [(u8, u8, u8); COLORS] = [
 ];
 
 /// Dash patterns; the first is solid.
-pub const DASHES: [&str; PATTERNS] = ["", "7 3", "2 2.5", "9 3 2 3"];
+pub const DASHES: [&str; PATTERNS] = ["", "7 3", "2 2.5", "6 3 2 3"];
 
 /// The patterns of predictions; the last is that of lines to compare with.
 pub const FAINT: [&str; 13] = [

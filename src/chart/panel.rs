@@ -21,7 +21,7 @@ pub struct Frames<'a> {
 
 /// What surrounds the plotting area: left, top, right, bottom. The outermost
 /// pixels stay empty.
-pub const MARGINS: (u32, u32, u32, u32) = (58, 6, 14, 42);
+pub const MARGINS: (u32, u32, u32, u32) = (66, 6, 14, 42);
 const EDGE: u32 = 6;
 
 /// Radius of a mark, in plotters' pixels; outer and inner radius of an open one.

@@ -1,6 +1,6 @@
-//! The figures of a manifest: their order, and the one that is drawn where none is asked for.
+//! The figures of a manifest: what is wrong with them, and the one that is drawn where none is asked for.
 
-use super::validate::{Drawn, at, place_of};
+use super::validate::at;
 use super::{Cell, Setting, SettingKey, short};
 use crate::manifest::figure::{Convergence, Table};
 use crate::manifest::read::Choice;
@@ -10,15 +10,6 @@ use std::collections::{HashMap, HashSet};
 /// Curves of a panel, and panels, up to which another setting is given panels of its own.
 const CURVES: usize = 8;
 const PANELS: usize = 16;
-
-/// The order in which a page shows the figures: that of the manifest's text, as places among
-/// [`Drawn::all`].
-pub fn order(root: &Node, manifest: &Manifest) -> Vec<usize> {
-    let all = Drawn::all(manifest);
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by_key(|i| place_of(root, &all[*i].path, &Choice::new()));
-    order
-}
 
 /// Slopes that no line has.
 pub fn slopes(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {

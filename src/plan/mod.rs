@@ -14,8 +14,9 @@ mod validate;
 
 use crate::data::Folder;
 use crate::manifest::document::parse;
+use crate::manifest::read::Choice;
 use crate::manifest::{
-    BURN_IN, Budget, Instance, Manifest, Oracle, Record, Rejected, Source, Spacing, Start,
+    BURN_IN, Budget, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };
 use crate::problem::Fault;
 use crate::{algorithm, problem};
@@ -48,6 +49,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// The order in which the manifest has its figures, as places among [`Drawn::all`].
     pub figures: Vec<usize>,
+    /// The order in which it has its claims, as places among those of its table.
+    pub claims: Vec<usize>,
 }
 
 /// One point of the grid: one algorithm on one problem, all its replicates.
@@ -234,14 +237,25 @@ impl Plan {
         if Drawn::all(&manifest).is_empty() {
             manifest.figure = figures::default(&cells);
         }
-        let figures = figures::order(&root, &manifest);
-        Ok(Self { experiment, source, manifest, cells, figures })
+        let drawn = Drawn::all(&manifest);
+        let figures = in_order_of_text(&root, drawn.iter().map(|figure| &*figure.path));
+        let all = manifest.claim.all();
+        let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
+        Ok(Self { experiment, source, manifest, cells, figures, claims })
     }
 
     /// The data files beside the manifest.
     pub fn folder(&self) -> Folder {
         folder(&self.source)
     }
+}
+
+/// The order in which a manifest's text has these paths, as places among them.
+fn in_order_of_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Vec<usize> {
+    let places: Vec<_> = paths.map(|path| place_of(root, path, &Choice::new())).collect();
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by(|a, b| places[*a].cmp(&places[*b]));
+    order
 }
 
 fn folder(source: &Source) -> Folder {

@@ -1,7 +1,7 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
 use super::cut::{File, MOST_ROWS, Table};
-use super::view::short;
+use super::view::{bracket, short};
 use crate::analysis::bounds::Row;
 use crate::analysis::claims::{Claim as Judged, Part};
 use crate::analysis::orders::Row as Order;
@@ -49,7 +49,8 @@ pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
     }
     // Rounding alone is no interval.
     if high - low > 1e-9 * estimate.abs() {
-        format!("{} [{}, {}]", short(estimate), short(low), short(high))
+        let interval = bracket(estimate, (low, high)).unwrap_or_default();
+        format!("{} {interval}", short(estimate))
     } else {
         short(estimate)
     }
@@ -75,7 +76,7 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
     }
     match (claim.verdict, claim.needed) {
         (Some(Verdict::Inconclusive), Some(n)) => {
-            remarks.push(format!("about {n} runs would decide it"));
+            remarks.push(format!("about {} runs would decide it", two_digits(n)));
         }
         (Some(Verdict::Inconclusive), None) => {
             remarks.push("more runs may decide it; how many is not known".into());
@@ -123,6 +124,12 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
         dispute,
         side,
     }
+}
+
+/// A number of runs, rounded up to two digits.
+fn two_digits(n: u64) -> u64 {
+    let unit = 10_u64.pow(n.max(1).ilog10().saturating_sub(1));
+    n.div_ceil(unit).saturating_mul(unit)
 }
 
 fn parts(claim: &Judged, files: &mut Vec<File>) -> Table {

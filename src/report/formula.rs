@@ -6,7 +6,6 @@ use crate::manifest::Quantity;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// A name with its formulas.
 #[derive(Serialize)]
@@ -85,7 +84,7 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
             ],
         ),
         "richardson-romberg" => (
-            "two runs with common noise, combined so that the first order of the bias cancels",
+            "two runs, combined so that the first order of the bias cancels",
             vec![
                 r"2\,\theta^{(\gamma)} - \theta^{(2\gamma)}",
                 r"\text{or, over local steps,} \quad \frac{(2H - 1)\,\theta^{(\gamma, H)} - (H - 1)\,\theta^{(\gamma, 2H)}}{H}",
@@ -97,17 +96,24 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
 
 /// The algorithms of an experiment.
 pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
-    let mut all: BTreeMap<(usize, &str, bool), String> = BTreeMap::new();
-    for (i, cell) in experiment.plan.cells.iter().enumerate() {
-        let kind = cell.identity.algorithm.kind();
+    let mut all: Vec<((&str, bool), Vec<&str>)> = Vec::new();
+    for cell in &experiment.plan.cells {
         let coin = cell.settings.get("communication-probability").is_some();
-        if !all.keys().any(|(_, have, how)| (*have, *how) == (kind, coin)) {
-            all.insert((i, kind, coin), cell.label.clone());
+        let kind = (cell.identity.algorithm.kind(), coin);
+        let labels = match all.iter().position(|(have, _)| *have == kind) {
+            Some(place) => &mut all[place].1,
+            None => {
+                all.push((kind, Vec::new()));
+                &mut all.last_mut().expect("one was just added").1
+            }
+        };
+        if !labels.contains(&&*cell.label) {
+            labels.push(&cell.label);
         }
     }
-    let formula = |((_, kind, coin), label): (&(usize, &str, bool), &String)| {
+    let formula = |((kind, coin), labels): &((&str, bool), Vec<&str>)| {
         let (words, tex) = steps(kind, *coin)?;
-        Some(Formula::new(label, words, &tex))
+        Some(Formula::new(&labels.join("; "), words, &tex))
     };
     all.iter().filter_map(formula).collect()
 }
@@ -120,7 +126,7 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
             r"\lVert \theta_t - \theta^* \rVert^2",
         ),
         Quantity::SqErrorLimit => (
-            "squared distance from the limit of the mean",
+            "squared distance from the fixed point of the mean, which is its limit where it converges",
             r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
         ),
         Quantity::SqErrorAverage => (
@@ -143,7 +149,10 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
         Quantity::SqGradient => {
             ("squared norm of the mean field", r"\lVert \bar F(\theta_t) \rVert^2")
         }
-        Quantity::Lyapunov => ("Lyapunov function of errors and variates", r"\psi_t"),
+        Quantity::Lyapunov => (
+            "Lyapunov function of errors and variates (SCAFFLSA 51, and 45 under a coin), where ℓ is γH, and γ/p under a coin; at a fixed local step the first term is the mean over clients",
+            r"\psi_t = \lVert \theta_t - \theta^* \rVert^2 + \frac{\ell^2}{N} \sum_{c=1}^{N} \lVert \xi_c - \xi_c^* \rVert^2",
+        ),
         Quantity::SqCoupling => (
             "squared distance of two runs with the same noise",
             r"\lVert \theta_t - \theta'_t \rVert^2",

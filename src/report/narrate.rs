@@ -16,7 +16,7 @@
 //! *Invariant*: a text that [`check`] accepts can be filled from any results of its plan, in
 //! time and memory that grow with the text alone: it holds nothing but calls.
 
-use super::view::short;
+use super::view::{bracket, short};
 use crate::analysis::{Experiment, Result as CellResult, draws_exact_bias};
 use crate::manifest::{Metric, Oracle, Quantity};
 use crate::plan::{Cell, Plan, Setting, unrecorded};
@@ -233,7 +233,8 @@ fn by_id<'a>(facts: &'a [Facts], id: &str) -> Result<&'a Facts, Error> {
 /// or runs that are the same but for rounding.
 fn with_interval(estimate: f64, low: f64, high: f64) -> String {
     if high - low > 1e-9 * estimate.abs() {
-        format!("{} [{}, {}]", short(estimate), short(low), short(high))
+        let interval = bracket(estimate, (low, high)).unwrap_or_default();
+        format!("{} {interval}", short(estimate))
     } else {
         short(estimate)
     }

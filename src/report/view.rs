@@ -183,16 +183,27 @@ pub fn short(value: f64) -> String {
         f64::INFINITY => "∞".into(),
         f64::NEG_INFINITY => "−∞".into(),
         0.0 => "0".into(),
-        v if (0.01..1000.0).contains(&v.abs()) => {
-            let digits = 2 - (libm::log10(v.abs()).floor() as i32);
-            format!("{v:.*}", digits.max(0) as usize)
+        v => {
+            // The exponent after rounding: 0.9996 is 1.00.
+            let scientific = format!("{v:.2e}");
+            let exponent = scientific.rsplit('e').next().and_then(|e| e.parse::<i32>().ok());
+            match exponent {
+                Some(e @ -2..=2) => format!("{v:.*}", (2 - e) as usize),
+                _ => scientific,
+            }
         }
-        v => format!("{v:.2e}"),
     }
 }
 
-/// An interval; `None` where there is none, as of a single run.
-pub fn bracket(low: f64, high: f64) -> Option<String> {
+/// Limits of something positive that are further from the estimate than by this factor say
+/// nothing, and are shown as 0 and ∞.
+const MOST_APART: f64 = 1e6;
+
+/// The interval of an estimate; `None` where there is none, as of a single run.
+pub fn bracket(estimate: f64, (low, high): (f64, f64)) -> Option<String> {
+    let is_positive = estimate > 0.0 && low >= 0.0;
+    let low = if is_positive && low < estimate / MOST_APART { 0.0 } else { low };
+    let high = if is_positive && high > estimate * MOST_APART { f64::INFINITY } else { high };
     let is_there = !low.is_nan() && !high.is_nan();
     is_there.then(|| format!("[{}, {}]", short(low), short(high)))
 }
@@ -216,10 +227,12 @@ fn finals(experiment: &Experiment<'_>) -> Table {
         cells.extend(row.settings.iter().cloned());
         match &row.sq_error {
             Some(summary) => {
-                let (low, high) = summary.interval;
+                // Runs that differ by rounding alone do not differ.
+                let is_rounding = summary.sd <= 1e-13 * summary.mean.abs();
                 cells.push(short(summary.mean));
-                cells.push(short(summary.sd));
-                cells.push(bracket(low, high).unwrap_or_else(|| "–".into()));
+                cells.push(short(if is_rounding { 0.0 } else { summary.sd }));
+                let interval = bracket(summary.mean, summary.interval);
+                cells.push(interval.unwrap_or_else(|| "–".into()));
             }
             None => cells.extend(["diverged".into(), "–".into(), "–".into()]),
         }
@@ -295,7 +308,7 @@ fn problems(table: &problems::Table) -> Problems {
         let mut cells = if several { vec![row.name.clone()] } else { Vec::new() };
         cells.extend([row.size.0.to_string(), row.size.1.to_string()]);
         let five = row.measures.map(|m| [m.zeta1, m.zeta2, m.mu, m.smoothness, m.noise]);
-        cells.extend(five.unwrap_or([f64::NAN; 5]).map(short));
+        cells.extend(five.unwrap_or([f64::NAN; 5]).map(|x| short(without_rounding(x))));
         if gap {
             let found = row.measures.and_then(|m| m.virtual_gap);
             cells.push(found.map_or("–".into(), short));
@@ -306,7 +319,8 @@ fn problems(table: &problems::Table) -> Problems {
         let name = several.then(|| row.name.clone());
         let line = move |(step, steps, drift): &(f64, u64, f64)| {
             let mut cells: Vec<String> = name.clone().into_iter().collect();
-            cells.extend([step.to_string(), steps.to_string(), short(*drift)]);
+            let drift = short(without_rounding(*drift));
+            cells.extend([step.to_string(), steps.to_string(), drift]);
             cells
         };
         row.drifts.iter().map(line).collect::<Vec<_>>()
@@ -327,6 +341,11 @@ fn problems(table: &problems::Table) -> Problems {
             file: String::new(),
         },
     }
+}
+
+/// A measure of heterogeneity or noise, 0 where it is what rounding leaves of 0.
+fn without_rounding(x: f64) -> f64 {
+    if x.abs() < 1e-14 { 0.0 } else { x }
 }
 
 /// That there are more than are told.

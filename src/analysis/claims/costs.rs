@@ -6,7 +6,7 @@
 //! backwards for the upper one, so that their number costs nothing; the upper limit also looks at
 //! all rounds at once, at half of the level.
 
-use super::side::{Side, fixed, ratio};
+use super::side::{Side, ratio};
 use super::tested::{Parts, number};
 use super::words::{noted, target, told};
 use super::{Judge, Shown, Tested};
@@ -183,7 +183,7 @@ impl Course {
             Side::new(cell, of, all.iter().map(|c| c[row]).collect())
         };
         let row = |row: usize| (side(&costs, reaching.cost, row), side(&metrics, metric, row));
-        Some(Self::of((0..rows).map(row), target, fixed(cell), cell.replicates()))
+        Some(Self::of((0..rows).map(row), target, cell.is_deterministic(), cell.replicates()))
     }
 
     /// From costs and values round by round.

@@ -15,7 +15,7 @@ use super::theory::Theory;
 use crate::manifest::claim::{Common, Expected, Selection};
 use crate::plan::Plan;
 use crate::stats::verdict::{Doubt, Evidence, Verdict, needed, verdicts};
-use tested::Parts;
+use tested::{Against, Parts};
 
 /// A claim and what became of it.
 #[derive(Clone, Debug)]
@@ -96,8 +96,19 @@ pub struct Part {
 enum Shown {
     /// As it is.
     Plain,
-    /// As the exponential of itself: a ratio.
-    Ratio,
+    /// The exponential of itself, times this: a ratio, or a mean in units of the value that it
+    /// is compared with.
+    Times(f64),
+}
+
+impl Shown {
+    /// How the logarithm of a mean relative to this is shown.
+    fn of(against: &Against<'_>) -> Self {
+        match against {
+            Against::Value(value) => Self::Times(*value),
+            Against::Cells(_) | Against::Prediction(_) => Self::Times(1.0),
+        }
+    }
 }
 
 /// What a claim was tested on.
@@ -143,9 +154,9 @@ pub fn judge(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Clai
     let mut claims = Vec::with_capacity(tested.len());
     for (((_, common), tested), evidence) in table.all().into_iter().zip(tested).zip(all) {
         let verdict = evidence.and_then(|_| found.next());
-        claims.push(claim(common, tested, evidence, verdict, together));
+        claims.push(Some(claim(common, tested, evidence, verdict, together)));
     }
-    claims
+    plan.claims.iter().filter_map(|place| claims[*place].take()).collect()
 }
 
 fn claim(
@@ -157,7 +168,7 @@ fn claim(
 ) -> Claim {
     let shown = |x: f64| match tested.shown {
         Shown::Plain => x,
-        Shown::Ratio => libm::exp(x),
+        Shown::Times(unit) => unit * libm::exp(x),
     };
     let nan = f64::NAN;
     let (low, high) = evidence.map_or((nan, nan), |e| e.interval);

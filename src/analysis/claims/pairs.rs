@@ -96,8 +96,8 @@ impl<'a> Judge<'a> {
         with.flatten().map(|other| short(other).to_owned()).collect()
     }
 
-    /// Left cells with the right cells of the same settings, where neither
-    /// selection says otherwise.
+    /// Left cells with the right cells of the same settings and the same label, where
+    /// neither selection says otherwise.
     pub(super) fn pairs(&self, left: &Selection, right: &Selection) -> Pairs<'a> {
         let mut found = Pairs::default();
         let fixed = |side: &Selection| -> Vec<String> {
@@ -116,7 +116,10 @@ impl<'a> Judge<'a> {
             let known = partners
                 .entry(&a.cell.varied)
                 .or_insert_with(|| Partners::of(&a.cell.varied, &right, &said));
-            let places = known.of_cell(a);
+            let mut places = known.of_cell(a);
+            if !said.contains("label") {
+                places.retain(|place| right[*place].cell.label == a.cell.label);
+            }
             if places.is_empty() {
                 found.left_alone.push(a);
             }

@@ -3,10 +3,8 @@
 //! *Invariant*: a mean that is 0 or infinite enters as what it is; only a side whose
 //! oracle and instance are both fixed has no sampling error.
 
-use crate::algorithm::Component;
 use crate::analysis::Result;
-use crate::federated::Schedule;
-use crate::manifest::{Oracle, Quantity};
+use crate::manifest::Quantity;
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, widened};
 use crate::stats::{ROUNDING_FLOOR, mean};
@@ -28,7 +26,7 @@ impl Side {
             Quantity::Bias | Quantity::Suboptimality => ROUNDING_FLOOR.sqrt(),
             _ => ROUNDING_FLOOR,
         };
-        Self { sample, fixed: fixed(cell), floor }
+        Self { sample, fixed: cell.is_deterministic(), floor }
     }
 
     /// A number that is not random.
@@ -50,15 +48,6 @@ impl Side {
     }
 }
 
-/// Whether nothing in a cell is random: neither oracle nor instance, coin nor cohort.
-pub(super) fn fixed(cell: &Result<'_>) -> bool {
-    let identity = &cell.cell.identity;
-    let whole = |c: &Component| c.terms.schedule == Schedule::Every && c.terms.cohort.is_none();
-    identity.oracle == Oracle::Exact
-        && identity.instance.is_fixed()
-        && identity.algorithm.components().iter().all(whole)
-}
-
 /// Evidence that log(mean a / mean b) lies in a region; `None` where the ratio is not
 /// defined: both means are infinite, or one is no number or negative.
 pub(super) fn ratio(a: &Side, b: &Side, region: Region) -> Option<Evidence> {
@@ -66,9 +55,9 @@ pub(super) fn ratio(a: &Side, b: &Side, region: Region) -> Option<Evidence> {
     let n = a.sample.len().min(b.sample.len());
     let log = match (x, y) {
         (x, y) if !(x >= 0.0 && y >= 0.0) || x.is_infinite() && y.is_infinite() => return None,
-        // 0 is as much as 0, whatever the factor.
+        // 0 is as much as 0, whatever the factor, and has no ratio to it.
         (0.0, 0.0) if a.judged() && b.judged() => {
-            return Some(Evidence { n, ..Evidence::certain(0.0, true) });
+            return Some(Evidence { n, ..Evidence::certain(f64::NAN, true) });
         }
         (0.0, 0.0) => return Some(Evidence::undecided(0.0, n)),
         (x, y) if x == 0.0 || y.is_infinite() => f64::NEG_INFINITY,

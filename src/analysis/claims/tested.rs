@@ -1,8 +1,8 @@
 //! What each kind of claim is tested on: cells, pairs of cells, samples.
 
 use super::costs::slope_of_cost;
-use super::side::{Side, combined, fixed, ratio};
-use super::words::{comparison, joined, noted, target, told};
+use super::side::{Side, combined, ratio};
+use super::words::{comparison, joined, noted, target, told, when};
 use super::{Judge, Shown, Tested};
 use crate::analysis::{Result, select};
 use crate::manifest::claim::{AtLeast, Less, Matches, Prediction, Scalar, Selection, Slope, When};
@@ -75,11 +75,7 @@ impl<'a> Judge<'a> {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut details = select::details(cell, &known);
         if !selection.0.contains_key("label") {
-            details = [cell.cell.label.clone(), details]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join(", ");
+            details = joined(&cell.cell.label, &details);
         }
         details
     }
@@ -241,7 +237,7 @@ impl<'a> Judge<'a> {
         let region = (f64::NEG_INFINITY, libm::log(claim.factor));
         let parts = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
         let formula = comparison(claim.metric, &claim.left, &against, "≤", claim.factor, claim.at);
-        Tested { parts, formula, shown: Shown::Ratio }
+        Tested { parts, formula, shown: Shown::of(&against) }
     }
 
     pub(super) fn at_least(&self, claim: &AtLeast) -> Tested {
@@ -249,7 +245,7 @@ impl<'a> Judge<'a> {
         let region = (libm::log(claim.factor), f64::INFINITY);
         let parts = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
         let formula = comparison(claim.metric, &claim.left, &against, "≥", claim.factor, claim.at);
-        Tested { parts, formula, shown: Shown::Ratio }
+        Tested { parts, formula, shown: Shown::of(&against) }
     }
 
     pub(super) fn slope(&self, claim: &Slope) -> Tested {
@@ -265,7 +261,11 @@ impl<'a> Judge<'a> {
             known.push("path-length");
             let partners = self.partners(&claim.over);
             known.extend(partners.iter().map(String::as_str));
-            let name = select::details(cell, &known);
+            let details = select::details(cell, &known);
+            let name = match claim.of.0.contains_key("label") {
+                true => details,
+                false => joined(&cell.cell.label, &details),
+            };
             let place = *places.entry(name.clone()).or_insert(groups.len());
             if place == groups.len() {
                 groups.push((name, Vec::new()));
@@ -291,9 +291,10 @@ impl<'a> Judge<'a> {
             }
         };
         let formula = format!(
-            "slope of log({what}) over log({}) of {} = {} ± {}",
+            "slope of log({what}) over log({}) of {}{} is {} ± {}",
             claim.over,
             told(&claim.of),
+            when(claim.at),
             claim.value,
             claim.margin
         );
@@ -330,7 +331,7 @@ impl<'a> Judge<'a> {
         let words = match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 format!(
-                    "up to {} %, growing with {over} to the power {order}",
+                    "up to {} % at the smallest {over}, growing with it to the power {order}",
                     100.0 * claim.margin
                 )
             }
@@ -353,8 +354,8 @@ impl<'a> Judge<'a> {
             (-log, log)
         });
         let formula =
-            format!("{}, {words}", comparison(metric, &claim.of, &against, "=", 1.0, claim.at));
-        Tested { parts, formula, shown: Shown::Ratio }
+            format!("{}, {words}", comparison(metric, &claim.of, &against, "is", 1.0, claim.at));
+        Tested { parts, formula, shown: Shown::of(&against) }
     }
 
     /// A vector that is averaged over rounds against what theory predicts, cell by cell.
@@ -381,7 +382,7 @@ impl<'a> Judge<'a> {
             let sample = cell.averages(average).filter(|sample| !sample.is_empty());
             let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
                 let margin = margin(cell);
-                if fixed(cell) {
+                if cell.is_deterministic() {
                     return Evidence::exact_distance(sample[0], &target, margin);
                 }
                 let sample: Vec<Vec<f64>> = sample.into_iter().map(<[f64]>::to_vec).collect();

@@ -9,9 +9,14 @@ use crate::plan::Setting;
 /// A target in words.
 pub(super) fn target(reaching: &Reaching) -> String {
     match &reaching.per {
-        None => reaching.target.to_string(),
-        Some(per) => format!("{} {per}", reaching.target),
+        None => number(reaching.target),
+        Some(per) => format!("{} × {per}", number(reaching.target)),
     }
+}
+
+/// A number as a manifest may write it: not `0.00000000000000000001`.
+fn number(x: f64) -> String {
+    if x == 0.0 || (1e-4..1e6).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
 }
 
 /// Why a cell is left out.
@@ -48,14 +53,20 @@ pub(super) fn comparison(
     let right = match against {
         Against::Cells(right) => format!("that of {}", told(right)),
         Against::Prediction(by) => by.words().to_owned(),
-        Against::Value(value) => value.to_string(),
+        Against::Value(value) => number(*value),
     };
     let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
-    let at = match at {
+    // A bias is the norm of a mean, and a mean is not taken of it again.
+    let mean = if metric.average().is_some() { "" } else { "mean " };
+    format!("{mean}{} of {}{} {sign} {factor}{right}", metric.formula(), told(left), when(at))
+}
+
+/// The time of a claim, in words.
+pub(super) fn when(at: When) -> String {
+    match at {
         When::End => String::new(),
         When::Round(round) => format!(" at round {round}"),
         When::Stationary => " over the second half of the rounds".into(),
         When::EveryRound => " at every recorded round".into(),
-    };
-    format!("mean {} of {}{at} {sign} {factor}{right}", metric.formula(), told(left))
+    }
 }

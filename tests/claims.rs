@@ -386,3 +386,62 @@ fn the_claim_of_the_readme_is_supported() {
     let judged = judged(&format!("{manifest}\n{claim}"));
     assert_eq!(judged.expect("scaffold-below", "supported").code, 0, "{}", judged.err);
 }
+
+/// Two algorithms under two kinds of instances: where neither side names an algorithm, each is
+/// compared with itself, and a slope is of one algorithm.
+#[test]
+fn algorithms_are_not_mixed() {
+    let rest = r#"
+[start]
+offset = 1.0
+
+[budget]
+rounds = 20
+
+[[algorithm.fedavg]]
+step-size = [0.05, 0.1]
+local-steps = 2
+
+[[algorithm.scaffold]]
+step-size = [0.05, 0.1]
+local-steps = 2
+
+[[claim.less]]
+id = "pairs"
+statement = "Twice the step size at most doubles the error"
+left = { step-size = 0.1 }
+right = { step-size = 0.05 }
+factor = 2.0
+
+[[claim.slope]]
+id = "slopes"
+statement = "The error changes by less than a square"
+of = {}
+over = "step-size"
+value = 0.0
+margin = 2.0
+"#;
+    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 1.0", rest));
+    assert_eq!(judged.page.matches("must hold for each of 2;").count(), 2, "{}", judged.page);
+}
+
+/// A mean that is compared with a number is shown as a mean, what is tested as it was written,
+/// and claims of several kinds in the order of the manifest.
+#[test]
+fn claims_are_shown_as_they_were_written() {
+    let rest = format!(
+        "{PLAIN}\n[[claim.at-least]]\nid = \"second-kind-first\"\nstatement = \"It is not nothing\"\n\
+         left = {{ label = \"FedAvg\", step-size = 0.1 }}\nvalue = 1e-20\n\
+         [[claim.less]]\nid = \"first-kind\"\nstatement = \"It is at most 50\"\n\
+         left = {{ label = \"FedAvg\", step-size = 0.1 }}\nvalue = 50.0\n"
+    );
+    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 0.1", &rest));
+    let order: Vec<&str> = judged.verdicts.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(order, ["second-kind-first", "first-kind"]);
+    let claims = judged.page.split("## Claims").nth(1).unwrap().split("\n## ").next().unwrap();
+    assert!(claims.contains("≥ 1e-20"), "{claims}");
+    let row = judged.page.lines().find(|l| l.starts_with("| FedAvg | 0.1 |")).unwrap();
+    let mean = row.split('|').nth(3).unwrap().trim();
+    let shown = claims.matches(&format!("| {mean} ")).count();
+    assert_eq!(shown, 2, "the mean is {mean}: {claims}");
+}

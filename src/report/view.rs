@@ -56,6 +56,8 @@ pub struct Page {
 #[derive(Serialize)]
 pub struct Problems {
     pub per_replicate: bool,
+    /// Whether some instance has an optimum of the averaged environment.
+    pub has_virtual: bool,
     pub instances: Table,
     pub drifts: Table,
 }
@@ -114,7 +116,10 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         orders: claims::orders(&experiment.orders, &mut files),
         settings: settings(experiment),
         winners: winners(&experiment.standings, &mut files),
-        compared: thousands(experiment.standings.compared),
+        compared: match experiment.standings.compared {
+            1 => "1 comparison".into(),
+            several => format!("{} comparisons", thousands(several)),
+        },
         algorithms: formula::algorithms(experiment),
         quantities: formula::quantities(experiment),
         data: data(experiment)?,
@@ -330,6 +335,7 @@ fn problems(table: &problems::Table) -> Problems {
     drift_heads.extend(["γ".into(), "H".into(), "average drift at θ*".into()]);
     Problems {
         per_replicate: table.per_replicate,
+        has_virtual: gap,
         instances: Table {
             cut: more(table.rows.len(), table.further, "instances"),
             ..Table::new(&heads, table.rows.iter().map(instance))

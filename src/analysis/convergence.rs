@@ -186,6 +186,9 @@ fn caption(
     }
     caption.push_str(cut_band(figure.band));
     let drawn = || panels.iter().flat_map(|p| &p.series);
+    if drawn().any(|s| s.role == Role::Measured && s.points.iter().any(|p| p.y == 0.0)) {
+        caption.push_str(" A mean that is 0 has no place on the logarithmic axis.");
+    }
     caption.push_str(&lines::caption(&figure.theory, figure.y, panels, cells, theory));
     let asked = figure.theory.contains(&Theory::ExactBias);
     if asked && cells.iter().all(|cell| cell.exact_bias.is_none()) {

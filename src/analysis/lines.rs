@@ -116,7 +116,7 @@ pub fn caption(
     let mut out = String::new();
     for kind in asked {
         out.push_str(match (kind, there(*kind)) {
-            (Drawn::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1), where it is not far below the panel.",
+            (Drawn::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
             (Drawn::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: what infinitely many runs would give, by exact second moments.",
             (Drawn::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) AC, of the covariance.",
             (Drawn::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",

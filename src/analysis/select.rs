@@ -124,8 +124,9 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         ("average", Setting::Text(text)) if text == "none" => "iterates".into(),
         ("average", _) => "averaged".into(),
         ("start", Setting::Text(text)) => match text.as_str() {
-            "zero true" => "from 0".into(),
-            "limit true" => "from the limit".into(),
+            "zero" | "zero true" => "from 0".into(),
+            "limit" | "limit true" => "from the limit".into(),
+            "offset" => "from an offset".into(),
             "offset 0" => "from θ*".into(),
             other => format!("from {other}"),
         },

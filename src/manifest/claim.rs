@@ -97,7 +97,8 @@ pub trait Stated {
 claims! {
     /// `[[claim.less]]`: the mean of a metric is at most `factor` times that of
     /// other cells, a prediction or a number. Cells of both sides are paired by
-    /// the settings that the selections leave open; it must hold for every pair.
+    /// the label and the settings that the selections leave open; it must hold for
+    /// every pair.
     Less {
         /// What is compared.
         #[serde(default)]
@@ -155,8 +156,8 @@ claims! {
     }
 
     /// `[[claim.slope]]`: the slope of the logarithm of a metric's mean over that
-    /// of a setting is `value`, up to `margin`; cells that differ in another
-    /// setting make slopes of their own, and it must hold for each.
+    /// of a setting is `value`, up to `margin`; cells that differ in the label or
+    /// another setting make slopes of their own, and it must hold for each.
     Slope {
         /// What is looked at, at the last round.
         #[serde(default)]

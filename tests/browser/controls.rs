@@ -9,7 +9,7 @@ use serde_json::json;
 fn what_is_across_moves_the_curves() {
     let Some(page) = page() else { return };
     let before = page.picture("curves");
-    let (left, right) = (58.0, 466.0);
+    let (left, right) = (66.0, 466.0);
     near(end(&series(&before, 0)[0]).0, right, 1.0);
     let tenth = |picture: &serde_json::Value| {
         let found = series(picture, 0)

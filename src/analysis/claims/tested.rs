@@ -353,8 +353,10 @@ impl<'a> Judge<'a> {
             let log = libm::log1p(margin(cell));
             (-log, log)
         });
-        let formula =
-            format!("{}, {words}", comparison(metric, &claim.of, &against, "is", 1.0, claim.at));
+        let formula = format!(
+            "{}, {words}",
+            comparison(metric, &claim.of, &against, "equals", 1.0, claim.at)
+        );
         Tested { parts, formula, shown: Shown::of(&against) }
     }
 

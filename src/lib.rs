@@ -44,7 +44,6 @@ pub mod plan;
 pub mod runner;
 #[cfg(feature = "runner")]
 pub mod trace;
-#[cfg(feature = "runner")]
 pub mod words;
 
 #[cfg(feature = "harness")]

@@ -4,7 +4,7 @@
 #   scripts/faults.sh [PROGRAM]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-program=$(realpath "${1:-target/release/driftbench}")
+program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/release/driftbench}")
 manifest=$(realpath experiments/smoke/garnet.toml)
 [ "$(id -u)" = 0 ] || { echo "needs root, to mount a file system"; exit 2; }
 place=$(mktemp -d)

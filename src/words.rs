@@ -8,6 +8,11 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{end}")
 }
 
+/// The parts that are not empty, with commas between them.
+pub fn joined(parts: &[&str]) -> String {
+    parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
 /// What begins a formula in a spreadsheet, and what [`inert`] puts before it.
 const BEGINNINGS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\''];
 

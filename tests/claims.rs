@@ -387,25 +387,11 @@ fn the_claim_of_the_readme_is_supported() {
     assert_eq!(judged.expect("scaffold-below", "supported").code, 0, "{}", judged.err);
 }
 
-/// Two algorithms under two kinds of instances: where neither side names an algorithm, each is
+/// Two algorithms at two step sizes: where neither side names an algorithm, each is
 /// compared with itself, and a slope is of one algorithm.
 #[test]
 fn algorithms_are_not_mixed() {
-    let rest = r#"
-[start]
-offset = 1.0
-
-[budget]
-rounds = 20
-
-[[algorithm.fedavg]]
-step-size = [0.05, 0.1]
-local-steps = 2
-
-[[algorithm.scaffold]]
-step-size = [0.05, 0.1]
-local-steps = 2
-
+    let claims = r#"
 [[claim.less]]
 id = "pairs"
 statement = "Twice the step size at most doubles the error"
@@ -421,7 +407,8 @@ over = "step-size"
 value = 0.0
 margin = 2.0
 "#;
-    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 1.0", rest));
+    let rest = format!("{PLAIN}{claims}");
+    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 1.0", &rest));
     assert_eq!(judged.page.matches("must hold for each of 2;").count(), 2, "{}", judged.page);
 }
 

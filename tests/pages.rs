@@ -12,6 +12,15 @@ fn reported(name: &str) -> Bench {
     bench
 }
 
+/// The page of a manifest.
+fn page_of(text: &str) -> String {
+    let bench = Bench::new();
+    bench.write("m.toml", text);
+    bench.run(&["run", "m.toml", "--quiet"]).expect(0);
+    bench.run(&["report"]).expect(0);
+    bench.read("reports/m/report.md")
+}
+
 #[test]
 fn markdown_of_a_page_with_divergence() {
     let bench = reported("diverging");
@@ -295,17 +304,13 @@ fn a_single_run_has_no_interval() {
 /// One run of what is not random ranks the algorithms; two that are 0 but for rounding tie.
 #[test]
 fn exact_runs_have_a_winner() {
-    let bench = Bench::new();
     let text = "title = \"t\"\nseed = 1\nreplicates = 1\noracle = \"exact\"\n\
         [problem.quadratic]\ndimension = 3\nclients = 4\nspectrum = { from = 0.5, to = 1.5 }\n\
         gradient-heterogeneity = 1.0\nhessian-heterogeneity = 0.3\nnoise = 1.0\n[start]\n\
         offset = 1.0\n\
         [budget]\nrounds = 3000\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 5\n\
         [[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 5\n";
-    bench.write("m.toml", text);
-    bench.run(&["run", "m.toml", "--quiet"]).expect(0);
-    bench.run(&["report"]).expect(0);
-    let page = bench.read("reports/m/report.md");
+    let page = page_of(text);
     let table = page.split("## Who wins").nth(1).unwrap().split("\n## ").next().unwrap();
     assert!(table.lines().any(|line| line.starts_with("| Scaffold | ")), "{table}");
     assert!(table.contains("the 0 comparisons of this page"), "{table}");
@@ -314,16 +319,12 @@ fn exact_runs_have_a_winner() {
 /// Runs that start at the limit of their mean end above it, which is no defeat.
 #[test]
 fn runs_from_their_limit_are_ranked() {
-    let bench = Bench::new();
     let text = "title = \"t\"\nseed = 1\nreplicates = 20\n\
         [problem.quadratic]\ndimension = 3\nclients = 4\nspectrum = { from = 0.5, to = 1.5 }\n\
         gradient-heterogeneity = 1.0\nhessian-heterogeneity = 0.3\nnoise = 1.0\n[start]\n\
         limit = true\n[budget]\nrounds = 50\n[[algorithm.fedavg]]\nstep-size = 0.1\n\
         local-steps = 2\n[[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 2\n";
-    bench.write("m.toml", text);
-    bench.run(&["run", "m.toml", "--quiet"]).expect(0);
-    bench.run(&["report"]).expect(0);
-    let page = bench.read("reports/m/report.md");
+    let page = page_of(text);
     assert!(page.contains("## Who wins") && !page.contains("above the start"), "{page}");
     assert!(page.contains("for the 1 comparison of this page"), "{page}");
 }
@@ -332,7 +333,6 @@ fn runs_from_their_limit_are_ranked() {
 /// rounding is compared with nothing.
 #[test]
 fn predictions_are_of_the_quantity_that_is_shown() {
-    let bench = Bench::new();
     let text = "title = \"t\"\nseed = 1\nreplicates = 4\n\
         [problem.quadratic]\ndimension = 2\nclients = 3\nspectrum = { from = 0.5, to = 1.0 }\n\
         gradient-heterogeneity = 1.0\nnoise = 1.0\n[start]\noffset = 0.0\n[budget]\nrounds = 200\n\
@@ -340,10 +340,7 @@ fn predictions_are_of_the_quantity_that_is_shown() {
         [[algorithm.scaffold]]\nstep-size = [0.05, 0.1]\nlocal-steps = 3\n\
         [[figure.scaling]]\nid = \"variance\"\nx = \"step-size\"\ny = \"variance\"\n\
         theory = [\"first-order\", \"closure\"]\n";
-    bench.write("m.toml", text);
-    bench.run(&["run", "m.toml", "--quiet"]).expect(0);
-    bench.run(&["report"]).expect(0);
-    let page = bench.read("reports/m/report.md");
+    let page = page_of(text);
     assert!(page.contains("First order: tr (γ/N) AC"), "{page}");
     assert!(page.contains("from averages over the rounds after the burn-in"), "{page}");
     assert!(!page.contains("Where the first order of the bias holds"), "{page}");

@@ -11,6 +11,7 @@ use super::{Result, select};
 use crate::manifest::{Quantity, Start};
 use crate::plan::short;
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
+use crate::words::joined;
 use std::collections::{BTreeSet, HashMap};
 
 /// Family-wise level of all comparisons of a page.
@@ -256,10 +257,7 @@ pub fn rows<'a>(cells: &'a [Result<'a>]) -> (Vec<String>, Vec<Row<'a>>) {
         return (axes, Vec::new());
     }
     let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-    let name = |c: &Result<'_>| {
-        let parts = [c.cell.label.clone(), select::details(c, &known)];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
-    };
+    let name = |c: &Result<'_>| joined(&[&c.cell.label, &select::details(c, &known)]);
     let row = |group: select::Group<'a>| {
         let names = group.cells.iter().map(|c| name(c)).collect();
         Row { place: group.values, cells: group.cells, names }

@@ -19,10 +19,12 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<
     }
     let sides = sides(figure, cells);
     let groups = select::panels(&figure.panels, cells);
+    let mut some_above_start = false;
     let maps = groups.iter().map(|group| {
         let squares = squares(figure, &sides, group).into_iter().map(|((x, y), cells)| {
-            let outcome = contests.outcome(&cells, figure.metric);
-            square((x, y), outcome.unwrap_or(&Outcome::Diverged), &cells, &labels)
+            let outcome = contests.outcome(&cells, figure.metric).unwrap_or(&Outcome::Diverged);
+            some_above_start |= matches!(outcome, Outcome::AboveStart { .. });
+            square((x, y), outcome, &cells, &labels)
         });
         let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
         let (x, y) = (names(&sides.0), names(&sides.1));
@@ -58,7 +60,7 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<
             cells.len()
         ));
     }
-    if maps.iter().flat_map(|map| &map.cells).any(|c| c.lines.iter().any(|l| l == ABOVE_START)) {
+    if some_above_start {
         caption.push_str(
             " Above the start: even the smallest mean is larger than where the runs began.",
         );
@@ -115,9 +117,6 @@ fn squares<'a>(
     squares
 }
 
-/// The second line of a square whose best mean is above the start.
-const ABOVE_START: &str = "the start";
-
 /// Names that a square has room for.
 const MOST_NAMES: usize = 3;
 
@@ -132,7 +131,7 @@ fn square(
     let leaders: Vec<&str> = leaders.collect();
     let detail: Vec<String> = match outcome {
         Outcome::Diverged => vec!["all diverged".into()],
-        Outcome::AboveStart { .. } => vec!["above".into(), ABOVE_START.into()],
+        Outcome::AboveStart { .. } => vec!["above".into(), "the start".into()],
         Outcome::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
             // Single runs have no interval.
             Some(ratio) if ratio.low.is_nan() || ratio.high.is_nan() => {

@@ -1,4 +1,5 @@
-//! The figures of a manifest: what is wrong with them, and the one that is drawn where none is asked for.
+//! The figures of a manifest: what is wrong with them, and the one that is drawn where
+//! none is asked for.
 
 use super::validate::at;
 use super::{Cell, Setting, SettingKey, short};

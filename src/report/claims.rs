@@ -7,6 +7,7 @@ use crate::analysis::claims::{Claim as Judged, Part};
 use crate::analysis::orders::Row as Order;
 use crate::manifest::claim::Expected;
 use crate::stats::verdict::{Doubt, Verdict};
+use crate::words::joined;
 use serde::Serialize;
 
 /// A claim.
@@ -155,11 +156,7 @@ fn probability(p: f64) -> String {
 pub fn bounds(rows: &[Row], files: &mut Vec<File>) -> Table {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
     let row = |row: &Row| {
-        let cell = [row.cell.1.as_str(), row.details.as_str()]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(", ");
+        let cell = joined(&[&row.cell.1, &row.details]);
         let proved = if row.proved { "" } else { " (leading terms only: no bound)" };
         let told = |(condition, have, need): &(String, f64, f64)| match (*have, *need) {
             (0.0, 1.0) => condition.clone(),
@@ -183,9 +180,8 @@ pub fn orders(rows: &[Order], files: &mut Vec<File>) -> Table {
         None => "–".into(),
     };
     let row = |row: &Order| {
-        let parts = [row.cell.0.as_str(), row.cell.1.as_str()];
-        let cell: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let mut cells = vec![cell.join(", "), short(row.reach), short(row.bias)];
+        let cell = joined(&[&row.cell.0, &row.cell.1]);
+        let mut cells = vec![cell, short(row.reach), short(row.bias)];
         cells.extend(row.apart.iter().map(percent));
         cells
     };

@@ -100,13 +100,11 @@ pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
     for cell in &experiment.plan.cells {
         let coin = cell.settings.get("communication-probability").is_some();
         let kind = (cell.identity.algorithm.kind(), coin);
-        let labels = match all.iter().position(|(have, _)| *have == kind) {
-            Some(place) => &mut all[place].1,
-            None => {
-                all.push((kind, Vec::new()));
-                &mut all.last_mut().expect("one was just added").1
-            }
-        };
+        let place = all.iter().position(|(have, _)| *have == kind).unwrap_or_else(|| {
+            all.push((kind, Vec::new()));
+            all.len() - 1
+        });
+        let labels = &mut all[place].1;
         if !labels.contains(&&*cell.label) {
             labels.push(&cell.label);
         }

@@ -10,7 +10,7 @@ use crate::analysis::{
 };
 use crate::chart;
 use crate::manifest::{Quantity, Source};
-use crate::stats::Summary;
+use crate::stats::{ROUNDING_FLOOR, Summary};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -351,7 +351,7 @@ fn problems(table: &problems::Table) -> Problems {
 
 /// A measure of heterogeneity or noise, 0 where it is what rounding leaves of 0.
 fn without_rounding(x: f64) -> f64 {
-    if x.abs() < 1e-14 { 0.0 } else { x }
+    if x.abs() < ROUNDING_FLOOR.sqrt() { 0.0 } else { x }
 }
 
 /// That there are more than are told.

@@ -16,7 +16,8 @@
 //! and where the sample contradicts it: logarithms skewed to the left, and no more variation
 //! than a squared norm of a Gaussian vector has. Where a sample is not mildly skewed and its
 //! logarithms are skewed to the right, the tail is heavier than a lognormal law's and no
-//! interval for a mean is known to hold: limits on that side are twice as far. docs/METHODOLOGY.md has the measured size of all this (`examples/claim_size.rs`).
+//! interval for a mean is known to hold: limits on that side are twice as far.
+//! docs/METHODOLOGY.md has the measured size of all this (`examples/claim_size.rs`).
 //!
 //! *Invariant*: a limit at a smaller level is never the nearer one, and a p-value is the
 //! level at which the limit is the hypothesis.

@@ -2,7 +2,7 @@
 
 use super::costs::slope_of_cost;
 use super::side::{Side, combined, ratio};
-use super::words::{comparison, joined, noted, target, told, when};
+use super::words::{comparison, noted, target, told, when};
 use super::{Judge, Shown, Tested};
 use crate::analysis::{Result, select};
 use crate::manifest::claim::{AtLeast, Less, Matches, Prediction, Scalar, Selection, Slope, When};
@@ -10,6 +10,7 @@ use crate::manifest::{Quantity, TimeAverage};
 use crate::plan::{Setting, selected};
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
+use crate::words::joined;
 use std::collections::{BTreeSet, HashMap};
 
 /// A side of a comparison at one time, and which.
@@ -75,7 +76,7 @@ impl<'a> Judge<'a> {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut details = select::details(cell, &known);
         if !selection.0.contains_key("label") {
-            details = joined(&cell.cell.label, &details);
+            details = joined(&[&cell.cell.label, &details]);
         }
         details
     }
@@ -150,13 +151,13 @@ impl<'a> Judge<'a> {
                 }
                 for (x, y) in x.iter().zip(&y) {
                     let found = ratio(&x.side, &y.side, region(a));
-                    parts.add(joined(&name, &x.name), found, "both means are infinite");
+                    parts.add(joined(&[&name, &x.name]), found, "both means are infinite");
                 }
             }
             let left_alone = pairs.left_alone.into_iter().map(|cell| (cell, left));
             let right_alone = pairs.right_alone.into_iter().map(|cell| (cell, *right));
             for (cell, of) in left_alone.chain(right_alone) {
-                let name = joined(&told(of), &self.name(cell, of));
+                let name = joined(&[&told(of), &self.name(cell, of)]);
                 parts.add(name, None, "no cell of the other side has its settings");
             }
             return parts;
@@ -185,7 +186,7 @@ impl<'a> Judge<'a> {
                     _ => f64::NAN,
                 };
                 let found = ratio(&each.side, &Side::number(value), region(cell));
-                parts.add(joined(&name, &each.name), found, "both sides are infinite");
+                parts.add(joined(&[&name, &each.name]), found, "both sides are infinite");
             }
         }
         parts
@@ -264,7 +265,7 @@ impl<'a> Judge<'a> {
             let details = select::details(cell, &known);
             let name = match claim.of.0.contains_key("label") {
                 true => details,
-                false => joined(&cell.cell.label, &details),
+                false => joined(&[&cell.cell.label, &details]),
             };
             let place = *places.entry(name.clone()).or_insert(groups.len());
             if place == groups.len() {
@@ -374,7 +375,7 @@ impl<'a> Judge<'a> {
             if cell.diverged() > 0 {
                 let found =
                     Evidence { n: cell.replicates(), ..Evidence::certain(f64::INFINITY, false) };
-                parts.add(joined(&name, "diverged"), Some(found), "");
+                parts.add(joined(&[&name, "diverged"]), Some(found), "");
                 continue;
             }
             let Some(target) = self.theory.vector(&cell.cell.id, average, by) else {

@@ -24,10 +24,6 @@ pub(super) fn noted(name: &str, why: &str) -> String {
     if name.is_empty() { why.to_owned() } else { format!("{name}: {why}") }
 }
 
-pub(super) fn joined(a: &str, b: &str) -> String {
-    [a, b].into_iter().filter(|x| !x.is_empty()).collect::<Vec<_>>().join(", ")
-}
-
 /// A selection in words.
 pub(super) fn told(selection: &Selection) -> String {
     let mut parts: Vec<String> =

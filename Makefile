@@ -26,11 +26,9 @@ browser: ## Test the pages in a browser (needs chromium, chromedriver, and npm o
 	AXE=$$(.ci/axe) DRIFTBENCH_BROWSER=1 $(CARGO) test --release --locked --test browser
 
 check: ## What continuous integration runs: format, lints, tests
-	$(CARGO) fmt --check
+	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
-	$(CARGO) clippy --release --locked --no-default-features --lib -- -D warnings
-	$(CARGO) clippy --release --locked --no-default-features --features runner --lib -- -D warnings
 	$(MAKE) test
 
 faults: build ## Faults that need root: a full disk, a read-only one
@@ -38,7 +36,7 @@ faults: build ## Faults that need root: a full disk, a read-only one
 
 sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
-		--no-default-features --lib --target x86_64-unknown-linux-gnu \
+		-p driftbench-core --lib --target x86_64-unknown-linux-gnu \
 		--target-dir target/sanitize kernel
 
 slurm-test: build ## Test `submit` on a real Slurm of one node (installs Debian's packages)

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What the program is made of: a change elsewhere does not make it dirty.
-const PARTS: [&str; 5] = ["src", "templates", "build.rs", "Cargo.toml", "Cargo.lock"];
+const PARTS: [&str; 6] = ["src", "crates", "templates", "build.rs", "Cargo.toml", "Cargo.lock"];
 
 fn main() {
     for part in PARTS {

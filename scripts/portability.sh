@@ -9,7 +9,7 @@
 #
 # Threads, shards, a run that was killed; x86-64 processors with SSE2, with SSE4.2 and
 # with AVX2 by qemu-user, running the program itself, whose reports are compared byte for
-# byte too; aarch64 by a cross-build of examples/digests.rs with the feature `runner`; and
+# byte too; aarch64 by a cross-build of crates/runner/examples/digests.rs; and
 # problems of more dimensions, whose solves take other paths inside faer. Writes only
 # below target/. Ends with 1 if anything differs, with 2 if something could not be run.
 set -eu
@@ -202,7 +202,7 @@ debian_compiler() {
     "$RUSTC" --version >> "$log" 2>&1
 }
 
-# Builds examples/digests.rs for aarch64.
+# Builds the example digests for aarch64.
 cross_build() (
     CARGO_TARGET_DIR=$work/cross
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
@@ -211,7 +211,7 @@ cross_build() (
         timeout 60 rustup target add aarch64-unknown-linux-gnu >> "$log" 2>&1 ||
         debian_compiler || exit 1
     timeout -k 10 7200 "$cargo" build --quiet --release --locked --target aarch64-unknown-linux-gnu \
-        --no-default-features --features runner --example digests >> "$log" 2>&1
+        -p driftbench-runner --example digests >> "$log" 2>&1
 )
 
 aarch64() {
@@ -222,7 +222,7 @@ aarch64() {
         fi
     done
     if ! cross_build; then
-        left_out aarch64 "examples/digests.rs does not build for it; see $log"
+        left_out aarch64 "the example digests does not build for it; see $log"
         return
     fi
     begin=$(date +%s)

@@ -1,7 +1,5 @@
 //! What the programs `bars` and `compare` make of criterion's results.
 
-#![cfg(feature = "harness")]
-
 #[path = "../benches/support/mod.rs"]
 mod support;
 

@@ -4,6 +4,7 @@
 use driftbench::analysis::compare::{self, Cell, Record, Runs, record};
 use driftbench::data;
 use driftbench::problem::arrays::{Array, Column, Contents};
+use driftbench::store::read_table;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -45,7 +46,7 @@ fn csv_comes_back_bit_for_bit() {
             writer.write_record([&format!("{n:?}"), t]).unwrap();
         }
         let bytes = writer.into_inner().unwrap();
-        let columns = table(data::read("a.csv", bytes).map_err(TestCaseError::fail)?);
+        let columns = table(data::read("a.csv", bytes, None).map_err(TestCaseError::fail)?);
         let (numbers, texts): (Vec<f64>, Vec<String>) = rows.into_iter().unzip();
         prop_assert_eq!(&columns[0], &("n".to_owned(), Column::Numbers(numbers)));
         prop_assert_eq!(&columns[1], &("t, \"1\"".to_owned(), Column::Text(texts)));
@@ -63,7 +64,7 @@ fn libsvm_comes_back_bit_for_bit() {
             let pairs: Vec<String> = features.iter().map(|(i, x)| format!("{i}:{x:?}")).collect();
             text += &format!("{label:?} {} # {}\n\n", pairs.join("  "), label);
         }
-        let read = data::read("a.svm", text.into_bytes()).map_err(TestCaseError::fail)?;
+        let read = data::read("a.svm", text.into_bytes(), None).map_err(TestCaseError::fail)?;
         let Contents::Records { labels, features } = read else { panic!() };
         let d = rows.iter().filter_map(|(_, r)| r.keys().max()).max().copied().unwrap_or(0);
         prop_assert_eq!(&features.shape, &[rows.len(), d]);
@@ -109,7 +110,7 @@ fn npz_comes_back_bit_for_bit_in_either_order() {
         let descr = if big { ">f8" } else { "<f8" };
         let read = |fortran: bool, values: &[f64]| {
             let bytes: Vec<u8> = values.iter().flat_map(ends).collect();
-            let read = data::read("a.npz", npz(descr, fortran, &shape, &bytes));
+            let read = data::read("a.npz", npz(descr, fortran, &shape, &bytes), None);
             match read.map_err(TestCaseError::fail)? {
                 Contents::Arrays(mut arrays) => Ok(arrays.remove("x").unwrap()),
                 other => Err(TestCaseError::fail(format!("{other:?}"))),
@@ -173,7 +174,7 @@ fn no_bytes_are_more_than_a_message() {
     let bytes = prop_oneof![bytes, vec(any::<u8>(), 0..200)];
     let names = select(vec!["a.npz", "a.csv", "a.libsvm", "a.parquet", "a.txt", "a"]);
     let held = |(name, bytes): (&str, Vec<u8>)| {
-        if let Err(said) = data::read(name, bytes) {
+        if let Err(said) = data::read(name, bytes, Some(read_table)) {
             prop_assert!(!said.is_empty() && said.chars().count() < 400, "{said}");
             prop_assert!(!said.contains('\u{1b}'), "{said:?}");
         }

@@ -4,12 +4,12 @@
 //! *Invariant*: a target fails only where the harness does: by a panic, by time
 //! or by memory. What a target itself refuses, it refuses in silence.
 
-use driftbench::data;
-use driftbench::plan::{Cell, Plan};
-use driftbench::problem::Spec;
-use driftbench::problem::arrays::{Contents, DataFile, Files};
-use driftbench::runner::{self, Silent, prepare};
-use driftbench::trace::{Outcome, Trace};
+use driftbench_core::problem::Spec;
+use driftbench_core::problem::arrays::{Contents, DataFile, Files};
+use driftbench_runner::data::{self, TableReader};
+use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::{self, Silent, prepare};
+use driftbench_runner::trace::{Outcome, Trace};
 use std::sync::Arc;
 
 /// Settings of a problem above this make it too large to run for every input.
@@ -37,7 +37,7 @@ fn tiny(cell: &Cell) -> bool {
     let coin = |value: f64| value > 0.05;
     let settings_of = |key: &str| cell.settings.get(key).cloned();
     let thrown = match settings_of("communication-probability") {
-        Some(driftbench::plan::Setting::Number(p)) => coin(p),
+        Some(driftbench_runner::plan::Setting::Number(p)) => coin(p),
         _ => true,
     };
     settings && thrown && steps <= MOST_STEPS && cell.identity.replicates <= 4
@@ -88,9 +88,9 @@ const PROBLEMS: &[&str] = &[
     "[least-squares-dataset]\ndataset = { file = \"%\", features = [\"x\"], clients = 1, split = \"by-label\" }\n",
 ];
 
-/// Reads a data file of this name and builds every problem that could be of it.
-pub fn built(name: &str, bytes: &[u8]) {
-    let Ok(contents) = data::read(name, bytes.to_vec()) else { return };
+/// Reads a data file of this name, where `tables` reads Parquet, and builds every problem that could be of it.
+pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
+    let Ok(contents) = data::read(name, bytes.to_vec(), tables) else { return };
     // What is large takes its time by right.
     let numbers = match &contents {
         Contents::Arrays(all) => all.values().map(|a| a.data.len()).sum(),
@@ -107,6 +107,6 @@ pub fn built(name: &str, bytes: &[u8]) {
         if !spec.check().is_empty() {
             continue;
         }
-        let _ = spec.build(1, &files, driftbench::problem::Face::Own, driftbench::algorithm::Boxed);
+        let _ = spec.build(1, &files, driftbench_core::problem::Face::Own, driftbench_core::algorithm::Boxed);
     }
 }

@@ -6,5 +6,5 @@ use driftbench_fuzz::built;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    built("x.libsvm", bytes);
+    built("x.libsvm", bytes, None);
 });

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use driftbench::manifest::Source;
-use driftbench::plan::Plan;
+use driftbench_runner::manifest::Source;
+use driftbench_runner::plan::Plan;
 use driftbench_fuzz::run;
 use libfuzzer_sys::fuzz_target;
 
@@ -26,7 +26,7 @@ fuzz_target!(|text: &str| {
     let again = planned(&format!("# a comment\n{text}\n")).expect("a comment changes nothing");
     let ids = |plan: &Plan| plan.cells.iter().map(|c| c.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&plan), ids(&again));
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "polars")]
     let _ = driftbench::report::check_analysis(&plan);
     run(&plan, &plan.folder());
 });

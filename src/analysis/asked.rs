@@ -4,10 +4,10 @@
 use super::Result;
 use super::runs::{COSTS, Keep};
 use super::thin::{MOST_CURVES, Shown};
-use crate::manifest::claim::{Prediction, Selection, Table as Claims, When};
-use crate::manifest::figure::{Convergence, Theory as Drawn};
-use crate::manifest::{Quantity, TimeAverage};
-use crate::plan::{Cell, Plan, selected};
+use driftbench_runner::manifest::claim::{Prediction, Selection, Table as Claims, When};
+use driftbench_runner::manifest::figure::{Convergence, Theory as Drawn};
+use driftbench_runner::manifest::{Quantity, TimeAverage};
+use driftbench_runner::plan::{Cell, Plan, selected};
 use std::collections::HashSet;
 
 /// What a manifest asks.

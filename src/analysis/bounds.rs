@@ -3,11 +3,11 @@
 
 use super::Result;
 use super::theory::{Theory, fits};
-use crate::manifest::Quantity;
-use crate::manifest::figure::Theory as Drawn;
-use crate::plan::Plan;
 use crate::stats::mean;
-use crate::theory::bounds::Quantity as Bounded;
+use driftbench_core::theory::bounds::Quantity as Bounded;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::figure::Theory as Drawn;
+use driftbench_runner::plan::Plan;
 
 /// A bound for a cell.
 #[derive(Clone, Debug)]

@@ -8,10 +8,10 @@
 //! *Invariant*: all algorithms that are not separated from the best are named.
 
 use super::{Result, select};
-use crate::manifest::{Quantity, Start};
-use crate::plan::short;
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
-use crate::words::joined;
+use driftbench_core::words::joined;
+use driftbench_runner::manifest::{Quantity, Start};
+use driftbench_runner::plan::short;
 use std::collections::{BTreeSet, HashMap};
 
 /// Family-wise level of all comparisons of a page.

@@ -5,11 +5,11 @@ use super::curves::views;
 use super::figure::{Across, Asks, Body, Curve, Figure, Panel, Point, Role, Scale, Series, Style};
 use super::lines;
 use super::theory::Theory as Predictions;
-use crate::manifest::Quantity;
-use crate::manifest::claim::Prediction;
-use crate::manifest::figure::{self, Band, Convergence, Theory};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::manifest::figure::{self, Band, Convergence, Theory};
 use std::borrow::Cow;
 
 pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {

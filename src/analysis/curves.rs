@@ -9,7 +9,7 @@
 
 use super::figure::{COLORS, Curve, DASHES, MARKS, Style, View};
 use super::{Result, select};
-use crate::plan::{Cell, short};
+use driftbench_runner::plan::{Cell, short};
 use std::collections::{HashMap, HashSet};
 
 /// What tells a curve: its algorithm, and the settings that the figure does not tell.
@@ -117,8 +117,8 @@ pub fn views(asked: &[String], across: &[&str], cells: &[&Result<'_>]) -> Vec<Vi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Source;
-    use crate::plan::Plan;
+    use driftbench_runner::manifest::Source;
+    use driftbench_runner::plan::Plan;
     use std::path::{Path, PathBuf};
 
     /// The plans of all published experiments and of those for tests.

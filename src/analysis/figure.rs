@@ -1,8 +1,8 @@
 //! A figure as plain values.
 
-use crate::manifest::Quantity;
-use crate::manifest::claim::Prediction;
-use crate::manifest::figure::Band;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::manifest::figure::Band;
 use std::collections::HashMap;
 
 /// A figure, ready to be drawn.

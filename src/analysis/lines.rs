@@ -4,10 +4,10 @@
 use super::Result;
 use super::figure::{Curve, GREY, Key, Legend, Panel, Role, Style};
 use super::theory::Theory;
-use crate::manifest::Quantity;
-use crate::manifest::claim::Prediction;
-use crate::manifest::figure::Theory as Drawn;
-use crate::theory::cost::Cost;
+use driftbench_core::theory::cost::Cost;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::manifest::figure::Theory as Drawn;
 use std::collections::HashSet;
 
 /// The predictions of a kind of line.

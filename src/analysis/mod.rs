@@ -24,21 +24,23 @@ pub mod table;
 pub mod theory;
 mod thin;
 mod winners;
+#[cfg(test)]
+mod wrong;
 
-use crate::algorithm::Component;
-use crate::federated::Schedule;
-use crate::files::{Error, error};
-use crate::manifest::{Oracle, Prices, Quantity, TimeAverage};
-use crate::plan::{Cell, Drawn, Plan};
-use crate::runner::{Prepared, prepare};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, Stored};
-use crate::trace::Trace;
 use asked::Asked;
 pub use asked::{bias as draws_exact_bias, wants_moments};
 use contests::Contests;
 pub use contests::{Rival, Separation, Standing, Standings};
 pub use curves::curves;
+use driftbench_core::algorithm::Component;
+use driftbench_core::federated::Schedule;
+use driftbench_runner::files::{Error, error};
+use driftbench_runner::manifest::{Oracle, Prices, Quantity, TimeAverage};
+use driftbench_runner::plan::{Cell, Drawn, Plan};
+use driftbench_runner::runner::{Prepared, prepare};
+use driftbench_runner::trace::Trace;
 pub use figure::{
     Across, Asks, Body, COLORS, Curve, DASHES, Figure, GREY, Key, Legend, MARKS, Map, MapCell,
     Panel, Point, Role, Scale, Series, Stability, Style, View,

@@ -3,10 +3,10 @@
 
 use super::Result;
 use super::theory::Theory;
-use crate::kernel::{axpy, dot};
-use crate::manifest::TimeAverage;
-use crate::manifest::claim::Prediction;
 use crate::stats::ROUNDING_FLOOR;
+use driftbench_core::kernel::{axpy, dot};
+use driftbench_runner::manifest::TimeAverage;
+use driftbench_runner::manifest::claim::Prediction;
 
 /// A cell whose bias was measured.
 #[derive(Clone, Debug)]

@@ -3,16 +3,16 @@
 //! for every step size and number of local steps.
 
 use super::select::pretty;
-use crate::algorithm::Component;
-use crate::federated::Schedule;
-use crate::files::Error;
-use crate::manifest::Oracle;
-use crate::plan::{Cell, Plan, Setting, short};
-use crate::problem::Facts;
-use crate::runner::Prepared;
-use crate::theory::cost::Cost;
-use crate::theory::deterministic::{cost_of_drift, drift};
-use crate::theory::heterogeneity::Measures;
+use driftbench_core::algorithm::Component;
+use driftbench_core::federated::Schedule;
+use driftbench_core::problem::Facts;
+use driftbench_core::theory::cost::Cost;
+use driftbench_core::theory::deterministic::{cost_of_drift, drift};
+use driftbench_core::theory::heterogeneity::Measures;
+use driftbench_runner::files::Error;
+use driftbench_runner::manifest::Oracle;
+use driftbench_runner::plan::{Cell, Plan, Setting, short};
+use driftbench_runner::runner::Prepared;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};

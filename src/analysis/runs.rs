@@ -5,10 +5,10 @@
 //! *Invariant*: what is kept depends on the manifest alone, and a number that is kept has the
 //! bits that were read.
 
-use crate::federated::Cost;
-use crate::kernel::dot;
-use crate::manifest::{Prices, Quantity, TimeAverage};
-use crate::trace::{Outcome, Trace};
+use driftbench_core::federated::Cost;
+use driftbench_core::kernel::dot;
+use driftbench_runner::manifest::{Prices, Quantity, TimeAverage};
+use driftbench_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -214,7 +214,7 @@ pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Metric;
+    use driftbench_runner::manifest::Metric;
 
     fn trace(outcome: Outcome) -> Trace {
         let cost = |c: u64| Cost { communications: c, local_steps: 5 * c, ..Cost::default() };

@@ -8,12 +8,12 @@ use super::figure::{
 use super::lines;
 use super::theory::Theory as Predictions;
 use super::{Result, select};
-use crate::manifest::Quantity;
-use crate::manifest::claim::Prediction;
-use crate::manifest::figure::{self, Scaling};
-use crate::plan::{Setting, short};
 use crate::stats::mean;
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::manifest::figure::{self, Scaling};
+use driftbench_runner::plan::{Setting, short};
 
 pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
     let views = views(&figure.panels, &across_names(&figure.x), cells);

@@ -1,7 +1,7 @@
 //! Which cells go where: panels, and names for what is left.
 
 use super::Result;
-use crate::plan::{Cell, Setting, SettingKey, short};
+use driftbench_runner::plan::{Cell, Setting, SettingKey, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The cells of a panel.

@@ -1,9 +1,9 @@
 //! Cells in the results of an experiment that its page leaves out: of other runs of the
 //! manifest, with another number of replicates, another seed or other settings.
 
-use crate::files::Error;
-use crate::plan::Plan;
 use crate::store::Store;
+use driftbench_runner::files::Error;
+use driftbench_runner::plan::Plan;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 

@@ -7,11 +7,11 @@
 use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Stability, Style};
 use super::theory::Theory;
 use super::{Result, select};
-use crate::manifest::figure::Stability as Asked;
-use crate::plan::{Setting, SettingKey};
-use crate::problem::Facts;
-use crate::runner::{Prepared, predict};
-use crate::theory::moments::{self, Exact};
+use driftbench_core::problem::Facts;
+use driftbench_core::theory::moments::{self, Exact};
+use driftbench_runner::manifest::figure::Stability as Asked;
+use driftbench_runner::plan::{Setting, SettingKey};
+use driftbench_runner::runner::{Prepared, predict};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -117,7 +117,7 @@ fn map(
 /// The radii of a cell's recursions, the largest of its instances; `None` where moments
 /// do not close, cost too much, or do not settle.
 fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
-    let of = |ground: &crate::runner::Ground| -> Option<Radii> {
+    let of = |ground: &driftbench_runner::runner::Ground| -> Option<Radii> {
         let facts: &dyn Facts = &*ground.instance;
         let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
         let cost = moments::cost(facts, &scheme, ROUNDS, 0);

@@ -1,9 +1,9 @@
 //! Final metrics of every cell, as rows.
 
 use super::{Experiment, Result};
-use crate::manifest::{Metric, Quantity};
-use crate::plan::short;
 use crate::stats::{Summary, mean};
+use driftbench_runner::manifest::{Metric, Quantity};
+use driftbench_runner::plan::short;
 use std::collections::HashSet;
 
 /// A table of the cells' final metrics.

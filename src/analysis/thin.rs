@@ -8,9 +8,9 @@
 use super::asked::names;
 use super::curves::curves;
 use super::{Result, scaling, select};
-use crate::manifest::figure::{Convergence, Scaling, Stability, Table, Winners};
-use crate::plan::{Cell, Setting};
 use crate::stats::mean;
+use driftbench_runner::manifest::figure::{Convergence, Scaling, Stability, Table, Winners};
+use driftbench_runner::plan::{Cell, Setting};
 use std::collections::{BTreeSet, HashSet};
 
 /// Curves of a figure.

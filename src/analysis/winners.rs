@@ -5,9 +5,9 @@ use super::contests::{Contests, Outcome};
 use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Style};
 use super::stability::blank;
 use super::{Result, select};
-use crate::manifest::figure::Winners;
-use crate::plan::{Setting, SettingKey};
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::manifest::figure::Winners;
+use driftbench_runner::plan::{Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap};
 
 pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<'a>) -> Figure {

@@ -128,7 +128,7 @@ pub fn marked(points: Vec<(f64, f64)>, style: Style, role: Role) -> Vec<(f64, f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::claim::Prediction;
+    use driftbench_runner::manifest::claim::Prediction;
 
     #[test]
     fn marks_stand_around_their_place() {

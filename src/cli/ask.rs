@@ -4,7 +4,7 @@ use super::Failure;
 use super::memory::Cells;
 use super::plan::duration;
 use super::shard;
-use crate::words::count;
+use driftbench_core::words::count;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// So many cells are run without a question.

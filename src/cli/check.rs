@@ -1,8 +1,8 @@
 //! `check`: all that is wrong with some manifests.
 
 use super::{Code, Failure, Manifests, memory, prepared, print};
-use crate::plan::Cell;
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::plan::Cell;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench check experiments/*/*.toml")]

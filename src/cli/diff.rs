@@ -6,9 +6,9 @@ use crate::analysis::compare::results::Folder;
 use crate::analysis::compare::{
     Change, Class, Comparison, Options, Record, Side, Verdict, compare, curves, record,
 };
-use crate::files::write_beside;
 use crate::report::diff::{self as pages, Drawn, Format};
 use crate::store::{Store, git};
+use driftbench_runner::files::write_beside;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

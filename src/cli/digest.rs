@@ -1,8 +1,8 @@
 //! `digest`: a line a cell.
 
 use super::{Code, Failure, print};
-use crate::files::Error;
 use crate::store::{Store, Stored};
+use driftbench_runner::files::Error;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,11 +1,11 @@
 //! `export`: all rows of all cells in one file.
 
 use super::{Code, Failure, report};
-use crate::manifest::document::nearest;
-use crate::plan::{Cell, Setting};
 use crate::store::Store;
 use crate::store::export::{Chosen, Exported, Format, export};
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::manifest::document::nearest;
+use driftbench_runner::plan::{Cell, Setting};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]

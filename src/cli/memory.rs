@@ -1,9 +1,9 @@
 //! What memory cannot hold is refused before anything is built or written.
 
 use super::{Failure, rejected};
-use crate::plan::{Cell, Plan};
-use crate::problem::Share;
-use crate::runner::memory::Need;
+use driftbench_core::problem::Share;
+use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::memory::Need;
 use std::fs::read_to_string;
 use std::path::Path;
 

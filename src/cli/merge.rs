@@ -3,7 +3,7 @@
 use super::{Code, Failure, shard};
 use crate::store::merge::{Conflict, Copied, Survey};
 use crate::store::{Experiment, Status, Store};
-use crate::words::count;
+use driftbench_core::words::count;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 

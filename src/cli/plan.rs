@@ -1,14 +1,14 @@
 //! `plan`: the cells of some manifests, and what they will cost.
 
 use super::{Code, Failure, Manifests, memory, pool, prepared, print};
-use crate::algorithm;
 use crate::analysis::wants_moments;
-use crate::plan::{Cell, Plan};
-use crate::problem::{Facts, Spec};
-use crate::runner::{Prepared, Silent, predict};
 use crate::store::{Status, Store};
-use crate::theory::cost::Cost;
-use crate::words::count;
+use driftbench_core::algorithm;
+use driftbench_core::problem::{Facts, Spec};
+use driftbench_core::theory::cost::Cost;
+use driftbench_core::words::count;
+use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::{Prepared, Silent, predict};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;

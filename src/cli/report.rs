@@ -2,11 +2,11 @@
 
 use super::{Code, Failure, memory};
 use crate::analysis::{Experiment, analyse};
-use crate::panics::caught;
-use crate::plan::{Cell, Plan};
 use crate::report::{self, Entry, Writer};
 use crate::store::{self, Store};
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::panics::caught;
+use driftbench_runner::plan::{Cell, Plan};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 

@@ -1,14 +1,14 @@
 //! `run`: what is missing of some experiments.
 
 use super::interrupt::Interrupt;
+use super::progress::Progress;
 use super::{Code, Failure, Manifests, ask, memory, names, pool, prepared, shard};
-use crate::files::Error;
-use crate::plan::{Cell, Plan};
-use crate::runner::progress::Progress;
-use crate::runner::{self, Failed, Prepared};
 use crate::store::provenance::Provenance;
 use crate::store::{Keeper, Lock, Status, Store};
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::files::Error;
+use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::{self, Failed, Prepared};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -325,8 +325,8 @@ fn stopped(name: &str, e: &Error, stored: usize, all: usize) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Source;
-    use crate::runner::fault;
+    use driftbench_runner::manifest::Source;
+    use driftbench_runner::runner::fault;
 
     /// A panic in one cell: its reason is kept, the others are stored, and it is not
     /// run again unless that is asked for.
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(stored(), total - 1);
         let Status::Failed(reason) = status() else { panic!("{:?}", status()) };
         assert!(reason.starts_with("replicate "), "{reason}");
-        assert!(reason.contains("struck by a test (src/runner/mod.rs:"), "{reason}");
+        assert!(reason.contains("struck by a test (crates/runner/src/runner/mod.rs:"), "{reason}");
         fault::set(None);
         assert_eq!(run(false), Code::SomeFailed, "it failed before, and is left alone");
         assert_eq!(stored(), total - 1);

@@ -1,7 +1,7 @@
 //! `schema`: what a manifest may say, for editors and for readers.
 
 use super::{Code, Failure, print};
-use crate::manifest::schema;
+use driftbench_runner::manifest::schema;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench schema > manifest.schema.json")]

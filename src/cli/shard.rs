@@ -5,10 +5,10 @@
 //! together they are all cells, and no two differ by more than the largest cell's cost.
 
 use super::Failure;
-use crate::files::plain;
-use crate::manifest::Oracle;
-use crate::plan::{Cell, Plan};
-use crate::problem::Spec;
+use driftbench_core::problem::Spec;
+use driftbench_runner::files::plain;
+use driftbench_runner::manifest::Oracle;
+use driftbench_runner::plan::{Cell, Plan};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::io::Read;
@@ -218,8 +218,8 @@ pub fn parse(text: &str) -> Result<(u64, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Source;
     use crate::store::{Experiment, Store};
+    use driftbench_runner::manifest::Source;
 
     const MANIFESTS: [(&str, &str); 3] = [
         ("garnet", include_str!("../../experiments/smoke/garnet.toml")),

@@ -1,13 +1,13 @@
 //! `verify`: runs cells again and compares the bits.
 
 use super::interrupt::Interrupt;
+use super::progress::Progress;
 use super::{Code, Failure, pool, print};
-use crate::files::Error;
-use crate::plan::{Cell, Plan, hex};
-use crate::runner::progress::Progress;
-use crate::runner::{self, Prepared, prepare};
 use crate::store::{Store, Stored};
-use crate::trace::{self, Trace};
+use driftbench_runner::files::Error;
+use driftbench_runner::plan::{Cell, Plan, hex};
+use driftbench_runner::runner::{self, Prepared, prepare};
+use driftbench_runner::trace::{self, Trace};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -5,9 +5,9 @@ use super::view::{bracket, short};
 use crate::analysis::bounds::Row;
 use crate::analysis::claims::{Claim as Judged, Part};
 use crate::analysis::orders::Row as Order;
-use crate::manifest::claim::Expected;
 use crate::stats::verdict::{Doubt, Verdict};
-use crate::words::joined;
+use driftbench_core::words::joined;
+use driftbench_runner::manifest::claim::Expected;
 use serde::Serialize;
 
 /// A claim.

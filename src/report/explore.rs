@@ -11,9 +11,9 @@ use crate::analysis::{
     Result, Role, settings_of, theory_words,
 };
 use crate::chart::{self, look};
-use crate::manifest::Quantity;
-use crate::plan::short;
 use crate::stats::{mean, quantile, standard_deviation, student_95};
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::plan::short;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 

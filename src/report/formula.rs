@@ -2,7 +2,7 @@
 //! MathML by pages and as TeX by Markdown.
 
 use crate::analysis::Experiment;
-use crate::manifest::Quantity;
+use driftbench_runner::manifest::Quantity;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
 use serde::Serialize;
@@ -185,7 +185,7 @@ pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Spec;
+    use driftbench_core::algorithm::Spec;
 
     #[test]
     fn every_algorithm_and_every_metric_has_formulas_that_render() {

@@ -19,9 +19,9 @@ mod series;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
-use crate::files::{Error, error, remove_leftovers};
-use crate::plan::Plan;
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::files::{Error, error, remove_leftovers};
+use driftbench_runner::plan::Plan;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};

@@ -18,9 +18,9 @@
 
 use super::view::{bracket, short};
 use crate::analysis::{Experiment, Result as CellResult, draws_exact_bias};
-use crate::manifest::{Metric, Oracle, Quantity};
-use crate::plan::{Cell, Plan, Setting, unrecorded};
 use crate::stats::{Ratio, Summary};
+use driftbench_runner::manifest::{Metric, Oracle, Quantity};
+use driftbench_runner::plan::{Cell, Plan, Setting, unrecorded};
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 struct Facts {
     label: String,
     id: String,
-    settings: crate::plan::Settings,
+    settings: driftbench_runner::plan::Settings,
     /// What is recorded at the last round; nothing where runs diverged.
     finals: BTreeMap<Quantity, Vec<f64>>,
     exact_bias: Option<f64>,

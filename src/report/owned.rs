@@ -5,7 +5,7 @@
 //! interrupted report left is its own too.
 
 use crate::analysis::compare::record::{FINALS, RECORD};
-use crate::files::{Error, error, remove_leftovers, write_beside};
+use driftbench_runner::files::{Error, error, remove_leftovers, write_beside};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;

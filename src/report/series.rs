@@ -4,7 +4,7 @@
 //! there (a band's end, the other kind's columns) is empty.
 
 use crate::analysis::{Body, Figure, Map, Panel};
-use crate::words::inert;
+use driftbench_core::words::inert;
 use std::fmt::Write;
 
 /// A figure's values, a line a point or a square.

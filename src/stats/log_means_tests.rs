@@ -1,7 +1,7 @@
 //! Limits by hand, and their size over laws and sample sizes.
 
 use super::*;
-use crate::rng::Stream;
+use driftbench_core::rng::Stream;
 
 /// Draws of a law with mean 1.
 type Law = fn(&mut Stream) -> f64;

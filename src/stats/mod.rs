@@ -1,15 +1,10 @@
 //! Pure statistics: numbers in, estimates with their uncertainty out.
 
-#[cfg(feature = "harness")]
 pub mod log_means;
-#[cfg(feature = "harness")]
 pub mod paired;
-#[cfg(feature = "harness")]
 pub mod verdict;
 
-#[cfg(feature = "harness")]
 use log_means::LogMeans;
-#[cfg(feature = "harness")]
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Squared errors below this are rounding and count as 0: θ of size 1 is known to 1e-16.
@@ -29,7 +24,6 @@ pub struct Summary {
     pub interval: (f64, f64),
 }
 
-#[cfg(feature = "harness")]
 impl Summary {
     /// The summary of a sample.
     pub fn of(sample: &[f64]) -> Self {
@@ -60,7 +54,6 @@ pub struct Ratio {
     pub p: f64,
 }
 
-#[cfg(feature = "harness")]
 impl Ratio {
     /// mean(a)/mean(b) of positive samples paired by index, with the limits and p-values
     /// of `log_means`; NaN limits and a p-value of 1 where these are not known: for a single
@@ -78,7 +71,6 @@ impl Ratio {
 
 /// The two-sided p-value of a t statistic from a sample of n; 1 where there is
 /// nothing to tell from.
-#[cfg(feature = "harness")]
 fn student_p(t: f64, n: usize) -> f64 {
     match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
         Ok(law) if t.is_finite() => 2.0 * law.cdf(-t.abs()),
@@ -101,7 +93,6 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 }
 
 /// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.
-#[cfg(feature = "harness")]
 pub fn student_95(n: usize) -> f64 {
     thread_local! {
         // It is found by bisection, and the cells of a grid have one n.
@@ -148,8 +139,7 @@ pub fn quantile(sample: &[f64], p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(feature = "harness")]
-    use crate::rng::Stream;
+    use driftbench_core::rng::Stream;
 
     #[test]
     fn small_samples_by_hand() {
@@ -168,7 +158,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "harness")]
     fn the_interval_covers_95_percent() {
         let trials = 4000;
         let mut rng = Stream::shared_instance(4);
@@ -185,7 +174,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "harness")]
     fn the_ratio_of_means_is_covered() {
         let trials = 4000;
         let mut rng = Stream::shared_instance(5);

@@ -114,7 +114,7 @@ fn reach(sample: &[f64], centre: f64, sd: f64, mut draw: impl FnMut(usize) -> us
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Stream;
+    use driftbench_core::rng::Stream;
 
     type Law = fn(&mut Stream) -> f64;
 

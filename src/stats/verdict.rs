@@ -338,8 +338,8 @@ pub fn slope_weights(x: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Stream;
     use crate::stats::standard_deviation;
+    use driftbench_core::rng::Stream;
 
     fn share(trials: u32, mut hit: impl FnMut() -> bool) -> f64 {
         f64::from((0..trials).map(|_| u32::from(hit())).sum::<u32>()) / f64::from(trials)

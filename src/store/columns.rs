@@ -5,8 +5,8 @@
 //! cell, is damaged or cannot be written is worked out again, without a word.
 
 use super::Store;
-use crate::files::write_beside;
-use crate::plan::hex;
+use driftbench_runner::files::write_beside;
+use driftbench_runner::plan::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;

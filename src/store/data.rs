@@ -4,8 +4,8 @@
 //! *Invariant*: a copy holds the bytes that its name says, or is not read.
 
 use super::{Experiment, Store};
-use crate::data::{Folder, MOST_KEPT};
-use crate::files::{Error, error, remove_leftovers, write_synced};
+use driftbench_runner::data::{Folder, MOST_KEPT};
+use driftbench_runner::files::{Error, error, remove_leftovers, write_synced};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -8,9 +8,9 @@
 use super::mend::is_quarantined;
 use super::record::{is_sealed, sealed, unsealed};
 use super::{EXPERIMENT, Store, is_cell, pack};
-use crate::files::{Error, error, write_synced};
-use crate::manifest::Source;
-use crate::plan::Plan;
+use driftbench_runner::files::{Error, error, write_synced};
+use driftbench_runner::manifest::Source;
+use driftbench_runner::plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,6 +74,7 @@ impl Experiment {
             overrides: self.overrides.clone(),
             files: self.files.clone(),
             copies: self.copies.clone(),
+            tables: Some(super::read_table),
         }
     }
 }

@@ -6,10 +6,10 @@
 
 use super::axes::{Axis, Leaves, Survey, leaves};
 use super::{Kept, Store, Summary, TRACES};
-use crate::files::{Error, error, remove_leftovers, stream_beside};
-use crate::manifest::{Metric, TimeAverage};
-use crate::plan::Setting;
-use crate::words::inert;
+use driftbench_core::words::inert;
+use driftbench_runner::files::{Error, error, remove_leftovers, stream_beside};
+use driftbench_runner::manifest::{Metric, TimeAverage};
+use driftbench_runner::plan::Setting;
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;

@@ -3,7 +3,7 @@
 //! *Invariant*: nothing that a user writes is taken for an option, and file names
 //! pass between commands as object ids alone.
 
-use crate::files::{Error, error};
+use driftbench_runner::files::{Error, error};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

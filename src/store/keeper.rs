@@ -8,10 +8,10 @@ use super::pack::Member;
 use super::parquet::Entry;
 use super::provenance::Provenance;
 use super::{FailedRecord, Store};
-use crate::files::Error;
-use crate::plan::{Cell, Plan};
-use crate::runner::{Done, Failed};
-use crate::trace::Trace;
+use driftbench_runner::files::Error;
+use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::{Done, Failed};
+use driftbench_runner::trace::Trace;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 //! The system drops the lock of a process that ends, however it ends.
 
 use super::Store;
-use crate::files::{Error, error};
+use driftbench_runner::files::{Error, error};
 use std::fs::{File, TryLockError};
 
 const FILE: &str = ".lock";

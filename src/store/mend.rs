@@ -4,7 +4,7 @@
 //! aside. Whoever mends holds the experiment's lock.
 
 use super::{Store, is_cell, pack};
-use crate::files::{Error, REPLACED, WRITING, error, remove_leftovers};
+use driftbench_runner::files::{Error, REPLACED, WRITING, error, remove_leftovers};
 use std::fs;
 use std::path::{Path, PathBuf};
 

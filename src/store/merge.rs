@@ -6,7 +6,7 @@
 
 use super::pack::{self, Pack};
 use super::{CELL, Experiment, FailedRecord, Listed, Store, TRACES};
-use crate::files::{Beside, Error, error, read_plain};
+use driftbench_runner::files::{Beside, Error, error, read_plain};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;

@@ -19,11 +19,12 @@ mod pack;
 mod parquet;
 pub mod provenance;
 mod record;
+mod table;
 
-use crate::files::{Error, error, write_synced};
-use crate::trace::Trace;
 use cells::{Kept, whole};
 pub use columns::Columns;
+use driftbench_runner::files::{Error, error, write_synced};
+use driftbench_runner::trace::Trace;
 pub use experiments::{Experiment, Listed};
 pub use keeper::Keeper;
 pub use lock::Lock;
@@ -36,6 +37,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+pub use table::read as read_table;
 
 /// Version of the files; a folder of another version is refused.
 pub const SCHEMA: u32 = 4;

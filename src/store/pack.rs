@@ -12,9 +12,9 @@
 use super::parquet::{self, Context, Entry, Rows};
 use super::provenance::Provenance;
 use super::{Store, Summary, TRACES, whole};
-use crate::files::{Beside, Error, error, read_plain};
-use crate::plan::{Plan, cell_id, hex};
-use crate::trace::{self, Trace};
+use driftbench_runner::files::{Beside, Error, error, read_plain};
+use driftbench_runner::plan::{Plan, cell_id, hex};
+use driftbench_runner::trace::{self, Trace};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};

@@ -4,11 +4,11 @@ use super::pack::{Member, folders};
 use super::parquet::Entry;
 use super::tests::{DIVERGING, LOGISTIC};
 use super::*;
-use crate::manifest::Source;
-use crate::plan::Plan;
-use crate::problem::arrays::NoFiles;
-use crate::runner::{Prepared, Silent, prepare};
-use crate::trace::{self, Trace};
+use driftbench_core::problem::arrays::NoFiles;
+use driftbench_runner::manifest::Source;
+use driftbench_runner::plan::Plan;
+use driftbench_runner::runner::{Prepared, Silent, prepare};
+use driftbench_runner::trace::{self, Trace};
 use std::time::Duration;
 
 const NAME: &str = "smoke/t";
@@ -83,13 +83,16 @@ fn cells_of_one_pack_need_not_measure_the_same() {
     for (i, cell) in traces.iter_mut().enumerate() {
         for trace in cell {
             let values: Vec<f64> = (0..trace.rows()).map(|k| (i + k) as f64).collect();
-            let metrics = [crate::manifest::Metric::SqGradient, crate::manifest::Metric::Lyapunov];
+            let metrics = [
+                driftbench_runner::manifest::Metric::SqGradient,
+                driftbench_runner::manifest::Metric::Lyapunov,
+            ];
             let mut further: Vec<_> =
                 metrics[..i % 3].iter().map(|m| (*m, values.clone())).collect();
             further.sort_by_key(|(metric, _)| *metric);
             trace.further = further;
             trace.sq_error_limit = if i % 2 == 0 { values.clone() } else { Vec::new() };
-            let bias = (crate::manifest::TimeAverage::Bias, vec![i as f64; 3]);
+            let bias = (driftbench_runner::manifest::TimeAverage::Bias, vec![i as f64; 3]);
             trace.averages = if i % 5 == 0 { vec![bias] } else { Vec::new() };
         }
     }

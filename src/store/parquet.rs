@@ -1,10 +1,10 @@
 //! Traces in Parquet: the only user of polars.
 
 use super::provenance::Provenance;
-use crate::federated::Cost;
-use crate::manifest::{Metric, TimeAverage};
-use crate::plan::{Cell, Plan};
-use crate::trace::{Outcome, Trace};
+use driftbench_core::federated::Cost;
+use driftbench_runner::manifest::{Metric, TimeAverage};
+use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::trace::{Outcome, Trace};
 use polars::prelude::*;
 use std::collections::BTreeSet;
 use std::io::Cursor;

@@ -6,7 +6,7 @@
 
 use super::Summary;
 use super::provenance::Provenance;
-use crate::plan::{Cell, hex};
+use driftbench_runner::plan::{Cell, hex};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

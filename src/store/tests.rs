@@ -1,11 +1,11 @@
 //! What is stored comes back, and what is damaged is found.
 
 use super::*;
-use crate::manifest::Source;
-use crate::plan::Plan;
-use crate::problem::arrays::NoFiles;
-use crate::runner::{self, Silent, prepare};
-use crate::trace;
+use driftbench_core::problem::arrays::NoFiles;
+use driftbench_runner::manifest::Source;
+use driftbench_runner::plan::Plan;
+use driftbench_runner::runner::{self, Silent, prepare};
+use driftbench_runner::trace;
 
 fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
     let source = Source { name: "t".into(), text: manifest.into(), ..Source::default() };

@@ -277,17 +277,23 @@ fn tree(all: &[&str], mut i: usize, prefix: &[String], found: &mut Vec<Vec<Strin
     if matches!(all.get(i), Some(&("," | "}" | ";")) | None) { i } else { i + 1 }
 }
 
-/// A path from the root of the crate, if it leads there.
+/// The crates of the workspace: their modules have one set of names.
+fn is_own(name: &str) -> bool {
+    matches!(name, "crate" | "driftbench" | "driftbench_core" | "driftbench_runner")
+}
+
+/// A path from the root of its crate, if it leads to one of the workspace.
 fn resolved(path: Vec<String>, module: &[String], line: usize) -> Named {
     let mut base = match path[0].as_str() {
-        "crate" | "driftbench" => vec![],
+        name if is_own(name) => vec![],
         "self" | "super" => module.to_vec(),
         _ => return Named { local: false, parts: path, line },
     };
     let mut rest = path.as_slice();
     while let [first, more @ ..] = rest {
         match first.as_str() {
-            "crate" | "driftbench" | "self" => {}
+            "self" => {}
+            name if is_own(name) => {}
             "super" => drop(base.pop()),
             _ => break,
         }

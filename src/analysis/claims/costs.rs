@@ -11,9 +11,9 @@ use super::tested::{Parts, number};
 use super::words::{noted, target, told};
 use super::{Judge, Shown, Tested};
 use crate::analysis::Result;
-use crate::manifest::Quantity;
-use crate::manifest::claim::{Prediction, Reaches, Reaching, Slope};
 use crate::stats::verdict::{Doubt, Evidence, Region};
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::{Prediction, Reaches, Reaching, Slope};
 use std::borrow::Cow;
 
 impl Judge<'_> {
@@ -273,8 +273,8 @@ fn target_of(cell: &Result<'_>, reaching: &Reaching) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Stream;
     use crate::stats::verdict::{Verdict, verdicts};
+    use driftbench_core::rng::Stream;
 
     /// Runs whose mean falls by a tenth a round from 1, times a skewed factor of each run's own
     /// and one of each round, against a target that it meets exactly at a round.

@@ -12,9 +12,9 @@ mod words;
 
 use super::Result;
 use super::theory::Theory;
-use crate::manifest::claim::{Common, Expected, Selection};
-use crate::plan::Plan;
 use crate::stats::verdict::{Doubt, Evidence, Verdict, needed, verdicts};
+use driftbench_runner::manifest::claim::{Common, Expected, Selection};
+use driftbench_runner::plan::Plan;
 use tested::{Against, Parts};
 
 /// A claim and what became of it.

@@ -2,8 +2,8 @@
 
 use super::Judge;
 use crate::analysis::Result;
-use crate::manifest::claim::{Scalar, Selection};
-use crate::plan::{SettingKey, short};
+use driftbench_runner::manifest::claim::{Scalar, Selection};
+use driftbench_runner::plan::{SettingKey, short};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The settings that tell the cells of an entry apart.

@@ -4,10 +4,10 @@
 //! oracle and instance are both fixed has no sampling error.
 
 use crate::analysis::Result;
-use crate::manifest::Quantity;
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, widened};
 use crate::stats::{ROUNDING_FLOOR, mean};
+use driftbench_runner::manifest::Quantity;
 
 /// A quantity of a cell at one time, a number a replicate.
 pub(super) struct Side {

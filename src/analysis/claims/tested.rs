@@ -5,12 +5,14 @@ use super::side::{Side, combined, ratio};
 use super::words::{comparison, noted, target, told, when};
 use super::{Judge, Shown, Tested};
 use crate::analysis::{Result, select};
-use crate::manifest::claim::{AtLeast, Less, Matches, Prediction, Scalar, Selection, Slope, When};
-use crate::manifest::{Quantity, TimeAverage};
-use crate::plan::{Setting, selected};
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
-use crate::words::joined;
+use driftbench_core::words::joined;
+use driftbench_runner::manifest::claim::{
+    AtLeast, Less, Matches, Prediction, Scalar, Selection, Slope, When,
+};
+use driftbench_runner::manifest::{Quantity, TimeAverage};
+use driftbench_runner::plan::{Setting, selected};
 use std::collections::{BTreeSet, HashMap};
 
 /// A side of a comparison at one time, and which.
@@ -52,7 +54,8 @@ impl<'a> Judge<'a> {
     /// What was tested, or nothing if some of the cells that are meant have no
     /// results yet.
     pub(super) fn whole(&self, sides: &[Selection], tested: Tested) -> Tested {
-        let meant = |cell: &&crate::plan::Cell| sides.iter().any(|side| selected(cell, side));
+        let meant =
+            |cell: &&driftbench_runner::plan::Cell| sides.iter().any(|side| selected(cell, side));
         let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
         let missing =
             self.plan.cells.iter().filter(meant).filter(|c| !there.contains(c.id.as_str())).count();

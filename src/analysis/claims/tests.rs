@@ -4,10 +4,9 @@ use super::*;
 use crate::analysis::Runs;
 use crate::analysis::asked::{Asked, moments_by_claims};
 use crate::analysis::theory::Keeping;
-use crate::federated::mutation::{self, Mutation};
-use crate::manifest::{Prices, Source};
-use crate::runner::{Prepared, Silent, prepare};
-use crate::trace::Trace;
+use crate::analysis::wrong::{self, Mutation};
+use driftbench_runner::manifest::{Prices, Source};
+use driftbench_runner::runner::prepare;
 use std::sync::Arc;
 
 const MANIFEST: &str = r#"
@@ -96,16 +95,12 @@ fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
     let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap();
-    mutation::set(mutation);
-    let traces = |p: &Prepared<'_>| -> Vec<Trace> {
-        (0..p.cell.identity.replicates).map(|r| p.simulate(r, &Silent)).collect()
-    };
     let asked = Asked::by_claims(&plan);
     let results: Vec<Result<'_>> = prepared
         .iter()
         .map(|p| Result {
             cell: p.cell,
-            runs: Runs::of(traces(p), &asked.keep(p.cell), &Prices::default()),
+            runs: Runs::of(wrong::traces(p, mutation), &asked.keep(p.cell), &Prices::default()),
             digest: String::new(),
             provenance: Arc::default(),
             seconds: 0.0,
@@ -113,7 +108,6 @@ fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
             prices: Prices::default(),
         })
         .collect();
-    mutation::set(Mutation::None);
     let moments = plan.cells.iter().filter(|cell| moments_by_claims(&plan, cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(&plan, &prepared, &moments, Keeping::Nothing);

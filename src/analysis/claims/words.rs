@@ -2,9 +2,9 @@
 
 use super::tested::Against;
 use crate::analysis::select;
-use crate::manifest::Quantity;
-use crate::manifest::claim::{Reaching, Scalar, Selection, When};
-use crate::plan::Setting;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::{Reaching, Scalar, Selection, When};
+use driftbench_runner::plan::Setting;
 
 /// A target in words.
 pub(super) fn target(reaching: &Reaching) -> String {

@@ -1,8 +1,8 @@
 //! Claims on two sides: which verdicts are others.
 
 use crate::analysis::claims::Claim as Judged;
-use crate::manifest::claim::Expected;
 use crate::stats::verdict::Verdict;
+use driftbench_runner::manifest::claim::Expected;
 
 /// What is kept of a claim.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,9 +8,9 @@ use super::Change;
 use crate::analysis::convergence::point;
 use crate::analysis::lines::REFERENCE;
 use crate::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
-use crate::manifest::figure::Band;
 use crate::stats::{mean, standard_deviation, student_95};
-use crate::trace::Trace;
+use driftbench_runner::manifest::figure::Band;
+use driftbench_runner::trace::Trace;
 use std::collections::BTreeMap;
 
 const BEFORE: Style = Style { color: 0, dash: 0, mark: 0 };

@@ -5,10 +5,10 @@
 
 use super::pairing::Other;
 use super::{Cell, Options, Runs, cell_name};
-use crate::rng::Stream;
 use crate::stats::holm;
 use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
+use driftbench_core::rng::Stream;
 use std::collections::BTreeMap;
 
 /// What is known of a change, the worst first.

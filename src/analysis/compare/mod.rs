@@ -20,8 +20,8 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-use crate::plan::Setting;
 pub use claims::{Claim, ClaimChange};
+use driftbench_runner::plan::Setting;
 pub use judge::{Change, Verdict};
 use pairing::Agree;
 pub use pairing::Other;

@@ -6,8 +6,8 @@
 //! as it was written is refused: `record.toml` holds the hash of `finals.csv`.
 
 use super::{Cell, Claim, Record, Runs, SCHEMA, Texts};
-use crate::plan::hex;
-use crate::words::{inert, revived};
+use driftbench_core::words::{inert, revived};
+use driftbench_runner::plan::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;

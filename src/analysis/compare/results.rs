@@ -6,10 +6,10 @@
 
 use super::{Cell, Claim, Record, Runs, SCHEMA, Side, Texts, record};
 use crate::analysis::Experiment;
-use crate::files::Error;
-use crate::plan::Plan;
 use crate::store::{self, Store};
-use crate::trace::Trace;
+use driftbench_runner::files::Error;
+use driftbench_runner::plan::Plan;
+use driftbench_runner::trace::Trace;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

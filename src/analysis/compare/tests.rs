@@ -1,13 +1,13 @@
 //! Pairs with a known truth, each with the verdict that it must get.
 
 use super::*;
-use crate::federated::mutation::{self, Mutation};
-use crate::manifest::Source;
-use crate::plan::Plan;
-use crate::problem::arrays::NoFiles;
-use crate::rng::Stream;
-use crate::runner::{Silent, prepare};
-use crate::trace::{self, Trace};
+use crate::analysis::wrong::{self, Mutation};
+use driftbench_core::problem::arrays::NoFiles;
+use driftbench_core::rng::Stream;
+use driftbench_runner::manifest::Source;
+use driftbench_runner::plan::Plan;
+use driftbench_runner::runner::prepare;
+use driftbench_runner::trace::{self, Trace};
 
 fn cell(digest: &str, finals: Vec<Option<f64>>) -> Cell {
     let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.a.step-size", "0.1")];
@@ -317,17 +317,14 @@ local-steps = [4, 8]
 fn simulated(mutation: Mutation) -> Side {
     let source = Source { name: "t".into(), text: MANIFEST.into(), ..Source::default() };
     let plan = Plan::new("e".into(), source).unwrap_or_else(|e| panic!("{e}"));
-    mutation::set(mutation);
     let cells = plan.cells.iter().map(|planned| {
         let prepared = prepare(&NoFiles, &[planned]).unwrap();
-        let traces: Vec<Trace> =
-            (0..planned.identity.replicates).map(|r| prepared[0].simulate(r, &Silent)).collect();
+        let traces = wrong::traces(&prepared[0], mutation);
         let finals = traces.iter().map(Trace::final_error).collect();
         let runs = Runs::Done { digest: trace::digest(&traces), finals };
         (planned.id.clone(), Cell { label: planned.label.clone(), runs, ..Cell::default() })
     });
     let cells = cells.collect();
-    mutation::set(Mutation::None);
     let record = Record { schema: SCHEMA, seed: 5, cells, ..Record::default() };
     Side { name: "s".into(), experiments: [("e".to_owned(), record)].into(), foreign: None }
 }

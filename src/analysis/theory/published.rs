@@ -4,14 +4,14 @@
 
 use super::Theory;
 use super::refused::Part;
-use crate::algorithm::Average;
-use crate::federated::{Clock, Schedule, Variates};
-use crate::kernel::squared_distance;
-use crate::manifest::Quantity;
-use crate::manifest::claim::Prediction;
-use crate::problem::Facts;
-use crate::runner::Prepared;
-use crate::theory::bounds::{self, Bound, Constants};
+use driftbench_core::algorithm::Average;
+use driftbench_core::federated::{Clock, Schedule, Variates};
+use driftbench_core::kernel::squared_distance;
+use driftbench_core::problem::Facts;
+use driftbench_core::theory::bounds::{self, Bound, Constants};
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::runner::Prepared;
 use std::rc::Rc;
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! What theory does not compute because it would take too much: of which cells, and what.
 
 use super::Theory;
-use crate::manifest::claim::Prediction;
-use crate::runner::Prepared;
-use crate::theory::cost::{Cost, MOST_BYTES, MOST_PRODUCTS};
+use driftbench_core::theory::cost::{Cost, MOST_BYTES, MOST_PRODUCTS};
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::runner::Prepared;
 use std::collections::{BTreeMap, HashMap};
 
 /// What is computed for a prediction.

@@ -11,9 +11,9 @@ mod slurm;
 mod wait;
 
 use super::{Code, Failure, Manifests, prepared, print, shard};
-use crate::plan::{Cell, Plan};
 use crate::store::{Status, Store};
-use crate::words::count;
+use driftbench_core::words::count;
+use driftbench_runner::plan::{Cell, Plan};
 use folder::Folder;
 use script::{Job, typed};
 use std::fmt::Write;

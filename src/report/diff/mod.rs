@@ -15,8 +15,8 @@ use crate::analysis::compare::{
     Change, ClaimChange, Class, Comparison, Lone, Other, OtherProblem, Timing, Verdict,
 };
 use crate::chart;
-use crate::files::{Error, error};
-use crate::words;
+use driftbench_core::words;
+use driftbench_runner::files::{Error, error};
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use super::{Claim, Row, View};
 use crate::analysis::compare::Verdict;
-use crate::words::count;
+use driftbench_core::words::count;
 use std::fmt::Write;
 
 /// Rows of each list.

@@ -270,8 +270,8 @@ fn scientific(chars: &[char], from: usize) -> Option<(String, usize)> {
 mod tests {
     use super::*;
     use crate::analysis::pretty;
-    use crate::manifest::{Quantity, TimeAverage};
-    use crate::plan::Setting;
+    use driftbench_runner::manifest::{Quantity, TimeAverage};
+    use driftbench_runner::plan::Setting;
     use std::path::Path;
 
     #[test]

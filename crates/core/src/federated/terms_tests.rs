@@ -1,0 +1,408 @@
+//! What every choice of terms must keep: limits, sums, laws, costs.
+
+use super::*;
+use crate::problem::arrays::NoFiles;
+use crate::problem::spectrum::Spectrum;
+use crate::problem::{Exact, Facts, Settings as _, logistic, quadratic};
+use crate::theory::deterministic::fixed_point;
+use crate::theory::linear::{self, Work};
+
+fn linear_problem() -> quadratic::Quadratic {
+    quadratic::Settings {
+        dimension: 3,
+        clients: 4,
+        spectrum: Spectrum { from: 0.5, to: 2.0 },
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.3,
+        noise: 0.5,
+        multiplicative_noise: 0.2,
+    }
+    .build(7, &NoFiles)
+    .unwrap()
+}
+
+fn curved_problem() -> logistic::Logistic {
+    logistic::Settings {
+        dimension: 3,
+        records: 30,
+        clients: 4,
+        data: logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 },
+        split: logistic::Split::Own,
+        l2: 0.5,
+        margin: 0.0,
+        batch: 1,
+    }
+    .build(3, &NoFiles)
+    .unwrap()
+}
+
+fn run<P: Problem>(problem: &P, terms: &Terms, rounds: u64, replicate: u64) -> Vec<f64> {
+    let start = vec![0.5; problem.dim()];
+    let from = Conditions { seed: 5, replicate, start: &start, rounds, copy: 0 };
+    let mut run = Federated::new(problem, terms.clone(), &from);
+    (0..rounds).for_each(|_| run.round());
+    run.estimate().to_vec()
+}
+
+fn distance(x: &[f64], y: &[f64]) -> f64 {
+    kernel::squared_distance(x, y).sqrt()
+}
+
+/// Terms under which control variates remove every bias.
+fn corrected() -> Vec<(&'static str, Terms)> {
+    let scaffold = Terms::scaffold(0.1, 5);
+    let kept = |learning| Variates::Kept(learning);
+    let coin = |probability, clock| Schedule::Bernoulli { probability, clock };
+    let work = vec![1, 7, 2];
+    vec![
+        ("H2", scaffold.clone()),
+        ("option I", Terms { variates: kept(Learning::OptionOne), ..scaffold.clone() }),
+        ("FedLin", Terms { variates: Variates::Fresh, ..scaffold.clone() }),
+        (
+            "FedLin, unequal work",
+            Terms {
+                variates: Variates::Fresh,
+                work: work.clone(),
+                normalised: true,
+                ..scaffold.clone()
+            },
+        ),
+        ("server step", Terms { server_step: 0.5, ..scaffold.clone() }),
+        ("unequal work", Terms { work: work.clone(), ..scaffold.clone() }),
+        (
+            "unequal work, normalised",
+            Terms { work: work.clone(), normalised: true, ..scaffold.clone() },
+        ),
+        ("two of four", Terms { cohort: Some(2), ..scaffold.clone() }),
+        (
+            "one of four, unequal work, server step",
+            Terms { cohort: Some(1), work, server_step: 0.7, ..scaffold.clone() },
+        ),
+        (
+            "two of four, option I",
+            Terms { cohort: Some(2), variates: kept(Learning::OptionOne), ..scaffold.clone() },
+        ),
+        ("H1", Terms { schedule: coin(0.2, Clock::Communications), ..scaffold.clone() }),
+        ("H1 by steps", Terms { schedule: coin(0.3, Clock::Steps), ..scaffold.clone() }),
+        ("H1, p = 1", Terms { schedule: coin(1.0, Clock::Communications), ..scaffold }),
+    ]
+}
+
+/// Without noise, all that has control variates goes to θ*.
+#[test]
+fn corrected_runs_without_noise_reach_the_optimum() {
+    let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
+    for (name, terms) in corrected() {
+        let off = distance(&run(&linear, &terms, 4000, 0), linear.optimum());
+        assert!(off < 1e-12, "{name}, linear: {off}");
+        let off = distance(&run(&curved, &terms, 4000, 0), curved.optimum());
+        assert!(off < 1e-12, "{name}, logistic: {off}");
+    }
+}
+
+/// Without noise, what has no control variates goes where theory says.
+#[test]
+fn uncorrected_runs_without_noise_reach_their_own_limit() {
+    let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
+    let plain = Terms::fedavg(0.1, 5);
+    let work = vec![1, 7, 2];
+    for (name, terms) in [
+        ("FedAvg", plain.clone()),
+        ("unequal work", Terms { work: work.clone(), ..plain.clone() }),
+        ("normalised", Terms { work: work.clone(), normalised: true, ..plain.clone() }),
+        ("server step", Terms { server_step: 0.5, ..plain.clone() }),
+        ("FedProx", Terms { proximal: 2.0, ..plain.clone() }),
+        ("FedProx, unequal work", Terms { proximal: 1.0, work, ..plain }),
+    ] {
+        let work = |c: usize| Work {
+            batch: 1,
+            step: terms.step(c),
+            steps: terms.steps(c),
+            proximal: terms.proximal,
+        };
+        let exact = linear::limit(&linear, work).unwrap();
+        let off = distance(&run(&linear, &terms, 3000, 0), &exact);
+        assert!(off < 1e-12, "{name}, linear: {off}");
+        assert!(distance(&exact, linear.optimum()) > 1e-3, "{name}: there is a bias to be seen");
+        let again = fixed_point(&linear, work).unwrap();
+        assert!(distance(&exact, &again) < 1e-13, "{name}: two ways to one limit");
+        let exact = fixed_point(&curved, work).unwrap();
+        let off = distance(&run(&curved, &terms, 3000, 0), &exact);
+        assert!(off < 1e-12, "{name}, logistic: {off}");
+    }
+}
+
+/// BOOK problem 5.1: without normalisation, unequal work goes to the root of
+/// Σ E_k F̄_k as γ → 0, with normalisation to that of Σ F̄_k.
+#[test]
+fn unnormalised_work_weighs_clients() {
+    let problem = linear_problem();
+    let work = [1, 7, 2, 1];
+    let mut system = crate::linalg::Matrix::zeros(3, 3);
+    let mut rhs = vec![0.0; 3];
+    for (c, e) in work.iter().enumerate() {
+        let hessian = problem.jacobian(c);
+        system = system.plus(f64::from(*e), &hessian);
+        kernel::axpy(f64::from(*e), &hessian.apply(problem.local_optimum(c)), &mut rhs);
+    }
+    let weighted = crate::linalg::solve(&system, &rhs).unwrap();
+    let gap = |gamma: f64, normalised: bool, from: &[f64]| {
+        let terms = Terms { work: vec![1, 7, 2], normalised, ..Terms::fedavg(gamma, 1) };
+        let work = |c: usize| Work::plain(terms.step(c), terms.steps(c));
+        distance(&linear::limit(&problem, work).unwrap(), from)
+    };
+    for (normalised, limit) in [(false, &weighted[..]), (true, problem.optimum())] {
+        let (coarse, fine) = (gap(1e-3, normalised, limit), gap(1e-4, normalised, limit));
+        assert!((coarse / fine - 10.0).abs() < 0.2, "of order γ: {coarse}, {fine}");
+    }
+    assert!(distance(&weighted, problem.optimum()) > 0.1);
+}
+
+/// Σ ξ = 0 along every noisy run.
+#[test]
+fn corrections_sum_to_zero() {
+    let problem = linear_problem();
+    for (name, terms) in corrected() {
+        let start = vec![1.0; 3];
+        let from = Conditions { seed: 5, replicate: 1, start: &start, rounds: 200, copy: 0 };
+        let mut run = Federated::new(&problem, terms, &from);
+        for round in 0..200 {
+            run.round();
+            let clients = run.clients().unwrap();
+            for i in 0..3 {
+                let column = clients.corrections.iter().skip(i).step_by(3);
+                let (sum, size) =
+                    column.fold((0.0, 1.0), |(s, z), x| (s + x, f64::max(z, x.abs())));
+                assert!(f64::abs(sum) < 1e-13 * size, "{name}, round {round}: {sum}");
+            }
+        }
+    }
+}
+
+/// A coin that always says yes is one local step a round.
+#[test]
+fn a_sure_coin_is_one_local_step() {
+    let problem = linear_problem();
+    let sure = Schedule::Bernoulli { probability: 1.0, clock: Clock::Communications };
+    let h1 = Terms { schedule: sure, ..Terms::scaffold(0.1, 1) };
+    let (one, two) = (run(&problem, &h1, 50, 0), run(&problem, &Terms::scaffold(0.1, 1), 50, 0));
+    assert!(distance(&one, &two) < 1e-13);
+}
+
+/// The two clocks read one run: where the steps of the one are a communication
+/// of the other, they agree to the last bit.
+#[test]
+fn two_clocks_read_one_run() {
+    let problem = linear_problem();
+    let at = |clock, rounds: u64| {
+        let schedule = Schedule::Bernoulli { probability: 0.25, clock };
+        let terms = Terms { schedule, ..Terms::scaffold(0.1, 1) };
+        let start = [0.5; 3];
+        let from = Conditions { seed: 5, replicate: 0, start: &start, rounds, copy: 0 };
+        let mut run = Federated::new(&problem, terms, &from);
+        (0..rounds)
+            .map(|_| {
+                run.round();
+                (run.cost(), run.estimate().to_vec(), run.clients().unwrap().apart)
+            })
+            .collect::<Vec<_>>()
+    };
+    let (talks, steps) = (at(Clock::Communications, 300), at(Clock::Steps, 300));
+    let mut met = 0;
+    for (cost, theta, apart) in &steps {
+        assert_eq!(cost.local_steps % 4, 0);
+        let Some((same, there, _)) = talks.iter().find(|t| t.0.local_steps == cost.local_steps)
+        else {
+            continue;
+        };
+        assert_eq!((same, there, *apart), (cost, theta, false));
+        met += 1;
+    }
+    assert!(met > 30, "{met} meetings");
+    let total = talks.last().unwrap().0;
+    assert_eq!((total.communications, total.vectors_sent), (300, 300 * 8));
+    let mean = total.local_steps as f64 / 300.0;
+    assert!((mean - 4.0).abs() < 4.5 * (12.0_f64 / 300.0).sqrt(), "geometric of mean 4: {mean}");
+}
+
+/// At p = 1/H the two schedules have other laws. Where γμ is negligible, fixed
+/// work gives Var ξ_c = (1 − 1/N) C/H after each round; under the coin a round
+/// takes it from v to (1 − p) v + p (1 − 1/N) C, since E(1 − pτ)² = 1 − p: it
+/// grows to (1 − 1/N) C. (The law has heavy tails there: E(1 − pτ)⁴ is near 9, so
+/// that long averages of ξ² do not settle, and the first rounds are tested.)
+#[test]
+fn the_coin_makes_control_variates_noisier() {
+    let problem = quadratic::Settings {
+        dimension: 2,
+        clients: 5,
+        spectrum: Spectrum { from: 0.5, to: 0.5 },
+        gradient_heterogeneity: 0.0,
+        hessian_heterogeneity: 0.0,
+        noise: 1.0,
+        multiplicative_noise: 0.0,
+    }
+    .build(1, &NoFiles)
+    .unwrap();
+    let gamma = 1e-6;
+    let squares = |terms: &Terms, replicate| -> Vec<f64> {
+        let from = Conditions { seed: 2, replicate, start: problem.optimum(), rounds: 3, copy: 0 };
+        let mut run = Federated::new(&problem, terms.clone(), &from);
+        let mut after = || {
+            run.round();
+            let xi = run.clients().unwrap().corrections.to_vec();
+            kernel::dot(&xi, &xi) / 10.0
+        };
+        (0..3).map(|_| after()).collect()
+    };
+    let schedule = Schedule::Bernoulli { probability: 0.2, clock: Clock::Communications };
+    let coin = Terms { schedule, ..Terms::scaffold(gamma, 1) };
+    for (terms, exact) in [(coin, [0.2, 0.36, 0.488]), (Terms::scaffold(gamma, 5), [0.2, 0.2, 0.2])]
+    {
+        let all: Vec<Vec<f64>> = (0..20_000).map(|r| squares(&terms, r)).collect();
+        for t in 0..3 {
+            let sample: Vec<f64> = all.iter().map(|run| run[t]).collect();
+            let error = crate::sample::standard_error(&sample);
+            let off = (crate::sample::mean(&sample) - 0.8 * exact[t]).abs();
+            assert!(off < 4.5 * error, "round {t}: off by {off}, standard error {error}");
+        }
+    }
+}
+
+/// A cohort of L of K: each round's mean over all cohorts is the full round's.
+#[test]
+fn cohorts_are_unbiased() {
+    let problem = Exact::new(linear_problem());
+    let full = run(&problem, &Terms::fedavg(0.1, 5), 1, 0);
+    let some = Terms { cohort: Some(2), ..Terms::fedavg(0.1, 5) };
+    let ends: Vec<Vec<f64>> = (0..3000).map(|r| run(&problem, &some, 1, r)).collect();
+    for i in 0..3 {
+        let entry: Vec<f64> = ends.iter().map(|theta| theta[i]).collect();
+        let error = crate::sample::standard_error(&entry);
+        let off = (crate::sample::mean(&entry) - full[i]).abs();
+        assert!(error > 0.0 && off < 4.5 * error, "entry {i}: {off} with {error}");
+    }
+    let all = Terms { cohort: Some(4), ..Terms::fedavg(0.1, 5) };
+    assert_eq!(run(&problem, &all, 20, 0), run(&problem, &Terms::fedavg(0.1, 5), 20, 0));
+}
+
+/// A batch of B divides the variance of a step by B.
+#[test]
+fn batches_divide_the_noise() {
+    let problem = linear_problem();
+    let spread = |batch: u64| {
+        let terms = Terms { batches: vec![batch], ..Terms::fedavg(0.1, 1) };
+        let total: f64 = (0..4000)
+            .map(|replicate| {
+                let from =
+                    Conditions { seed: 9, replicate, start: problem.optimum(), rounds: 1, copy: 0 };
+                let mut run = Federated::new(&problem, terms.clone(), &from);
+                run.round();
+                kernel::squared_distance(run.estimate(), problem.optimum())
+            })
+            .sum();
+        total / 4000.0
+    };
+    let ratio = spread(1) / spread(4);
+    assert!((ratio - 4.0).abs() < 0.4, "ratio of variances {ratio}");
+}
+
+#[test]
+fn costs_follow_the_work() {
+    let problem = curved_problem();
+    let cost = |terms: Terms| {
+        let from = Conditions { seed: 1, replicate: 0, start: &[0.0; 3], rounds: 2, copy: 0 };
+        let mut run = Federated::new(&problem, terms, &from);
+        run.round();
+        run.round();
+        run.cost()
+    };
+    let of = |communications, local_steps, oracle_calls, sequential_calls, vectors_sent| Cost {
+        communications,
+        local_steps,
+        oracle_calls,
+        sequential_calls,
+        vectors_sent,
+        bytes_sent: vectors_sent * 24,
+    };
+    let plain = Terms::fedavg(0.1, 3);
+    assert_eq!(cost(plain.clone()), of(2, 6, 24, 6, 16));
+    assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), of(2, 6, 120, 30, 16));
+    assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), of(2, 6, 12, 6, 8));
+    assert_eq!(cost(Terms { work: vec![1, 4], ..plain.clone() }), of(2, 8, 20, 8, 16));
+    assert_eq!(cost(Terms { variates: Variates::Fresh, ..plain.clone() }), of(4, 6, 48, 12, 32));
+    let option = Variates::Kept(Learning::OptionOne);
+    assert_eq!(cost(Terms { variates: option, ..plain }), of(2, 6, 48, 12, 32));
+    assert_eq!(cost(Terms::scaffold(0.1, 3)), of(2, 6, 24, 6, 32));
+}
+
+/// Clients of one law, a linear field: under every scheme the estimate and the
+/// control variates have the mean that they start with, θ* and 0.
+#[test]
+fn homogeneous_clients_have_no_bias_under_any_scheme() {
+    let problem = homogeneous(4);
+    let mut schemes = corrected();
+    schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
+    schemes.push(("unequal", Terms { work: vec![1, 7, 2], ..Terms::fedavg(0.1, 5) }));
+    schemes.push(("FedProx", Terms { proximal: 1.0, ..Terms::fedavg(0.1, 5) }));
+    for (name, terms) in schemes {
+        let (mut thetas, mut variates) = (vec![Vec::new(); 3], vec![Vec::new(); 3]);
+        for replicate in 0..400 {
+            let from =
+                Conditions { seed: 3, replicate, start: problem.optimum(), rounds: 20, copy: 0 };
+            let mut run = Federated::new(&problem, terms.clone(), &from);
+            (0..20).for_each(|_| run.round());
+            let xi = run.clients().unwrap().corrections;
+            for i in 0..3 {
+                thetas[i].push(run.estimate()[i] - problem.optimum()[i]);
+                variates[i].push(xi.get(i).copied().unwrap_or(0.0));
+            }
+        }
+        for sample in thetas.iter().chain(&variates) {
+            let error = crate::sample::standard_error(sample);
+            let off = crate::sample::mean(sample).abs();
+            assert!(off <= 4.5 * error + 1e-15, "{name}: {off} with standard error {error}");
+        }
+    }
+}
+
+/// Clients of one law, a linear field, additive noise: the variance of the
+/// estimate is 1/N of one client's, exactly, wherever all clients take part.
+#[test]
+fn the_variance_is_one_over_n_under_every_full_scheme() {
+    let (two, eight) = (homogeneous(2), homogeneous(8));
+    let mut schemes = corrected();
+    schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
+    schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.work.len() == 1);
+    assert!(schemes.len() > 6);
+    for (name, terms) in schemes {
+        let squares = |problem: &quadratic::Quadratic| -> Vec<f64> {
+            let square = |replicate| {
+                let start = problem.optimum();
+                let from = Conditions { seed: 3, replicate, start, rounds: 20, copy: 0 };
+                let mut run = Federated::new(problem, terms.clone(), &from);
+                (0..20).for_each(|_| run.round());
+                kernel::squared_distance(run.estimate(), start)
+            };
+            (0..1000).map(square).collect()
+        };
+        let (few, many) = (squares(&two), squares(&eight));
+        let error = |x: &[f64]| crate::sample::standard_error(x) / crate::sample::mean(x);
+        let ratio = crate::sample::mean(&few) / crate::sample::mean(&many);
+        let most = 4.5 * (error(&few).powi(2) + error(&many).powi(2)).sqrt();
+        assert!((ratio / 4.0 - 1.0).abs() < most, "{name}: ratio {ratio}, within {most}");
+    }
+}
+
+fn homogeneous(clients: usize) -> quadratic::Quadratic {
+    quadratic::Settings {
+        dimension: 3,
+        clients,
+        spectrum: Spectrum { from: 0.5, to: 2.0 },
+        gradient_heterogeneity: 0.0,
+        hessian_heterogeneity: 0.0,
+        noise: 1.0,
+        multiplicative_noise: 0.0,
+    }
+    .build(7, &NoFiles)
+    .unwrap()
+}

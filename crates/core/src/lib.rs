@@ -1,0 +1,31 @@
+//! The portable core of driftbench: no I/O, no clock, no environment.
+//!
+//! One iteration underlies every algorithm. Clients c = 1..N hold local fields
+//! F_c(θ; Z) with means F̄_c, and θ* solves N⁻¹ Σ F̄_c(θ*) = 0:
+//!
+//! ```text
+//! θ_c ← θ_t;  H times: θ_c ← θ_c − γ (F_c(θ_c; Z) + ξ_c);  θ_{t+1} = N⁻¹ Σ θ_c
+//! ```
+//!
+//! with ξ = 0 (FedAvg; FedLSA where F_c is affine) or control variates
+//! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
+//!
+//! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
+//! [`words`]; [`kernel`]; [`problem`]; [`federated`], the engine; [`algorithm`] and, apart
+//! from it and from the engine, [`theory`].
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod algorithm;
+pub mod federated;
+#[allow(unsafe_code)]
+pub mod kernel;
+pub mod linalg;
+pub mod problem;
+pub mod rng;
+pub mod theory;
+pub mod words;
+
+#[cfg(test)]
+mod sample;

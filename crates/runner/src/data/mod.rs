@@ -1,0 +1,186 @@
+//! Data files: found beside the manifest, told apart by the hash of their
+//! bytes, read into plain values. One file a format.
+//!
+//! *Invariant*: nothing is repaired. What cannot be read as it stands is
+//! refused with its place. Room is made for what a file holds, never for what
+//! it announces.
+
+mod csv;
+mod libsvm;
+mod npz;
+
+use crate::files;
+use driftbench_core::problem::arrays::{Contents, DataFile, Files};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The most bytes that a data file may have, and that its arrays may take.
+pub const MOST_BYTES: u64 = 8 << 30;
+/// The most bytes of a line of text.
+const MOST_LINE: usize = 4 << 20;
+
+/// The most bytes of a file of which results keep a copy.
+pub const MOST_KEPT: u64 = 256 << 20;
+
+/// Reads the bytes of a Parquet table. Its caller provides it, so that this crate does
+/// not depend on a table library.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub type TableReader = fn(Vec<u8>) -> Result<Contents, String>;
+
+/// The files below a manifest's folder, and the copies that results keep of them.
+pub struct Folder {
+    base: PathBuf,
+    /// Copies, each named by the hash of its bytes.
+    copies: Option<PathBuf>,
+    tables: Option<TableReader>,
+    opened: Mutex<HashMap<DataFileKey, Arc<Contents>>>,
+}
+
+/// A file's path and the hash that it must have.
+type DataFileKey = (String, Option<String>);
+
+impl Folder {
+    /// The files below this folder.
+    pub fn new(base: &Path) -> Self {
+        Self { base: base.to_owned(), copies: None, tables: None, opened: Mutex::default() }
+    }
+
+    /// The same, with a folder of copies, which are read first.
+    #[must_use]
+    pub fn with_copies(self, copies: Option<PathBuf>) -> Self {
+        Self { copies, ..self }
+    }
+
+    /// The same, with a reader of Parquet tables.
+    #[must_use]
+    pub fn with_tables(self, tables: Option<TableReader>) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// Where the copy of the file with this hash is, or would be.
+    fn copy(&self, hash: &str) -> Option<PathBuf> {
+        Some(self.copies.as_ref()?.join(hash))
+    }
+
+    /// Whether there is a sound copy of the file with this hash.
+    pub fn has_copy(&self, hash: &str) -> bool {
+        self.of_copy(hash).is_some()
+    }
+
+    /// Where the sound copy of the file with this hash is.
+    pub fn sound_copy(&self, hash: &str) -> Option<PathBuf> {
+        self.copy(hash).filter(|_| self.has_copy(hash))
+    }
+
+    /// The bytes of a sound copy. Symbolic links are not followed.
+    fn of_copy(&self, wanted: &str) -> Option<Vec<u8>> {
+        let copy = self.copy(wanted)?;
+        let plain = |path: &Path| path.symlink_metadata().is_ok_and(|kind| !kind.is_symlink());
+        let bytes = (plain(copy.parent()?) && plain(&copy)).then(|| self.bytes_of(&copy).ok())?;
+        bytes.filter(|bytes| hash(bytes) == wanted)
+    }
+
+    /// The length of the copy of a file, or else of the file; `None` if neither is there.
+    pub fn size(&self, path: &str, hash: &str) -> Option<u64> {
+        let length = |path: PathBuf| std::fs::metadata(path).ok().map(|about| about.len());
+        self.copy(hash).and_then(length).or_else(|| length(self.base.join(path)))
+    }
+
+    /// The bytes of a file that must have this hash, from its copy if there is one.
+    ///
+    /// # Errors
+    /// Why they cannot be had.
+    pub fn checked(&self, path: &str, wanted: &str) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.of_copy(wanted) {
+            return Ok(bytes);
+        }
+        let bytes = self.bytes(path).and_then(|bytes| match hash(&bytes) == wanted {
+            true => Ok(bytes),
+            false => Err(format!("{path} is not what it was when the cells were planned")),
+        });
+        bytes.map_err(|why| match self.copy(wanted) {
+            Some(copy) => format!(
+                "{why}; and these results hold no sound copy of it, {} (files above {} MiB are not copied)",
+                copy.display(),
+                MOST_KEPT >> 20
+            ),
+            None => why,
+        })
+    }
+
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.bytes_of(&self.base.join(path))
+    }
+
+    fn bytes_of(&self, whole: &Path) -> Result<Vec<u8>, String> {
+        let unread = |why: &str| format!("{} cannot be read: {why}", whole.display());
+        let size = files::size_of_regular(whole).map_err(|e| unread(&e.message))?;
+        if size > MOST_BYTES {
+            let most = MOST_BYTES;
+            let path = whole.display();
+            return Err(format!("{path} has {size} bytes; at most {most} are allowed"));
+        }
+        std::fs::read(whole).map_err(|e| unread(&files::plain(&e)))
+    }
+
+    /// SHA-256 of a file's bytes, 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn hash(&self, path: &str) -> Result<String, String> {
+        Ok(hash(&self.bytes(path)?))
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+impl Files for Folder {
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
+        let key = (file.path.clone(), file.sha256.clone());
+        let mut opened = self.opened.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(contents) = opened.get(&key) {
+            return Ok(contents.clone());
+        }
+        let bytes = match &file.sha256 {
+            Some(wanted) => self.checked(&file.path, wanted)?,
+            None => self.bytes(&file.path)?,
+        };
+        let contents = Arc::new(
+            read(&file.path, bytes, self.tables).map_err(|e| format!("{}: {e}", file.path))?,
+        );
+        opened.insert(key, contents.clone());
+        Ok(contents)
+    }
+}
+
+/// What the bytes of a file of this name hold; `tables` reads Parquet.
+///
+/// # Errors
+/// What is wrong with them, and where.
+pub fn read(path: &str, bytes: Vec<u8>, tables: Option<TableReader>) -> Result<Contents, String> {
+    let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "npz" => npz::read(bytes),
+        "csv" => lines(&bytes).and_then(|()| csv::read(&bytes)),
+        "parquet" => tables.ok_or("this program reads no Parquet")?(bytes),
+        "libsvm" | "svm" | "txt" => lines(&bytes).and_then(|()| libsvm::read(&bytes)),
+        _ => Err("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt".into()),
+    }
+}
+
+/// Whether no line of a text is longer than any that is meant.
+fn lines(bytes: &[u8]) -> Result<(), String> {
+    let mut all = bytes.split(|b| *b == b'\n').enumerate();
+    match all.find(|(_, line)| line.len() > MOST_LINE) {
+        None => Ok(()),
+        Some((i, line)) => {
+            Err(format!("line {} has {} bytes; at most {MOST_LINE} are allowed", i + 1, line.len()))
+        }
+    }
+}

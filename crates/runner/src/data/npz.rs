@@ -1,0 +1,244 @@
+//! numpy's `.npz`: a zip archive of `.npy` arrays, checksums verified.
+
+use super::MOST_BYTES;
+use driftbench_core::problem::arrays::{Array, Contents, told};
+use npyz::{DType, NpyFile, Order, TypeChar};
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+
+/// The most bytes of an array's header: a hundred or so where it is of numbers.
+const MOST_HEADER: usize = 4096;
+/// The most brackets in an array's header, which is read by recursion.
+const MOST_BRACKETS: usize = 8;
+/// How many times its size an archive may unpack to, beyond what is small.
+const MOST_TIMES: u64 = 100;
+/// What is small.
+const SMALL: u64 = 256 << 20;
+
+/// The arrays by name, numbers widened to f64.
+pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
+    let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
+    within(bytes, most.clamp(SMALL, MOST_BYTES))
+}
+
+/// The arrays of an archive that may unpack to so many bytes.
+fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
+    let size = bytes.len();
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
+        .map_err(|e| format!("it is not a zip archive: {e}"))?;
+    let mut left = most;
+    let mut arrays = BTreeMap::new();
+    for i in 0..archive.len() {
+        let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
+        let name = entry.name().map_err(|e| e.to_string())?.into_owned();
+        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
+        let said = |message: String| format!("`{}`: {message}", told(&name));
+        // Read to its end: that is where the checksum is compared.
+        let mut bytes = Vec::new();
+        let taken = entry.by_ref().take(left + 1).read_to_end(&mut bytes);
+        let taken = taken.map_err(|e| said(e.to_string()))? as u64;
+        if taken > left {
+            return Err(said(format!(
+                "the {size} bytes of the archive unpack to more than {most}; uncompressed (numpy.savez) at most {MOST_BYTES} are allowed"
+            )));
+        }
+        left -= taken;
+        let array = array(&bytes).map_err(said)?;
+        if arrays.contains_key(&name) {
+            return Err(format!("two arrays are called `{}`", told(&name)));
+        }
+        arrays.insert(name, array);
+    }
+    Ok(Contents::Arrays(arrays))
+}
+
+/// The length of the part before the numbers, if that is what an array of
+/// numbers has.
+fn header(bytes: &[u8]) -> Result<usize, String> {
+    let length = match (bytes.get(6), bytes.get(8..12)) {
+        (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),
+        (_, Some(n)) => 12 + u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize,
+        _ => return Err("it is too short for an array".into()),
+    };
+    if length > MOST_HEADER {
+        return Err(format!(
+            "its header announces {length} bytes; an array of numbers has at most {MOST_HEADER}"
+        ));
+    }
+    let text = bytes.get(..length).ok_or("it ends within its header")?;
+    if text.iter().filter(|b| b"([{".contains(b)).count() > MOST_BRACKETS {
+        return Err("its header is not that of an array of numbers".into());
+    }
+    Ok(length)
+}
+
+fn array(bytes: &[u8]) -> Result<Array, String> {
+    let begin = header(bytes)?;
+    let file = NpyFile::new(bytes).map_err(|e| told(&e.to_string()))?;
+    let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
+    let order = file.order();
+    let (kind, dtype) = match file.dtype() {
+        DType::Plain(plain) => ((plain.type_char(), plain.size_field()), plain.to_string()),
+        other => return Err(unknown(&other.descr())),
+    };
+    // Headers may lie: what they announce must be there before room is made.
+    let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
+    let whole = count.and_then(|n| n.checked_mul(kind.1)).and_then(|n| n.checked_add(begin as u64));
+    if whole.is_none_or(|n| n > bytes.len() as u64) {
+        return Err(format!("its header announces the shape {shape:?}, more than it holds"));
+    }
+    if whole != Some(bytes.len() as u64) {
+        return Err(format!("it holds more than the shape {shape:?} that its header announces"));
+    }
+    macro_rules! numbers {
+        ($type:ty) => {
+            file.into_vec::<$type>()
+                .map_err(|e| e.to_string())?
+                .into_iter()
+                .map(|x| x as f64)
+                .collect()
+        };
+    }
+    let data: Vec<f64> = match kind {
+        (TypeChar::Float, 8) => file.into_vec::<f64>().map_err(|e| e.to_string())?,
+        (TypeChar::Float, 4) => numbers!(f32),
+        (TypeChar::Int, 8) => numbers!(i64),
+        (TypeChar::Int, 4) => numbers!(i32),
+        (TypeChar::Uint, 8) => numbers!(u64),
+        (TypeChar::Uint, 4) => numbers!(u32),
+        _ => return Err(unknown(&dtype)),
+    };
+    if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
+        return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
+    }
+    let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
+    Ok(Array { shape, data })
+}
+
+fn unknown(dtype: &str) -> String {
+    let dtype = told(dtype);
+    format!("its type is {dtype}; expected floats or whole numbers of 4 or 8 bytes")
+}
+
+/// From the first index fastest to the last index fastest.
+fn row_by_row(shape: &[usize], data: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; data.len()];
+    for (from, value) in data.iter().enumerate() {
+        let (mut rest, mut to, mut stride) = (from, 0, data.len());
+        for &size in shape {
+            stride /= size;
+            to += rest % size * stride;
+            rest /= size;
+        }
+        out[to] = *value;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// An `.npy` file of this header and these bytes.
+    fn npy(header: &str, data: &[u8]) -> Vec<u8> {
+        let padded = format!("{header:<117}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((padded.len() as u16).to_le_bytes());
+        bytes.extend(padded.as_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    fn npz(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let stored = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Stored);
+        for (name, bytes) in files {
+            writer.start_file(*name, stored).unwrap();
+            writer.write_all(bytes).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    fn doubles(header: &str, values: &[f64]) -> Vec<u8> {
+        npy(header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+    }
+
+    const ROWS: &str = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
+    const COLUMNS: &str = "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }";
+
+    #[test]
+    fn arrays_come_row_by_row_in_any_order_and_type() {
+        let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let scalar = "{'descr': '<f4', 'fortran_order': False, 'shape': (), }";
+        let whole = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }";
+        let bytes = npz(&[
+            ("rows.npy", doubles(ROWS, &x)),
+            ("columns.npy", doubles(COLUMNS, &x)),
+            ("gamma.npy", npy(scalar, &0.5_f32.to_le_bytes())),
+            ("n.npy", npy(whole, &[7, 0, 0, 0, 255, 255, 255, 255])),
+        ]);
+        let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!() };
+        assert_eq!(arrays["rows"], Array { shape: vec![2, 3], data: x.into() });
+        assert_eq!(arrays["columns"].data, [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
+        assert_eq!(arrays["gamma"], Array { shape: vec![], data: vec![0.5] });
+        assert_eq!(arrays["n"].data, [7.0, -1.0]);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found() {
+        let mut bytes = npz(&[("x.npy", doubles(ROWS, &[1.0; 6]))]);
+        let at = bytes.windows(8).position(|w| w == 1.0_f64.to_le_bytes()).unwrap();
+        bytes[at + 3] ^= 4;
+        let said = read(bytes).unwrap_err();
+        assert!(said.contains("`x`") && said.to_lowercase().contains("checksum"), "{said}");
+    }
+
+    #[test]
+    fn what_is_no_array_of_numbers_is_refused() {
+        let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999, 99999999), }";
+        let complex = "{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }";
+        for (bytes, message) in [
+            (b"no zip".to_vec(), "it is not a zip archive"),
+            (npz(&[("x.npy", doubles(huge, &[1.0]))]), "more than it holds"),
+            (npz(&[("x.npy", npy(complex, &[0; 16]))]), "expected floats or whole numbers"),
+            (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`"),
+            (npz(&[("x.npy", doubles(ROWS, &[1.0; 5]))]), "more than it holds"),
+            (npz(&[("x.npy", doubles(ROWS, &[1.0; 7]))]), "it holds more than the shape [2, 3]"),
+            (npz(&[("x.npy", b"\x93NUMPY\x02\x00".to_vec())]), "too short"),
+            (npz(&[("x.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{".to_vec())]), "4294967307"),
+            (npz(&[("x.npy", doubles(ROWS, &[1.0; 6])), ("x", doubles(ROWS, &[1.0; 6]))]), "two"),
+        ] {
+            let said = read(bytes).unwrap_err();
+            assert!(said.contains(message), "{said}");
+        }
+    }
+
+    /// A header is read by recursion: brackets within brackets would use up the stack.
+    #[test]
+    fn a_header_of_brackets_is_refused() {
+        for depth in [9, 2_000, 30_000] {
+            let said = read(npz(&[("x.npy", npy(&"(".repeat(depth), &[]))])).unwrap_err();
+            assert!(said.contains("header"), "{said}");
+        }
+    }
+
+    /// A few kilobytes that unpack to megabytes.
+    #[test]
+    fn a_bomb_is_not_unpacked() {
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let packed = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Deflated);
+        for name in ["x.npy", "y.npy"] {
+            writer.start_file(name, packed).unwrap();
+            let shape = "{'descr': '<f8', 'fortran_order': False, 'shape': (131072,), }";
+            writer.write_all(&npy(shape, &vec![0; 1 << 20])).unwrap();
+        }
+        let bytes = writer.finish().unwrap().into_inner();
+        assert!(bytes.len() < 1 << 16, "{}", bytes.len());
+        assert!(within(bytes.clone(), 3 << 20).is_ok());
+        let said = within(bytes, (1 << 20) + 200).unwrap_err();
+        assert!(said.starts_with("`y`: the ") && said.contains("more than 1048776"), "{said}");
+    }
+}

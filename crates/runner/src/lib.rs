@@ -1,0 +1,18 @@
+//! Manifests, and the runs that they describe, in memory.
+//!
+//! The modules, each of which imports only from those before it: [`files`] and [`panics`];
+//! [`data`], data files as plain values; [`manifest`], the types that a user writes;
+//! [`plan`], the cells of a manifest; [`trace`], the numbers of a run; [`runner`].
+//!
+//! Neither a terminal nor a table library is needed: the crate builds for any target.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod data;
+pub mod files;
+pub mod manifest;
+pub mod panics;
+pub mod plan;
+pub mod runner;
+pub mod trace;

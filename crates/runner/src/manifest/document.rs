@@ -1,0 +1,466 @@
+//! The text of a manifest as a tree in which every key and value knows where
+//! it was written, and the diagnostics that point there.
+
+use crate::data::TableReader;
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// A manifest as it was given: text, where it came from, and `--set`s.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// The file, as messages name it.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// `key=value` from the command line, in order.
+    pub overrides: Vec<String>,
+    /// Hashes of data files as they were when the cells were planned, by path;
+    /// what is not here is read.
+    pub files: std::collections::BTreeMap<String, String>,
+    /// The folder of the copies of data files that results keep, if it is of results.
+    pub copies: Option<std::path::PathBuf>,
+    /// What reads Parquet tables; without it they are refused.
+    pub tables: Option<TableReader>,
+}
+
+/// Where something was written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// Bytes of the manifest's text.
+    Text(usize, usize),
+    /// The override of this number.
+    Override(usize),
+}
+
+/// A value of the tree.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Tells nodes apart.
+    pub id: usize,
+    /// Where the value was written.
+    pub place: Place,
+    /// What was written.
+    pub value: Value,
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A string.
+    String(String),
+    /// An integer; `None` where 64 bits do not hold it.
+    Integer(Option<i64>),
+    /// A number with a point or an exponent.
+    Float(f64),
+    /// true or false.
+    Boolean(bool),
+    /// A date or a time, which no setting takes.
+    Datetime,
+    /// An array.
+    Array(Vec<Node>),
+    /// A table.
+    Table(Vec<Entry>),
+}
+
+/// A key of a table and its value.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key was written.
+    pub place: Place,
+    /// The value.
+    pub node: Node,
+}
+
+impl Value {
+    /// What kind of value this is, in words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::String(_) => "a string",
+            Self::Integer(_) => "an integer",
+            Self::Float(_) => "a number",
+            Self::Boolean(_) => "true or false",
+            Self::Datetime => "a date",
+            Self::Array(_) => "an array",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+impl Node {
+    /// What stands at a dotted path.
+    pub fn find(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |node, part| match &node.value {
+            Value::Table(_) => node.get(part).map(|entry| &entry.node),
+            Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// The keys of a table, in the order of the text.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let entries: &[Entry] = if let Value::Table(entries) = &self.value { entries } else { &[] };
+        entries.iter().map(|entry| entry.key.as_str())
+    }
+
+    /// The value of `key`, if this is a table that has it.
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Table(entries) => entries.iter().find(|e| e.key == key),
+            _ => None,
+        }
+    }
+}
+
+/// One thing that is wrong with a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Diagnostic {
+    /// Where; `None` for the manifest as a whole.
+    pub place: Option<Place>,
+    /// The dotted path of the key.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// A hint at that place, such as the nearest name.
+    pub hint: Option<String>,
+    /// What is allowed.
+    pub allowed: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic without hint.
+    pub fn new(place: Option<Place>, path: &str, message: impl Into<String>) -> Self {
+        let (path, message) = (path.to_owned(), message.into());
+        Self { place, path, message, hint: None, allowed: None }
+    }
+
+    /// Adds what is allowed.
+    pub fn allowing(mut self, allowed: impl Into<String>) -> Self {
+        self.allowed = Some(allowed.into());
+        self
+    }
+
+    /// Adds a hint.
+    pub fn hinting(mut self, hint: Option<String>) -> Self {
+        self.hint = hint;
+        self
+    }
+}
+
+/// What was found to be wrong, each thing once, in the order of finding.
+#[derive(Debug, Default)]
+pub struct Found {
+    all: Vec<Diagnostic>,
+    known: HashSet<Diagnostic>,
+}
+
+impl Found {
+    /// Adds a diagnostic, unless it is known.
+    pub fn add(&mut self, diagnostic: Diagnostic) {
+        if self.known.insert(diagnostic.clone()) {
+            self.all.push(diagnostic);
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Number of things.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// All of them.
+    pub fn all(self) -> Vec<Diagnostic> {
+        self.all
+    }
+}
+
+impl Extend<Diagnostic> for Found {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
+        diagnostics.into_iter().for_each(|diagnostic| self.add(diagnostic));
+    }
+}
+
+/// Everything that is wrong with a manifest, ready to be printed.
+#[derive(Debug)]
+pub struct Rejected {
+    /// The manifest.
+    pub source: Box<Source>,
+    /// At least one diagnostic, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Rejected {
+    /// Diagnostics in the order of the text, each once.
+    pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
+        diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
+        let mut found = Found::default();
+        found.extend(diagnostics);
+        Self { source: Box::new(source.clone()), diagnostics: found.all() }
+    }
+}
+
+/// Diagnostics that are told at most: a long axis may have a mistake in each value.
+const MOST_TOLD: usize = 100;
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, diagnostic) in self.diagnostics.iter().take(MOST_TOLD).enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            self.one(&mut Plain(f), diagnostic)?;
+        }
+        match self.diagnostics.len().saturating_sub(MOST_TOLD) {
+            0 => Ok(()),
+            more => writeln!(f, "\nerror: and {more} more, which are not told"),
+        }
+    }
+}
+
+/// Writes nothing that a terminal would obey: a message repeats what a manifest says.
+struct Plain<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl fmt::Write for Plain<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().try_for_each(|c| {
+            let obeyed = c.is_control() && c != '\n' && c != '\t';
+            self.0.write_char(if obeyed { char::REPLACEMENT_CHARACTER } else { c })
+        })
+    }
+}
+
+impl Rejected {
+    fn one(&self, f: &mut impl fmt::Write, d: &Diagnostic) -> fmt::Result {
+        writeln!(f, "error: {}", d.message)?;
+        let path = if d.path.is_empty() { String::new() } else { format!(" ({})", d.path) };
+        let hint = d.hint.as_deref().unwrap_or_default();
+        let margin = match &d.place {
+            Some(Place::Text(from, to)) => {
+                let (line, column, text) = locate(&self.source.text, *from);
+                let (at, text) = around(column, text);
+                let number = line.to_string();
+                let pad = " ".repeat(number.len());
+                let room = text.chars().count() + 1 - at.min(text.chars().count());
+                let width = self.source.text[*from..*to].chars().count().clamp(1, room.max(1));
+                let carets = "^".repeat(width);
+                let before = " ".repeat(at - 1);
+                writeln!(f, "{pad}--> {}:{line}:{column}{path}", self.source.name)?;
+                writeln!(f, "{pad} |\n{number} | {text}")?;
+                writeln!(f, "{}", format!("{pad} | {before}{carets} {hint}").trim_end())?;
+                pad
+            }
+            Some(Place::Override(i)) => {
+                writeln!(f, " --> from --set {}{path}", self.source.overrides[*i])?;
+                if !hint.is_empty() {
+                    writeln!(f, "  | {hint}")?;
+                }
+                " ".into()
+            }
+            None => {
+                writeln!(f, " --> {}{path}", self.source.name)?;
+                " ".into()
+            }
+        };
+        match &d.allowed {
+            Some(allowed) => writeln!(f, "{margin} = allowed: {allowed}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Line and column (from 1, in characters) of a byte, and the line's text.
+fn locate(text: &str, byte: usize) -> (usize, usize, &str) {
+    let start = text[..byte].rfind('\n').map_or(0, |i| i + 1);
+    let line = text[..byte].matches('\n').count() + 1;
+    let column = text[start..byte].chars().count() + 1;
+    (line, column, text[start..].lines().next().unwrap_or_default())
+}
+
+/// The most characters of a line that a message repeats.
+const MOST_SHOWN: usize = 160;
+
+/// A column and as much of its line as a message shows.
+fn around(column: usize, text: &str) -> (usize, String) {
+    if text.chars().count() <= MOST_SHOWN {
+        return (column, text.to_owned());
+    }
+    let from = column.saturating_sub(MOST_SHOWN / 2);
+    let shown: String = text.chars().skip(from).take(MOST_SHOWN).collect();
+    (column - from + 1, format!("…{shown}…"))
+}
+
+/// "did you mean `x`?" if some allowed name is close.
+pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
+    let close = |other: &&str| strsim::damerau_levenshtein(name, other);
+    let best = allowed.iter().min_by_key(|other| close(other))?;
+    let limit = (name.chars().count().max(best.chars().count()) / 3).max(1);
+    (close(best) <= limit).then(|| format!("did you mean `{best}`?"))
+}
+
+/// Names in a row, as messages list them.
+pub fn listed(names: &[&str]) -> String {
+    names.join(", ")
+}
+
+/// The tree of a manifest, its overrides applied.
+///
+/// # Errors
+/// All syntax errors, and overrides that are not `key=value` or name no table.
+pub fn parse(source: &Source) -> Result<Node, Rejected> {
+    let (table, errors) = DeTable::parse_recoverable(&source.text);
+    if !errors.is_empty() {
+        let found = errors.iter().map(|error| {
+            let span = error.span().map(|s| clip(&source.text, s));
+            let message = match &span {
+                Some(Place::Text(from, to)) => two_values(&source.text[*from..*to]),
+                _ => None,
+            };
+            let message = message.unwrap_or_else(|| one_line(error.message()));
+            Diagnostic::new(span, "", format!("not valid TOML: {message}"))
+        });
+        return Err(Rejected::new(source, found.collect()));
+    }
+    let mut ids = 0;
+    let span = table.span();
+    let mut root = Node {
+        id: 0,
+        place: Place::Text(span.start, span.start),
+        value: convert_table(table.get_ref(), &None, &mut ids),
+    };
+    let mut wrong = Vec::new();
+    for (i, text) in source.overrides.iter().enumerate() {
+        if let Err(diagnostic) = apply(&mut root, i, text, &mut ids) {
+            wrong.push(diagnostic);
+        }
+    }
+    if wrong.is_empty() { Ok(root) } else { Err(Rejected::new(source, wrong)) }
+}
+
+/// The mistake in a text that the parser takes for one string without quotes, where it is a
+/// value and what follows it.
+fn two_values(text: &str) -> Option<String> {
+    let (first, rest) = text.split_once(char::is_whitespace)?;
+    let is_value = first.parse::<f64>().is_ok() || ["true", "false"].contains(&first);
+    let rest = rest.trim_start();
+    let wanted = "a comma or the end of the line";
+    (is_value && !rest.is_empty())
+        .then(|| format!("after the value `{first}` {wanted} is missing, before `{rest}`"))
+}
+
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).collect::<Vec<_>>().join(", ")
+}
+
+fn clip(text: &str, span: Range<usize>) -> Place {
+    let whole = |mut byte: usize| {
+        byte = byte.min(text.len());
+        while !text.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        byte
+    };
+    let (start, end) = (whole(span.start), whole(span.end));
+    Place::Text(start, end.max(start))
+}
+
+fn convert_table(table: &DeTable<'_>, forced: &Option<Place>, ids: &mut usize) -> Value {
+    let place = |span: Range<usize>| forced.clone().unwrap_or(Place::Text(span.start, span.end));
+    let entries = table.iter().map(|(key, value)| Entry {
+        key: key.get_ref().to_string(),
+        place: place(key.span()),
+        node: convert(value, forced, ids),
+    });
+    Value::Table(entries.collect())
+}
+
+fn convert(value: &toml::Spanned<DeValue<'_>>, forced: &Option<Place>, ids: &mut usize) -> Node {
+    *ids += 1;
+    let id = *ids;
+    let span = value.span();
+    let place = forced.clone().unwrap_or(Place::Text(span.start, span.end));
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::String(text.to_string()),
+        DeValue::Integer(digits) => {
+            Value::Integer(i64::from_str_radix(digits.as_str(), digits.radix()).ok())
+        }
+        DeValue::Float(digits) => Value::Float(digits.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(value) => Value::Boolean(*value),
+        DeValue::Datetime(_) => Value::Datetime,
+        DeValue::Array(items) => {
+            Value::Array(items.iter().map(|item| convert(item, forced, ids)).collect())
+        }
+        DeValue::Table(table) => convert_table(table, forced, ids),
+    };
+    Node { id, place, value }
+}
+
+/// Applies `--set key=value`: the key dotted, an array of tables without its
+/// number meaning all of them; the value TOML, or a bare word.
+fn apply(root: &mut Node, number: usize, text: &str, ids: &mut usize) -> Result<(), Diagnostic> {
+    let place = Some(Place::Override(number));
+    let Some((key, value)) = text.split_once('=') else {
+        return Err(Diagnostic::new(place, "", "an override is key=value")
+            .allowing("--set seed=7, --set problem.garnet.clients=10"));
+    };
+    let (key, value) = (key.trim(), value.trim());
+    let quoted = format!("x = {value:?}");
+    let plain = format!("x = {value}");
+    let (table, errors) = DeTable::parse_recoverable(&plain);
+    let (table, _) =
+        if errors.is_empty() { (table, errors) } else { DeTable::parse_recoverable(&quoted) };
+    let Some((_, value)) = table.get_ref().iter().next() else {
+        return Err(Diagnostic::new(place, key, "the value is not TOML"));
+    };
+    let node = convert(value, &place, ids);
+    let path: Vec<&str> = key.split('.').collect();
+    if path.iter().any(|part| part.is_empty()) {
+        return Err(Diagnostic::new(place, key, "the key is not a dotted path"));
+    }
+    set(root, &path, &node, number, ids)
+}
+
+fn set(
+    at: &mut Node,
+    path: &[&str],
+    node: &Node,
+    number: usize,
+    ids: &mut usize,
+) -> Result<(), Diagnostic> {
+    let place = Place::Override(number);
+    let Some((first, rest)) = path.split_first() else {
+        *at = node.clone();
+        return Ok(());
+    };
+    match &mut at.value {
+        Value::Table(entries) => {
+            let found = entries.iter_mut().find(|e| e.key == *first);
+            if let Some(entry) = found {
+                return set(&mut entry.node, rest, node, number, ids);
+            }
+            *ids += 1;
+            let mut new = Node { id: *ids, place: place.clone(), value: Value::Table(Vec::new()) };
+            set(&mut new, rest, node, number, ids)?;
+            entries.push(Entry { key: (*first).to_owned(), place, node: new });
+            Ok(())
+        }
+        Value::Array(items) => match first.parse::<usize>() {
+            Ok(i) if i < items.len() => set(&mut items[i], rest, node, number, ids),
+            Ok(i) => {
+                let message = format!("there is no entry {i}; the first of {} is 0", items.len());
+                Err(Diagnostic::new(Some(place), first, message))
+            }
+            Err(_) => items.iter_mut().try_for_each(|item| set(item, path, node, number, ids)),
+        },
+        other => {
+            let message = format!("`{first}` cannot be set inside {}", other.kind());
+            Err(Diagnostic::new(Some(place), first, message))
+        }
+    }
+}

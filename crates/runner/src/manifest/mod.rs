@@ -1,0 +1,285 @@
+//! What a user writes: the types of a manifest, and nothing of their meaning.
+//!
+//! *Invariant*: derived types are the only schema; unknown keys, wrong types
+//! and unknown names are found by [`read`], all at once. Whether a value makes
+//! sense is the plan's business.
+
+mod at;
+pub mod claim;
+pub mod document;
+pub mod figure;
+pub mod metric;
+pub mod read;
+pub mod schema;
+
+use document::Found;
+pub use document::{Diagnostic, Node, Place, Rejected, Source};
+use driftbench_core::{algorithm, problem};
+pub use metric::{Metric, Quantity, TimeAverage};
+use read::{Axis, Choice};
+use schemars::JsonSchema;
+use serde::de::DeserializeSeed;
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+/// An experiment.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Manifest {
+    /// What the experiment shows.
+    #[schemars(example = &"FedLSA against SCAFFLSA")]
+    pub title: String,
+    /// Where its settings come from.
+    #[serde(default)]
+    #[schemars(example = &"SCAFFLSA, Figure 1(b)")]
+    pub source: Option<String>,
+    /// Text that the report prints beside the numbers: paragraphs, with
+    /// `{{ … }}` for figures from the results. `cell("FedLSA", local_steps=10)`
+    /// names a cell by label and settings; `mean(a)`, `limit(a)` (around the
+    /// exact limit), `bias(a)` (squared and exact), `ratio(a, b)` and
+    /// `ratio_limit(a, b)` are of the last round, with 95 % intervals;
+    /// `diverged(a)` is how many of its runs diverged;
+    /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are of another quantity.
+    #[serde(default)]
+    #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
+    pub analysis: Option<String>,
+    /// Seed of every stream.
+    #[schemars(example = 2024)]
+    pub seed: u64,
+    /// Independent runs of each cell.
+    #[schemars(range(min = 1), example = 10)]
+    pub replicates: u64,
+    /// Whether oracles are noisy.
+    #[serde(default)]
+    pub oracle: Oracle,
+    /// Whether replicates share one instance of the problem.
+    #[serde(default)]
+    pub instance: Instance,
+    /// Axes that move together, by name.
+    #[serde(default)]
+    #[schemars(example = EXAMPLE_ZIP)]
+    pub zip: Vec<Vec<String>>,
+    /// `[problem.<kind>]`.
+    pub problem: problem::Spec,
+    /// θ_0.
+    pub start: Start,
+    /// How long a run goes on.
+    pub budget: Budget,
+    /// What is kept of a run.
+    #[serde(default)]
+    pub record: Record,
+    /// Prices of the simulated wall clock; they change no run.
+    #[serde(default)]
+    pub prices: Option<Prices>,
+    /// `[[algorithm.<kind>]]`.
+    pub algorithm: algorithm::Table,
+    /// `[[figure.<kind>]]`.
+    #[serde(default)]
+    pub figure: figure::Table,
+    /// `[[claim.<kind>]]`.
+    #[serde(default)]
+    pub claim: claim::Table,
+}
+
+impl Manifest {
+    /// Reads the manifest at the first value of every axis, and finds all axes.
+    ///
+    /// # Errors
+    /// Every diagnostic that any value of any axis shows.
+    pub fn read(root: &Node) -> Result<(Self, Vec<Axis>), Vec<Diagnostic>> {
+        read::read(root, Self::may_vary, |axis, choice, found| {
+            let parts: Vec<&str> = axis.path.split('.').collect();
+            let again = Again { root, choice, found };
+            match parts.as_slice() {
+                ["problem", ..] => again.table("problem", PhantomData::<problem::Spec>),
+                ["start", ..] => again.table("start", PhantomData::<Start>),
+                ["budget", ..] => again.table("budget", PhantomData::<Budget>),
+                ["oracle", ..] => again.table("oracle", PhantomData::<Oracle>),
+                ["algorithm", kind, number, ..] => {
+                    let path = format!("algorithm.{kind}.{number}");
+                    again.table(&path, algorithm::OfKind(kind))
+                }
+                _ => Vec::new(),
+            }
+        })
+    }
+
+    /// Whether the setting at this path may be an axis of the grid.
+    pub fn may_vary(path: &str) -> bool {
+        let top = path.split('.').next().unwrap_or_default();
+        matches!(top, "problem" | "start" | "budget" | "algorithm" | "oracle")
+    }
+}
+
+/// Reads a table again, for what is wrong with it and its axes.
+struct Again<'a> {
+    root: &'a Node,
+    choice: &'a Choice,
+    found: &'a mut Found,
+}
+
+impl Again<'_> {
+    fn table<S, T>(self, path: &str, seed: S) -> Vec<Axis>
+    where
+        S: for<'de> DeserializeSeed<'de, Value = T> + Copy,
+    {
+        let Some(node) = self.root.find(path) else { return Vec::new() };
+        let Self { choice, found, .. } = self;
+        read::exhaust(node, path, Manifest::may_vary, choice, seed, found).1
+    }
+}
+
+/// Examples for the documentation.
+const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
+const EXAMPLE_AVERAGES: [TimeAverage; 1] = [TimeAverage::Bias];
+const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
+
+/// Whether oracles are noisy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Oracle {
+    /// The problem's own noise.
+    #[default]
+    Stochastic,
+    /// The mean field: FedAvg becomes FedAvg-D.
+    Exact,
+}
+
+/// Whether replicates share one instance of the problem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Instance {
+    /// One instance, fixed by the seed: replicates differ in their noise.
+    #[default]
+    Fixed,
+    /// An instance of its own for each replicate, fixed by seed and number.
+    PerReplicate,
+}
+
+impl Instance {
+    /// Whether all replicates share it.
+    pub fn is_fixed(&self) -> bool {
+        *self == Self::Fixed
+    }
+}
+
+/// Prices of the simulated wall clock: seconds = latency × communications +
+/// bytes sent by all / bandwidth + call × oracle calls of the slowest client of
+/// each round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Prices {
+    /// Seconds that a communication takes beside its bytes, 0 or more.
+    #[schemars(range(min = 0.0), example = 0.05)]
+    pub latency: f64,
+    /// Bytes a second through the server's link, which all share; above 0, by
+    /// default without limit.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 1e6)]
+    pub bandwidth: Option<f64>,
+    /// Seconds that an oracle call takes, 0 or more; a batch of B takes B.
+    #[schemars(range(min = 0.0), example = 1e-4)]
+    pub call: f64,
+}
+
+/// θ_0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// θ* plus this in every entry.
+    Offset(f64),
+    /// This point, d numbers.
+    Point(Vec<f64>),
+    /// The zero vector: write `true`.
+    Zero(bool),
+    /// The exact limit of the algorithm's mean: θ* plus its exact bias
+    /// (linear problems): write `true`.
+    Limit(bool),
+}
+
+/// How long a run goes on.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Budget {
+    /// TH, local steps of one client, rounded up to whole rounds of H (the
+    /// largest E_k; 1/p; mini-batch SGD's batch); or
+    #[serde(default)]
+    #[schemars(range(min = 1), example = 10_000)]
+    pub local_steps: Option<u64>,
+    /// T, rounds.
+    #[serde(default)]
+    #[schemars(range(min = 1), example = 100)]
+    pub rounds: Option<u64>,
+    /// Rounds at least.
+    #[serde(default)]
+    #[schemars(range(min = 1), example = 50)]
+    pub min_rounds: Option<u64>,
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Record {
+    /// About this many rounds, the first and the last among them; or
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 200, extend("default" = 200))]
+    pub points: Option<u64>,
+    /// every so many rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 1)]
+    pub every: Option<u64>,
+    /// How `points` are spaced.
+    pub spacing: Spacing,
+    /// Whether θ itself is kept.
+    #[schemars(example = true)]
+    pub iterates: bool,
+    /// What is measured beside ‖θ_t − θ*‖² and, on linear problems,
+    /// ‖θ_t − lim E θ_t‖²; a metric that an algorithm or a problem does not
+    /// have is left out for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_METRICS)]
+    pub metrics: Vec<Metric>,
+    /// Vectors and matrices that are averaged over the rounds after the burn-in,
+    /// a value a run: what claims about biases and covariances are tested on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_AVERAGES)]
+    pub averages: Vec<TimeAverage>,
+    /// Share of the rounds before `averages` begin, in [0, 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0), example = 0.1, extend("default" = 0.1))]
+    pub burn_in: Option<f64>,
+}
+
+/// The burn-in where a manifest says nothing.
+pub const BURN_IN: f64 = 0.1;
+
+impl Record {
+    /// Rounds before averages begin.
+    pub fn rounds_before(&self, rounds: u64) -> u64 {
+        (self.burn_in.unwrap_or(BURN_IN) * rounds as f64) as u64
+    }
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self {
+            points: None,
+            every: None,
+            spacing: Spacing::Linear,
+            iterates: false,
+            metrics: Vec::new(),
+            averages: Vec::new(),
+            burn_in: None,
+        }
+    }
+}
+
+/// How recorded rounds are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// Evenly in the logarithm.
+    Log,
+}

@@ -1,0 +1,61 @@
+//! A panic in one cell is that cell's failure, one in a library that reads a file is
+//! that file's: the reason is kept, and nothing is printed over a progress bar.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+thread_local! {
+    /// Inside [`caught`]: what the last panic said, and where.
+    static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
+    static INSIDE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+static HOOK: Once = Once::new();
+
+/// What `f` returns, or what its panic said and where it was.
+pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !INSIDE.get() {
+                return before(info);
+            }
+            let said = info.payload_as_str().unwrap_or("panicked");
+            let place =
+                info.location().map_or(String::new(), |l| format!(" ({}:{})", l.file(), l.line()));
+            HEARD.set(Some(format!("{said}{place}")));
+        }));
+    });
+    let outer = INSIDE.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(f));
+    INSIDE.set(outer);
+    // A panic on another thread, of which this one waited, was heard there.
+    let brought = |payload: Box<dyn std::any::Any + Send>| {
+        let text = payload.downcast_ref::<String>().cloned();
+        text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+    };
+    result.map_err(|payload| {
+        HEARD.take().or_else(|| brought(payload)).unwrap_or_else(|| "panicked".into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_within_another_s_reach_ends_neither() {
+        let outer: Result<(), String> = caught(|| {
+            let inner: Result<(), String> = caught(|| panic!("first"));
+            assert!(inner.is_err_and(|said| said.starts_with("first (crates/runner/src/panics.rs:")));
+            panic!("second");
+        });
+        assert!(outer.is_err_and(|said| said.starts_with("second (crates/runner/src/panics.rs:")));
+        // As a thread pool hands on what was said on another of its threads.
+        let elsewhere: Result<(), String> = caught(|| std::panic::resume_unwind(Box::new("third")));
+        assert_eq!(elsewhere, Err("third".into()));
+        assert_eq!(caught(|| 3), Ok(3));
+        assert!(!INSIDE.get());
+    }
+}

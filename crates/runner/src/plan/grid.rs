@@ -1,0 +1,211 @@
+//! The grid: which values of which axes are taken together.
+
+use super::settings::short;
+use super::tables::{At, Tables};
+use super::validate::place_of;
+use crate::manifest::read::{Axis, Choice};
+use crate::manifest::{Diagnostic, Manifest, Node, Place};
+use driftbench_core::words::count;
+use std::sync::Arc;
+
+/// An algorithm's entry in the manifest.
+pub struct Entry {
+    /// The algorithm's kind.
+    pub kind: &'static str,
+    /// Its number among the entries of the kind.
+    pub number: usize,
+}
+
+impl Entry {
+    /// All entries, in the order of the text.
+    pub fn all(root: &Node, manifest: &Manifest) -> Vec<Self> {
+        let entries = manifest.algorithm.entries().into_iter();
+        let mut all: Vec<Self> = entries.map(|(kind, number, _)| Self { kind, number }).collect();
+        all.sort_by_key(|entry| place_of(root, &entry.path(), &Choice::new()));
+        all
+    }
+
+    /// The entry's path in the manifest.
+    pub fn path(&self) -> String {
+        format!("algorithm.{}.{}", self.kind, self.number)
+    }
+}
+
+/// The path of a setting as cells know it: without an entry's number.
+pub fn setting_path(axis: &str) -> String {
+    let parts: Vec<&str> = axis.split('.').collect();
+    match parts.as_slice() {
+        ["algorithm", kind, _, rest @ ..] => format!("algorithm.{kind}.{}", rest.join(".")),
+        _ => axis.to_owned(),
+    }
+}
+
+/// A way through the grid, one algorithm's entry after the other.
+pub struct Grid<'a, 'm> {
+    tables: Tables<'a>,
+    zip: &'m [Vec<String>],
+    choice: Choice,
+}
+
+impl<'a, 'm> Grid<'a, 'm> {
+    /// The grid of a manifest.
+    pub fn new(root: &'a Node, manifest: &'m Manifest) -> Self {
+        Self { tables: Tables::new(root), zip: &manifest.zip, choice: Choice::new() }
+    }
+
+    /// Visits every point of an entry.
+    ///
+    /// # Errors
+    /// What `visit` said, or reading.
+    pub fn visit(
+        &mut self,
+        entry: &Entry,
+        visit: &mut impl FnMut(&Tables<'a>, &Choice, At) -> Result<(), Vec<Diagnostic>>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        self.tables.enter(entry);
+        self.walk(visit)
+    }
+
+    /// Visits every point that the choice leaves open, the first axis outermost. An axis inside one value of
+    /// another axis (the settings of one kind of heterogeneity, say) counts only
+    /// under that value.
+    fn walk(
+        &mut self,
+        visit: &mut impl FnMut(&Tables<'a>, &Choice, At) -> Result<(), Vec<Diagnostic>>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let at = self.tables.at(&self.choice)?;
+        let open = |axis: &&Axis| !self.choice.contains_key(&axis.path);
+        let Some(first) = self.tables.axes(at).find(open) else {
+            return visit(&self.tables, &self.choice, at);
+        };
+        let len = first.len;
+        let group: Vec<Arc<str>> = match zipped(self.zip, first) {
+            None => vec![first.path.clone()],
+            Some(names) => {
+                let together = |axis: &&Axis| {
+                    axis.path == first.path || names.iter().any(|name| names_axis(name, axis))
+                };
+                let all = self.tables.axes(at).filter(open).filter(together);
+                all.map(|axis| axis.path.clone()).collect()
+            }
+        };
+        for index in 0..len {
+            self.choice.extend(group.iter().map(|path| (path.clone(), index)));
+            self.walk(visit)?;
+        }
+        for path in &group {
+            self.choice.remove(path);
+        }
+        Ok(())
+    }
+
+    /// At least so many points has an entry: those of the axes that every point has.
+    fn least(&mut self, entry: &Entry) -> Result<f64, Vec<Diagnostic>> {
+        self.tables.enter(entry);
+        let at = self.tables.at(&Choice::new())?;
+        let axes: Vec<&Axis> = self.tables.axes(at).collect();
+        let inside = |axis: &Axis, other: &Axis| {
+            axis.path.strip_prefix(&*other.path).is_some_and(|rest| rest.starts_with('.'))
+        };
+        let mut points = 1.0;
+        for (i, axis) in axes.iter().enumerate() {
+            let zip = zipped(self.zip, axis);
+            let counted = |other: &&Axis| {
+                zip.is_some_and(|names| names.iter().any(|name| names_axis(name, other)))
+            };
+            let nested = axes.iter().any(|other| inside(axis, other));
+            if !nested && !axes[..i].iter().any(counted) {
+                points *= axis.len as f64;
+            }
+        }
+        Ok(points)
+    }
+
+    /// Refuses a grid that is seen to be too large before any point is visited.
+    ///
+    /// # Errors
+    /// That these entries have more than `most` points, and the longest axes.
+    pub fn not_too_large(
+        &mut self,
+        entries: &[Entry],
+        axes: &[Axis],
+        most: usize,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let mut points = 0.0;
+        for entry in entries {
+            points += self.least(entry)?;
+        }
+        if points > most as f64 { Err(vec![too_large(axes, points, most)]) } else { Ok(()) }
+    }
+}
+
+/// That a grid has at least so many points, and `most` are allowed.
+pub fn too_large(axes: &[Axis], points: f64, most: usize) -> Diagnostic {
+    let mut longest: Vec<&Axis> = axes.iter().filter(|axis| axis.len > 1).collect();
+    longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
+    let told = |axis: &&Axis| format!("`{}` has {}", axis.path, count(axis.len, "value"));
+    let told: Vec<String> = longest.iter().take(5).map(told).collect();
+    let points = if points < 1e15 { format!("{points}") } else { format!("{points:.1e}") };
+    let message = format!("the grid has {points} cells or more; at most {most} are allowed");
+    Diagnostic::new(longest.first().map(|axis| axis.place.clone()), "", message)
+        .hinting(Some(told.join(", ")))
+}
+
+/// The zip that an axis is in.
+fn zipped<'m>(zip: &'m [Vec<String>], axis: &Axis) -> Option<&'m Vec<String>> {
+    zip.iter().find(|names| names.iter().any(|name| names_axis(name, axis)))
+}
+
+fn names_axis(name: &str, axis: &Axis) -> bool {
+    let path = setting_path(&axis.path);
+    path == name || short(&path) == name
+}
+
+/// What is wrong with the zips: one that names no axis, an axis that is in two of them, or
+/// axes of unequal length.
+pub fn zips_are_sound(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let known: Vec<String> =
+        axes.iter().map(|a| short(&setting_path(&a.path)).to_owned()).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for (i, names) in manifest.zip.iter().enumerate() {
+        let mut first: Option<&Axis> = None;
+        for (j, name) in names.iter().enumerate() {
+            let path = format!("zip.{i}.{j}");
+            let place = place_of(root, &path, &Choice::new());
+            let members: Vec<&Axis> = axes.iter().filter(|a| names_axis(name, a)).collect();
+            if members.is_empty() {
+                let message = format!("`{name}` is not an axis of the grid");
+                found.push(
+                    Diagnostic::new(place.clone(), &path, message)
+                        .hinting(crate::manifest::document::nearest(name, &known))
+                        .allowing(if known.is_empty() {
+                            "no setting is an array".into()
+                        } else {
+                            known.join(", ")
+                        }),
+                );
+            }
+            if members.iter().any(|axis| zipped(&manifest.zip[..i], axis).is_some()) {
+                let message = format!("`{name}` is in an earlier zip too");
+                let hint = "write one zip of all axes that move together".to_owned();
+                found.push(Diagnostic::new(place, &path, message).hinting(Some(hint)));
+            }
+            for axis in members {
+                match first {
+                    Some(other) if other.len != axis.len => {
+                        let message = format!(
+                            "zipped axes must have one length: `{}` has {}, `{}` has {}",
+                            other.path, other.len, axis.path, axis.len
+                        );
+                        let place: Option<Place> = Some(axis.place.clone());
+                        found.push(Diagnostic::new(place, &axis.path, message));
+                    }
+                    Some(_) => {}
+                    None => first = Some(axis),
+                }
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,301 @@
+//! What a manifest means: its cells, each with the content id that names its
+//! results.
+//!
+//! *Invariant*: a cell id is a hash of what determines the numbers and of
+//! nothing else; whitespace, key order, titles, labels and figures leave it.
+
+mod cells;
+mod claims;
+mod figures;
+mod grid;
+mod settings;
+mod tables;
+mod validate;
+
+use crate::data::Folder;
+use crate::manifest::document::parse;
+use crate::manifest::read::Choice;
+use crate::manifest::{
+    BURN_IN, Budget, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
+};
+pub use claims::selected;
+use driftbench_core::problem::Fault;
+use driftbench_core::{algorithm, problem};
+use serde::{Serialize, Serializer};
+pub use settings::{Setting, SettingKey, Settings, short};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+pub use validate::{Drawn, place_of, unrecorded};
+
+/// Version of the numbers: it enters every cell id, and rises when a release
+/// changes what a cell computes.
+pub const NUMERICS: u32 = 1;
+
+/// Cells beyond which a manifest is refused.
+const MOST_CELLS: usize = 1_000_000;
+
+/// A manifest with its meaning.
+pub struct Plan {
+    /// Name of the experiment: its path below `experiments/`, without `.toml`.
+    pub experiment: String,
+    /// The manifest as it was given.
+    pub source: Source,
+    /// The manifest at the first value of every axis.
+    pub manifest: Manifest,
+    /// The cells, algorithm by algorithm, the first axis outermost.
+    pub cells: Vec<Cell>,
+    /// The order in which the manifest has its figures, as places among [`Drawn::all`].
+    pub figures: Vec<usize>,
+    /// The order in which it has its claims, as places among those of its table.
+    pub claims: Vec<usize>,
+}
+
+/// One point of the grid: one algorithm on one problem, all its replicates.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Content id: sixteen hexadecimal digits.
+    pub id: String,
+    /// What determines the numbers.
+    pub identity: Identity,
+    /// Name of the algorithm in figures.
+    pub label: String,
+    /// Every setting by its path.
+    pub settings: Settings,
+    /// Paths of the settings that the grid varies.
+    pub varied: Varied,
+    /// Path of the algorithm's entry in the manifest.
+    pub entry: Arc<str>,
+}
+
+/// Paths of settings, shared between cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Varied(Arc<[String]>);
+
+impl Deref for Varied {
+    type Target = [String];
+    fn deref(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl<'a> IntoIterator for &'a Varied {
+    type Item = &'a String;
+    type IntoIter = std::slice::Iter<'a, String>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// What determines a cell's numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Identity {
+    /// [`NUMERICS`].
+    pub numerics: u32,
+    /// Seed of every stream.
+    pub seed: u64,
+    /// Independent runs.
+    pub replicates: u64,
+    /// Whether oracles are noisy.
+    pub oracle: Oracle,
+    /// Whether replicates share one instance.
+    #[serde(skip_serializing_if = "Instance::is_fixed")]
+    pub instance: Instance,
+    /// T.
+    pub rounds: u64,
+    /// What is kept.
+    #[serde(serialize_with = "whole")]
+    pub record: Arc<Record>,
+    /// θ_0.
+    #[serde(serialize_with = "whole")]
+    pub start: Arc<Start>,
+    /// The problem.
+    #[serde(serialize_with = "whole")]
+    pub problem: Arc<problem::Spec>,
+    /// The algorithm.
+    #[serde(serialize_with = "whole")]
+    pub algorithm: Arc<algorithm::Spec>,
+}
+
+/// What cells share is written in each.
+fn whole<T: Serialize, S: Serializer>(shared: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
+    shared.as_ref().serialize(to)
+}
+
+impl Identity {
+    /// The canonical text that is hashed, also the body of `cell.toml`.
+    pub fn canonical(&self) -> toml::Table {
+        toml::Table::try_from(self).expect("settings are plain tables")
+    }
+
+    /// The rounds that are recorded, from 0 to T.
+    pub fn recorded(&self) -> Vec<u64> {
+        self.record.rounds(self.rounds)
+    }
+
+    /// Local steps of all clients in one round of one replicate, in the mean.
+    pub fn steps_per_round(&self, clients: usize) -> u64 {
+        let components = self.algorithm.components();
+        components.iter().map(|c| c.terms.steps_of_all(clients)).sum()
+    }
+
+    /// Local steps of all clients of all replicates.
+    pub fn client_steps(&self, clients: usize) -> u64 {
+        self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.replicates)
+    }
+}
+
+/// The content id of the cell whose canonical text this is.
+pub fn cell_id(canonical: &str) -> String {
+    hex(&Sha256::digest(canonical.as_bytes())[..8])
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}
+
+/// Points that are recorded where a manifest says nothing.
+const POINTS: u64 = 200;
+
+/// Points that can be recorded at most.
+const MOST_POINTS: u64 = 10_000_000;
+
+impl Record {
+    /// The rounds of T that are recorded, from 0 to T.
+    pub fn rounds(&self, rounds: u64) -> Vec<u64> {
+        let points = self.points.unwrap_or(POINTS);
+        let mut all: Vec<u64> = match (self.every, self.spacing) {
+            (Some(every), _) => (0..=rounds / every).map(|i| i * every).collect(),
+            (None, Spacing::Linear) => {
+                let points = points.min(rounds);
+                (0..=points)
+                    .map(|i| {
+                        (u128::from(i) * u128::from(rounds) / u128::from(points.max(1))) as u64
+                    })
+                    .collect()
+            }
+            (None, Spacing::Log) => {
+                let top = libm::log(rounds as f64);
+                let at = |i: u64| libm::exp(top * i as f64 / points as f64) as u64;
+                let mut all: Vec<u64> = std::iter::once(0).chain((0..points).map(at)).collect();
+                all.dedup();
+                all
+            }
+        };
+        all.push(rounds);
+        all.retain(|&t| t <= rounds);
+        all.dedup();
+        all
+    }
+
+    /// Number of rounds of T that are recorded, or a few more.
+    pub fn points(&self, rounds: u64) -> u64 {
+        let points =
+            self.every.map_or(self.points.unwrap_or(POINTS), |every| rounds / every.max(1));
+        points.min(rounds).saturating_add(2)
+    }
+
+    /// A record in which defaults are written out, so that writing them changes no id.
+    fn canonical(&self) -> Self {
+        let points = self.every.is_none().then(|| self.points.unwrap_or(POINTS));
+        let burn_in = self.burn_in.filter(|share| *share != BURN_IN);
+        Self { points, burn_in, ..self.clone() }
+    }
+}
+
+impl Plan {
+    /// Reads a manifest and gives it its meaning.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, at once.
+    pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
+        let root = parse(&source)?;
+        let reject = |found| Rejected::new(&source, validate::overrides(&root, &source, found));
+        let (mut manifest, axes) = Manifest::read(&root).map_err(reject)?;
+        let mut found = validate::manifest(&root, &manifest);
+        let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
+        let cells = match cells::cells(&root, &manifest, &axes, &mut hashes) {
+            Ok(cells) => cells,
+            Err(more) => {
+                found.extend(more);
+                return Err(reject(found));
+            }
+        };
+        found.extend(validate::labels(&root, &manifest));
+        found.extend(validate::figures(&root, &manifest, &cells));
+        found.extend(figures::slopes(&root, &manifest));
+        found.extend(claims::claims(&root, &manifest, &cells));
+        if !found.is_empty() {
+            return Err(reject(found));
+        }
+        let source = Source { files: hashes.known, ..source };
+        if Drawn::all(&manifest).is_empty() {
+            manifest.figure = figures::default(&cells);
+        }
+        let drawn = Drawn::all(&manifest);
+        let figures = in_order_of_text(&root, drawn.iter().map(|figure| &*figure.path));
+        let all = manifest.claim.all();
+        let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
+        Ok(Self { experiment, source, manifest, cells, figures, claims })
+    }
+
+    /// The data files beside the manifest.
+    pub fn folder(&self) -> Folder {
+        folder(&self.source)
+    }
+}
+
+/// The order in which a manifest's text has these paths, as places among them.
+fn in_order_of_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Vec<usize> {
+    let places: Vec<_> = paths.map(|path| place_of(root, path, &Choice::new())).collect();
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by(|a, b| places[*a].cmp(&places[*b]));
+    order
+}
+
+fn folder(source: &Source) -> Folder {
+    let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    Folder::new(base).with_copies(source.copies.clone()).with_tables(source.tables)
+}
+
+/// Hashes of the data files, each read once.
+struct Hashes {
+    folder: Folder,
+    known: BTreeMap<String, String>,
+}
+
+impl Hashes {
+    /// Writes down in a problem's settings what its files hold.
+    fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (key, file) in problem.files() {
+            if let Some(hash) = self.known.get(&file.path) {
+                file.sha256 = Some(hash.clone());
+                continue;
+            }
+            match self.folder.hash(&file.path) {
+                Ok(hash) => {
+                    self.known.insert(file.path.clone(), hash.clone());
+                    file.sha256 = Some(hash);
+                }
+                Err(message) => faults.push(Fault::new(key, format!(": {message}"))),
+            }
+        }
+        faults
+    }
+}
+
+/// T from the budget and H.
+fn rounds(budget: &Budget, local_steps: u64) -> u64 {
+    let from_steps = budget.local_steps.map(|steps| steps.div_ceil(local_steps.max(1)));
+    let rounds = budget.rounds.or(from_steps).unwrap_or(0);
+    rounds.max(budget.min_rounds.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What is measured of a run at a recorded round.
+
+use super::average::{Sums, corrections_at_optimum};
+use super::prepare::Ground;
+use crate::manifest::{Metric, Record, TimeAverage};
+use driftbench_core::federated::Run;
+use driftbench_core::kernel::{axpy, dot, squared_distance};
+use driftbench_core::problem::Facts;
+
+/// The metrics that a cell records, and what they must remember between rounds.
+pub struct Meter<'a> {
+    ground: &'a Ground,
+    metrics: Vec<Metric>,
+    /// Σ_{s≤t} θ_s, if the mean is asked for.
+    sum: Vec<f64>,
+    rounds: u64,
+    /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is asked for.
+    corrections: Vec<f64>,
+    averages: Sums<'a>,
+}
+
+impl<'a> Meter<'a> {
+    /// A meter for these metrics, in their own order whatever the record's;
+    /// what `run` on this ground does not have is left out.
+    pub fn new(ground: &'a Ground, record: &Record, rounds: u64, run: &dyn Run) -> Self {
+        let asked = &record.metrics;
+        let facts: &dyn Facts = &*ground.instance;
+        let d = facts.dim();
+        let has = |metric: &Metric| match metric {
+            // It has a column of its own.
+            Metric::SqErrorLimit => false,
+            Metric::SqErrorAverage | Metric::SqGradient | Metric::SqCoupling => true,
+            Metric::SqErrorClients => run.clients().is_some(),
+            Metric::SqErrorVirtual => facts.virtual_optimum().is_some(),
+            Metric::SqErrorFeatures => facts.feature_norm(&vec![0.0; d]).is_some(),
+            Metric::Suboptimality => facts.suboptimality(facts.optimum()).is_some(),
+            Metric::Lyapunov | Metric::CorrectionSum => {
+                run.clients().is_some_and(|c| !c.corrections.is_empty())
+            }
+        };
+        let all = Metric::ALL.iter().copied().filter(|m| asked.contains(m)).filter(has);
+        let metrics: Vec<Metric> = all.collect();
+        let mut corrections = Vec::new();
+        if metrics.contains(&Metric::Lyapunov) {
+            corrections = corrections_at_optimum(facts);
+        }
+        let averages = Sums::new(ground, record, rounds, run);
+        Self { ground, metrics, sum: vec![0.0; d], rounds: 0, corrections, averages }
+    }
+
+    /// The metrics that it measures.
+    pub fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+
+    /// Sees a round of the run and of its twin, recorded or not.
+    pub fn see(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
+        self.averages.see(run, twin);
+        if self.metrics.contains(&Metric::SqErrorAverage) {
+            axpy(1.0, run.estimate(), &mut self.sum);
+            self.rounds += 1;
+        }
+    }
+
+    /// The value of each metric now; `coupled` is the estimate of the run on the
+    /// same draws, if there is one.
+    pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>) -> Vec<f64> {
+        let value = |metric: &Metric| match (metric, coupled) {
+            (Metric::SqCoupling, Some(other)) => squared_distance(run.estimate(), other),
+            _ => self.value(*metric, run),
+        };
+        self.metrics.iter().map(value).collect()
+    }
+
+    /// What was averaged over the rounds.
+    pub fn averages(self) -> Vec<(TimeAverage, Vec<f64>)> {
+        self.averages.finish()
+    }
+
+    fn value(&self, metric: Metric, run: &dyn Run) -> f64 {
+        let facts: &dyn Facts = &*self.ground.instance;
+        let (theta, optimum, d) = (run.estimate(), facts.optimum(), facts.dim());
+        match metric {
+            Metric::SqErrorLimit | Metric::SqCoupling => f64::NAN,
+            Metric::SqErrorAverage if self.rounds == 0 => squared_distance(theta, optimum),
+            Metric::SqErrorAverage => {
+                let mean: Vec<f64> = self.sum.iter().map(|x| x / self.rounds as f64).collect();
+                squared_distance(&mean, optimum)
+            }
+            Metric::SqErrorClients => spread(run, optimum),
+            Metric::SqErrorVirtual => {
+                facts.virtual_optimum().map_or(f64::NAN, |other| squared_distance(theta, other))
+            }
+            Metric::SqErrorFeatures => {
+                let apart: Vec<f64> = theta.iter().zip(optimum).map(|(x, y)| x - y).collect();
+                facts.feature_norm(&apart).unwrap_or(f64::NAN)
+            }
+            Metric::Suboptimality => facts.suboptimality(theta).unwrap_or(f64::NAN),
+            Metric::SqGradient => {
+                let (n, mut mean, mut field) = (facts.clients(), vec![0.0; d], vec![0.0; d]);
+                for client in 0..n {
+                    facts.mean_field(client, theta, &mut field);
+                    axpy(1.0 / n as f64, &field, &mut mean);
+                }
+                dot(&mean, &mean)
+            }
+            Metric::Lyapunov => self.lyapunov(run),
+            Metric::CorrectionSum => {
+                let mut sum = vec![0.0; d];
+                if let Some(clients) = run.clients() {
+                    clients.corrections.chunks_exact(d).for_each(|xi| axpy(1.0, xi, &mut sum));
+                }
+                libm::sqrt(dot(&sum, &sum))
+            }
+        }
+    }
+
+    /// ψ: the clients' (45, between communications) or the server's (51) mean
+    /// squared error, plus N⁻¹ Σ ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH.
+    fn lyapunov(&self, run: &dyn Run) -> f64 {
+        let optimum = self.ground.instance.optimum();
+        let Some(clients) = run.clients() else { return f64::NAN };
+        let (d, n) = (optimum.len(), clients.lengths.len() as f64);
+        let rows = clients.corrections.chunks_exact(d).zip(self.corrections.chunks_exact(d));
+        let variates = rows.zip(&clients.lengths).fold(0.0, |sum, ((xi, star), length)| {
+            sum + length * length * squared_distance(xi, star)
+        });
+        let error = if clients.apart {
+            spread(run, optimum)
+        } else {
+            squared_distance(run.estimate(), optimum)
+        };
+        error + variates / n
+    }
+}
+
+/// N⁻¹ Σ_c ‖θ_c − θ*‖².
+fn spread(run: &dyn Run, optimum: &[f64]) -> f64 {
+    let Some(clients) = run.clients() else { return f64::NAN };
+    let rows = clients.ends.chunks_exact(optimum.len());
+    let n = rows.len() as f64;
+    rows.fold(0.0, |sum, end| sum + squared_distance(end, optimum)) / n
+}

@@ -1,0 +1,218 @@
+//! What running some cells takes in memory, known before anything is built.
+//!
+//! An estimate, within a factor of two or so of a run's peak. Of a problem from a
+//! file neither N nor d is known, and its instance is not counted.
+
+use super::prepare::wants_twin;
+use crate::manifest::{Metric, TimeAverage};
+use crate::plan::{Cell, Identity};
+use driftbench_core::federated::Variates;
+use driftbench_core::problem::{Share, Spec};
+use driftbench_core::rng::Stream;
+use std::collections::HashMap;
+use std::mem::size_of;
+use std::sync::Arc;
+
+/// What some cells take: shares, each the memory of one kind of thing, its key
+/// the path of the setting that makes it large.
+#[derive(Clone, Debug, Default)]
+pub struct Need(pub Vec<Share>);
+
+impl Need {
+    /// Bytes of all shares.
+    pub fn bytes(&self) -> f64 {
+        self.0.iter().map(|share| share.bytes).sum()
+    }
+
+    /// What the instances of these cells take, all of which are there at once.
+    pub fn of_instances(cells: &[&Cell]) -> Self {
+        let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
+        for Identity { problem, instance, replicates, .. } in cells.iter().map(|c| &c.identity) {
+            let wanted = if instance.is_fixed() { 1.0 } else { *replicates as f64 };
+            let known = copies.entry(Arc::as_ptr(problem)).or_insert((&**problem, 0.0));
+            known.1 = known.1.max(wanted);
+        }
+        // By path: the sum, and the bytes and the words of the largest.
+        let mut shares: HashMap<String, (f64, f64, String)> = HashMap::new();
+        let mut instances = 0.0;
+        for (spec, copies) in copies.into_values() {
+            instances += copies;
+            for Share { key, bytes, what } in spec.extent().map_or(Vec::new(), |e| e.shares) {
+                let path = format!("problem.{}.{key}", spec.kind());
+                let share = shares.entry(path).or_default();
+                share.0 += bytes * copies;
+                if (bytes, &what) > (share.1, &share.2) {
+                    (share.1, share.2) = (bytes, what);
+                }
+            }
+        }
+        let told = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
+            let of = if instances > 1.0 {
+                format!("{instances} instances with ")
+            } else {
+                String::new()
+            };
+            Share { key, bytes, what: of + &what }
+        };
+        Self(shares.into_iter().map(told).collect())
+    }
+
+    /// What running these cells on so many threads takes beside their instances:
+    /// a run on each thread, and what is kept of the cells that are under way.
+    pub fn of_runs(cells: &[&Cell], threads: usize) -> Self {
+        let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();
+        let mut most: [Option<(f64, &Identity)>; 3] = [None; 3];
+        for identity in cells.iter().map(|cell| &cell.identity) {
+            let (n, d) = *sizes.entry(Arc::as_ptr(&identity.problem)).or_insert_with(|| {
+                let extent = identity.problem.extent();
+                extent.map_or((0.0, 0.0), |e| (e.clients as f64, e.dimension as f64))
+            });
+            let under_way = 1.0 + (threads as f64 - 1.0) / identity.replicates.max(1) as f64;
+            let kept = under_way.ceil() * identity.replicates as f64;
+            let found = [
+                threads as f64 * run(identity, n, d),
+                kept * trace(identity, d),
+                kept * averages(identity, n, d),
+            ];
+            for (bytes, most) in found.into_iter().zip(&mut most) {
+                if most.is_none_or(|most| bytes > most.0) {
+                    *most = Some((bytes, identity));
+                }
+            }
+        }
+        let [runs, traces, averages] = most.map(|most| most.filter(|most| most.0 > 0.0));
+        let runs = runs.map(|(bytes, identity)| Share {
+            key: format!("problem.{}.clients", identity.problem.kind()),
+            bytes,
+            what: format!("states of {threads} runs at a time"),
+        });
+        let traces = traces.map(|(bytes, identity)| Share {
+            key: traced_by(identity).into(),
+            bytes,
+            what: format!(
+                "traces of {} replicates with up to {} rounds each",
+                identity.replicates,
+                identity.record.points(identity.rounds)
+            ),
+        });
+        let averages = averages.map(|(bytes, identity)| Share {
+            key: "record.averages".into(),
+            bytes,
+            what: format!("averages of {} replicates", identity.replicates),
+        });
+        Self([runs, traces, averages].into_iter().flatten().collect())
+    }
+}
+
+/// What makes traces large.
+fn traced_by(identity: &Identity) -> &'static str {
+    let record = &identity.record;
+    let points = record.points(identity.rounds);
+    match (record.iterates, record.every) {
+        _ if identity.replicates > points => "replicates",
+        (true, _) => "record.iterates",
+        (false, Some(_)) => "record.every",
+        (false, None) => "record.points",
+    }
+}
+
+/// A run under way: streams, iterates and control variates of N clients, for every
+/// run that it is made of, and what is measured of it.
+fn run(identity: &Identity, n: f64, d: f64) -> f64 {
+    let mut client = 0.0;
+    for component in identity.algorithm.components() {
+        let vectors = if component.terms.variates == Variates::None { 1.0 } else { 3.0 };
+        client += size_of::<Stream>() as f64 + 64.0 + 8.0 * d * vectors;
+    }
+    let coupled = identity.record.metrics.contains(&Metric::SqCoupling);
+    let beside = 1 + usize::from(coupled) + usize::from(wants_twin(identity));
+    let corrections = identity.record.metrics.contains(&Metric::Lyapunov);
+    n * (client * beside as f64 + if corrections { 8.0 * d } else { 0.0 })
+}
+
+/// A replicate's trace, and its copy on the way to the store.
+fn trace(identity: &Identity, d: f64) -> f64 {
+    let record = &identity.record;
+    let columns = 9.0 + record.metrics.len() as f64 + if record.iterates { d } else { 0.0 };
+    2.0 * 8.0 * columns * record.points(identity.rounds) as f64 + 300.0
+}
+
+/// What a replicate averages, and its copy on the way to the store.
+fn averages(identity: &Identity, n: f64, d: f64) -> f64 {
+    let size = |average: &TimeAverage| match average {
+        TimeAverage::Bias => d,
+        TimeAverage::Covariance => d * d,
+        _ => n * d * d,
+    };
+    2.0 * 8.0 * identity.record.averages.iter().map(size).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Source;
+    use crate::plan::Plan;
+
+    fn plan(change: &[(&str, &str)]) -> Plan {
+        let mut text = String::from(
+            "title = \"t\"\nseed = 1\nreplicates = 10\n\n[problem.quadratic]\ndimension = 10\n\
+             clients = 100\nspectrum = { from = 0.5, to = 1.0 }\nnoise = 0.1\n\n[start]\n\
+             offset = 1.0\n\n[budget]\nrounds = 1000\n\n[record]\npoints = 100\n\n\
+             [[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1\n",
+        );
+        for (from, to) in change {
+            assert!(text.contains(from), "{from}");
+            text = text.replace(from, to);
+        }
+        let source = Source { name: "t.toml".into(), text, ..Source::default() };
+        Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn needs(plan: &Plan) -> (f64, Vec<Share>) {
+        let cells: Vec<&Cell> = plan.cells.iter().collect();
+        (Need::of_instances(&cells).bytes(), Need::of_runs(&cells, 2).0)
+    }
+
+    #[test]
+    fn instances_are_counted_once_each() {
+        let (one, _) = needs(&plan(&[]));
+        let (grid, _) = needs(&plan(&[("step-size = 0.1", "step-size = [0.1, 0.2]")]));
+        assert_eq!(one, grid, "cells share an instance");
+        let (two, _) = needs(&plan(&[("noise = 0.1", "noise = [0.1, 0.2]")]));
+        assert_eq!(two, 2.0 * one);
+        let (each, _) = needs(&plan(&[("seed = 1", "seed = 1\ninstance = \"per-replicate\"")]));
+        assert_eq!(each, 10.0 * one);
+        assert!((160_000.0..320_000.0).contains(&one), "twice 100 matrices of 10 × 10: {one}");
+    }
+
+    #[test]
+    fn traces_grow_with_points_replicates_and_iterates() {
+        let traces = |change: &[(&str, &str)]| {
+            let (_, shares) = needs(&plan(change));
+            shares.into_iter().find(|share| share.key.starts_with("record.")).unwrap()
+        };
+        let base = traces(&[]);
+        assert_eq!(base.key, "record.points");
+        // Twice ten replicates of nine columns at 102 rounds, for two cells under way.
+        assert_eq!(base.bytes, 2.0 * 10.0 * (2.0 * 9.0 * 8.0 * 102.0 + 300.0));
+        let iterates = traces(&[("points = 100", "points = 100\niterates = true")]);
+        assert_eq!(iterates.key, "record.iterates");
+        assert_eq!(iterates.bytes, 2.0 * 10.0 * (2.0 * 19.0 * 8.0 * 102.0 + 300.0));
+        let every =
+            traces(&[("points = 100", "every = 1"), ("rounds = 1000", "rounds = 5_000_000")]);
+        assert_eq!(every.key, "record.every");
+        assert!(every.bytes > 1e9, "{every:?}");
+    }
+
+    #[test]
+    fn sizes_beyond_64_bits_are_numbers_too() {
+        let plan = plan(&[
+            ("replicates = 10", "replicates = 16_000_000"),
+            ("rounds = 1000", "rounds = 1_000_000_000_000"),
+            ("points = 100", "points = 10_000_000"),
+        ]);
+        let (_, shares) = needs(&plan);
+        assert!(shares.iter().all(|share| share.bytes.is_finite() && share.bytes > 0.0));
+        assert!(shares.iter().any(|share| share.bytes > 1e15), "{shares:?}");
+    }
+}

@@ -1,0 +1,352 @@
+//! Runs cells: every (cell, replicate) is a task, taken from one queue by as
+//! many threads as there are.
+//!
+//! *Invariant*: a trace is a function of its cell and replicate alone; threads
+//! decide when it is computed, never what it is.
+
+mod average;
+mod measure;
+pub mod memory;
+pub mod predict;
+mod prepare;
+mod sanity;
+
+use crate::manifest::Metric;
+use crate::panics;
+use crate::plan::Cell;
+use crate::trace::{Outcome, Trace};
+use driftbench_core::algorithm::{Instance, Spec};
+use driftbench_core::federated::{Conditions, Run};
+use driftbench_core::kernel::squared_distance;
+use measure::Meter;
+pub use prepare::{BadCell, Ground, Prepared, prepare};
+use sanity::Sanity;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Sees the work as it is done.
+pub trait Observer: Sync {
+    /// So many client steps were taken.
+    fn steps(&self, count: u64);
+    /// So many client steps will not be taken: the run diverged.
+    fn skipped(&self, count: u64);
+    /// A cell is complete and stored.
+    fn cell(&self, cell: &Cell, diverged: usize);
+    /// Whether to stop: cells that are not complete are dropped.
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// Sees the work and says nothing.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn steps(&self, _count: u64) {}
+    fn skipped(&self, _count: u64) {}
+    fn cell(&self, _cell: &Cell, _diverged: usize) {}
+}
+
+/// Client steps after which an observer is told of them, between recorded rounds too.
+const REPORTED: u64 = 1 << 22;
+
+/// A cell that could not be run.
+#[derive(Debug)]
+pub struct Failed {
+    /// Its id.
+    pub cell: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Why a replicate has no trace.
+enum Stopped {
+    /// The observer said so.
+    Interrupted,
+    /// What it holds contradicts itself.
+    Contradiction(String),
+}
+
+/// What came of a cell: its traces, and the time that they took on one thread.
+pub struct Done<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// A trace per replicate, in their order.
+    pub traces: Vec<Trace>,
+    /// Summed over replicates.
+    pub elapsed: Duration,
+}
+
+/// How far a cell is.
+struct Partial {
+    traces: Vec<Option<Trace>>,
+    missing: usize,
+    elapsed: Duration,
+    failed: bool,
+}
+
+impl Partial {
+    fn new(replicates: usize) -> Self {
+        // Room for traces is made when the first arrives: most cells wait.
+        let (traces, elapsed) = (Vec::new(), Duration::ZERO);
+        Self { traces, missing: replicates, elapsed, failed: false }
+    }
+}
+
+/// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
+/// the thread that completed it; the first error of `keep` ends the run, and so
+/// does an observer that says so.
+///
+/// # Errors
+/// What `keep` returned.
+pub fn run<'a, E: Send>(
+    cells: &'a [Prepared<'a>],
+    threads: usize,
+    observer: &dyn Observer,
+    keep: impl Fn(Done<'a>) -> Result<(), E> + Sync,
+) -> Result<Vec<Failed>, E> {
+    let queue = Queue::new(cells);
+    let error = Mutex::new(None);
+    let work = || {
+        while let Some((i, replicate)) = queue.next(observer) {
+            let Some(done) = queue.work(i, replicate, observer) else { continue };
+            let diverged = done.traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
+            let cell = done.cell;
+            match keep(done) {
+                Ok(()) => observer.cell(cell, diverged),
+                Err(e) => {
+                    queue.stop.store(true, Ordering::Relaxed);
+                    lock(&error).get_or_insert(e);
+                }
+            }
+        }
+    };
+    rayon::scope(|scope| (0..threads.max(1)).for_each(|_| scope.spawn(|_| work())));
+    match error.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        Some(error) => Err(error),
+        None => Ok(queue.failed.into_inner().unwrap_or_else(|e| e.into_inner())),
+    }
+}
+
+/// The tasks, the largest cells first, and what has come of them.
+struct Queue<'a> {
+    cells: &'a [Prepared<'a>],
+    tasks: Vec<(usize, u64)>,
+    next: AtomicUsize,
+    stop: AtomicBool,
+    progress: Vec<Mutex<Partial>>,
+    failed: Mutex<Vec<Failed>>,
+}
+
+impl<'a> Queue<'a> {
+    fn new(cells: &'a [Prepared<'a>]) -> Self {
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        order.sort_by_cached_key(|&i| std::cmp::Reverse(cells[i].client_steps()));
+        let replicates = |i: usize| cells[i].cell.identity.replicates;
+        let tasks = order.iter().flat_map(|&i| (0..replicates(i)).map(move |r| (i, r)));
+        let progress = (0..cells.len()).map(|i| Mutex::new(Partial::new(replicates(i) as usize)));
+        Self {
+            cells,
+            tasks: tasks.collect(),
+            next: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            progress: progress.collect(),
+            failed: Mutex::new(Vec::new()),
+        }
+    }
+
+    fn next(&self, observer: &dyn Observer) -> Option<(usize, u64)> {
+        if self.stop.load(Ordering::Relaxed) || observer.interrupted() {
+            return None;
+        }
+        self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
+    }
+
+    /// Runs a replicate; what the cell came to, if this was its last.
+    fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
+        let prepared = &self.cells[i];
+        let begin = Instant::now();
+        let result = panics::caught(|| prepared.attempt(replicate, observer, &start));
+        let reason = match result {
+            Ok(Ok(trace)) => Ok(trace),
+            Ok(Err(Stopped::Interrupted)) => return None,
+            Ok(Err(Stopped::Contradiction(reason))) | Err(reason) => Err(reason),
+        };
+        let mut progress = lock(&self.progress[i]);
+        progress.missing -= 1;
+        progress.elapsed += begin.elapsed();
+        match reason {
+            Ok(trace) => {
+                if progress.traces.is_empty() {
+                    progress.traces.resize(prepared.cell.identity.replicates as usize, None);
+                }
+                progress.traces[replicate as usize] = Some(trace);
+            }
+            Err(reason) if !progress.failed => {
+                progress.failed = true;
+                let reason = format!("replicate {replicate}: {reason}");
+                lock(&self.failed).push(Failed { cell: prepared.cell.id.clone(), reason });
+            }
+            Err(_) => {}
+        }
+        if progress.missing > 0 || progress.failed {
+            return None;
+        }
+        let traces = std::mem::take(&mut progress.traces).into_iter().flatten().collect();
+        Some(Done { cell: prepared.cell, traces, elapsed: progress.elapsed })
+    }
+}
+
+/// The lock, also where a panic poisoned it: every value behind these locks is
+/// whole between statements.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Starts a run of an algorithm on an instance.
+pub type Start<'s> =
+    dyn for<'p> Fn(&'p dyn Instance, &Spec, &Conditions<'_>) -> Box<dyn Run + 'p> + 's;
+
+/// The start of the algorithm's own run.
+fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
+    instance.launch(algorithm, from)
+}
+
+impl Prepared<'_> {
+    /// One replicate, from start to budget or divergence.
+    ///
+    /// # Panics
+    /// If the run contradicts itself, which is a defect of the engine, or is
+    /// interrupted.
+    pub fn simulate(&self, replicate: u64, observer: &dyn Observer) -> Trace {
+        self.simulate_with(replicate, observer, &start)
+    }
+
+    /// One replicate of whatever this function starts, in the algorithm's place.
+    ///
+    /// # Panics
+    /// As [`Self::simulate`].
+    pub fn simulate_with(
+        &self,
+        replicate: u64,
+        observer: &dyn Observer,
+        start: &Start<'_>,
+    ) -> Trace {
+        match self.attempt(replicate, observer, start) {
+            Ok(trace) => trace,
+            Err(Stopped::Contradiction(reason)) => panic!("{reason}"),
+            Err(Stopped::Interrupted) => panic!("interrupted"),
+        }
+    }
+
+    /// One replicate, as far as the observer lets it.
+    fn attempt(
+        &self,
+        replicate: u64,
+        observer: &dyn Observer,
+        start: &Start<'_>,
+    ) -> Result<Trace, Stopped> {
+        fault::strike(&self.cell.id);
+        let identity = &self.cell.identity;
+        let ground = self.ground(replicate);
+        let conditions = Conditions {
+            seed: identity.seed,
+            replicate,
+            start: &ground.start,
+            rounds: identity.rounds,
+            copy: 0,
+        };
+        let mut run = start(&*ground.instance, &identity.algorithm, &conditions);
+        let mut twin = ground
+            .twin
+            .as_ref()
+            .map(|(instance, _)| start(&**instance, &identity.algorithm, &conditions));
+        let beside = Conditions { start: ground.instance.optimum(), ..conditions };
+        let coupled = identity.record.metrics.contains(&Metric::SqCoupling);
+        let mut coupled = coupled.then(|| start(&*ground.instance, &identity.algorithm, &beside));
+        let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*run);
+        let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
+        let mut trace = Trace { further: further.collect(), ..Trace::default() };
+        let mut sanity = Sanity::default();
+        let (mut round, mut reported) = (0, 0);
+        let per_round = self.steps_per_round();
+        for &target in self.recorded.iter() {
+            while round < target {
+                run.round();
+                for other in twin.iter_mut().chain(&mut coupled) {
+                    other.round();
+                }
+                round += 1;
+                if !squared_distance(run.estimate(), ground.instance.optimum()).is_finite() {
+                    trace.outcome = Outcome::Diverged;
+                    let taken = per_round * round;
+                    observer.steps(taken - reported);
+                    observer.skipped(per_round * identity.rounds - taken);
+                    return Ok(trace);
+                }
+                if observer.interrupted() {
+                    return Err(Stopped::Interrupted);
+                }
+                meter.see(&*run, twin.as_deref());
+                if per_round * round - reported >= REPORTED {
+                    observer.steps(per_round * round - reported);
+                    reported = per_round * round;
+                }
+            }
+            let coupled = coupled.as_deref().map(|run| run.estimate());
+            self.record(&mut trace, round, &*run, ground, &meter, coupled);
+            sanity.check(&trace, &*run, ground).map_err(Stopped::Contradiction)?;
+            let calls = per_round * round;
+            observer.steps(calls - reported);
+            reported = calls;
+        }
+        trace.averages = meter.averages();
+        Ok(trace)
+    }
+
+    fn record(
+        &self,
+        trace: &mut Trace,
+        round: u64,
+        run: &dyn Run,
+        ground: &Ground,
+        meter: &Meter<'_>,
+        coupled: Option<&[f64]>,
+    ) {
+        let theta = run.estimate();
+        trace.round.push(round);
+        trace.cost.push(run.cost());
+        trace.sq_error.push(squared_distance(theta, ground.instance.optimum()));
+        if let Some(limit) = &ground.limit {
+            trace.sq_error_limit.push(squared_distance(theta, limit));
+        }
+        for ((_, values), value) in trace.further.iter_mut().zip(meter.read(run, coupled)) {
+            values.push(value);
+        }
+        if self.cell.identity.record.iterates {
+            trace.theta.extend_from_slice(theta);
+        }
+    }
+}
+
+/// A cell that panics, for tests of what becomes of it.
+#[doc(hidden)]
+pub mod fault {
+    use std::sync::Mutex;
+
+    static STRUCK: Mutex<Option<String>> = Mutex::new(None);
+
+    /// From now on this cell panics, and no other.
+    pub fn set(id: Option<&str>) {
+        *super::lock(&STRUCK) = id.map(str::to_owned);
+    }
+
+    pub(super) fn strike(id: &str) {
+        let struck = super::lock(&STRUCK).as_deref() == Some(id);
+        assert!(!struck, "struck by a test");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! What a cell needs before it runs: its instance, its start, its limit.
+
+use super::predict;
+use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
+use crate::plan::{Cell, Identity};
+use driftbench_core::algorithm::{Boxed, Component, Instance};
+use driftbench_core::federated::Variates;
+use driftbench_core::kernel::axpy;
+use driftbench_core::problem::arrays::Files;
+use driftbench_core::problem::{Face, Facts, Fault};
+use driftbench_core::rng::{Purpose, Stream};
+use driftbench_core::theory::{deterministic, linear};
+use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// What a replicate runs on.
+pub struct Ground {
+    /// The problem's instance, shared between cells.
+    pub instance: Arc<dyn Instance>,
+    /// θ_0.
+    pub start: Vec<f64>,
+    /// lim E θ_t, where theory knows it.
+    pub limit: Option<Vec<f64>>,
+    /// The linearised twin and lim E θ_t of its runs, where biases are measured
+    /// on a field that is not linear.
+    pub twin: Option<(Arc<dyn Instance>, Vec<f64>)>,
+}
+
+/// A cell with its instances.
+pub struct Prepared<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// One for all replicates, or one each.
+    pub grounds: Vec<Arc<Ground>>,
+    /// The rounds that are recorded.
+    pub recorded: Arc<[u64]>,
+}
+
+impl Prepared<'_> {
+    /// What a replicate runs on.
+    pub fn ground(&self, replicate: u64) -> &Ground {
+        &self.grounds[replicate as usize % self.grounds.len()]
+    }
+
+    /// N.
+    pub fn clients(&self) -> usize {
+        self.grounds[0].instance.clients()
+    }
+
+    /// Local steps of all clients of all replicates.
+    pub fn client_steps(&self) -> u64 {
+        self.cell.identity.client_steps(self.clients())
+    }
+
+    /// Local steps of all clients in one round of one replicate.
+    pub fn steps_per_round(&self) -> u64 {
+        self.cell.identity.steps_per_round(self.clients())
+    }
+}
+
+/// A cell whose instance or start does not exist.
+#[derive(Debug)]
+pub struct BadCell {
+    /// Path of the setting in the manifest.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// What fixes an instance: the problem, the seed, which face of it is run.
+type Key = (Arc<str>, u64, Face);
+
+/// The seed of a replicate's instance.
+fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
+    let seed = cell.identity.seed;
+    match cell.identity.instance {
+        manifest::Instance::Fixed => seed,
+        manifest::Instance::PerReplicate => {
+            Stream::new(seed, Purpose::SharedInstance, 1, replicate, 0).bits()
+        }
+    }
+}
+
+/// Whether a cell measures a bias that noise would hide: then each instance
+/// is built with its twin.
+pub fn wants_twin(identity: &Identity) -> bool {
+    identity.oracle == Oracle::Stochastic
+        && identity.record.averages.contains(&TimeAverage::Bias)
+        && !identity.problem.linear()
+}
+
+/// What cells share: told once, not once a cell.
+#[derive(Default)]
+struct Shared {
+    /// The texts of problems, by their addresses.
+    problems: HashMap<usize, Arc<str>>,
+    /// Recorded rounds, by the record's address and T.
+    recorded: HashMap<(usize, u64), Arc<[u64]>>,
+}
+
+/// Where a shared value lies: what is at one place is one value.
+fn address<T>(shared: &Arc<T>) -> usize {
+    Arc::as_ptr(shared).addr()
+}
+
+impl Shared {
+    fn of(cells: &[&Cell]) -> Self {
+        let mut shared = Self::default();
+        let mut texts: HashSet<Arc<str>> = HashSet::new();
+        for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
+            shared.problems.entry(address(problem)).or_insert_with(|| {
+                let text = toml::Value::try_from(&**problem).map(|v| v.to_string());
+                let text: Arc<str> = text.unwrap_or_default().into();
+                texts.get(&text).cloned().unwrap_or_else(|| {
+                    texts.insert(text.clone());
+                    text
+                })
+            });
+            let recorded = || record.rounds(*rounds).into();
+            shared.recorded.entry((address(record), *rounds)).or_insert_with(recorded);
+        }
+        shared
+    }
+
+    fn keys(&self, cell: &Cell, face: Face) -> impl Iterator<Item = Key> {
+        let Identity { problem, instance, replicates, .. } = &cell.identity;
+        let problem = self.problems[&address(problem)].clone();
+        let count = if instance.is_fixed() { 1 } else { *replicates };
+        (0..count).map(move |r| (problem.clone(), instance_seed(cell, r), face))
+    }
+
+    fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
+        let Identity { record, rounds, .. } = &cell.identity;
+        self.recorded[&(address(record), *rounds)].clone()
+    }
+}
+
+/// Builds the instances of all cells, each once.
+///
+/// # Errors
+/// Every instance that has no unique solution, and starts that do not fit.
+pub fn prepare<'a>(
+    files: &dyn Files,
+    cells: &[&'a Cell],
+) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
+    let shared = Shared::of(cells);
+    let mut wanted: HashMap<Key, &Cell> = HashMap::new();
+    for cell in cells {
+        let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, Face::Twin));
+        for key in shared.keys(cell, face(cell)).chain(twins.into_iter().flatten()) {
+            wanted.entry(key).or_insert(cell);
+        }
+    }
+    let built: HashMap<Key, Result<Arc<dyn Instance>, Fault>> = wanted
+        .into_par_iter()
+        .map(|(key, cell)| {
+            let built = cell.identity.problem.build(key.1, files, key.2, Boxed);
+            (key, built.map(Arc::from))
+        })
+        .collect();
+    let prepared: Vec<Result<Prepared<'a>, BadCell>> = cells
+        .par_iter()
+        .map(|cell| {
+            let instance = |key: &Key| match &built[key] {
+                Ok(instance) => Ok(instance.clone()),
+                Err(fault) => {
+                    let path = format!("problem.{}.{}", cell.identity.problem.kind(), fault.key);
+                    Err(BadCell { path, message: fault.message.clone() })
+                }
+            };
+            let ground = |key: Key| {
+                let twin = match wants_twin(&cell.identity) {
+                    true => Some(instance(&(key.0.clone(), key.1, Face::Twin))?),
+                    false => None,
+                };
+                ground(cell, instance(&key)?, twin).map(Arc::new)
+            };
+            let grounds = shared.keys(cell, face(cell)).map(ground);
+            let grounds = grounds.collect::<Result<Vec<_>, _>>()?;
+            Ok(Prepared { cell, grounds, recorded: shared.recorded(cell) })
+        })
+        .collect();
+    let (good, bad): (Vec<_>, Vec<_>) = prepared.into_iter().partition(Result::is_ok);
+    if bad.is_empty() {
+        Ok(good.into_iter().flatten().collect())
+    } else {
+        Err(bad.into_iter().filter_map(Result::err).collect())
+    }
+}
+
+fn face(cell: &Cell) -> Face {
+    if cell.identity.oracle == Oracle::Exact { Face::Exact } else { Face::Own }
+}
+
+fn ground(
+    cell: &Cell,
+    instance: Arc<dyn Instance>,
+    twin: Option<Arc<dyn Instance>>,
+) -> Result<Ground, BadCell> {
+    let algorithm = &cell.identity.algorithm;
+    let bad = |path: String, message: String| BadCell { path, message };
+    if let (Some(other), false) = (algorithm.linear_name_of(), instance.linear()) {
+        let (kind, problem) = (algorithm.kind(), cell.identity.problem.kind());
+        let message = format!(
+            "`{kind}` is the algorithm's name on a linear field, and that of `{problem}` is not linear: write `{other}`"
+        );
+        return Err(bad(cell.entry.to_string(), message));
+    }
+    for component in algorithm.components() {
+        if let Some(fault) = component.terms.check_for(instance.clients()).into_iter().next() {
+            return Err(bad(format!("{}.{}", cell.entry, fault.key), fault.message));
+        }
+    }
+    let limit = limit(cell, &*instance);
+    let d = instance.dim();
+    let start = match &*cell.identity.start {
+        Start::Offset(offset) => instance.optimum().iter().map(|x| x + offset).collect(),
+        Start::Zero(_) => vec![0.0; d],
+        Start::Point(point) if point.len() == d => point.clone(),
+        Start::Point(point) => {
+            let message = format!("must have d = {d} numbers, not {}", point.len());
+            return Err(bad("start.point".into(), message));
+        }
+        Start::Limit(_) => match &limit {
+            Some(limit) => limit.clone(),
+            None => {
+                let message = "needs a linear problem with independent noise, on which the limit is known exactly";
+                return Err(bad("start.limit".into(), message.into()));
+            }
+        },
+    };
+    let twin = match twin {
+        Some(twin) => match self::limit(cell, &*twin) {
+            Some(limit) => Some((twin, limit)),
+            None => {
+                let message = "`bias` needs independent draws on a field that is not linear";
+                return Err(bad("record.averages".into(), message.into()));
+            }
+        },
+        None => None,
+    };
+    Ok(Ground { start, limit, twin, instance })
+}
+
+/// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is
+/// made of. On a linear field with independent noise it is exact; without
+/// noise on any other it is the fixed point, if the manifest asks for it.
+fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
+    let facts: &dyn Facts = instance;
+    let identity = &cell.identity;
+    let closed = facts.linear() && facts.independent();
+    let asked = identity.record.metrics.contains(&Metric::SqErrorLimit);
+    let deterministic = identity.oracle == Oracle::Exact;
+    if !closed && (!asked || !deterministic) {
+        return None;
+    }
+    let mut sum = vec![0.0; facts.dim()];
+    for Component { weight, terms, .. } in identity.algorithm.components() {
+        let work = |client| predict::work(&terms, client);
+        let limit = if terms.variates != Variates::None {
+            // Control variates remove the bias.
+            facts.optimum().to_vec()
+        } else if closed {
+            linear::limit(facts, work)?
+        } else if terms.cohort.is_none() {
+            deterministic::fixed_point(facts, work)?
+        } else {
+            return None;
+        };
+        axpy(weight, &limit, &mut sum);
+    }
+    Some(sum)
+}

@@ -1,0 +1,126 @@
+//! What must hold in any run: looked at along the way, at rows that are recorded.
+//!
+//! *Invariant*: a run that contradicts itself is a failed cell, never a result.
+
+use super::prepare::Ground;
+use crate::trace::Trace;
+use driftbench_core::federated::Run;
+use driftbench_core::kernel::{axpy, dot};
+
+/// How far Σ ξ_c may be from 0, of what was added up: rounding alone leaves 10⁻¹⁴ of it.
+const OFF: f64 = 1e-8;
+/// Squared errors beyond which a run may be on its way out of the numbers.
+const LARGE: f64 = 1e100;
+
+/// What a run was seen to hold so far.
+#[derive(Default)]
+pub struct Sanity {
+    /// The largest of what Σ ξ_c was made of.
+    size: f64,
+}
+
+impl Sanity {
+    /// Looks at the last row of a trace, and at its run now and then: at rows 1, 2, 4,
+    /// 8, … and at each hundredth, so that it costs nothing beside the rounds.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn check(&mut self, trace: &Trace, run: &dyn Run, ground: &Ground) -> Result<(), String> {
+        let rows = trace.rows();
+        let (round, error) = (trace.round[rows - 1], trace.sq_error[rows - 1]);
+        let measured =
+            trace.further.iter().filter_map(|(m, values)| Some((m.name(), values.last()?)));
+        let limit = trace.sq_error_limit.last().map(|value| ("sq-error-limit", value));
+        for (name, value) in measured.chain(limit) {
+            if !value.is_finite() && error < LARGE {
+                return Err(format!("{name} is {value} at round {round}"));
+            }
+        }
+        if rows.is_power_of_two() || rows.is_multiple_of(100) {
+            self.corrections(run, ground)
+                .map_err(|(sum, size)| {
+                    format!(
+                        "the control variates' corrections add up to {sum:.1e} and not to 0 at round {round}, where they are of size {size:.1e}"
+                    )
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Σ ξ_c = 0, up to rounding (`federated::correction`).
+    fn corrections(&mut self, run: &dyn Run, ground: &Ground) -> Result<(), (f64, f64)> {
+        let Some(clients) = run.clients().filter(|c| !c.corrections.is_empty()) else {
+            return Ok(());
+        };
+        let d = ground.instance.dim();
+        let norm = |x: &[f64]| libm::sqrt(dot(x, x));
+        let mut sum = vec![0.0; d];
+        let mut size = 0.0;
+        let rows = clients.corrections.chunks_exact(d).zip(clients.ends.chunks_exact(d));
+        for ((xi, end), length) in rows.zip(&clients.lengths) {
+            axpy(1.0, xi, &mut sum);
+            size += norm(xi) + norm(end) / length;
+        }
+        self.size = self.size.max(size);
+        let sum = norm(&sum);
+        if sum.is_finite() && sum > OFF * self.size { Err((sum, self.size)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::{Metric, Source};
+    use crate::plan::Plan;
+    use crate::runner::prepare;
+    use driftbench_core::federated::{Clients, Cost};
+    use driftbench_core::problem::arrays::NoFiles;
+
+    /// A run that says what it is told to.
+    struct Told {
+        ends: Vec<f64>,
+        corrections: Vec<f64>,
+    }
+
+    impl Run for Told {
+        fn round(&mut self) {}
+        fn estimate(&self) -> &[f64] {
+            &self.ends
+        }
+        fn cost(&self) -> Cost {
+            Cost::default()
+        }
+        fn clients(&self) -> Option<Clients<'_>> {
+            let lengths = vec![0.5; 4];
+            let (ends, corrections) = (&self.ends[..], &self.corrections[..]);
+            Some(Clients { ends, apart: false, corrections, lengths })
+        }
+    }
+
+    #[test]
+    fn a_run_that_contradicts_itself_is_found() {
+        let text = include_str!("../../../../experiments/smoke/logistic.toml");
+        let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
+        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
+        let ground = prepared[0].ground(0);
+        let d = ground.instance.dim();
+        let mut run = Told { ends: vec![1.0; 4 * d], corrections: vec![1e3; 4 * d] };
+        run.corrections[d..].iter_mut().for_each(|x| *x = -1e3 / 3.0);
+        let row = |error: f64, metric: f64| Trace {
+            round: vec![7],
+            sq_error: vec![error],
+            further: vec![(Metric::Lyapunov, vec![metric])],
+            ..Trace::default()
+        };
+        let check = |trace: &Trace, run: &Told| Sanity::default().check(trace, run, ground);
+        assert_eq!(check(&row(1.0, 2.0), &run), Ok(()), "rounding is no contradiction");
+        run.corrections[0] += 1e-3;
+        let said = check(&row(1.0, 2.0), &run).unwrap_err();
+        assert!(said.contains("add up to 1.0e-3 and not to 0 at round 7"), "{said}");
+        run.corrections[0] -= 1e-3;
+        let said = check(&row(1.0, f64::NAN), &run).unwrap_err();
+        assert_eq!(said, "lyapunov is NaN at round 7");
+        assert_eq!(check(&row(1e200, f64::INFINITY), &run), Ok(()), "it is diverging");
+    }
+}

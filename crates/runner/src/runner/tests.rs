@@ -1,0 +1,85 @@
+//! What the queue must keep.
+
+use super::*;
+use crate::manifest::Source;
+use crate::plan::Plan;
+use driftbench_core::algorithm::Spec;
+use driftbench_core::problem::arrays::NoFiles;
+
+fn plan(replicates: u64) -> Plan {
+    let text = include_str!("../../../../experiments/smoke/logistic.toml");
+    let overrides = vec![format!("replicates={replicates}")];
+    let source = Source { name: "t".into(), text: text.into(), overrides, ..Source::default() };
+    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn replicates_come_in_their_order_from_any_number_of_threads() {
+    let plan = plan(5);
+    let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let collect = |threads| {
+        let kept = Mutex::new(Vec::new());
+        let failed = run(&prepared, threads, &Silent, |done| {
+            lock(&kept).push((done.cell.id.clone(), done.traces));
+            Ok::<_, ()>(())
+        });
+        assert!(failed.unwrap().is_empty());
+        let mut kept = kept.into_inner().unwrap();
+        kept.sort_by(|a, b| a.0.cmp(&b.0));
+        kept
+    };
+    let one = collect(1);
+    assert_eq!(one.len(), plan.cells.len());
+    assert!(one.iter().all(|(_, traces)| traces.len() == 5));
+    assert_eq!(collect(3), one);
+}
+
+#[test]
+fn the_first_error_of_keep_ends_the_run() {
+    let plan = plan(1);
+    let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let kept = AtomicUsize::new(0);
+    let result = run(&prepared, 1, &Silent, |_| {
+        if kept.fetch_add(1, Ordering::Relaxed) == 2 { Err("full") } else { Ok(()) }
+    });
+    assert_eq!(result.unwrap_err(), "full");
+    assert_eq!(kept.into_inner(), 3);
+}
+
+#[test]
+fn a_panic_fails_its_cell_and_no_other() {
+    let plan = plan(2);
+    let mut prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let ground = &prepared[3].grounds[0];
+    let (instance, limit) = (ground.instance.clone(), ground.limit.clone());
+    prepared[3].grounds =
+        vec![std::sync::Arc::new(Ground { instance, limit, twin: None, start: Vec::new() })]; // the engine refuses a start of another dimension
+    let kept = AtomicUsize::new(0);
+    let failed = run(&prepared, 2, &Silent, |_| {
+        kept.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, ()>(())
+    })
+    .unwrap();
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0].cell, prepared[3].cell.id);
+    assert!(failed[0].reason.contains("assertion"), "{}", failed[0].reason);
+    assert_eq!(kept.into_inner(), plan.cells.len() - 1);
+}
+
+#[test]
+fn the_limit_of_a_corrected_run_is_the_optimum() {
+    let text = include_str!("../../../../experiments/smoke/garnet.toml");
+    let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
+    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    for cell in &prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap() {
+        let ground = cell.ground(0);
+        let limit = ground.limit.as_ref().unwrap();
+        let apart = squared_distance(limit, ground.instance.optimum());
+        let heterogeneous = cell.cell.settings.get("local-steps").unwrap().to_string() != "1";
+        match &*cell.cell.identity.algorithm {
+            Spec::Scafflsa(_) => assert_eq!(apart, 0.0),
+            _ if heterogeneous => assert!(apart > 0.0),
+            _ => assert_eq!(apart, 0.0, "one local step has no bias"),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a run leaves: a row per recorded round, how it ended, and the digest
+//! that tells whether two runs are the same to the last bit.
+
+use crate::manifest::{Metric, TimeAverage};
+use crate::plan::hex;
+use driftbench_core::federated::Cost;
+use sha2::{Digest, Sha256};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// All rounds were run.
+    #[default]
+    Finished,
+    /// The estimate left the finite numbers; the rows before that are kept.
+    Diverged,
+}
+
+impl Outcome {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Diverged => "diverged",
+        }
+    }
+
+    /// The outcome of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Finished, Self::Diverged].into_iter().find(|o| o.name() == name)
+    }
+}
+
+/// One replicate of a cell, column by column, a row per recorded round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// t.
+    pub round: Vec<u64>,
+    /// What the rounds up to t have cost.
+    pub cost: Vec<Cost>,
+    /// ‖θ_t − θ*‖².
+    pub sq_error: Vec<f64>,
+    /// ‖θ_t − lim E θ_t‖², where theory knows the limit; else empty.
+    pub sq_error_limit: Vec<f64>,
+    /// What else is measured, a number a row each, in the order of the manifest.
+    pub further: Vec<(Metric, Vec<f64>)>,
+    /// θ_t, d numbers a row, where the manifest asks for it; else empty.
+    pub theta: Vec<f64>,
+    /// What is averaged over rounds after the burn-in, as it ended; an average of
+    /// a run that diverged is not there.
+    pub averages: Vec<(TimeAverage, Vec<f64>)>,
+    /// How the run ended.
+    pub outcome: Outcome,
+}
+
+impl Trace {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.round.len()
+    }
+
+    /// ‖θ_T − θ*‖²; `None` if the run diverged.
+    pub fn final_error(&self) -> Option<f64> {
+        match self.outcome {
+            Outcome::Finished => self.sq_error.last().copied(),
+            Outcome::Diverged => None,
+        }
+    }
+}
+
+/// The digest of a cell: a hash over every bit of its traces.
+pub fn digest(traces: &[Trace]) -> String {
+    let mut hash = Sha256::new();
+    let mut word = |x: u64| hash.update(x.to_le_bytes());
+    for trace in traces {
+        word(trace.rows() as u64);
+        word(trace.outcome as u64);
+        trace.round.iter().for_each(|&t| word(t));
+        for cost in &trace.cost {
+            word(cost.communications);
+            word(cost.local_steps);
+            word(cost.oracle_calls);
+            word(cost.vectors_sent);
+        }
+        for metric in [&trace.sq_error, &trace.sq_error_limit, &trace.theta] {
+            word(metric.len() as u64);
+            metric.iter().for_each(|x| word(x.to_bits()));
+        }
+        for (name, values) in &trace.further {
+            name.name().bytes().for_each(|byte| word(u64::from(byte)));
+            word(values.len() as u64);
+            values.iter().for_each(|x| word(x.to_bits()));
+        }
+        for (name, values) in &trace.averages {
+            name.name().bytes().for_each(|byte| word(u64::from(byte)));
+            word(values.len() as u64);
+            values.iter().for_each(|x| word(x.to_bits()));
+        }
+    }
+    hex(&hash.finalize()[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_sees_the_last_bit() {
+        let trace = Trace { round: vec![0], sq_error: vec![1.0], ..Trace::default() };
+        let mut other = trace.clone();
+        other.sq_error[0] = f64::from_bits(1.0_f64.to_bits() + 1);
+        let one = digest(std::slice::from_ref(&trace));
+        assert_eq!(one.len(), 32);
+        assert_ne!(one, digest(&[other]));
+        assert_ne!(one, digest(&[trace.clone(), trace.clone()]));
+        let diverged = Trace { outcome: Outcome::Diverged, ..trace };
+        assert_ne!(one, digest(&[diverged]));
+    }
+}

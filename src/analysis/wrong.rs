@@ -1,0 +1,148 @@
+//! Engines that are deliberately wrong, for tests: claims and diffs must notice.
+
+use driftbench_core::algorithm::Spec;
+use driftbench_core::federated::{Clients, Conditions, ControlVariates, Cost, Run};
+use driftbench_core::kernel::{Members, mean_of};
+use driftbench_core::problem::arrays::NoFiles;
+use driftbench_core::problem::{Face, Problem, Visitor};
+use driftbench_core::rng::{Purpose, Stream};
+use driftbench_runner::runner::{Prepared, Silent};
+use driftbench_runner::trace::Trace;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutation {
+    /// Nothing: the program's own engine runs.
+    None,
+    /// Control variates learn with the wrong sign.
+    FlippedSign,
+    /// They learn half of what they should.
+    HalfLearnt,
+    /// The server takes the clients' mean of the round before.
+    StaleAverage,
+}
+
+/// The traces of a cell of FedLSA or SCAFFLSA under an engine with this mutation.
+pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
+    let cell = &prepared.cell.identity;
+    let corrected = matches!(*cell.algorithm, Spec::Scafflsa(_));
+    let spared = !corrected && mutation != Mutation::StaleAverage;
+    if mutation == Mutation::None || spared {
+        return (0..cell.replicates).map(|r| prepared.simulate(r, &Silent)).collect();
+    }
+    let start = cell.problem.build(cell.seed, &NoFiles, Face::Own, Wrong(mutation)).unwrap();
+    let one = |replicate| {
+        prepared.simulate_with(replicate, &Silent, &|_, algorithm, from| start(algorithm, from))
+    };
+    (0..cell.replicates).map(one).collect()
+}
+
+/// Starts wrong runs on whatever problem it visits.
+struct Wrong(Mutation);
+
+impl Visitor for Wrong {
+    type Out = Box<dyn Fn(&Spec, &Conditions<'_>) -> Box<dyn Run>>;
+
+    fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out {
+        let problem: &'static P = Box::leak(Box::new(problem));
+        Box::new(move |algorithm, from| Box::new(WrongRun::new(problem, algorithm, self.0, from)))
+    }
+}
+
+/// FedLSA or SCAFFLSA step by step, with all clients and equal numbers of local steps.
+struct WrongRun<P: Problem + 'static> {
+    problem: &'static P,
+    mutation: Mutation,
+    step_size: f64,
+    local_steps: u64,
+    corrected: bool,
+    theta: Vec<f64>,
+    /// The clients' mean of the round before.
+    stale: Vec<f64>,
+    /// θ_c, N rows of d.
+    ends: Vec<f64>,
+    variates: ControlVariates,
+    streams: Vec<Stream>,
+    states: Vec<P::State>,
+    cost: Cost,
+}
+
+impl<P: Problem> WrongRun<P> {
+    fn new(problem: &'static P, algorithm: &Spec, mutation: Mutation, from: &Conditions) -> Self {
+        let (n, d) = (problem.clients(), problem.dim());
+        let (step_size, local_steps) = algorithm.scale();
+        let stream = |c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c);
+        let mut streams: Vec<Stream> = (0..n as u64).map(stream).collect();
+        let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
+        Self {
+            problem,
+            mutation,
+            step_size,
+            local_steps,
+            corrected: matches!(algorithm, Spec::Scafflsa(_)),
+            theta: from.start.to_vec(),
+            stale: from.start.to_vec(),
+            ends: from.start.repeat(n),
+            variates: ControlVariates::new(n, d),
+            streams,
+            states,
+            cost: Cost::default(),
+        }
+    }
+
+    /// What the control variates take for γH.
+    fn learning_length(&self) -> f64 {
+        let length = self.step_size * self.local_steps as f64;
+        match self.mutation {
+            Mutation::FlippedSign => -length,
+            Mutation::HalfLearnt => 2.0 * length,
+            Mutation::None | Mutation::StaleAverage => length,
+        }
+    }
+}
+
+impl<P: Problem> Run for WrongRun<P> {
+    fn round(&mut self) {
+        let (n, d) = (self.streams.len(), self.theta.len());
+        let mut field = vec![0.0; d];
+        for (client, end) in self.ends.chunks_exact_mut(d).enumerate() {
+            end.copy_from_slice(&self.theta);
+            let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
+            for _ in 0..self.local_steps {
+                self.problem.oracle(client, state, end, rng, &mut field);
+                let correction = self.variates.of(client);
+                for i in 0..d {
+                    end[i] -= self.step_size * (field[i] + correction[i]);
+                }
+            }
+        }
+        let (before, everyone) = (self.theta.clone(), Members::all(n));
+        mean_of(&everyone, &self.ends, &mut self.theta);
+        if self.mutation == Mutation::StaleAverage {
+            std::mem::swap(&mut self.stale, &mut self.theta);
+        }
+        if self.corrected {
+            let lengths = vec![self.learning_length(); n];
+            self.variates.learn(&everyone, &before, &self.ends, &lengths);
+        }
+        self.cost.communications += 1;
+        self.cost.local_steps += self.local_steps;
+    }
+
+    fn estimate(&self) -> &[f64] {
+        &self.theta
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    fn clients(&self) -> Option<Clients<'_>> {
+        Some(Clients {
+            ends: &self.ends,
+            apart: false,
+            corrections: if self.corrected { self.variates.all() } else { &[] },
+            lengths: vec![self.step_size * self.local_steps as f64; self.streams.len()],
+        })
+    }
+}

@@ -48,7 +48,9 @@ mod tests {
     fn a_panic_within_another_s_reach_ends_neither() {
         let outer: Result<(), String> = caught(|| {
             let inner: Result<(), String> = caught(|| panic!("first"));
-            assert!(inner.is_err_and(|said| said.starts_with("first (crates/runner/src/panics.rs:")));
+            assert!(
+                inner.is_err_and(|said| said.starts_with("first (crates/runner/src/panics.rs:"))
+            );
             panic!("second");
         });
         assert!(outer.is_err_and(|said| said.starts_with("second (crates/runner/src/panics.rs:")));

@@ -1,4 +1,4 @@
-# The profile is always release: polars is compiled once.
+# Every target uses the release profile, so that polars is compiled only once.
 RESULTS ?= results
 REPORTS ?= reports
 CARGO ?= cargo
@@ -7,7 +7,7 @@ DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 .DEFAULT_GOAL := help
 .PHONY: help build reproduce report test browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs
 
-help: ## Print this
+help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
 
 build: ## Build the program
@@ -16,7 +16,7 @@ build: ## Build the program
 reproduce: build ## Run every manifest under experiments/ and write the reports
 	$(DRIFTBENCH) reproduce --out $(RESULTS) --reports $(REPORTS)
 
-report: build ## Write the reports again from the results
+report: build ## Rewrite the reports from the results
 	$(DRIFTBENCH) report $(RESULTS) --out $(REPORTS)
 
 test: ## Run the tests
@@ -25,13 +25,13 @@ test: ## Run the tests
 browser: ## Test the pages in a browser (needs chromium, chromedriver, and npm once)
 	AXE=$$(.ci/axe) DRIFTBENCH_BROWSER=1 $(CARGO) test --release --locked --test browser
 
-check: ## What continuous integration runs: format, lints, tests
+check: ## Check format and lints and run the tests, as continuous integration does
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
 	$(MAKE) test
 
-faults: build ## Faults that need root: a full disk, a read-only one
+faults: build ## Test faults that need root: a full disk and a read-only one
 	scripts/faults.sh
 
 sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
@@ -39,7 +39,7 @@ sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 		-p driftbench-core --lib --target x86_64-unknown-linux-gnu \
 		--target-dir target/sanitize kernel
 
-slurm-test: build ## Test `submit` on a real Slurm of one node (installs Debian's packages)
+slurm-test: build ## Test `submit` on a real Slurm of one node (installs Debian packages)
 	scripts/slurm-test.sh
 
 portability: ## Compare digests: threads, shards, x86-64 processors, aarch64 (ONLY=quick, x86, aarch64; qemu-user)
@@ -54,22 +54,22 @@ advisories: ## Check dependencies against RustSec's advisories (needs cargo-deny
 fuzz: ## Fuzz TARGET (manifest, npz, libsvm, csv, parquet, results, records) for SECONDS (600)
 	scripts/fuzz.sh $(or $(TARGET),manifest) $(or $(SECONDS),600)
 
-docs: build ## Write docs/MANIFEST.md again from the types
+docs: build ## Generate docs/MANIFEST.md from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new
 	mv docs/MANIFEST.md.new docs/MANIFEST.md
 
-bench: ## Time everything and say which bars hold (PYTHON with numba for the peers)
+bench: ## Run all benchmarks and print which bars hold (PYTHON with numba for the peers)
 	mkdir -p target/bench
 	touch target/bench/marker
 	$(CARGO) bench --locked --bench local_step --bench round --bench pipeline \
 		--bench problems --bench moments
 	$(CARGO) bench --locked --bench bars -- --since target/bench/marker
 
-bench-compare: ## Compare times with those of BASE (a git revision; default HEAD~1)
+bench-compare: ## Compare times with those of BASE (a git revision; by default HEAD~1)
 	$(CARGO) bench --locked --bench compare -- $(or $(BASE),HEAD~1) $(ARGS)
 
 ifdef RUN
-diff: ## Compare the reports with those of BASE (default HEAD); RUN=1: run both (EXPERIMENTS=)
+diff: ## Compare the reports with those of BASE (by default HEAD); RUN=1: build and run both (EXPERIMENTS=)
 	scripts/diff-runs.sh $(or $(BASE),HEAD) $(or $(EXPERIMENTS),experiments/smoke) $(ARGS)
 else
 diff: build

@@ -1,5 +1,5 @@
 //! How often a claim is decided wrongly where it is most easily decided wrongly: where what it
-//! compares are equal. Prints, for every kind of claim, law of the errors and number of runs,
+//! compares are equal. Prints, for every kind of claim, distribution of the errors and number of runs,
 //! the percentage of samples whose interval lies above the truth ("at most" is wrongly
 //! refuted) and below it ("at least" is wrongly refuted, "at most" wrongly supported). Each may be
 //! up to 5. A star marks where a wrong verdict comes with a warning that runs are too few.
@@ -133,14 +133,14 @@ fn main() {
     let heads = RUNS.map(|n| format!("n = {n}")).join(" | ");
     let rule = RUNS.map(|_| "---").join(" | ");
     for kind in &kinds {
-        println!("\n**{}**\n\n| law | {heads} |\n| --- | {rule} |", kind.name);
+        println!("\n**{}**\n\n| distribution | {heads} |\n| --- | {rule} |", kind.name);
         for law in LAWS {
             let cells = RUNS.map(|n| row(&mut rng, law, kind, n, trials)).join(" | ");
             println!("| {} | {cells} |", law.0);
         }
     }
     for size in [1, 3] {
-        println!("\n**a vector of size {size}**\n\n| law | {heads} |\n| --- | {rule} |");
+        println!("\n**a vector of size {size}**\n\n| distribution | {heads} |\n| --- | {rule} |");
         for law in LAWS {
             let cells = RUNS.map(|n| vectors(&mut rng, law, size, n, trials)).join(" | ");
             println!("| {} | {cells} |", law.0);

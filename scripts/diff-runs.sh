@@ -1,12 +1,12 @@
 #!/bin/sh
-# Builds and runs two states of driftbench and compares their results:
+# Builds and runs two versions of driftbench and compares their results:
 #
 #   scripts/diff-runs.sh BASE [EXPERIMENTS [ARGUMENTS OF diff ...]]
 #
-# Before is the git revision BASE, in a worktree of its own; after is the working
-# tree as it is. Each runs its own manifests below EXPERIMENTS (experiments/smoke)
-# with its own program. Ends with the exit code of diff, or 2 if anything before
-# it fails. The worktree is removed in any case; results stay in target/diff/.
+# "Before" is the git revision BASE, in a separate worktree; "after" is the working
+# tree as it is. Each version runs its own manifests below EXPERIMENTS (by default
+# experiments/smoke) with its own program. The exit code is that of diff, or 2 if an
+# earlier step fails. The worktree is always removed; the results stay in target/diff/.
 set -eu
 
 base=${1:?"BASE, a git revision, is missing"}
@@ -23,10 +23,10 @@ command -v git > /dev/null || fail "running another revision needs git"
 cd "$(dirname "$0")/.." || exit 2
 here=$(pwd)
 commit=$(git rev-parse --verify --quiet --end-of-options "$base^{commit}") ||
-    fail "$base is no git revision"
+    fail "$base is not a git revision"
 work=$here/target/diff
 tree=$work/tree
-# One folder for what both builds share: dependencies are compiled once.
+# Both builds use one target folder, so that dependencies are compiled once.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}"
 
 clean() {
@@ -47,7 +47,7 @@ else
 fi
 git worktree add --quiet --detach "$tree" "$commit" || fail "$base cannot be checked out"
 
-# build FOLDER PROGRAM: builds what is in FOLDER and keeps it as PROGRAM.
+# build FOLDER PROGRAM: builds the sources in FOLDER and copies the program to PROGRAM.
 build() {
     (cd "$1" && ${CARGO:-cargo} build --quiet --release --locked) || fail "$1 does not build"
     cp "$CARGO_TARGET_DIR/release/driftbench" "$2"
@@ -61,10 +61,10 @@ results() {
         return
     fi
     code=0
-    # Manifests have no blanks in their names: a path names its results.
+    # Manifest paths contain no spaces, since they name the results.
     # shellcheck disable=SC2086
     (cd "$1" && "$2" run --quiet --out "$3" $files) || code=$?
-    # Cells that failed (4) are for the comparison to tell.
+    # The comparison reports failed cells (exit code 4).
     [ "$code" -eq 0 ] || [ "$code" -eq 4 ] || fail "$1 does not run ($code)"
 }
 

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Fuzzes what reads input (fuzz/README.md):
+# Fuzzes the code that reads input (fuzz/README.md):
 #
 #   scripts/fuzz.sh TARGET [SECONDS [ARGUMENTS OF libFuzzer ...]]
 #
-# TARGET is one of fuzz/targets, SECONDS 600 by default. Seeds are the manifests, data
-# files and reports that are here anyway, and fuzz/seeds. What is found goes to
-# fuzz/artifacts/TARGET, the corpus to fuzz/corpus/TARGET; neither is committed.
-# Needs the nightly toolchain and `cargo install cargo-fuzz --locked`.
+# TARGET is one of fuzz/targets; SECONDS is 600 by default. The seeds are the manifests,
+# data files and reports of the repository, and fuzz/seeds. Findings are written to
+# fuzz/artifacts/TARGET and the corpus to fuzz/corpus/TARGET; neither is committed.
+# The script needs the nightly toolchain and `cargo install cargo-fuzz --locked`.
 set -eu
 
 fail() {
@@ -20,7 +20,7 @@ target=${1:?"TARGET is missing: one of $all"}
 seconds=${2:-600}
 shift
 [ $# -eq 0 ] || shift
-[ -f "targets/$target.rs" ] || fail "there is no target $target, only $all"
+[ -f "targets/$target.rs" ] || fail "there is no target $target; the targets are $all"
 
 corpus=$PWD/corpus/$target
 seeds=$PWD/target/seeds/$target
@@ -28,7 +28,7 @@ words=$PWD/target/words-$target
 rm -rf "$seeds"
 mkdir -p "$corpus" "$seeds" "artifacts/$target"
 
-# A dictionary of libFuzzer: each line a word.
+# Writes standard input as a libFuzzer dictionary: one word per line.
 dictionary() {
     sed 's/[\\"]/\\&/g; s/.*/"&"/' | LC_ALL=C sort -u > "$words"
 }
@@ -36,7 +36,7 @@ dictionary() {
 most=4096
 case $target in
 manifest)
-    # Every key and name that a manifest may hold.
+    # Every key and name that a manifest may contain.
     grep -oE '`\[*[a-z][a-z0-9.-]*\]*( = "[a-z-]+")?`' ../docs/MANIFEST.md | tr -d '`' | dictionary
     for file in ../experiments/smoke/*.toml; do
         cp "$file" "$seeds"
@@ -63,19 +63,19 @@ results | records)
         dictionary
     ;;
 esac
-# Of a target whose inputs each light much of the program, rare features are counted for
-# longer than the inputs run.
+# Each input of this target covers much of the program, so that counting rare features would
+# take longer than running the inputs.
 [ "$target" != results ] || set -- -entropic=0 "$@"
 case $target in
 results | parquet)
-    # These are files that the program writes: the target makes them.
+    # The seeds are files that the program writes, so the target generates them.
     DRIFTBENCH_SEEDS=$PWD/target/seeds timeout -k 30 3600 cargo +nightly fuzz run -O results -- -runs=1
     most=16384
     ;;
 esac
 [ ! -d "seeds/$target" ] || cp "seeds/$target"/* "$seeds"
 
-# An hour is for the build; the fuzzer itself ends in time.
+# The extra hour is for the build; the fuzzer itself stops in time.
 exec timeout -k 30 $((seconds + 3600)) cargo +nightly fuzz run -O "$target" "$corpus" "$seeds" -- \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=2048 \
     -max_len="$most" -dict="$words" -print_final_stats=1 "$@"

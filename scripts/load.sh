@@ -1,24 +1,24 @@
 #!/bin/sh
-# Writes a manifest of many small cells, for trying what many cells cost:
+# Writes a manifest of many small cells, to measure the cost of many cells:
 #
 #   scripts/load.sh CELLS > load.toml
 #
-# CELLS is 1000 or more, a multiple of 200, such as 100000. Cells are as small as
-# they come: two clients in the plane, four rounds, two replicates, three recorded
-# rounds. 200 cells are FedAvg's, which the figure and the claims are about; the
-# rest are Scaffold's.
+# CELLS is a multiple of 200, at least 1000, such as 100000. The cells are as small as
+# possible: two clients in two dimensions, four rounds, two replicates, three recorded
+# rounds. 200 cells are FedAvg's, which the figure and the claims use; the others are
+# Scaffold's.
 set -eu
 
 cells=${1:?"CELLS, a multiple of 200, is missing"}
 case $cells in
-    *[!0-9]* | '') echo "error: CELLS is a number, not $cells" >&2 && exit 2 ;;
+    *[!0-9]* | '') echo "error: CELLS must be a number, not $cells" >&2 && exit 2 ;;
 esac
 if [ "$cells" -lt 1000 ] || [ $((cells % 200)) -ne 0 ]; then
-    echo "error: CELLS is 1000 or more and a multiple of 200, not $cells" >&2
+    echo "error: CELLS must be a multiple of 200 and at least 1000, not $cells" >&2
     exit 2
 fi
 
-# values COUNT STEP: STEP, 2 STEP, ... as a TOML array.
+# values COUNT STEP: prints STEP, 2 STEP, ... as a TOML array.
 values() {
     awk -v count="$1" -v step="$2" 'BEGIN {
         for (i = 1; i <= count; i++) printf "%s%.6g", (i > 1 ? ", " : "["), i * step
@@ -26,7 +26,7 @@ values() {
     }'
 }
 
-# Two noises of 100 FedAvg and 100 SIZES Scaffold each.
+# For each of two noise levels: 100 cells of FedAvg and 100 times $sizes of Scaffold.
 sizes=$((cells / 200 - 1))
 cat << END
 title = "$cells small cells"

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Compares what driftbench says that runs take in memory with what they took:
+# Compares driftbench's estimate of the memory of a run with the memory that it takes:
 #
 #   scripts/memory.sh [PROGRAM]
 #
-# A line a case: the estimate, the peak of the process less that of a run of next
-# to nothing, and their ratio. Needs GNU time.
+# Prints one line per case: the estimate, the peak of the process minus that of a
+# minimal run, and their ratio. Needs GNU time.
 set -eu
 
 program=${1:-target/release/driftbench}
 time=/usr/bin/time
 command -v "$time" > /dev/null || { echo "error: $time, GNU time, is missing" >&2 && exit 2; }
-[ -x "$program" ] || { echo "error: $program is not there: make build" >&2 && exit 2; }
+[ -x "$program" ] || { echo "error: $program does not exist: run make build" >&2 && exit 2; }
 program=$(cd "$(dirname "$program")" && pwd)/$(basename "$program")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -23,19 +23,19 @@ manifest() {
     printf '\n[[algorithm.%s]]\nstep-size = 0.01\nlocal-steps = 1\n' "$6" >> case.toml
 }
 
-# peak: kilobytes that running case.toml takes.
+# peak: prints the peak memory of running case.toml, in kilobytes.
 peak() {
     rm -rf results
     timeout -k 10 1200 "$time" -f %M -o peak "$program" run case.toml --quiet --yes --threads 2
     cat peak
 }
 
-# case NAME and the arguments of manifest.
+# case_of NAME ARGUMENTS...: measures one case; the arguments are those of manifest.
 case_of() {
     name=$1
     shift
     manifest "$@"
-    # A byte is never enough, and the message says what would be.
+    # One byte is never enough, so the message states the estimate.
     said=$(timeout -k 10 300 "$program" run case.toml --memory 1 --threads 2 2>&1) || true
     estimate=$(printf '%s\n' "$said" | sed -n 's/.*needs about \([0-9.]*\) \([kMGT]*\)B of.*/\1 \2/p')
     printf '%s %s %s\n' "$estimate" "$(peak)" "$name"

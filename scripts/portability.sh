@@ -1,17 +1,19 @@
 #!/bin/sh
-# The same bits everywhere: runs experiments/smoke in every way that must not
-# matter, and compares each cell's digest with those of one thread on this machine.
+# Checks that results have the same bits everywhere: runs experiments/smoke in several
+# ways that must not change the results, and compares the digest of each cell with that
+# of a run with one thread on this machine.
 #
-#   scripts/portability.sh            all of it
-#   scripts/portability.sh quick      threads, shards, kill, and SSE2: what .ci/run does
-#   scripts/portability.sh x86        without the build for aarch64
-#   scripts/portability.sh aarch64    that alone, beside one thread here
+#   scripts/portability.sh            everything
+#   scripts/portability.sh quick      threads, shards, kill, and SSE2, as .ci/run does
+#   scripts/portability.sh x86        everything except the build for aarch64
+#   scripts/portability.sh aarch64    only the build for aarch64, and one thread here
 #
-# Threads, shards, a run that was killed; x86-64 processors with SSE2, with SSE4.2 and
-# with AVX2 by qemu-user, running the program itself, whose reports are compared byte for
-# byte too; aarch64 by a cross-build of crates/runner/examples/digests.rs; and
-# problems of more dimensions, whose solves take other paths inside faer. Writes only
-# below target/. Ends with 1 if anything differs, with 2 if something could not be run.
+# It covers threads, shards and a run that was killed; x86-64 processors with SSE2, SSE4.2
+# and AVX2, emulated by qemu-user, which run the program itself and whose reports are also
+# compared byte for byte; aarch64, by a cross-build of examples/digests.rs with the feature
+# `runner`; and problems of more dimensions, whose solves use other code paths in faer. The
+# script writes only below target/. It exits with 1 if anything differs and with 2 if
+# something could not be run.
 set -eu
 
 asked=${1:-all}
@@ -35,14 +37,14 @@ fail() {
     exit 2
 }
 
-# row WHERE PATH CELLS VERDICT BEGIN: a line of the table.
+# row WHERE PATH CELLS VERDICT BEGIN: prints one line of the table.
 row() {
     printf '%-40s %-15s %5s  %-28s %4s s\n' "$1" "$2" "$3" "$4" "$(($(date +%s) - $5))"
 }
 
 lines() { wc -l < "$1" | tr -d ' '; }
 
-# judge WHERE PATH FILE EXPECTED BEGIN [TOLD]: compares digests, and writes the row.
+# judge WHERE PATH FILE EXPECTED BEGIN [NOTE]: compares digests and prints the row.
 judge() {
     if [ -s "$3" ] && cmp -s "$3" "$4"; then
         row "$1" "$2" "$(lines "$3")" "equal${6:-}" "$5"
@@ -53,28 +55,28 @@ judge() {
     fi
 }
 
-# A row for what could not be run.
+# left_out WHERE REASON: prints the row of a case that could not be run.
 left_out() {
     printf '%-40s not run: %s\n' "$1" "$2"
     [ "$code" -ne 0 ] || code=2
 }
 
-# Nothing is waited for without end: a program that hangs is killed, which is a failure.
+# Every program has a deadline: one that hangs is killed, which is a failure.
 bounded() { timeout -k 10 1200 "$@"; }
 
-# go NAME CPU ARGUMENTS...: runs driftbench as that processor on the manifests into a folder,
-# and keeps its digests.
+# go NAME CPU ARGUMENTS...: runs driftbench on that processor with the manifests, and writes
+# the digests to a file.
 go() {
     name=$1 as=$2
     shift 2
-    # Manifests have no blanks in their names: a path names its results.
+    # Manifest paths contain no spaces, since they name the results.
     # shellcheck disable=SC2086
     by "$as" "$program" "$@" --quiet --out "$work/$name" $files 2>> "$log" ||
         fail "$name does not run; see $log"
     bounded "$program" digest "$work/$name" > "$work/$name.txt"
 }
 
-# by CPU COMMAND...: runs a command as that processor, or as this one.
+# by CPU COMMAND...: runs a command on that emulated processor, or on this one.
 by() {
     cpu=$1
     shift
@@ -85,7 +87,7 @@ by() {
     esac
 }
 
-# path CPU DIGESTS: the path that the kernels take there.
+# path CPU DIGESTS: prints the code path that the kernels use there.
 path() {
     by "$1" "$2" experiments/smoke/diverging.toml 2>&1 > /dev/null | tail -n 1
 }
@@ -105,7 +107,7 @@ threads_and_shards() {
     done
 }
 
-# A run that is killed when some cells are there, and run again.
+# A run that is killed when some cells are stored, and then run again.
 killed() {
     begin=$(date +%s)
     out=$work/killed
@@ -126,11 +128,11 @@ killed() {
         judge "killed, and run again" "$taken" "$work/killed.txt" "$expected" "$begin" \
             " ($before before)"
     else
-        left_out "killed, and run again" "it was done before it could be killed"
+        left_out "killed, and run again" "it finished before it could be killed"
     fi
 }
 
-# The program itself as an x86-64 processor: its cells and its reports.
+# Runs the program itself on an emulated x86-64 processor: its cells and its reports.
 emulated() {
     begin=$(date +%s)
     path=$(path "$1" "$digests")
@@ -149,13 +151,13 @@ emulated() {
     fi
 }
 
-# larger CPU DIGESTS OUT: smoke's problems in more dimensions.
+# larger CPU DIGESTS OUT: runs the problems of experiments/smoke in more dimensions.
 larger() {
     : > "$3"
     for problem in "lms problem.lms.dimension=40" "logistic problem.logistic.dimension=40" \
         "garnet problem.garnet.states=60 --set problem.garnet.features=30" \
         "quadratic problem.quadratic.dimension=12"; do
-        # A manifest and its settings.
+        # The manifest and its settings are separate words.
         # shellcheck disable=SC2086
         set -- "$1" "$2" "$3" $problem
         manifest=experiments/smoke/all-$4.toml
@@ -174,8 +176,8 @@ more_dimensions() {
         "$work/native-larger.txt" "$begin"
 }
 
-# Debian's compiler and its standard library for aarch64, unpacked below target/ and not
-# installed: where rustup cannot fetch the target.
+# Unpacks Debian's compiler and its standard library for aarch64 below target/, without
+# installing them. Used if rustup cannot fetch the target.
 debian_compiler() {
     command -v apt-get > /dev/null && command -v dpkg > /dev/null || return 1
     apt=$work/apt
@@ -234,7 +236,7 @@ aarch64() {
     more_dimensions aarch64 "$bin"
 }
 
-# What the program itself can be run as here.
+# The cases in which the program itself can run here.
 x86() {
     threads_and_shards
     killed
@@ -253,7 +255,7 @@ x86() {
 }
 
 mkdir -p "$work"
-# What a build left is kept.
+# The products of earlier builds are kept.
 find "$work" -mindepth 1 -maxdepth 1 ! -name cross ! -name apt -exec rm -rf {} +
 : > "$log"
 timeout -k 10 7200 "$cargo" build --release --locked --bin driftbench --example digests
@@ -263,14 +265,14 @@ printf '%-40s %-15s %5s  %-28s %s\n' where path cells digests time
 begin=$(date +%s)
 go native native run --threads 1
 expected=$work/native.txt
-row "1 thread: the others are compared with it" "$taken" "$(lines "$expected")" "" "$begin"
+row "1 thread: reference for the others" "$taken" "$(lines "$expected")" "" "$begin"
 bounded "$program" report --quiet "$work/native" --out "$work/native-reports" 2>> "$log"
 [ "$asked" = quick ] || larger native "$digests" "$work/native-larger.txt"
 [ "$asked" = aarch64 ] || x86
 case $asked in all | aarch64) aarch64 ;; esac
 case $code in
-    0) echo "Everything is equal." ;;
-    1) echo "Something is different: results and log are in target/portability." ;;
-    2) echo "What was run is equal; something could not be run." ;;
+    0) echo "All results are equal." ;;
+    1) echo "Some results differ: results and log are in target/portability." ;;
+    2) echo "All results are equal, but some cases could not be run." ;;
 esac
 exit "$code"

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Tests `driftbench submit` on a real Slurm of one node, on the loopback interface alone:
+# Tests `driftbench submit` on a real Slurm of one node, on the loopback interface only:
 #
 #   scripts/slurm-test.sh [PROGRAM]        (target/release/driftbench)
 #
-# An array of 8 tasks, of which one is killed, one is requeued, and all are hit when the
-# node goes down; in the end the digests are those of a local run. Then an array is
-# cancelled. Debian's packages are installed if they are missing. Takes about two minutes.
+# The test submits an array of 8 tasks, kills one, requeues another, and takes the node down,
+# which affects all of them; in the end the digests must equal those of a local run. Then it
+# cancels an array. It installs Debian's packages if they are missing, and takes about two
+# minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/release/driftbench}")
 [ -x "$program" ] || { echo "error: $program: build it first" >&2; exit 2; }
 
-# Nothing is waited for without end: a program that hangs is killed, which is a failure.
+# Every program has a deadline: one that hangs is killed, which is a failure.
 driftbench() {
     local code=0
     timeout -k 10 600 "$program" "$@" || code=$?
@@ -29,7 +30,7 @@ fail() {
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 install_slurm() {
-    # Their services are not wanted: the test starts its own.
+    # The services of the packages must not start, since the test starts its own.
     local policy=/usr/sbin/policy-rc.d own=no
     if [ ! -e $policy ]; then
         own=yes
@@ -51,13 +52,13 @@ done
 work=$(mktemp -d)
 chmod 755 "$work"
 host=$(hostname -s)
-# Slurm listens where the machine's name leads. Where that is not the loopback interface it
-# listens everywhere, and answers who has this test's key.
+# Slurm listens on the address of the machine's name. If that is not the loopback interface,
+# it listens on all interfaces and answers only clients that have the key of this test.
 listen=CommunicationParameters=NoInAddrAny,NoCtldInAddrAny,DisableIPv6
 if ! getent ahostsv4 "$host" | grep -q '^127\.'; then listen=; fi
 mkdir "$work"/{log,state,spool,munge}
 (umask 077 && head -c 1024 /dev/urandom > "$work/key")
-# Two ports that nothing listens on.
+# Find two unused ports.
 port=$((20000 + RANDOM % 20000))
 while (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null ||
     (exec 3<> "/dev/tcp/127.0.0.1/$((port + 1))") 2> /dev/null; do
@@ -92,7 +93,7 @@ NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc)
 PartitionName=all Nodes=ALL Default=YES
 END
 
-# start NAME COMMAND...: a daemon, and its number.
+# start NAME COMMAND...: starts a daemon and stores its process id.
 declare -A daemon
 start() {
     local name=$1
@@ -100,17 +101,17 @@ start() {
     "$@" > "$work/log/$name" 2>&1 < /dev/null &
     daemon[$name]=$!
 }
-# wait_for SECONDS WHAT COMMAND...: until the command succeeds.
+# wait_for SECONDS WHAT COMMAND...: waits until the command succeeds.
 wait_for() {
     local left=$(($1 * 5)) what=$2
     shift 2
     until "$@"; do
         left=$((left - 1))
-        [ $left -gt 0 ] || fail "$what did not come"
+        [ $left -gt 0 ] || fail "timed out waiting for $what"
         sleep 0.2
     done
 }
-# The processes of this cluster's jobs, and of no other.
+# Prints the processes of this cluster's jobs only.
 of_jobs() {
     local folder
     for folder in /proc/[0-9]*; do
@@ -135,7 +136,7 @@ clean() {
         fi
     done
     of_jobs | while read -r process; do kill -9 "$process" 2> /dev/null || true; done
-    if [ $code = 0 ]; then rm -rf "$work"; else echo "kept: $work" >&2; fi
+    if [ $code = 0 ]; then rm -rf "$work"; else echo "files are in $work" >&2; fi
     exit $code
 }
 trap clean EXIT
@@ -150,9 +151,9 @@ idle() { [ "$(sinfo -h -o %T 2> /dev/null)" = idle ]; }
 wait_for 30 "an idle node" idle
 say "$(slurmctld -V) is up, $(nproc) processors"
 
-# --- what is run: 64 cells of about half a second -------------------------------------------
+# --- the experiment: 64 cells of about half a second ----------------------------------------
 
-# In a folder whose name scripts and patterns could mistake.
+# The name of the folder has characters that are special in scripts and patterns.
 place="$work/it's 100 % \$HOME"
 mkdir -p "$place/experiments"
 cd "$place"
@@ -192,7 +193,7 @@ submitted() { [ -f "$folder/jobs" ]; }
 wait_for 20 "the submission" submitted
 array=$(sed -n 's/^cancel: *scancel \([0-9]*\) .*/\1/p' "$folder/jobs")
 
-# found: a running task that has finished a cell and is none of these.
+# running_task TASKS...: sets found to a running task that has finished a cell, other than these.
 running_task() {
     for found in $(squeue -h -r -j "$array" -t R -o %K 2> /dev/null); do
         case " $* " in *" $found "*) continue ;; esac
@@ -203,7 +204,7 @@ running_task() {
     return 1
 }
 begun() { grep -c ' begins on ' "$folder/task-$1.log"; }
-# begun_again TASK TIMES: it begins once more, where its folder stands.
+# begun_again TASK TIMES: whether the task has started more often than this.
 begun_again() { [ "$(begun "$1")" -gt "$2" ]; }
 
 wait_for 60 "a task's first cell" running_task
@@ -213,9 +214,9 @@ for process in $(of_jobs); do
     words=$(tr '\0' ' ' 2> /dev/null < "/proc/$process/cmdline" || true)
     case $words in "$folder/driftbench run"*"--shard $killed/8 "*) victim=$process ;; esac
 done
-[ -n "$victim" ] || fail "the program of task $killed is not to be found"
+[ -n "$victim" ] || fail "the program of task $killed was not found"
 kill -9 "$victim"
-say "task $killed: killed its program, process $victim"
+say "task $killed: its program, process $victim, was killed"
 
 wait_for 60 "another task's first cell" running_task "$killed"
 requeued=$found
@@ -229,14 +230,14 @@ times=$(begun "$lost")
 of_jobs | while read -r process; do
     [ "$process" = $$ ] || [ "$process" = "$submit" ] || kill -9 "$process" 2> /dev/null || true
 done
-# Slurm would notice by itself, after SlurmdTimeout.
+# Slurm would notice this without help only after SlurmdTimeout.
 scontrol update "nodename=$host" state=down reason=gone
 say "the node went down, and task $lost with it"
 start slurmd slurmd -D -b -f "$SLURM_CONF" -N "$host"
 back() { sinfo -h -o %T | grep -Eqx 'idle|mixed|allocated' || { scontrol update "nodename=$host" state=resume 2> /dev/null; false; } }
 wait_for 30 "the node" back
 wait_for 60 "task $lost again" begun_again "$lost" "$times"
-say "the node is back, and task $lost goes on"
+say "the node is back, and task $lost resumes"
 
 code=0
 wait "$submit" || code=$?
@@ -248,15 +249,15 @@ grep -q 'early with exit code 137.*queued again' "$folder/task-$killed.log" || f
 for task in "$killed" "$requeued" "$lost"; do
     [ "$(begun "$task")" -ge 2 ] || fail "task $task was not queued again"
     if grep ' begins on ' "$folder/task-$task.log" | tail -n +2 | grep -q ' 0 cells finished'; then
-        fail "task $task began from nothing"
+        fail "task $task started from nothing"
     fi
 done
 begun=$(cat "$folder"/task-*.log | grep -c ' begins on ')
-say "8 tasks begun $begun times: digests equal to the local run, report written"
+say "8 tasks started $begun times: digests equal to the local run, report written"
 driftbench submit --slurm experiments/test.toml > again.txt 2>&1
-grep -q 'nothing is submitted' again.txt || fail "cells that are done were submitted"
+grep -q 'nothing is submitted' again.txt || fail "finished cells were submitted"
 
-# --- an array that is cancelled: what is finished is merged, and no task comes back ---------
+# --- a cancelled array: finished cells are merged, and no task comes back -------------------
 
 driftbench submit --slurm experiments/test.toml --set seed=8 --tasks 8 --wait -- --time=10 \
     > cancel.txt 2>&1 &
@@ -269,9 +270,9 @@ scancel "$array"
 code=0
 wait "$submit" || code=$?
 [ $code = 4 ] || { cat cancel.txt; fail "submit --wait ended with exit code $code, not 4"; }
-grep -q 'of the 64 cells' cancel.txt || { cat cancel.txt; fail "what is missing is not told"; }
+grep -q 'of the 64 cells' cancel.txt || { cat cancel.txt; fail "the missing cells are not reported"; }
 merged=$(driftbench digest results | wc -l)
-[ "$merged" -gt 64 ] || fail "what was finished is not merged"
+[ "$merged" -gt 64 ] || fail "the finished cells are not merged"
 [ -z "$(squeue -h -j "$array" 2> /dev/null)" ] || fail "a cancelled task came back"
-say "cancelled: $((merged - 64)) cells that were finished are merged, no task came back"
+say "cancelled: $((merged - 64)) finished cells are merged, no task came back"
 say "passed"

@@ -1,0 +1,396 @@
+//! One term for one thing: the documents, the help of the program and the templates of the
+//! pages contain none of the words and phrases that docs/GLOSSARY.md lists as not used.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::Bench;
+
+/// The heading of the table in docs/GLOSSARY.md.
+const HEADING: &str = "## Words that are not used\n";
+
+/// Replaces text that is not checked, such as code: no phrase continues across it.
+const BREAK: char = '|';
+
+/// Attributes of HTML with text for readers.
+const ATTRIBUTES: [&str; 5] = ["title", "aria-label", "alt", "placeholder", "content"];
+
+/// A word or phrase that is not used, and the term that replaces it.
+struct Rejected {
+    words: Vec<String>,
+    instead: String,
+}
+
+/// A word in lower case, or punctuation between words.
+#[derive(PartialEq, Eq)]
+enum Token {
+    Word(String),
+    Stop,
+}
+
+/// The tokens of a text, each with its line, counted from 1. Hyphens and apostrophes inside a
+/// word belong to it. Emphasis and single line breaks do not separate words.
+fn tokens(text: &str) -> Vec<(usize, Token)> {
+    let mut found = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let mut word = String::new();
+        let blank = if line.trim().is_empty() { "|" } else { "" };
+        for c in line.chars().chain(blank.chars()).chain(['\n']) {
+            if c.is_alphanumeric() || ['-', '\'', '’'].contains(&c) {
+                word.push(c);
+                continue;
+            }
+            if ['*', '_'].contains(&c) {
+                continue;
+            }
+            let whole = word.trim_matches(['-', '\'', '’']);
+            if !whole.is_empty() {
+                found.push((i + 1, Token::Word(whole.to_lowercase())));
+            }
+            word.clear();
+            if !c.is_whitespace() {
+                found.push((i + 1, Token::Stop));
+            }
+        }
+    }
+    found
+}
+
+/// The words of a phrase.
+fn phrase(text: &str) -> Vec<String> {
+    let word = |(_, token)| match token {
+        Token::Word(word) => Some(word),
+        Token::Stop => None,
+    };
+    tokens(text).into_iter().filter_map(word).collect()
+}
+
+/// Where a text contains rejected words.
+fn find(name: &str, text: &str, rejected: &[Rejected]) -> Vec<String> {
+    let tokens = tokens(text);
+    let mut found = Vec::new();
+    for at in 0..tokens.len() {
+        for Rejected { words, instead } in rejected {
+            let here = tokens[at..].iter().take(words.len());
+            let same = here.zip(words).all(|((_, token), word)| match token {
+                Token::Word(own) => own == word,
+                Token::Stop => false,
+            });
+            if same && tokens.len() - at >= words.len() {
+                let line = tokens[at].0;
+                found.push(format!("{name}:{line}: \"{}\": use {instead}", words.join(" ")));
+            }
+        }
+    }
+    found
+}
+
+/// The glossary before, in and after the section with the table.
+fn split(glossary: &str) -> (&str, &str, &str) {
+    let parts = glossary.split_once(&format!("\n{HEADING}"));
+    let (before, rest) = parts.unwrap_or_else(|| panic!("the glossary has no {HEADING:?}"));
+    let end = rest.find("\n## ").unwrap_or(rest.len());
+    (before, &rest[..end], &rest[end..])
+}
+
+/// The glossary without the table, with the same numbers of lines.
+fn without_table(glossary: &str) -> String {
+    let (before, table, after) = split(glossary);
+    let lines = table.matches('\n').count() + HEADING.matches('\n').count() + 1;
+    format!("{before}{}{after}", "\n".repeat(lines))
+}
+
+/// The rows of the table: each has phrases, separated by commas, and what replaces them.
+fn rejected(glossary: &str) -> Vec<Rejected> {
+    let (_, table, _) = split(glossary);
+    let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
+    let mut all = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [phrases, instead] = cells[..] else { panic!("not two cells: {row}") };
+        for text in phrases.split(',') {
+            let words = phrase(text);
+            assert!(!words.is_empty() && !instead.is_empty(), "an empty phrase: {row}");
+            all.push(Rejected { words, instead: instead.to_owned() });
+        }
+    }
+    all
+}
+
+/// A break that keeps the lines of what it replaces.
+fn break_for(replaced: &str) -> String {
+    format!("{BREAK}{}{BREAK}", "\n".repeat(replaced.matches('\n').count()))
+}
+
+/// Markdown without code: neither fenced blocks nor code spans.
+fn markdown(text: &str) -> String {
+    let mut prose = String::new();
+    let mut fence: Option<usize> = None;
+    for line in text.lines() {
+        let ticks = line.trim_start().bytes().take_while(|b| *b == b'`').count();
+        match fence {
+            Some(open) => {
+                if ticks >= open {
+                    fence = None;
+                }
+                prose.push(BREAK);
+            }
+            None if ticks >= 3 => {
+                fence = Some(ticks);
+                prose.push(BREAK);
+            }
+            None => prose.push_str(line),
+        }
+        prose.push('\n');
+    }
+    without_spans(&prose)
+}
+
+/// Text without code spans. A span ends in its paragraph; a backtick that nothing closes is
+/// punctuation.
+fn without_spans(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(begin) = rest.find('`') {
+        let (before, code) = rest.split_at(begin);
+        out.push_str(before);
+        let count = code.bytes().take_while(|b| *b == b'`').count();
+        let (ticks, inside) = code.split_at(count);
+        let paragraph = &inside[..inside.find("\n\n").unwrap_or(inside.len())];
+        let end = paragraph.find(ticks);
+        out.push_str(&break_for(&paragraph[..end.unwrap_or(0)]));
+        rest = end.map_or(inside, |end| &inside[end + count..]);
+    }
+    out + rest
+}
+
+/// A template without its expressions and statements; the texts inside them are kept.
+fn template(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(begin) = ["{{", "{%", "{#"].iter().filter_map(|open| rest.find(open)).min() {
+        let (before, code) = rest.split_at(begin);
+        out.push_str(before);
+        let close = match &code[..2] {
+            "{{" => "}}",
+            "{%" => "%}",
+            _ => "#}",
+        };
+        let end = code.find(close).map_or(code.len(), |end| end + 2);
+        for (i, part) in code[..end].split('"').enumerate() {
+            // Every second part is between quotation marks.
+            let is_text = i % 2 == 1 && !code.starts_with("{#");
+            out.push_str(&if is_text { format!("{BREAK}{part}{BREAK}") } else { break_for(part) });
+        }
+        rest = &code[end..];
+    }
+    out + rest
+}
+
+/// The texts of a page of HTML: what is between its tags, and some attributes.
+fn html(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(begin) = rest.find('<') {
+        let (before, tag) = rest.split_at(begin);
+        out.push_str(before);
+        let whole = ["script", "style", "code", "pre"].iter().find_map(|name| {
+            let after = tag[1..].strip_prefix(name)?;
+            let is_whole = after.starts_with(|c: char| c == '>' || c.is_whitespace());
+            let close = format!("</{name}>");
+            is_whole.then(|| tag.find(&close).map_or(tag.len(), |end| end + close.len()))
+        });
+        let end = whole.or_else(|| tag.find('>').map(|end| end + 1)).unwrap_or(tag.len());
+        if whole.is_none() {
+            for name in ATTRIBUTES {
+                for value in tag[..end].split(&format!(" {name}=\"")).skip(1) {
+                    let value = value.split('"').next().unwrap_or_default();
+                    out.push_str(&format!("{BREAK}{}{BREAK}", value.replace('\n', " ")));
+                }
+            }
+        }
+        out.push_str(&break_for(&tag[..end]));
+        rest = &tag[end..];
+    }
+    out + rest
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn glossary() -> String {
+    read(&root().join("docs/GLOSSARY.md"))
+}
+
+/// The files of a folder with this extension, sorted.
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(folder)).unwrap();
+    let mut all: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    all.retain(|path| path.extension().is_some_and(|e| e == extension));
+    all.sort();
+    all
+}
+
+/// A path as readers write it.
+fn name(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().display().to_string()
+}
+
+/// The commands that `driftbench --help` lists.
+fn commands(help: &str) -> Vec<&str> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let entries = list.take_while(|line| !line.trim().is_empty());
+    // Lines that are indented further continue a description.
+    let own = entries.filter_map(|line| line.strip_prefix("  ").filter(|l| !l.starts_with(' ')));
+    own.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+#[test]
+fn documents_use_the_words_of_the_glossary() {
+    let rejected = rejected(&glossary());
+    let mut documents = files("docs", "md");
+    assert!(documents.len() > 8, "the documents were found");
+    for optional in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        documents.extend(Some(root().join(optional)).filter(|path| path.exists()));
+    }
+    let mut found = Vec::new();
+    for document in documents {
+        let mut text = read(&document);
+        if document.ends_with("docs/GLOSSARY.md") {
+            text = without_table(&text);
+        }
+        found.extend(find(&name(&document), &markdown(&text), &rejected));
+    }
+    assert!(found.is_empty(), "{} rejected words:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn templates_use_the_words_of_the_glossary() {
+    let rejected = rejected(&glossary());
+    let (pages, texts) = (files("templates", "html"), files("templates", "md"));
+    assert!(pages.len() > 4 && texts.len() > 3, "the templates were found");
+    let mut found = Vec::new();
+    for page in pages {
+        found.extend(find(&name(&page), &html(&template(&read(&page))), &rejected));
+    }
+    for text in texts {
+        found.extend(find(&name(&text), &markdown(&template(&read(&text))), &rejected));
+    }
+    assert!(found.is_empty(), "{} rejected words:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn help_uses_the_words_of_the_glossary() {
+    let rejected = rejected(&glossary());
+    let bench = Bench::new();
+    let help = bench.run(&["--help"]).expect(0).out;
+    let commands = commands(&help);
+    assert!(commands.len() > 8 && commands.contains(&"schema"), "{commands:?} of\n{help}");
+    let mut found = find("driftbench --help", &help, &rejected);
+    for command in commands {
+        let help = bench.run(&[command, "--help"]).expect(0).out;
+        found.extend(find(&format!("driftbench {command} --help"), &help, &rejected));
+    }
+    let schema = bench.run(&["schema", "--markdown"]).expect(0).out;
+    found.extend(find("driftbench schema --markdown", &markdown(&schema), &rejected));
+    assert!(found.is_empty(), "{} rejected words:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn every_rejected_word_is_found_where_it_is_planted() {
+    let glossary = glossary();
+    let rejected = rejected(&glossary);
+    assert!(rejected.len() > 20, "the table was read");
+    for one in &rejected {
+        let planted = one.words.join(" ");
+        let capitals = planted.to_uppercase();
+        let broken = one.words.join("\n  ");
+        for text in [
+            format!("# On words\n\nThe cell {planted} here.\n"),
+            format!("# On words\n\n{capitals}: a heading.\n"),
+            format!("# On words\n\n- the cell **{planted}**, here\n"),
+            format!("# On words\n\n- the cell {broken}\n  here\n"),
+            format!("| a | b |\n| --- | --- |\n| `run` | {planted} |\n"),
+        ] {
+            let found = find("page.md", &markdown(&text), &rejected);
+            let own = format!("page.md:3: \"{planted}\": use {}", one.instead);
+            assert!(found.contains(&own), "{text}\n{found:?}");
+        }
+        let title = format!("<p>\n<b title=\"Cells {planted}\">\n{planted}</b>\n</p>");
+        let found = find("page.html", &html(&template(&title)), &rejected);
+        for line in [2, 3] {
+            let own = format!("page.html:{line}: \"{planted}\": use {}", one.instead);
+            assert!(found.contains(&own), "{title}\n{found:?}");
+        }
+        let text = format!("{glossary}\nThe cell {planted} here.\n");
+        let found = find("GLOSSARY.md", &markdown(&without_table(&text)), &rejected);
+        assert!(!found.is_empty(), "{planted} at the end of the glossary");
+    }
+}
+
+#[test]
+fn code_and_parts_of_words_are_not_rejected() {
+    let table = "# Words\n\n## Words that are not used\n\n| not used | used instead |\n\
+                 | --- | --- |\n| told, set aside | shown |\n\n## After\n\nCells.\n";
+    let rejected = rejected(table);
+    let phrases: Vec<String> = rejected.iter().map(|one| one.words.join(" ")).collect();
+    assert_eq!(phrases, ["told", "set aside"]);
+    for allowed in [
+        "The test `what_is_told` and `set aside`.",
+        "A span of `two\nlines told` ends.",
+        "A span of ``a ` told`` ends.",
+        "```sh\ntold\n```\nand\n````md\n```\ntold\n````\n",
+        "  ```\n  told\n  ```\n",
+        "foretold, claims-told, told-you, untold",
+        "The values are set. Aside from that, no.",
+        "The values are set\n\naside",
+        "set | aside",
+    ] {
+        let found = find("page.md", &markdown(allowed), &rejected);
+        assert!(found.is_empty(), "{allowed}: {found:?}");
+    }
+    for allowed in [
+        "{{ claim.told }} {% if told %}<p class=\"told\">{% endif %}{# told #}",
+        "<style>\n.told { color: red }\n</style><script src=\"a\">told()</script>",
+        "<code>told</code> and <pre>told</pre>",
+    ] {
+        let found = find("page.html", &html(&template(allowed)), &rejected);
+        assert!(found.is_empty(), "{allowed}: {found:?}");
+    }
+    for (planted, line) in [
+        ("A `span` told.", 1),
+        ("A backtick ` that nothing closes\n\nis told `here`.", 3),
+        ("```\ncode\n```\nis told", 4),
+        ("`two\nlines` and told", 2),
+        ("Cells were set *aside*.", 1),
+    ] {
+        let found = find("page.md", &markdown(planted), &rejected);
+        assert_eq!(found.len(), 1, "{planted}: {found:?}");
+        assert!(found[0].starts_with(&format!("page.md:{line}: ")), "{planted}: {found:?}");
+    }
+    for planted in [
+        "{{ heading(\"Cells told\") }}",
+        "{# a\nremark #}\n<p>told</p>",
+        "<pres>told</pres>",
+        "<a href=\"{{ page }}\" aria-label=\"Cells told {{ n }} times\">",
+    ] {
+        let found = find("page.html", &html(&template(planted)), &rejected);
+        assert_eq!(found.len(), 1, "{planted}: {found:?}");
+    }
+    assert!(find("GLOSSARY.md", &markdown(&without_table(table)), &rejected).is_empty());
+    assert_eq!(without_table(table).lines().count(), table.lines().count());
+    assert!(without_table(table).ends_with("\n## After\n\nCells.\n"));
+}
+
+#[test]
+fn commands_are_read_from_help() {
+    let help = "About\n\nUsage: driftbench <COMMAND>\n\nCommands:\n  run     Run cells\n          \
+                and more\n  report  Write\n  help    Print\n\nOptions:\n  -h  Print help\n";
+    assert_eq!(commands(help), ["run", "report"]);
+}

@@ -10,8 +10,8 @@
 #
 # It covers threads, shards and a run that was killed; x86-64 processors with SSE2, SSE4.2
 # and AVX2, emulated by qemu-user, which run the program itself and whose reports are also
-# compared byte for byte; aarch64, by a cross-build of examples/digests.rs with the feature
-# `runner`; and problems of more dimensions, whose solves use other code paths in faer. The
+# compared byte for byte; aarch64, by a cross-build of the example `digests` of
+# crates/runner; and problems of more dimensions, whose solves use other code paths in faer. The
 # script writes only below target/. It exits with 1 if anything differs and with 2 if
 # something could not be run.
 set -eu

@@ -23,7 +23,7 @@ const ANY: &str = "…";
 #[derive(Debug, PartialEq)]
 enum Step<'a> {
     File { name: &'a str, text: String },
-    Command { line: &'a str, shown: Vec<&'a str> },
+    Typed { line: &'a str, shown: Vec<&'a str> },
 }
 
 /// The files and commands of a page of Markdown.
@@ -36,8 +36,8 @@ fn steps(page: &str) -> Vec<Step<'_>> {
         if language == "console" {
             for line in block {
                 match (line.strip_prefix("$ "), steps.last_mut()) {
-                    (Some(line), _) => steps.push(Step::Command { line, shown: Vec::new() }),
-                    (None, Some(Step::Command { shown, .. })) => shown.push(line),
+                    (Some(line), _) => steps.push(Step::Typed { line, shown: Vec::new() }),
+                    (None, Some(Step::Typed { shown, .. })) => shown.push(line),
                     _ => panic!("a console block begins with output: {line}"),
                 }
             }
@@ -113,8 +113,8 @@ fn every_command_of_the_tutorial_prints_what_the_page_shows() {
     for step in steps(PAGE) {
         match step {
             Step::File { name, text } => bench.write(name, &text),
-            Step::Command { line, .. } if line.starts_with("python") => {}
-            Step::Command { line, shown } => {
+            Step::Typed { line, .. } if line.starts_with("python") => {}
+            Step::Typed { line, shown } => {
                 run.push(line);
                 let out = printed(&bench, line);
                 if !is_output(&trimmed(shown.iter().copied()), &trimmed(out.lines())) {
@@ -135,8 +135,8 @@ fn a_page_is_taken_apart() {
     let page = "Text.\n```toml\n# a.toml\nb = 1\n```\n```sh\nnot run\n```\n\
                 ```console\n$ one\n1\n\n$ two\n```\n";
     let file = Step::File { name: "a.toml", text: "# a.toml\nb = 1\n".into() };
-    let one = Step::Command { line: "one", shown: vec!["1", ""] };
-    let two = Step::Command { line: "two", shown: vec![] };
+    let one = Step::Typed { line: "one", shown: vec!["1", ""] };
+    let two = Step::Typed { line: "two", shown: vec![] };
     assert_eq!(steps(page), [file, one, two]);
 }
 

@@ -1,4 +1,4 @@
-//! `digest`: a line a cell.
+//! `digest`: prints the id and digest of every cell.
 
 use super::{Code, Failure, print};
 use crate::store::{Store, Stored};
@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-The numbers of each cell are read and checked. What is damaged is reported on standard error and \
-left out; the exit code is then 4.
+The numbers of each cell are read and checked. Damaged cells are reported on standard error and \
+omitted; the exit code is then 4.
 
 Example: driftbench digest results > before.txt")]
 pub struct Args {

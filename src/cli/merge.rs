@@ -9,18 +9,19 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Cells are checked by their hashes. Where folders hold the same cell, the numbers must be the \
-same; if they are not, none of them is copied, and the exit code is 1. Damaged cells are told and \
-left out; if no folder has a sound copy the exit code is 4. Folders of another version of \
-driftbench, or of other manifests of the same experiments, are not mixed unless --manifest-of says which manifest reports are to follow. What --out holds stays; \
-it may be one of the folders.
+Cells are checked by their checksums. Where several folders contain the same cell, its numbers \
+must be equal; if they are not, none of them is copied and the exit code is 1. Damaged cells are \
+reported and omitted; if no folder has a sound copy, the exit code is 4. Folders of different \
+versions of driftbench are not merged, nor folders with different manifests of one experiment, \
+unless --manifest-of states which manifest the reports follow. Existing cells of --out stay; it may \
+be one of the folders.
 
 Example: driftbench merge laptop/results cluster/results --out results")]
 pub struct Args {
-    /// Results folders
+    /// Results folders to merge
     #[arg(required = true, value_name = "RESULTS")]
     results: Vec<PathBuf>,
-    /// The results folder that they are put into
+    /// Folder of the merged results
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Cells that must be there in the end, listed as for `run --only`: each is read again
@@ -31,7 +32,7 @@ pub struct Args {
     /// reports show the cells of that manifest
     #[arg(long, value_name = "RESULTS")]
     manifest_of: Option<PathBuf>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }

@@ -1,4 +1,4 @@
-//! `plan`: the cells of some manifests, and what they will cost.
+//! `plan`: lists the cells of manifests with their state and estimated time.
 
 use super::{Code, Failure, Manifests, memory, pool, prepared, print};
 use crate::analysis::wants_moments;
@@ -23,10 +23,10 @@ pub struct Args {
     /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// Threads that the estimate is for; by default as many as the machine has
+    /// Number of threads of the estimate; by default as many as the machine has
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// List every cell, however many there are
+    /// List every cell, also of large grids
     #[arg(long)]
     all: bool,
 }

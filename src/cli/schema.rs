@@ -1,4 +1,4 @@
-//! `schema`: what a manifest may say, for editors and for readers.
+//! `schema`: the JSON Schema of manifests, and the reference page.
 
 use super::{Code, Failure, print};
 use driftbench_runner::manifest::schema;
@@ -6,7 +6,7 @@ use driftbench_runner::manifest::schema;
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench schema > manifest.schema.json")]
 pub struct Args {
-    /// The reference page instead of the JSON Schema
+    /// Print the reference page in Markdown instead
     #[arg(long)]
     markdown: bool,
 }

@@ -20,19 +20,19 @@ pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
     results: PathBuf,
-    /// Cells that are run again, chosen by chance
+    /// Number of randomly chosen cells to run again
     #[arg(long, value_name = "N", default_value_t = 20)]
     sample: usize,
     /// Run all cells again
     #[arg(long, conflicts_with = "sample")]
     all: bool,
-    /// What the choice of cells follows from
+    /// Seed of the random choice
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Threads; by default as many as the machine has
+    /// Number of threads; by default as many as the machine has
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Say nothing but what differs
+    /// Print differences only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -68,12 +68,12 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let chosen = chosen(&plans, args);
     let interrupt = Interrupt::listen()?;
     for (plan, cells) in plans.iter().map(|(plan, _)| plan).zip(&chosen) {
-        if !cells.is_empty() && !interrupt.came() {
+        if !cells.is_empty() && !interrupt.is_requested() {
             let work = || again(plan, cells, &store, args, &interrupt, &mut told);
             pool.install(work)?;
         }
     }
-    if interrupt.came() {
+    if interrupt.is_requested() {
         print(&told.text)?;
         return Ok(Code::Interrupted);
     }
@@ -149,7 +149,7 @@ fn again(
             }
         }
     }
-    let cells = interrupt.at_once(|| buildable(plan, &sound, told));
+    let cells = interrupt.immediately(|| buildable(plan, &sound, told));
     let total = cells.iter().map(Prepared::client_steps).sum();
     let progress = Progress::new(name, (0, cells.len()), total, args.quiet, interrupt.flag());
     let differences = Mutex::new(Vec::new());

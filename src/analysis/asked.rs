@@ -1,7 +1,7 @@
 //! What a manifest's figures and claims ask of each cell: what is kept of its runs, and
 //! whether theory has to speak of it.
 
-use super::Result;
+use super::CellResult;
 use super::runs::{COSTS, Keep};
 use super::thin::{MOST_CURVES, Shown};
 use driftbench_runner::manifest::claim::{Prediction, Selection, Table as Claims, When};
@@ -57,7 +57,7 @@ impl<'a> Asked<'a> {
 
 impl Asked<'_> {
     /// The cells of which a figure or a claim asks theory, by id.
-    pub fn theory<'c>(&self, shown: &Shown, cells: &'c [Result<'_>]) -> HashSet<&'c str> {
+    pub fn theory<'c>(&self, shown: &Shown, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
         let mut wanted = self.ids(shown, cells, |line| !line.theory.is_empty(), theory_by_claims);
         let mapped = shown.stability.iter().flat_map(|chosen| &chosen.cells);
         wanted.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
@@ -65,7 +65,7 @@ impl Asked<'_> {
     }
 
     /// The cells whose exact moments a figure draws or a claim asks for, by id.
-    pub fn moments<'c>(&self, shown: &Shown, cells: &'c [Result<'_>]) -> HashSet<&'c str> {
+    pub fn moments<'c>(&self, shown: &Shown, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
         self.ids(shown, cells, |line| line.of_moments(), moments_by_claims)
     }
 
@@ -73,7 +73,7 @@ impl Asked<'_> {
     fn ids<'c>(
         &self,
         shown: &Shown,
-        cells: &'c [Result<'_>],
+        cells: &'c [CellResult<'_>],
         figure: impl Fn(&Line<'_>) -> bool,
         claimed: impl Fn(&Plan, &Cell) -> bool,
     ) -> HashSet<&'c str> {

@@ -64,7 +64,7 @@ pub struct Experiment<'a> {
     /// The manifest and its cells.
     pub plan: &'a Plan,
     /// The cells that have results, in the order of the plan.
-    pub cells: Vec<Result<'a>>,
+    pub cells: Vec<CellResult<'a>>,
     /// The cells without results, in the same order.
     pub missing: Vec<Missing<'a>>,
     /// What the manifest asks to be drawn.
@@ -94,7 +94,7 @@ pub struct Missing<'a> {
 }
 
 /// A cell with its results.
-pub struct Result<'a> {
+pub struct CellResult<'a> {
     /// The cell.
     pub cell: &'a Cell,
     /// What is kept of its runs.
@@ -112,7 +112,7 @@ pub struct Result<'a> {
     pub prices: Prices,
 }
 
-impl Result<'_> {
+impl CellResult<'_> {
     /// Replicates.
     pub fn replicates(&self) -> usize {
         self.runs.count()
@@ -161,7 +161,7 @@ const AT_ONCE: usize = 4096;
 ///
 /// # Errors
 /// Results that are not as they were written, or by several versions of the program.
-pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experiment<'a>, Error> {
+pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
     let asked = Asked::of(plan);
     let (mut cells, missing) = results(plan, store, &asked)?;
     one_version(plan, &cells)?;
@@ -213,7 +213,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experim
 
 /// A page does not stand numbers of one version beside those of another: what a version
 /// computes may differ where the manifest does not.
-fn one_version(plan: &Plan, cells: &[Result<'_>]) -> std::result::Result<(), Error> {
+fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|c| *versions.entry(&c.provenance.version).or_default() += 1);
     if versions.len() < 2 {
@@ -245,7 +245,7 @@ fn results<'a>(
     plan: &'a Plan,
     store: &Store,
     asked: &Asked<'_>,
-) -> std::result::Result<(Vec<Result<'a>>, Vec<Missing<'a>>), Error> {
+) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
     // In the order of the store, a stretch of it a task: so small cells that are packed
     // together are read together. What nobody asks for is dropped at once.
     let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
@@ -255,7 +255,7 @@ fn results<'a>(
         let cell: &'a Cell = &plan.cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
         let kept = stored.map(|stored| {
-            stored.map(|Stored { record, traces }| Result {
+            stored.map(|Stored { record, traces }| CellResult {
                 cell,
                 runs: Runs::of(traces, &asked.keep(cell), &prices),
                 digest: record.digest,
@@ -301,7 +301,7 @@ fn stretch(cells: usize) -> usize {
 ///
 /// # Errors
 /// Results that are not as they were written.
-pub fn judged(plan: &Plan, store: &Store) -> std::result::Result<Vec<claims::Claim>, Error> {
+pub fn judged(plan: &Plan, store: &Store) -> Result<Vec<claims::Claim>, Error> {
     let (cells, _) = results(plan, store, &Asked::by_claims(plan))?;
     let by_claims = |cell: &&Cell| asked::theory_by_claims(plan, cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
@@ -318,8 +318,8 @@ fn follow_chosen(
     store: &Store,
     asked: &Asked<'_>,
     shown: &Shown,
-    cells: &mut [Result<'_>],
-) -> std::result::Result<(), Error> {
+    cells: &mut [CellResult<'_>],
+) -> Result<(), Error> {
     let mut wanted: BTreeMap<usize, Keep> = BTreeMap::new();
     let figures = plan.manifest.figure.convergence.iter().zip(&shown.convergence);
     for (figure, chosen) in figures.filter(|(figure, _)| !asked.draws_all(figure)) {
@@ -345,8 +345,8 @@ fn follow_chosen(
 fn biases(
     plan: &Plan,
     prepared: &[Prepared<'_>],
-    cells: &mut [Result<'_>],
-) -> std::result::Result<(), Error> {
+    cells: &mut [CellResult<'_>],
+) -> Result<(), Error> {
     let known: HashMap<&str, Option<f64>> =
         prepared.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
     for some in cells.chunks_mut(AT_ONCE) {
@@ -371,7 +371,7 @@ const MOST_REASONS: usize = 3;
 ///
 /// # Errors
 /// Why they cannot be built: a data file is gone.
-fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> std::result::Result<Vec<Prepared<'a>>, Error> {
+fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Error> {
     prepare(&plan.folder(), cells).map_err(|bad| {
         let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
         let told: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
@@ -382,9 +382,9 @@ fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> std::result::Result<Vec<Pre
 /// The cells of each square of the maps of winners, and by what they are compared.
 fn squares<'a>(
     plan: &'a Plan,
-    cells: &'a [Result<'a>],
+    cells: &'a [CellResult<'a>],
     shown: &'a Shown,
-) -> impl Iterator<Item = (Vec<&'a Result<'a>>, Quantity)> {
+) -> impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)> {
     let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
     figures.flat_map(|(figure, chosen)| {
         let places = winners::places(figure, &chosen.among(cells));
@@ -394,14 +394,14 @@ fn squares<'a>(
 
 fn figures<'a>(
     plan: &Plan,
-    cells: &'a [Result<'a>],
+    cells: &'a [CellResult<'a>],
     shown: &Shown,
     theory: &Theory<'_>,
     contests: &Contests<'a>,
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
-    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a Result<'a>]) -> Figure| {
+    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };

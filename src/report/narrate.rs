@@ -17,7 +17,7 @@
 //! time and memory that grow with the text alone: it holds nothing but calls.
 
 use super::view::{bracket, short};
-use crate::analysis::{Experiment, Result as CellResult, draws_exact_bias};
+use crate::analysis::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::{Ratio, Summary};
 use driftbench_runner::manifest::{Metric, Oracle, Quantity};
 use driftbench_runner::plan::{Cell, Plan, Setting, unrecorded};

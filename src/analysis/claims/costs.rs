@@ -10,7 +10,7 @@ use super::side::{Side, ratio};
 use super::tested::{Parts, number};
 use super::words::{noted, target, told};
 use super::{Judge, Shown, Tested};
-use crate::analysis::Result;
+use crate::analysis::CellResult;
 use crate::stats::verdict::{Doubt, Evidence, Region};
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::{Prediction, Reaches, Reaching, Slope};
@@ -61,7 +61,7 @@ impl Judge<'_> {
     }
 
     /// The cost after which a bound is below the target, at the cell's settings.
-    fn promised(&self, cell: &Result<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
+    fn promised(&self, cell: &CellResult<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
         let target = target_of(cell, &claim.reaching)?;
         let below = |round: u64| {
             let bound = self.theory.bound(&cell.cell.id, by, round)?;
@@ -93,7 +93,7 @@ impl Judge<'_> {
 pub(super) fn slope_of_cost(
     claim: &Slope,
     reaching: &Reaching,
-    group: &[(f64, &Result<'_>)],
+    group: &[(f64, &CellResult<'_>)],
     weights: &[f64],
     region: Region,
 ) -> Option<Evidence> {
@@ -173,7 +173,7 @@ struct Course {
 
 impl Course {
     /// `None` if the metric or the target is not known.
-    fn new(cell: &Result<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
+    fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let target = target_of(cell, reaching)?;
         let column = |of| cell.along().iter().map(|t| cell.column(t, of)).collect::<Vec<_>>();
         let (metrics, costs) = (column(metric), column(reaching.cost));
@@ -263,7 +263,7 @@ impl Course {
     }
 }
 
-fn target_of(cell: &Result<'_>, reaching: &Reaching) -> Option<f64> {
+fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
     match &reaching.per {
         None => Some(reaching.target),
         Some(per) => Some(reaching.target * number(cell, per)?),

@@ -10,7 +10,7 @@ mod side;
 mod tested;
 mod words;
 
-use super::Result;
+use super::CellResult;
 use super::theory::Theory;
 use crate::stats::verdict::{Doubt, Evidence, Verdict, needed, verdicts};
 use driftbench_runner::manifest::claim::{Common, Expected, Selection};
@@ -119,7 +119,7 @@ struct Tested {
 }
 
 /// The claims of a manifest, judged together.
-pub fn judge(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Claim> {
+pub fn judge(plan: &Plan, cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<Claim> {
     let judge = Judge { plan, cells, theory };
     let table = &plan.manifest.claim;
     let mut tested: Vec<Tested> = Vec::new();
@@ -213,7 +213,7 @@ fn claim(
 
 struct Judge<'a> {
     plan: &'a Plan,
-    cells: &'a [Result<'a>],
+    cells: &'a [CellResult<'a>],
     theory: &'a Theory<'a>,
 }
 

@@ -3,7 +3,7 @@
 //! *Invariant*: a mean that is 0 or infinite enters as what it is; only a side whose
 //! oracle and instance are both fixed has no sampling error.
 
-use crate::analysis::Result;
+use crate::analysis::CellResult;
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, widened};
 use crate::stats::{ROUNDING_FLOOR, mean};
@@ -20,7 +20,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub fn new(cell: &Result<'_>, metric: Quantity, sample: Vec<f64>) -> Self {
+    pub fn new(cell: &CellResult<'_>, metric: Quantity, sample: Vec<f64>) -> Self {
         let floor = match metric {
             // A norm and a difference of objectives: no squares of what is known to 1e-16.
             Quantity::Bias | Quantity::Suboptimality => ROUNDING_FLOOR.sqrt(),

@@ -4,7 +4,7 @@ use super::costs::slope_of_cost;
 use super::side::{Side, combined, ratio};
 use super::words::{comparison, noted, target, told, when};
 use super::{Judge, Shown, Tested};
-use crate::analysis::{Result, select};
+use crate::analysis::{CellResult, select};
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
 use driftbench_core::words::joined;
@@ -66,12 +66,12 @@ impl<'a> Judge<'a> {
         Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
     }
 
-    pub(super) fn chosen(&self, selection: &Selection) -> Vec<&'a Result<'a>> {
+    pub(super) fn chosen(&self, selection: &Selection) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().filter(|c| selected(c.cell, selection)).collect()
     }
 
     /// What tells a cell from the others of a selection.
-    pub(super) fn name(&self, cell: &Result<'_>, selection: &Selection) -> String {
+    pub(super) fn name(&self, cell: &CellResult<'_>, selection: &Selection) -> String {
         let one = |(key, value): (&'_ String, &'_ Scalar)| {
             (!matches!(value, Scalar::Any(_))).then(|| key.clone())
         };
@@ -86,7 +86,7 @@ impl<'a> Judge<'a> {
 
     /// A metric of a cell, run by run, at each time that is asked for: infinite where a run
     /// had diverged. `None` if it is not recorded.
-    fn samples(&self, cell: &Result<'_>, metric: Quantity, at: When) -> Option<Vec<At>> {
+    fn samples(&self, cell: &CellResult<'_>, metric: Quantity, at: When) -> Option<Vec<At>> {
         let whole = |sample| {
             let side = Side::new(cell, metric, sample);
             Some(vec![At { name: String::new(), row: usize::MAX, side }])
@@ -136,7 +136,7 @@ impl<'a> Judge<'a> {
         left: &Selection,
         against: &Against<'_>,
         at: When,
-        region: impl Fn(&Result<'_>) -> Region,
+        region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Parts {
         let mut parts = Parts::default();
         let unrecorded = format!("{} is not recorded", metric.formula());
@@ -199,7 +199,7 @@ impl<'a> Judge<'a> {
     /// meet claims nothing of it; what theory should say and does not leaves it untested.
     pub(super) fn without(
         &self,
-        cell: &Result<'_>,
+        cell: &CellResult<'_>,
         by: Prediction,
         name: String,
         parts: &mut Parts,
@@ -215,7 +215,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Why a prediction does not speak of a cell.
-    pub(super) fn why(&self, cell: &Result<'_>, by: Prediction) -> String {
+    pub(super) fn why(&self, cell: &CellResult<'_>, by: Prediction) -> String {
         if let Some(cost) = self.theory.too_costly(&cell.cell.id, by) {
             return format!("{} is not computed at this size: {cost}", by.words());
         }
@@ -253,7 +253,7 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn slope(&self, claim: &Slope) -> Tested {
-        let mut groups: Vec<(String, Vec<(f64, &Result<'_>)>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<(f64, &CellResult<'_>)>)> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for cell in self.chosen(&claim.of) {
             let Some(x) = number(cell, &claim.over) else { continue };
@@ -308,7 +308,7 @@ impl<'a> Judge<'a> {
     fn slope_of(
         &self,
         claim: &Slope,
-        group: &[(f64, &Result<'_>)],
+        group: &[(f64, &CellResult<'_>)],
         weights: &[f64],
         region: Region,
     ) -> Option<Evidence> {
@@ -325,7 +325,7 @@ impl<'a> Judge<'a> {
             cells.iter().filter_map(|c| number(c, over)).fold(f64::INFINITY, f64::min)
         };
         let least = claim.over.as_ref().map_or(f64::INFINITY, least);
-        let margin = |cell: &Result<'_>| match (&claim.over, claim.order) {
+        let margin = |cell: &CellResult<'_>| match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 let x = number(cell, over).unwrap_or(1.0);
                 claim.margin * libm::pow(x / least.min(x), order)
@@ -370,7 +370,7 @@ impl<'a> Judge<'a> {
         of: &Selection,
         average: TimeAverage,
         by: Prediction,
-        margin: &dyn Fn(&Result<'_>) -> f64,
+        margin: &dyn Fn(&CellResult<'_>) -> f64,
     ) -> Parts {
         let mut parts = Parts::default();
         for cell in self.chosen(of) {
@@ -400,7 +400,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-pub(super) fn number(cell: &Result<'_>, name: &str) -> Option<f64> {
+pub(super) fn number(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name)? {
         Setting::Number(x) => Some(*x),
         Setting::Text(_) => None,

@@ -96,9 +96,9 @@ fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap();
     let asked = Asked::by_claims(&plan);
-    let results: Vec<Result<'_>> = prepared
+    let results: Vec<CellResult<'_>> = prepared
         .iter()
-        .map(|p| Result {
+        .map(|p| CellResult {
             cell: p.cell,
             runs: Runs::of(wrong::traces(p, mutation), &asked.keep(p.cell), &Prices::default()),
             digest: String::new(),

@@ -136,3 +136,8 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         (name, _) => format!("{name} {value}"),
     }
 }
+
+/// Whether a figure with these labels draws a cell; without labels it draws every cell.
+pub fn has_label(labels: &[String], cell: &Cell) -> bool {
+    labels.is_empty() || labels.contains(&cell.label)
+}

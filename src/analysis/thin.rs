@@ -5,7 +5,6 @@
 //! many, and how they were chosen: not the best alone, but spread evenly from the smallest to
 //! the largest of what they end with.
 
-use super::asked::names;
 use super::curves::curves;
 use super::{CellResult, scaling, select};
 use crate::stats::mean;
@@ -72,7 +71,7 @@ impl Shown {
 
 /// The cells of these labels.
 fn only<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
-    cells.iter().filter(|cell| names(labels, cell.cell)).collect()
+    cells.iter().filter(|cell| select::has_label(labels, cell.cell)).collect()
 }
 
 /// The curves of a figure over a cost.

@@ -1,7 +1,7 @@
 //! What the published bounds say of the cells of an experiment that asks for
 //! them: their value at the last round, or the conditions that fail.
 
-use super::Result;
+use super::CellResult;
 use super::theory::{Theory, fits};
 use crate::stats::mean;
 use driftbench_core::theory::bounds::Quantity as Bounded;
@@ -31,7 +31,7 @@ pub struct Row {
 
 /// The bounds that a manifest asks for: where a figure draws them or a claim is
 /// tested on one.
-pub fn of(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
+pub fn of(plan: &Plan, cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<Row> {
     let figures = &plan.manifest.figure;
     let convergence = figures.convergence.iter().flat_map(|f| &f.theory);
     let mut drawn = convergence.chain(figures.scaling.iter().flat_map(|f| &f.theory));

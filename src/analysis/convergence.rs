@@ -1,6 +1,6 @@
 //! `[[figure.convergence]]`: a curve per cell of a metric over a cost.
 
-use super::Result;
+use super::CellResult;
 use super::curves::views;
 use super::figure::{Across, Asks, Body, Curve, Figure, Panel, Point, Role, Scale, Series, Style};
 use super::lines;
@@ -12,7 +12,7 @@ use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::{self, Band, Convergence, Theory};
 use std::borrow::Cow;
 
-pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
+pub fn draw(figure: &Convergence, cells: &[&CellResult<'_>], theory: &Predictions<'_>) -> Figure {
     let views = views(&figure.panels, &[], cells);
     let own = &views[0];
     let mut panels = Vec::new();
@@ -68,7 +68,7 @@ pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_
 
 /// The predictions beside a cell's curve.
 fn beside(
-    cell: &Result<'_>,
+    cell: &CellResult<'_>,
     figure: &Convergence,
     theory: &Predictions<'_>,
     style: Style,
@@ -111,7 +111,7 @@ fn beside(
 }
 
 /// The mean over replicates at each recorded round, up to the first divergence.
-fn curve(cell: &Result<'_>, figure: &Convergence) -> Vec<Point> {
+fn curve(cell: &CellResult<'_>, figure: &Convergence) -> Vec<Point> {
     let columns =
         |quantity| -> Vec<_> { cell.along().iter().map(|t| cell.column(t, quantity)).collect() };
     let (xs, ys) = (columns(figure.x), columns(figure.y));
@@ -163,7 +163,7 @@ pub fn cut_band(band: Band) -> &'static str {
 }
 
 /// Whether the runs of a cell differ in a quantity at one round.
-fn uneven(cell: &Result<'_>, quantity: Quantity) -> bool {
+fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
     let mut columns = cell.along().iter().map(|t| cell.column(t, quantity));
     let Some(first) = columns.next() else { return false };
     columns.any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
@@ -171,7 +171,7 @@ fn uneven(cell: &Result<'_>, quantity: Quantity) -> bool {
 
 fn caption(
     figure: &Convergence,
-    cells: &[&Result<'_>],
+    cells: &[&CellResult<'_>],
     panels: &[Panel],
     theory: &Predictions<'_>,
 ) -> String {
@@ -210,7 +210,7 @@ fn caption(
 }
 
 /// Why there is nothing to draw, in words.
-pub fn nothing(cells: &[&Result<'_>]) -> String {
+pub fn nothing(cells: &[&CellResult<'_>]) -> String {
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     let why = match (cells.len(), diverged) {
         (0, _) => "no cell has results yet",

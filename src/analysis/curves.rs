@@ -8,7 +8,7 @@
 //! beside them, which carry both, can be told apart as well.
 
 use super::figure::{COLORS, Curve, DASHES, MARKS, Style, View};
-use super::{Result, select};
+use super::{CellResult, select};
 use driftbench_runner::plan::{Cell, short};
 use std::collections::{HashMap, HashSet};
 
@@ -82,7 +82,7 @@ fn assign(all: &mut [Curve]) {
 /// Every view that a page offers of the cells of a figure: the manifest's panels first, then
 /// one panel, then a panel for each value of each setting that varies. `across` are the
 /// settings that the x axis tells.
-pub fn views(asked: &[String], across: &[&str], cells: &[&Result<'_>]) -> Vec<View> {
+pub fn views(asked: &[String], across: &[&str], cells: &[&CellResult<'_>]) -> Vec<View> {
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let places: HashMap<&str, usize> =
         plain.iter().enumerate().map(|(i, cell)| (cell.id.as_str(), i)).collect();

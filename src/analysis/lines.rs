@@ -1,7 +1,7 @@
 //! How predictions are drawn: which they are, their pattern, what legends and captions
 //! say of them.
 
-use super::Result;
+use super::CellResult;
 use super::figure::{Curve, GREY, Key, Legend, Panel, Role, Style};
 use super::theory::Theory;
 use driftbench_core::theory::cost::Cost;
@@ -106,7 +106,7 @@ pub fn caption(
     asked: &[Drawn],
     y: Quantity,
     panels: &[Panel],
-    cells: &[&Result<'_>],
+    cells: &[&CellResult<'_>],
     theory: &Theory<'_>,
 ) -> String {
     let there = |kind: Drawn| {
@@ -128,7 +128,7 @@ pub fn caption(
         });
     }
     for kind in asked {
-        let without = |c: &&Result<'_>| {
+        let without = |c: &&CellResult<'_>| {
             let mut each = predictions(*kind).iter();
             each.find_map(|by| theory.too_costly(&c.cell.id, *by))
         };

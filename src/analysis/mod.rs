@@ -4,7 +4,6 @@
 //! the mean over all replicates and ends where the first of them diverged; a
 //! cell with diverged replicates has no final mean.
 
-mod asked;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
@@ -13,6 +12,7 @@ mod convergence;
 mod curves;
 mod figure;
 mod lines;
+mod needs;
 pub mod orders;
 pub mod problems;
 mod runs;
@@ -29,8 +29,6 @@ mod wrong;
 
 use crate::store::provenance::Provenance;
 use crate::store::{Store, Stored};
-use asked::Asked;
-pub use asked::{bias as draws_exact_bias, wants_moments};
 use contests::Contests;
 pub use contests::{Rival, Separation, Standing, Standings};
 pub use curves::curves;
@@ -46,8 +44,10 @@ pub use figure::{
     Panel, Point, Role, Scale, Series, Stability, Style, View,
 };
 pub use lines::words as theory_words;
+use needs::Needs;
+pub use needs::{draws_exact_bias, wants_moments};
 use rayon::prelude::*;
-pub use runs::{COSTS, Keep, Runs};
+pub use runs::{COSTS, Runs, TraceNeeds};
 pub use scaling::across;
 pub use select::{pretty, told_of as settings_of};
 pub use siblings::Siblings;
@@ -55,7 +55,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use theory::{Keeping, Theory};
+use theory::{MomentsCache, Theory};
 pub use thin::thousands;
 use thin::{Chosen, Shown};
 
@@ -64,7 +64,7 @@ pub struct Experiment<'a> {
     /// The manifest and its cells.
     pub plan: &'a Plan,
     /// The cells that have results, in the order of the plan.
-    pub cells: Vec<Result<'a>>,
+    pub cells: Vec<CellResult<'a>>,
     /// The cells without results, in the same order.
     pub missing: Vec<Missing<'a>>,
     /// What the manifest asks to be drawn.
@@ -72,7 +72,7 @@ pub struct Experiment<'a> {
     /// How heterogeneous the problems are.
     pub problems: problems::Table,
     /// What the results say of the manifest's claims.
-    pub claims: Vec<claims::Claim>,
+    pub claims: Vec<claims::JudgedClaim>,
     /// What the published bounds say of the cells.
     pub bounds: Vec<bounds::Row>,
     /// Where the first order of measured biases holds.
@@ -94,7 +94,7 @@ pub struct Missing<'a> {
 }
 
 /// A cell with its results.
-pub struct Result<'a> {
+pub struct CellResult<'a> {
     /// The cell.
     pub cell: &'a Cell,
     /// What is kept of its runs.
@@ -112,7 +112,7 @@ pub struct Result<'a> {
     pub prices: Prices,
 }
 
-impl Result<'_> {
+impl CellResult<'_> {
     /// Replicates.
     pub fn replicates(&self) -> usize {
         self.runs.count()
@@ -161,22 +161,26 @@ const AT_ONCE: usize = 4096;
 ///
 /// # Errors
 /// Results that are not as they were written, or by several versions of the program.
-pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experiment<'a>, Error> {
-    let asked = Asked::of(plan);
-    let (mut cells, missing) = results(plan, store, &asked)?;
+pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
+    let needs = Needs::of_plan(plan);
+    let (mut cells, missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
     let shown = Shown::of(&plan.manifest.figure, &cells);
-    follow_chosen(plan, store, &asked, &shown, &mut cells)?;
-    let wanted = asked.theory(&shown, &cells);
-    let all = plan.cells.len() <= AT_ONCE || asked::theory_of_all(plan);
+    follow_chosen(plan, store, &needs, &shown, &mut cells)?;
+    let wanted = needs.theory(&shown, &cells);
+    let all = plan.cells.len() <= AT_ONCE || needs::theory_of_all(plan);
     let planned: Vec<&Cell> =
         plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
     let prepared = instances(plan, &planned)?;
-    if asked::bias(plan) {
+    if needs::draws_exact_bias(plan) {
         biases(plan, &prepared, &mut cells)?;
     }
-    let theory =
-        Theory::new(plan, &prepared, &asked.moments(&shown, &cells), Keeping::of(plan, store));
+    let theory = Theory::new(
+        plan,
+        &prepared,
+        &needs.moments(&shown, &cells),
+        MomentsCache::for_plan(plan, store),
+    );
     let (axes, rows) = contests::rows(&cells);
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
     let contests = Contests::of(places.chain(squares(plan, &cells, &shown)));
@@ -213,7 +217,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experim
 
 /// A page does not stand numbers of one version beside those of another: what a version
 /// computes may differ where the manifest does not.
-fn one_version(plan: &Plan, cells: &[Result<'_>]) -> std::result::Result<(), Error> {
+fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|c| *versions.entry(&c.provenance.version).or_default() += 1);
     if versions.len() < 2 {
@@ -236,7 +240,7 @@ fn one_version(plan: &Plan, cells: &[Result<'_>]) -> std::result::Result<(), Err
     ))
 }
 
-/// The cells of a plan that have results, with what is asked of their runs, and those that
+/// The cells of a plan that have results, with what is needed of their runs, and those that
 /// have none.
 ///
 /// # Errors
@@ -244,8 +248,8 @@ fn one_version(plan: &Plan, cells: &[Result<'_>]) -> std::result::Result<(), Err
 fn results<'a>(
     plan: &'a Plan,
     store: &Store,
-    asked: &Asked<'_>,
-) -> std::result::Result<(Vec<Result<'a>>, Vec<Missing<'a>>), Error> {
+    needs: &Needs<'_>,
+) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
     // In the order of the store, a stretch of it a task: so small cells that are packed
     // together are read together. What nobody asks for is dropped at once.
     let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
@@ -255,9 +259,9 @@ fn results<'a>(
         let cell: &'a Cell = &plan.cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
         let kept = stored.map(|stored| {
-            stored.map(|Stored { record, traces }| Result {
+            stored.map(|Stored { record, traces }| CellResult {
                 cell,
-                runs: Runs::of(traces, &asked.keep(cell), &prices),
+                runs: Runs::new(traces, &needs.keep(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -301,14 +305,14 @@ fn stretch(cells: usize) -> usize {
 ///
 /// # Errors
 /// Results that are not as they were written.
-pub fn judged(plan: &Plan, store: &Store) -> std::result::Result<Vec<claims::Claim>, Error> {
-    let (cells, _) = results(plan, store, &Asked::by_claims(plan))?;
-    let by_claims = |cell: &&Cell| asked::theory_by_claims(plan, cell);
+pub fn judged(plan: &Plan, store: &Store) -> Result<Vec<claims::JudgedClaim>, Error> {
+    let (cells, _) = results(plan, store, &Needs::of_claims(plan))?;
+    let by_claims = |cell: &&Cell| needs::theory_by_claims(plan, cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
     let prepared = instances(plan, &planned)?;
-    let moments = plan.cells.iter().filter(|cell| asked::moments_by_claims(plan, cell));
+    let moments = plan.cells.iter().filter(|cell| needs::moments_by_claims(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
-    let theory = Theory::new(plan, &prepared, &moments, Keeping::Read(store));
+    let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
     Ok(claims::judge(plan, &cells, &theory))
 }
 
@@ -316,16 +320,16 @@ pub fn judged(plan: &Plan, store: &Store) -> std::result::Result<Vec<claims::Cla
 fn follow_chosen(
     plan: &Plan,
     store: &Store,
-    asked: &Asked<'_>,
+    needs: &Needs<'_>,
     shown: &Shown,
-    cells: &mut [Result<'_>],
-) -> std::result::Result<(), Error> {
-    let mut wanted: BTreeMap<usize, Keep> = BTreeMap::new();
+    cells: &mut [CellResult<'_>],
+) -> Result<(), Error> {
+    let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
     let figures = plan.manifest.figure.convergence.iter().zip(&shown.convergence);
-    for (figure, chosen) in figures.filter(|(figure, _)| !asked.draws_all(figure)) {
+    for (figure, chosen) in figures.filter(|(figure, _)| !needs.draws_all(figure)) {
         for place in &chosen.cells {
             let keep = wanted.entry(*place).or_default();
-            let more = asked.chosen(cells[*place].cell, figure);
+            let more = needs.chosen(cells[*place].cell, figure);
             keep.along.extend(more.along);
             keep.averages.extend(more.averages);
         }
@@ -335,7 +339,7 @@ fn follow_chosen(
     for i in store.reading_order(&plan.experiment, &ids) {
         let (keep, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
         if let Some(stored) = store.read(&plan.experiment, &cell.cell.id)? {
-            cell.runs = Runs::of(stored.traces, keep, &cell.prices);
+            cell.runs = Runs::new(stored.traces, keep, &cell.prices);
         }
     }
     Ok(())
@@ -345,8 +349,8 @@ fn follow_chosen(
 fn biases(
     plan: &Plan,
     prepared: &[Prepared<'_>],
-    cells: &mut [Result<'_>],
-) -> std::result::Result<(), Error> {
+    cells: &mut [CellResult<'_>],
+) -> Result<(), Error> {
     let known: HashMap<&str, Option<f64>> =
         prepared.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
     for some in cells.chunks_mut(AT_ONCE) {
@@ -371,7 +375,7 @@ const MOST_REASONS: usize = 3;
 ///
 /// # Errors
 /// Why they cannot be built: a data file is gone.
-fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> std::result::Result<Vec<Prepared<'a>>, Error> {
+fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Error> {
     prepare(&plan.folder(), cells).map_err(|bad| {
         let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
         let told: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
@@ -382,9 +386,9 @@ fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> std::result::Result<Vec<Pre
 /// The cells of each square of the maps of winners, and by what they are compared.
 fn squares<'a>(
     plan: &'a Plan,
-    cells: &'a [Result<'a>],
+    cells: &'a [CellResult<'a>],
     shown: &'a Shown,
-) -> impl Iterator<Item = (Vec<&'a Result<'a>>, Quantity)> {
+) -> impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)> {
     let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
     figures.flat_map(|(figure, chosen)| {
         let places = winners::places(figure, &chosen.among(cells));
@@ -394,14 +398,14 @@ fn squares<'a>(
 
 fn figures<'a>(
     plan: &Plan,
-    cells: &'a [Result<'a>],
+    cells: &'a [CellResult<'a>],
     shown: &Shown,
     theory: &Theory<'_>,
     contests: &Contests<'a>,
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
-    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a Result<'a>]) -> Figure| {
+    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };

@@ -7,7 +7,7 @@ use super::figure::{
 };
 use super::lines;
 use super::theory::Theory as Predictions;
-use super::{Result, select};
+use super::{CellResult, select};
 use crate::stats::mean;
 use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
@@ -15,12 +15,12 @@ use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::{self, Scaling};
 use driftbench_runner::plan::{Setting, short};
 
-pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
+pub fn draw(figure: &Scaling, cells: &[&CellResult<'_>], theory: &Predictions<'_>) -> Figure {
     let views = views(&figure.panels, &across_names(&figure.x), cells);
     let own = &views[0];
     let mut panels = Vec::new();
     for (title, places) in &own.groups {
-        let mut mine: Vec<Vec<&Result<'_>>> = vec![Vec::new(); own.curves.len()];
+        let mut mine: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); own.curves.len()];
         places.iter().for_each(|place| mine[own.of[*place]].push(cells[*place]));
         let mut series: Vec<Series> = Vec::new();
         for (curve, cells) in own.curves.iter().zip(&mine).filter(|(_, cells)| !cells.is_empty()) {
@@ -110,7 +110,7 @@ pub fn across_names(x: &str) -> Vec<&str> {
 }
 
 /// What was measured of a curve's cells.
-fn measured(figure: &Scaling, curve: &Curve, cells: &[&Result<'_>]) -> Series {
+fn measured(figure: &Scaling, curve: &Curve, cells: &[&CellResult<'_>]) -> Series {
     let points = cells.iter().filter_map(|c| Some((c.cell.id.clone(), place(c, figure)?)));
     let (ids, points) = ordered(points.collect());
     Series {
@@ -128,11 +128,11 @@ fn measured(figure: &Scaling, curve: &Curve, cells: &[&Result<'_>]) -> Series {
 fn predicted(
     figure: &Scaling,
     curve: &Curve,
-    cells: &[&Result<'_>],
+    cells: &[&CellResult<'_>],
     theory: &Predictions<'_>,
 ) -> Vec<Series> {
     let line = |prediction: &Prediction| {
-        let at = |c: &&Result<'_>| -> Option<(String, Point)> {
+        let at = |c: &&CellResult<'_>| -> Option<(String, Point)> {
             let x = across(c, &figure.x)?;
             let y = theory.curve(&c.cell.id, figure.y, *prediction)?.pop()?;
             let point = Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
@@ -154,12 +154,12 @@ fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
     points.into_iter().unzip()
 }
 
-fn place(cell: &Result<'_>, figure: &Scaling) -> Option<Point> {
+fn place(cell: &CellResult<'_>, figure: &Scaling) -> Option<Point> {
     Some(point(across(cell, &figure.x)?, &cell.finals(figure.y)?, figure.band))
 }
 
 /// Where a cell stands across: a setting, or else the mean of a quantity at the end.
-pub fn across(cell: &Result<'_>, name: &str) -> Option<f64> {
+pub fn across(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name) {
         Some(Setting::Number(x)) => Some(*x),
         Some(Setting::Text(_)) => None,

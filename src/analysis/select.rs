@@ -1,6 +1,6 @@
 //! Which cells go where: panels, and names for what is left.
 
-use super::Result;
+use super::CellResult;
 use driftbench_runner::plan::{Cell, Setting, SettingKey, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,17 +11,17 @@ pub struct Group<'a> {
     /// The values that do.
     pub values: Vec<String>,
     /// Its cells.
-    pub cells: Vec<&'a Result<'a>>,
+    pub cells: Vec<&'a CellResult<'a>>,
 }
 
 /// The cells by the values of some settings, the first outermost, values in
 /// the order of the cells. A cell without one of the settings belongs to every
 /// value of it: FedAvg has no coupling and stands beside either.
-pub fn panels<'a>(names: &[String], cells: &[&'a Result<'a>]) -> Vec<Group<'a>> {
+pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'a>> {
     let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
     let places: Vec<HashMap<SettingKey<'_>, usize>> = values.iter().map(|v| placed(v)).collect();
     // By where they stand in each of the lists, so that no combination without a cell is met.
-    let mut groups: BTreeMap<Vec<usize>, Vec<&'a Result<'a>>> = BTreeMap::new();
+    let mut groups: BTreeMap<Vec<usize>, Vec<&'a CellResult<'a>>> = BTreeMap::new();
     for cell in cells {
         let mut stands = vec![Vec::new()];
         for (name, places) in names.iter().zip(&places) {
@@ -38,7 +38,7 @@ pub fn panels<'a>(names: &[String], cells: &[&'a Result<'a>]) -> Vec<Group<'a>> 
     }
     let told = |(name, values): (&String, &Vec<&Setting>)| titled(name, values);
     let titles: Vec<Vec<String>> = names.iter().zip(&values).map(told).collect();
-    let group = |(chosen, cells): (Vec<usize>, Vec<&'a Result<'a>>)| Group {
+    let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| Group {
         title: chosen.iter().zip(&titles).map(|(i, of)| &*of[*i]).collect::<Vec<_>>().join(", "),
         values: chosen.iter().zip(&values).map(|(i, of)| of[*i].to_string()).collect(),
         cells,
@@ -72,14 +72,14 @@ fn head(value: &Setting) -> Option<&str> {
 }
 
 /// The values of a setting in the order of the cells.
-pub fn distinct<'a>(cells: &[&'a Result<'a>], name: &str) -> Vec<&'a Setting> {
+pub fn distinct<'a>(cells: &[&'a CellResult<'a>], name: &str) -> Vec<&'a Setting> {
     let mut seen = HashSet::new();
     let values = cells.iter().filter_map(|cell| cell.cell.settings.get(name));
     values.filter(|value| seen.insert(value.key())).collect()
 }
 
 /// What tells a cell apart from those of its label, beside what is `known`.
-pub fn details(cell: &Result<'_>, known: &[&str]) -> String {
+pub fn details(cell: &CellResult<'_>, known: &[&str]) -> String {
     let told = details_of(cell.cell, known).into_iter().map(|(_, told)| told);
     told.collect::<Vec<_>>().join(", ")
 }
@@ -135,4 +135,9 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         ("split", _) => format!("{value} records"),
         (name, _) => format!("{name} {value}"),
     }
+}
+
+/// Whether a figure with these labels draws a cell; without labels it draws every cell.
+pub fn has_label(labels: &[String], cell: &Cell) -> bool {
+    labels.is_empty() || labels.contains(&cell.label)
 }

@@ -6,7 +6,7 @@
 
 use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Stability, Style};
 use super::theory::Theory;
-use super::{Result, select};
+use super::{CellResult, select};
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::moments::{self, Exact};
 use driftbench_runner::manifest::figure::Stability as Asked;
@@ -22,7 +22,7 @@ type Radii = (Option<f64>, f64);
 const ROUNDS: u64 = 1024;
 const MOST_PRODUCTS: f64 = 4e9;
 
-pub fn draw(figure: &Asked, cells: &[&Result<'_>], theory: &Theory<'_>) -> Figure {
+pub fn draw(figure: &Asked, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
     let known: Vec<&Prepared<'_>> =
         cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
     let radii: HashMap<&str, Radii> =
@@ -36,7 +36,7 @@ pub fn draw(figure: &Asked, cells: &[&Result<'_>], theory: &Theory<'_>) -> Figur
     let sides = (select::distinct(cells, &figure.x), select::distinct(cells, &figure.y));
     let mut maps = Vec::new();
     for label in &labels {
-        let mine: Vec<&Result<'_>> =
+        let mine: Vec<&CellResult<'_>> =
             cells.iter().copied().filter(|c| c.cell.label == *label).collect();
         for group in select::panels(&figure.panels, &mine) {
             let title = [*label, group.title.as_str()];
@@ -142,7 +142,7 @@ fn told(radius: f64) -> String {
     }
 }
 
-fn caption(cells: &[&Result<'_>], maps: &[Map], known: usize) -> String {
+fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     if cells.is_empty() {
         return "There is nothing to draw: no cell has results yet.".into();
     }

@@ -1,6 +1,6 @@
 //! Final metrics of every cell, as rows.
 
-use super::{Experiment, Result};
+use super::{CellResult, Experiment};
 use crate::stats::{Summary, mean};
 use driftbench_runner::manifest::{Metric, Quantity};
 use driftbench_runner::plan::short;
@@ -17,7 +17,7 @@ pub struct Table<'a> {
     /// What else is recorded of any cell.
     pub further: Vec<Quantity>,
     /// A row a cell, worked out when it is asked for.
-    cells: &'a [Result<'a>],
+    cells: &'a [CellResult<'a>],
 }
 
 /// A cell's final metrics.
@@ -46,7 +46,7 @@ pub struct Row {
 
 /// The final metrics of an experiment.
 pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
-    let cells: &[Result<'_>] = &experiment.cells;
+    let cells: &[CellResult<'_>] = &experiment.cells;
     let mut settings: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
     for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
@@ -58,7 +58,7 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
     let own = own
         .filter(|path| path.starts_with("algorithm.") && path.matches('.').count() == 2)
         .map(short);
-    let all: Vec<&Result<'_>> = cells.iter().collect();
+    let all: Vec<&CellResult<'_>> = cells.iter().collect();
     for name in own {
         if seen.insert(name) && super::select::distinct(&all, name).len() > 1 {
             settings.push(name.to_owned());
@@ -90,7 +90,7 @@ impl Table<'_> {
     pub fn best(&self, most: usize) -> impl ExactSizeIterator<Item = Row> {
         let mut places: Vec<usize> = (0..self.cells.len()).collect();
         if places.len() > most {
-            let error = |cell: &Result<'_>| {
+            let error = |cell: &CellResult<'_>| {
                 cell.finals(Quantity::SqError).map_or(f64::INFINITY, |sample| mean(&sample))
             };
             let errors: Vec<f64> = self.cells.iter().map(error).collect();
@@ -101,11 +101,11 @@ impl Table<'_> {
         places.into_iter().map(|place| self.row(&self.cells[place]))
     }
 
-    fn row(&self, cell: &Result<'_>) -> Row {
+    fn row(&self, cell: &CellResult<'_>) -> Row {
         let value = |name: &String| {
             cell.cell.settings.get(name).map(ToString::to_string).unwrap_or_default()
         };
-        let summary = |metric| cell.finals(metric).map(|sample| Summary::of(&sample));
+        let summary = |metric| cell.finals(metric).map(|sample| Summary::new(&sample));
         Row {
             id: cell.cell.id.clone(),
             label: cell.cell.label.clone(),

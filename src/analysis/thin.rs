@@ -5,9 +5,8 @@
 //! many, and how they were chosen: not the best alone, but spread evenly from the smallest to
 //! the largest of what they end with.
 
-use super::asked::names;
 use super::curves::curves;
-use super::{Result, scaling, select};
+use super::{CellResult, scaling, select};
 use crate::stats::mean;
 use driftbench_runner::manifest::figure::{Convergence, Scaling, Stability, Table, Winners};
 use driftbench_runner::plan::{Cell, Setting};
@@ -34,14 +33,14 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    fn of(all: &[Result<'_>], these: &[&Result<'_>], note: String) -> Self {
+    fn of(all: &[CellResult<'_>], these: &[&CellResult<'_>], note: String) -> Self {
         let these: HashSet<&str> = these.iter().map(|cell| cell.cell.id.as_str()).collect();
         let here = |place: &usize| these.contains(all[*place].cell.id.as_str());
         Self { cells: (0..all.len()).filter(here).collect(), note }
     }
 
     /// The cells themselves.
-    pub fn among<'a>(&self, all: &'a [Result<'a>]) -> Vec<&'a Result<'a>> {
+    pub fn among<'a>(&self, all: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().map(|place| &all[*place]).collect()
     }
 }
@@ -60,7 +59,7 @@ pub struct Shown {
 
 impl Shown {
     /// What each figure draws of these cells.
-    pub fn of(table: &Table, cells: &[Result<'_>]) -> Self {
+    pub fn of(table: &Table, cells: &[CellResult<'_>]) -> Self {
         Self {
             convergence: table.convergence.iter().map(|f| convergence(f, cells)).collect(),
             scaling: table.scaling.iter().map(|f| scaling(f, cells)).collect(),
@@ -71,18 +70,18 @@ impl Shown {
 }
 
 /// The cells of these labels.
-fn only<'a>(labels: &[String], cells: &'a [Result<'a>]) -> Vec<&'a Result<'a>> {
-    cells.iter().filter(|cell| names(labels, cell.cell)).collect()
+fn only<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+    cells.iter().filter(|cell| select::has_label(labels, cell.cell)).collect()
 }
 
 /// The curves of a figure over a cost.
-fn convergence(figure: &Convergence, every: &[Result<'_>]) -> Chosen {
+fn convergence(figure: &Convergence, every: &[CellResult<'_>]) -> Chosen {
     let cells = only(&figure.labels, every);
     if cells.len() <= MOST_CURVES {
         return Chosen::of(every, &cells, String::new());
     }
     let all = cells.len();
-    let end = |cell: &&Result<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
+    let end = |cell: &&CellResult<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
     let (groups, mut notes) = few_panels(select::panels(&figure.panels, &cells));
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
     let groups = groups.into_iter().map(|group| by_rank(group.cells, each, end));
@@ -100,7 +99,7 @@ fn convergence(figure: &Convergence, every: &[Result<'_>]) -> Chosen {
 }
 
 /// The curves of a figure over a setting.
-fn scaling(figure: &Scaling, every: &[Result<'_>]) -> Chosen {
+fn scaling(figure: &Scaling, every: &[CellResult<'_>]) -> Chosen {
     let mut cells = only(&figure.labels, every);
     let (all, mut notes) = (cells.len(), Vec::new());
     let groups = select::panels(&figure.panels, &cells);
@@ -113,11 +112,12 @@ fn scaling(figure: &Scaling, every: &[Result<'_>]) -> Chosen {
     let known = [known, scaling::across_names(&figure.x)].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let (found, of) = curves(&plain, &known);
-    let mut curves: Vec<Vec<&Result<'_>>> = vec![Vec::new(); found.len()];
+    let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); found.len()];
     cells.iter().zip(of).for_each(|(cell, place)| curves[place].push(cell));
     if curves.len() > MOST_CURVES {
         let count = curves.len();
-        let end = |cell: &&Result<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
+        let end =
+            |cell: &&CellResult<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
         curves = by_rank(curves, FEW_CURVES, |curve| {
             curve.iter().map(end).fold(f64::INFINITY, f64::min)
         });
@@ -129,7 +129,7 @@ fn scaling(figure: &Scaling, every: &[Result<'_>]) -> Chosen {
     }
     if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
         let each = (MOST_POINTS / curves.len().max(1)).max(2);
-        let x = |cell: &&Result<'_>| scaling::across(cell, &figure.x).unwrap_or(f64::INFINITY);
+        let x = |cell: &&CellResult<'_>| scaling::across(cell, &figure.x).unwrap_or(f64::INFINITY);
         curves = curves.into_iter().map(|curve| by_rank(curve, each, x)).collect();
         notes.push(format!(
             "of each curve at most {each} points are drawn, spread evenly from left to right"
@@ -144,17 +144,17 @@ fn scaling(figure: &Scaling, every: &[Result<'_>]) -> Chosen {
 }
 
 /// The squares of a figure of maps.
-fn winners(figure: &Winners, every: &[Result<'_>]) -> Chosen {
+fn winners(figure: &Winners, every: &[CellResult<'_>]) -> Chosen {
     maps(every, &figure.labels, &figure.panels, (&figure.x, &figure.y))
 }
 
 /// The squares of a figure of maps, one a label.
-fn stability(figure: &Stability, every: &[Result<'_>]) -> Chosen {
+fn stability(figure: &Stability, every: &[CellResult<'_>]) -> Chosen {
     maps(every, &figure.labels, &figure.panels, (&figure.x, &figure.y))
 }
 
 fn maps<'a>(
-    every: &'a [Result<'a>],
+    every: &'a [CellResult<'a>],
     labels: &[String],
     panels: &[String],
     (x, y): (&str, &str),
@@ -185,7 +185,7 @@ fn maps<'a>(
         evenly(values, most).iter().map(ToString::to_string).collect()
     };
     let (xs, ys) = (shown(xs, wide), shown(ys, high));
-    let here = |cell: &&'a Result<'a>| {
+    let here = |cell: &&'a CellResult<'a>| {
         let among = |name: &str, of: &BTreeSet<String>| {
             cell.cell.settings.get(name).is_none_or(|value| of.contains(&value.to_string()))
         };
@@ -244,9 +244,9 @@ fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
 
 /// These cells in the order of all, each once.
 fn in_order<'a>(
-    all: &[&'a Result<'a>],
-    these: impl Iterator<Item = &'a Result<'a>>,
-) -> Vec<&'a Result<'a>> {
+    all: &[&'a CellResult<'a>],
+    these: impl Iterator<Item = &'a CellResult<'a>>,
+) -> Vec<&'a CellResult<'a>> {
     let these: BTreeSet<&str> = these.map(|cell| cell.cell.id.as_str()).collect();
     all.iter().copied().filter(|cell| these.contains(cell.cell.id.as_str())).collect()
 }

@@ -4,13 +4,13 @@
 use super::contests::{Contests, Outcome};
 use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Style};
 use super::stability::blank;
-use super::{Result, select};
+use super::{CellResult, select};
 use driftbench_core::words::count;
 use driftbench_runner::manifest::figure::Winners;
 use driftbench_runner::plan::{Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap};
 
-pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<'a>) -> Figure {
+pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Contests<'a>) -> Figure {
     let mut labels: Vec<String> = Vec::new();
     for cell in cells {
         if !labels.contains(&cell.cell.label) {
@@ -80,7 +80,7 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a Result<'a>], contests: &Contests<
 }
 
 /// The cells that stand in each square of a figure's maps.
-pub fn places<'a>(figure: &Winners, cells: &[&'a Result<'a>]) -> Vec<Vec<&'a Result<'a>>> {
+pub fn places<'a>(figure: &Winners, cells: &[&'a CellResult<'a>]) -> Vec<Vec<&'a CellResult<'a>>> {
     let sides = sides(figure, cells);
     let groups = select::panels(&figure.panels, cells);
     groups.iter().flat_map(|group| squares(figure, &sides, group).into_values()).collect()
@@ -89,7 +89,7 @@ pub fn places<'a>(figure: &Winners, cells: &[&'a Result<'a>]) -> Vec<Vec<&'a Res
 /// The values along both sides of a figure's maps.
 type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
 
-fn sides<'a>(figure: &Winners, cells: &[&'a Result<'a>]) -> Sides<'a> {
+fn sides<'a>(figure: &Winners, cells: &[&'a CellResult<'a>]) -> Sides<'a> {
     (select::distinct(cells, &figure.x), select::distinct(cells, &figure.y))
 }
 
@@ -97,9 +97,9 @@ fn squares<'a>(
     figure: &Winners,
     (xs, ys): &Sides<'_>,
     group: &select::Group<'a>,
-) -> BTreeMap<(usize, usize), Vec<&'a Result<'a>>> {
+) -> BTreeMap<(usize, usize), Vec<&'a CellResult<'a>>> {
     let (at_x, at_y) = (select::placed(xs), select::placed(ys));
-    let mut squares: BTreeMap<(usize, usize), Vec<&Result<'_>>> = BTreeMap::new();
+    let mut squares: BTreeMap<(usize, usize), Vec<&CellResult<'_>>> = BTreeMap::new();
     for cell in &group.cells {
         let along = |name: &str, places: &HashMap<SettingKey<'_>, usize>| {
             match cell.cell.settings.get(name) {
@@ -124,7 +124,7 @@ const MOST_NAMES: usize = 3;
 fn square(
     (x, y): (usize, usize),
     outcome: &Outcome,
-    cells: &[&Result<'_>],
+    cells: &[&CellResult<'_>],
     labels: &[String],
 ) -> MapCell {
     let leaders = outcome.leaders().into_iter().map(|place| cells[place].cell.label.as_str());

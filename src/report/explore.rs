@@ -7,8 +7,8 @@
 
 use super::numbers::{Blocks, Numbers, Slice};
 use crate::analysis::{
-    self, Across, Asks, Body, COLORS, COSTS, DASHES, Experiment, Figure, Key, Legend, MARKS, Panel,
-    Result, Role, settings_of, theory_words,
+    self, Across, Asks, Body, COLORS, COSTS, CellResult, DASHES, Experiment, Figure, Key, Legend,
+    MARKS, Panel, Role, settings_of, theory_words,
 };
 use crate::chart::{self, look};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
@@ -117,7 +117,7 @@ struct Prediction {
 /// The data of an experiment's page.
 pub fn data(experiment: &Experiment<'_>) -> Data {
     let mut numbers = Numbers::default();
-    let cells: HashMap<&str, &Result<'_>> =
+    let cells: HashMap<&str, &CellResult<'_>> =
         experiment.cells.iter().map(|c| (c.cell.id.as_str(), c)).collect();
     let mut figures: Vec<Drawn> = Vec::new();
     for figure in &experiment.figures {
@@ -149,7 +149,7 @@ pub fn data(experiment: &Experiment<'_>) -> Data {
 }
 
 /// Bytes that the replicates of a figure would take.
-fn replicates(figure: &Drawn, cells: &HashMap<&str, &Result<'_>>) -> usize {
+fn replicates(figure: &Drawn, cells: &HashMap<&str, &CellResult<'_>>) -> usize {
     let rows = |cell: &Cell| -> usize {
         let cell = cells[cell.id.as_str()];
         if figure.rounds { cell.along().iter().map(|t| t.rows()).sum() } else { cell.replicates() }
@@ -157,7 +157,7 @@ fn replicates(figure: &Drawn, cells: &HashMap<&str, &Result<'_>>) -> usize {
     figure.cells.iter().map(rows).sum::<usize>() * 16 / 3
 }
 
-fn runs(cell: &Result<'_>, asks: &Asks, numbers: &mut Numbers) -> Vec<Slice> {
+fn runs(cell: &CellResult<'_>, asks: &Asks, numbers: &mut Numbers) -> Vec<Slice> {
     match &asks.x {
         Across::Rounds(_) => {
             cell.along().iter().map(|t| numbers.add(cell.column(t, asks.y).into_owned())).collect()
@@ -172,13 +172,13 @@ fn drawn(
     figure: &Figure,
     asks: &Asks,
     layout: chart::Layout,
-    cells: &HashMap<&str, &Result<'_>>,
+    cells: &HashMap<&str, &CellResult<'_>>,
     numbers: &mut Numbers,
 ) -> Drawn {
     let Body::Panels { panels, legend, x: symbol, y, scale_x, scale_y } = &figure.body else {
         unreachable!("only figures of panels have a layout")
     };
-    let shown: Vec<&Result<'_>> =
+    let shown: Vec<&CellResult<'_>> =
         asks.cells.iter().filter_map(|id| cells.get(id.as_str()).copied()).collect();
     let places: HashMap<&str, usize> =
         asks.cells.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
@@ -221,9 +221,9 @@ fn view(view: &analysis::View) -> View {
 }
 
 /// What may be across: what the figure asks for, and every cost that grows.
-fn across(asked: Quantity, cells: &[&Result<'_>]) -> Vec<(String, String)> {
+fn across(asked: Quantity, cells: &[&CellResult<'_>]) -> Vec<(String, String)> {
     let grows = |q: Quantity| {
-        let last = |c: &&Result<'_>| {
+        let last = |c: &&CellResult<'_>| {
             c.along().iter().any(|t| c.column(t, q).last().is_some_and(|x| *x > 0.0))
         };
         cells.iter().any(last)
@@ -233,7 +233,12 @@ fn across(asked: Quantity, cells: &[&Result<'_>]) -> Vec<(String, String)> {
     all.map(|q| (q.name().to_owned(), q.formula().to_owned())).collect()
 }
 
-fn cell(result: &Result<'_>, asks: &Asks, xs: &[(String, String)], numbers: &mut Numbers) -> Cell {
+fn cell(
+    result: &CellResult<'_>,
+    asks: &Asks,
+    xs: &[(String, String)],
+    numbers: &mut Numbers,
+) -> Cell {
     let columns: Vec<Vec<f64>> = match &asks.x {
         Across::Rounds(_) => {
             result.along().iter().map(|t| result.column(t, asks.y).into_owned()).collect()
@@ -276,7 +281,7 @@ fn cell(result: &Result<'_>, asks: &Asks, xs: &[(String, String)], numbers: &mut
 }
 
 /// The mean of a quantity over replicates at each recorded round.
-fn along(cell: &Result<'_>, name: &str, rows: usize) -> Vec<f64> {
+fn along(cell: &CellResult<'_>, name: &str, rows: usize) -> Vec<f64> {
     let Some(quantity) = Quantity::named(name) else { return Vec::new() };
     let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, quantity)).collect();
     let at = |row: usize| {

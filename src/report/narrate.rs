@@ -17,7 +17,7 @@
 //! time and memory that grow with the text alone: it holds nothing but calls.
 
 use super::view::{bracket, short};
-use crate::analysis::{Experiment, Result as CellResult, draws_exact_bias};
+use crate::analysis::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::{Ratio, Summary};
 use driftbench_runner::manifest::{Metric, Oracle, Quantity};
 use driftbench_runner::plan::{Cell, Plan, Setting, unrecorded};
@@ -181,7 +181,7 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
         env.add_function(name, move |id: String, how: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&how, usual)?;
             Ok(finals(&known, &id, quantity)?.map_or_else(str::to_owned, |sample| {
-                let summary = Summary::of(sample);
+                let summary = Summary::new(sample);
                 let (low, high) = summary.interval;
                 with_interval(summary.mean, low, high)
             }))

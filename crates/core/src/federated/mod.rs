@@ -12,7 +12,7 @@ mod cost;
 mod local;
 mod terms;
 
-use crate::kernel::{self, Cohort, Members, Work};
+use crate::kernel::{self, Cohort, LocalSteps, Members};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
@@ -68,7 +68,7 @@ pub struct Conditions<'a> {
     pub copy: u8,
 }
 
-impl Work {
+impl LocalSteps {
     fn of(terms: &Terms, client: usize) -> Self {
         let (step, steps) = (terms.step(client), terms.steps(client));
         Self { step, steps, batch: terms.batch(client) }
@@ -97,11 +97,13 @@ struct Together {
 }
 
 impl Together {
-    fn of(work: &[Work], members: &Members) -> Self {
-        members.who().iter().map(|&client| &work[client]).fold(Self::default(), |sum, work| Self {
-            slowest: sum.slowest.max(work.steps),
-            calls: sum.calls + work.calls(),
-            sequential: sum.sequential.max(work.calls()),
+    fn of(work: &[LocalSteps], members: &Members) -> Self {
+        members.indices().iter().map(|&client| &work[client]).fold(Self::default(), |sum, work| {
+            Self {
+                slowest: sum.slowest.max(work.steps),
+                calls: sum.calls + work.calls(),
+                sequential: sum.sequential.max(work.calls()),
+            }
         })
     }
 }
@@ -113,7 +115,7 @@ pub struct Federated<'p, P: Problem> {
     problem: &'p P,
     terms: Terms,
     /// What each client does.
-    work: Vec<Work>,
+    work: Vec<LocalSteps>,
     /// H, where all do the same.
     even: Option<u64>,
     /// γ_k E_k, N numbers.
@@ -152,12 +154,12 @@ impl<'p, P: Problem> Federated<'p, P> {
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
         let corrected = terms.variates != Variates::None;
         let (work, cohort): (Vec<_>, _) =
-            ((0..n).map(|c| Work::of(&terms, c)).collect(), Members::all(n));
+            ((0..n).map(|c| LocalSteps::of(&terms, c)).collect(), Members::all(n));
         let steps = work.first().map_or(0, |work| work.steps);
         let mut run = Self {
             problem,
             even: work.iter().all(|work| work.steps == steps).then_some(steps),
-            lengths: work.iter().map(Work::length).collect(),
+            lengths: work.iter().map(LocalSteps::length).collect(),
             together: Together::of(&work, &cohort),
             work,
             plain: terms.proximal == 0.0 && terms.batches.iter().all(|&b| b == 1),
@@ -197,7 +199,8 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// are apart, from where they are; `steps` where all do as many.
     fn advance(&mut self, steps: Option<u64>) {
         let start = if self.apart { None } else { Some(&self.theta[..]) };
-        let corrections = self.variates.as_ref().map_or(&self.zero[..], |v| v.all());
+        let corrections =
+            self.variates.as_ref().map_or(&self.zero[..], ControlVariates::corrections);
         let cohort = Cohort::new(
             &self.cohort,
             (start, &mut self.ends),
@@ -218,7 +221,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         let Some(variates) = &mut self.variates else { return };
         let d = self.theta.len();
         let (mut mean, mut one) = (vec![0.0; d], vec![0.0; d]);
-        for &client in self.cohort.who() {
+        for &client in self.cohort.indices() {
             let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
             let calls = self.work[client].calls();
             local::mean_field(calls, &mut mean, &mut one, |out| {
@@ -272,7 +275,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.cost.local_steps += slowest;
         self.cost.oracle_calls += times * calls;
         self.cost.sequential_calls += times * sequential;
-        self.cost.send(vectors * self.cohort.who().len() as u64, self.theta.len());
+        self.cost.send(vectors * self.cohort.indices().len() as u64, self.theta.len());
         // FedLin's clients wait for the mean of their fields, then for θ.
         self.cost.communications += if fresh { 2 } else { 1 };
     }
@@ -364,14 +367,14 @@ impl<P: Problem> Run for Federated<'_, P> {
     }
 
     fn clients(&self) -> Option<Clients<'_>> {
-        let length = |work: &Work| match self.terms.schedule {
+        let length = |work: &LocalSteps| match self.terms.schedule {
             Schedule::Every => work.length(),
             Schedule::Bernoulli { probability, .. } => self.terms.step_size / probability,
         };
         Some(Clients {
             ends: &self.ends,
             apart: self.apart,
-            corrections: self.variates.as_ref().map_or(&[][..], |v| v.all()),
+            corrections: self.variates.as_ref().map_or(&[][..], ControlVariates::corrections),
             lengths: self.work.iter().map(length).collect(),
         })
     }

@@ -81,7 +81,7 @@ pub trait Facts: Send + Sync {
         1
     }
     /// Which law a client's oracle has: clients of one number have one law.
-    fn law(&self, client: usize) -> usize {
+    fn distribution(&self, client: usize) -> usize {
         client
     }
     /// sup over draws of the spectral norm of A(Z), on a linear field; `None`
@@ -297,7 +297,7 @@ pub trait Settings {
     /// All that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault>;
     /// Whether the seed enters the instance; with all of it in a file it does not.
-    fn drawn(&self) -> bool {
+    fn uses_seed(&self) -> bool {
         true
     }
     /// Whether every F_c is affine in θ.
@@ -345,8 +345,8 @@ macro_rules! problems {
             pub const KINDS: &[&str] = &[$($kind,)*];
 
             /// Whether the seed enters the instance.
-            pub fn drawn(&self) -> bool {
-                match self { $(Self::$variant(settings) => settings.drawn(),)* }
+            pub fn uses_seed(&self) -> bool {
+                match self { $(Self::$variant(settings) => settings.uses_seed(),)* }
             }
 
             /// Whether every F_c is affine in θ.

@@ -57,7 +57,7 @@ pub struct Environment {
 
 /// Why there is no instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum NoSolution {
     /// This client's chain has no unique stationary law.
     Law(usize),
     /// This client's mean system is singular.
@@ -91,7 +91,7 @@ pub fn stationary(transitions: &Matrix) -> Result<Vec<f64>, Singular> {
 const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
 
 /// The exact facts of one environment.
-struct Client {
+struct EnvironmentFacts {
     mean: Affine,
     covariance: Matrix,
     /// (s, s') and its probability.
@@ -105,11 +105,11 @@ pub struct Td {
     /// φ, S rows of d, and the discount.
     phi: Vec<f64>,
     discount: f64,
-    tables: td::Tables,
+    tables: td::TransitionTables,
     /// One a distinct environment.
-    laws: Vec<Client>,
+    laws: Vec<EnvironmentFacts>,
     /// Which of them is a client's.
-    of: Vec<usize>,
+    environment_of: Vec<usize>,
     optimum: Vec<f64>,
     /// Σφ, d × d.
     gram: Matrix,
@@ -121,39 +121,39 @@ pub struct Td {
 
 impl Td {
     /// The instance with features `phi` (S rows of d) on these environments;
-    /// client c has number `of[c]`.
+    /// client c has number `environment_of[c]`.
     ///
     /// # Errors
-    /// [`Trouble`] where there is no unique solution.
+    /// [`NoSolution`] where there is no unique solution.
     pub fn new(
         phi: Vec<f64>,
         d: usize,
         discount: f64,
         environments: impl Iterator<Item = Environment>,
-        of: Vec<usize>,
+        environment_of: Vec<usize>,
         noise: Noise,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, NoSolution> {
         let states = phi.len() / d;
-        let n = of.len() as f64;
-        let mut tables = td::Tables::new(d, phi.clone(), discount);
-        let mut laws: Vec<Client> = Vec::new();
+        let n = environment_of.len() as f64;
+        let mut tables = td::TransitionTables::new(d, phi.clone(), discount);
+        let mut laws: Vec<EnvironmentFacts> = Vec::new();
         let mut chains = Vec::new();
         let (mut stationaries, mut transitions) = (Vec::new(), Vec::new());
         for (number, environment) in environments.enumerate() {
-            let first = of.iter().position(|&l| l == number).unwrap_or(number);
+            let first = environment_of.iter().position(|&l| l == number).unwrap_or(number);
             let rewards = environment.rewards;
-            let law = stationary(&environment.transitions).map_err(|_| Trouble::Law(first))?;
+            let law = stationary(&environment.transitions).map_err(|_| NoSolution::Law(first))?;
             let pairs = atoms(&law, &environment.transitions);
             let mean = mean_system(&phi, d, discount, &pairs, &rewards);
-            let mean = mean.map_err(|_| Trouble::Client(first))?;
-            laws.push(Client { mean, covariance: Matrix::zeros(0, 0), pairs, rewards });
+            let mean = mean.map_err(|_| NoSolution::Client(first))?;
+            laws.push(EnvironmentFacts { mean, covariance: Matrix::zeros(0, 0), pairs, rewards });
             stationaries.push(law);
             transitions.push(environment.transitions);
         }
         let mut first = vec![None; laws.len()];
         let (mut gram, mut kernel) = (Matrix::zeros(d, d), Matrix::zeros(states, states));
         let mut reward = vec![0.0; states];
-        for (c, &number) in of.iter().enumerate() {
+        for (c, &number) in environment_of.iter().enumerate() {
             for (s, p) in stationaries[number].iter().enumerate() {
                 gram.add_outer(p / n, &phi[s * d..][..d], &phi[s * d..][..d]);
             }
@@ -168,10 +168,11 @@ impl Td {
             }
             first[number].get_or_insert(c);
         }
-        let mean = Affine::mean(of.iter().map(|&l| &laws[l].mean)).map_err(|_| Trouble::Mean)?;
+        let mean = Affine::mean(environment_of.iter().map(|&l| &laws[l].mean))
+            .map_err(|_| NoSolution::Mean)?;
         let optimum = mean.optimum;
         for law in &mut laws {
-            let Client { pairs, rewards, mean, .. } = law;
+            let EnvironmentFacts { pairs, rewards, mean, .. } = law;
             law.covariance = covariance(&phi, d, discount, pairs, rewards, &optimum, mean);
         }
         let virtual_optimum = stationary(&kernel).ok().and_then(|law| {
@@ -187,7 +188,7 @@ impl Td {
             discount,
             tables,
             laws,
-            of,
+            environment_of,
             optimum,
             gram,
             virtual_optimum,
@@ -196,12 +197,12 @@ impl Td {
         })
     }
 
-    fn client(&self, client: usize) -> &Client {
-        &self.laws[self.of[client]]
+    fn client(&self, client: usize) -> &EnvironmentFacts {
+        &self.laws[self.environment_of[client]]
     }
 
     /// The fused kernel's tables, for benches.
-    pub fn tables(&self) -> &td::Tables {
+    pub fn tables(&self) -> &td::TransitionTables {
         &self.tables
     }
 }
@@ -262,7 +263,7 @@ fn covariance(
         second.add_outer(p * delta * delta, feature, feature);
     }
     let mut field = vec![0.0; d];
-    mean.at(optimum, &mut field);
+    mean.evaluate(optimum, &mut field);
     second.add_outer(-1.0, &field, &field);
     second
 }
@@ -272,7 +273,7 @@ impl Facts for Td {
         self.d
     }
     fn clients(&self) -> usize {
-        self.of.len()
+        self.environment_of.len()
     }
     fn optimum(&self) -> &[f64] {
         &self.optimum
@@ -281,7 +282,7 @@ impl Facts for Td {
         &self.client(client).mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.client(client).mean.at(theta, field);
+        self.client(client).mean.evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.client(client).mean.matrix.clone()
@@ -290,7 +291,7 @@ impl Facts for Td {
         self.client(client).covariance.clone()
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let Client { pairs, rewards, .. } = self.client(client);
+        let EnvironmentFacts { pairs, rewards, .. } = self.client(client);
         let atoms = pairs.iter().map(|&(state, next, p)| {
             let mut w = difference(&self.phi, self.d, self.discount, state, next);
             w.push(dot(&w, &self.optimum) - rewards[state]);
@@ -301,8 +302,8 @@ impl Facts for Td {
     fn draws(&self) -> usize {
         self.laws.iter().map(|law| law.pairs.len()).max().unwrap_or(1)
     }
-    fn law(&self, client: usize) -> usize {
-        self.of[client]
+    fn distribution(&self, client: usize) -> usize {
+        self.environment_of[client]
     }
     /// The largest ‖φ(s)‖ ‖φ(s) − γφ(s')‖ over the pairs that occur.
     fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {

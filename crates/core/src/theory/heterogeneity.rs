@@ -3,7 +3,7 @@
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::cost::{self, Cost};
+use crate::theory::effort::{self, Effort};
 use std::collections::btree_map::{BTreeMap, Entry};
 
 /// Measures of an instance, all at θ*. Eigenvalues enter: print to six digits
@@ -32,13 +32,13 @@ fn norm(a: &Matrix) -> Option<f64> {
 }
 
 impl Measures {
-    /// What [`Measures::of`] takes.
-    pub fn cost(facts: &dyn Facts) -> Cost {
-        cost::spectra(facts, 3.0)
+    /// What [`Measures::new`] takes.
+    pub fn effort(facts: &dyn Facts) -> Effort {
+        effort::spectra(facts, 3.0)
     }
 
     /// The measures of an instance; `None` if an eigenvalue cannot be found.
-    pub fn of(facts: &dyn Facts) -> Option<Self> {
+    pub fn new(facts: &dyn Facts) -> Option<Self> {
         let (n, d) = (facts.clients(), facts.dim());
         let jacobians: Vec<Matrix> = (0..n).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::mean(jacobians.iter());
@@ -46,7 +46,7 @@ impl Measures {
         let mut field = vec![0.0; d];
         let mut laws: BTreeMap<usize, [f64; 4]> = BTreeMap::new();
         for (c, jacobian) in jacobians.iter().enumerate() {
-            let [drift, apart, most, spread] = match laws.entry(facts.law(c)) {
+            let [drift, apart, most, spread] = match laws.entry(facts.distribution(c)) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => {
                     facts.mean_field(c, facts.optimum(), &mut field);
@@ -98,7 +98,7 @@ mod tests {
         }
         .build(1, &NoFiles)
         .unwrap();
-        let measures = Measures::of(&problem).unwrap();
+        let measures = Measures::new(&problem).unwrap();
         for (have, want) in [
             (measures.zeta1, 1.25),
             (measures.zeta2, 0.25),

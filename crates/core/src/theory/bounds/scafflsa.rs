@@ -1,11 +1,11 @@
 //! SCAFFLSA: Theorems A.5 (4.1), B.2 (5.1), B.5 (5.3), Corollaries A.6 (4.4),
 //! A.7 (4.5), B.3 (5.2), B.6 (5.4).
 //!
-//! A2 holds with a = [`Moments::rate`] at the step size in hand; the source takes
+//! A2 holds with a = [`MatrixMoments::rate`] at the step size in hand; the source takes
 //! A3's a. Appendix B prints σ̄_ε where its proofs bound the noise at θ*, σ̄_ω.
 
-use super::constants::Moments;
-use super::{Bound, Check, Complexity, Constants, Plan, Quantity, Setting, decay};
+use super::constants::MatrixMoments;
+use super::{Bound, Bounded, Check, Complexity, Constants, Plan, RunSetup, decay};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
@@ -18,7 +18,7 @@ fn one_less_e2() -> f64 {
 }
 
 /// A2 at this step size.
-fn stability(check: &mut Check, constants: &Constants, moments: &Moments, step: f64) -> f64 {
+fn stability(check: &mut Check, constants: &Constants, moments: &MatrixMoments, step: f64) -> f64 {
     let a = moments.rate(constants.curvature(), step);
     check.at_most("η ≤ 2/L", step, 2.0 / moments.cocoercivity);
     check.at_most("ηa ≤ 1/2", step * a, 0.5);
@@ -31,7 +31,7 @@ fn stability(check: &mut Check, constants: &Constants, moments: &Moments, step: 
 /// is added before squaring. The third term is printed as
 /// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, and with it the term
 /// is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
-pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setting: &Setting) -> Bound {
+pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setting: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
     check.everyone(constants, setting);
@@ -55,7 +55,7 @@ pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setting: &Setting) -
         name: "SCAFFLSA, Theorem A.5",
         formula: "(√(ησ_ε/(aN(1 − e⁻²))) + √(2ηv/(aN)) + η√(H‖Σ_Ã‖/N)‖ρ̄‖q/((1 − ηa)(1 − q)^{3/2}) \
                   + (1 − ηa)^{tH}‖θ_0 − θ*‖ + ‖Σ_{s<t} Γ̄ˢρ̄‖)², q = (1 − ηa)^H",
-        quantity: Quantity::SqError,
+        quantity: Bounded::SqError,
         proved: true,
         value,
     }
@@ -74,7 +74,7 @@ fn transient(map: &RoundMap, rounds: u64) -> Option<f64> {
 /// Theorem B.2 (5.1), H1: E ψ_K ≤ (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ with ζ = min(ηa, p²)
 /// after K local steps, coins and all. A3 is printed with (14) reversed, and
 /// Appendix B with σ̄_ε.
-pub fn theorem_b2(constants: &Constants, setting: &Setting, probability: f64) -> Bound {
+pub fn theorem_b2(constants: &Constants, setting: &RunSetup, probability: f64) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
     check.everyone(constants, setting);
@@ -93,7 +93,7 @@ pub fn theorem_b2(constants: &Constants, setting: &Setting, probability: f64) ->
     Bound {
         name: "SCAFFLSA, Theorem B.2",
         formula: "(1 − ζ)^K(‖θ_0 − θ*‖² + η²ζ₁²/p²) + 2η²σ_ω/ζ, ζ = min(ηa, p²)",
-        quantity: Quantity::Lyapunov,
+        quantity: Bounded::Lyapunov,
         proved: true,
         value,
     }
@@ -103,7 +103,7 @@ pub fn theorem_b2(constants: &Constants, setting: &Setting, probability: f64) ->
 /// Appendix B with σ̄_ε; the main text's H ≤ a/(32ηC_A²) leaves ‖Σ_Ã‖ out, and
 /// the appendix's condition is checked. ηH ≤ 1 is checked though the proof never
 /// uses it.
-pub fn theorem_b5(constants: &Constants, setting: &Setting) -> Bound {
+pub fn theorem_b5(constants: &Constants, setting: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
     check.everyone(constants, setting);
@@ -126,7 +126,7 @@ pub fn theorem_b5(constants: &Constants, setting: &Setting) -> Bound {
     Bound {
         name: "SCAFFLSA, Theorem B.5",
         formula: "(1 − ηaH/4)^t(‖θ_0 − θ*‖² + η²H²ζ₁²) + 16ησ_ω/a",
-        quantity: Quantity::Lyapunov,
+        quantity: Bounded::Lyapunov,
         proved: true,
         value,
     }

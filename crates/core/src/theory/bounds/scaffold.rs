@@ -1,10 +1,10 @@
 //! SLIDES: the rate of Scaffold with stochastic gradients.
 
-use super::{Bound, Check, Complexity, Constants, Plan, Quantity, Setting, decay};
+use super::{Bound, Bounded, Check, Complexity, Constants, Plan, RunSetup, decay};
 
 /// The rate, ≲ in the source: its universal constant taken as one. On linear
 /// fields Q = sup‖∇³f‖ = 0, and nothing of it is left out.
-pub fn rate(constants: &Constants, setting: &Setting) -> Bound {
+pub fn rate(constants: &Constants, setting: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
     check.gradient(constants);
@@ -24,7 +24,7 @@ pub fn rate(constants: &Constants, setting: &Setting) -> Bound {
     Bound {
         name: "SLIDES, rate of Scaffold",
         formula: "(1 − γμ/4)^{HT}(‖θ_0 − θ*‖² + 2γ²H²ζ₁² + σ²/(Lμ)) + γσ²/(Nμ)",
-        quantity: Quantity::SqError,
+        quantity: Bounded::SqError,
         proved: false,
         value,
     }

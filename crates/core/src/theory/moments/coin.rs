@@ -2,16 +2,16 @@
 //! share. Given that number clients are independent, but not without it, so
 //! that the moments of a pair are no product of means (EXTRA 1a).
 
-use super::course::second;
-use super::state::{Past, State, picked};
-use super::{Exact, trace};
+use super::stages::second;
+use super::state::{MomentState, Past, picked};
+use super::{ExactMoments, trace};
 use crate::linalg::Matrix;
 
-impl Exact<'_> {
+impl ExactMoments<'_> {
     /// E y y'ᵀ of a client of type g and another of type h.
     fn coin_pair(
         &self,
-        state: &State,
+        state: &MomentState,
         begins: &[(Matrix, Matrix)],
         (g, h): (usize, usize),
     ) -> Matrix {
@@ -25,7 +25,7 @@ impl Exact<'_> {
         out
     }
 
-    pub(super) fn coin_clients_error(&self, state: &State) -> f64 {
+    pub(super) fn coin_clients_error(&self, state: &MomentState) -> f64 {
         let mut sum = 0.0;
         for (g, coin) in self.coins.iter().enumerate() {
             let begin = self.begin(g, 0);
@@ -35,7 +35,11 @@ impl Exact<'_> {
     }
 
     /// From one communication to the next: θ ← θ̄, ξ_c ← ξ_c + (p/γ)(θ_c − θ̄).
-    pub(super) fn coin_round(&self, state: &State, past: Option<&Past>) -> (State, Option<Past>) {
+    pub(super) fn coin_round(
+        &self,
+        state: &MomentState,
+        past: Option<&Past>,
+    ) -> (MomentState, Option<Past>) {
         let (types, d, n) = (self.types.len(), self.layout.d, self.facts.clients() as f64);
         let rate = self.scheme.coin.unwrap_or(1.0) / self.types[0].work[0].step;
         let begins: Vec<(Matrix, Matrix)> = (0..types).map(|g| self.begin(g, 0)).collect();
@@ -106,8 +110,8 @@ impl Exact<'_> {
     #[expect(clippy::too_many_arguments, reason = "the moments of one round, made by the caller")]
     fn coin_variates(
         &self,
-        state: &State,
-        next: &mut State,
+        state: &MomentState,
+        next: &mut MomentState,
         rate: f64,
         ends: &[(Matrix, Matrix)],
         own: &[Matrix],
@@ -185,7 +189,13 @@ impl Exact<'_> {
         }
     }
 
-    fn coin_past(&self, past: &Past, state: &State, rate: f64, ends: &[(Matrix, Matrix)]) -> Past {
+    fn coin_past(
+        &self,
+        past: &Past,
+        state: &MomentState,
+        rate: f64,
+        ends: &[(Matrix, Matrix)],
+    ) -> Past {
         let (d, n) = (self.layout.d, self.facts.clients() as f64);
         let end = |g: usize| {
             let mut out = past.s.times_transposed(&ends[g].0);

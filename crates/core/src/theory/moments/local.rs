@@ -7,7 +7,7 @@
 
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
 /// Local steps, any number of them: e = Π y + noise, and the covariance of the
 /// noises of two runs is a linear map of E y y'ᵀ.
@@ -26,7 +26,7 @@ pub struct Steps {
 #[derive(Clone, Copy)]
 pub struct Drive {
     /// What the client does.
-    pub work: Work,
+    pub work: LocalUpdate,
     /// Whether w has d entries of its own; else it is F̄_c(θ*), a constant.
     pub pulled: bool,
 }
@@ -39,7 +39,7 @@ pub fn length(d: usize, pulled: bool) -> usize {
 /// Π of one local step.
 fn one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
     let d = facts.dim();
-    let Work { step, proximal, .. } = drive.work;
+    let LocalUpdate { step, proximal, .. } = drive.work;
     let jacobian = facts.jacobian(client);
     let mut field = vec![0.0; d];
     facts.mean_field(client, facts.optimum(), &mut field);

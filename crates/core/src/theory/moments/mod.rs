@@ -1,4 +1,4 @@
-//! Exact first and second moments of whole algorithms on linear fields, without
+//! ExactMoments first and second moments of whole algorithms on linear fields, without
 //! sampling (MATH 4.8): E‖θ_t − θ*‖², mean and covariance at every round and at
 //! stationarity, as infinitely many replicates would give them.
 //!
@@ -10,23 +10,23 @@
 
 mod averages;
 mod coin;
-mod course;
 mod local;
 mod size;
 mod stability;
+mod stages;
 mod state;
 mod stationary;
 pub mod steps;
 
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::Work;
-use averages::Averages;
-use course::{Course, Layout, second};
+use crate::theory::linear::LocalUpdate;
+use averages::AverageMoments;
 use local::{Drive, Steps};
-pub use size::{at_rest as cost_at_rest, course as cost};
-pub use stability::Stability;
-use state::{Past, Stage, State, sandwich};
+pub use size::{rounds_effort as effort, stationary_effort};
+pub use stability::SpectralRadii;
+use stages::{StateLayout, TypeSteps, second};
+use state::{MomentState, Past, Stage, sandwich};
 
 /// What is added to a client's field, as theory sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +42,11 @@ pub enum Correction {
 }
 
 /// One run of the engine, as theory sees it.
-pub struct Run<'a> {
+pub struct RunModel<'a> {
     /// Weight of its estimate in the algorithm's.
     pub weight: f64,
     /// What each client does.
-    pub work: Box<dyn Fn(usize) -> Work + Sync + 'a>,
+    pub work: Box<dyn Fn(usize) -> LocalUpdate + Sync + 'a>,
     /// γ_g.
     pub server_step: f64,
     /// What is added to a client's field.
@@ -55,9 +55,9 @@ pub struct Run<'a> {
 
 /// An algorithm as theory sees it: runs side by side whose estimates are added
 /// up with their weights.
-pub struct Scheme<'a> {
+pub struct AlgorithmModel<'a> {
     /// The runs.
-    pub runs: Vec<Run<'a>>,
+    pub runs: Vec<RunModel<'a>>,
     /// L, clients that take part in a round.
     pub cohort: usize,
     /// Whether the runs share their draws.
@@ -72,7 +72,7 @@ pub struct Scheme<'a> {
 /// is another, so that none are taken for these that were kept beside results.
 pub const VERSION: u32 = 1;
 
-/// Exact moments at the end of a round.
+/// ExactMoments moments at the end of a round.
 #[derive(Clone, Debug)]
 pub struct Moments {
     /// t.
@@ -96,7 +96,7 @@ pub struct Moments {
 /// Second moments of θ and of a type's control variate at stationarity, in the
 /// coordinates θ − θ* and ξ_c + F̄_c(θ*).
 #[derive(Clone, Debug)]
-pub struct Blocks {
+pub struct CovarianceBlocks {
     /// E of the products of θ, d × d.
     pub theta: Matrix,
     /// E (θ − θ*)(ξ_c − ξ_c*)ᵀ by client, d × d each.
@@ -107,7 +107,7 @@ pub struct Blocks {
     pub variate_pair: Vec<Matrix>,
 }
 
-impl Blocks {
+impl CovarianceBlocks {
     /// How many numbers they hold.
     pub fn numbers(&self) -> usize {
         let lists = [&self.theta_variate, &self.variate, &self.variate_pair];
@@ -120,29 +120,29 @@ impl Blocks {
 struct Type {
     first: usize,
     count: f64,
-    work: Vec<Work>,
+    work: Vec<LocalUpdate>,
 }
 
 /// The exact moments of a scheme on a problem.
-pub struct Exact<'a> {
+pub struct ExactMoments<'a> {
     facts: &'a dyn Facts,
-    scheme: &'a Scheme<'a>,
-    layout: Layout,
+    scheme: &'a AlgorithmModel<'a>,
+    layout: StateLayout,
     types: Vec<Type>,
     /// Which type a client is of.
-    of: Vec<usize>,
-    courses: Vec<Course>,
+    type_of: Vec<usize>,
+    courses: Vec<TypeSteps>,
     coins: Vec<local::Coin>,
     stages: Vec<Stage>,
 }
 
-fn types(facts: &dyn Facts, scheme: &Scheme<'_>) -> (Vec<Type>, Vec<usize>) {
+fn types(facts: &dyn Facts, scheme: &AlgorithmModel<'_>) -> (Vec<Type>, Vec<usize>) {
     let mut types: Vec<Type> = Vec::new();
     let mut places = std::collections::HashMap::new();
-    let of = (0..facts.clients()).map(|c| {
-        let work: Vec<Work> = scheme.runs.iter().map(|run| (run.work)(c)).collect();
-        let bits = |w: &Work| (w.step.to_bits(), w.steps, w.batch, w.proximal.to_bits());
-        let key = (facts.law(c), work.iter().map(bits).collect::<Vec<_>>());
+    let type_of = (0..facts.clients()).map(|c| {
+        let work: Vec<LocalUpdate> = scheme.runs.iter().map(|run| (run.work)(c)).collect();
+        let bits = |w: &LocalUpdate| (w.step.to_bits(), w.steps, w.batch, w.proximal.to_bits());
+        let key = (facts.distribution(c), work.iter().map(bits).collect::<Vec<_>>());
         let place = *places.entry(key).or_insert(types.len());
         if place == types.len() {
             types.push(Type { first: c, count: 0.0, work });
@@ -150,17 +150,18 @@ fn types(facts: &dyn Facts, scheme: &Scheme<'_>) -> (Vec<Type>, Vec<usize>) {
         types[place].count += 1.0;
         place
     });
-    let of = of.collect();
-    (types, of)
+    let type_of = type_of.collect();
+    (types, type_of)
 }
 
 /// Whether the way in which the runs of a scheme share their draws is one that
 /// moments are followed through.
-fn followed(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
+fn shared_draws_are_tracked(facts: &dyn Facts, scheme: &AlgorithmModel<'_>) -> bool {
     let (types, _) = types(facts, scheme);
     let runs = &scheme.runs;
     let uneven = types.iter().any(|t| t.work.iter().any(|w| w.steps != t.work[0].steps));
-    let fresh = |r: &Run<'_>| matches!(r.correction, Correction::Fresh | Correction::KeptFresh);
+    let fresh =
+        |r: &RunModel<'_>| matches!(r.correction, Correction::Fresh | Correction::KeptFresh);
     let batches = types.iter().any(|t| t.work.iter().any(|w| w.batch != t.work[0].batch));
     let fresh = runs.iter().any(fresh);
     let alone = runs.len() == 1;
@@ -170,35 +171,35 @@ fn followed(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
 }
 
 /// Whether second moments of a scheme close and are followed.
-pub fn close(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
-    facts.linear() && facts.independent() && followed(facts, scheme)
+pub fn are_closed(facts: &dyn Facts, scheme: &AlgorithmModel<'_>) -> bool {
+    facts.linear() && facts.independent() && shared_draws_are_tracked(facts, scheme)
 }
 
-impl<'a> Exact<'a> {
+impl<'a> ExactMoments<'a> {
     /// Prepares the moments of a scheme; `None` where second moments do not
     /// close: the field is not linear, draws are not independent, or the runs
     /// of the scheme share their draws in a way that is not followed.
-    pub fn new(facts: &'a dyn Facts, scheme: &'a Scheme<'a>) -> Option<Self> {
-        if !close(facts, scheme) {
+    pub fn new(facts: &'a dyn Facts, scheme: &'a AlgorithmModel<'a>) -> Option<Self> {
+        if !are_closed(facts, scheme) {
             return None;
         }
-        let (types, of) = types(facts, scheme);
+        let (types, type_of) = types(facts, scheme);
         let runs = &scheme.runs;
         let corrected: Vec<bool> = runs.iter().map(|r| r.correction != Correction::None).collect();
-        let layout = Layout::new(facts.dim(), &corrected, scheme.coin.is_some());
+        let layout = StateLayout::new(facts.dim(), &corrected, scheme.coin.is_some());
         let mut new = Self {
             facts,
             scheme,
             layout,
             types,
-            of,
+            type_of,
             courses: Vec::new(),
             coins: Vec::new(),
             stages: Vec::new(),
         };
         for g in 0..new.types.len() {
             if let Some(p) = scheme.coin {
-                let work = Work { steps: 1, ..new.types[g].work[0] };
+                let work = LocalUpdate { steps: 1, ..new.types[g].work[0] };
                 let drive = Drive { work, pulled: new.pulled(0, &work) };
                 let step = Steps::new(facts, new.types[g].first, [drive; 2], true)?;
                 new.coins.push(local::Coin::new(&step, p));
@@ -214,8 +215,8 @@ impl<'a> Exact<'a> {
     }
 
     /// The state before the first round, from θ_0.
-    fn begin_at(&self, start: &[f64]) -> State {
-        let Layout { d, m, n, .. } = self.layout;
+    fn begin_at(&self, start: &[f64]) -> MomentState {
+        let StateLayout { d, m, n, .. } = self.layout;
         let mut s = vec![0.0; m];
         s[0] = 1.0;
         for &e in &self.layout.e {
@@ -230,7 +231,7 @@ impl<'a> Exact<'a> {
             v
         };
         let v: Vec<Vec<f64>> = self.types.iter().map(own).collect();
-        State::fixed(self.types.iter().map(|t| t.count).collect(), &s, &v)
+        MomentState::fixed(self.types.iter().map(|t| t.count).collect(), &s, &v)
     }
 
     /// L: the estimate's distance from θ* is L s.
@@ -249,7 +250,7 @@ impl<'a> Exact<'a> {
     }
 
     /// A round: the state after it and the sums over the past.
-    fn round(&self, state: &State, past: Option<&Past>) -> (State, Option<Past>) {
+    fn round(&self, state: &MomentState, past: Option<&Past>) -> (MomentState, Option<Past>) {
         if self.scheme.coin.is_some() {
             return self.coin_round(state, past);
         }
@@ -262,7 +263,7 @@ impl<'a> Exact<'a> {
     }
 
     /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the local steps that begin here.
-    fn clients_error(&self, state: &State) -> Option<f64> {
+    fn clients_error(&self, state: &MomentState) -> Option<f64> {
         if self.scheme.runs.len() > 1 || self.scheme.cohort < self.facts.clients() {
             return None;
         }
@@ -282,7 +283,7 @@ impl<'a> Exact<'a> {
     }
 
     /// E ψ of the server's θ: E‖θ − θ*‖² + N⁻¹ Σ ℓ_c² E‖ξ_c − ξ_c*‖².
-    fn lyapunov(&self, state: &State) -> Option<f64> {
+    fn lyapunov(&self, state: &MomentState) -> Option<f64> {
         let own = self.layout.own[0].filter(|_| self.scheme.runs.len() == 1)?;
         let d = self.layout.d;
         let at = self.layout.e[0];
@@ -306,11 +307,11 @@ impl<'a> Exact<'a> {
     }
 
     /// The moments at these rounds, which rise, from θ_0 = `start`.
-    pub fn at(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
+    pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
         let estimate = self.estimate();
         let mut state = self.begin_at(start);
         let mut clients = None;
-        let mut averages = Averages::new(self, &state);
+        let mut averages = AverageMoments::new(self, &state);
         let mut out = Vec::new();
         let mut round = 0;
         for &target in rounds {
@@ -330,8 +331,8 @@ impl<'a> Exact<'a> {
 
     fn moments(
         &self,
-        state: &State,
-        averages: &Averages,
+        state: &MomentState,
+        averages: &AverageMoments,
         round: u64,
         clients: Option<f64>,
     ) -> Moments {

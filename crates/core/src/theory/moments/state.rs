@@ -7,7 +7,7 @@ use crate::linalg::Matrix;
 /// E of the products of s (m numbers, the first of them 1) and of each client's
 /// v. Symmetric to the last bit after every round.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct MomentState {
     /// How many clients each type has.
     pub counts: Vec<f64>,
     /// E s sᵀ, m × m.
@@ -25,7 +25,7 @@ pub struct State {
 /// s ← A s + Σ over members of (`s_s` s + `s_v` v + `s_e` e), and of a member
 /// v ← v + `v_s` s + `v_v` v + `v_e` e.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct MemberUpdate {
     /// m × m.
     pub s_s: Matrix,
     /// m × n.
@@ -48,14 +48,19 @@ pub struct Stage {
     /// The chance that a client takes part, and that two given clients do.
     pub inclusion: (f64, f64),
     /// One a type.
-    pub members: Vec<Member>,
+    pub members: Vec<MemberUpdate>,
     /// Of a member of each type, the sum of the others' `s_s`.
     others: Vec<Matrix>,
 }
 
 impl Stage {
     /// A stage of so many clients of each type.
-    pub fn new(keep: Matrix, inclusion: (f64, f64), members: Vec<Member>, counts: &[f64]) -> Self {
+    pub fn new(
+        keep: Matrix,
+        inclusion: (f64, f64),
+        members: Vec<MemberUpdate>,
+        counts: &[f64],
+    ) -> Self {
         let mut all = Matrix::zeros(keep.rows(), keep.cols());
         members.iter().zip(counts).for_each(|(member, count)| all.add(*count, &member.s_s));
         let others = members.iter().map(|member| all.plus(-1.0, &member.s_s)).collect();
@@ -106,11 +111,11 @@ struct Pulls {
     rest: Vec<Matrix>,
     /// The others' `s_s` times E s vᵀ, m × n.
     by_others: Vec<Matrix>,
-    /// [`State::pull_of_others`].
+    /// [`MomentState::pull_of_others`].
     of_others: Vec<Matrix>,
 }
 
-impl State {
+impl MomentState {
     /// The state where nothing is random: s and each type's v are these.
     pub fn fixed(counts: Vec<f64>, s: &[f64], v: &[Vec<f64>]) -> Self {
         let outer = |a: &[f64], b: &[f64]| Matrix::from_fn(a.len(), b.len(), |i, j| a[i] * b[j]);
@@ -288,7 +293,7 @@ impl State {
     }
 
     /// E of the square of what a member of type g adds to s.
-    fn square(&self, members: &[Member], pulls: &Pulls, g: usize, noise: &Matrix) -> Matrix {
+    fn square(&self, members: &[MemberUpdate], pulls: &Pulls, g: usize, noise: &Matrix) -> Matrix {
         let member = &members[g];
         let mut out = pulls.all[g].times_transposed(&member.s_s);
         if self.own() > 0 {
@@ -302,7 +307,7 @@ impl State {
 
     fn pairs_after(
         &self,
-        members: &[Member],
+        members: &[MemberUpdate],
         moves: &[Matrix],
         (one, two): (f64, f64),
     ) -> Vec<Matrix> {
@@ -368,13 +373,13 @@ pub struct Past {
 
 impl Past {
     /// Nothing yet.
-    pub fn new(d: usize, state: &State) -> Self {
+    pub fn new(d: usize, state: &MomentState) -> Self {
         let v = state.counts.iter().map(|_| Matrix::zeros(d, state.own())).collect();
         Self { s: Matrix::zeros(d, state.s.rows()), v }
     }
 
     /// Adds the estimate ε = L s of this state.
-    pub fn add(&mut self, estimate: &Matrix, state: &State) {
+    pub fn add(&mut self, estimate: &Matrix, state: &MomentState) {
         self.s.add(1.0, &estimate.times(&state.s));
         for (v, x) in self.v.iter_mut().zip(&state.x) {
             v.add(1.0, &estimate.times(x));
@@ -389,7 +394,7 @@ impl Past {
             s.add(weight, &self.s.times_transposed(&member.s_s));
             s.add(weight, &v.times_transposed(&member.s_v));
         }
-        let moved = |(member, v): (&Member, &Matrix)| {
+        let moved = |(member, v): (&MemberUpdate, &Matrix)| {
             let mut out = v.clone();
             out.add(stage.inclusion.0, &self.s.times_transposed(&member.v_s));
             out.add(stage.inclusion.0, &v.times_transposed(&member.v_v));

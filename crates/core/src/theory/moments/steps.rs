@@ -3,20 +3,20 @@
 //! step by step (EXTRA 1a): each step is a local step, and with probability p a
 //! communication after it.
 
-use super::course::put;
 use super::local::{Drive, Steps};
-use super::state::{Member, Stage, State, picked};
-use super::{Correction, Moments, Scheme, Type, trace, types};
+use super::stages::put;
+use super::state::{MemberUpdate, MomentState, Stage, picked};
+use super::{AlgorithmModel, Correction, Moments, Type, trace, types};
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
 /// The moments of one run under a coin at the end of rounds of `per_round` local
 /// steps each, from θ_0 = `start`; `None` where they do not close.
-pub fn at(
+pub fn at_rounds(
     facts: &dyn Facts,
-    scheme: &Scheme<'_>,
+    scheme: &AlgorithmModel<'_>,
     per_round: u64,
     start: &[f64],
     rounds: &[u64],
@@ -50,7 +50,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(facts: &'a dyn Facts, scheme: &Scheme<'_>) -> Option<Self> {
+    fn new(facts: &'a dyn Facts, scheme: &AlgorithmModel<'_>) -> Option<Self> {
         let (Some(probability), [run]) = (scheme.coin, scheme.runs.as_slice()) else {
             return None;
         };
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
         let d = facts.dim();
         let (mut steps, mut members) = (Vec::new(), Vec::new());
         for t in &types {
-            let work = Work { steps: 1, ..t.work[0] };
+            let work = LocalUpdate { steps: 1, ..t.work[0] };
             if work.proximal != 0.0 {
                 return None;
             }
@@ -79,7 +79,7 @@ impl<'a> Walk<'a> {
         Some(Self { facts, probability, step, rate, types, corrected, stage, steps })
     }
 
-    fn begin(&self, start: &[f64]) -> State {
+    fn begin(&self, start: &[f64]) -> MomentState {
         let d = self.facts.dim();
         let own = |t: &Type| {
             let apart = start.iter().zip(self.facts.optimum()).map(|(x, y)| x - y);
@@ -92,11 +92,11 @@ impl<'a> Walk<'a> {
             v
         };
         let v: Vec<Vec<f64>> = self.types.iter().map(own).collect();
-        State::fixed(self.types.iter().map(|t| t.count).collect(), &[1.0], &v)
+        MomentState::fixed(self.types.iter().map(|t| t.count).collect(), &[1.0], &v)
     }
 
     /// A local step of all clients, then perhaps a communication.
-    fn step(&self, state: &State) -> State {
+    fn step(&self, state: &MomentState) -> MomentState {
         let d = self.facts.dim();
         let noise = |g: usize| {
             // y = (e, 1, w) with w = −c; without variates w is no variable.
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         let p = self.probability;
         let mix = |a: &Matrix, b: &Matrix| a.scaled(1.0 - p).plus(p, b);
         let all = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
-        State {
+        MomentState {
             counts: walked.counts.clone(),
             s: walked.s.clone(),
             x: all(&walked.x, &met.x),
@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
     }
 
     /// θ_c ← θ̄ and c_c ← c_c − (p/γ)(θ_c − θ̄): v ← K v + L ē, ē = N⁻¹ Σ e.
-    fn communicate(&self, state: &State) -> State {
+    fn communicate(&self, state: &MomentState) -> MomentState {
         let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
         let width = state.own();
         // K forgets e and passes it on to c; L puts ē in both places.
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         next
     }
 
-    fn moments(&self, state: &State, round: u64) -> Moments {
+    fn moments(&self, state: &MomentState, round: u64) -> Moments {
         let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
         let block = |m: &Matrix| Matrix::from_fn(d, d, |i, j| m[(i, j)]);
         let (mut square, mut mean) = (Matrix::zeros(d, d), vec![0.0; d]);
@@ -226,7 +226,7 @@ impl<'a> Walk<'a> {
 }
 
 /// A local step as a stage: e ← M e + γ c + noise, or with F̄_c(θ*) for −c.
-fn member(one: &Steps, d: usize, corrected: bool) -> Member {
+fn member(one: &Steps, d: usize, corrected: bool) -> MemberUpdate {
     let end = one.end(0);
     let width = if corrected { 2 * d } else { d };
     let mut v_v = Matrix::zeros(width, width);
@@ -242,7 +242,7 @@ fn member(one: &Steps, d: usize, corrected: bool) -> Member {
             }
         }
     }
-    Member {
+    MemberUpdate {
         s_s: Matrix::zeros(1, 1),
         s_v: Matrix::zeros(1, width),
         s_e: Matrix::zeros(1, d),

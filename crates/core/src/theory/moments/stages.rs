@@ -2,13 +2,13 @@
 //! what the server and its control variate make of that, and how noisy it is.
 
 use super::local::{self, Drive, Steps};
-use super::state::{Member, Stage, State, picked};
-use super::{Correction, Exact, Type};
+use super::state::{MemberUpdate, MomentState, Stage, picked};
+use super::{Correction, ExactMoments, Type};
 use crate::linalg::Matrix;
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
 /// Where the parts of s and v are: s = (1, e, c̄, e', c̄', …), v = (c, c', …).
-pub(super) struct Layout {
+pub(super) struct StateLayout {
     pub(super) d: usize,
     pub(super) e: Vec<usize>,
     pub(super) mean: Vec<Option<usize>>,
@@ -17,7 +17,7 @@ pub(super) struct Layout {
     pub(super) n: usize,
 }
 
-impl Layout {
+impl StateLayout {
     pub(super) fn new(d: usize, corrected: &[bool], coin: bool) -> Self {
         let (mut m, mut n) = (1, 0);
         let (mut e, mut mean, mut own) = (Vec::new(), Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ pub(super) fn put(into: &mut Matrix, at: usize, scale: f64, block: &Matrix) {
 }
 
 /// A type's way through the local steps.
-pub(super) struct Course {
+pub(super) struct TypeSteps {
     /// y of each run from s and from v.
     begin: Vec<(Matrix, Matrix)>,
     /// e at the end from s and from v, all runs on top of each other.
@@ -64,15 +64,15 @@ pub(super) struct Course {
     calls: Vec<f64>,
 }
 
-impl Exact<'_> {
+impl ExactMoments<'_> {
     /// Whether a run's drift is not constant, so that w has entries of its own.
-    pub(super) fn pulled(&self, run: usize, work: &Work) -> bool {
+    pub(super) fn pulled(&self, run: usize, work: &LocalUpdate) -> bool {
         self.scheme.runs[run].correction != Correction::None || work.proximal != 0.0
     }
 
     /// y = (e, 1, w) of a run from s and from v.
     pub(super) fn begin(&self, g: usize, run: usize) -> (Matrix, Matrix) {
-        let Layout { d, m, n, .. } = self.layout;
+        let StateLayout { d, m, n, .. } = self.layout;
         let work = &self.types[g].work[run];
         let pulled = self.pulled(run, work);
         let rows = local::length(d, pulled);
@@ -105,8 +105,8 @@ impl Exact<'_> {
         field
     }
 
-    pub(super) fn course(&self, g: usize) -> Option<Course> {
-        let Layout { d, m, n, .. } = self.layout;
+    pub(super) fn course(&self, g: usize) -> Option<TypeSteps> {
+        let StateLayout { d, m, n, .. } = self.layout;
         let Type { first, work, .. } = &self.types[g];
         let runs = work.len();
         let begin: Vec<(Matrix, Matrix)> = (0..runs).map(|r| self.begin(g, r)).collect();
@@ -134,7 +134,14 @@ impl Exact<'_> {
             put(&mut from_s, r * d, 1.0, &end.times(&begin[r].0));
             put(&mut from_v, r * d, 1.0, &end.times(&begin[r].1));
         }
-        Some(Course { begin, from_s, from_v, steps, jacobian: self.facts.jacobian(*first), calls })
+        Some(TypeSteps {
+            begin,
+            from_s,
+            from_v,
+            steps,
+            jacobian: self.facts.jacobian(*first),
+            calls,
+        })
     }
 
     fn inclusion(&self) -> (f64, f64) {
@@ -147,7 +154,7 @@ impl Exact<'_> {
         if self.scheme.runs.iter().any(|r| r.correction == Correction::Fresh) {
             stages.push(self.fresh_stage());
         }
-        let Layout { d, m, .. } = self.layout;
+        let StateLayout { d, m, .. } = self.layout;
         let mut keep = Matrix::identity(m);
         for (r, run) in self.scheme.runs.iter().enumerate() {
             for i in 0..d {
@@ -169,9 +176,9 @@ impl Exact<'_> {
         self.types.iter().map(|t| t.count).collect()
     }
 
-    fn blank(&self, noises: usize) -> Member {
-        let Layout { m, n, .. } = self.layout;
-        Member {
+    fn blank(&self, noises: usize) -> MemberUpdate {
+        let StateLayout { m, n, .. } = self.layout;
+        MemberUpdate {
             s_s: Matrix::zeros(m, m),
             s_v: Matrix::zeros(m, n),
             s_e: Matrix::zeros(m, noises),
@@ -183,14 +190,14 @@ impl Exact<'_> {
 
     /// c_k ← the mean of oracle calls at θ_t, for all clients (FedLin).
     fn fresh_stage(&self) -> Stage {
-        let Layout { d, m, n, .. } = self.layout;
+        let StateLayout { d, m, n, .. } = self.layout;
         let clients = self.facts.clients() as f64;
         let runs = self.scheme.runs.len();
         let mut keep = Matrix::identity(m);
         for mean in self.layout.mean.iter().flatten() {
             (0..d).for_each(|i| keep[(mean + i, mean + i)] = 0.0);
         }
-        let member = |course: &Course| {
+        let member = |course: &TypeSteps| {
             let mut member = self.blank(runs * d);
             for r in 0..runs {
                 let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
@@ -214,8 +221,8 @@ impl Exact<'_> {
     /// The end of a round for a member of type g: the server's average and what
     /// its control variate learns. Its noises are those of the local steps of
     /// each run, then those of each run's oracle calls at θ_t, if there are any.
-    fn member(&self, g: usize) -> Member {
-        let Layout { d, m, n, .. } = self.layout;
+    fn member(&self, g: usize) -> MemberUpdate {
+        let StateLayout { d, m, n, .. } = self.layout;
         let course = &self.courses[g];
         let (runs, clients) = (self.scheme.runs.len(), self.facts.clients() as f64);
         let noises = if self.calls() { 2 * runs * d } else { runs * d };
@@ -259,13 +266,13 @@ impl Exact<'_> {
     }
 
     /// E y y'ᵀ of two runs of one client of type g.
-    fn joint(&self, state: &State, g: usize, r: usize, q: usize) -> Matrix {
+    fn joint(&self, state: &MomentState, g: usize, r: usize, q: usize) -> Matrix {
         let (a, b) = (&self.courses[g].begin[r], &self.courses[g].begin[q]);
         second(state, g, a, b)
     }
 
     /// The covariance of the noises of the local steps, all runs by all runs.
-    pub(super) fn walk_noise(&self, state: &State, g: usize) -> Matrix {
+    pub(super) fn walk_noise(&self, state: &MomentState, g: usize) -> Matrix {
         let runs = self.scheme.runs.len();
         self.by_pairs(|r, q| {
             self.courses[g].steps[pair(runs, r, q)].covariance(&self.joint(state, g, r, q))
@@ -273,7 +280,7 @@ impl Exact<'_> {
     }
 
     /// The covariance of means of oracle calls at θ_t.
-    fn call_noise(&self, state: &State, g: usize) -> Matrix {
+    fn call_noise(&self, state: &MomentState, g: usize) -> Matrix {
         let (d, runs) = (self.layout.d, self.scheme.runs.len());
         self.by_pairs(|r, q| {
             let (a, b) = (self.layout.e[r], self.layout.e[q]);
@@ -303,7 +310,7 @@ impl Exact<'_> {
     }
 
     /// The noises of stage number `stage` in this state.
-    pub(super) fn noises(&self, state: &State, stage: usize) -> Vec<Matrix> {
+    pub(super) fn noises(&self, state: &MomentState, stage: usize) -> Vec<Matrix> {
         let last = stage + 1 == self.stages.len();
         let of = |g: usize| {
             if !last {
@@ -326,7 +333,7 @@ impl Exact<'_> {
 
 /// E y y'ᵀ where y and y' come from s and a type's v by these maps.
 pub(super) fn second(
-    state: &State,
+    state: &MomentState,
     g: usize,
     a: &(Matrix, Matrix),
     b: &(Matrix, Matrix),

@@ -1,4 +1,4 @@
-//! ExactMoments moments instead of sampling: the expected curve of a hundred clients
+//! Exact moments instead of sampling: the expected curve of a hundred clients
 //! over rounds of ten thousand local steps, and of a million clients of two kinds.
 
 use criterion::{Criterion, criterion_group, criterion_main};

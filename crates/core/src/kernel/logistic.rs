@@ -34,7 +34,7 @@ pub struct RecordTables {
 const MOST: usize = 12;
 
 impl RecordTables {
-    /// RecordTables of these record sets (rows y x of d numbers), under λ and margin m.
+    /// Tables of these record sets (rows y x of d numbers), under λ and margin m.
     ///
     /// # Panics
     /// If there is no set, or one is empty or not rows of `d`.

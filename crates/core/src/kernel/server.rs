@@ -53,7 +53,7 @@ macro_rules! by_columns {
     }};
 }
 
-/// ServerRows of d numbers, as they are needed; what is not is empty.
+/// Rows of d numbers, as they are needed; what is not is empty.
 ///
 /// *Invariant*: every member has its row in each list of rows that is used.
 struct ServerRows<'a> {

@@ -90,9 +90,9 @@ impl Column {
 /// What a data file holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
-    /// NpzArrays arrays (`.npz`).
+    /// Named arrays (`.npz`).
     Arrays(BTreeMap<String, Array>),
-    /// NpzArrays columns of one length (CSV, Parquet).
+    /// Named columns of one length (CSV, Parquet).
     Table(Vec<(String, Column)>),
     /// Labels and feature rows of one length (LIBSVM).
     Records {

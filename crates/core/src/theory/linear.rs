@@ -1,4 +1,4 @@
-//! ExactMoments means on linear fields (SCAFFLSA (24), Thm 4.1), also where clients do
+//! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also where clients do
 //! unequal work or are pulled back to the server.
 
 use crate::kernel::axpy;

@@ -61,7 +61,7 @@ pub struct TransitionTables {
 pub const MAX_STATES: usize = 1 << 16;
 
 impl TransitionTables {
-    /// TransitionTables of the features `phi` (S rows of d) under the discount γ.
+    /// Tables of the features `phi` (S rows of d) under the discount γ.
     ///
     /// # Panics
     /// If `phi` is not S rows of `d`, or S exceeds [`MAX_STATES`].

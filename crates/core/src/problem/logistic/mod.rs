@@ -24,7 +24,7 @@ pub struct Settings {
     /// d, the dimension of the records and of θ; 1 or more.
     #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// RecordSet that each client holds; 1 or more.
+    /// Records that each client holds; 1 or more.
     #[schemars(range(min = 1), example = 100)]
     pub records: usize,
     /// N; 1 or more.

@@ -1,4 +1,4 @@
-//! ExactMoments first and second moments of whole algorithms on linear fields, without
+//! Exact first and second moments of whole algorithms on linear fields, without
 //! sampling (MATH 4.8): E‖θ_t − θ*‖², mean and covariance at every round and at
 //! stationarity, as infinitely many replicates would give them.
 //!
@@ -72,7 +72,7 @@ pub struct AlgorithmModel<'a> {
 /// is another, so that none are taken for these that were kept beside results.
 pub const VERSION: u32 = 1;
 
-/// ExactMoments moments at the end of a round.
+/// Exact moments at the end of a round.
 #[derive(Clone, Debug)]
 pub struct Moments {
     /// t.

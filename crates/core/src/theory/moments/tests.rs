@@ -1,4 +1,4 @@
-//! ExactMoments moments against themselves: stationary against long runs, types against
+//! Exact moments against themselves: stationary against long runs, types against
 //! single clients. Simulation against them is in `tests/moments.rs`.
 
 use super::*;

@@ -215,16 +215,6 @@ impl Facts for Atoms {
     fn draws(&self) -> usize {
         self.atoms * self.d
     }
-    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
-        let d = self.d;
-        let norm = |z: usize| {
-            let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
-            let a = Matrix::from_fn(d, d, |i, j| matrix[i * d + j]);
-            let (largest, _) = a.transpose().times(&a).symmetric_extremes()?;
-            Some(libm::sqrt(largest.max(0.0)))
-        };
-        (0..self.atoms).try_fold(0.0_f64, |most, z| Some(most.max(norm(z)?)))
-    }
     fn linear(&self) -> bool {
         true
     }

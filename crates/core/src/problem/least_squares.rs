@@ -156,12 +156,6 @@ impl Facts for LeastSquares {
     fn draws(&self) -> usize {
         self.clients.iter().map(|c| c.rows.len() / (self.d + 1)).max().unwrap_or(1)
     }
-    /// The largest ‖x‖² + λ.
-    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
-        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
-        let largest = rows.fold(0.0_f64, |most, row| most.max(dot(&row[..self.d], &row[..self.d])));
-        Some(largest + self.l2)
-    }
     fn linear(&self) -> bool {
         true
     }

@@ -84,11 +84,6 @@ pub trait Facts: Send + Sync {
     fn distribution(&self, client: usize) -> usize {
         client
     }
-    /// sup over draws of the spectral norm of A(Z), on a linear field; `None`
-    /// where it is infinite or not known.
-    fn largest_oracle_matrix(&self, _client: usize) -> Option<f64> {
-        None
-    }
     /// f(θ) − f(θ*), f the mean of the clients' losses; `None` where the field
     /// is no gradient.
     fn suboptimality(&self, _theta: &[f64]) -> Option<f64> {

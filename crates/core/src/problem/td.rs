@@ -305,15 +305,6 @@ impl Facts for Td {
     fn distribution(&self, client: usize) -> usize {
         self.environment_of[client]
     }
-    /// The largest ‖φ(s)‖ ‖φ(s) − γφ(s')‖ over the pairs that occur.
-    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
-        let norm = |x: &[f64]| libm::sqrt(dot(x, x));
-        let of = |&(s, t, _): &(usize, usize, f64)| {
-            let change = difference(&self.phi, self.d, self.discount, s, t);
-            norm(&self.phi[s * self.d..][..self.d]) * norm(&change)
-        };
-        Some(self.client(client).pairs.iter().map(of).fold(0.0, f64::max))
-    }
     fn linear(&self) -> bool {
         true
     }

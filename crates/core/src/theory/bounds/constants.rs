@@ -44,8 +44,6 @@ pub struct ClientConstants {
     pub field: f64,
     /// Tr C_c = Tr Σ_ω, the noise at θ* (SCAFFLSA 43).
     pub at_optimum: f64,
-    /// sup ‖A(Z)‖ over draws, where it is finite and known; for print.
-    pub sample_norm: Option<f64>,
     /// The moments of A(Z); `None` if the field is not linear, draws depend on
     /// each other, or d is above [`MOST_DIMENSIONS`].
     pub noise: Option<MatrixNoise>,
@@ -99,28 +97,6 @@ impl Constants {
         })
     }
 
-    /// The constants that SCAFFLSA Lemma 3.1 proves for TD(0) with ‖φ‖ ≤ 1,
-    /// rewards in [0, 1], `discount` γ and ν = min_c λ_min(Σφ_c), in place of
-    /// the instance's own: with them Theorem A.5 and Corollaries A.7 and B.6 are
-    /// Corollaries 4.3, 4.6 (A.8) and 5.5. a = (1 − γ)ν, C_A = 1 + γ,
-    /// ‖Σ_Ã‖ ≤ 2(1 + γ)². Printed L = (1 + γ)/((1 − γ)²ν), by bounds that go the
-    /// wrong way; used (1 + γ)²/(1 − γ).
-    pub fn of_td(facts: &dyn Facts, discount: f64, nu: f64) -> Option<Self> {
-        let mut constants = Self::new(facts)?;
-        let bound = 2.0 * (1.0 + discount) * (1.0 + discount);
-        let noise_at = |theta: &[f64]| bound * (dot(theta, theta) + 1.0);
-        for (c, client) in constants.clients.iter_mut().enumerate() {
-            client.curvature = (1.0 - discount) * nu;
-            client.norm = 1.0 + discount;
-            client.at_optimum = noise_at(facts.optimum());
-            let noise = client.noise.as_mut()?;
-            noise.cocoercivity = 0.5 * bound / (1.0 - discount);
-            noise.multiplicative = bound;
-            noise.at_local = noise_at(facts.local_optimum(c));
-        }
-        Some(constants)
-    }
-
     fn most(&self, of: impl Fn(&ClientConstants) -> f64) -> f64 {
         self.clients.iter().map(of).fold(0.0, f64::max)
     }
@@ -145,11 +121,6 @@ impl Constants {
         self.most(|c| c.norm)
     }
 
-    /// sup ‖A(Z)‖ over clients and draws, where it is finite and known.
-    pub fn sample_norm(&self) -> Option<f64> {
-        self.clients.iter().try_fold(0.0, |most: f64, c| Some(most.max(c.sample_norm?)))
-    }
-
     /// ζ₁ of RR A2; its square is Δ_heter of SCAFFLSA (130).
     pub fn zeta1(&self) -> f64 {
         libm::sqrt(self.mean(|c| c.field * c.field))
@@ -163,12 +134,6 @@ impl Constants {
     /// N⁻¹ Σ Tr Σ_ω: σ̄_ω of SCAFFLSA, σ_*² of SLIDES, at most τ² of RR A3.
     pub fn sigma_omega(&self) -> f64 {
         self.mean(|c| c.at_optimum)
-    }
-
-    /// N⁻¹ Σ ‖Ā_c‖²‖θ_c* − θ*‖, what SCAFFLSA (26) is made of once the factor
-    /// ‖Ā_c‖² that it drops is put back.
-    pub fn drift(&self) -> f64 {
-        self.mean(|c| c.norm * c.norm * c.distance)
     }
 
     /// What A(Z) contributes; `None` if any client's is not known.
@@ -233,7 +198,6 @@ fn client(
         distance: libm::sqrt(distance),
         field: libm::sqrt(dot(&field, &field)),
         at_optimum: trace(&covariance),
-        sample_norm: facts.largest_oracle_matrix(c),
         noise: if known { noise(facts, c, jacobian, curvature) } else { None },
     })
 }

@@ -105,37 +105,6 @@ impl RunSetup {
     }
 }
 
-/// Local work, communications and the step size that reach a precision.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
-    /// γ.
-    pub step_size: f64,
-    /// H, or 1/p with a coin.
-    pub local_steps: f64,
-    /// T, communications; expected ones with a coin.
-    pub rounds: f64,
-}
-
-impl Plan {
-    /// Local steps a client.
-    pub fn steps(&self) -> f64 {
-        self.local_steps * self.rounds
-    }
-}
-
-/// What a source says is enough for E‖θ_T − θ*‖² ≤ ε².
-#[derive(Clone, Debug, PartialEq)]
-pub struct Complexity {
-    /// Source and number.
-    pub name: &'static str,
-    /// The formulas as they are used.
-    pub formula: &'static str,
-    /// As [`Bound::proved`].
-    pub proved: bool,
-    /// The plan, or the conditions that fail.
-    pub plan: Result<Plan, Vec<Unmet>>,
-}
-
 /// The bounds that speak of this scheme, at the setting's round.
 pub fn all(
     facts: &dyn Facts,
@@ -164,18 +133,6 @@ pub fn all(
             vec![richardson_romberg::theorem_5(facts, constants, setting)]
         }
     }
-}
-
-/// Plans for E‖θ_T − θ*‖² ≤ `epsilon`² from ‖θ_0 − θ*‖² = `start_sq_error`.
-pub fn complexities(constants: &Constants, epsilon: f64, start_sq_error: f64) -> Vec<Complexity> {
-    vec![
-        scafflsa::corollary_a6(constants, epsilon, start_sq_error),
-        scafflsa::corollary_a7(constants, epsilon, start_sq_error),
-        scafflsa::corollary_b3(constants, epsilon, start_sq_error),
-        scafflsa::corollary_b6(constants, epsilon, start_sq_error),
-        scaffold::complexity(constants, epsilon),
-        richardson_romberg::complexity(constants, epsilon),
-    ]
 }
 
 /// (1 − γμ)^{Ht}: what the mean square distance of two runs on the same noise

@@ -5,7 +5,7 @@
 //! A1(b), which asks for it draw by draw.
 
 use super::constants::MatrixMoments;
-use super::{Bound, Bounded, Check, Complexity, Constants, Plan, RunSetup, decay};
+use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
 use crate::kernel::{axpy, dot};
 use crate::problem::Facts;
 use crate::theory::linear::RoundMap;
@@ -163,29 +163,5 @@ pub fn theorem_5(facts: &dyn Facts, constants: &Constants, setting: &RunSetup) -
             let far = 3.0 * neighbourhood(constants, setting, 2.0 * gamma, l);
             Some(near + far + 3.0 * dot(&left, &left))
         }),
-    }
-}
-
-/// Theorem 5 of 000 in orders, constants one: γ = ε², H = ε^{−3/2} and
-/// T = ε^{−1/2} log(1/ε)/μ. Printed H = ε^{−4/3}, T = ε^{−2/3} log: (65) takes
-/// γ³H² = O(ε²) for H³ = O(ε⁻⁴), and γ⁴H⁴ = O(ε²) is what binds. ε has units
-/// here, so only the growth means anything.
-pub fn complexity(constants: &Constants, epsilon: f64) -> Complexity {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.gradient(constants);
-    additive(&mut check, moments);
-    check.at_most("ε ≤ 1", epsilon, 1.0);
-    let plan = check.then(|| {
-        let step_size = (epsilon * epsilon).min(1.0 / (45.0 * moments?.cocoercivity));
-        let local_steps = (libm::sqrt(epsilon) / step_size).floor().max(1.0);
-        let steps = libm::log(1.0 / epsilon) / (step_size * constants.curvature());
-        Some(Plan { step_size, local_steps, rounds: steps / local_steps })
-    });
-    Complexity {
-        name: "RR (second version), Theorem 5",
-        formula: "γ = ε², H = ε^{−3/2}, T = ε^{−1/2} log(1/ε)/μ",
-        proved: false,
-        plan,
     }
 }

@@ -264,7 +264,7 @@ fn the_scalar_example_stays_below_theorem_b2() {
 #[test]
 fn constants_of_a_quadratic_are_those_it_was_made_with() {
     let constants = Constants::new(&quadratic(0.5, 0.3)).unwrap();
-    assert!(constants.linear && constants.gradient && constants.sample_norm().is_none());
+    assert!(constants.linear && constants.gradient);
     let moments = constants.moments().unwrap();
     for (have, want) in [
         (constants.zeta1(), 1.5),
@@ -286,21 +286,10 @@ fn constants_of_a_quadratic_are_those_it_was_made_with() {
 }
 
 #[test]
-fn td_is_no_gradient_and_lemma_3_1_bounds_its_constants() {
+fn td_is_no_gradient() {
     let problem = garnet();
     let own = Constants::new(&problem).unwrap();
     assert!(own.linear && !own.gradient);
-    assert!(own.norm() <= own.sample_norm().unwrap() && own.sample_norm().unwrap() <= 1.5);
-    // The least eigenvalue of each Σφ_c is not among the facts: any ν below a.
-    let lemma = Constants::of_td(&problem, 0.5, own.curvature() / 1.5).unwrap();
-    let (a, b) = (own.moments().unwrap(), lemma.moments().unwrap());
-    assert!(lemma.curvature() <= own.curvature() && lemma.norm() >= own.norm());
-    assert!(b.cocoercivity >= a.cocoercivity && b.multiplicative >= a.multiplicative);
-    assert!(b.sigma_epsilon >= a.sigma_epsilon && b.v_heter >= a.v_heter);
-    assert!(lemma.sigma_omega() >= own.sigma_omega());
-    for complexity in complexities(&lemma, 0.1, 1.0) {
-        assert_eq!(complexity.plan.is_ok(), complexity.name.starts_with("SCAFFLSA"));
-    }
 }
 
 #[test]
@@ -342,61 +331,6 @@ fn no_bound_is_drawn_on_a_logistic_field() {
     for bound in all(&problem, &constants, Algorithm::FedAvg, &setting(0.01, 2, 1)) {
         let unmet = bound.value.unwrap_err();
         assert!(unmet[0].condition.starts_with("the field is linear"), "{unmet:?}");
-    }
-}
-
-#[test]
-fn plans_reach_what_they_promise() {
-    for problem in [quadratic(0.5, 0.3), quadratic(0.1, 0.0)] {
-        plans_reach(&problem);
-    }
-    plans_reach(&garnet());
-}
-
-fn plans_reach(problem: &dyn Facts) {
-    let constants = Constants::new(problem).unwrap();
-    for epsilon in [0.3, 0.03] {
-        for complexity in complexities(&constants, epsilon, 4.0) {
-            let Ok(plan) = complexity.plan else { continue };
-            let scheme = match complexity.name {
-                "SCAFFLSA, Corollary A.6" | "SCAFFLSA, Corollary A.7" => Algorithm::FedAvg,
-                "SCAFFLSA, Corollary B.6" => Algorithm::Scaffold,
-                "SCAFFLSA, Corollary B.3" => {
-                    Algorithm::Coin { probability: 1.0 / plan.local_steps }
-                }
-                _ => continue,
-            };
-            let (steps, rounds) = match scheme {
-                Algorithm::Coin { .. } => (1, plan.steps().ceil() as u64),
-                _ => (plan.local_steps as u64, plan.rounds.ceil() as u64),
-            };
-            let bound =
-                &all(problem, &constants, scheme, &setting(plan.step_size, steps, rounds))[0];
-            let value = *bound.value.as_ref().unwrap();
-            assert!(value <= epsilon * epsilon * 1.000_001, "{}: {value}", complexity.name);
-        }
-    }
-}
-
-/// Rounds and gradients over ε, by the exponents that the sources state, with
-/// logarithms divided out as well as they can be.
-#[test]
-fn complexities_grow_as_stated() {
-    let constants = Constants::new(&quadratic(0.5, 0.0)).unwrap();
-    let (fine, finer) = (1e-4, 1e-6);
-    let (first, second) =
-        (complexities(&constants, fine, 4.0), complexities(&constants, finer, 4.0));
-    let stated = [(-2.0, -2.0), (-1.0, -2.0), (-1.0, -2.0), (0.0, -2.0), (0.0, -2.0), (-0.5, -2.0)];
-    for ((first, second), (rounds, steps)) in first.iter().zip(&second).zip(stated) {
-        let (p, q) = (first.plan.as_ref().unwrap(), second.plan.as_ref().unwrap());
-        let growth = |x: f64, y: f64| libm::log(y / x) / libm::log(finer / fine);
-        let logs = growth(libm::log(fine), libm::log(finer));
-        for (have, want) in [
-            (growth(p.rounds, q.rounds) - logs, rounds),
-            (growth(p.steps(), q.steps()) - logs, steps),
-        ] {
-            assert!((have - want).abs() < 0.03, "{}: {have} {want}", first.name);
-        }
     }
 }
 
@@ -471,5 +405,6 @@ fn the_printed_bound_of_rho_fails_and_the_mended_one_holds() {
     let growth = libm::exp(length * constants.norm());
     let apart: f64 = constants.clients.iter().map(|c| c.distance / 2.0).sum();
     assert!(have > length * length * growth * apart, "{have}");
-    assert!(have < 0.5 * length * length * growth * constants.drift(), "{have}");
+    let mended: f64 = constants.clients.iter().map(|c| c.norm * c.norm * c.distance / 2.0).sum();
+    assert!(have < 0.5 * length * length * growth * mended, "{have}");
 }

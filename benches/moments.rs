@@ -28,7 +28,7 @@ fn garnet(clients: usize, heterogeneity: Heterogeneity) -> Td {
 fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> f64 {
     let run = RunModel {
         weight: 1.0,
-        work: Box::new(move |_| LocalUpdate::plain(0.01, steps)),
+        update: Box::new(move |_| LocalUpdate::plain(0.01, steps)),
         server_step: 1.0,
         correction,
     };

@@ -48,6 +48,12 @@ pub trait Facts: Send + Sync {
     fn local_optimum(&self, client: usize) -> &[f64];
     /// F̄_c(θ) into `field`, d numbers.
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
+    /// F̄_c(θ*), d numbers.
+    fn field_at_optimum(&self, client: usize) -> Vec<f64> {
+        let mut field = vec![0.0; self.dim()];
+        self.mean_field(client, self.optimum(), &mut field);
+        field
+    }
     /// H_c = ∇F̄_c(θ*), d × d.
     fn jacobian(&self, client: usize) -> Matrix;
     /// C_c = Cov F_c(θ*; Z), d × d.

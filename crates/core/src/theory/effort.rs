@@ -124,18 +124,18 @@ mod tests {
     fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
         let run = |correction| RunModel {
             weight: 1.0,
-            work: Box::new(move |_| LocalUpdate::plain(0.1, local_steps)),
+            update: Box::new(move |_| LocalUpdate::plain(0.1, local_steps)),
             server_step: 1.0,
             correction,
         };
-        let scheme = |correction| AlgorithmModel {
+        let model = |correction| AlgorithmModel {
             runs: vec![run(correction)],
             cohort: facts.clients(),
             common: true,
             coin: None,
             burn_in: None,
         };
-        let (plain, corrected) = (scheme(Correction::None), scheme(Correction::Kept));
+        let (plain, corrected) = (model(Correction::None), model(Correction::Kept));
         [
             moments::effort(facts, &plain, 1000, 200),
             moments::effort(facts, &corrected, 1000, 200),

@@ -3,6 +3,7 @@
 //! a closure beyond first order for fields that are not linear.
 
 use super::effort::{self, Effort};
+use super::linear::power_and_sum;
 use super::lyapunov::solve_lyapunov;
 use super::moments::{CovarianceBlocks, Moments};
 use crate::kernel::axpy;
@@ -89,11 +90,10 @@ impl Expansion {
         let mean = mean_of(facts, |c| facts.jacobian(c));
         let noise = mean_of(facts, |c| facts.noise_covariance(c));
         let spread = solve_lyapunov(&mean, &noise)?;
-        let (mut pull, mut field) = (vec![0.0; d], vec![0.0; d]);
+        let mut pull = vec![0.0; d];
         for client in 0..n {
-            facts.mean_field(client, facts.optimum(), &mut field);
             let apart = facts.jacobian(client).plus(-1.0, &mean);
-            axpy(1.0 / n as f64, &apart.apply(&field), &mut pull);
+            axpy(1.0 / n as f64, &apart.apply(&facts.field_at_optimum(client)), &mut pull);
         }
         let curved = |m: &Matrix| curvature(facts, m).map(|x| solve(&mean, &x)).transpose();
         let (stochasticity, within) = (curved(&spread)?, curved(&noise)?);
@@ -208,7 +208,7 @@ pub fn closure(
             axpy(0.5, &facts.curvature(client, s)?, &mut sum);
         }
         if corrected {
-            sum = solve(&series(&one, local_steps), &sum).ok()?;
+            sum = solve(&power_and_sum(&one, local_steps).1, &sum).ok()?;
         }
         Some((sum, one.power(local_steps)))
     })?;
@@ -236,18 +236,6 @@ pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     Effort::new(laws * (h * step + powers + draws), (h + laws + 10.0) * d * d)
 }
 
-/// Σ_{h<H} M^h.
-fn series(one: &Matrix, steps: u64) -> Matrix {
-    let d = one.rows();
-    let whole = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
-        (true, true) => one[(i, j)],
-        (false, true) => 0.0,
-        _ => f64::from(u8::from(i % d == j % d)),
-    })
-    .power(steps);
-    Matrix::from_fn(d, d, |i, j| whole[(i, j + d)])
-}
-
 /// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of a client that starts
 /// at stationarity, of the linearised field.
 fn along(
@@ -262,16 +250,14 @@ fn along(
     let d = facts.dim();
     let one = Matrix::identity(d).plus(-step, &facts.jacobian(client));
     // Of (e, 1) with itself; the rest of the drift is w: F̄_c(θ*) or ξ_c − ξ_c*.
-    let mut field = vec![0.0; d];
-    facts.mean_field(client, facts.optimum(), &mut field);
+    let field = facts.field_at_optimum(client);
     let mut s = blocks.theta.clone();
     let mut mean = linear.mean.clone();
     // E e wᵀ and E w wᵀ.
     let (mut cross, square) = if corrected {
         (blocks.theta_variate.get(client)?.clone(), blocks.variate.get(client)?.clone())
     } else {
-        let outer = |a: &[f64], b: &[f64]| Matrix::from_fn(d, d, |i, j| a[i] * b[j]);
-        (outer(&mean, &field), outer(&field, &field))
+        (Matrix::outer(&mean, &field), Matrix::outer(&field, &field))
     };
     let mut out = Vec::with_capacity(local_steps as usize);
     for _ in 0..local_steps {

@@ -126,19 +126,24 @@ fn pulled(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f
     let d = facts.dim();
     let (gamma, mu) = (work.step, work.proximal);
     let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));
-    // [[M, I], [0, I]]^H has M^H and S in its upper half.
-    let whole = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
-        (true, true) => one[(i, j)],
+    let (power, sum) = power_and_sum(&one, work.steps);
+    let all = power.plus(gamma * mu, &sum);
+    let back = sum.apply(&facts.field_at_optimum(client)).into_iter().map(|x| gamma * x).collect();
+    (all, vec![0.0; d], back)
+}
+
+/// M^H and Σ_{l<H} Mˡ.
+pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
+    let d = m.rows();
+    // [[M, I], [0, I]]^H has them in its upper half.
+    let blocks = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
+        (true, true) => m[(i, j)],
         (false, true) => 0.0,
         _ => f64::from(u8::from(i % d == j % d)),
     })
-    .power(work.steps);
-    let sum = Matrix::from_fn(d, d, |i, j| whole[(i, j + d)]);
-    let all = Matrix::from_fn(d, d, |i, j| whole[(i, j)]).plus(gamma * mu, &sum);
-    let mut field = vec![0.0; d];
-    facts.mean_field(client, facts.optimum(), &mut field);
-    let back = sum.apply(&field).into_iter().map(|x| gamma * x).collect();
-    (all, vec![0.0; d], back)
+    .power(count);
+    let block = |column: usize| Matrix::from_fn(d, d, |i, j| blocks[(i, j + column)]);
+    (block(0), block(d))
 }
 
 /// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` where means

@@ -55,7 +55,7 @@ pub fn scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'sta
             Variates::Kept(Learning::OptionOne) => Correction::KeptFresh,
             Variates::Fresh => Correction::Fresh,
         },
-        work: Box::new(move |client| work(&terms, client)),
+        update: Box::new(move |client| work(&terms, client)),
     };
     let burn_in = match identity.algorithm.average() {
         Average::None => None,

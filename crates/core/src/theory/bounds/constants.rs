@@ -91,8 +91,8 @@ impl Constants {
         Some(Self {
             linear: facts.linear(),
             gradient: jacobians.iter().all(symmetric),
-            mean_curvature: symmetric_part(&mean).symmetric_extremes()?.1,
-            mean_norm: norm(&mean)?,
+            mean_curvature: mean.symmetric_part().symmetric_extremes()?.1,
+            mean_norm: mean.spectral_norm()?,
             clients,
         })
     }
@@ -185,30 +185,24 @@ fn client(
     mean: &Matrix,
 ) -> Option<ClientConstants> {
     let d = facts.dim();
-    let mut field = vec![0.0; d];
-    facts.mean_field(c, facts.optimum(), &mut field);
-    let covariance = facts.noise_covariance(c);
+    let field = facts.field_at_optimum(c);
     let distance = crate::kernel::squared_distance(facts.local_optimum(c), facts.optimum());
-    let curvature = symmetric_part(jacobian).symmetric_extremes()?.1;
+    let curvature = jacobian.symmetric_part().symmetric_extremes()?.1;
     let known = facts.linear() && facts.independent() && d <= MOST_DIMENSIONS;
     Some(ClientConstants {
         curvature,
-        norm: norm(jacobian)?,
-        apart: norm(&jacobian.plus(-1.0, mean))?,
+        norm: jacobian.spectral_norm()?,
+        apart: jacobian.plus(-1.0, mean).spectral_norm()?,
         distance: libm::sqrt(distance),
         field: libm::sqrt(dot(&field, &field)),
-        at_optimum: trace(&covariance),
+        at_optimum: facts.noise_covariance(c).trace(),
         noise: if known { noise(facts, c, jacobian, curvature) } else { None },
     })
 }
 
 fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<MatrixNoise> {
     let d = facts.dim();
-    let map = |x: &[f64], y: &[f64]| {
-        let mut s = Matrix::zeros(d + 1, d + 1);
-        s.add_outer(1.0, x, y);
-        Some(trace(&facts.noise_map(c, &s)?))
-    };
+    let map = |x: &[f64], y: &[f64]| Some(facts.noise_map(c, &Matrix::outer(x, y))?.trace());
     let unit = |j: usize| (0..=d).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
     let mut spread = Matrix::zeros(d, d);
     for j in 0..d {
@@ -229,7 +223,7 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
     let joined = cross > 1e-20 * multiplicative * at_local;
     let second = spread.plus(1.0, &jacobian.transpose().times(jacobian));
     Some(MatrixNoise {
-        cocoercivity: cocoercivity(&second, &symmetric_part(jacobian), curvature)?,
+        cocoercivity: cocoercivity(&second, &jacobian.symmetric_part(), curvature)?,
         multiplicative,
         at_local,
         smoothness: second.symmetric_extremes()?.0,
@@ -268,20 +262,6 @@ fn forward(g: &Matrix, m: &Matrix) -> Matrix {
         }
     }
     out
-}
-
-/// The largest singular value.
-fn norm(a: &Matrix) -> Option<f64> {
-    let square = a.transpose().times(a);
-    Some(libm::sqrt(square.symmetric_extremes()?.0.max(0.0)))
-}
-
-fn trace(a: &Matrix) -> f64 {
-    (0..a.rows()).fold(0.0, |sum, i| sum + a[(i, i)])
-}
-
-fn symmetric_part(a: &Matrix) -> Matrix {
-    a.plus(1.0, &a.transpose()).scaled(0.5)
 }
 
 fn symmetric(a: &Matrix) -> bool {

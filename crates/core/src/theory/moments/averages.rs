@@ -20,7 +20,7 @@ impl AverageMoments {
     pub(super) fn new(exact: &ExactMoments<'_>, state: &MomentState) -> Self {
         let d = exact.layout.d;
         Self {
-            burn_in: exact.scheme.burn_in.unwrap_or(0),
+            burn_in: exact.model.burn_in.unwrap_or(0),
             count: 0,
             past: Some(Past::new(d, state)),
             square: Matrix::zeros(d, d),

@@ -1,4 +1,4 @@
-//! What moments of a scheme take, from the sizes of what [`super::ExactMoments`] holds.
+//! What moments of a model take, from the sizes of what [`super::ExactMoments`] holds.
 
 use super::stationary::{DIRECT, KRYLOV};
 use super::{AlgorithmModel, Correction, types};
@@ -28,14 +28,14 @@ pub(super) struct MomentSizes {
 }
 
 impl MomentSizes {
-    pub(super) fn new(facts: &dyn Facts, scheme: &AlgorithmModel<'_>) -> Self {
-        let (types, _) = types(facts, scheme);
+    pub(super) fn new(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Self {
+        let (types, _) = types(facts, model);
         let d = facts.dim() as f64;
-        let corrected = scheme.runs.iter().any(|r| r.correction != Correction::None);
-        let runs = scheme.runs.len() as f64;
+        let corrected = model.runs.iter().any(|r| r.correction != Correction::None);
+        let runs = model.runs.len() as f64;
         let y = if corrected { 2.0 * d + 1.0 } else { d + 1.0 };
-        let longest = types.iter().flat_map(|t| &t.work).map(|w| w.steps).max().unwrap_or(1);
-        let doublings = match scheme.coin {
+        let longest = types.iter().flat_map(|t| &t.updates).map(|w| w.steps).max().unwrap_or(1);
+        let doublings = match model.coin {
             Some(p) => 3.0 * libm::log2(50.0 / p),
             None => 1.5 * libm::log2(longest as f64 + 1.0),
         };
@@ -46,7 +46,7 @@ impl MomentSizes {
         let per_type = 12.0 * s * s * s + runs * runs * y * y * d * d;
         // A pair of types costs something even where it has no numbers.
         let mut per_pair = 20.0 + if corrected { 4.0 * v * v * s } else { 0.0 };
-        if let Some(p) = scheme.coin {
+        if let Some(p) = model.coin {
             per_pair += 2.0 * y * y * y * libm::log2(50.0 / p);
         }
         let (clients, types) = (facts.clients() as f64, types.len() as f64);
@@ -103,14 +103,14 @@ impl MomentSizes {
 /// their pairs round by round.
 pub fn rounds_effort(
     facts: &dyn Facts,
-    scheme: &AlgorithmModel<'_>,
+    model: &AlgorithmModel<'_>,
     rounds: u64,
     rows: usize,
 ) -> Effort {
-    MomentSizes::new(facts, scheme).rounds_effort(rounds, rows)
+    MomentSizes::new(facts, model).rounds_effort(rounds, rows)
 }
 
 /// What [`super::ExactMoments::stationary`] takes.
-pub fn stationary_effort(facts: &dyn Facts, scheme: &AlgorithmModel<'_>) -> Effort {
-    MomentSizes::new(facts, scheme).stationary_effort()
+pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
+    MomentSizes::new(facts, model).stationary_effort()
 }

@@ -5,7 +5,7 @@
 //! applied to the identity, grow as its spectral radius does (Krein and Rutman), and no
 //! eigenvalue is needed; the map of means is squared again and again (Gelfand).
 
-use super::{ExactMoments, MomentState, trace};
+use super::{ExactMoments, MomentState};
 use crate::linalg::Matrix;
 
 /// Spectral radii over one round; below 1 moments converge.
@@ -106,8 +106,8 @@ impl ExactMoments<'_> {
 
 /// The trace of all second moments.
 fn size(state: &MomentState) -> f64 {
-    let own = state.p.iter().zip(&state.counts).map(|(p, count)| count * trace(p));
-    trace(&state.s) + own.sum::<f64>()
+    let own = state.p.iter().zip(&state.counts).map(|(p, count)| count * p.trace());
+    state.s.trace() + own.sum::<f64>()
 }
 
 /// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰.

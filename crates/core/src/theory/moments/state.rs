@@ -98,10 +98,6 @@ pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     Matrix::from_entries(a.rows(), c.rows(), out)
 }
 
-fn symmetric(a: &Matrix) -> Matrix {
-    Matrix::from_fn(a.rows(), a.cols(), |i, j| 0.5 * (a[(i, j)] + a[(j, i)]))
-}
-
 /// What the members of each type pull at in a stage.
 #[derive(Default)]
 struct Pulls {
@@ -118,16 +114,15 @@ struct Pulls {
 impl MomentState {
     /// The state where nothing is random: s and each type's v are these.
     pub fn fixed(counts: Vec<f64>, s: &[f64], v: &[Vec<f64>]) -> Self {
-        let outer = |a: &[f64], b: &[f64]| Matrix::from_fn(a.len(), b.len(), |i, j| a[i] * b[j]);
         let pairs = v.iter().flat_map(|a| v.iter().map(move |b| (a, b)));
         Self {
-            s: outer(s, s),
-            x: v.iter().map(|v| outer(s, v)).collect(),
-            p: v.iter().map(|v| outer(v, v)).collect(),
+            s: Matrix::outer(s, s),
+            x: v.iter().map(|v| Matrix::outer(s, v)).collect(),
+            p: v.iter().map(|v| Matrix::outer(v, v)).collect(),
             q: if v.iter().all(Vec::is_empty) {
                 Vec::new()
             } else {
-                pairs.map(|(a, b)| outer(a, b)).collect()
+                pairs.map(|(a, b)| Matrix::outer(a, b)).collect()
             },
             counts,
         }
@@ -151,6 +146,15 @@ impl MomentState {
     /// Clients of type h beside one of type g.
     pub fn others(&self, g: usize, h: usize) -> f64 {
         self.counts[h] - f64::from(u8::from(g == h))
+    }
+
+    /// A client's own matrix plus `pair(h)` for each of the other clients, h being their type.
+    pub fn with_others(&self, g: usize, own: &Matrix, pair: impl Fn(usize) -> Matrix) -> Matrix {
+        let mut sum = own.clone();
+        for h in (0..self.types()).filter(|&h| self.others(g, h) > 0.0) {
+            sum.add(self.others(g, h), &pair(h));
+        }
+        sum
     }
 
     /// Σ over types, as many times as the type has clients.
@@ -249,7 +253,7 @@ impl MomentState {
             });
             s.add(two, &between);
         }
-        symmetric(&s)
+        s.symmetric_part()
     }
 
     /// E s vᵀ and E v vᵀ of a member of type g after a stage.
@@ -289,7 +293,7 @@ impl MomentState {
         rest.add(1.0, &with_own);
         next_p.add(one, &member.v_v.times(&rest));
         next_p.add(one, &picked(&member.v_e, noise, &member.v_e));
-        (next_x, symmetric(&next_p))
+        (next_x, next_p.symmetric_part())
     }
 
     /// E of the square of what a member of type g adds to s.
@@ -330,7 +334,7 @@ impl MomentState {
                 new.add(one, &left);
                 new.add(two, &both);
                 if g == h {
-                    new = symmetric(&new);
+                    new = new.symmetric_part();
                 }
                 out[h * types + g] = new.transpose();
                 out[g * types + h] = new;

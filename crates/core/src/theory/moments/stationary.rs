@@ -33,7 +33,7 @@ impl ExactMoments<'_> {
             }
             solve(&system, &constant).ok()?
         } else {
-            let restarts = MomentSizes::new(self.facts, self.scheme).restarts().min(RESTARTS);
+            let restarts = MomentSizes::new(self.facts, self.model).restarts().min(RESTARTS);
             gmres(&start, &constant, restarts, map)?
         };
         let state = begin.with(1.0, &found);
@@ -47,7 +47,7 @@ impl ExactMoments<'_> {
     /// more fixed points than the one that is meant.
     pub(super) fn settled(&self, state: &super::MomentState) -> super::MomentState {
         let mut state = self.round(state, None).0;
-        if self.scheme.coin.is_some() && state.own() > 0 {
+        if self.model.coin.is_some() && state.own() > 0 {
             return centred(state, self.type_of.len() as f64);
         }
         let (d, n, types) = (self.layout.d, self.type_of.len() as f64, self.types.len());
@@ -136,13 +136,7 @@ fn centred(mut state: super::MomentState, n: f64) -> super::MomentState {
     let types = state.types();
     // E v v̄ᵀ of each type, E v̄ v̄ᵀ and E s v̄ᵀ.
     let with_mean: Vec<Matrix> = (0..types)
-        .map(|g| {
-            let mut sum = state.p[g].clone();
-            for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
-                sum.add(state.others(g, h), state.pair(g, h));
-            }
-            sum.scaled(1.0 / n)
-        })
+        .map(|g| state.with_others(g, &state.p[g], |h| state.pair(g, h).clone()).scaled(1.0 / n))
         .collect();
     let mut square = Matrix::zeros(state.own(), state.own());
     let mut cross = Matrix::zeros(state.s.rows(), state.own());

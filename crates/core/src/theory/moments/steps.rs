@@ -6,7 +6,7 @@
 use super::local::{Drive, Steps};
 use super::stages::put;
 use super::state::{MemberUpdate, MomentState, Stage, picked};
-use super::{AlgorithmModel, Correction, Moments, Type, trace, types};
+use super::{AlgorithmModel, Correction, Moments, Type, types};
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
@@ -16,12 +16,12 @@ use crate::theory::linear::LocalUpdate;
 /// steps each, from θ_0 = `start`; `None` where they do not close.
 pub fn at_rounds(
     facts: &dyn Facts,
-    scheme: &AlgorithmModel<'_>,
+    model: &AlgorithmModel<'_>,
     per_round: u64,
     start: &[f64],
     rounds: &[u64],
 ) -> Option<Vec<Moments>> {
-    let walk = Walk::new(facts, scheme)?;
+    let walk = Walk::new(facts, model)?;
     let mut state = walk.begin(start);
     let (mut out, mut round) = (Vec::new(), 0);
     for &target in rounds {
@@ -50,23 +50,23 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(facts: &'a dyn Facts, scheme: &AlgorithmModel<'_>) -> Option<Self> {
-        let (Some(probability), [run]) = (scheme.coin, scheme.runs.as_slice()) else {
+    fn new(facts: &'a dyn Facts, model: &AlgorithmModel<'_>) -> Option<Self> {
+        let (Some(probability), [run]) = (model.coin, model.runs.as_slice()) else {
             return None;
         };
-        if !facts.linear() || !facts.independent() || scheme.burn_in.is_some() {
+        if !facts.linear() || !facts.independent() || model.burn_in.is_some() {
             return None;
         }
-        let (types, _) = types(facts, scheme);
+        let (types, _) = types(facts, model);
         let corrected = run.correction != Correction::None;
         let d = facts.dim();
         let (mut steps, mut members) = (Vec::new(), Vec::new());
         for t in &types {
-            let work = LocalUpdate { steps: 1, ..t.work[0] };
-            if work.proximal != 0.0 {
+            let update = LocalUpdate { steps: 1, ..t.updates[0] };
+            if update.proximal != 0.0 {
                 return None;
             }
-            let drive = Drive { work, pulled: corrected };
+            let drive = Drive { update, pulled: corrected };
             let one = Steps::new(facts, t.first, [drive; 2], true)?;
             members.push(member(&one, d, corrected));
             steps.push(one);
@@ -74,20 +74,17 @@ impl<'a> Walk<'a> {
         let two = if facts.clients() > 1 { 1.0 } else { 0.0 };
         let counts: Vec<f64> = types.iter().map(|t| t.count).collect();
         let stage = Stage::new(Matrix::identity(1), (1.0, two), members, &counts);
-        let step = types[0].work[0].step;
+        let step = types[0].updates[0].step;
         let rate = probability / step;
         Some(Self { facts, probability, step, rate, types, corrected, stage, steps })
     }
 
     fn begin(&self, start: &[f64]) -> MomentState {
-        let d = self.facts.dim();
         let own = |t: &Type| {
             let apart = start.iter().zip(self.facts.optimum()).map(|(x, y)| x - y);
             let mut v: Vec<f64> = apart.collect();
             if self.corrected {
-                let mut field = vec![0.0; d];
-                self.facts.mean_field(t.first, self.facts.optimum(), &mut field);
-                v.extend(field.iter().map(|x| -x));
+                v.extend(self.facts.field_at_optimum(t.first).iter().map(|x| -x));
             }
             v
         };
@@ -150,11 +147,7 @@ impl<'a> Walk<'a> {
         // E ē v_gᵀ, E ē ēᵀ and E ē.
         let with_mean: Vec<Matrix> = (0..types)
             .map(|g| {
-                let mut sum = top(&state.p[g]);
-                for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
-                    sum.add(state.others(g, h), &top(state.pair(h, g)));
-                }
-                sum.scaled(1.0 / n)
+                state.with_others(g, &top(&state.p[g]), |h| top(state.pair(h, g))).scaled(1.0 / n)
             })
             .collect();
         let mut square = Matrix::zeros(d, d);
@@ -203,7 +196,7 @@ impl<'a> Walk<'a> {
                 square.add(share * state.others(g, h) / n, &block(state.pair(g, h)));
             }
             (0..d).for_each(|i| mean[i] += share * state.x[g][(0, i)]);
-            clients += share * trace(&block(&state.p[g]));
+            clients += share * block(&state.p[g]).trace();
             if self.corrected {
                 let own = (0..d).fold(0.0, |sum, i| sum + state.p[g][(d + i, d + i)]);
                 variates += share * own;
@@ -212,10 +205,10 @@ impl<'a> Walk<'a> {
         let length = self.step / self.probability;
         let mut covariance = square.clone();
         covariance.add_outer(-1.0, &mean, &mean);
-        debug_assert!(dot(&mean, &mean) <= trace(&square) * (1.0 + 1e-9) + 1e-300);
+        debug_assert!(dot(&mean, &mean) <= square.trace() * (1.0 + 1e-9) + 1e-300);
         Moments {
             round,
-            sq_error: trace(&square),
+            sq_error: square.trace(),
             mean,
             covariance,
             sq_error_average: f64::NAN,

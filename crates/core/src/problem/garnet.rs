@@ -157,7 +157,7 @@ impl super::Settings for Settings {
         let environments = (0..laws).map(|c| draw.client(c, seed));
         Td::new(phi, self.features, self.discount, environments, of, self.noise).map_err(|trouble| {
             match trouble {
-                NoSolution::Law(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary law; more branching connects it")),
+                NoSolution::Stationary(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary distribution; more branching connects its states")),
                 NoSolution::Client(c) => Fault::new("features", format!("client {c}'s mean system is singular: fewer features, or more states that recur, make it regular")),
                 NoSolution::Mean => Fault::new("features", "the clients' mean system is singular: fewer features make it regular"),
             }

@@ -75,11 +75,11 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
             return Err(arrays.fault(format!("`P`[{c}] {message}")));
         }
         let law = stationary(&transitions)
-            .map_err(|_| arrays.fault(format!("`P`[{c}] has no unique stationary law")))?;
+            .map_err(|_| arrays.fault(format!("`P`[{c}] has no unique stationary distribution")))?;
         for (i, (law, mu)) in law.iter().zip(&mu[c * s..][..s]).enumerate() {
             if (law - mu).abs() > agree {
                 return Err(arrays.fault(format!(
-                    "`mu`[{c}, {i}] is {mu}, but the stationary law of `P`[{c}] has {law}"
+                    "`mu`[{c}, {i}] is {mu}, but the stationary distribution of `P`[{c}] has {law}"
                 )));
             }
         }
@@ -87,7 +87,7 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     let environments = (0..n)
         .map(|c| Environment { transitions: kernel(c), rewards: rewards[c * s..][..s].to_vec() });
     Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|trouble| match trouble {
-        NoSolution::Law(c) => arrays.fault(format!("`P`[{c}] has no unique stationary law")),
+        NoSolution::Stationary(c) => arrays.fault(format!("`P`[{c}] has no unique stationary distribution")),
         NoSolution::Client(c) => {
             arrays.fault(format!("client {c}'s mean system is singular: `phi` has too many features for the states that recur"))
         }
@@ -127,7 +127,7 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
     };
     if let Some(apart) = back.iter().position(|&d| d == usize::MAX) {
         return Err(format!(
-            "has no unique stationary law: from state {apart} state {recurrent} cannot be reached"
+            "has no unique stationary distribution: from state {apart} state {recurrent} cannot be reached"
         ));
     }
     let inside = |s: &usize| class[*s] != usize::MAX;

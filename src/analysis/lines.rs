@@ -4,7 +4,7 @@
 use super::CellResult;
 use super::figure::{Curve, GREY, Key, Legend, Panel, Role, Style};
 use super::theory::Theory;
-use driftbench_core::theory::cost::Cost;
+use driftbench_core::theory::effort::Effort;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::Theory as Drawn;
@@ -132,8 +132,8 @@ pub fn caption(
             let mut each = predictions(*kind).iter();
             each.find_map(|by| theory.too_costly(&c.cell.id, *by))
         };
-        let costs: Vec<Cost> = cells.iter().filter_map(without).collect();
-        if let Some(most) = costs.iter().copied().reduce(Cost::most) {
+        let costs: Vec<Effort> = cells.iter().filter_map(without).collect();
+        if let Some(most) = costs.iter().copied().reduce(Effort::most) {
             let kind = match kind {
                 Drawn::Bounds => "published bound",
                 kind => predictions(*kind).first().map_or("", |by| legend(*by)),

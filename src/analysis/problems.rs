@@ -6,8 +6,8 @@ use super::select::pretty;
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
 use driftbench_core::problem::Facts;
-use driftbench_core::theory::cost::Cost;
-use driftbench_core::theory::deterministic::{cost_of_drift, drift};
+use driftbench_core::theory::deterministic::{drift, drift_effort};
+use driftbench_core::theory::effort::Effort;
 use driftbench_core::theory::heterogeneity::Measures;
 use driftbench_runner::files::Error;
 use driftbench_runner::manifest::Oracle;
@@ -30,7 +30,7 @@ pub struct Table {
     pub further_drifts: usize,
     /// What the measures and drifts take that are not computed at this size: how many, and
     /// the largest.
-    pub not_computed: Option<(usize, Cost)>,
+    pub not_computed: Option<(usize, Effort)>,
 }
 
 impl Table {
@@ -92,8 +92,8 @@ pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Table, Error> {
         further_drifts += walks.len().saturating_sub(room);
         walks.truncate(room);
         room -= walks.len();
-        walks.retain(|(_, steps)| budget.allows(cost_of_drift(facts, *steps)));
-        let measured = budget.allows(Measures::cost(facts));
+        walks.retain(|(_, steps)| budget.allows(drift_effort(facts, *steps)));
+        let measured = budget.allows(Measures::effort(facts));
         found.push(Found { first, walks, measured });
     }
     let rows: Vec<Option<Row>> = found.par_iter().map(Found::row).collect();
@@ -105,13 +105,13 @@ pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Table, Error> {
 #[derive(Default)]
 struct Budget {
     products: f64,
-    refused: Option<(usize, Cost)>,
+    refused: Option<(usize, Effort)>,
 }
 
 impl Budget {
     /// Whether there is room for something; if not it is counted.
-    fn allows(&mut self, cost: Cost) -> bool {
-        let all = Cost { products: self.products + cost.products, ..cost };
+    fn allows(&mut self, cost: Effort) -> bool {
+        let all = Effort { products: self.products + cost.products, ..cost };
         if all.fits() {
             self.products = all.products;
             return true;
@@ -180,7 +180,7 @@ impl Found<'_> {
         Some(Row {
             name: name(self.first),
             size: (facts.clients(), facts.dim()),
-            measures: if self.measured { Some(Measures::of(facts)?) } else { None },
+            measures: if self.measured { Some(Measures::new(facts)?) } else { None },
             drifts: drifts
                 .map(|(step, steps)| (*step, *steps, drift(facts, *step, *steps)))
                 .collect(),

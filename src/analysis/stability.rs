@@ -8,7 +8,7 @@ use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Stability, St
 use super::theory::Theory;
 use super::{CellResult, select};
 use driftbench_core::problem::Facts;
-use driftbench_core::theory::moments::{self, Exact};
+use driftbench_core::theory::moments::{self, ExactMoments};
 use driftbench_runner::manifest::figure::Stability as Asked;
 use driftbench_runner::plan::{Setting, SettingKey};
 use driftbench_runner::runner::{Prepared, predict};
@@ -120,11 +120,11 @@ fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
     let of = |ground: &driftbench_runner::runner::Ground| -> Option<Radii> {
         let facts: &dyn Facts = &*ground.instance;
         let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
-        let cost = moments::cost(facts, &scheme, ROUNDS, 0);
+        let cost = moments::effort(facts, &scheme, ROUNDS, 0);
         if cost.products > MOST_PRODUCTS || !cost.fits() {
             return None;
         }
-        let found = Exact::new(facts, &scheme)?.stability()?;
+        let found = ExactMoments::new(facts, &scheme)?.stability()?;
         Some((found.mean, found.square))
     };
     let largest = |(a, b): Radii, (c, d): Radii| (a.zip(c).map(|(a, c)| a.max(c)), b.max(d));

@@ -11,10 +11,10 @@ use driftbench_core::kernel::{axpy, dot, squared_distance};
 use driftbench_core::linalg::Matrix;
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::bounds::{self, Constants};
-use driftbench_core::theory::cost::MOST_BYTES;
-use driftbench_core::theory::expansion::{self, Terms as Expansion};
+use driftbench_core::theory::effort::MOST_BYTES;
+use driftbench_core::theory::expansion::{self, Expansion};
 use driftbench_core::theory::heterogeneity::Measures;
-use driftbench_core::theory::moments::{self, Blocks, Exact, Moments};
+use driftbench_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::{Quantity, TimeAverage};
 use driftbench_runner::plan::Plan;
@@ -36,7 +36,7 @@ type ExpectedMoments = Result<Vec<Moments>, predict::Without>;
 type ExpectedColumns = Result<Columns, predict::Without>;
 
 /// Moments and blocks at stationarity.
-type AtRest = Rc<(Moments, Blocks)>;
+type AtRest = Rc<(Moments, CovarianceBlocks)>;
 
 /// Theory beside the cells of an experiment.
 pub struct Theory<'a> {
@@ -188,8 +188,8 @@ impl<'a> Theory<'a> {
         let facts: &dyn Facts = &*ground.instance;
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
-        self.permit(prepared, Computation::Measures, || Measures::cost(facts))?;
-        let mu = Measures::of(facts)?.mu;
+        self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
+        let mu = Measures::new(facts)?.mu;
         let start = squared_distance(&ground.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
         let at = |t: &u64| {
@@ -210,7 +210,7 @@ impl<'a> Theory<'a> {
             Prediction::ExactMoments | Prediction::Stationary => {
                 let found = self.stationary(id)?;
                 let covariance = found.0.covariance.clone();
-                Blocks { theta: covariance, ..found.1.clone() }
+                CovarianceBlocks { theta: covariance, ..found.1.clone() }
             }
             Prediction::FirstOrder | Prediction::FirstOrderPrinted => {
                 let terms = self.expansion(prepared, ground)?;
@@ -219,7 +219,7 @@ impl<'a> Theory<'a> {
                 let (step, steps, corrected) = uniform_terms(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*ground.instance;
-                let cost = || Expansion::cost_of_blocks(facts, corrected);
+                let cost = || Expansion::blocks_effort(facts, corrected);
                 self.permit(prepared, Computation::Expansion, cost)?;
                 terms.blocks(facts, step, steps, corrected, printed)
             }
@@ -286,14 +286,15 @@ impl<'a> Theory<'a> {
         let mut run = scheme.runs.swap_remove(place);
         run.weight = 1.0;
         scheme.runs = vec![run];
-        if !moments::close(twin, &scheme) {
+        if !moments::are_closed(twin, &scheme) {
             return None;
         }
         let cost = || {
-            moments::cost_at_rest(twin, &scheme) + expansion::cost_of_closure(facts, steps as u64)
+            moments::stationary_effort(twin, &scheme)
+                + expansion::closure_effort(facts, steps as u64)
         };
         self.permit(prepared, Computation::Closure, cost)?;
-        let exact = Exact::new(twin, &scheme)?;
+        let exact = ExactMoments::new(twin, &scheme)?;
         let (moments, blocks) = exact.stationary()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
     }
@@ -307,12 +308,12 @@ impl<'a> Theory<'a> {
             let prepared = self.cells.get(id)?;
             let facts: &dyn Facts = &*single_ground(prepared)?.instance;
             let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
-            if !moments::close(facts, &scheme) {
+            if !moments::are_closed(facts, &scheme) {
                 return None;
             }
-            let cost = || moments::cost_at_rest(facts, &scheme);
+            let cost = || moments::stationary_effort(facts, &scheme);
             self.permit(prepared, Computation::Stationary, cost)?;
-            Some(Rc::new(Exact::new(facts, &scheme)?.stationary()?))
+            Some(Rc::new(ExactMoments::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
@@ -333,8 +334,8 @@ impl<'a> Theory<'a> {
         if let Some(known) = self.expansions.borrow().get(&key) {
             return known.clone();
         }
-        self.permit(prepared, Computation::Expansion, || Expansion::cost(facts))?;
-        let found = Expansion::of(facts).ok().map(Rc::new);
+        self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+        let found = Expansion::new(facts).ok().map(Rc::new);
         self.expansions.borrow_mut().insert(key, found.clone());
         found
     }

@@ -5,7 +5,7 @@ use crate::analysis::wants_moments;
 use crate::store::{Status, Store};
 use driftbench_core::algorithm;
 use driftbench_core::problem::{Facts, Spec};
-use driftbench_core::theory::cost::Cost;
+use driftbench_core::theory::effort::Effort;
 use driftbench_core::words::count;
 use driftbench_runner::plan::{Cell, Plan};
 use driftbench_runner::runner::{Prepared, Silent, predict};
@@ -209,7 +209,7 @@ impl Speeds {
 /// some of the cells or all.
 fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     let mut open = 0;
-    let mut costly: Vec<Cost> = Vec::new();
+    let mut costly: Vec<Effort> = Vec::new();
     for prepared in sample {
         match predict::known(prepared) {
             Ok(()) => {}
@@ -226,7 +226,7 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     if open > 0 {
         let _ = write!(out, "; for {open} they do not close");
     }
-    if let Some(most) = costly.iter().copied().reduce(Cost::most) {
+    if let Some(most) = costly.iter().copied().reduce(Effort::most) {
         let count = costly.len();
         let _ = write!(out, "; for {count} they would take {most}, and figures go without");
     }

@@ -171,7 +171,7 @@ pub struct Point<'a> {
 pub fn cell(root: &Node, instance: Instance, point: &Point<'_>) -> Vec<Diagnostic> {
     let Point { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
-    if instance == Instance::PerReplicate && !problem.spec.drawn() {
+    if instance == Instance::PerReplicate && !problem.spec.uses_seed() {
         let message = "`instance`: nothing of this problem is drawn, so that replicates share it";
         found.push(at(root, "instance", choice, message));
     }

@@ -28,7 +28,7 @@ mod winners;
 mod wrong;
 
 use crate::store::provenance::Provenance;
-use crate::store::{Store, Stored};
+use crate::store::{Store, StoredCell};
 use asked::Asked;
 pub use asked::{bias as draws_exact_bias, wants_moments};
 use contests::Contests;
@@ -255,7 +255,7 @@ fn results<'a>(
         let cell: &'a Cell = &plan.cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
         let kept = stored.map(|stored| {
-            stored.map(|Stored { record, traces }| Result {
+            stored.map(|StoredCell { record, traces }| Result {
                 cell,
                 runs: Runs::of(traces, &asked.keep(cell), &prices),
                 digest: record.digest,

@@ -103,7 +103,7 @@ impl<'a> Theory<'a> {
             }
             let course = mean_over_grounds(p).map(|all| course(p, &all));
             if let (Ok(course), Keeping::Keep(store)) = (&course, keeping) {
-                store.keep_columns(name, id, moments::VERSION, course);
+                store.cache_columns(name, id, moments::VERSION, course);
             }
             (id, course)
         };

@@ -28,7 +28,7 @@ mod winners;
 mod wrong;
 
 use crate::store::provenance::Provenance;
-use crate::store::{Store, Stored};
+use crate::store::{Store, StoredCell};
 use contests::Contests;
 pub use contests::{Rival, Separation, Standing, Standings};
 pub use curves::curves;
@@ -259,7 +259,7 @@ fn results<'a>(
         let cell: &'a Cell = &plan.cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
         let kept = stored.map(|stored| {
-            stored.map(|Stored { record, traces }| CellResult {
+            stored.map(|StoredCell { record, traces }| CellResult {
                 cell,
                 runs: Runs::new(traces, &needs.keep(cell), &prices),
                 digest: record.digest,

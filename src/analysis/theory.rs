@@ -103,7 +103,7 @@ impl<'a> Theory<'a> {
             }
             let course = mean_over_grounds(p).map(|all| moment_columns(p, &all));
             if let (Ok(course), MomentsCache::ReadAndWrite(store)) = (&course, cache) {
-                store.keep_columns(name, id, moments::VERSION, course);
+                store.cache_columns(name, id, moments::VERSION, course);
             }
             (id, course)
         };

@@ -1,7 +1,7 @@
 //! `digest`: prints the id and digest of every cell.
 
 use super::{Code, Failure, print};
-use crate::store::{Store, Stored};
+use crate::store::{Store, StoredCell};
 use driftbench_runner::files::Error;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         let order = store.reading_order(&name, &ids);
         let line = |place: usize| -> Result<Option<String>, Error> {
             let stored = store.read(&name, ids[place])?;
-            Ok(stored.map(|Stored { record, .. }| format!("{} {}\n", record.id, record.digest)))
+            Ok(stored.map(|StoredCell { record, .. }| format!("{} {}\n", record.id, record.digest)))
         };
         let found: Vec<_> = order.into_par_iter().map(line).collect();
         for one in found {

@@ -82,7 +82,7 @@ fn chosen(store: &Store, names: &[String]) -> Result<Vec<Chosen>, Failure> {
         )));
     }
     all.retain(|e| names.is_empty() || names.contains(&e.name));
-    let one = |experiment: crate::store::Experiment| {
+    let one = |experiment: crate::store::StoredExperiment| {
         let manifest = experiment.text.clone();
         let plan = report::plan(experiment)?;
         let last_run = plan.cells.iter().map(|c| (c.id.clone(), defaults(c))).collect();

@@ -2,7 +2,7 @@
 
 use super::{Code, Failure, shard};
 use crate::store::merge::{Conflict, Copied, Survey};
-use crate::store::{Experiment, Status, Store};
+use crate::store::{Status, Store, StoredExperiment};
 use driftbench_core::words::count;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,7 @@ fn mixable(survey: &Survey<'_>, folders: &[Store]) -> Result<(), Failure> {
 }
 
 /// In what two manifests differ.
-fn difference(a: &Experiment, b: &Experiment) -> String {
+fn difference(a: &StoredExperiment, b: &StoredExperiment) -> String {
     let mut parts = Vec::new();
     if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {
         parts.push(format!("first in line {}", line + 1));
@@ -156,7 +156,7 @@ fn difference(a: &Experiment, b: &Experiment) -> String {
         parts.push("one is longer".to_owned());
     }
     if a.overrides != b.overrides {
-        let sets = |e: &Experiment| match e.overrides.as_slice() {
+        let sets = |e: &StoredExperiment| match e.overrides.as_slice() {
             [] => "none".to_owned(),
             all => all.join(" "),
         };

@@ -20,7 +20,7 @@ mod submit;
 mod verify;
 
 use crate::report as report_pages;
-use crate::store::{Experiment, Store, read_table};
+use crate::store::{Store, StoredExperiment, read_table};
 use clap::{Parser, Subcommand};
 use driftbench_runner::data::TableReader;
 use driftbench_runner::files;
@@ -211,8 +211,8 @@ impl Manifests {
     /// The experiment that a file describes: a manifest, or an `experiment.toml` of results,
     /// which holds a manifest as it was run.
     fn source(&self, file: &Path, name: String, text: String) -> Result<(String, Source), String> {
-        let kept = match file.file_name().is_some_and(|name| name == Experiment::FILE) {
-            true => Experiment::kept(&text).map_err(|e| format!("error: {name}: {e}\n"))?,
+        let kept = match file.file_name().is_some_and(|name| name == StoredExperiment::FILE) {
+            true => StoredExperiment::parse(&text).map_err(|e| format!("error: {name}: {e}\n"))?,
             false => None,
         };
         let Some(kept) = kept else {

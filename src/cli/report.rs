@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 /// An experiment as it was last run.
-pub fn plan(experiment: store::Experiment) -> Result<Plan, Failure> {
+pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
     let source = experiment.source();
     Plan::new(experiment.name, source).map_err(Failure::input)
 }

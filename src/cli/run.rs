@@ -4,7 +4,7 @@ use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::{Code, Failure, Manifests, confirm, memory, names, pool, prepared, shard};
 use crate::store::provenance::Provenance;
-use crate::store::{Keeper, Lock, Status, Store};
+use crate::store::{BatchWriter, Lock, Status, Store};
 use driftbench_core::words::count;
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::{Cell, Plan};
@@ -181,8 +181,8 @@ impl Session<'_> {
     fn experiment(&self, task: Task<'_>, _lock: &Lock) -> Result<Code, Failure> {
         let Task { plan, share, missing } = task;
         let (store, name) = (self.store, &plan.experiment);
-        store.keep_experiment(plan)?;
-        for (e, aside) in store.mend(name)? {
+        store.write_experiment(plan)?;
+        for (e, aside) in store.recover(name)? {
             eprintln!("{name}: {e}; moved to {} and run again", aside.display());
         }
         self.tell_others(plan);
@@ -192,7 +192,7 @@ impl Session<'_> {
         for (cell, status) in share.iter().zip(&found) {
             match status {
                 Status::Damaged(reason) => {
-                    let aside = store.set_aside(name, &cell.id)?;
+                    let aside = store.quarantine(name, &cell.id)?;
                     eprintln!("{name}: {reason}; moved to {} and run again", aside.display());
                 }
                 Status::Done => kept.push(*cell),
@@ -245,27 +245,27 @@ impl Session<'_> {
         let total = cells.iter().map(Prepared::client_steps).sum();
         let flag = self.interrupt.flag();
         let progress = Progress::new(name, (before, all), total, quiet, flag);
-        let keeper = Keeper::new(self.store, plan, &self.by)?;
+        let writer = BatchWriter::new(self.store, plan, &self.by)?;
         let keep = |done: runner::Done<'a>| {
             let clients = clients[&*done.cell.id];
-            keeper.keep(done, clients)
+            writer.keep(done, clients)
         };
         let threads = self.pool.current_num_threads();
         let run = || self.pool.install(|| runner::run(cells, threads, &progress, keep));
-        let done = || before + keeper.stored();
+        let done = || before + writer.stored();
         let last = || {
-            let closed = keeper.close();
+            let closed = writer.close();
             progress.finish();
             match closed {
                 Ok(()) => eprintln!("{}", interrupted(name, done(), all)),
                 Err(e) => eprintln!("{}", stopped(name, &e, done(), all).message),
             }
         };
-        let result = self.interrupt.in_time(last, || keeper.during(run));
+        let result = self.interrupt.in_time(last, || writer.during(run));
         progress.finish();
         let failed = result.map_err(|e| stopped(name, &e, done(), all))?;
         for failed in &failed {
-            self.tell_failed(plan, cells, &keeper, failed)?;
+            self.tell_failed(plan, cells, &writer, failed)?;
         }
         if self.interrupt.is_requested() {
             eprintln!("{}", interrupted(name, done(), all));
@@ -278,12 +278,12 @@ impl Session<'_> {
         &self,
         plan: &Plan,
         cells: &[Prepared<'_>],
-        keeper: &Keeper<'_>,
+        writer: &BatchWriter<'_>,
         failed: &Failed,
     ) -> Result<(), Failure> {
         eprintln!("{}: cell {} failed: {}", plan.experiment, failed.cell, failed.reason);
         if let Some(prepared) = cells.iter().find(|p| p.cell.id == failed.cell) {
-            keeper.fail(prepared.cell, failed)?;
+            writer.fail(prepared.cell, failed)?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use std::path::Path;
 /// A results folder.
 pub struct Folder {
     store: Store,
-    experiments: Vec<store::Experiment>,
+    experiments: Vec<store::StoredExperiment>,
 }
 
 /// What an analysed experiment leaves for later diffs.
@@ -45,7 +45,7 @@ fn manifest(text: &str, overrides: &[String]) -> String {
 }
 
 /// An experiment as it was last run, if this release can read its manifest.
-fn plan(experiment: &store::Experiment) -> Option<Plan> {
+fn plan(experiment: &store::StoredExperiment) -> Option<Plan> {
     Plan::new(experiment.name.clone(), experiment.source()).ok()
 }
 
@@ -107,7 +107,8 @@ impl Folder {
     pub fn side(&self, name: String) -> Result<Side, Error> {
         // A manifest of another release may say what this one does not know; its cells can be
         // compared all the same. A plan is dropped once its cells are named.
-        let cells = |experiment: &store::Experiment| plan(experiment).map(|plan| planned(&plan));
+        let cells =
+            |experiment: &store::StoredExperiment| plan(experiment).map(|plan| planned(&plan));
         let all: Vec<Option<Vec<(String, SideCell)>>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
@@ -189,7 +190,7 @@ impl Folder {
     /// verdict can be another.
     pub fn judge(&self, side: &mut Side, other: &Side) {
         let known = self.experiments.iter().map(|e| (e.name.as_str(), e));
-        let known: BTreeMap<&str, &store::Experiment> = known.collect();
+        let known: BTreeMap<&str, &store::StoredExperiment> = known.collect();
         let records: Vec<(&String, &mut SideExperiment)> = side.experiments.iter_mut().collect();
         records.into_par_iter().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };

@@ -88,7 +88,7 @@ impl<'a> Folder<'a> {
         fs::create_dir_all(&tasks).map_err(|e| error(&tasks, e))?;
         let experiments = Store::open(&own.join("experiments"))?;
         experiments.create()?;
-        plans.iter().try_for_each(|plan| experiments.keep_experiment(plan))?;
+        plans.iter().try_for_each(|plan| experiments.write_experiment(plan))?;
         write_synced(&own.join("todo"), list.as_bytes())?;
         for (name, script) in scripts {
             write_synced(&own.join(name), script.as_bytes())?;
@@ -108,7 +108,7 @@ impl<'a> Folder<'a> {
         let [watch, cancel] = commands(ids);
         let jobs = format!("watch:   {watch}\ncancel:  {cancel}\n");
         write_synced(&self.job.folder.join("jobs"), jobs.as_bytes())?;
-        Ok(plans.iter().try_for_each(|plan| store.keep_experiment(plan))?)
+        Ok(plans.iter().try_for_each(|plan| store.write_experiment(plan))?)
     }
 }
 

@@ -21,7 +21,7 @@ impl<'a> Asked<'a> {
     /// What figures and claims ask.
     pub fn of(plan: &'a Plan) -> Self {
         let fits = |figure: &&Convergence| {
-            let here = |cell: &&Cell| names(&figure.labels, cell);
+            let here = |cell: &&Cell| names(&figure.common.labels, cell);
             plan.cells.iter().filter(here).take(MOST_CURVES + 1).count() <= MOST_CURVES
         };
         Self { plan, whole: plan.manifest.figure.convergence.iter().filter(fits).collect() }
@@ -40,7 +40,7 @@ impl<'a> Asked<'a> {
     /// What is kept of a cell's runs when they are read.
     pub fn keep(&self, cell: &Cell) -> Keep {
         let mut keep = Keep::default();
-        for figure in self.whole.iter().filter(|f| names(&f.labels, cell)) {
+        for figure in self.whole.iter().filter(|f| names(&f.common.labels, cell)) {
             follow(figure, &mut keep);
         }
         claims(&self.plan.manifest.claim, cell, &mut keep);
@@ -102,8 +102,8 @@ impl Line<'_> {
 /// The figures of convergence, then those of scaling.
 fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
     let table = &plan.manifest.figure;
-    let convergence = table.convergence.iter().map(|f| (&f.labels, f.y, &f.theory));
-    let all = convergence.chain(table.scaling.iter().map(|f| (&f.labels, f.y, &f.theory)));
+    let convergence = table.convergence.iter().map(|f| (&f.common.labels, f.y, &f.theory));
+    let all = convergence.chain(table.scaling.iter().map(|f| (&f.common.labels, f.y, &f.theory)));
     all.map(|(labels, y, theory)| Line { labels, y, theory })
 }
 

@@ -13,7 +13,7 @@ use driftbench_runner::manifest::figure::{self, Band, Convergence, Theory};
 use std::borrow::Cow;
 
 pub fn draw(figure: &Convergence, cells: &[&CellResult<'_>], theory: &Predictions<'_>) -> Figure {
-    let views = views(&figure.panels, &[], cells);
+    let views = views(&figure.common.panels, &[], cells);
     let own = &views[0];
     let mut panels = Vec::new();
     for (title, places) in &own.groups {
@@ -38,12 +38,12 @@ pub fn draw(figure: &Convergence, cells: &[&CellResult<'_>], theory: &Prediction
     let legend = lines::legends(&own.curves, &figure.theory, &panels);
     let caption = caption(figure, cells, &panels, theory);
     let x = figure.x.formula().to_owned();
-    let title = figure.title.clone();
+    let title = figure.common.title.clone();
     Figure {
         id: String::new(),
         title: title.unwrap_or_else(|| format!("{} over {x}", figure.y.formula())),
         caption,
-        columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
+        columns: figure.common.columns.unwrap_or(panels.len().clamp(1, 4)),
         asks: Some(Asks {
             x: Across::Rounds(figure.x),
             y: figure.y,

@@ -36,7 +36,7 @@ use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
 use driftbench_runner::files::{Error, error};
 use driftbench_runner::manifest::{Oracle, Prices, Quantity, TimeAverage};
-use driftbench_runner::plan::{Cell, Drawn, Plan};
+use driftbench_runner::plan::{Cell, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare};
 use driftbench_runner::trace::Trace;
 pub use figure::{
@@ -404,7 +404,7 @@ fn figures<'a>(
     contests: &Contests<'a>,
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
-    let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
+    let ids = figure_ids(&plan.manifest).into_iter().map(|(id, _)| id);
     let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }

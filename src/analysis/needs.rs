@@ -22,7 +22,7 @@ impl<'a> Needs<'a> {
     /// What figures and claims ask.
     pub fn of_plan(plan: &'a Plan) -> Self {
         let fits = |figure: &&Convergence| {
-            let here = |cell: &&Cell| has_label(&figure.labels, cell);
+            let here = |cell: &&Cell| has_label(&figure.common.labels, cell);
             plan.cells.iter().filter(here).take(MOST_CURVES + 1).count() <= MOST_CURVES
         };
         Self { plan, whole: plan.manifest.figure.convergence.iter().filter(fits).collect() }
@@ -41,7 +41,7 @@ impl<'a> Needs<'a> {
     /// What is kept of a cell's runs when they are read.
     pub fn keep(&self, cell: &Cell) -> TraceNeeds {
         let mut keep = TraceNeeds::default();
-        for figure in self.whole.iter().filter(|f| has_label(&f.labels, cell)) {
+        for figure in self.whole.iter().filter(|f| has_label(&f.common.labels, cell)) {
             follow(figure, &mut keep);
         }
         claims(&self.plan.manifest.claim, cell, &mut keep);
@@ -103,8 +103,8 @@ impl Line<'_> {
 /// The figures of convergence, then those of scaling.
 fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
     let table = &plan.manifest.figure;
-    let convergence = table.convergence.iter().map(|f| (&f.labels, f.y, &f.theory));
-    let all = convergence.chain(table.scaling.iter().map(|f| (&f.labels, f.y, &f.theory)));
+    let convergence = table.convergence.iter().map(|f| (&f.common.labels, f.y, &f.theory));
+    let all = convergence.chain(table.scaling.iter().map(|f| (&f.common.labels, f.y, &f.theory)));
     all.map(|(labels, y, theory)| Line { labels, y, theory })
 }
 

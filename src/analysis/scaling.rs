@@ -16,7 +16,7 @@ use driftbench_runner::manifest::figure::{self, Scaling};
 use driftbench_runner::plan::{Setting, short};
 
 pub fn draw(figure: &Scaling, cells: &[&CellResult<'_>], theory: &Predictions<'_>) -> Figure {
-    let views = views(&figure.panels, &across_names(&figure.x), cells);
+    let views = views(&figure.common.panels, &across_names(&figure.x), cells);
     let own = &views[0];
     let mut panels = Vec::new();
     for (title, places) in &own.groups {
@@ -76,11 +76,12 @@ pub fn draw(figure: &Scaling, cells: &[&CellResult<'_>], theory: &Predictions<'_
     Figure {
         id: String::new(),
         title: figure
+            .common
             .title
             .clone()
             .unwrap_or_else(|| format!("{} over {symbol}", figure.y.formula())),
         caption,
-        columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
+        columns: figure.common.columns.unwrap_or(panels.len().clamp(1, 4)),
         asks: Some(Asks {
             x: Across::Cells(figure.x.clone()),
             y: figure.y,

@@ -38,7 +38,7 @@ pub fn draw(figure: &Asked, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> F
     for label in &labels {
         let mine: Vec<&CellResult<'_>> =
             cells.iter().copied().filter(|c| c.cell.label == *label).collect();
-        for group in select::panels(&figure.panels, &mine) {
+        for group in select::panels(&figure.common.panels, &mine) {
             let title = [*label, group.title.as_str()];
             let title: Vec<&str> = title.into_iter().filter(|t| !t.is_empty()).collect();
             maps.push(map(figure, &sides, &group, title.join(", "), &radii));
@@ -56,10 +56,10 @@ pub fn draw(figure: &Asked, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> F
     }
     Figure {
         id: String::new(),
-        title: figure.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
+        title: figure.common.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
         caption: caption(cells, &maps, radii.len()),
         asks: None,
-        columns: figure.columns.unwrap_or(maps.len().clamp(1, 2)),
+        columns: figure.common.columns.unwrap_or(maps.len().clamp(1, 2)),
         body: Body::Maps { maps, legend, x: symbol(&figure.x), y: symbol(&figure.y) },
     }
 }

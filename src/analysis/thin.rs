@@ -76,13 +76,13 @@ fn only<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResul
 
 /// The curves of a figure over a cost.
 fn convergence(figure: &Convergence, every: &[CellResult<'_>]) -> Chosen {
-    let cells = only(&figure.labels, every);
+    let cells = only(&figure.common.labels, every);
     if cells.len() <= MOST_CURVES {
         return Chosen::of(every, &cells, String::new());
     }
     let all = cells.len();
     let end = |cell: &&CellResult<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
-    let (groups, mut notes) = few_panels(select::panels(&figure.panels, &cells));
+    let (groups, mut notes) = few_panels(select::panels(&figure.common.panels, &cells));
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
     let groups = groups.into_iter().map(|group| by_rank(group.cells, each, end));
     let cells = in_order(&cells, groups.flatten());
@@ -100,15 +100,15 @@ fn convergence(figure: &Convergence, every: &[CellResult<'_>]) -> Chosen {
 
 /// The curves of a figure over a setting.
 fn scaling(figure: &Scaling, every: &[CellResult<'_>]) -> Chosen {
-    let mut cells = only(&figure.labels, every);
+    let mut cells = only(&figure.common.labels, every);
     let (all, mut notes) = (cells.len(), Vec::new());
-    let groups = select::panels(&figure.panels, &cells);
+    let groups = select::panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {
         let (groups, note) = few_panels(groups);
         notes = note;
         cells = in_order(&cells, groups.into_iter().flat_map(|group| group.cells));
     }
-    let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
+    let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
     let known = [known, scaling::across_names(&figure.x)].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let (found, of) = curves(&plain, &known);
@@ -145,12 +145,12 @@ fn scaling(figure: &Scaling, every: &[CellResult<'_>]) -> Chosen {
 
 /// The squares of a figure of maps.
 fn winners(figure: &Winners, every: &[CellResult<'_>]) -> Chosen {
-    maps(every, &figure.labels, &figure.panels, (&figure.x, &figure.y))
+    maps(every, &figure.common.labels, &figure.common.panels, (&figure.x, &figure.y))
 }
 
 /// The squares of a figure of maps, one a label.
 fn stability(figure: &Stability, every: &[CellResult<'_>]) -> Chosen {
-    maps(every, &figure.labels, &figure.panels, (&figure.x, &figure.y))
+    maps(every, &figure.common.labels, &figure.common.panels, (&figure.x, &figure.y))
 }
 
 fn maps<'a>(

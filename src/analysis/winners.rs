@@ -18,7 +18,7 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Conte
         }
     }
     let sides = sides(figure, cells);
-    let groups = select::panels(&figure.panels, cells);
+    let groups = select::panels(&figure.common.panels, cells);
     let mut some_above_start = false;
     let maps = groups.iter().map(|group| {
         let squares = squares(figure, &sides, group).into_iter().map(|((x, y), cells)| {
@@ -71,9 +71,9 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Conte
     }
     Figure {
         id: String::new(),
-        title: figure.title.clone().unwrap_or_else(|| "Which algorithm wins".into()),
+        title: figure.common.title.clone().unwrap_or_else(|| "Which algorithm wins".into()),
         caption,
-        columns: figure.columns.unwrap_or(maps.len().clamp(1, 2)),
+        columns: figure.common.columns.unwrap_or(maps.len().clamp(1, 2)),
         asks: None,
         body: Body::Maps { maps, legend, x: symbol(&figure.x), y: symbol(&figure.y) },
     }
@@ -82,7 +82,7 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Conte
 /// The cells that stand in each square of a figure's maps.
 pub fn places<'a>(figure: &Winners, cells: &[&'a CellResult<'a>]) -> Vec<Vec<&'a CellResult<'a>>> {
     let sides = sides(figure, cells);
-    let groups = select::panels(&figure.panels, cells);
+    let groups = select::panels(&figure.common.panels, cells);
     groups.iter().flat_map(|group| squares(figure, &sides, group).into_values()).collect()
 }
 

@@ -160,7 +160,7 @@ pub fn judge(plan: &Plan, cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<
 }
 
 fn claim(
-    common: Common<'_>,
+    common: &Common,
     tested: Tested,
     evidence: Option<Evidence>,
     verdict: Option<(Verdict, f64)>,
@@ -176,10 +176,10 @@ fn claim(
         tested.parts.tested.iter().find(|(_, p)| p.estimate.to_bits() == e.estimate.to_bits())
     });
     JudgedClaim {
-        id: common.id.to_owned(),
-        statement: common.statement.to_owned(),
-        source: common.source.unwrap_or_default().to_owned(),
-        figure: common.figure.map(str::to_owned),
+        id: common.id.clone(),
+        statement: common.statement.clone(),
+        source: common.source.clone().unwrap_or_default(),
+        figure: common.figure.clone(),
         formula: tested.formula,
         verdict: verdict.map(|(v, _)| v),
         estimate: shown(evidence.map_or(nan, |e| e.estimate)),
@@ -204,8 +204,8 @@ fn claim(
             _ => None,
         },
         doubt: evidence.map_or(Doubt::None, |e| e.doubt),
-        expected: (common.expected, common.reason.map(str::to_owned)),
-        dispute: common.dispute.map(|d| (d.to_owned(), common.side.unwrap_or_default().to_owned())),
+        expected: (common.expected, common.reason.clone()),
+        dispute: common.dispute.clone().zip(common.side.clone()),
         outside: tested.parts.outside,
         untested: tested.parts.untested,
     }

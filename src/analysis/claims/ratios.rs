@@ -9,7 +9,7 @@ use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::claim::{
-    AtLeast, Less, Matches, Prediction, Scalar, Selection, Slope, When,
+    Comparison, Matches, Prediction, Scalar, Selection, Slope, When,
 };
 use driftbench_runner::manifest::{Quantity, TimeAverage};
 use driftbench_runner::plan::{Setting, selected};
@@ -241,7 +241,7 @@ impl<'a> Judge<'a> {
         format!("{} does not speak of it, or it diverged", by.words())
     }
 
-    pub(super) fn less(&self, claim: &Less) -> Tested {
+    pub(super) fn less(&self, claim: &Comparison) -> Tested {
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         let region = (f64::NEG_INFINITY, libm::log(claim.factor));
         let parts = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
@@ -249,7 +249,7 @@ impl<'a> Judge<'a> {
         Tested { parts, formula, shown: EstimateScale::of(&against) }
     }
 
-    pub(super) fn at_least(&self, claim: &AtLeast) -> Tested {
+    pub(super) fn at_least(&self, claim: &Comparison) -> Tested {
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         let region = (libm::log(claim.factor), f64::INFINITY);
         let parts = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);

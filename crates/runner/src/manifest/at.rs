@@ -1,8 +1,9 @@
 //! A node of the tree as a serde deserializer: it notes what is wrong and where,
 //! and picks one value of each axis.
 
-use super::document::{Diagnostic, Entry, Found, Node, Value, listed, nearest};
+use super::document::{Diagnostic, Diagnostics, Entry, Node, Value, listed, nearest};
 use super::read::{Axis, Choice};
+use driftbench_core::flattened::FLATTENED;
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
     VariantAccess, Visitor,
@@ -10,12 +11,13 @@ use serde::de::{
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::{self, Display};
+use std::rc::Rc;
 
 /// What one pass over the tree notes.
 pub struct Context<'a> {
     choice: &'a Choice,
     may_vary: fn(&str) -> bool,
-    found: RefCell<Found>,
+    found: RefCell<Diagnostics>,
     /// Nodes that were reported, and tables that lack one of them.
     bad: RefCell<HashSet<usize>>,
     axes: RefCell<Vec<Axis>>,
@@ -40,7 +42,7 @@ impl<'a> Context<'a> {
 
     /// What all passes found, and the axes that the last one met.
     pub fn finish(self) -> (Vec<Diagnostic>, Vec<Axis>) {
-        (self.found.into_inner().all(), self.axes.into_inner())
+        (self.found.into_inner().into_vec(), self.axes.into_inner())
     }
 
     fn is_bad(&self, node: &Node) -> bool {
@@ -82,17 +84,20 @@ pub struct At<'a> {
     node: &'a Node,
     path: String,
     context: &'a Context<'a>,
+    /// The keys of all structs that are read from this one table, if there are several.
+    keys: Option<Rc<RefCell<Vec<&'static str>>>>,
 }
 
 impl<'a> At<'a> {
     /// What stands at a path; the whole tree where it is empty.
     pub fn new(node: &'a Node, path: &str, context: &'a Context<'a>) -> Self {
-        Self { node, path: path.to_owned(), context }
+        Self { node, path: path.to_owned(), context, keys: None }
     }
 
     fn child(&self, key: &str, node: &'a Node) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
-        Self { node, path: format!("{}{dot}{key}", self.path), context: self.context }
+        let path = format!("{}{dot}{key}", self.path);
+        Self { node, path, context: self.context, keys: None }
     }
 
     /// Notes the diagnostic and marks the node bad.
@@ -137,6 +142,29 @@ impl<'a> At<'a> {
             },
             Error::Message(message) => self.fail(message),
         })
+    }
+
+    /// The keys and values of a table.
+    fn entries(&self) -> Result<&'a [Entry], Error> {
+        match &self.node.value {
+            Value::Table(entries) => Ok(entries),
+            _ => Err(self.expected("a table")),
+        }
+    }
+
+    /// Notes every key of a table that is none of these.
+    fn refuse_keys_but(&self, known: &[&str]) {
+        for entry in self.entries().into_iter().flatten() {
+            if known.contains(&entry.key.as_str()) {
+                continue;
+            }
+            let path = self.child(&entry.key, &entry.node).path;
+            let message = format!("unknown key `{}`", entry.key);
+            let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message)
+                .hinting(nearest(&entry.key, known))
+                .allowing(listed(known));
+            self.context.note(diagnostic);
+        }
     }
 
     /// Where one value is wanted and an array stands, the chosen element.
@@ -290,19 +318,44 @@ impl<'de> Deserializer<'de> for At<'_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         let at = self.one()?;
-        let Value::Table(entries) = &at.node.value else { return Err(at.expected("a table")) };
-        for entry in entries.iter().filter(|e| !fields.contains(&e.key.as_str())) {
-            let path = at.child(&entry.key, &entry.node).path;
-            let message = format!("unknown key `{}`", entry.key);
-            let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message)
-                .hinting(nearest(&entry.key, fields))
-                .allowing(listed(fields));
-            at.context.note(diagnostic);
+        let entries = at.entries()?;
+        match &at.keys {
+            Some(keys) => keys.borrow_mut().extend(fields),
+            None => at.refuse_keys_but(fields),
         }
         let known = |e: &&Entry| fields.contains(&e.key.as_str()) && !at.context.is_bad(&e.node);
         let entries: Vec<&Entry> = entries.iter().filter(known).collect();
         let fields = Fields { parent: at.clone(), entries: entries.into_iter(), value: None };
         at.own(visitor.visit_map(fields))
+    }
+
+    /// Structs that are read from one table.
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        if name != FLATTENED {
+            return Err(self.expected("one value"));
+        }
+        let at = self.one()?;
+        let entries = at.entries()?;
+        let keys = at.keys.clone().unwrap_or_default();
+        let axes = at.context.axes.borrow().len();
+        let parts = SameTable(Self { keys: Some(keys.clone()), ..at.clone() });
+        let result = at.own(visitor.visit_seq(parts));
+        if at.keys.is_none() {
+            at.refuse_keys_but(&keys.borrow());
+        }
+        // Each part noted its own axes: they are put in the order of the text.
+        let place = |axis: &Axis| {
+            let below = axis.path.get(at.path.len() + 1..).unwrap_or_default();
+            let key = below.split('.').next().unwrap_or_default();
+            entries.iter().position(|entry| entry.key == key)
+        };
+        at.context.axes.borrow_mut()[axes..].sort_by_key(place);
+        result
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -353,15 +406,14 @@ impl<'de> Deserializer<'de> for At<'_> {
 
     /// A table whose keys are free.
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let Value::Table(entries) = &self.node.value else { return Err(self.expected("a table")) };
-        let entries: Vec<&Entry> =
-            entries.iter().filter(|e| !self.context.is_bad(&e.node)).collect();
+        let good = |e: &&Entry| !self.context.is_bad(&e.node);
+        let entries: Vec<&Entry> = self.entries()?.iter().filter(good).collect();
         let fields = Fields { parent: self.clone(), entries: entries.into_iter(), value: None };
         self.own(visitor.visit_map(fields))
     }
 
     serde::forward_to_deserialize_any! {
-        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
+        i128 u128 char bytes byte_buf unit unit_struct tuple identifier ignored_any
     }
 }
 
@@ -378,6 +430,19 @@ impl<'a, 'de, I: Iterator<Item = (usize, &'a Node)>> SeqAccess<'de> for Items<'a
     ) -> Result<Option<T::Value>, Error> {
         let next = self.items.next();
         next.map(|(i, node)| seed.deserialize(self.parent.child(&i.to_string(), node))).transpose()
+    }
+}
+
+/// One table for every part of what is read from it.
+struct SameTable<'a>(At<'a>);
+
+impl<'de> SeqAccess<'de> for SameTable<'_> {
+    type Error = Error;
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        seed.deserialize(self.0.clone()).map(Some)
     }
 }
 
@@ -455,11 +520,10 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self.content {
-            Some(node) => self.parent.child(self.name, node).deserialize_struct(
-                self.name_static(),
-                fields,
-                visitor,
-            ),
+            // serde wants a name for messages that this deserializer never prints.
+            Some(node) => {
+                self.parent.child(self.name, node).deserialize_struct("variant", fields, visitor)
+            }
             None if fields.is_empty() => {
                 let none = de::value::MapDeserializer::new(std::iter::empty::<(&str, &str)>());
                 visitor.visit_map(none)
@@ -472,12 +536,5 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
                 Err(self.parent.fail_with(diagnostic.allowing(listed(fields))))
             }
         }
-    }
-}
-
-impl Variant<'_> {
-    /// serde wants a name for messages that this deserializer never prints.
-    fn name_static(&self) -> &'static str {
-        "variant"
     }
 }

@@ -152,12 +152,12 @@ impl Diagnostic {
 
 /// What was found to be wrong, each thing once, in the order of finding.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct Diagnostics {
     all: Vec<Diagnostic>,
     known: HashSet<Diagnostic>,
 }
 
-impl Found {
+impl Diagnostics {
     /// Adds a diagnostic, unless it is known.
     pub fn add(&mut self, diagnostic: Diagnostic) {
         if self.known.insert(diagnostic.clone()) {
@@ -176,12 +176,12 @@ impl Found {
     }
 
     /// All of them.
-    pub fn all(self) -> Vec<Diagnostic> {
+    pub fn into_vec(self) -> Vec<Diagnostic> {
         self.all
     }
 }
 
-impl Extend<Diagnostic> for Found {
+impl Extend<Diagnostic> for Diagnostics {
     fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
         diagnostics.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
@@ -200,9 +200,9 @@ impl Rejected {
     /// Diagnostics in the order of the text, each once.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
-        let mut found = Found::default();
+        let mut found = Diagnostics::default();
         found.extend(diagnostics);
-        Self { source: Box::new(source.clone()), diagnostics: found.all() }
+        Self { source: Box::new(source.clone()), diagnostics: found.into_vec() }
     }
 }
 

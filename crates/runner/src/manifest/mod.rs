@@ -12,7 +12,7 @@ pub mod metric;
 pub mod read;
 pub mod schema;
 
-use document::Found;
+use document::Diagnostics;
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
 use driftbench_core::{algorithm, problem};
 pub use metric::{Metric, Quantity, TimeAverage};
@@ -115,7 +115,7 @@ impl Manifest {
 struct Again<'a> {
     root: &'a Node,
     choice: &'a Choice,
-    found: &'a mut Found,
+    found: &'a mut Diagnostics,
 }
 
 impl Again<'_> {

@@ -10,7 +10,7 @@
 //! without the nodes known to be bad until nothing new is found.
 
 use super::at::{At, Context};
-use super::document::{Diagnostic, Found, Node, Place};
+use super::document::{Diagnostic, Diagnostics, Node, Place};
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -46,9 +46,9 @@ pub type MayVary = fn(&str) -> bool;
 pub fn read<T: DeserializeOwned>(
     root: &Node,
     may_vary: MayVary,
-    again: impl Fn(&Axis, &Choice, &mut Found) -> Vec<Axis>,
+    again: impl Fn(&Axis, &Choice, &mut Diagnostics) -> Vec<Axis>,
 ) -> Result<(T, Vec<Axis>), Vec<Diagnostic>> {
-    let mut found = Found::default();
+    let mut found = Diagnostics::default();
     let none = Choice::new();
     let (first, mut axes) = exhaust(root, "", may_vary, &none, PhantomData::<T>, &mut found);
     // Axes, each under a choice, with so many values left to be read.
@@ -71,7 +71,7 @@ pub fn read<T: DeserializeOwned>(
     }
     match first {
         Some(value) if found.is_empty() => Ok((value, axes)),
-        _ => Err(found.all()),
+        _ => Err(found.into_vec()),
     }
 }
 
@@ -82,7 +82,7 @@ pub fn exhaust<S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T>(
     may_vary: MayVary,
     choice: &Choice,
     seed: S,
-    found: &mut Found,
+    found: &mut Diagnostics,
 ) -> Read<T> {
     let context = Context::new(choice, may_vary);
     let value = loop {

@@ -8,7 +8,9 @@ mod cells;
 mod claims;
 mod figures;
 mod grid;
+mod places;
 mod settings;
+mod spec_parts;
 mod tables;
 mod validate;
 
@@ -21,6 +23,8 @@ use crate::manifest::{
 pub use claims::selected;
 use driftbench_core::problem::Fault;
 use driftbench_core::{algorithm, problem};
+pub use figures::{figure_ids, unrecorded};
+pub use places::place_of;
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
 use sha2::{Digest, Sha256};
@@ -28,7 +32,6 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-pub use validate::{Drawn, place_of, unrecorded};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.
@@ -47,7 +50,7 @@ pub struct Plan {
     pub manifest: Manifest,
     /// The cells, algorithm by algorithm, the first axis outermost.
     pub cells: Vec<Cell>,
-    /// The order in which the manifest has its figures, as places among [`Drawn::all`].
+    /// The order in which the manifest has its figures, as places among [`figure_ids`].
     pub figures: Vec<usize>,
     /// The order in which it has its claims, as places among those of its table.
     pub claims: Vec<usize>,
@@ -215,9 +218,11 @@ impl Plan {
     /// Everything that is wrong with it, at once.
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
         let root = parse(&source)?;
-        let reject = |found| Rejected::new(&source, validate::overrides(&root, &source, found));
+        let reject = |found| {
+            Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
+        };
         let (mut manifest, axes) = Manifest::read(&root).map_err(reject)?;
-        let mut found = validate::manifest(&root, &manifest);
+        let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
         let cells = match cells::cells(&root, &manifest, &axes, &mut hashes) {
             Ok(cells) => cells,
@@ -226,19 +231,18 @@ impl Plan {
                 return Err(reject(found));
             }
         };
-        found.extend(validate::labels(&root, &manifest));
-        found.extend(validate::figures(&root, &manifest, &cells));
-        found.extend(figures::slopes(&root, &manifest));
-        found.extend(claims::claims(&root, &manifest, &cells));
+        found.extend(validate::check_labels(&root, &manifest));
+        found.extend(figures::check_figures(&root, &manifest, &cells));
+        found.extend(claims::check_claims(&root, &manifest, &cells));
         if !found.is_empty() {
             return Err(reject(found));
         }
         let source = Source { files: hashes.known, ..source };
-        if Drawn::all(&manifest).is_empty() {
-            manifest.figure = figures::default(&cells);
+        if figure_ids(&manifest).is_empty() {
+            manifest.figure = figures::default_figures(&cells);
         }
-        let drawn = Drawn::all(&manifest);
-        let figures = in_order_of_text(&root, drawn.iter().map(|figure| &*figure.path));
+        let all = figure_ids(&manifest);
+        let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));
         let all = manifest.claim.all();
         let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
         Ok(Self { experiment, source, manifest, cells, figures, claims })

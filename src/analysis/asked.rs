@@ -2,8 +2,9 @@
 //! whether theory has to speak of it.
 
 use super::CellResult;
+use super::downsample::{FigureCells, MOST_CURVES};
+use super::panels::includes;
 use super::runs::{COSTS, Keep};
-use super::thin::{MOST_CURVES, Shown};
 use driftbench_runner::manifest::claim::{Prediction, Selection, Table as Claims, When};
 use driftbench_runner::manifest::figure::{Convergence, Theory as Drawn};
 use driftbench_runner::manifest::{Quantity, TimeAverage};
@@ -21,7 +22,7 @@ impl<'a> Asked<'a> {
     /// What figures and claims ask.
     pub fn of(plan: &'a Plan) -> Self {
         let fits = |figure: &&Convergence| {
-            let here = |cell: &&Cell| names(&figure.labels, cell);
+            let here = |cell: &&Cell| includes(&figure.labels, cell);
             plan.cells.iter().filter(here).take(MOST_CURVES + 1).count() <= MOST_CURVES
         };
         Self { plan, whole: plan.manifest.figure.convergence.iter().filter(fits).collect() }
@@ -40,7 +41,7 @@ impl<'a> Asked<'a> {
     /// What is kept of a cell's runs when they are read.
     pub fn keep(&self, cell: &Cell) -> Keep {
         let mut keep = Keep::default();
-        for figure in self.whole.iter().filter(|f| names(&f.labels, cell)) {
+        for figure in self.whole.iter().filter(|f| includes(&f.labels, cell)) {
             follow(figure, &mut keep);
         }
         claims(&self.plan.manifest.claim, cell, &mut keep);
@@ -57,7 +58,7 @@ impl<'a> Asked<'a> {
 
 impl Asked<'_> {
     /// The cells of which a figure or a claim asks theory, by id.
-    pub fn theory<'c>(&self, shown: &Shown, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
+    pub fn theory<'c>(&self, shown: &FigureCells, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
         let mut wanted = self.ids(shown, cells, |line| !line.theory.is_empty(), theory_by_claims);
         let mapped = shown.stability.iter().flat_map(|chosen| &chosen.cells);
         wanted.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
@@ -65,14 +66,18 @@ impl Asked<'_> {
     }
 
     /// The cells whose exact moments a figure draws or a claim asks for, by id.
-    pub fn moments<'c>(&self, shown: &Shown, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
+    pub fn moments<'c>(
+        &self,
+        shown: &FigureCells,
+        cells: &'c [CellResult<'_>],
+    ) -> HashSet<&'c str> {
         self.ids(shown, cells, |line| line.of_moments(), moments_by_claims)
     }
 
     /// The cells that are shown in such a figure of lines, or that such a claim is about.
     fn ids<'c>(
         &self,
-        shown: &Shown,
+        shown: &FigureCells,
         cells: &'c [CellResult<'_>],
         figure: impl Fn(&Line<'_>) -> bool,
         claimed: impl Fn(&Plan, &Cell) -> bool,
@@ -109,13 +114,8 @@ fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
 
 /// Whether a figure or a claim asks for a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    lines(plan).any(|line| line.of_moments() && names(line.labels, cell))
+    lines(plan).any(|line| line.of_moments() && includes(line.labels, cell))
         || moments_by_claims(plan, cell)
-}
-
-/// Whether a figure of these labels draws a cell.
-pub fn names(labels: &[String], cell: &Cell) -> bool {
-    labels.is_empty() || labels.contains(&cell.label)
 }
 
 /// A page draws a curve over any cost.

@@ -3,7 +3,7 @@
 use super::CellResult;
 use super::curves::views;
 use super::figure::{Across, Asks, Body, Curve, Figure, Panel, Point, Role, Scale, Series, Style};
-use super::lines;
+use super::predictions;
 use super::theory::Theory as Predictions;
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use driftbench_core::words::count;
@@ -35,7 +35,7 @@ pub fn draw(figure: &Convergence, cells: &[&CellResult<'_>], theory: &Prediction
         }
         panels.push(Panel { title: title.clone(), series });
     }
-    let legend = lines::legends(&own.curves, &figure.theory, &panels);
+    let legend = predictions::legends(&own.curves, &figure.theory, &panels);
     let caption = caption(figure, cells, &panels, theory);
     let x = figure.x.formula().to_owned();
     let title = figure.title.clone();
@@ -81,8 +81,8 @@ fn beside(
             let (rows, points) = drawn.into_iter().unzip();
             let cells = vec![cell.cell.id.clone()];
             let (role, diverged) = (Role::Theory(prediction), 0);
-            let style = lines::style(prediction, style);
-            let label = format!("{} {label}", lines::words(prediction));
+            let style = predictions::style(prediction, style);
+            let label = format!("{} {label}", predictions::words(prediction));
             all.push(Series { label, style, role, points, diverged, cells, rows });
         }
     };
@@ -100,7 +100,7 @@ fn beside(
             }
             continue;
         }
-        for prediction in lines::predictions(*kind) {
+        for prediction in predictions::predictions(*kind) {
             let Some(curve) = theory.curve(&cell.cell.id, figure.y, *prediction) else { continue };
             let points = curve.iter().enumerate().map(|(row, y)| (row, bare(across(row), *y)));
             let shown = points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0);
@@ -189,7 +189,7 @@ fn caption(
     if drawn().any(|s| s.role == Role::Measured && s.points.iter().any(|p| p.y == 0.0)) {
         caption.push_str(" A mean that is 0 has no place on the logarithmic axis.");
     }
-    caption.push_str(&lines::caption(&figure.theory, figure.y, panels, cells, theory));
+    caption.push_str(&predictions::caption(&figure.theory, figure.y, panels, cells, theory));
     let asked = figure.theory.contains(&Theory::ExactBias);
     if asked && cells.iter().all(|cell| cell.exact_bias.is_none()) {
         caption.push_str(

@@ -8,7 +8,7 @@
 //! beside them, which carry both, can be told apart as well.
 
 use super::figure::{COLORS, Curve, DASHES, MARKS, Style, View};
-use super::{CellResult, select};
+use super::{CellResult, panels, setting_text};
 use driftbench_runner::plan::{Cell, short};
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub fn curves(cells: &[&Cell], known: &[&str]) -> (Vec<Curve>, Vec<usize>) {
     let mut places: HashMap<Told<'_>, usize> = HashMap::new();
     let (mut all, mut of): (Vec<Curve>, Vec<usize>) = (Vec::new(), Vec::new());
     for cell in cells {
-        let told = select::details_of(cell, known);
+        let told = setting_text::distinguishing_settings(cell, known);
         let value = |path: &String| cell.settings.get(path).map(ToString::to_string);
         let exact = told.iter().map(|(path, _)| (*path, value(path).unwrap_or_default()));
         let place = *places.entry((&cell.label, exact.collect())).or_insert(all.len());
@@ -93,7 +93,7 @@ pub fn views(asked: &[String], across: &[&str], cells: &[&CellResult<'_>]) -> Ve
             axes.push(name);
         }
     }
-    let several = |name: &&str| select::distinct(cells, name).len() > 1;
+    let several = |name: &&str| panels::distinct(cells, name).len() > 1;
     let single = axes.iter().copied().filter(several).map(|name| vec![name.to_owned()]);
     let asked = asked.to_vec();
     let mut all: Vec<View> = Vec::new();
@@ -105,7 +105,7 @@ pub fn views(asked: &[String], across: &[&str], cells: &[&CellResult<'_>]) -> Ve
         let known: Vec<&str> =
             panels.iter().map(String::as_str).chain(across.iter().copied()).collect();
         let (curves, of) = curves(&plain, &known);
-        let groups = select::panels(&panels, cells).into_iter().map(|group| {
+        let groups = panels::panels(&panels, cells).into_iter().map(|group| {
             let here = group.cells.iter().filter_map(|c| places.get(c.cell.id.as_str()));
             (group.title, here.copied().collect())
         });
@@ -173,7 +173,7 @@ mod tests {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let (curves, of) = curves(&cells, &known);
                 // A figure of more is thinned before its curves are made.
-                if curves.len() > super::super::thin::MOST_CURVES {
+                if curves.len() > super::super::downsample::MOST_CURVES {
                     continue;
                 }
                 let labels: HashSet<&str> = curves.iter().map(|c| c.label.as_str()).collect();

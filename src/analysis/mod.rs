@@ -8,22 +8,23 @@ mod asked;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
-mod contests;
 mod convergence;
 mod curves;
+mod downsample;
 mod figure;
-mod lines;
-pub mod orders;
+pub mod first_order;
+mod panels;
+mod predictions;
 pub mod problems;
+mod ranking;
+mod ranking_map;
 mod runs;
 mod scaling;
-mod select;
-mod siblings;
+mod setting_text;
 mod stability;
 pub mod table;
 pub mod theory;
-mod thin;
-mod winners;
+mod unplanned;
 #[cfg(test)]
 mod wrong;
 
@@ -31,11 +32,11 @@ use crate::store::provenance::Provenance;
 use crate::store::{Store, Stored};
 use asked::Asked;
 pub use asked::{bias as draws_exact_bias, wants_moments};
-use contests::Contests;
-pub use contests::{Rival, Separation, Standing, Standings};
 pub use curves::curves;
+use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
+use driftbench_core::words::thousands;
 use driftbench_runner::files::{Error, error};
 use driftbench_runner::manifest::{Oracle, Prices, Quantity, TimeAverage};
 use driftbench_runner::plan::{Cell, Drawn, Plan};
@@ -45,19 +46,19 @@ pub use figure::{
     Across, Asks, Body, COLORS, Curve, DASHES, Figure, GREY, Key, Legend, MARKS, Map, MapCell,
     Panel, Point, Role, Scale, Series, Stability, Style, View,
 };
-pub use lines::words as theory_words;
+pub use predictions::words as theory_words;
+use ranking::Rankings;
+pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
 pub use runs::{COSTS, Keep, Runs};
 pub use scaling::across;
-pub use select::{pretty, told_of as settings_of};
-pub use siblings::Siblings;
+pub use setting_text::{pretty, varied_settings};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use theory::{Keeping, Theory};
-pub use thin::thousands;
-use thin::{Chosen, Shown};
+pub use unplanned::UnplannedCells;
 
 /// An experiment with its results.
 pub struct Experiment<'a> {
@@ -70,17 +71,17 @@ pub struct Experiment<'a> {
     /// What the manifest asks to be drawn.
     pub figures: Vec<Figure>,
     /// How heterogeneous the problems are.
-    pub problems: problems::Table,
+    pub problems: problems::Instances,
     /// What the results say of the manifest's claims.
     pub claims: Vec<claims::Claim>,
     /// What the published bounds say of the cells.
-    pub bounds: Vec<bounds::Row>,
+    pub bounds: Vec<bounds::BoundRow>,
     /// Where the first order of measured biases holds.
-    pub orders: Vec<orders::Row>,
+    pub first_order: Vec<first_order::FirstOrderRow>,
     /// What theory does not compute at this size, a sentence each.
     pub not_computed: Vec<String>,
     /// What else the results of the experiment hold.
-    pub siblings: Siblings,
+    pub unplanned: UnplannedCells,
     /// Who wins where several algorithms stand beside one another.
     pub standings: Standings,
 }
@@ -165,7 +166,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let asked = Asked::of(plan);
     let (mut cells, missing) = results(plan, store, &asked)?;
     one_version(plan, &cells)?;
-    let shown = Shown::of(&plan.manifest.figure, &cells);
+    let shown = FigureCells::new(&plan.manifest.figure, &cells);
     follow_chosen(plan, store, &asked, &shown, &mut cells)?;
     let wanted = asked.theory(&shown, &cells);
     let all = plan.cells.len() <= AT_ONCE || asked::theory_of_all(plan);
@@ -177,17 +178,17 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     }
     let theory =
         Theory::new(plan, &prepared, &asked.moments(&shown, &cells), Keeping::of(plan, store));
-    let (axes, rows) = contests::rows(&cells);
+    let (axes, rows) = ranking::rows(&cells);
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
-    let contests = Contests::of(places.chain(squares(plan, &cells, &shown)));
-    let standings = Standings::of(axes, &rows, &contests);
-    let figures = figures(plan, &cells, &shown, &theory, &contests);
-    drop(contests);
+    let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
+    let standings = Standings::new(axes, &rows, &rankings);
+    let figures = figures(plan, &cells, &shown, &theory, &rankings);
+    drop(rankings);
     drop(rows);
-    let problems = problems::of(plan, &prepared)?;
+    let problems = problems::instances(plan, &prepared)?;
     let claims = claims::judge(plan, &cells, &theory);
-    let bounds = bounds::of(plan, &cells, &theory);
-    let orders = orders::of(&cells, &theory);
+    let bounds = bounds::rows(plan, &cells, &theory);
+    let first_order = first_order::rows(&cells, &theory);
     let mut not_computed = theory.not_computed();
     not_computed.extend(problems.not_computed());
     if !not_computed.is_empty() {
@@ -195,7 +196,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     }
     drop(theory);
     drop(prepared);
-    let siblings = siblings::of(plan, store)?;
+    let unplanned = unplanned::find(plan, store)?;
     Ok(Experiment {
         plan,
         cells,
@@ -204,9 +205,9 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         problems,
         claims,
         bounds,
-        orders,
+        first_order,
         not_computed,
-        siblings,
+        unplanned,
         standings,
     })
 }
@@ -317,7 +318,7 @@ fn follow_chosen(
     plan: &Plan,
     store: &Store,
     asked: &Asked<'_>,
-    shown: &Shown,
+    shown: &FigureCells,
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
     let mut wanted: BTreeMap<usize, Keep> = BTreeMap::new();
@@ -383,11 +384,11 @@ fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, E
 fn squares<'a>(
     plan: &'a Plan,
     cells: &'a [CellResult<'a>],
-    shown: &'a Shown,
+    shown: &'a FigureCells,
 ) -> impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)> {
     let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
     figures.flat_map(|(figure, chosen)| {
-        let places = winners::places(figure, &chosen.among(cells));
+        let places = ranking_map::places(figure, &chosen.among(cells));
         places.into_iter().map(|cells| (cells, figure.metric))
     })
 }
@@ -395,13 +396,13 @@ fn squares<'a>(
 fn figures<'a>(
     plan: &Plan,
     cells: &'a [CellResult<'a>],
-    shown: &Shown,
+    shown: &FigureCells,
     theory: &Theory<'_>,
-    contests: &Contests<'a>,
+    rankings: &Rankings<'a>,
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
-    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
+    let noted = |chosen: &Sample, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };
@@ -410,7 +411,7 @@ fn figures<'a>(
     let scaling = table.scaling.iter().zip(&shown.scaling);
     let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::draw(f, c, theory)));
     let winners = table.winners.iter().zip(&shown.winners);
-    let winners = winners.map(|(f, c)| noted(c, &|c| winners::draw(f, c, contests)));
+    let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::draw(f, c, rankings)));
     let stability = table.stability.iter().zip(&shown.stability);
     let stability = stability.map(|(f, c)| noted(c, &|c| stability::draw(f, c, theory)));
     let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);

@@ -5,9 +5,9 @@ use super::curves::views;
 use super::figure::{
     Across, Asks, Body, Curve, Figure, GREY, Key, Legend, Panel, Point, Role, Scale, Series, Style,
 };
-use super::lines;
+use super::predictions;
 use super::theory::Theory as Predictions;
-use super::{CellResult, select};
+use super::{CellResult, setting_text};
 use crate::stats::mean;
 use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
@@ -32,7 +32,7 @@ pub fn draw(figure: &Scaling, cells: &[&CellResult<'_>], theory: &Predictions<'_
         }
         panels.push(Panel { title: title.clone(), series });
     }
-    let mut legend = lines::legends(&own.curves, &figure.theory, &panels);
+    let mut legend = predictions::legends(&own.curves, &figure.theory, &panels);
     let mut series = panels.iter().flat_map(|p| &p.series);
     let referred = series.find(|s| s.role == Role::Reference);
     legend.extend(referred.map(|line| Legend {
@@ -56,7 +56,7 @@ pub fn draw(figure: &Scaling, cells: &[&CellResult<'_>], theory: &Predictions<'_
             " Grey dots: the slope to compare with, through the first curve's first point.",
         );
     }
-    caption.push_str(&lines::caption(&figure.theory, figure.y, &panels, cells, theory));
+    caption.push_str(&predictions::caption(&figure.theory, figure.y, &panels, cells, theory));
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
@@ -68,10 +68,9 @@ pub fn draw(figure: &Scaling, cells: &[&CellResult<'_>], theory: &Predictions<'_
         caption = nothing(cells);
     }
     let setting = cells.iter().any(|c| c.cell.settings.get(&figure.x).is_some());
-    let symbol = select::pretty(&figure.x, &Setting::Text(String::new()));
     let symbol = match Quantity::named(&figure.x).filter(|_| !setting) {
         Some(quantity) => quantity.formula().to_owned(),
-        None => symbol.trim_end_matches([' ', '=']).to_owned(),
+        None => setting_text::symbol(&figure.x),
     };
     Figure {
         id: String::new(),
@@ -139,12 +138,12 @@ fn predicted(
             (y > 0.0).then(|| (c.cell.id.clone(), point))
         };
         let (cells, points) = ordered(cells.iter().filter_map(at).collect());
-        let label = format!("{} {}", lines::words(*prediction), curve.label);
-        let style = lines::style(*prediction, curve.style);
+        let label = format!("{} {}", predictions::words(*prediction), curve.label);
+        let style = predictions::style(*prediction, curve.style);
         let (role, diverged, rows) = (Role::Theory(*prediction), 0, Vec::new());
         (points.len() > 1).then_some(Series { label, style, role, points, diverged, cells, rows })
     };
-    let asked = figure.theory.iter().flat_map(|kind| lines::predictions(*kind));
+    let asked = figure.theory.iter().flat_map(|kind| predictions::predictions(*kind));
     asked.filter_map(line).collect()
 }
 
@@ -183,7 +182,7 @@ fn reference(series: &[Series], slope: f64) -> Option<Series> {
     };
     (ends.0 < ends.1).then(|| Series {
         label: format!("slope {slope}"),
-        style: Style { dash: lines::REFERENCE, ..Style::plain(GREY) },
+        style: Style { dash: predictions::REFERENCE, ..Style::plain(GREY) },
         role: Role::Reference,
         points: vec![at(ends.0), at(ends.1)],
         diverged: 0,

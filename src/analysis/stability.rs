@@ -6,7 +6,7 @@
 
 use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Stability, Style};
 use super::theory::Theory;
-use super::{CellResult, select};
+use super::{CellResult, panels, setting_text};
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::moments::{self, Exact};
 use driftbench_runner::manifest::figure::Stability as Asked;
@@ -33,12 +33,12 @@ pub fn draw(figure: &Asked, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> F
             labels.push(&cell.cell.label);
         }
     }
-    let sides = (select::distinct(cells, &figure.x), select::distinct(cells, &figure.y));
+    let sides = (panels::distinct(cells, &figure.x), panels::distinct(cells, &figure.y));
     let mut maps = Vec::new();
     for label in &labels {
         let mine: Vec<&CellResult<'_>> =
             cells.iter().copied().filter(|c| c.cell.label == *label).collect();
-        for group in select::panels(&figure.panels, &mine) {
+        for group in panels::panels(&figure.panels, &mine) {
             let title = [*label, group.title.as_str()];
             let title: Vec<&str> = title.into_iter().filter(|t| !t.is_empty()).collect();
             maps.push(map(figure, &sides, &group, title.join(", "), &radii));
@@ -60,24 +60,23 @@ pub fn draw(figure: &Asked, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> F
         caption: caption(cells, &maps, radii.len()),
         asks: None,
         columns: figure.columns.unwrap_or(maps.len().clamp(1, 2)),
-        body: Body::Maps { maps, legend, x: symbol(&figure.x), y: symbol(&figure.y) },
+        body: Body::Maps {
+            maps,
+            legend,
+            x: setting_text::symbol(&figure.x),
+            y: setting_text::symbol(&figure.y),
+        },
     }
-}
-
-/// A setting's symbol.
-fn symbol(name: &str) -> String {
-    let text = select::pretty(name, &Setting::Text(String::new()));
-    text.trim_end_matches([' ', '=']).to_owned()
 }
 
 fn map(
     figure: &Asked,
     (xs, ys): &(Vec<&Setting>, Vec<&Setting>),
-    group: &select::Group<'_>,
+    group: &panels::Group<'_>,
     title: String,
     radii: &HashMap<&str, Radii>,
 ) -> Map {
-    let (at_x, at_y) = (select::placed(xs), select::placed(ys));
+    let (at_x, at_y) = (panels::placed(xs), panels::placed(ys));
     let mut cells = Vec::new();
     for cell in &group.cells {
         let place = |places: &HashMap<SettingKey<'_>, usize>, name: &str| {

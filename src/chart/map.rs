@@ -1,7 +1,7 @@
 //! A map over two settings: who wins, by what factor; how many runs diverged.
 
 use super::axis::Ruler;
-use super::look::color;
+use super::style::color;
 use super::{Drawing, FINE, Size, centred, font, inner};
 use crate::analysis::{Map, MapCell, Style};
 use plotters::prelude::*;

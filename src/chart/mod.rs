@@ -8,15 +8,15 @@
 //! is drawn where it is not.
 
 mod axis;
-pub mod look;
 mod map;
 mod panel;
+pub mod style;
 
 use crate::analysis::{Body, Figure, Key, Legend, Scale};
-use look::{color, color_name, mark, pattern};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write;
+use style::{color, color_name, mark, pattern};
 
 /// Plotters' pixels for one of ours.
 const FINE: u32 = 4;

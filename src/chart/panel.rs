@@ -1,7 +1,7 @@
 //! A panel of curves.
 
 use super::axis::{Axis, Ruler};
-use super::look::{color, color_name, mark, marked, pattern};
+use super::style::{color, color_name, mark, marked, pattern};
 use super::{Drawing, FINE, Size, escape, font, inner};
 use crate::analysis::{Body, Figure, Panel, Point, Role, Scale, Series};
 use plotters::prelude::*;

@@ -4,7 +4,7 @@ use super::costs::slope_of_cost;
 use super::side::{Side, combined, ratio};
 use super::words::{comparison, noted, target, told, when};
 use super::{Judge, Shown, Tested};
-use crate::analysis::{CellResult, select};
+use crate::analysis::{CellResult, setting_text};
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
 use driftbench_core::words::joined;
@@ -77,7 +77,7 @@ impl<'a> Judge<'a> {
         };
         let known: Vec<String> = selection.0.iter().filter_map(one).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let mut details = select::details(cell, &known);
+        let mut details = setting_text::details(cell, &known);
         if !selection.0.contains_key("label") {
             details = joined(&[&cell.cell.label, &details]);
         }
@@ -265,7 +265,7 @@ impl<'a> Judge<'a> {
             known.push("path-length");
             let partners = self.partners(&claim.over);
             known.extend(partners.iter().map(String::as_str));
-            let details = select::details(cell, &known);
+            let details = setting_text::details(cell, &known);
             let name = match claim.of.0.contains_key("label") {
                 true => details,
                 false => joined(&[&cell.cell.label, &details]),

@@ -6,7 +6,7 @@
 
 use super::Change;
 use crate::analysis::convergence::point;
-use crate::analysis::lines::REFERENCE;
+use crate::analysis::predictions::REFERENCE;
 use crate::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
 use crate::stats::{mean, standard_deviation, student_95};
 use driftbench_runner::manifest::figure::Band;

@@ -198,8 +198,8 @@ fn theory(style: Style) -> String {
 fn mark(style: Style, measured: bool) -> String {
     let (name, turn) = MARKS[style.mark % MARKS.len()];
     let (size, fill) = if measured { ("1.4pt", "") } else { ("1.1pt", ", fill=white") };
-    let look = format!("{{solid, rotate={turn}{fill}}}");
-    format!("mark={name}, mark size={size}, every mark/.append style={look}")
+    let style = format!("{{solid, rotate={turn}{fill}}}");
+    format!("mark={name}, mark size={size}, every mark/.append style={style}")
 }
 
 fn curve(out: &mut String, series: &Series, sides: Sides) {
@@ -219,7 +219,7 @@ fn curve(out: &mut String, series: &Series, sides: Sides) {
         );
     }
     let of_runs = series.role == Role::Measured;
-    let look = if of_runs { measured(series.style) } else { theory(series.style) };
+    let style = if of_runs { measured(series.style) } else { theory(series.style) };
     let mark = mark(series.style, of_runs);
     let stretches = || series.points.split(|p| !seen(p)).filter(|s| !s.is_empty());
     for stretch in stretches() {
@@ -237,7 +237,7 @@ fn curve(out: &mut String, series: &Series, sides: Sides) {
         };
         let _ = writeln!(
             out,
-            "\\addplot[forget plot, {look}, {marks}] coordinates {{{}}};",
+            "\\addplot[forget plot, {style}, {marks}] coordinates {{{}}};",
             points.join(" ")
         );
     }

@@ -52,7 +52,7 @@ fn figure(figure: &Figure) -> String {
     for style in styles {
         let name = ink(style);
         if !known.contains(&name) {
-            let (r, g, b) = chart::look::rgb(style);
+            let (r, g, b) = chart::style::rgb(style);
             let _ = writeln!(out, "\\definecolor{{{name}}}{{RGB}}{{{r},{g},{b}}}");
             known.push(name);
         }

@@ -1,4 +1,4 @@
-//! What a page carries so that its reader can look at the same results in another
+//! What a page carries so that its reader can style at the same results in another
 //! way: over another cost, with another band, in other panels.
 //!
 //! *Invariant*: a page holds the numbers of its figures and no others. Where all
@@ -8,9 +8,9 @@
 use super::numbers::{Blocks, Numbers, Slice};
 use crate::analysis::{
     self, Across, Asks, Body, COLORS, COSTS, CellResult, DASHES, Experiment, Figure, Key, Legend,
-    MARKS, Panel, Role, settings_of, theory_words,
+    MARKS, Panel, Role, theory_words, varied_settings,
 };
-use crate::chart::{self, look};
+use crate::chart::{self, style};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::plan::short;
@@ -24,7 +24,7 @@ const MOST_FOR_REPLICATES: usize = 1_500_000;
 #[derive(Serialize)]
 pub struct Data {
     numbers: Blocks,
-    look: Look,
+    style: Look,
     figures: Vec<Drawn>,
 }
 
@@ -33,7 +33,7 @@ struct Look {
     palette: [(u8, u8, u8); COLORS],
     dashes: [&'static str; DASHES],
     faint: [&'static str; 13],
-    marks: [look::Mark; MARKS],
+    marks: [style::Mark; MARKS],
     most_marks: usize,
 }
 
@@ -74,7 +74,7 @@ struct View {
     of: Vec<usize>,
 }
 
-/// A curve's name and look.
+/// A curve's name and style.
 #[derive(Serialize)]
 struct Curve {
     label: String,
@@ -137,12 +137,12 @@ pub fn data(experiment: &Experiment<'_>) -> Data {
     }
     Data {
         numbers: numbers.blocks(),
-        look: Look {
-            palette: look::PALETTE,
-            dashes: look::DASHES,
-            faint: look::FAINT,
-            marks: look::MARKS,
-            most_marks: look::MOST_MARKS,
+        style: Look {
+            palette: style::PALETTE,
+            dashes: style::DASHES,
+            faint: style::FAINT,
+            marks: style::MARKS,
+            most_marks: style::MOST_MARKS,
         },
         figures,
     }
@@ -255,7 +255,7 @@ fn cell(
     let (means, sd) = (each(&mean), each(&standard_deviation));
     let (low, high) = (each(&|s| quantile(s, 0.1)), each(&|s| quantile(s, 0.9)));
     let n = result.replicates();
-    let settings = settings_of(result.cell).map(|(_, told)| told);
+    let settings = varied_settings(result.cell).map(|(_, told)| told);
     let name: Vec<String> = std::iter::once(result.cell.label.clone()).chain(settings).collect();
     let mut places = BTreeMap::new();
     for (name, _) in xs {

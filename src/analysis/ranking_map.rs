@@ -1,16 +1,16 @@
 //! `[[figure.winners]]`: which algorithm has the smallest final mean, over two settings, by
 //! what factor the next is behind, and which are not separated from it.
 
-use super::contests::{Contests, Outcome};
 use super::figure::{Body, Figure, GREY, Key, Legend, Map, MapCell, Style};
+use super::ranking::{Outcome, Rankings};
 use super::stability::blank;
-use super::{CellResult, select};
+use super::{CellResult, panels, setting_text};
 use driftbench_core::words::count;
 use driftbench_runner::manifest::figure::Winners;
 use driftbench_runner::plan::{Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap};
 
-pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Contests<'a>) -> Figure {
+pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Rankings<'a>) -> Figure {
     let mut labels: Vec<String> = Vec::new();
     for cell in cells {
         if !labels.contains(&cell.cell.label) {
@@ -18,7 +18,7 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Conte
         }
     }
     let sides = sides(figure, cells);
-    let groups = select::panels(&figure.panels, cells);
+    let groups = panels::panels(&figure.panels, cells);
     let mut some_above_start = false;
     let maps = groups.iter().map(|group| {
         let squares = squares(figure, &sides, group).into_iter().map(|((x, y), cells)| {
@@ -42,10 +42,6 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Conte
     if squares.any(|square| square.color == GREY && square.lines.len() > 1) {
         legend.push(patch(GREY, "not separated, or none"));
     }
-    let symbol = |name: &str| {
-        let text = select::pretty(name, &Setting::Text(String::new()));
-        text.trim_end_matches([' ', '=']).to_owned()
-    };
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
         "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the algorithms that are named are not separated from the best. Each is compared with the best of its square; Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
@@ -75,14 +71,19 @@ pub fn draw<'a>(figure: &Winners, cells: &[&'a CellResult<'a>], contests: &Conte
         caption,
         columns: figure.columns.unwrap_or(maps.len().clamp(1, 2)),
         asks: None,
-        body: Body::Maps { maps, legend, x: symbol(&figure.x), y: symbol(&figure.y) },
+        body: Body::Maps {
+            maps,
+            legend,
+            x: setting_text::symbol(&figure.x),
+            y: setting_text::symbol(&figure.y),
+        },
     }
 }
 
 /// The cells that stand in each square of a figure's maps.
 pub fn places<'a>(figure: &Winners, cells: &[&'a CellResult<'a>]) -> Vec<Vec<&'a CellResult<'a>>> {
     let sides = sides(figure, cells);
-    let groups = select::panels(&figure.panels, cells);
+    let groups = panels::panels(&figure.panels, cells);
     groups.iter().flat_map(|group| squares(figure, &sides, group).into_values()).collect()
 }
 
@@ -90,15 +91,15 @@ pub fn places<'a>(figure: &Winners, cells: &[&'a CellResult<'a>]) -> Vec<Vec<&'a
 type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
 
 fn sides<'a>(figure: &Winners, cells: &[&'a CellResult<'a>]) -> Sides<'a> {
-    (select::distinct(cells, &figure.x), select::distinct(cells, &figure.y))
+    (panels::distinct(cells, &figure.x), panels::distinct(cells, &figure.y))
 }
 
 fn squares<'a>(
     figure: &Winners,
     (xs, ys): &Sides<'_>,
-    group: &select::Group<'a>,
+    group: &panels::Group<'a>,
 ) -> BTreeMap<(usize, usize), Vec<&'a CellResult<'a>>> {
-    let (at_x, at_y) = (select::placed(xs), select::placed(ys));
+    let (at_x, at_y) = (panels::placed(xs), panels::placed(ys));
     let mut squares: BTreeMap<(usize, usize), Vec<&CellResult<'_>>> = BTreeMap::new();
     for cell in &group.cells {
         let along = |name: &str, places: &HashMap<SettingKey<'_>, usize>| {

@@ -72,7 +72,7 @@ impl FigureCells {
 
 /// The cells of these labels.
 fn only<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
-    cells.iter().filter(|cell| panels::includes(labels, cell.cell)).collect()
+    cells.iter().filter(|cell| panels::has_label(labels, cell.cell)).collect()
 }
 
 /// The curves of a figure over a cost.

@@ -4,7 +4,6 @@
 //! the mean over all replicates and ends where the first of them diverged; a
 //! cell with diverged replicates has no final mean.
 
-mod asked;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
@@ -13,6 +12,7 @@ mod curves;
 mod downsample;
 mod figure;
 pub mod first_order;
+mod needs;
 mod panels;
 mod predictions;
 pub mod problems;
@@ -30,8 +30,6 @@ mod wrong;
 
 use crate::store::provenance::Provenance;
 use crate::store::{Store, Stored};
-use asked::Asked;
-pub use asked::{bias as draws_exact_bias, wants_moments};
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
@@ -46,18 +44,20 @@ pub use figure::{
     Across, Asks, Body, COLORS, Curve, DASHES, Figure, GREY, Key, Legend, MARKS, Map, MapCell,
     Panel, Point, Role, Scale, Series, Stability, Style, View,
 };
+use needs::Needs;
+pub use needs::{draws_exact_bias, wants_moments};
 pub use predictions::words as theory_words;
 use ranking::Rankings;
 pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
-pub use runs::{COSTS, Keep, Runs};
+pub use runs::{COSTS, Runs, TraceNeeds};
 pub use scaling::across;
 pub use setting_text::{pretty, varied_settings};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use theory::{Keeping, Theory};
+use theory::{MomentsCache, Theory};
 pub use unplanned::UnplannedCells;
 
 /// An experiment with its results.
@@ -73,7 +73,7 @@ pub struct Experiment<'a> {
     /// How heterogeneous the problems are.
     pub problems: problems::Instances,
     /// What the results say of the manifest's claims.
-    pub claims: Vec<claims::Claim>,
+    pub claims: Vec<claims::JudgedClaim>,
     /// What the published bounds say of the cells.
     pub bounds: Vec<bounds::BoundRow>,
     /// Where the first order of measured biases holds.
@@ -163,21 +163,25 @@ const AT_ONCE: usize = 4096;
 /// # Errors
 /// Results that are not as they were written, or by several versions of the program.
 pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
-    let asked = Asked::of(plan);
-    let (mut cells, missing) = results(plan, store, &asked)?;
+    let needs = Needs::of_plan(plan);
+    let (mut cells, missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
     let shown = FigureCells::new(&plan.manifest.figure, &cells);
-    follow_chosen(plan, store, &asked, &shown, &mut cells)?;
-    let wanted = asked.theory(&shown, &cells);
-    let all = plan.cells.len() <= AT_ONCE || asked::theory_of_all(plan);
+    follow_chosen(plan, store, &needs, &shown, &mut cells)?;
+    let wanted = needs.theory(&shown, &cells);
+    let all = plan.cells.len() <= AT_ONCE || needs::theory_of_all(plan);
     let planned: Vec<&Cell> =
         plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
     let prepared = instances(plan, &planned)?;
-    if asked::bias(plan) {
+    if needs::draws_exact_bias(plan) {
         biases(plan, &prepared, &mut cells)?;
     }
-    let theory =
-        Theory::new(plan, &prepared, &asked.moments(&shown, &cells), Keeping::of(plan, store));
+    let theory = Theory::new(
+        plan,
+        &prepared,
+        &needs.moments(&shown, &cells),
+        MomentsCache::for_plan(plan, store),
+    );
     let (axes, rows) = ranking::rows(&cells);
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
@@ -237,7 +241,7 @@ fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
     ))
 }
 
-/// The cells of a plan that have results, with what is asked of their runs, and those that
+/// The cells of a plan that have results, with what is needed of their runs, and those that
 /// have none.
 ///
 /// # Errors
@@ -245,7 +249,7 @@ fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
 fn results<'a>(
     plan: &'a Plan,
     store: &Store,
-    asked: &Asked<'_>,
+    needs: &Needs<'_>,
 ) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
     // In the order of the store, a stretch of it a task: so small cells that are packed
     // together are read together. What nobody asks for is dropped at once.
@@ -258,7 +262,7 @@ fn results<'a>(
         let kept = stored.map(|stored| {
             stored.map(|Stored { record, traces }| CellResult {
                 cell,
-                runs: Runs::of(traces, &asked.keep(cell), &prices),
+                runs: Runs::new(traces, &needs.keep(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -302,14 +306,14 @@ fn stretch(cells: usize) -> usize {
 ///
 /// # Errors
 /// Results that are not as they were written.
-pub fn judged(plan: &Plan, store: &Store) -> Result<Vec<claims::Claim>, Error> {
-    let (cells, _) = results(plan, store, &Asked::by_claims(plan))?;
-    let by_claims = |cell: &&Cell| asked::theory_by_claims(plan, cell);
+pub fn judged(plan: &Plan, store: &Store) -> Result<Vec<claims::JudgedClaim>, Error> {
+    let (cells, _) = results(plan, store, &Needs::of_claims(plan))?;
+    let by_claims = |cell: &&Cell| needs::theory_by_claims(plan, cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
     let prepared = instances(plan, &planned)?;
-    let moments = plan.cells.iter().filter(|cell| asked::moments_by_claims(plan, cell));
+    let moments = plan.cells.iter().filter(|cell| needs::moments_by_claims(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
-    let theory = Theory::new(plan, &prepared, &moments, Keeping::Read(store));
+    let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
     Ok(claims::judge(plan, &cells, &theory))
 }
 
@@ -317,16 +321,16 @@ pub fn judged(plan: &Plan, store: &Store) -> Result<Vec<claims::Claim>, Error> {
 fn follow_chosen(
     plan: &Plan,
     store: &Store,
-    asked: &Asked<'_>,
+    needs: &Needs<'_>,
     shown: &FigureCells,
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
-    let mut wanted: BTreeMap<usize, Keep> = BTreeMap::new();
+    let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
     let figures = plan.manifest.figure.convergence.iter().zip(&shown.convergence);
-    for (figure, chosen) in figures.filter(|(figure, _)| !asked.draws_all(figure)) {
+    for (figure, chosen) in figures.filter(|(figure, _)| !needs.draws_all(figure)) {
         for place in &chosen.cells {
             let keep = wanted.entry(*place).or_default();
-            let more = asked.chosen(cells[*place].cell, figure);
+            let more = needs.chosen(cells[*place].cell, figure);
             keep.along.extend(more.along);
             keep.averages.extend(more.averages);
         }
@@ -336,7 +340,7 @@ fn follow_chosen(
     for i in store.reading_order(&plan.experiment, &ids) {
         let (keep, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
         if let Some(stored) = store.read(&plan.experiment, &cell.cell.id)? {
-            cell.runs = Runs::of(stored.traces, keep, &cell.prices);
+            cell.runs = Runs::new(stored.traces, keep, &cell.prices);
         }
     }
     Ok(())

@@ -48,7 +48,7 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
 }
 
 /// Whether a figure that names these labels shows a cell. A figure that names none shows all.
-pub fn includes(labels: &[String], cell: &Cell) -> bool {
+pub fn has_label(labels: &[String], cell: &Cell) -> bool {
     labels.is_empty() || labels.contains(&cell.label)
 }
 

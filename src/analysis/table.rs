@@ -105,7 +105,7 @@ impl FinalsTable<'_> {
         let value = |name: &String| {
             cell.cell.settings.get(name).map(ToString::to_string).unwrap_or_default()
         };
-        let summary = |metric| cell.finals(metric).map(|sample| Summary::of(&sample));
+        let summary = |metric| cell.finals(metric).map(|sample| Summary::new(&sample));
         FinalsRow {
             id: cell.cell.id.clone(),
             label: cell.cell.label.clone(),

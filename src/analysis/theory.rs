@@ -22,18 +22,18 @@ use driftbench_runner::runner::{Ground, Prepared, predict};
 pub use published::fits;
 use rayon::prelude::*;
 pub use refused::bounds as bounds_of_cost;
-use refused::{Part, Refused};
+use refused::{Computation, Refused};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The exact moments of a cell, or why there are none.
-type Expected = Result<Vec<Moments>, predict::Without>;
+type ExpectedMoments = Result<Vec<Moments>, predict::Without>;
 
 /// What infinitely many replicates would give of each quantity that moments tell, at
 /// each recorded round; or why nothing.
-type Course = Result<Columns, predict::Without>;
+type ExpectedColumns = Result<Columns, predict::Without>;
 
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, Blocks)>;
@@ -41,7 +41,7 @@ type AtRest = Rc<(Moments, Blocks)>;
 /// Theory beside the cells of an experiment.
 pub struct Theory<'a> {
     cells: HashMap<&'a str, &'a Prepared<'a>>,
-    expected: HashMap<&'a str, Course>,
+    expected: HashMap<&'a str, ExpectedColumns>,
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
     /// Numbers that these hold.
     at_rest: Cell<usize>,
@@ -52,23 +52,23 @@ pub struct Theory<'a> {
 
 /// Cells of an experiment beyond which exact moments are not kept beside results: a small
 /// cell's are worked out about as fast as a file is read, and so many files are a burden.
-const MOST_KEPT: usize = 1000;
+const MOST_CACHED: usize = 1000;
 
 /// Where exact moments are looked for, and left.
 #[derive(Clone, Copy)]
-pub enum Keeping<'a> {
+pub enum MomentsCache<'a> {
     /// Nowhere.
-    Nothing,
+    Off,
     /// They are read where they stand and never left.
     Read(&'a Store),
     /// They are read, else worked out and left beside the results.
-    Keep(&'a Store),
+    ReadAndWrite(&'a Store),
 }
 
-impl<'a> Keeping<'a> {
+impl<'a> MomentsCache<'a> {
     /// What is kept for the pages of an experiment.
-    pub fn of(plan: &Plan, store: &'a Store) -> Self {
-        if plan.cells.len() > MOST_KEPT { Self::Nothing } else { Self::Keep(store) }
+    pub fn for_plan(plan: &Plan, store: &'a Store) -> Self {
+        if plan.cells.len() > MOST_CACHED { Self::Off } else { Self::ReadAndWrite(store) }
     }
 }
 
@@ -87,29 +87,31 @@ impl<'a> Theory<'a> {
         plan: &Plan,
         prepared: &'a [Prepared<'a>],
         moments: &HashSet<&str>,
-        keeping: Keeping<'_>,
+        cache: MomentsCache<'_>,
     ) -> Self {
         let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
         let course = |p: &'a Prepared<'a>| {
             let (name, id) = (&plan.experiment, p.cell.id.as_str());
-            let kept = match keeping {
-                Keeping::Nothing => None,
-                Keeping::Read(store) | Keeping::Keep(store) => {
+            let kept = match cache {
+                MomentsCache::Off => None,
+                MomentsCache::Read(store) | MomentsCache::ReadAndWrite(store) => {
                     store.columns(name, id, moments::VERSION)
                 }
             };
             if let Some(kept) = kept {
                 return (id, Ok(kept));
             }
-            let course = mean_over_grounds(p).map(|all| course(p, &all));
-            if let (Ok(course), Keeping::Keep(store)) = (&course, keeping) {
+            let course = mean_over_grounds(p).map(|all| moment_columns(p, &all));
+            if let (Ok(course), MomentsCache::ReadAndWrite(store)) = (&course, cache) {
                 store.keep_columns(name, id, moments::VERSION, course);
             }
             (id, course)
         };
-        let expected: HashMap<&str, Course> = wanted.map(course).collect();
-        let costly = |(id, course): (&&str, &Course)| match course {
-            Err(predict::Without::Costly(cost)) => Some((((*id).to_owned(), Part::Moments), *cost)),
+        let expected: HashMap<&str, ExpectedColumns> = wanted.map(course).collect();
+        let costly = |(id, course): (&&str, &ExpectedColumns)| match course {
+            Err(predict::Without::Costly(cost)) => {
+                Some((((*id).to_owned(), Computation::Moments), *cost))
+            }
             _ => None,
         };
         Self {
@@ -158,7 +160,7 @@ impl<'a> Theory<'a> {
             }
             Prediction::Stationary => {
                 let found = self.stationary(id)?;
-                let ground = only(prepared)?;
+                let ground = single_ground(prepared)?;
                 let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
                 Some(constant(of_moments(&found.0, quantity, limit, optimum)?))
             }
@@ -182,11 +184,11 @@ impl<'a> Theory<'a> {
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
     /// squares), or with what SLIDES prints, which says so of the distance itself.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
-        let ground = only(prepared)?;
+        let ground = single_ground(prepared)?;
         let facts: &dyn Facts = &*ground.instance;
         let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = plain(&components[0].terms)?;
-        self.within(prepared, Part::Measures, || Measures::cost(facts))?;
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        self.permit(prepared, Computation::Measures, || Measures::cost(facts))?;
         let mu = Measures::of(facts)?.mu;
         let start = squared_distance(&ground.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
@@ -200,7 +202,7 @@ impl<'a> Theory<'a> {
     /// A prediction of a vector of a cell at stationarity.
     pub fn vector(&self, id: &str, what: TimeAverage, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
-        let ground = only(prepared)?;
+        let ground = single_ground(prepared)?;
         if what == TimeAverage::Bias {
             return self.bias(prepared, ground, by);
         }
@@ -214,11 +216,11 @@ impl<'a> Theory<'a> {
                 let terms = self.expansion(prepared, ground)?;
                 let components = prepared.cell.identity.algorithm.components();
                 let [Component { terms: run, .. }] = components.as_slice() else { return None };
-                let (step, steps, corrected) = plain(run)?;
+                let (step, steps, corrected) = uniform_terms(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*ground.instance;
                 let cost = || Expansion::cost_of_blocks(facts, corrected);
-                self.within(prepared, Part::Expansion, cost)?;
+                self.permit(prepared, Computation::Expansion, cost)?;
                 terms.blocks(facts, step, steps, corrected, printed)
             }
             _ => return None,
@@ -242,7 +244,7 @@ impl<'a> Theory<'a> {
         }
         let expansion = self.expansion(prepared, ground)?;
         for component in prepared.cell.identity.algorithm.components() {
-            let (step, steps, corrected) = plain(&component.terms)?;
+            let (step, steps, corrected) = uniform_terms(&component.terms)?;
             let one = match by {
                 Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
                 // RR, first version, Table 1: both signs the other way round.
@@ -268,7 +270,7 @@ impl<'a> Theory<'a> {
         ground: &Ground,
         component: &Component,
     ) -> Option<Vec<f64>> {
-        let (step, steps, corrected) = plain(&component.terms)?;
+        let (step, steps, corrected) = uniform_terms(&component.terms)?;
         if component.terms.schedule != Schedule::Every {
             return None;
         }
@@ -290,7 +292,7 @@ impl<'a> Theory<'a> {
         let cost = || {
             moments::cost_at_rest(twin, &scheme) + expansion::cost_of_closure(facts, steps as u64)
         };
-        self.within(prepared, Part::Closure, cost)?;
+        self.permit(prepared, Computation::Closure, cost)?;
         let exact = Exact::new(twin, &scheme)?;
         let (moments, blocks) = exact.stationary()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
@@ -303,13 +305,13 @@ impl<'a> Theory<'a> {
         }
         let find = || {
             let prepared = self.cells.get(id)?;
-            let facts: &dyn Facts = &*only(prepared)?.instance;
+            let facts: &dyn Facts = &*single_ground(prepared)?.instance;
             let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
             if !moments::close(facts, &scheme) {
                 return None;
             }
             let cost = || moments::cost_at_rest(facts, &scheme);
-            self.within(prepared, Part::Stationary, cost)?;
+            self.permit(prepared, Computation::Stationary, cost)?;
             Some(Rc::new(Exact::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
@@ -331,7 +333,7 @@ impl<'a> Theory<'a> {
         if let Some(known) = self.expansions.borrow().get(&key) {
             return known.clone();
         }
-        self.within(prepared, Part::Expansion, || Expansion::cost(facts))?;
+        self.permit(prepared, Computation::Expansion, || Expansion::cost(facts))?;
         let found = Expansion::of(facts).ok().map(Rc::new);
         self.expansions.borrow_mut().insert(key, found.clone());
         found
@@ -341,13 +343,13 @@ impl<'a> Theory<'a> {
     pub fn reach(&self, id: &str) -> Option<f64> {
         let prepared = self.cells.get(id)?;
         let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = plain(&components[0].terms)?;
-        Some(self.expansion(prepared, only(prepared)?)?.reach(step, steps))
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        Some(self.expansion(prepared, single_ground(prepared)?)?.reach(step, steps))
     }
 }
 
 /// The instance of a cell whose replicates share one: what is said of it is said of each.
-fn only<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
+fn single_ground<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
     match &prepared.grounds[..] {
         [ground] => Some(ground),
         _ => None,
@@ -356,7 +358,7 @@ fn only<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
 
 /// γ, H and whether there are control variates, of a run that the expansions
 /// speak of: all clients take part and do the same.
-fn plain(terms: &Terms) -> Option<(f64, f64, bool)> {
+fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
     let corrected = match terms.variates {
         Variates::None => false,
         Variates::Kept(_) => true,
@@ -400,7 +402,7 @@ fn of_moments(
 }
 
 /// The quantities that moments tell.
-const TOLD: [Quantity; 5] = [
+const OF_MOMENTS: [Quantity; 5] = [
     Quantity::SqError,
     Quantity::SqErrorAverage,
     Quantity::SqErrorClients,
@@ -409,18 +411,18 @@ const TOLD: [Quantity; 5] = [
 ];
 
 /// What moments say of each quantity that they tell of all of the rounds.
-fn course(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
+fn moment_columns(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
     let ground = &prepared.grounds[0];
     let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
     let column = |q: &Quantity| {
         let values = all.iter().map(|m| of_moments(m, *q, limit, optimum));
         Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
     };
-    TOLD.iter().filter_map(column).collect()
+    OF_MOMENTS.iter().filter_map(column).collect()
 }
 
 /// The moments of a cell, their mean over instances where each replicate has one.
-fn mean_over_grounds(prepared: &Prepared<'_>) -> Expected {
+fn mean_over_grounds(prepared: &Prepared<'_>) -> ExpectedMoments {
     predict::known(prepared)?;
     let Some((last, others)) = prepared.grounds.split_last() else {
         return Err(predict::Without::Open);

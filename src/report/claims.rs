@@ -3,7 +3,7 @@
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::view::{bracket, short};
 use crate::analysis::bounds::BoundRow;
-use crate::analysis::claims::{Claim as Judged, Part};
+use crate::analysis::claims::{ClaimPart, JudgedClaim};
 use crate::analysis::first_order::FirstOrderRow;
 use crate::stats::verdict::{Doubt, Verdict};
 use driftbench_core::words::joined;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// A claim.
 #[derive(Clone, Serialize)]
-pub struct Claim {
+pub struct ClaimText {
     pub id: String,
     /// The experiment's name, and its title.
     pub page: String,
@@ -40,7 +40,7 @@ pub struct Claim {
 #[derive(Serialize)]
 pub struct Dispute {
     pub name: String,
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClaimText>,
 }
 
 /// An estimate with its interval, if it has one.
@@ -57,7 +57,7 @@ pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
     }
 }
 
-pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
+pub fn claim(page: &str, claim: &JudgedClaim, files: &mut Vec<File>) -> ClaimText {
     let verdict = claim.verdict.map_or("not tested", Verdict::name);
     let mut remarks = Vec::new();
     if claim.parts.len() > 1 {
@@ -107,7 +107,7 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
     }
     let (dispute, side) = claim.dispute.clone().unwrap_or_default();
     let as_expected = claim.expected.0 != Expected::Supported && expected == verdict;
-    Claim {
+    ClaimText {
         id: claim.id.clone(),
         page: page.to_owned(),
         statement: claim.statement.clone(),
@@ -133,9 +133,9 @@ fn two_digits(n: u64) -> u64 {
     n.div_ceil(unit).saturating_mul(unit)
 }
 
-fn parts(claim: &Judged, files: &mut Vec<File>) -> TextTable {
+fn parts(claim: &JudgedClaim, files: &mut Vec<File>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
-    let row = |p: &Part| {
+    let row = |p: &ClaimPart| {
         let name = if p.name.is_empty() { "–" } else { &p.name };
         vec![name.to_owned(), interval(p.estimate, p.interval), p.verdict.name().to_owned()]
     };
@@ -190,7 +190,7 @@ pub fn first_order(rows: &[FirstOrderRow], files: &mut Vec<File>) -> TextTable {
 }
 
 /// The disagreements, each with the claims that bear on it.
-pub fn disputes(claims: &[Claim]) -> Vec<Dispute> {
+pub fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
     let mut all: Vec<Dispute> = Vec::new();
     for claim in claims.iter().filter(|c| !c.dispute.is_empty()) {
         match all.iter_mut().find(|d| d.name == claim.dispute) {
@@ -205,7 +205,7 @@ pub fn disputes(claims: &[Claim]) -> Vec<Dispute> {
 }
 
 /// How many claims have each verdict.
-pub fn counts(claims: &[Claim]) -> Vec<(String, usize)> {
+pub fn counts(claims: &[ClaimText]) -> Vec<(String, usize)> {
     ["supported", "refuted", "inconclusive", "not tested"]
         .into_iter()
         .map(|verdict| (verdict.to_owned(), claims.iter().filter(|c| c.verdict == verdict).count()))

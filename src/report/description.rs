@@ -181,7 +181,7 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
         env.add_function(name, move |id: String, how: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&how, usual)?;
             Ok(finals(&known, &id, quantity)?.map_or_else(str::to_owned, |sample| {
-                let summary = Summary::of(sample);
+                let summary = Summary::new(sample);
                 let (low, high) = summary.interval;
                 with_interval(summary.mean, low, high)
             }))

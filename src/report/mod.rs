@@ -58,7 +58,7 @@ pub struct Writer {
 /// What an index tells of an experiment.
 pub struct Entry {
     page: Value,
-    claims: Vec<claims::Claim>,
+    claims: Vec<claims::ClaimText>,
 }
 
 impl Writer {

@@ -1,6 +1,6 @@
 //! What the templates see: strings only.
 
-use super::claims::{self, Claim};
+use super::claims::{self, ClaimText};
 use super::formula::{self, Formula};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::{description, page_data};
@@ -36,7 +36,7 @@ pub struct Page {
     pub problems: Problems,
     /// What theory does not compute at this size.
     pub not_computed: Vec<String>,
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClaimText>,
     pub counts: Vec<(String, usize)>,
     pub bounds: TextTable,
     pub first_order: TextTable,
@@ -79,7 +79,8 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let narrated = description::render(text, experiment)?;
     let mut files = Vec::new();
     let told = experiment.claims.iter();
-    let judged: Vec<Claim> = told.map(|c| claims::claim(&plan.experiment, c, &mut files)).collect();
+    let judged: Vec<ClaimText> =
+        told.map(|c| claims::claim(&plan.experiment, c, &mut files)).collect();
     let figures = experiment.figures.iter().map(|figure| {
         Ok(Figure {
             id: figure.id.clone(),

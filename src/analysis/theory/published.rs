@@ -3,7 +3,7 @@
 //! *Invariant*: a cell that a bound's conditions leave out gets none of it.
 
 use super::Theory;
-use super::refused::Part;
+use super::refused::Computation;
 use driftbench_core::algorithm::Average;
 use driftbench_core::federated::{Clock, Schedule, Variates};
 use driftbench_core::kernel::squared_distance;
@@ -23,7 +23,7 @@ impl Theory<'_> {
         if let Some(known) = self.constants.borrow().get(&key) {
             return known.clone();
         }
-        self.within(prepared, Part::Constants, || Constants::cost(facts))?;
+        self.permit(prepared, Computation::Constants, || Constants::cost(facts))?;
         let found = Constants::of(facts).map(Rc::new);
         self.constants.borrow_mut().insert(key, found.clone());
         found
@@ -39,7 +39,7 @@ impl Theory<'_> {
     pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
         let find = || {
             let prepared = self.cells.get(id)?;
-            let ground = super::only(prepared)?;
+            let ground = super::single_ground(prepared)?;
             let identity = &prepared.cell.identity;
             let components = identity.algorithm.components();
             let terms = &components[0].terms;

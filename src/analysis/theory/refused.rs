@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// What is computed for a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum Computation {
     /// Exact moments round by round.
     Moments,
     /// Exact moments at stationarity.
@@ -23,7 +23,7 @@ pub enum Part {
     Measures,
 }
 
-impl Part {
+impl Computation {
     fn words(self) -> &'static str {
         match self {
             Self::Moments => "exact moments round by round",
@@ -52,7 +52,7 @@ impl Part {
 }
 
 /// Estimates that exceed their bounds, by cell and part.
-pub type Refused = HashMap<(String, Part), Cost>;
+pub type Refused = HashMap<(String, Computation), Cost>;
 
 /// The bounds, as a sentence.
 pub fn bounds() -> String {
@@ -63,10 +63,10 @@ pub fn bounds() -> String {
 impl Theory<'_> {
     /// Whether a part of the theory of a cell may be computed; `None` if it would take too
     /// much, which is remembered.
-    pub(super) fn within(
+    pub(super) fn permit(
         &self,
         prepared: &Prepared<'_>,
-        part: Part,
+        part: Computation,
         cost: impl FnOnce() -> Cost,
     ) -> Option<()> {
         let key = (prepared.cell.id.clone(), part);
@@ -90,12 +90,12 @@ impl Theory<'_> {
 
     /// What was not computed, a sentence each.
     pub fn not_computed(&self) -> Vec<String> {
-        let mut parts: BTreeMap<Part, (usize, Cost)> = BTreeMap::new();
+        let mut parts: BTreeMap<Computation, (usize, Cost)> = BTreeMap::new();
         for ((_, part), cost) in self.refused.borrow().iter() {
             let known = parts.entry(*part).or_default();
             *known = (known.0 + 1, known.1.most(*cost));
         }
-        let told = |(part, (count, cost)): (Part, (usize, Cost))| {
+        let told = |(part, (count, cost)): (Computation, (usize, Cost))| {
             let (cells, of) = if count == 1 { ("cell", "it") } else { ("cells", "one of them") };
             let part = part.words();
             format!("Of {count} {cells} {part}: for {of} that would take {cost}.")

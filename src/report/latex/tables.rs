@@ -1,7 +1,7 @@
 //! Tables as `booktabs` wants them, as wide as the text at most.
 
 use super::escape::text;
-use crate::report::claims::Claim;
+use crate::report::claims::ClaimText;
 use crate::report::truncation::TextTable;
 use crate::report::view::Page;
 use std::fmt::Write;
@@ -71,7 +71,7 @@ fn line(out: &mut String, cells: &[String]) {
     let _ = writeln!(out, "{} \\\\", cells.join(" & "));
 }
 
-fn claims(out: &mut String, claims: &[Claim], label: &str) {
+fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
     for (part, some) in claims.chunks(ROWS / 4).enumerate() {
         let number = if part == 0 { String::new() } else { format!(":{}", part + 1) };
         let _ = writeln!(

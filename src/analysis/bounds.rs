@@ -57,7 +57,7 @@ pub fn rows(plan: &Plan, cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<B
             let measured = cell.finals(quantity).filter(|_| fits(&bound, quantity));
             BoundRow {
                 cell: (cell.cell.id.clone(), cell.cell.label.clone()),
-                details: super::setting_text::details(cell, &[]),
+                details: super::setting_text::details(cell.cell, &[]),
                 measured: measured.map(|sample| mean(&sample)),
                 name: bound.name,
                 proved: bound.proved,

@@ -110,7 +110,7 @@ fn scaling(figure: &Scaling, every: &[CellResult<'_>]) -> Sample {
         cells = in_order(&cells, groups.into_iter().flat_map(|group| group.cells));
     }
     let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
-    let known = [known, scaling::across_names(&figure.x)].concat();
+    let known = [known, scaling::settings_of_axis(&figure.x)].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let (found, of) = curves(&plain, &known);
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); found.len()];
@@ -130,7 +130,7 @@ fn scaling(figure: &Scaling, every: &[CellResult<'_>]) -> Sample {
     }
     if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
         let each = (MOST_POINTS / curves.len().max(1)).max(2);
-        let x = |cell: &&CellResult<'_>| scaling::across(cell, &figure.x).unwrap_or(f64::INFINITY);
+        let x = |cell: &&CellResult<'_>| scaling::x_value(cell, &figure.x).unwrap_or(f64::INFINITY);
         curves = curves.into_iter().map(|curve| by_rank(curve, each, x)).collect();
         notes.push(format!(
             "of each curve at most {each} points are drawn, spread evenly from left to right"

@@ -47,7 +47,7 @@ fn row(cell: &CellResult<'_>, theory: &Theory<'_>) -> Option<FirstOrderRow> {
     };
     let by = [Prediction::FirstOrder, Prediction::SecondOrder, Prediction::Closure];
     Some(FirstOrderRow {
-        cell: (cell.cell.label.clone(), super::setting_text::details(cell, &[])),
+        cell: (cell.cell.label.clone(), super::setting_text::details(cell.cell, &[])),
         reach: theory.reach(&cell.cell.id)?,
         bias: norm(&mean),
         apart: by.map(apart),

@@ -12,6 +12,8 @@ mod curves;
 mod downsample;
 mod figure;
 pub mod first_order;
+mod line;
+mod map;
 mod needs;
 mod panels;
 mod predictions;
@@ -36,23 +38,25 @@ use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
 use driftbench_core::words::thousands;
 use driftbench_runner::files::{Error, error};
+pub use driftbench_runner::manifest::figure::Scale;
 use driftbench_runner::manifest::{Oracle, Prices, Quantity, TimeAverage};
 use driftbench_runner::plan::{Cell, Drawn, Plan};
 use driftbench_runner::runner::{Prepared, prepare};
 use driftbench_runner::trace::Trace;
-pub use figure::{
-    Across, Asks, Body, COLORS, Curve, DASHES, Figure, GREY, Key, Legend, MARKS, Map, MapCell,
-    Panel, Point, Role, Scale, Series, Stability, Style, View,
+pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
+pub use line::{
+    COLORS, Color, Curve, DASHES, Dash, LegendEntry, Line, MARKERS, Reference, Style, THIN_DASHES,
+    words_before,
 };
+pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, Stability};
 use needs::Needs;
 pub use needs::{draws_exact_bias, wants_moments};
-pub use predictions::words as theory_words;
 use ranking::Rankings;
 pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
 pub use runs::{COSTS, Runs, TraceNeeds};
-pub use scaling::across;
-pub use setting_text::{pretty, varied_settings};
+pub use scaling::x_value;
+pub use setting_text::{details, pretty};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -392,7 +396,7 @@ fn squares<'a>(
 ) -> impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)> {
     let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
     figures.flat_map(|(figure, chosen)| {
-        let places = ranking_map::places(figure, &chosen.among(cells));
+        let places = ranking_map::compared_cells(figure, &chosen.among(cells));
         places.into_iter().map(|cells| (cells, figure.metric))
     })
 }
@@ -411,13 +415,13 @@ fn figures<'a>(
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };
     let convergence = table.convergence.iter().zip(&shown.convergence);
-    let convergence = convergence.map(|(f, c)| noted(c, &|c| convergence::draw(f, c, theory)));
+    let convergence = convergence.map(|(f, c)| noted(c, &|c| convergence::figure(f, c, theory)));
     let scaling = table.scaling.iter().zip(&shown.scaling);
-    let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::draw(f, c, theory)));
+    let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::figure(f, c, theory)));
     let winners = table.winners.iter().zip(&shown.winners);
-    let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::draw(f, c, rankings)));
+    let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::figure(f, c, rankings)));
     let stability = table.stability.iter().zip(&shown.stability);
-    let stability = stability.map(|(f, c)| noted(c, &|c| stability::draw(f, c, theory)));
+    let stability = stability.map(|(f, c)| noted(c, &|c| stability::figure(f, c, theory)));
     let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);
     let all: Vec<Figure> = all.map(|(figure, id)| Figure { id, ..figure }).collect();
     plan.figures.iter().map(|place| all[*place].clone()).collect()

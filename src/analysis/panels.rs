@@ -52,6 +52,9 @@ pub fn has_label(labels: &[String], cell: &Cell) -> bool {
     labels.is_empty() || labels.contains(&cell.label)
 }
 
+/// The values on the x axis and on the y axis of a map.
+pub type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
+
 /// Where each value is in a list.
 pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<SettingKey<'a>, usize> {
     values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect()

@@ -1,24 +1,24 @@
-//! How predictions are drawn: which they are, their pattern, what legends and captions
-//! say of them.
+//! The predictions in figures of curves: which ones a kind of theory stands for, and what legends
+//! and captions say about them.
 
 use super::CellResult;
-use super::figure::{Curve, GREY, Key, Legend, Panel, Role, Style};
+use super::figure::Plot;
+use super::line::{Curve, LegendEntry, Line, legend_text};
 use super::theory::Theory;
 use driftbench_core::theory::cost::Cost;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::Theory as Drawn;
-use std::collections::HashSet;
+use driftbench_runner::manifest::figure::Theory as Kind;
 
-/// The predictions of a kind of line.
-pub fn predictions(kind: Drawn) -> &'static [Prediction] {
+/// The predictions that a kind of theory stands for.
+pub fn predictions(kind: Kind) -> &'static [Prediction] {
     match kind {
-        Drawn::ExactBias => &[Prediction::ExactBias],
-        Drawn::ExactMoments => &[Prediction::ExactMoments],
-        Drawn::FirstOrder => &[Prediction::FirstOrder],
-        Drawn::SecondOrder => &[Prediction::SecondOrder],
-        Drawn::Closure => &[Prediction::Closure],
-        Drawn::Bounds => &[
+        Kind::ExactBias => &[Prediction::ExactBias],
+        Kind::ExactMoments => &[Prediction::ExactMoments],
+        Kind::FirstOrder => &[Prediction::FirstOrder],
+        Kind::SecondOrder => &[Prediction::SecondOrder],
+        Kind::Closure => &[Prediction::Closure],
+        Kind::Bounds => &[
             Prediction::ScafflsaA5,
             Prediction::ScafflsaB2,
             Prediction::ScafflsaB5,
@@ -29,105 +29,53 @@ pub fn predictions(kind: Drawn) -> &'static [Prediction] {
     }
 }
 
-/// The pattern of a line to compare with.
-pub const REFERENCE: usize = 12;
-
-/// The pattern of a prediction's line.
-pub fn pattern(prediction: Prediction) -> usize {
-    match prediction {
-        Prediction::ExactBias => 0,
-        Prediction::ExactMoments => 1,
-        Prediction::FirstOrder => 2,
-        Prediction::SecondOrder => 3,
-        Prediction::Closure => 4,
-        Prediction::ScafflsaA5 => 5,
-        Prediction::ScafflsaB2 => 6,
-        Prediction::ScafflsaB5 => 7,
-        Prediction::RrProposition4 => 8,
-        Prediction::RrTheorem2 => 9,
-        Prediction::Book51 => 10,
-        // Claims are tested on these; no figure draws them.
-        Prediction::Stationary
-        | Prediction::FirstOrderPrinted
-        | Prediction::RrCorollary1
-        | Prediction::Contraction
-        | Prediction::ContractionPrinted => 11,
-    }
-}
-
-/// How a prediction beside a curve looks: the curve's colour and mark in a pattern of its own.
-pub fn style(prediction: Prediction, curve: Style) -> Style {
-    Style { dash: pattern(prediction), ..curve }
-}
-
-/// What stands before a curve's name where a prediction for it is named.
-pub fn words(prediction: Prediction) -> String {
-    match prediction {
-        Prediction::ExactBias => "exact bias of".into(),
-        other => format!("{} for", other.words()),
-    }
-}
-
-/// What the legend calls a prediction.
-pub fn legend(prediction: Prediction) -> &'static str {
-    match prediction {
-        Prediction::ExactBias => "exact bias, squared",
-        Prediction::ExactMoments => "infinite replicates (exact)",
-        Prediction::FirstOrder => "first order",
-        Prediction::SecondOrder => "and the term after it",
-        Prediction::Closure => "closure",
-        other => other.words(),
-    }
-}
-
-/// The entries of a legend for the curves that have points, and for the predictions that are
-/// drawn beside them.
-pub fn legends(curves: &[Curve], asked: &[Drawn], panels: &[Panel]) -> Vec<Legend> {
-    let series = || panels.iter().flat_map(|p| &p.series);
-    let of_runs = series().filter(|s| s.role == Role::Measured && !s.points.is_empty());
-    let drawn: HashSet<&str> = of_runs.map(|s| s.label.as_str()).collect();
-    let curves = curves.iter().filter(|curve| drawn.contains(curve.label.as_str()));
-    let measured = |curve: &Curve| {
-        let Curve { label, style, .. } = curve.clone();
-        Legend { label, style, key: Key::Line }
+/// Adds the entries of a figure's legend: the curves that have points, the predictions that are
+/// drawn beside them, and a reference line.
+pub fn add_legend(plot: &mut Plot, curves: &[Curve], kinds: &[Kind]) {
+    let measured = |curve: &&Curve| {
+        let shows = |line: &Line| matches!(line, Line::Measured(shown) if shown == *curve);
+        plot.series().any(|s| !s.points.is_empty() && shows(&s.line))
     };
-    let there = |p: &&Prediction| series().any(|s| s.role == Role::Theory(**p));
-    let theory = |prediction: &Prediction| Legend {
-        label: legend(*prediction).into(),
-        style: style(*prediction, Style::plain(GREY)),
-        key: Key::Theory,
-    };
-    let predicted = asked.iter().flat_map(|kind| predictions(*kind)).filter(there);
-    curves.map(measured).chain(predicted.map(theory)).collect()
+    let mut legend: Vec<LegendEntry> = curves
+        .iter()
+        .filter(measured)
+        .map(|curve| LegendEntry::Line(Line::Measured(curve.clone())))
+        .collect();
+    let is_drawn = |by: &&Prediction| plot.series().any(|s| s.line.prediction() == Some(**by));
+    let predicted = kinds.iter().flat_map(|kind| predictions(*kind)).filter(is_drawn);
+    legend.extend(predicted.map(|by| LegendEntry::Prediction(*by)));
+    let reference = plot.series().find(|s| matches!(s.line, Line::Reference(_)));
+    legend.extend(reference.map(|s| LegendEntry::Line(s.line.clone())));
+    plot.legend = legend;
 }
 
-/// What a caption says of the predictions beside a figure's curves.
+/// What a caption says about the predictions beside a figure's curves.
 pub fn caption(
-    asked: &[Drawn],
+    kinds: &[Kind],
     y: Quantity,
-    panels: &[Panel],
+    plot: &Plot,
     cells: &[&CellResult<'_>],
     theory: &Theory<'_>,
 ) -> String {
-    let there = |kind: Drawn| {
-        let mut series = panels.iter().flat_map(|p| &p.series);
-        series.any(|s| matches!(s.role, Role::Theory(p) if predictions(kind).contains(&p)))
+    let is_drawn = |kind: Kind| {
+        let mut drawn = plot.series().filter_map(|s| s.line.prediction());
+        drawn.any(|by| predictions(kind).contains(&by))
     };
     let mut out = String::new();
-    for kind in asked {
-        out.push_str(match (kind, there(*kind)) {
-            (Drawn::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
-            (Drawn::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: what infinitely many runs would give, by exact second moments.",
-            (Drawn::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) AC, of the covariance.",
-            (Drawn::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
-            (Drawn::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
-            (Drawn::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
-            (Drawn::Bounds, true) => " Published bounds that speak of this quantity round by round are drawn where their conditions hold.",
-            (Drawn::Bounds, false) => " The conditions of no published bound hold; the table of bounds says which fail.",
+    for kind in kinds {
+        out.push_str(match (kind, is_drawn(*kind)) {
+            (Kind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
+            (Kind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: what infinitely many runs would give, by exact second moments.",
+            (Kind::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) AC, of the covariance.",
+            (Kind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
+            (Kind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
+            (Kind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
+            (Kind::Bounds, true) => " Published bounds that speak of this quantity round by round are drawn where their conditions hold.",
+            (Kind::Bounds, false) => " The conditions of no published bound hold; the table of bounds says which fail.",
             _ => "",
         });
     }
-    for kind in asked {
+    for kind in kinds {
         let without = |c: &&CellResult<'_>| {
             let mut each = predictions(*kind).iter();
             each.find_map(|by| theory.too_costly(&c.cell.id, *by))
@@ -135,8 +83,8 @@ pub fn caption(
         let costs: Vec<Cost> = cells.iter().filter_map(without).collect();
         if let Some(most) = costs.iter().copied().reduce(Cost::most) {
             let kind = match kind {
-                Drawn::Bounds => "published bound",
-                kind => predictions(*kind).first().map_or("", |by| legend(*by)),
+                Kind::Bounds => "published bound",
+                kind => predictions(*kind).first().map_or("", |by| legend_text(*by)),
             };
             let count = costs.len();
             out.push_str(&format!(

@@ -257,7 +257,8 @@ pub fn rows<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<GridPoint<'a>>
         return (axes, Vec::new());
     }
     let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-    let name = |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c, &known)]);
+    let name =
+        |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
     let row = |group: panels::Group<'a>| {
         let names = group.cells.iter().map(|c| name(c)).collect();
         GridPoint { place: group.values, cells: group.cells, names }

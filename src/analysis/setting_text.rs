@@ -1,27 +1,23 @@
 //! Settings as texts for readers: `γ = 0.1` instead of `step-size = 0.1`.
 
-use super::CellResult;
 use driftbench_runner::plan::{Cell, Setting, short};
 
 /// The settings, except those named in `known`, that distinguish a cell from the others of its
-/// label, joined into one text.
-pub fn details(cell: &CellResult<'_>, known: &[&str]) -> String {
-    let texts = distinguishing_settings(cell.cell, known).into_iter().map(|(_, text)| text);
-    texts.collect::<Vec<_>>().join(", ")
+/// label, as one text.
+pub fn details(cell: &Cell, known: &[&str]) -> String {
+    let settings = distinguishing_settings(cell, known).into_iter();
+    settings.map(|(path, value)| pretty(path, value)).collect::<Vec<_>>().join(", ")
 }
 
-/// The settings, except those named in `known`, that distinguish a cell from the others of its
-/// label: the path of each, and its text.
-pub fn distinguishing_settings<'a>(cell: &'a Cell, known: &[&str]) -> Vec<(&'a String, String)> {
+/// The settings, except those named in `known`, that vary over the grid and that a cell has: the
+/// path of each, and its value.
+pub fn distinguishing_settings<'a>(
+    cell: &'a Cell,
+    known: &[&str],
+) -> Vec<(&'a String, &'a Setting)> {
     let shown: Vec<&str> = known.iter().filter_map(|name| cell.settings.path(name)).collect();
-    varied_settings(cell).filter(|(path, _)| !shown.contains(&path.as_str())).collect()
-}
-
-/// The settings of a cell that vary over its grid: the path of each, and its text.
-pub fn varied_settings(cell: &Cell) -> impl Iterator<Item = (&String, String)> {
-    let settings = &cell.settings;
-    let varied = cell.varied.iter();
-    varied.filter_map(|path| settings.get(path).map(|value| (path, pretty(path, value))))
+    let varied = cell.varied.iter().filter(|path| !shown.contains(&path.as_str()));
+    varied.filter_map(|path| Some((path, cell.settings.get(path)?))).collect()
 }
 
 /// The symbol of a setting, as the title of an axis.

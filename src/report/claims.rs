@@ -1,7 +1,7 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
+use super::number_text::{interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
-use super::view::{bracket, short};
 use crate::analysis::bounds::BoundRow;
 use crate::analysis::claims::{ClaimPart, JudgedClaim};
 use crate::analysis::first_order::FirstOrderRow;
@@ -41,20 +41,6 @@ pub struct ClaimText {
 pub struct Dispute {
     pub name: String,
     pub claims: Vec<ClaimText>,
-}
-
-/// An estimate with its interval, if it has one.
-pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
-    if estimate.is_nan() {
-        return "–".into();
-    }
-    // Rounding alone is no interval.
-    if high - low > 1e-9 * estimate.abs() {
-        let interval = bracket(estimate, (low, high)).unwrap_or_default();
-        format!("{} {interval}", short(estimate))
-    } else {
-        short(estimate)
-    }
 }
 
 pub fn claim(page: &str, claim: &JudgedClaim, files: &mut Vec<File>) -> ClaimText {

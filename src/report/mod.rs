@@ -13,6 +13,7 @@ pub mod diff;
 
 mod formula;
 mod latex;
+mod number_text;
 
 mod numbers;
 mod owned;

@@ -1,17 +1,18 @@
-//! What a page carries so that its reader can style at the same results in another
-//! way: over another cost, with another band, in other panels.
+//! The numbers that a page holds so that its reader can view the same results over another cost,
+//! with another band or in other panels.
 //!
-//! *Invariant*: a page holds the numbers of its figures and no others. Where all
-//! replicates of all figures would make it too large, they stay out and the page
-//! says so; means, deviations and quantiles are always there.
+//! *Invariant*: a page holds the numbers of its figures and no others. Single replicates of all
+//! figures are left out if they would make it too large, and the page says so; means, deviations
+//! and quantiles are always there.
 
 use super::numbers::{Blocks, Numbers, Slice};
 use crate::analysis::{
-    self, Across, Asks, Body, COLORS, COSTS, CellResult, DASHES, Experiment, Figure, Key, Legend,
-    MARKS, Panel, Role, theory_words, varied_settings,
+    self, Body, COSTS, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry,
+    Plot, Scale, View, XAxis, details, words_before, x_value,
 };
 use crate::chart::{self, style};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
+use driftbench_core::words::joined;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::plan::short;
 use serde::Serialize;
@@ -22,72 +23,88 @@ const MOST_FOR_REPLICATES: usize = 1_500_000;
 
 /// The data of a page.
 #[derive(Serialize)]
-pub struct Data {
+pub struct PageData {
     numbers: Blocks,
-    style: Look,
-    figures: Vec<Drawn>,
+    #[serde(rename = "look")]
+    styles: StyleTables,
+    figures: Vec<FigureData>,
 }
 
 #[derive(Serialize)]
-struct Look {
-    palette: [(u8, u8, u8); COLORS],
-    dashes: [&'static str; DASHES],
-    faint: [&'static str; 13],
-    marks: [style::Mark; MARKS],
-    most_marks: usize,
+struct StyleTables {
+    palette: [(u8, u8, u8); analysis::COLORS],
+    dashes: [&'static str; analysis::DASHES],
+    #[serde(rename = "faint")]
+    thin_dashes: [&'static str; analysis::THIN_DASHES],
+    #[serde(rename = "marks")]
+    markers: [style::Marker; analysis::MARKERS],
+    #[serde(rename = "most_marks")]
+    most_markers: usize,
 }
 
 /// A figure of curves.
 #[derive(Serialize)]
-struct Drawn {
+struct FigureData {
     id: String,
     title: String,
+    #[serde(flatten)]
+    axes: AxesData,
+    layout: chart::Layout,
+    cells: Vec<CellData>,
+    /// The manifest's panels first, then those that a reader may choose.
+    views: Vec<ViewData>,
+    theory: Vec<PredictionData>,
+    /// The predictions in the legend: name, and dash pattern.
+    kinds: Vec<(String, usize)>,
+    /// Slopes of reference lines.
+    references: Vec<f64>,
+}
+
+/// What the axes and the bands of a figure show.
+#[derive(Serialize)]
+struct AxesData {
     /// Whether a cell is a curve, or a point.
     rounds: bool,
-    /// Name of what is across.
+    /// Name of the quantity or setting on the x axis.
     x: String,
-    /// What may be across: names, and how axes write them.
+    /// What a reader may choose for the x axis: names, and titles of the axis.
     xs: Vec<(String, String)>,
     y: String,
-    scale_x: &'static str,
-    scale_y: &'static str,
+    scale_x: Scale,
+    scale_y: Scale,
     band: &'static str,
-    layout: chart::Layout,
-    cells: Vec<Cell>,
-    /// The manifest's panels first, then those that a reader may choose.
-    views: Vec<View>,
-    theory: Vec<Prediction>,
-    /// What the legend says of predictions: name, and pattern.
-    kinds: Vec<(String, usize)>,
-    references: Vec<f64>,
 }
 
 /// Panels and their curves, as the analysis has assigned them.
 #[derive(Serialize)]
-struct View {
-    /// The settings that tell panels apart, with commas between them.
+struct ViewData {
+    /// The settings that distinguish panels, separated by commas.
     panels: String,
-    /// Title, and places of the cells.
+    /// Title, and indices of the cells.
     groups: Vec<(String, Vec<usize>)>,
-    curves: Vec<Curve>,
+    curves: Vec<CurveData>,
     /// The curve of each cell.
-    of: Vec<usize>,
+    #[serde(rename = "of")]
+    curve_of_cell: Vec<usize>,
 }
 
 /// A curve's name and style.
 #[derive(Serialize)]
-struct Curve {
-    label: String,
-    color: usize,
+struct CurveData {
+    #[serde(rename = "label")]
+    name: String,
+    /// An index into the palette; −1 for the neutral colour.
+    color: isize,
     dash: usize,
-    mark: usize,
+    #[serde(rename = "mark")]
+    marker: usize,
 }
 
 /// A cell of a figure.
 #[derive(Serialize)]
-struct Cell {
+struct CellData {
     id: String,
-    /// What addresses call it: its label with every setting that varies.
+    /// Its name in addresses: its label with every setting that varies.
     name: String,
     n: usize,
     diverged: usize,
@@ -102,11 +119,11 @@ struct Cell {
     runs: Vec<Slice>,
 }
 
-/// A prediction beside a cell.
+/// A prediction for a cell.
 #[derive(Serialize)]
-struct Prediction {
+struct PredictionData {
     cell: usize,
-    /// What stands before the curve's name: `first order for`.
+    /// The words before the curve's name: `first order for`.
     words: String,
     dash: usize,
     /// Its rounds among the cell's; all of them if there is none.
@@ -115,163 +132,165 @@ struct Prediction {
 }
 
 /// The data of an experiment's page.
-pub fn data(experiment: &Experiment<'_>) -> Data {
+pub fn page_data(experiment: &Experiment<'_>) -> PageData {
     let mut numbers = Numbers::default();
     let cells: HashMap<&str, &CellResult<'_>> =
         experiment.cells.iter().map(|c| (c.cell.id.as_str(), c)).collect();
-    let mut figures: Vec<Drawn> = Vec::new();
+    let (mut figures, mut explorations) = (Vec::new(), Vec::new());
     for figure in &experiment.figures {
-        if let (Some(asks), Some(layout)) = (&figure.asks, chart::layout(figure)) {
-            figures.push(drawn(figure, asks, layout, &cells, &mut numbers));
+        if let (Some(exploration), Body::Plot(plot), Some(layout)) =
+            (&figure.exploration, &figure.body, chart::layout(figure))
+        {
+            figures.push(figure_data(figure, plot, exploration, layout, &cells, &mut numbers));
+            explorations.push(exploration);
         }
     }
-    let size: usize = figures.iter().map(|f| replicates(f, &cells)).sum();
+    let size: usize = figures.iter().map(|figure| bytes_of_replicates(figure, &cells)).sum();
     if numbers.bytes() + size <= MOST_FOR_REPLICATES {
-        for (figure, asks) in
-            figures.iter_mut().zip(experiment.figures.iter().filter_map(|f| f.asks.as_ref()))
-        {
+        for (figure, exploration) in figures.iter_mut().zip(explorations) {
             for cell in &mut figure.cells {
-                cell.runs = runs(cells[cell.id.as_str()], asks, &mut numbers);
+                let columns = columns(cells[cell.id.as_str()], exploration);
+                // Last values of all replicates are one sequence.
+                let runs = match figure.axes.rounds || columns.is_empty() {
+                    true => columns,
+                    false => vec![columns.concat()],
+                };
+                cell.runs = runs.into_iter().map(|run| numbers.add(run)).collect();
             }
         }
     }
-    Data {
-        numbers: numbers.blocks(),
-        style: Look {
-            palette: style::PALETTE,
-            dashes: style::DASHES,
-            faint: style::FAINT,
-            marks: style::MARKS,
-            most_marks: style::MOST_MARKS,
-        },
-        figures,
-    }
+    let styles = StyleTables {
+        palette: style::PALETTE,
+        dashes: style::DASHES,
+        thin_dashes: style::THIN_DASHES,
+        markers: style::MARKERS,
+        most_markers: style::MOST_MARKERS,
+    };
+    PageData { numbers: numbers.blocks(), styles, figures }
 }
 
 /// Bytes that the replicates of a figure would take.
-fn replicates(figure: &Drawn, cells: &HashMap<&str, &CellResult<'_>>) -> usize {
-    let rows = |cell: &Cell| -> usize {
+fn bytes_of_replicates(figure: &FigureData, cells: &HashMap<&str, &CellResult<'_>>) -> usize {
+    let rows = |cell: &CellData| -> usize {
         let cell = cells[cell.id.as_str()];
-        if figure.rounds { cell.along().iter().map(|t| t.rows()).sum() } else { cell.replicates() }
+        match figure.axes.rounds {
+            true => cell.along().iter().map(|t| t.rows()).sum(),
+            false => cell.replicates(),
+        }
     };
     figure.cells.iter().map(rows).sum::<usize>() * 16 / 3
 }
 
-fn runs(cell: &CellResult<'_>, asks: &Asks, numbers: &mut Numbers) -> Vec<Slice> {
-    match &asks.x {
-        Across::Rounds(_) => {
-            cell.along().iter().map(|t| numbers.add(cell.column(t, asks.y).into_owned())).collect()
+/// What the y axis shows of each replicate of a cell: one value per recorded round, or the last.
+fn columns(cell: &CellResult<'_>, exploration: &Exploration) -> Vec<Vec<f64>> {
+    match &exploration.x {
+        XAxis::Rounds(_) => {
+            cell.along().iter().map(|t| cell.column(t, exploration.y).into_owned()).collect()
         }
-        Across::Cells(_) => {
-            cell.finals(asks.y).into_iter().map(|sample| numbers.add(sample)).collect()
+        XAxis::Cells(_) => {
+            let finals = cell.finals(exploration.y).unwrap_or_default();
+            finals.into_iter().map(|value| vec![value]).collect()
         }
     }
 }
 
-fn drawn(
+fn figure_data(
     figure: &Figure,
-    asks: &Asks,
+    plot: &Plot,
+    exploration: &Exploration,
     layout: chart::Layout,
     cells: &HashMap<&str, &CellResult<'_>>,
     numbers: &mut Numbers,
-) -> Drawn {
-    let Body::Panels { panels, legend, x: symbol, y, scale_x, scale_y } = &figure.body else {
-        unreachable!("only figures of panels have a layout")
+) -> FigureData {
+    let drawn: Vec<&CellResult<'_>> =
+        exploration.cells.iter().filter_map(|id| cells.get(id.as_str()).copied()).collect();
+    let (x, xs) = match &exploration.x {
+        XAxis::Rounds(quantity) => (quantity.name().to_owned(), costs(*quantity, &drawn)),
+        XAxis::Cells(name) => (short(name).to_owned(), vec![(short(name).into(), plot.x.clone())]),
     };
-    let shown: Vec<&CellResult<'_>> =
-        asks.cells.iter().filter_map(|id| cells.get(id.as_str()).copied()).collect();
-    let places: HashMap<&str, usize> =
-        asks.cells.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
-    let (x, xs) = match &asks.x {
-        Across::Rounds(quantity) => (quantity.name().to_owned(), across(*quantity, &shown)),
-        Across::Cells(name) => (short(name).to_owned(), vec![(short(name).into(), symbol.clone())]),
-    };
-    let theory = legend.iter().filter(|entry| entry.key == Key::Theory);
-    let theory = theory.map(|Legend { label, style, .. }| (label.clone(), style.dash));
-    Drawn {
+    let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
+    FigureData {
         id: figure.id.clone(),
         title: figure.title.clone(),
-        rounds: matches!(asks.x, Across::Rounds(_)),
-        x,
-        y: y.clone(),
-        scale_x: scale_x.name(),
-        scale_y: scale_y.name(),
-        band: asks.band.name(),
         layout,
-        cells: shown.iter().map(|c| cell(c, asks, &xs, numbers)).collect(),
-        xs,
-        views: asks.views.iter().map(view).collect(),
-        theory: predictions(panels, &places, numbers),
-        kinds: theory.collect(),
-        references: asks.slopes.clone(),
+        cells: drawn.iter().map(|c| cell_data(c, exploration, &xs, numbers)).collect(),
+        axes: AxesData {
+            rounds: matches!(exploration.x, XAxis::Rounds(_)),
+            x,
+            xs,
+            y: plot.y.clone(),
+            scale_x: plot.scale_x,
+            scale_y: plot.scale_y,
+            band: exploration.band.name(),
+        },
+        views: exploration.views.iter().map(view_data).collect(),
+        theory: predictions(plot, &exploration.cells, numbers),
+        kinds: kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect(),
+        references: exploration.slopes.clone(),
     }
 }
 
-fn view(view: &analysis::View) -> View {
-    let curve = |curve: &analysis::Curve| {
-        let analysis::Style { color, dash, mark } = curve.style;
-        Curve { label: curve.label.clone(), color, dash, mark }
+fn view_data(view: &View) -> ViewData {
+    let curve = |curve: &Curve| CurveData {
+        name: curve.name(),
+        color: match curve.style.color {
+            Color::Palette(index) => index as isize,
+            Color::Neutral => -1,
+        },
+        dash: curve.style.dash.index(),
+        marker: curve.style.marker,
     };
-    View {
+    ViewData {
         panels: view.panels.join(","),
         groups: view.groups.clone(),
         curves: view.curves.iter().map(curve).collect(),
-        of: view.of.clone(),
+        curve_of_cell: view.curve_of_cell.clone(),
     }
 }
 
-/// What may be across: what the figure asks for, and every cost that grows.
-fn across(asked: Quantity, cells: &[&CellResult<'_>]) -> Vec<(String, String)> {
+/// What a reader may choose for the x axis: what the figure has there, and every cost that grows.
+fn costs(own: Quantity, cells: &[&CellResult<'_>]) -> Vec<(String, String)> {
     let grows = |q: Quantity| {
         let last = |c: &&CellResult<'_>| {
             c.along().iter().any(|t| c.column(t, q).last().is_some_and(|x| *x > 0.0))
         };
         cells.iter().any(last)
     };
-    let others = COSTS.into_iter().filter(|q| *q != asked && grows(*q));
-    let all = std::iter::once(asked).chain(others);
+    let others = COSTS.into_iter().filter(|q| *q != own && grows(*q));
+    let all = std::iter::once(own).chain(others);
     all.map(|q| (q.name().to_owned(), q.formula().to_owned())).collect()
 }
 
-fn cell(
+fn cell_data(
     result: &CellResult<'_>,
-    asks: &Asks,
+    exploration: &Exploration,
     xs: &[(String, String)],
     numbers: &mut Numbers,
-) -> Cell {
-    let columns: Vec<Vec<f64>> = match &asks.x {
-        Across::Rounds(_) => {
-            result.along().iter().map(|t| result.column(t, asks.y).into_owned()).collect()
-        }
-        Across::Cells(_) => {
-            let finals = result.finals(asks.y).unwrap_or_default();
-            finals.into_iter().map(|value| vec![value]).collect()
-        }
-    };
+) -> CellData {
+    let columns = columns(result, exploration);
     let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
     let samples: Vec<Vec<f64>> =
         (0..rows).map(|row| columns.iter().map(|c| c[row]).collect()).collect();
-    let mut each = |of: &dyn Fn(&[f64]) -> f64| numbers.add(samples.iter().map(|s| of(s)));
+    let mut each =
+        |statistic: &dyn Fn(&[f64]) -> f64| numbers.add(samples.iter().map(|s| statistic(s)));
     let (means, sd) = (each(&mean), each(&standard_deviation));
     let (low, high) = (each(&|s| quantile(s, 0.1)), each(&|s| quantile(s, 0.9)));
     let n = result.replicates();
-    let settings = varied_settings(result.cell).map(|(_, told)| told);
-    let name: Vec<String> = std::iter::once(result.cell.label.clone()).chain(settings).collect();
-    let mut places = BTreeMap::new();
+    let mut x = BTreeMap::new();
     for (name, _) in xs {
-        let values: Vec<f64> = match &asks.x {
-            Across::Rounds(_) => along(result, name, rows),
-            Across::Cells(name) => analysis::across(result, name).into_iter().collect(),
+        let values: Vec<f64> = match &exploration.x {
+            XAxis::Rounds(_) => along(result, name, rows),
+            XAxis::Cells(name) => x_value(result, name).into_iter().collect(),
         };
-        places.insert(name.clone(), numbers.add(values));
+        x.insert(name.clone(), numbers.add(values));
     }
-    Cell {
+    CellData {
         id: result.cell.id.clone(),
-        name: name.join(", "),
+        name: joined(&[&result.cell.label, &details(result.cell, &[])]),
         n,
         diverged: result.diverged(),
         half: if n > 1 { student_95(n) / (n as f64).sqrt() } else { 0.0 },
-        x: places,
+        x,
         mean: means,
         sd,
         low,
@@ -291,30 +310,30 @@ fn along(cell: &CellResult<'_>, name: &str, rows: usize) -> Vec<f64> {
     (0..rows).map(at).collect()
 }
 
-fn predictions(
-    panels: &[Panel],
-    places: &HashMap<&str, usize>,
-    numbers: &mut Numbers,
-) -> Vec<Prediction> {
+/// The predictions of a figure, each of a cell once, although a cell may be in several panels.
+fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<PredictionData> {
+    let indices: HashMap<&str, usize> =
+        cells.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
     let mut seen = HashSet::new();
     let mut all = Vec::new();
-    for line in panels.iter().flat_map(|p| &p.series) {
-        let Role::Theory(prediction) = line.role else { continue };
+    for series in plot.series() {
+        let Some(prediction) = series.line.prediction() else { continue };
         let mut add = |id: &String, rows: Option<Slice>, y: Slice| {
-            // A cell may stand in several panels.
-            if let Some(cell) = places.get(id.as_str()).filter(|c| seen.insert((**c, prediction))) {
-                let (words, dash) = (theory_words(prediction), line.style.dash);
-                all.push(Prediction { cell: *cell, words, dash, rows, y });
+            if let Some(cell) = indices.get(id.as_str()).filter(|c| seen.insert((**c, prediction)))
+            {
+                let words = words_before(prediction);
+                let dash = series.line.style().dash.index();
+                all.push(PredictionData { cell: *cell, words, dash, rows, y });
             }
         };
-        if line.rows.is_empty() {
-            for (id, point) in line.cells.iter().zip(&line.points) {
+        if series.rows.is_empty() {
+            for (id, point) in series.cells.iter().zip(&series.points) {
                 add(id, None, numbers.add([point.y]));
             }
-        } else if let Some(id) = line.cells.first() {
-            let whole = line.rows.iter().enumerate().all(|(i, row)| i == *row);
-            let rows = (!whole).then(|| numbers.add(line.rows.iter().map(|r| *r as f64)));
-            add(id, rows, numbers.add(line.points.iter().map(|p| p.y)));
+        } else if let Some(id) = series.cells.first() {
+            let whole = series.rows.iter().enumerate().all(|(i, row)| i == *row);
+            let rows = (!whole).then(|| numbers.add(series.rows.iter().map(|r| *r as f64)));
+            add(id, rows, numbers.add(series.points.iter().map(|p| p.y)));
         }
     }
     all

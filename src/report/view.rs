@@ -2,10 +2,11 @@
 
 use super::claims::{self, ClaimText};
 use super::formula::{self, Formula};
+use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::{description, page_data};
 use crate::analysis::{
-    Experiment, Missing, Rival, Separation, Standing, Standings, problems, table, varied_settings,
+    Experiment, Missing, Rival, Separation, Standing, Standings, details, problems, table,
 };
 use crate::chart;
 use crate::stats::{ROUNDING_FLOOR, Summary};
@@ -90,7 +91,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
                 None => figure.caption.clone(),
             },
             svg: chart::svg(figure)?,
-            live: figure.asks.is_some(),
+            live: figure.exploration.is_some(),
         })
     });
     Ok(Page {
@@ -140,7 +141,8 @@ fn again(source: &Source) -> String {
 
 /// No `<`, so that nothing in it ends the element.
 fn data(experiment: &Experiment<'_>) -> Result<String, String> {
-    let json = serde_json::to_string(&page_data::data(experiment)).map_err(|e| e.to_string())?;
+    let json =
+        serde_json::to_string(&page_data::page_data(experiment)).map_err(|e| e.to_string())?;
     Ok(json.replace('<', "\\u003c"))
 }
 
@@ -162,7 +164,7 @@ fn winners(standings: &Standings, files: &mut Vec<File>) -> TextTable {
             // Equal but for rounding.
             Some((next, Rival { separation: Separation::Equal, .. })) => [next.clone(), "1".into()],
             Some((next, Rival { ratio, .. })) => {
-                [next.clone(), claims::interval(ratio.estimate, (ratio.low, ratio.high))]
+                [next.clone(), interval(ratio.estimate, (ratio.low, ratio.high))]
             }
             None if row.leaders.is_empty() => ["–".into(), "–".into()],
             None => ["all others diverged".into(), "–".into()],
@@ -180,38 +182,6 @@ fn winners(standings: &Standings, files: &mut Vec<File>) -> TextTable {
 fn paragraphs(text: &str) -> Vec<String> {
     let blocks = text.split("\n\n").map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
     blocks.filter(|p| !p.is_empty()).collect()
-}
-
-/// Three digits: `1.23e-4`.
-pub fn short(value: f64) -> String {
-    match value {
-        v if v.is_nan() => "–".into(),
-        f64::INFINITY => "∞".into(),
-        f64::NEG_INFINITY => "−∞".into(),
-        0.0 => "0".into(),
-        v => {
-            // The exponent after rounding: 0.9996 is 1.00.
-            let scientific = format!("{v:.2e}");
-            let exponent = scientific.rsplit('e').next().and_then(|e| e.parse::<i32>().ok());
-            match exponent {
-                Some(e @ -2..=2) => format!("{v:.*}", (2 - e) as usize),
-                _ => scientific,
-            }
-        }
-    }
-}
-
-/// Limits of something positive that are further from the estimate than by this factor say
-/// nothing, and are shown as 0 and ∞.
-const MOST_APART: f64 = 1e6;
-
-/// The interval of an estimate; `None` where there is none, as of a single run.
-pub fn bracket(estimate: f64, (low, high): (f64, f64)) -> Option<String> {
-    let is_positive = estimate > 0.0 && low >= 0.0;
-    let low = if is_positive && low < estimate / MOST_APART { 0.0 } else { low };
-    let high = if is_positive && high > estimate * MOST_APART { f64::INFINITY } else { high };
-    let is_there = !low.is_nan() && !high.is_nan();
-    is_there.then(|| format!("[{}, {}]", short(low), short(high)))
 }
 
 fn finals(experiment: &Experiment<'_>) -> TextTable {
@@ -279,10 +249,8 @@ fn absent(experiment: &Experiment<'_>) -> TextTable {
         return TextTable::default();
     }
     let row = |missing: &Missing<'_>| {
-        let told =
-            varied_settings(missing.cell).map(|(_, told)| told).collect::<Vec<_>>().join(", ");
         let why = missing.failed.clone().unwrap_or_else(|| "not run yet".into());
-        vec![missing.cell.label.clone(), told, why, missing.cell.id.clone()]
+        vec![missing.cell.label.clone(), details(missing.cell, &[]), why, missing.cell.id.clone()]
     };
     // Those that failed have something to say.
     let mut first: Vec<&Missing<'_>> = missing.iter().collect();

@@ -7,57 +7,62 @@
 pub mod bounds;
 pub mod claims;
 pub mod compare;
-mod contests;
 mod convergence;
 mod curves;
+mod downsample;
 mod figure;
-mod lines;
+pub mod first_order;
+mod line;
+mod map;
 mod needs;
-pub mod orders;
+mod panels;
+mod predictions;
 pub mod problems;
+mod ranking;
+mod ranking_map;
 mod runs;
 mod scaling;
-mod select;
-mod siblings;
+mod setting_text;
 mod stability;
 pub mod table;
 pub mod theory;
-mod thin;
-mod winners;
+mod unplanned;
 #[cfg(test)]
 mod wrong;
 
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
-use contests::Contests;
-pub use contests::{Rival, Separation, Standing, Standings};
 pub use curves::curves;
+use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
+use driftbench_core::words::thousands;
 use driftbench_runner::files::{Error, error};
+pub use driftbench_runner::manifest::figure::Scale;
 use driftbench_runner::manifest::{Oracle, Prices, Quantity, TimeAverage};
 use driftbench_runner::plan::{Cell, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare};
 use driftbench_runner::trace::Trace;
-pub use figure::{
-    Across, Asks, Body, COLORS, Curve, DASHES, Figure, GREY, Key, Legend, MARKS, Map, MapCell,
-    Panel, Point, Role, Scale, Series, Stability, Style, View,
+pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
+pub use line::{
+    COLORS, Color, Curve, DASHES, Dash, LegendEntry, Line, MARKERS, Reference, Style, THIN_DASHES,
+    words_before,
 };
-pub use lines::words as theory_words;
+pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, Stability};
 use needs::Needs;
 pub use needs::{draws_exact_bias, wants_moments};
+use ranking::Rankings;
+pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
 pub use runs::{COSTS, Runs, TraceNeeds};
-pub use scaling::across;
-pub use select::{pretty, told_of as settings_of};
-pub use siblings::Siblings;
+pub use scaling::x_value;
+pub use setting_text::{details, pretty};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use theory::{MomentsCache, Theory};
-pub use thin::thousands;
-use thin::{Chosen, Shown};
+pub use unplanned::UnplannedCells;
 
 /// An experiment with its results.
 pub struct Experiment<'a> {
@@ -70,17 +75,17 @@ pub struct Experiment<'a> {
     /// What the manifest asks to be drawn.
     pub figures: Vec<Figure>,
     /// How heterogeneous the problems are.
-    pub problems: problems::Table,
+    pub problems: problems::Instances,
     /// What the results say of the manifest's claims.
     pub claims: Vec<claims::JudgedClaim>,
     /// What the published bounds say of the cells.
-    pub bounds: Vec<bounds::Row>,
+    pub bounds: Vec<bounds::BoundRow>,
     /// Where the first order of measured biases holds.
-    pub orders: Vec<orders::Row>,
+    pub first_order: Vec<first_order::FirstOrderRow>,
     /// What theory does not compute at this size, a sentence each.
     pub not_computed: Vec<String>,
     /// What else the results of the experiment hold.
-    pub siblings: Siblings,
+    pub unplanned: UnplannedCells,
     /// Who wins where several algorithms stand beside one another.
     pub standings: Standings,
 }
@@ -165,7 +170,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let needs = Needs::of_plan(plan);
     let (mut cells, missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
-    let shown = Shown::of(&plan.manifest.figure, &cells);
+    let shown = FigureCells::new(&plan.manifest.figure, &cells);
     follow_chosen(plan, store, &needs, &shown, &mut cells)?;
     let wanted = needs.theory(&shown, &cells);
     let all = plan.cells.len() <= AT_ONCE || needs::theory_of_all(plan);
@@ -181,17 +186,17 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         &needs.moments(&shown, &cells),
         MomentsCache::for_plan(plan, store),
     );
-    let (axes, rows) = contests::rows(&cells);
+    let (axes, rows) = ranking::rows(&cells);
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
-    let contests = Contests::of(places.chain(squares(plan, &cells, &shown)));
-    let standings = Standings::of(axes, &rows, &contests);
-    let figures = figures(plan, &cells, &shown, &theory, &contests);
-    drop(contests);
+    let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
+    let standings = Standings::new(axes, &rows, &rankings);
+    let figures = figures(plan, &cells, &shown, &theory, &rankings);
+    drop(rankings);
     drop(rows);
-    let problems = problems::of(plan, &prepared)?;
+    let problems = problems::instances(plan, &prepared)?;
     let claims = claims::judge(plan, &cells, &theory);
-    let bounds = bounds::of(plan, &cells, &theory);
-    let orders = orders::of(&cells, &theory);
+    let bounds = bounds::rows(plan, &cells, &theory);
+    let first_order = first_order::rows(&cells, &theory);
     let mut not_computed = theory.not_computed();
     not_computed.extend(problems.not_computed());
     if !not_computed.is_empty() {
@@ -199,7 +204,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     }
     drop(theory);
     drop(prepared);
-    let siblings = siblings::of(plan, store)?;
+    let unplanned = unplanned::find(plan, store)?;
     Ok(Experiment {
         plan,
         cells,
@@ -208,9 +213,9 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         problems,
         claims,
         bounds,
-        orders,
+        first_order,
         not_computed,
-        siblings,
+        unplanned,
         standings,
     })
 }
@@ -321,7 +326,7 @@ fn follow_chosen(
     plan: &Plan,
     store: &Store,
     needs: &Needs<'_>,
-    shown: &Shown,
+    shown: &FigureCells,
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
     let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
@@ -387,11 +392,11 @@ fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, E
 fn squares<'a>(
     plan: &'a Plan,
     cells: &'a [CellResult<'a>],
-    shown: &'a Shown,
+    shown: &'a FigureCells,
 ) -> impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)> {
     let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
     figures.flat_map(|(figure, chosen)| {
-        let places = winners::places(figure, &chosen.among(cells));
+        let places = ranking_map::compared_cells(figure, &chosen.among(cells));
         places.into_iter().map(|cells| (cells, figure.metric))
     })
 }
@@ -399,24 +404,24 @@ fn squares<'a>(
 fn figures<'a>(
     plan: &Plan,
     cells: &'a [CellResult<'a>],
-    shown: &Shown,
+    shown: &FigureCells,
     theory: &Theory<'_>,
-    contests: &Contests<'a>,
+    rankings: &Rankings<'a>,
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids = figure_ids(&plan.manifest).into_iter().map(|(id, _)| id);
-    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
+    let noted = |chosen: &Sample, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };
     let convergence = table.convergence.iter().zip(&shown.convergence);
-    let convergence = convergence.map(|(f, c)| noted(c, &|c| convergence::draw(f, c, theory)));
+    let convergence = convergence.map(|(f, c)| noted(c, &|c| convergence::figure(f, c, theory)));
     let scaling = table.scaling.iter().zip(&shown.scaling);
-    let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::draw(f, c, theory)));
+    let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::figure(f, c, theory)));
     let winners = table.winners.iter().zip(&shown.winners);
-    let winners = winners.map(|(f, c)| noted(c, &|c| winners::draw(f, c, contests)));
+    let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::figure(f, c, rankings)));
     let stability = table.stability.iter().zip(&shown.stability);
-    let stability = stability.map(|(f, c)| noted(c, &|c| stability::draw(f, c, theory)));
+    let stability = stability.map(|(f, c)| noted(c, &|c| stability::figure(f, c, theory)));
     let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);
     let all: Vec<Figure> = all.map(|(figure, id)| Figure { id, ..figure }).collect();
     plan.figures.iter().map(|place| all[*place].clone()).collect()

@@ -2,9 +2,9 @@
 //! whether theory has to speak of it.
 
 use super::CellResult;
+use super::downsample::{FigureCells, MOST_CURVES};
+use super::panels::has_label;
 use super::runs::{COSTS, TraceNeeds};
-use super::select::has_label;
-use super::thin::{MOST_CURVES, Shown};
 use driftbench_runner::manifest::claim::{Prediction, Selection, Table as Claims, When};
 use driftbench_runner::manifest::figure::{Convergence, Theory as Drawn};
 use driftbench_runner::manifest::{Quantity, TimeAverage};
@@ -58,7 +58,7 @@ impl<'a> Needs<'a> {
 
 impl Needs<'_> {
     /// The cells of which a figure or a claim asks theory, by id.
-    pub fn theory<'c>(&self, shown: &Shown, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
+    pub fn theory<'c>(&self, shown: &FigureCells, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
         let mut wanted = self.ids(shown, cells, |line| !line.theory.is_empty(), theory_by_claims);
         let mapped = shown.stability.iter().flat_map(|chosen| &chosen.cells);
         wanted.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
@@ -66,14 +66,18 @@ impl Needs<'_> {
     }
 
     /// The cells whose exact moments a figure draws or a claim asks for, by id.
-    pub fn moments<'c>(&self, shown: &Shown, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
+    pub fn moments<'c>(
+        &self,
+        shown: &FigureCells,
+        cells: &'c [CellResult<'_>],
+    ) -> HashSet<&'c str> {
         self.ids(shown, cells, |line| line.of_moments(), moments_by_claims)
     }
 
     /// The cells that are shown in such a figure of lines, or that such a claim is about.
     fn ids<'c>(
         &self,
-        shown: &Shown,
+        shown: &FigureCells,
         cells: &'c [CellResult<'_>],
         figure: impl Fn(&Line<'_>) -> bool,
         claimed: impl Fn(&Plan, &Cell) -> bool,

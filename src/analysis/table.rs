@@ -7,7 +7,7 @@ use driftbench_runner::plan::short;
 use std::collections::HashSet;
 
 /// A table of the cells' final metrics.
-pub struct Table<'a> {
+pub struct FinalsTable<'a> {
     /// Names of the settings that vary.
     pub settings: Vec<String>,
     /// Whether theory knows an exact bias.
@@ -21,7 +21,7 @@ pub struct Table<'a> {
 }
 
 /// A cell's final metrics.
-pub struct Row {
+pub struct FinalsRow {
     /// Content id.
     pub id: String,
     /// Name of the algorithm.
@@ -45,7 +45,7 @@ pub struct Row {
 }
 
 /// The final metrics of an experiment.
-pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
+pub fn finals<'a>(experiment: &'a Experiment<'_>) -> FinalsTable<'a> {
     let cells: &[CellResult<'_>] = &experiment.cells;
     let mut settings: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
@@ -60,7 +60,7 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
         .map(short);
     let all: Vec<&CellResult<'_>> = cells.iter().collect();
     for name in own {
-        if seen.insert(name) && super::select::distinct(&all, name).len() > 1 {
+        if seen.insert(name) && super::panels::distinct(&all, name).len() > 1 {
             settings.push(name.to_owned());
         }
     }
@@ -70,7 +70,7 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
         (found && quantity != Quantity::SqErrorLimit).then_some(quantity)
     };
     let asked = &experiment.plan.manifest.record.metrics;
-    Table {
+    FinalsTable {
         settings,
         has_bias: cells.iter().any(|c| c.exact_bias.is_some()),
         has_limit: cells.iter().any(|c| c.finals(Quantity::SqErrorLimit).is_some()),
@@ -79,15 +79,15 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
     }
 }
 
-impl Table<'_> {
+impl FinalsTable<'_> {
     /// Its rows, in the order of the cells.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row> {
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = FinalsRow> {
         self.cells.iter().map(|cell| self.row(cell))
     }
 
     /// So many of the rows, those with the smallest mean error, in the order of the cells:
     /// where runs diverged there is none, and it comes last.
-    pub fn best(&self, most: usize) -> impl ExactSizeIterator<Item = Row> {
+    pub fn best(&self, most: usize) -> impl ExactSizeIterator<Item = FinalsRow> {
         let mut places: Vec<usize> = (0..self.cells.len()).collect();
         if places.len() > most {
             let error = |cell: &CellResult<'_>| {
@@ -101,12 +101,12 @@ impl Table<'_> {
         places.into_iter().map(|place| self.row(&self.cells[place]))
     }
 
-    fn row(&self, cell: &CellResult<'_>) -> Row {
+    fn row(&self, cell: &CellResult<'_>) -> FinalsRow {
         let value = |name: &String| {
             cell.cell.settings.get(name).map(ToString::to_string).unwrap_or_default()
         };
         let summary = |metric| cell.finals(metric).map(|sample| Summary::new(&sample));
-        Row {
+        FinalsRow {
             id: cell.cell.id.clone(),
             label: cell.cell.label.clone(),
             settings: self.settings.iter().map(value).collect(),

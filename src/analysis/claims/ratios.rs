@@ -4,7 +4,7 @@ use super::costs::slope_of_cost;
 use super::sample::{MetricSample, combined, ratio};
 use super::text::{comparison, selection_text, target_text, time_text, with_reason};
 use super::{EstimateScale, Judge, Tested};
-use crate::analysis::{CellResult, select};
+use crate::analysis::{CellResult, setting_text};
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
 use driftbench_core::words::joined;
@@ -77,7 +77,7 @@ impl<'a> Judge<'a> {
         };
         let known: Vec<String> = selection.0.iter().filter_map(one).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let mut details = select::details(cell, &known);
+        let mut details = setting_text::details(cell.cell, &known);
         if !selection.0.contains_key("label") {
             details = joined(&[&cell.cell.label, &details]);
         }
@@ -270,7 +270,7 @@ impl<'a> Judge<'a> {
             known.push("path-length");
             let partners = self.partners(&claim.over);
             known.extend(partners.iter().map(String::as_str));
-            let details = select::details(cell, &known);
+            let details = setting_text::details(cell.cell, &known);
             let name = match claim.of.0.contains_key("label") {
                 true => details,
                 false => joined(&[&cell.cell.label, &details]),

@@ -1,7 +1,7 @@
 //! Claims as formulas, and why cells are left out.
 
 use super::ratios::Against;
-use crate::analysis::select;
+use crate::analysis::setting_text;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::{Reaching, Scalar, Selection, When};
 use driftbench_runner::plan::Setting;
@@ -33,7 +33,7 @@ pub(super) fn selection_text(selection: &Selection) -> String {
             Scalar::Number(x) => Setting::Number(*x),
             text => Setting::Text(text.to_string()),
         };
-        parts.push(select::pretty(key, &setting));
+        parts.push(setting_text::pretty(key, &setting));
     }
     if parts.is_empty() { "every cell".into() } else { parts.join(", ") }
 }

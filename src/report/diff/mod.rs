@@ -9,7 +9,7 @@ mod json;
 mod text;
 
 use super::Pages;
-use super::view::short;
+use super::number_text::{interval, short};
 use crate::analysis::Figure;
 use crate::analysis::compare::{
     Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, Other, OtherProblem, Timing,
@@ -321,7 +321,7 @@ fn row(change: &Change) -> ChangeText {
 fn claim(change: &ClaimChange) -> ClaimChangeText {
     let told = |claim: &Option<crate::analysis::compare::SideClaim>| match claim {
         Some(c) if c.estimate.is_finite() => {
-            format!("{} ({})", c.verdict, super::claims::interval(c.estimate, c.interval))
+            format!("{} ({})", c.verdict, interval(c.estimate, c.interval))
         }
         Some(c) => c.verdict.clone(),
         None => "not there".into(),

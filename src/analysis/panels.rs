@@ -1,7 +1,8 @@
-//! Which cells go where: panels, and names for what is left.
+//! The panels of a figure: which cells each of them shows, and its title.
 
 use super::CellResult;
-use driftbench_runner::plan::{Cell, Setting, SettingKey, short};
+use super::setting_text::pretty;
+use driftbench_runner::plan::{Cell, Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The cells of a panel.
@@ -46,6 +47,14 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
     groups.into_iter().map(group).collect()
 }
 
+/// Whether a figure that names these labels shows a cell. A figure that names none shows all.
+pub fn has_label(labels: &[String], cell: &Cell) -> bool {
+    labels.is_empty() || labels.contains(&cell.label)
+}
+
+/// The values on the x axis and on the y axis of a map.
+pub type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
+
 /// Where each value is in a list.
 pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<SettingKey<'a>, usize> {
     values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect()
@@ -76,68 +85,4 @@ pub fn distinct<'a>(cells: &[&'a CellResult<'a>], name: &str) -> Vec<&'a Setting
     let mut seen = HashSet::new();
     let values = cells.iter().filter_map(|cell| cell.cell.settings.get(name));
     values.filter(|value| seen.insert(value.key())).collect()
-}
-
-/// What tells a cell apart from those of its label, beside what is `known`.
-pub fn details(cell: &CellResult<'_>, known: &[&str]) -> String {
-    let told = details_of(cell.cell, known).into_iter().map(|(_, told)| told);
-    told.collect::<Vec<_>>().join(", ")
-}
-
-/// The same setting by setting: its path, and how the field writes it.
-pub fn details_of<'a>(cell: &'a Cell, known: &[&str]) -> Vec<(&'a String, String)> {
-    let taken: Vec<&str> = known.iter().filter_map(|name| cell.settings.path(name)).collect();
-    told_of(cell).filter(|(path, _)| !taken.contains(&path.as_str())).collect()
-}
-
-/// The settings that vary over a grid and that a cell has, as the field writes them.
-pub fn told_of(cell: &Cell) -> impl Iterator<Item = (&String, String)> {
-    let settings = &cell.settings;
-    let varied = cell.varied.iter();
-    varied.filter_map(|path| settings.get(path).map(|value| (path, pretty(path, value))))
-}
-
-/// A setting as the field writes it.
-pub fn pretty(name: &str, value: &Setting) -> String {
-    match (short(name), value) {
-        ("step-size", _) => format!("γ = {value}"),
-        ("local-steps", _) => format!("H = {value}"),
-        ("path-length", _) => format!("γH = {value}"),
-        ("communication-probability", _) => format!("p = {value}"),
-        ("proximal", _) => format!("μ = {value}"),
-        ("cohort", _) => format!("L = {value}"),
-        ("steps-per-client", _) => format!("E = {value}"),
-        ("batch-per-client", _) => format!("B = {value}"),
-        ("gradient-heterogeneity", _) => format!("ζ₁ = {value}"),
-        ("hessian-heterogeneity", _) => format!("ζ₂ = {value}"),
-        ("normalised", Setting::Text(text)) => {
-            if text == "true" {
-                "γ/E".into()
-            } else {
-                "γ as it is".into()
-            }
-        }
-        ("noise", Setting::Text(text)) => format!("{text} noise"),
-        ("clients", _) => format!("N = {value}"),
-        ("dimension" | "features", _) => format!("d = {value}"),
-        ("l2", _) => format!("λ = {value}"),
-        ("average", Setting::Text(text)) if text == "none" => "iterates".into(),
-        ("average", _) => "averaged".into(),
-        ("start", Setting::Text(text)) => match text.as_str() {
-            "zero" | "zero true" => "from 0".into(),
-            "limit" | "limit true" => "from the limit".into(),
-            "offset" => "from an offset".into(),
-            "offset 0" => "from θ*".into(),
-            other => format!("from {other}"),
-        },
-        ("heterogeneity" | "data", _) => value.to_string(),
-        ("coupling", _) => format!("{value} noise"),
-        ("split", _) => format!("{value} records"),
-        (name, _) => format!("{name} {value}"),
-    }
-}
-
-/// Whether a figure with these labels draws a cell; without labels it draws every cell.
-pub fn has_label(labels: &[String], cell: &Cell) -> bool {
-    labels.is_empty() || labels.contains(&cell.label)
 }

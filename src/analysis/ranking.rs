@@ -7,7 +7,7 @@
 //!
 //! *Invariant*: all algorithms that are not separated from the best are named.
 
-use super::{CellResult, select};
+use super::{CellResult, panels, setting_text};
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::{Quantity, Start};
@@ -83,15 +83,15 @@ type Place<'a> = (Vec<&'a str>, Quantity);
 
 /// The outcomes of all places that a page speaks of.
 #[derive(Default)]
-pub struct Contests<'a> {
+pub struct Rankings<'a> {
     outcomes: HashMap<Place<'a>, Outcome>,
     /// Comparisons that the correction is for.
     pub compared: usize,
 }
 
-impl<'a> Contests<'a> {
+impl<'a> Rankings<'a> {
     /// Compares the algorithms of each of these places with the best there.
-    pub fn of(places: impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)>) -> Self {
+    pub fn new(places: impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)>) -> Self {
         let mut outcomes = HashMap::new();
         let mut order: Vec<Place<'a>> = Vec::new();
         for (cells, quantity) in places {
@@ -169,7 +169,7 @@ fn at_once(other: &[f64], best: &[f64], known: bool) -> Separation {
 }
 
 /// A place of the table: the values of the settings that all algorithms share.
-pub struct Row<'a> {
+pub struct GridPoint<'a> {
     place: Vec<String>,
     /// The cells that are compared.
     pub cells: Vec<&'a CellResult<'a>>,
@@ -205,8 +205,8 @@ pub struct Standing {
 
 impl Standings {
     /// How these places stand.
-    pub fn of<'a>(axes: Vec<String>, rows: &[Row<'a>], contests: &Contests<'a>) -> Self {
-        let standing = |row: &Row<'a>| {
+    pub fn new<'a>(axes: Vec<String>, rows: &[GridPoint<'a>], contests: &Rankings<'a>) -> Self {
+        let standing = |row: &GridPoint<'a>| {
             let outcome = contests.outcome(&row.cells, Quantity::SqError)?;
             Some(row.standing(outcome))
         };
@@ -215,7 +215,7 @@ impl Standings {
     }
 }
 
-impl Row<'_> {
+impl GridPoint<'_> {
     fn standing(&self, outcome: &Outcome) -> Standing {
         let name = |place: usize| self.names[place].clone();
         let (error, n, next) = match outcome {
@@ -237,7 +237,7 @@ impl Row<'_> {
 
 /// The settings that all algorithms share, and the places that their values make where
 /// several algorithms stand.
-pub fn rows<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<Row<'a>>) {
+pub fn rows<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<GridPoint<'a>>) {
     let cells: Vec<&'a CellResult<'a>> = cells.iter().collect();
     let mut labels: Vec<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     labels.sort_unstable();
@@ -257,12 +257,13 @@ pub fn rows<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<Row<'a>>) {
         return (axes, Vec::new());
     }
     let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-    let name = |c: &CellResult<'_>| joined(&[&c.cell.label, &select::details(c, &known)]);
-    let row = |group: select::Group<'a>| {
+    let name =
+        |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
+    let row = |group: panels::Group<'a>| {
         let names = group.cells.iter().map(|c| name(c)).collect();
-        Row { place: group.values, cells: group.cells, names }
+        GridPoint { place: group.values, cells: group.cells, names }
     };
-    let groups = select::panels(&axes, &cells).into_iter().filter(|group| group.cells.len() > 1);
+    let groups = panels::panels(&axes, &cells).into_iter().filter(|group| group.cells.len() > 1);
     let rows = groups.map(row).collect();
     (axes, rows)
 }

@@ -182,8 +182,7 @@ impl Facts for Atoms {
         self.clients[client].mean.matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let mut mean = vec![0.0; self.d];
-        self.mean_field(client, &self.optimum, &mut mean);
+        let mean = self.field_at_optimum(client);
         let mut covariance = Matrix::zeros(self.d, self.d);
         let mut field = vec![0.0; self.d];
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
@@ -200,13 +199,10 @@ impl Facts for Atoms {
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
             let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
             self.field(client, z, &self.optimum, &mut constant);
-            let m = Matrix::from_fn(
-                d,
-                d + 1,
-                |i, j| {
-                    if j < d { matrix[i * d + j] } else { constant[i] }
-                },
-            );
+            let m = Matrix::from_fn(d, d + 1, |i, j| match j {
+                _ if j == d => constant[i],
+                _ => matrix[i * d + j],
+            });
             second = second.plus(p, &m.times(s).times(&m.transpose()));
         }
         Some(second.plus(-1.0, &mean_part(self, client, s)))

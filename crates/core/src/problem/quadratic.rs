@@ -6,7 +6,7 @@
 //! means are A and 0, and ζ₁, ζ₂ are what was asked for without an eigenvalue
 //! being computed.
 
-use super::affine::{Affine, mean_part};
+use super::affine::{Affine, half_square, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
 use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
@@ -154,12 +154,6 @@ impl Quadratic {
     }
 }
 
-/// ½ (θ − θ*)ᵀ A (θ − θ*).
-pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
-    let apart: Vec<f64> = theta.iter().zip(optimum).map(|(x, y)| x - y).collect();
-    0.5 * dot(&apart, &a.apply(&apart))
-}
-
 impl Facts for Quadratic {
     fn dim(&self) -> usize {
         self.d
@@ -181,8 +175,7 @@ impl Facts for Quadratic {
     }
     /// σ²I + τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let mut gradient = vec![0.0; self.d];
-        self.gradient(client, self.optimum(), &mut gradient);
+        let gradient = self.field_at_optimum(client);
         let mut covariance = Matrix::identity(self.d).scaled(self.noise * self.noise);
         covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
         covariance

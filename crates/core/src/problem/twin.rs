@@ -20,7 +20,7 @@ pub struct Twin<P> {
 impl<P: Problem> Twin<P> {
     /// The twin of a problem.
     pub fn new(problem: P) -> Self {
-        let (n, d) = (problem.clients(), problem.dim());
+        let n = problem.clients();
         let (mut laws, mut fields, mut field_of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
         for client in 0..n {
             let law = problem.distribution(client);
@@ -30,9 +30,7 @@ impl<P: Problem> Twin<P> {
                 laws.push(law);
                 let matrix = problem.jacobian(client);
                 let mut offset = matrix.apply(problem.optimum());
-                let mut field = vec![0.0; d];
-                problem.mean_field(client, problem.optimum(), &mut field);
-                axpy(-1.0, &field, &mut offset);
+                axpy(-1.0, &problem.field_at_optimum(client), &mut offset);
                 let optimum = problem.optimum().to_vec();
                 let root = Affine::new(matrix.clone(), offset.clone());
                 fields.push(root.unwrap_or(Affine { matrix, offset, optimum }));

@@ -6,11 +6,11 @@
 
 pub mod dataset;
 
+use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;
 use super::{Extent, Facts, Fault, Faults, Problem, Share, generic, newton};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::logistic::RecordTables;
-
 use crate::kernel::{Cohort, InstructionSet, axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -350,36 +350,20 @@ impl Facts for Logistic {
     fn jacobian(&self, client: usize) -> Matrix {
         self.hessian(self.record_set(client), &self.optimum)
     }
-    /// (E[s² x xᵀ] − g gᵀ)/B with g = E[s y x], records drawn with replacement.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let rows = self.rows(self.record_set(client));
-        let n = rows.len() as f64;
-        let mut second = Matrix::zeros(self.d, self.d);
-        let mut mean = vec![0.0; self.d];
-        for row in rows {
-            let s = self.weight(row, &self.optimum);
-            second.add_outer(s * s / n, row, row);
-            axpy(s / n, row, &mut mean);
-        }
-        second.add_outer(-1.0, &mean, &mean);
-        second.scaled(1.0 / self.batch as f64)
+        let records = rows.map(|row| (row, self.weight(row, &self.optimum)));
+        batch_covariance(self.d, self.batch, records)
     }
-    /// (E δδ' xxᵀ − the mean part)/B with δ = −(s + s(1 − s)(u − u*)), the weight
-    /// of a record linearised at θ*; λ has no noise.
+    /// With the weight of a record linearised at θ*, s + s(1 − s)(u − u*); λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let d = self.d;
-        let rows = self.rows(self.record_set(client));
-        let n = rows.len() as f64;
-        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
-        for row in rows {
+        let records = self.rows(self.record_set(client)).map(|row| {
             let weight = self.weight(row, &self.optimum);
             let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
             w.push(-weight);
-            second.add_outer(dot(&w, &s.apply(&w)) / n, row, row);
-            mean.add_outer(1.0 / n, row, &w);
-        }
-        let mean = mean.times(s).times(&mean.transpose());
-        Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
+            (row, w)
+        });
+        Some(batch_noise(self.batch, s, records))
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {

@@ -1,9 +1,9 @@
-//! Small dense matrices, cold: what exact facts and theory are computed with.
+//! Small dense matrices for exact facts and theory; no run uses them in its hot loops.
 //!
-//! *Invariant*: products and sums run in a fixed order, and a system is solved
-//! by a factorisation (faer, whose bits differ between processors) that is
-//! refined with residual and solution in double-double until it stands still.
-//! What leaves this module has the same bits everywhere.
+//! *Invariant*: products and sums run in a fixed order. A system is solved by a
+//! factorisation (faer, whose bits differ between processors), which is refined with
+//! residual and solution in double-double until it no longer changes. So the results of
+//! this module, except eigenvalues, have the same bits on every processor.
 
 use faer::linalg::solvers::Solve;
 use std::ops::{Index, IndexMut};
@@ -134,7 +134,7 @@ impl Matrix {
         }
     }
 
-    /// `R` rows of `W` columns of a · b, where they begin.
+    /// `R` rows and `W` columns of a · b; `at` is the first row and column.
     #[inline(always)]
     fn block<const R: usize, const W: usize>(&mut self, a: &Self, b: &Self, at: (usize, usize)) {
         let rows: [&[f64]; R] = std::array::from_fn(|r| a.row(at.0 + r));
@@ -157,7 +157,7 @@ impl Matrix {
         assert_eq!(self.cols, x.len());
         let mut out = vec![0.0; self.rows];
         let whole = self.rows - self.rows % 4;
-        // Four rows at once: a sum waits for itself, but not for its neighbours.
+        // Four rows at once, whose sums do not wait for each other.
         for (i, sums) in out[..whole].chunks_exact_mut(4).enumerate() {
             let rows: [&[f64]; 4] = std::array::from_fn(|r| self.row(4 * i + r));
             let mut four = [0.0; 4];
@@ -224,8 +224,8 @@ impl Matrix {
         Some(libm::sqrt(square.symmetric_extremes()?.0.max(0.0)))
     }
 
-    /// The largest eigenvalue and the smallest of a symmetric matrix. Not
-    /// refined: print to six digits at most, never let it reach a digest.
+    /// The largest and the smallest eigenvalue of a symmetric matrix. They are not
+    /// refined: print six digits at most, and never let them enter a digest.
     pub fn symmetric_extremes(&self) -> Option<(f64, f64)> {
         let dense = faer::Mat::from_fn(self.rows, self.cols, |i, j| self[(i, j)]);
         let values = dense.self_adjoint_eigenvalues(faer::Side::Lower).ok()?;
@@ -246,7 +246,7 @@ impl IndexMut<(usize, usize)> for Matrix {
     }
 }
 
-/// The system has no solution that double precision can find.
+/// No solution of the system can be found in double precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Singular;
 
@@ -264,9 +264,9 @@ pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
     })
 }
 
-/// x with a x = b by a solver that is nearly right: its corrections are added up until
-/// they no longer count. Where it is right to a digit no bit depends on how, and so on
-/// no processor that the factors depend on.
+/// x with a x = b by an approximate solver, whose corrections are added up until they are
+/// negligible. If the solver is right to one digit, no bit of x depends on the solver, and
+/// so none depends on the processor.
 fn refined(
     a: &Matrix,
     b: &[f64],
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(solve(&a, &a.apply(&x)), Ok(x));
     }
 
-    /// What a processor of another kind would change in faer's factors, and far more.
+    /// The perturbations include what another processor changes in faer's factors, and far more.
     #[test]
     fn no_bit_depends_on_the_solver() {
         let mut rng = crate::rng::Stream::shared_instance(7);

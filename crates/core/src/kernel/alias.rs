@@ -1,9 +1,9 @@
-//! Draws from a finite law in constant time: Walker's alias method.
+//! Draws from a finite distribution in constant time: Walker's alias method.
 
 use super::simd::prefetch;
 use std::hint::select_unpredictable;
 
-/// One cell of an alias table: `own` with probability keep·2⁻⁶⁴, else `other`.
+/// One slot of an alias table: `own` with probability keep·2⁻⁶⁴, else `other`.
 #[derive(Clone, Copy, Debug)]
 struct Slot<A> {
     keep: u64,
@@ -11,13 +11,13 @@ struct Slot<A> {
     other: A,
 }
 
-/// A finite law.
+/// A finite distribution.
 #[derive(Clone, Debug)]
 pub struct Alias<A>(Box<[Slot<A>]>);
 
 impl<A: Copy> Alias<A> {
-    /// The law that gives each item its weight, by Vose's method; weights need
-    /// not sum to one.
+    /// The distribution in which each item's probability is proportional to its weight
+    /// (Vose's method).
     ///
     /// # Panics
     /// If there is no item, or a weight is negative or not finite.
@@ -45,7 +45,7 @@ impl<A: Copy> Alias<A> {
         Self(slots.into())
     }
 
-    /// The slot of a draw of 64 bits, and what decides within it.
+    /// The slot of a draw of 64 bits, and the bits that decide between its two items.
     #[inline(always)]
     fn slot(&self, draw: u64) -> (&Slot<A>, u64) {
         let wide = u128::from(draw) * self.0.len() as u128;
@@ -53,13 +53,13 @@ impl<A: Copy> Alias<A> {
         (unsafe { self.0.get_unchecked((wide >> 64) as usize) }, wide as u64)
     }
 
-    /// Asks for what [`Alias::pick`] will read.
+    /// Prefetches what [`Alias::pick`] will read.
     #[inline(always)]
     pub fn prefetch(&self, draw: u64) {
         prefetch(self.slot(draw).0);
     }
 
-    /// The item that a draw stands for.
+    /// The item of a draw.
     #[inline(always)]
     pub fn pick(&self, draw: u64) -> A {
         let (slot, fraction) = self.slot(draw);

@@ -1,4 +1,4 @@
-//! A matrix times a vector where the dimension is large, each entry in the
+//! A matrix times a vector of large dimension, each entry in the
 //! order of [`super::fold_sum`].
 
 #[cfg(target_arch = "aarch64")]
@@ -24,7 +24,7 @@ fn product_on(path: InstructionSet, matrix: &[f64], x: &[f64], out: &mut [f64]) 
         out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(row, x));
         return;
     }
-    // SAFETY: the path was found on this processor; lengths were checked.
+    // SAFETY: this processor has the instruction set; lengths were checked.
     unsafe {
         match path {
             #[cfg(target_arch = "x86_64")]
@@ -107,7 +107,7 @@ pub(in crate::kernel) unsafe fn long_dots<I: Simd, const K: usize>(
                     acc[k][r] = I::add(acc[k][r], I::mul(row, x));
                 }
             } else if at < d.next_multiple_of(4) {
-                // As every path has it: zeros up to the widest register.
+                // As on every instruction set: zeros up to the widest register.
                 for k in 0..K {
                     acc[k][r] = I::add(acc[k][r], I::splat(0.0));
                 }

@@ -1,6 +1,6 @@
-//! What the server does with the rows of all clients: means, and what control
-//! variates learn. Columns stay in registers while rows go by, and each column
-//! is summed in the order of the clients on every path.
+//! The server's operations on the rows of all clients: their mean, and the update of the
+//! control variates. A block of columns stays in registers during a pass over the rows;
+//! each column is summed in the order of the clients on every instruction set.
 
 use super::cohort::Members;
 #[cfg(target_arch = "aarch64")]
@@ -9,8 +9,8 @@ use super::simd::Neon;
 use super::simd::{Avx2, Sse2};
 use super::simd::{InstructionSet, Scalar, Simd};
 
-/// Runs `$body` for blocks of columns on the best path: `$columns::<I, R>(at)`
-/// serves R registers of `I` from column `at` on.
+/// Runs `$columns` over all blocks of columns on the chosen instruction set:
+/// `$columns::<I, R>(at)` handles R registers of `I` from column `at` on.
 macro_rules! by_columns {
     ($self:ident, $d:expr, $columns:ident) => {{
         #[cfg(target_arch = "x86_64")]
@@ -22,7 +22,7 @@ macro_rules! by_columns {
         #[inline(always)]
         unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>, d: usize) {
             let mut at = 0;
-            // SAFETY: the columns from `at` on are fewer than d.
+            // SAFETY: each block ends at column d or before it.
             unsafe {
                 while d - at >= 2 * I::LANES {
                     all.$columns::<I, 2>(at);
@@ -38,7 +38,7 @@ macro_rules! by_columns {
                 }
             }
         }
-        // SAFETY: the path was found on this processor.
+        // SAFETY: this processor has the instruction set.
         unsafe {
             match $self.path {
                 #[cfg(target_arch = "x86_64")]
@@ -53,14 +53,16 @@ macro_rules! by_columns {
     }};
 }
 
-/// Rows of d numbers, as they are needed; what is not is empty.
+/// The rows of d numbers that an operation reads and writes; those it does not need are
+/// empty.
 ///
-/// *Invariant*: every member has its row in each list of rows that is used.
+/// *Invariant*: every member has its row in each list that the operation uses.
 struct ServerRows<'a> {
     path: InstructionSet,
     d: usize,
-    /// Whose rows are read; of all rows that are summed, those of `0..all`.
+    /// The members, whose rows are read.
     who: &'a [usize],
+    /// The number of clients, members or not, whose variates are averaged.
     all: usize,
     ends: &'a [f64],
     before: &'a [f64],

@@ -1,4 +1,4 @@
-//! What a step of TD(0) cannot do without, as a limit to compare with.
+//! A lower limit of the time of a TD(0) step, for benches.
 
 use super::{TransitionLaw, TransitionTables};
 #[cfg(target_arch = "aarch64")]
@@ -9,9 +9,9 @@ use crate::kernel::simd::{InstructionSet, Scalar, Simd, fold_registers};
 use crate::rng::Stream;
 
 impl TransitionTables {
-    /// The least that a step of TD(0) can do, as a limit to compare with: draw,
-    /// gather two rows, update θ (rows of 8), without rewards, without ξ,
-    /// without anybody else's bits. Four clients in lockstep on the fastest path.
+    /// The least that a step of TD(0) must do: draw, gather two rows, update θ (rows of
+    /// 8), without rewards and ξ and without the bits of the definition. Four clients in
+    /// lockstep on the fastest instruction set.
     ///
     /// # Panics
     /// If d is not 8, or there are not as many streams and rows as clients.
@@ -22,7 +22,7 @@ impl TransitionTables {
                 && streams.len() == theta.len()
                 && theta.len() <= self.distribution_of.len()
         );
-        // SAFETY: the path was found on this processor; the rest was checked.
+        // SAFETY: this processor has the instruction set; the rest was checked.
         unsafe {
             match InstructionSet::best() {
                 #[cfg(target_arch = "x86_64")]
@@ -57,7 +57,7 @@ impl TransitionTables {
         const K: usize = 4;
         let (streams, rows) = (streams.as_chunks_mut::<K>().0, theta.as_chunks_mut::<K>().0);
         for (g, (streams, rows)) in streams.iter_mut().zip(rows).enumerate() {
-            // SAFETY: rows of 8 numbers; draws are read that are ready.
+            // SAFETY: rows have 8 numbers; only draws that are ready are read.
             unsafe {
                 let laws: [&TransitionLaw; K] = std::array::from_fn(|k| self.law(g * K + k));
                 let mut theta = [[I::splat(0.0); R]; K];

@@ -1,5 +1,5 @@
-//! A round as a list of stages: where a client begins, where its local steps take it,
-//! what the server and its control variate make of that, and how noisy it is.
+//! A round as a list of stages: where a client begins, the map of its local steps, the
+//! updates of the server and of its control variate, and the noise of each.
 
 use super::local::{self, Drive, Steps};
 use super::state::{MemberUpdate, MomentState, Stage, picked};
@@ -7,7 +7,8 @@ use super::{Correction, ExactMoments, Type};
 use crate::linalg::Matrix;
 use crate::theory::linear::LocalUpdate;
 
-/// Where the parts of s and v are: s = (1, e, c̄, e', c̄', …), v = (c, c', …).
+/// The positions of the parts of s = (1, e, c̄, e', c̄', …) and v = (c, c', …), one e, c̄ and
+/// c per run.
 pub(super) struct StateLayout {
     pub(super) d: usize,
     pub(super) e: Vec<usize>,
@@ -40,7 +41,7 @@ impl StateLayout {
     }
 }
 
-/// Puts `block` into rows from `at` on, added to what is there.
+/// Adds `scale` times `block` to the rows from `at` on.
 pub(super) fn put(into: &mut Matrix, at: usize, scale: f64, block: &Matrix) {
     for i in 0..block.rows() {
         for j in 0..block.cols() {
@@ -49,7 +50,7 @@ pub(super) fn put(into: &mut Matrix, at: usize, scale: f64, block: &Matrix) {
     }
 }
 
-/// A type's way through the local steps.
+/// The local steps of a type.
 pub(super) struct TypeSteps {
     /// y of each run from s and from v.
     begin: Vec<(Matrix, Matrix)>,
@@ -65,7 +66,7 @@ pub(super) struct TypeSteps {
 }
 
 impl ExactMoments<'_> {
-    /// Whether a run's drift is not constant, so that w has entries of its own.
+    /// Whether a run's drift varies, so that w has entries in y.
     pub(super) fn pulled(&self, run: usize, update: &LocalUpdate) -> bool {
         self.model.runs[run].correction != Correction::None || update.proximal != 0.0
     }
@@ -80,7 +81,7 @@ impl ExactMoments<'_> {
         put(&mut from_s, 0, 1.0, &self.layout.pick(m, self.layout.e[run], 1.0));
         from_s[(d, 0)] = 1.0;
         if pulled {
-            // w is the drift that the round does not change: c̄ − c, or F̄_c(θ*).
+            // w is the drift that is constant within the round: c̄ − c, or F̄_c(θ*).
             put(
                 &mut from_s,
                 d + 1,
@@ -165,7 +166,7 @@ impl ExactMoments<'_> {
         stages
     }
 
-    /// Whether oracle calls of their own, at the end of a round, are among its noises.
+    /// Whether a round ends with oracle calls at θ_t, which have noise of their own.
     fn calls(&self) -> bool {
         self.model.runs.iter().any(|r| r.correction == Correction::KeptFresh)
     }
@@ -216,9 +217,9 @@ impl ExactMoments<'_> {
         Stage::new(keep, (1.0, two), members, &self.counts())
     }
 
-    /// The end of a round for a member of type g: the server's average and what
-    /// its control variate learns. Its noises are those of the local steps of
-    /// each run, then those of each run's oracle calls at θ_t, if there are any.
+    /// The end of a round for a member of type g: the server's average and the update of
+    /// its control variate. Its noises are those of the local steps of each run, then
+    /// those of each run's oracle calls at θ_t, if there are any.
     fn member(&self, g: usize) -> MemberUpdate {
         let StateLayout { d, m, n, .. } = self.layout;
         let course = &self.courses[g];
@@ -237,7 +238,7 @@ impl ExactMoments<'_> {
             let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
                 continue;
             };
-            // What is added to c_k, as a map of s, v and the noises.
+            // The increment of c_k as a map of s, v and the noises.
             let update = &self.types[g].updates[r];
             let length = update.step * update.steps as f64;
             let begin = self.layout.pick(m, e, 1.0);
@@ -307,7 +308,7 @@ impl ExactMoments<'_> {
         out
     }
 
-    /// The noises of stage number `stage` in this state.
+    /// The covariances of the noises of stage number `stage`, by type.
     pub(super) fn noises(&self, state: &MomentState, stage: usize) -> Vec<Matrix> {
         let last = stage + 1 == self.stages.len();
         let of = |g: usize| {

@@ -1,6 +1,5 @@
-//! Second moments of the server's and all clients' variables, by types of
-//! clients: clients of one type are exchangeable, so that the size does not
-//! depend on how many they are.
+//! Second moments of the server's and the clients' variables, by types of clients.
+//! Clients of one type are exchangeable, so the size does not depend on their number.
 
 use crate::linalg::Matrix;
 
@@ -8,7 +7,7 @@ use crate::linalg::Matrix;
 /// v. Symmetric to the last bit after every round.
 #[derive(Clone, Debug)]
 pub struct MomentState {
-    /// How many clients each type has.
+    /// The number of clients of each type.
     pub counts: Vec<f64>,
     /// E s sᵀ, m × m.
     pub s: Matrix,
@@ -20,8 +19,8 @@ pub struct MomentState {
     pub q: Vec<Matrix>,
 }
 
-/// What one stage of a round does to the members of a type: with e a random
-/// vector of mean 0 given all else, independent between clients,
+/// The update of one stage of a round for the members of a type: with e a random
+/// vector of mean 0 given everything else, independent between clients,
 /// s ← A s + Σ over members of (`s_s` s + `s_v` v + `s_e` e), and of a member
 /// v ← v + `v_s` s + `v_v` v + `v_e` e.
 #[derive(Clone, Debug)]
@@ -40,21 +39,21 @@ pub struct MemberUpdate {
     pub v_e: Matrix,
 }
 
-/// A stage of a round: who takes part, and what that does.
+/// A stage of a round: the chance of taking part, and the update.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// A, m × m.
     pub keep: Matrix,
-    /// The chance that a client takes part, and that two given clients do.
+    /// The probability that a given client takes part, and that two given clients do.
     pub inclusion: (f64, f64),
-    /// One a type.
+    /// One per type.
     pub members: Vec<MemberUpdate>,
-    /// Of a member of each type, the sum of the others' `s_s`.
+    /// For a member of each type, the sum of the `s_s` of all other clients.
     others: Vec<Matrix>,
 }
 
 impl Stage {
-    /// A stage of so many clients of each type.
+    /// A stage with `counts` clients of each type.
     pub fn new(
         keep: Matrix,
         inclusion: (f64, f64),
@@ -73,9 +72,9 @@ pub fn sandwich(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     a.times(b).times_transposed(c)
 }
 
-/// The same where a and c are mostly 0, as maps that pick entries are.
+/// The same for sparse a and c, such as maps that pick entries.
 pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
-    // The entries of c that are not 0, and where each of its rows ends.
+    // The nonzero entries of c, and the end of each of its rows.
     let (mut entries, mut ends) = (Vec::new(), Vec::with_capacity(c.rows()));
     for j in 0..c.rows() {
         entries.extend(c.row(j).iter().copied().enumerate().filter(|(_, x)| *x != 0.0));
@@ -98,7 +97,7 @@ pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     Matrix::from_entries(a.rows(), c.rows(), out)
 }
 
-/// What the members of each type pull at in a stage.
+/// Products that several parts of a stage's update share.
 #[derive(Default)]
 struct Pulls {
     /// E (s_s s + s_v v) sᵀ of a member, m × m.
@@ -112,7 +111,7 @@ struct Pulls {
 }
 
 impl MomentState {
-    /// The state where nothing is random: s and each type's v are these.
+    /// The state without randomness, from s and each type's v.
     pub fn fixed(counts: Vec<f64>, s: &[f64], v: &[Vec<f64>]) -> Self {
         let pairs = v.iter().flat_map(|a| v.iter().map(move |b| (a, b)));
         Self {
@@ -143,7 +142,7 @@ impl MomentState {
         &self.q[g * self.types() + h]
     }
 
-    /// Clients of type h beside one of type g.
+    /// The number of clients of type h other than a given one of type g.
     pub fn others(&self, g: usize, h: usize) -> f64 {
         self.counts[h] - f64::from(u8::from(g == h))
     }
@@ -157,14 +156,14 @@ impl MomentState {
         sum
     }
 
-    /// Σ over types, as many times as the type has clients.
+    /// Σ over types, each weighted by its number of clients.
     fn sum(&self, rows: usize, cols: usize, of: impl Fn(usize) -> Matrix) -> Matrix {
         let mut out = Matrix::zeros(rows, cols);
         (0..self.types()).for_each(|g| out.add(self.counts[g], &of(g)));
         out
     }
 
-    /// What a stage's members pull at, before anything moves.
+    /// The shared products of a stage, from the state before it.
     fn pulls(&self, stage: &Stage) -> Pulls {
         let (m, n, types) = (self.s.rows(), self.own(), self.types());
         let members = &stage.members;
@@ -184,7 +183,7 @@ impl MomentState {
         }
     }
 
-    /// Σ over the clients beside one of type g of `s_v` E v v'ᵀ, m × n.
+    /// Σ over the clients other than a given one of type g of `s_v` E v v'ᵀ, m × n.
     fn pull_of_others(&self, stage: &Stage, g: usize) -> Matrix {
         let mut out = Matrix::zeros(self.s.rows(), self.own());
         for h in 0..self.types() {
@@ -237,7 +236,7 @@ impl MomentState {
         let crossed = stage.keep.times_transposed(&pull);
         s.add(one, &crossed);
         s.add(one, &crossed.transpose());
-        // Members with themselves, then with each other.
+        // Members with themselves, then pairs of members.
         let own = self.sum(m, m, |g| self.square(members, pulls, g, &noise[g]));
         s.add(one, &own);
         if two > 0.0 {
@@ -296,7 +295,7 @@ impl MomentState {
         (next_x, next_p.symmetric_part())
     }
 
-    /// E of the square of what a member of type g adds to s.
+    /// E x xᵀ for the x that a member of type g adds to s.
     fn square(&self, members: &[MemberUpdate], pulls: &Pulls, g: usize, noise: &Matrix) -> Matrix {
         let member = &members[g];
         let mut out = pulls.all[g].times_transposed(&member.s_s);
@@ -343,7 +342,7 @@ impl MomentState {
         out
     }
 
-    /// All numbers but E 1·1, for a linear solver.
+    /// All numbers except E 1·1, for a linear solver.
     pub fn numbers(&self) -> Vec<f64> {
         let blocks = std::iter::once(&self.s).chain(&self.x).chain(&self.p).chain(&self.q);
         blocks.flat_map(|b| b.entries().iter().copied()).skip(1).collect()
@@ -366,7 +365,7 @@ impl MomentState {
     }
 }
 
-/// Σ over past rounds of the estimate, with the state: what averages need.
+/// Products of the sum of past estimates with the state, for averages.
 #[derive(Clone, Debug)]
 pub struct Past {
     /// E (Σ ε) sᵀ, d × m.
@@ -376,7 +375,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Nothing yet.
+    /// The sum of no estimates.
     pub fn new(d: usize, state: &MomentState) -> Self {
         let v = state.counts.iter().map(|_| Matrix::zeros(d, state.own())).collect();
         Self { s: Matrix::zeros(d, state.s.rows()), v }

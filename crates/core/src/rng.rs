@@ -322,14 +322,13 @@ mod tests {
         let mut s = Stream::shared_instance(3);
         let mut x: Vec<f64> = (0..n).map(|_| s.gaussian()).collect();
         x.sort_by(f64::total_cmp);
-        let law = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
-        let ks = x
-            .iter()
-            .enumerate()
-            .fold(0.0_f64, |worst, (i, &x)| worst.max((law(x) - i as f64 / n as f64).abs()));
+        let distribution = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+        let ks = x.iter().enumerate().fold(0.0_f64, |worst, (i, &x)| {
+            worst.max((distribution(x) - i as f64 / n as f64).abs())
+        });
         assert!(ks * (n as f64).sqrt() < 1.95, "Kolmogorov distance {ks}, p < 0.001");
         let beyond = x.iter().filter(|x| x.abs() > ZIG_EDGE).count() as f64;
-        let expected = 2.0 * law(-ZIG_EDGE) * n as f64;
+        let expected = 2.0 * distribution(-ZIG_EDGE) * n as f64;
         assert!((beyond - expected).abs() < 4.0 * expected.sqrt(), "{beyond} against {expected}");
     }
 

@@ -78,8 +78,8 @@ mod tests {
     use crate::rng::Stream;
 
     fn sum(variates: &ControlVariates, n: usize) -> f64 {
-        let of = |i: usize| (0..n).map(|c| variates.correction(c)[i]).sum::<f64>().abs();
-        (0..variates.d).map(of).fold(0.0, f64::max)
+        let column = |i: usize| (0..n).map(|c| variates.correction(c)[i]).sum::<f64>().abs();
+        (0..variates.d).map(column).fold(0.0, f64::max)
     }
 
     #[test]

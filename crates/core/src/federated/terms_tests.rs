@@ -51,12 +51,11 @@ fn distance(x: &[f64], y: &[f64]) -> f64 {
 /// Terms under which control variates remove every bias.
 fn corrected() -> Vec<(&'static str, Terms)> {
     let scaffold = Terms::scaffold(0.1, 5);
-    let kept = |learning| Variates::Kept(learning);
     let coin = |probability, clock| Schedule::Bernoulli { probability, clock };
     let work = vec![1, 7, 2];
     vec![
         ("H2", scaffold.clone()),
-        ("option I", Terms { variates: kept(Learning::OptionOne), ..scaffold.clone() }),
+        ("option I", Terms { variates: Variates::Kept(Learning::OptionOne), ..scaffold.clone() }),
         ("FedLin", Terms { variates: Variates::Fresh, ..scaffold.clone() }),
         (
             "FedLin, unequal work",
@@ -80,7 +79,11 @@ fn corrected() -> Vec<(&'static str, Terms)> {
         ),
         (
             "two of four, option I",
-            Terms { cohort: Some(2), variates: kept(Learning::OptionOne), ..scaffold.clone() },
+            Terms {
+                cohort: Some(2),
+                variates: Variates::Kept(Learning::OptionOne),
+                ..scaffold.clone()
+            },
         ),
         ("H1", Terms { schedule: coin(0.2, Clock::Communications), ..scaffold.clone() }),
         ("H1 by steps", Terms { schedule: coin(0.3, Clock::Steps), ..scaffold.clone() }),
@@ -194,7 +197,7 @@ fn a_sure_coin_is_one_local_step() {
 #[test]
 fn two_clocks_read_one_run() {
     let problem = linear_problem();
-    let at = |clock, rounds: u64| {
+    let run_for = |clock, rounds: u64| {
         let schedule = Schedule::Bernoulli { probability: 0.25, clock };
         let terms = Terms { schedule, ..Terms::scaffold(0.1, 1) };
         let start = [0.5; 3];
@@ -207,7 +210,7 @@ fn two_clocks_read_one_run() {
             })
             .collect::<Vec<_>>()
     };
-    let (talks, steps) = (at(Clock::Communications, 300), at(Clock::Steps, 300));
+    let (talks, steps) = (run_for(Clock::Communications, 300), run_for(Clock::Steps, 300));
     let mut met = 0;
     for (cost, theta, apart) in &steps {
         assert_eq!(cost.local_steps % 4, 0);
@@ -316,23 +319,27 @@ fn costs_follow_the_work() {
         run.round();
         run.cost()
     };
-    let of = |communications, local_steps, oracle_calls, sequential_calls, vectors_sent| Cost {
-        communications,
-        local_steps,
-        oracle_calls,
-        sequential_calls,
-        vectors_sent,
-        bytes_sent: vectors_sent * 24,
-    };
+    let expected =
+        |communications, local_steps, oracle_calls, sequential_calls, vectors_sent| Cost {
+            communications,
+            local_steps,
+            oracle_calls,
+            sequential_calls,
+            vectors_sent,
+            bytes_sent: vectors_sent * 24,
+        };
     let plain = Terms::fedavg(0.1, 3);
-    assert_eq!(cost(plain.clone()), of(2, 6, 24, 6, 16));
-    assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), of(2, 6, 120, 30, 16));
-    assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), of(2, 6, 12, 6, 8));
-    assert_eq!(cost(Terms { work: vec![1, 4], ..plain.clone() }), of(2, 8, 20, 8, 16));
-    assert_eq!(cost(Terms { variates: Variates::Fresh, ..plain.clone() }), of(4, 6, 48, 12, 32));
+    assert_eq!(cost(plain.clone()), expected(2, 6, 24, 6, 16));
+    assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), expected(2, 6, 120, 30, 16));
+    assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), expected(2, 6, 12, 6, 8));
+    assert_eq!(cost(Terms { work: vec![1, 4], ..plain.clone() }), expected(2, 8, 20, 8, 16));
+    assert_eq!(
+        cost(Terms { variates: Variates::Fresh, ..plain.clone() }),
+        expected(4, 6, 48, 12, 32)
+    );
     let option = Variates::Kept(Learning::OptionOne);
-    assert_eq!(cost(Terms { variates: option, ..plain }), of(2, 6, 48, 12, 32));
-    assert_eq!(cost(Terms::scaffold(0.1, 3)), of(2, 6, 24, 6, 32));
+    assert_eq!(cost(Terms { variates: option, ..plain }), expected(2, 6, 48, 12, 32));
+    assert_eq!(cost(Terms::scaffold(0.1, 3)), expected(2, 6, 24, 6, 32));
 }
 
 /// Clients of one law, a linear field: under every scheme the estimate and the

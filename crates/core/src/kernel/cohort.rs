@@ -212,7 +212,7 @@ impl<'a, S> Cohort<'a, S> {
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
         let (work, steps, first) = (self.work, self.steps, self.first);
-        let of = |client: usize| steps.unwrap_or(work[client - first].steps);
+        let steps_of = |client: usize| steps.unwrap_or(work[client - first].steps);
         let mut call = |members: &[usize]| {
             let Some(&client) = members.first() else { return };
             run(&mut EqualSteps {
@@ -225,12 +225,12 @@ impl<'a, S> Cohort<'a, S> {
                 stride: self.stride,
                 streams: self.streams,
                 work,
-                steps: of(client),
+                steps: steps_of(client),
             });
         };
         match steps {
             Some(_) => call(self.members),
-            None => self.members.chunk_by(|&a, &b| of(a) == of(b)).for_each(call),
+            None => self.members.chunk_by(|&a, &b| steps_of(a) == steps_of(b)).for_each(call),
         }
     }
 }

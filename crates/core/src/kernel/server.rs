@@ -270,19 +270,22 @@ mod tests {
                         expected[at] = expected[at] - mean[i] + (before[i] - ends[at]) / lengths[k];
                     }
                 }
-                let of = |rows: &[f64], who: &[usize], i: usize| {
+                let column_mean = |rows: &[f64], who: &[usize], i: usize| {
                     who.iter().fold(0.0, |sum, k| sum + rows[k * d + i]) / who.len() as f64
                 };
                 let everyone: Vec<usize> = (0..n).collect();
                 for path in InstructionSet::available() {
                     let mut out = vec![0.0; d];
                     mean_on(path, &members, &ends, &mut out);
-                    assert!((0..d).all(|i| out[i] == of(&ends, &who, i)), "{path:?}");
+                    assert!((0..d).all(|i| out[i] == column_mean(&ends, &who, i)), "{path:?}");
                     let (mut v, mut m, mut xi) = (variates.clone(), mean.clone(), vec![0.0; n * d]);
                     let own = (&mut v[..], &mut m[..], &mut xi[..]);
                     learn_on(path, &members, (&before, &ends), &lengths, own);
                     assert_eq!(v, expected, "{path:?}");
-                    assert!((0..d).all(|i| m[i] == of(&expected, &everyone, i)), "{path:?}");
+                    assert!(
+                        (0..d).all(|i| m[i] == column_mean(&expected, &everyone, i)),
+                        "{path:?}"
+                    );
                     assert!((0..n * d).all(|at| xi[at] == m[at % d] - v[at]), "{path:?}");
                 }
             }

@@ -39,7 +39,7 @@ impl Affine {
         Self::new(matrix, offset)
     }
 
-    /// Ā θ − b̄ into `field`, d numbers.
+    /// Writes Ā θ − b̄ to `field`, d numbers.
     pub fn evaluate(&self, theta: &[f64], field: &mut [f64]) {
         field.copy_from_slice(&self.matrix.apply(theta));
         axpy(-1.0, &self.offset, field);

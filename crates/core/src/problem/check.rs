@@ -1,5 +1,5 @@
-//! Whether what a problem says of itself agrees: for the tests of a problem,
-//! yours or ours.
+//! Checks that a problem's facts and oracle agree: for the tests of any problem, also of
+//! a user's own.
 
 use super::Problem;
 use crate::kernel::{axpy, dot};
@@ -8,8 +8,8 @@ use crate::rng::{Purpose, Stream};
 
 /// Checks a problem's facts against each other and its oracle against them:
 /// θ* and θ_c* are roots, the Jacobian is the derivative of the mean field, the
-/// curvature its second one, and `draws` oracle calls have the stated mean and
-/// covariance at θ*, and that of the noise map elsewhere, by standard errors.
+/// curvature its second derivative, and `draws` oracle calls have the stated mean and
+/// covariance at θ*, and the covariance of the noise map elsewhere, within standard errors.
 ///
 /// # Panics
 /// With the first disagreement.

@@ -1,9 +1,9 @@
 //! TD(0) on Garnet problems (SCAFFLSA §6, App. D), with linear features.
 //!
 //! Sample s ~ μ_c, a ~ π, s' ~ P_c(·|s,a); the field is A(Z)θ − b(Z) with
-//! A = φ(s)(φ(s) − γφ(s'))ᵀ and b = φ(s) r_c(s). A is of rank one and never
-//! built: a pair (s, s') is one draw from an alias table. Under Markovian noise
-//! s' is the next s, one trajectory a client.
+//! A = φ(s)(φ(s) − γφ(s'))ᵀ and b = φ(s) r_c(s). A has rank one and is never built; a pair
+//! (s, s') is one draw from an alias table. Under Markovian noise s' is the next s, and
+//! each client has one trajectory.
 
 use super::arrays::Files;
 use super::td::{Environment, NoSolution, Noise, Td};
@@ -80,8 +80,7 @@ pub enum Policy {
 }
 
 impl Settings {
-    /// Distinct environments: the first clients have one each, the others have
-    /// theirs by turns.
+    /// The number of distinct environments, which repeat cyclically over the clients.
     fn laws(&self) -> usize {
         match self.heterogeneity {
             Heterogeneity::TwoKernels {} => self.clients.min(2),
@@ -130,7 +129,7 @@ impl super::Settings for Settings {
         let Self { states, branching, features, clients, .. } = *self;
         let (s, d, n) = (states as f64, features as f64, clients as f64);
         let laws = self.laws() as f64;
-        // Successors of a state: of all its actions, no state twice.
+        // The distinct successors of all actions in all states.
         let pairs = s * (self.actions as f64 * branching as f64).min(s);
         let chains = if self.noise.is_independent() { 0.0 } else { n * (16.0 * pairs + 16.0 * s) };
         let kernels = laws * s * s + 8.0 * s * s;
@@ -138,7 +137,7 @@ impl super::Settings for Settings {
         let mut shares = vec![Share::new("states", 8.0 * kernels, what)];
         let what = format!("{laws} laws of {pairs} transitions each");
         shares.push(Share::new("branching", laws * (64.0 * pairs + 16.0 * s) + chains, what));
-        // Each pair (s, a) has a list of successors: of two kernels, and one being read.
+        // Each pair (s, a) has a list of successors in two kernels, and in one that is read.
         let (actions, b) = (self.actions as f64, branching as f64);
         let what = format!("kernels of {states} × {} lists of successors", self.actions);
         shares.push(Share::new("actions", s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0), what));
@@ -168,7 +167,7 @@ impl super::Settings for Settings {
 /// Transition weights before normalisation: for each (s, a), its successors.
 type Kernel = Vec<Vec<(usize, f64)>>;
 
-/// What the environments are drawn from.
+/// The shared part of the random environments.
 struct Draw<'a> {
     settings: &'a Settings,
     /// π(a | s), S × A.

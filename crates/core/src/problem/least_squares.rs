@@ -86,7 +86,7 @@ impl super::Settings for Settings {
     }
 }
 
-/// One client's records and exact facts.
+/// The records and exact facts of one client.
 struct RecordClient {
     /// Rows (x, y) of d + 1 numbers.
     rows: Vec<f64>,

@@ -71,7 +71,7 @@ impl super::Settings for Settings {
     }
 }
 
-/// One client's stream.
+/// The distribution of one client's stream.
 struct LmsClient {
     /// The reflection that turns diag(λ) into R_k, d numbers.
     axis: Vec<f64>,

@@ -3,8 +3,8 @@
 //! F_c(θ; Z) = (1 + τw) H_c (θ − θ_c*) + σε, w and ε Gaussian.
 //!
 //! H_c = A ± δ(I − 2uuᵀ) and ∇f_c(θ*) = ±g in pairs of clients, so that the
-//! means are A and 0, and ζ₁, ζ₂ are what was asked for without an eigenvalue
-//! being computed.
+//! means are A and 0, and ζ₁, ζ₂ have their settings' values without computing an
+//! eigenvalue.
 
 use super::affine::{Affine, half_square, mean_part};
 use super::arrays::Files;
@@ -267,8 +267,8 @@ mod tests {
     fn suboptimality_is_the_difference_of_losses() {
         let problem = settings(5).build(5, &NoFiles).unwrap();
         let loss = |theta: &[f64]| {
-            let of = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
-            problem.clients.iter().map(of).sum::<f64>() / 5.0
+            let local = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
+            problem.clients.iter().map(local).sum::<f64>() / 5.0
         };
         let theta = [0.3, -2.0, 1.0, 0.5];
         let gap = loss(&theta) - loss(problem.optimum());

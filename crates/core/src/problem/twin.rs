@@ -1,6 +1,6 @@
-//! Any problem, its oracle linearised at θ* draw by draw: a linear problem whose
-//! moments close, driven by the same draws. What a run differs from its twin by
-//! is what the field's curvature does, without the noise that both share.
+//! Any problem with its oracle linearised at θ* for each draw: a linear problem whose
+//! moments close, driven by the same draws. The difference between a run and its twin is
+//! the effect of the field's curvature, without the noise that both share.
 
 use super::affine::Affine;
 use super::{Facts, Problem};
@@ -11,9 +11,9 @@ use crate::rng::Stream;
 /// `P` with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
 pub struct Twin<P> {
     problem: P,
-    /// H_c θ − b_c with its root, one a law.
+    /// H_c θ − b_c with its root, one per distribution.
     fields: Vec<Affine>,
-    /// Which of them is a client's.
+    /// The index of each client's field.
     field_of: Vec<usize>,
 }
 

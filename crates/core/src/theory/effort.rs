@@ -170,11 +170,11 @@ mod tests {
 
     #[test]
     fn what_exceeds_a_bound_is_named() {
-        let told = |products, numbers| Effort::new(products, numbers).to_string();
+        let text = |products, numbers| Effort::new(products, numbers).to_string();
         assert!(Effort::new(1e9, 1e6).fits());
         assert!(!Effort::new(f64::NAN, 0.0).fits());
-        assert_eq!(told(2e11, 2.57e10), "about 2e11 products and 206 GB of memory");
-        assert_eq!(told(1e3, 2.57e10), "about 206 GB of memory");
-        assert_eq!(told(2e11, 1.0), "about 2e11 products");
+        assert_eq!(text(2e11, 2.57e10), "about 2e11 products and 206 GB of memory");
+        assert_eq!(text(1e3, 2.57e10), "about 206 GB of memory");
+        assert_eq!(text(2e11, 1.0), "about 2e11 products");
     }
 }

@@ -31,7 +31,7 @@ pub struct Expansion {
 /// A value of each distribution, computed once, and the index of each client's value.
 fn by_distribution<T>(
     facts: &dyn Facts,
-    of: impl Fn(usize) -> Option<T>,
+    value: impl Fn(usize) -> Option<T>,
 ) -> Option<(Vec<T>, Vec<usize>)> {
     let mut places: HashMap<usize, usize> = HashMap::new();
     let mut values = Vec::new();
@@ -39,7 +39,7 @@ fn by_distribution<T>(
     for client in 0..facts.clients() {
         let place = *places.entry(facts.distribution(client)).or_insert(values.len());
         if place == values.len() {
-            values.push(of(client)?);
+            values.push(value(client)?);
         }
         clients.push(place);
     }
@@ -47,10 +47,10 @@ fn by_distribution<T>(
 }
 
 /// The mean over clients of a matrix.
-fn mean_of(facts: &dyn Facts, of: impl Fn(usize) -> Matrix) -> Matrix {
+fn mean_of(facts: &dyn Facts, matrix: impl Fn(usize) -> Matrix) -> Matrix {
     let d = facts.dim();
     let mut sum = Matrix::zeros(d, d);
-    if let Some((values, clients)) = by_distribution(facts, |c| Some(of(c))) {
+    if let Some((values, clients)) = by_distribution(facts, |c| Some(matrix(c))) {
         clients.iter().for_each(|&law| sum.add(1.0 / clients.len() as f64, &values[law]));
     }
     sum
@@ -152,24 +152,24 @@ impl Expansion {
         let theta = self.spread.scaled(step * share);
         let all = 0..if corrected { n } else { 0 };
         let sign = if printed { 1.0 } else { -1.0 };
-        let own = |c: usize| facts.noise_covariance(c);
+        let noise_of = |c: usize| facts.noise_covariance(c);
         CovarianceBlocks {
             theta_variate: all
                 .clone()
                 .map(|c| {
                     let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
                     let mut out = self.spread.times(&apart).scaled(sign * step * share);
-                    out.add(step * share, &own(c).plus(-1.0, &self.noise));
+                    out.add(step * share, &noise_of(c).plus(-1.0, &self.noise));
                     out
                 })
                 .collect(),
             variate: all
                 .clone()
-                .map(|c| own(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise))
+                .map(|c| noise_of(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise))
                 .collect(),
             variate_pair: all
                 .map(|c| {
-                    let both = own(c).plus(1.0, &own((c + 1) % n));
+                    let both = noise_of(c).plus(1.0, &noise_of((c + 1) % n));
                     self.noise.plus(-1.0, &both).scaled(share / h)
                 })
                 .collect(),

@@ -54,7 +54,7 @@ impl RoundMap {
         let (n, d) = (facts.clients() as f64, facts.dim());
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
         let mut single = true;
-        let mut known: Vec<((usize, LocalUpdate), Parts)> = Vec::new();
+        let mut known: Vec<((usize, LocalUpdate), MapParts)> = Vec::new();
         for client in 0..facts.clients() {
             let work = work(client);
             single &= work.steps == 1;
@@ -62,7 +62,7 @@ impl RoundMap {
             // Clients of one kind (distribution and local update) are neighbours, or there
             // are few kinds, so only the last kinds are searched.
             let seen = known.iter().rev().take(16).position(|(k, _)| *k == key);
-            let at = seen.map_or(known.len(), |back| known.len() - 1 - back);
+            let index = seen.map_or(known.len(), |back| known.len() - 1 - back);
             if seen.is_none() {
                 let made = if facts.linear() && work.proximal == 0.0 {
                     plain(facts, client, work)
@@ -71,7 +71,7 @@ impl RoundMap {
                 };
                 known.push((key, made));
             }
-            let (all, there, back) = &known[at].1;
+            let (all, there, back) = &known[index].1;
             axpy(1.0 / n, there, &mut rho);
             axpy(-1.0 / n, back, &mut rho);
             gamma.add(1.0 / n, all);
@@ -105,7 +105,7 @@ impl RoundMap {
 }
 
 /// Γ_c and the two parts of (I − Γ_c)(θ_c* − θ*).
-type Parts = (Matrix, Vec<f64>, Vec<f64>);
+type MapParts = (Matrix, Vec<f64>, Vec<f64>);
 
 /// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
 fn plain(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {

@@ -162,10 +162,10 @@ impl super::Settings for Settings {
     }
 }
 
-/// What is known of the records of one law.
+/// Facts about one record set.
 #[derive(Default)]
 struct RecordSet {
-    /// σ(m − y xᵀθ*), a number a row.
+    /// σ(m − y xᵀθ*), one number per row.
     weights: Vec<f64>,
     optimum: Vec<f64>,
 }
@@ -177,13 +177,13 @@ pub struct Logistic {
     l2: f64,
     margin: f64,
     batch: usize,
-    /// Distinct record sets; client c holds number c modulo their count.
+    /// The distinct record sets; client c holds set c modulo their number.
     tables: RecordTables,
     held: Vec<RecordSet>,
     optimum: Vec<f64>,
 }
 
-/// What the loss has beside the records.
+/// The parameters of the loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// λ.
@@ -195,8 +195,8 @@ pub struct Loss {
 }
 
 impl Logistic {
-    /// The instance in which client c holds the record set number c modulo
-    /// their count, each a list of rows y x of d numbers.
+    /// The instance in which client c holds record set c modulo their number; each set is a
+    /// list of rows y x of d numbers.
     ///
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
@@ -239,7 +239,7 @@ impl Logistic {
         Ok(instance)
     }
 
-    /// The record sets, and the share of the clients that hold each.
+    /// The record sets, and the fraction of the clients that hold each.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
         let (n, sets) = (self.clients, self.held.len());
         (0..sets).map(move |set| (set, (n - set).div_ceil(sets) as f64 / n as f64))
@@ -259,7 +259,7 @@ impl Logistic {
         self.tables.weight(row, theta)
     }
 
-    /// [`Problem::advance`] on a chosen path; the bits do not depend on it.
+    /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         let rest =
             if self.batch == 1 { self.tables.advance_on(path, cohort) } else { Some(cohort) };
@@ -310,7 +310,7 @@ fn divergence(u: f64, v: f64) -> f64 {
     softplus(u) - softplus(v) - s * step
 }
 
-/// Rows y x of one law; with `shuffled`, perturbed and with labels permuted.
+/// Rows y x of one distribution; with `shuffled`, perturbed and with permuted labels.
 fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
     let (d, n) = (settings.dimension, settings.records);
     let (spread, separation, perturbation) = settings.data.parts();
@@ -389,8 +389,8 @@ impl Facts for Logistic {
     fn batch(&self) -> u64 {
         self.batch as u64
     }
-    /// As the mean of Bregman divergences from θ*, whose gradient is 0, so that
-    /// nothing cancels close to θ*.
+    /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
+    /// no cancellation close to θ*.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         let mut gap = 0.5 * self.l2 * squared_distance(theta, &self.optimum);
         for (set, share) in self.shares() {

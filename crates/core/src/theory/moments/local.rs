@@ -101,7 +101,7 @@ impl Steps {
         let propagate = Matrix::from_fn(d * d, d * d, |i, k| {
             a[(i / d, k / d)] * b[(i % d, k % d)] + next.noise[(i, k / d * cols + k % d)]
         });
-        let mut noise = self.halved(|rows| rows_of(&propagate, rows).times(&self.noise));
+        let mut noise = self.mirrored(|rows| rows_of(&propagate, rows).times(&self.noise));
         noise.add(1.0, &own);
         let ends = [0, 1].map(|r| next.ends[r].times(&extended(&self.ends[r])));
         Self { d, same: self.same, ends, noise }
@@ -109,17 +109,17 @@ impl Steps {
 
     /// A map whose rows are computed by `rows_of_map`; if it is symmetric, the rows i ≤ j are
     /// computed and mirrored.
-    fn halved(&self, of: impl Fn(&[usize]) -> Matrix) -> Matrix {
+    fn mirrored(&self, rows_of_map: impl Fn(&[usize]) -> Matrix) -> Matrix {
         let d = self.d;
         let rows: Vec<usize> = (0..d * d).filter(|i| !self.same || i / d <= i % d).collect();
-        let made = of(&rows);
+        let computed = rows_of_map(&rows);
         let (n, cols) = (self.ends[1].cols(), self.noise.cols());
         let mut out = Matrix::zeros(d * d, cols);
         for (at, &i) in rows.iter().enumerate() {
             for k in 0..cols {
-                out[(i, k)] = made[(at, k)];
+                out[(i, k)] = computed[(at, k)];
                 if self.same {
-                    out[(i % d * d + i / d, k % n * n + k / n)] = made[(at, k)];
+                    out[(i % d * d + i / d, k % n * n + k / n)] = computed[(at, k)];
                 }
             }
         }
@@ -131,7 +131,7 @@ impl Steps {
     fn pulled_back(&self, map: &Matrix) -> Matrix {
         let (x, x_other) = (extended(&self.ends[0]), extended(&self.ends[1]));
         let (turned, n) = (x.transpose(), x_other.cols());
-        self.halved(|rows| {
+        self.mirrored(|rows| {
             let mut out = Matrix::zeros(rows.len(), map.cols());
             for (at, &i) in rows.iter().enumerate() {
                 let row = Matrix::from_entries(x.rows(), n, map.row(i).to_vec());
@@ -215,14 +215,14 @@ impl Coin {
         let (d, n) = (step.d, step.ends[0].cols());
         let rest = 1.0 - probability;
         let mut end = step.ends[0].scaled(probability);
-        let whole = |steps: &Steps| {
+        let products = |steps: &Steps| {
             let end = &steps.ends[0];
             let mut out =
                 Matrix::from_fn(d * d, n * n, |i, k| end[(i / d, k / n)] * end[(i % d, k % n)]);
             out.add(1.0, &steps.noise);
             out
         };
-        let mut second = whole(step).scaled(probability);
+        let mut second = products(step).scaled(probability);
         let mut steps = step.clone();
         let mut powers = vec![extended(&steps.ends[0])];
         let mut weight = rest;
@@ -231,7 +231,7 @@ impl Coin {
             end.add(weight, &end.times(&extended(&steps.ends[0])));
             let ee = Matrix::from_fn(d * d, d * d, |i, k| second[(i, k / d * n + k % d)]);
             let mut later = steps.pulled_back(&second);
-            later.add(1.0, &steps.halved(|rows| rows_of(&ee, rows).times(&steps.noise)));
+            later.add(1.0, &steps.mirrored(|rows| rows_of(&ee, rows).times(&steps.noise)));
             second.add(weight, &later);
             steps = steps.then(&steps);
             powers.push(extended(&steps.ends[0]));

@@ -132,11 +132,11 @@ mod tests {
     /// A rotation, a Jordan block, a diagonal matrix, a nilpotent matrix.
     #[test]
     fn radii_of_matrices_that_are_known() {
-        let of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
+        let radius_of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
         let (c, s) = (libm::cos(0.7), libm::sin(0.7));
-        assert!((of([0.9 * c, -0.9 * s, 0.9 * s, 0.9 * c]) - 0.9).abs() < 1e-8);
-        assert!((of([1.1, 5.0, 0.0, 1.1]) - 1.1).abs() < 1e-6);
-        assert!((of([0.5, 0.0, 0.0, -2.0]) - 2.0).abs() < 1e-8);
-        assert_eq!(of([0.0, 3.0, 0.0, 0.0]), 0.0);
+        assert!((radius_of([0.9 * c, -0.9 * s, 0.9 * s, 0.9 * c]) - 0.9).abs() < 1e-8);
+        assert!((radius_of([1.1, 5.0, 0.0, 1.1]) - 1.1).abs() < 1e-6);
+        assert!((radius_of([0.5, 0.0, 0.0, -2.0]) - 2.0).abs() < 1e-8);
+        assert_eq!(radius_of([0.0, 3.0, 0.0, 0.0]), 0.0);
     }
 }

@@ -22,9 +22,9 @@ impl StateLayout {
     pub(super) fn new(d: usize, corrected: &[bool], coin: bool) -> Self {
         let (mut m, mut n) = (1, 0);
         let (mut e, mut mean, mut own) = (Vec::new(), Vec::new(), Vec::new());
-        let next = |at: &mut usize| {
-            *at += d;
-            *at - d
+        let next = |end: &mut usize| {
+            *end += d;
+            *end - d
         };
         for &corrected in corrected {
             e.push(next(&mut m));
@@ -226,7 +226,8 @@ impl ExactMoments<'_> {
         let (runs, clients) = (self.model.runs.len(), self.facts.clients() as f64);
         let noises = if self.calls() { 2 * runs * d } else { runs * d };
         let mut member = self.blank(noises);
-        let rows = |of: &Matrix, r: usize| Matrix::from_fn(d, of.cols(), |i, j| of[(r * d + i, j)]);
+        let rows =
+            |map: &Matrix, r: usize| Matrix::from_fn(d, map.cols(), |i, j| map[(r * d + i, j)]);
         for (r, run) in self.model.runs.iter().enumerate() {
             let share = run.server_step / self.model.cohort as f64;
             let e = self.layout.e[r];
@@ -283,20 +284,20 @@ impl ExactMoments<'_> {
         let (d, runs) = (self.layout.d, self.model.runs.len());
         self.by_pairs(|r, q| {
             let (a, b) = (self.layout.e[r], self.layout.e[q]);
-            let at = |from: usize, i: usize| if i < d { from + i } else { 0 };
-            let s = Matrix::from_fn(d + 1, d + 1, |i, j| state.s[(at(a, i), at(b, j))]);
+            let position = |begin: usize, i: usize| if i < d { begin + i } else { 0 };
+            let s = Matrix::from_fn(d + 1, d + 1, |i, j| state.s[(position(a, i), position(b, j))]);
             let factor = self.courses[g].calls[pair(runs, r, q)];
             let map = self.facts.noise_map(self.types[g].first, &s);
             map.map_or_else(|| Matrix::zeros(d, d), |c| c.scaled(factor))
         })
     }
 
-    fn by_pairs(&self, of: impl Fn(usize, usize) -> Matrix) -> Matrix {
+    fn by_pairs(&self, block: impl Fn(usize, usize) -> Matrix) -> Matrix {
         let (d, runs) = (self.layout.d, self.model.runs.len());
         let mut out = Matrix::zeros(runs * d, runs * d);
         for r in 0..runs {
             for q in r..runs {
-                let block = of(r, q);
+                let block = block(r, q);
                 for i in 0..d {
                     for j in 0..d {
                         out[(r * d + i, q * d + j)] = block[(i, j)];
@@ -311,7 +312,7 @@ impl ExactMoments<'_> {
     /// The covariances of the noises of stage number `stage`, by type.
     pub(super) fn noises(&self, state: &MomentState, stage: usize) -> Vec<Matrix> {
         let last = stage + 1 == self.stages.len();
-        let of = |g: usize| {
+        let covariance = |g: usize| {
             if !last {
                 return self.call_noise(state, g);
             }
@@ -326,7 +327,7 @@ impl ExactMoments<'_> {
                 _ => 0.0,
             })
         };
-        (0..self.types.len()).map(of).collect()
+        (0..self.types.len()).map(covariance).collect()
     }
 }
 

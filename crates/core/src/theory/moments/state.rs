@@ -99,14 +99,14 @@ pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
 
 /// Products that several parts of a stage's update share.
 #[derive(Default)]
-struct Pulls {
+struct SharedProducts {
     /// E (s_s s + s_v v) sᵀ of a member, m × m.
     all: Vec<Matrix>,
     /// E (s_v v) sᵀ of all clients but one, m × m.
     rest: Vec<Matrix>,
     /// The others' `s_s` times E s vᵀ, m × n.
     by_others: Vec<Matrix>,
-    /// [`MomentState::pull_of_others`].
+    /// [`MomentState::product_of_others`].
     of_others: Vec<Matrix>,
 }
 
@@ -157,34 +157,34 @@ impl MomentState {
     }
 
     /// Σ over types, each weighted by its number of clients.
-    fn sum(&self, rows: usize, cols: usize, of: impl Fn(usize) -> Matrix) -> Matrix {
+    fn sum(&self, rows: usize, cols: usize, value: impl Fn(usize) -> Matrix) -> Matrix {
         let mut out = Matrix::zeros(rows, cols);
-        (0..self.types()).for_each(|g| out.add(self.counts[g], &of(g)));
+        (0..self.types()).for_each(|g| out.add(self.counts[g], &value(g)));
         out
     }
 
     /// The shared products of a stage, from the state before it.
-    fn pulls(&self, stage: &Stage) -> Pulls {
+    fn products(&self, stage: &Stage) -> SharedProducts {
         let (m, n, types) = (self.s.rows(), self.own(), self.types());
         let members = &stage.members;
-        let mut all: Vec<Matrix> = members.iter().map(|of| of.s_s.times(&self.s)).collect();
+        let mut all: Vec<Matrix> = members.iter().map(|member| member.s_s.times(&self.s)).collect();
         if n == 0 {
-            return Pulls { all, ..Pulls::default() };
+            return SharedProducts { all, ..SharedProducts::default() };
         }
         let own: Vec<Matrix> =
             (0..types).map(|g| members[g].s_v.times_transposed(&self.x[g])).collect();
         all.iter_mut().zip(&own).for_each(|(all, own)| all.add(1.0, own));
         let sum = self.sum(m, m, |g| own[g].clone());
-        Pulls {
+        SharedProducts {
             all,
             rest: own.iter().map(|own| sum.plus(-1.0, own)).collect(),
             by_others: (0..types).map(|g| stage.others[g].times(&self.x[g])).collect(),
-            of_others: (0..types).map(|g| self.pull_of_others(stage, g)).collect(),
+            of_others: (0..types).map(|g| self.product_of_others(stage, g)).collect(),
         }
     }
 
     /// Σ over the clients other than a given one of type g of `s_v` E v v'ᵀ, m × n.
-    fn pull_of_others(&self, stage: &Stage, g: usize) -> Matrix {
+    fn product_of_others(&self, stage: &Stage, g: usize) -> Matrix {
         let mut out = Matrix::zeros(self.s.rows(), self.own());
         for h in 0..self.types() {
             let count = self.others(g, h);
@@ -198,10 +198,10 @@ impl MomentState {
     /// The state after a stage in which the vector e of type g has the
     /// covariance `noise(g)`, k × k.
     pub fn after(&self, stage: &Stage, noise: &[Matrix]) -> Self {
-        let pulls = self.pulls(stage);
+        let products = self.products(stage);
         let mut next = Self {
             counts: self.counts.clone(),
-            s: self.shared_after(stage, &pulls, noise),
+            s: self.shared_after(stage, &products, noise),
             x: Vec::with_capacity(self.x.len()),
             p: Vec::with_capacity(self.p.len()),
             q: Vec::new(),
@@ -219,7 +219,7 @@ impl MomentState {
             })
             .collect();
         for g in 0..self.types() {
-            let (x, p) = self.own_after(stage, &pulls, &moves[g], g, &noise[g]);
+            let (x, p) = self.own_after(stage, &products, &moves[g], g, &noise[g]);
             next.x.push(x);
             next.p.push(p);
         }
@@ -228,25 +228,25 @@ impl MomentState {
     }
 
     /// E s sᵀ after a stage.
-    fn shared_after(&self, stage: &Stage, pulls: &Pulls, noise: &[Matrix]) -> Matrix {
+    fn shared_after(&self, stage: &Stage, products: &SharedProducts, noise: &[Matrix]) -> Matrix {
         let (m, n, members) = (self.s.rows(), self.own(), &stage.members);
         let (one, two) = stage.inclusion;
-        let pull = self.sum(m, m, |g| pulls.all[g].clone());
+        let moved = self.sum(m, m, |g| products.all[g].clone());
         let mut s = picked(&stage.keep, &self.s, &stage.keep);
-        let crossed = stage.keep.times_transposed(&pull);
+        let crossed = stage.keep.times_transposed(&moved);
         s.add(one, &crossed);
         s.add(one, &crossed.transpose());
         // Members with themselves, then pairs of members.
-        let own = self.sum(m, m, |g| self.square(members, pulls, g, &noise[g]));
+        let own = self.sum(m, m, |g| self.square(members, products, g, &noise[g]));
         s.add(one, &own);
         if two > 0.0 {
             let between = self.sum(m, m, |g| {
                 let member = &members[g];
                 let mut out = sandwich(&stage.others[g], &self.s, &member.s_s);
                 if n > 0 {
-                    out.add(1.0, &pulls.rest[g].times_transposed(&member.s_s));
-                    out.add(1.0, &pulls.by_others[g].times_transposed(&member.s_v));
-                    out.add(1.0, &pulls.of_others[g].times_transposed(&member.s_v));
+                    out.add(1.0, &products.rest[g].times_transposed(&member.s_s));
+                    out.add(1.0, &products.by_others[g].times_transposed(&member.s_v));
+                    out.add(1.0, &products.of_others[g].times_transposed(&member.s_v));
                 }
                 out
             });
@@ -259,24 +259,24 @@ impl MomentState {
     fn own_after(
         &self,
         stage: &Stage,
-        pulls: &Pulls,
+        products: &SharedProducts,
         moves: &Matrix,
         g: usize,
         noise: &Matrix,
     ) -> (Matrix, Matrix) {
         let (one, two) = stage.inclusion;
         let (member, others) = (&stage.members[g], &stage.others[g]);
-        let (x, p, from_others) = (&self.x[g], &self.p[g], &pulls.of_others[g]);
+        let (x, p, from_others) = (&self.x[g], &self.p[g], &products.of_others[g]);
         let turned = member.v_s.times(x).transpose();
         let with_own = p.times_transposed(&member.v_v);
 
         let mut next_x = stage.keep.times(x);
         next_x.add(one, &stage.keep.times(moves));
-        next_x.add(one, &pulls.by_others[g]);
+        next_x.add(one, &products.by_others[g]);
         next_x.add(one, from_others);
         next_x.add(two, &others.times(moves));
         next_x.add(two, &from_others.times_transposed(&member.v_v));
-        next_x.add(two, &pulls.rest[g].times_transposed(&member.v_s));
+        next_x.add(two, &products.rest[g].times_transposed(&member.v_s));
         next_x.add(one, &member.s_s.times(&x.plus(1.0, moves)));
         let mut own = p.plus(1.0, &with_own);
         own.add(1.0, &turned);
@@ -296,9 +296,15 @@ impl MomentState {
     }
 
     /// E x xᵀ for the x that a member of type g adds to s.
-    fn square(&self, members: &[MemberUpdate], pulls: &Pulls, g: usize, noise: &Matrix) -> Matrix {
+    fn square(
+        &self,
+        members: &[MemberUpdate],
+        products: &SharedProducts,
+        g: usize,
+        noise: &Matrix,
+    ) -> Matrix {
         let member = &members[g];
-        let mut out = pulls.all[g].times_transposed(&member.s_s);
+        let mut out = products.all[g].times_transposed(&member.s_s);
         if self.own() > 0 {
             let mut with_v = member.s_s.times(&self.x[g]);
             with_v.add(1.0, &member.s_v.times(&self.p[g]));

@@ -97,13 +97,13 @@ impl<'a> Walk<'a> {
         let noise = |g: usize| {
             // y = (e, 1, w) with w = −c; without variates w is no variable.
             let n = super::local::length(d, self.corrected);
-            let place = |i: usize| match i {
+            let position = |i: usize| match i {
                 _ if i < d => (Some(i), 1.0),
                 _ if i == d => (None, 1.0),
                 _ => (Some(i - 1), -1.0),
             };
             let y = Matrix::from_fn(n, n, |i, j| {
-                let ((a, x), (b, z)) = (place(i), place(j));
+                let ((a, x), (b, z)) = (position(i), position(j));
                 let value = match (a, b) {
                     (Some(a), Some(b)) => state.p[g][(a, b)],
                     (Some(a), None) | (None, Some(a)) => state.x[g][(0, a)],
@@ -118,13 +118,13 @@ impl<'a> Walk<'a> {
         let met = self.communicate(&walked);
         let p = self.probability;
         let mix = |a: &Matrix, b: &Matrix| a.scaled(1.0 - p).plus(p, b);
-        let all = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
+        let mixed = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
         MomentState {
             counts: walked.counts.clone(),
             s: walked.s.clone(),
-            x: all(&walked.x, &met.x),
-            p: all(&walked.p, &met.p),
-            q: all(&walked.q, &met.q),
+            x: mixed(&walked.x, &met.x),
+            p: mixed(&walked.p, &met.p),
+            q: mixed(&walked.q, &met.q),
         }
     }
 

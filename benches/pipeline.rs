@@ -1,5 +1,5 @@
-//! Time of what stands around the local steps: planning, storing and reading
-//! cells, working out figures and claims, writing pages.
+//! The time of everything except local steps: planning, storing and reading cells,
+//! computing figures and claims, writing pages.
 //!
 //! `cargo bench --bench pipeline`, or `make bench`.
 
@@ -14,7 +14,7 @@ use driftbench::{report, trace};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// What reports are by default.
+/// The default formats of reports.
 const PAGES: [report::Format; 2] = [report::Format::Html, report::Format::Md];
 
 /// `steps` × `offsets` cells of ten clients, H = 1.
@@ -67,7 +67,7 @@ fn prepared(plan: &Plan) -> Vec<Prepared<'_>> {
     prepare(&plan.folder(), &cells).unwrap_or_else(|_| panic!("every instance has a solution"))
 }
 
-/// Runs `cells` on this thread and hands each to `keep`.
+/// Runs `cells` on this thread and passes each to `keep`.
 fn run(cells: &[Prepared<'_>], keep: impl Fn(Done<'_>) + Sync) {
     let all = runner::run(cells, 1, &Silent, |done| {
         keep(done);
@@ -76,8 +76,7 @@ fn run(cells: &[Prepared<'_>], keep: impl Fn(Done<'_>) + Sync) {
     assert!(all.is_ok_and(|failed| failed.is_empty()));
 }
 
-/// A cell from its line in the manifest to its digest, one round, without the
-/// Parquet file.
+/// A cell of one round, from the manifest to the digest, without the Parquet file.
 fn overhead(c: &mut Criterion) {
     let mut group = c.benchmark_group("pipeline");
     let source = manifest(25, 10, 1, 1);

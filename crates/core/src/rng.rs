@@ -35,7 +35,7 @@ pub enum Purpose {
 pub const AHEAD: usize = 32;
 
 /// A ChaCha8 stream: the seed gives the key; purpose, copy, replicate and client give the
-/// stream number. It holds draws made in advance, which kernels read in place.
+/// stream number. It stores draws made in advance, which kernels read in place.
 #[derive(Clone)]
 pub struct Stream {
     rng: ChaCha8Rng,

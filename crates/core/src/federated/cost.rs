@@ -19,7 +19,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Adds the sending of so many vectors of d numbers.
+    /// Adds `vectors` sent vectors of d numbers.
     pub fn send(&mut self, vectors: u64, d: usize) {
         self.vectors_sent += vectors;
         self.bytes_sent += vectors * 8 * d as u64;

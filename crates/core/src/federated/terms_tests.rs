@@ -1,4 +1,4 @@
-//! What every choice of terms must keep: limits, sums, laws, costs.
+//! Invariants of every choice of terms: limits, sums, distributions, costs.
 
 use super::*;
 use crate::problem::arrays::NoFiles;
@@ -91,7 +91,7 @@ fn corrected() -> Vec<(&'static str, Terms)> {
     ]
 }
 
-/// Without noise, all that has control variates goes to θ*.
+/// Without noise, every algorithm with control variates converges to θ*.
 #[test]
 fn corrected_runs_without_noise_reach_the_optimum() {
     let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
@@ -103,7 +103,7 @@ fn corrected_runs_without_noise_reach_the_optimum() {
     }
 }
 
-/// Without noise, what has no control variates goes where theory says.
+/// Without noise, every algorithm without control variates converges to its exact limit.
 #[test]
 fn uncorrected_runs_without_noise_reach_their_own_limit() {
     let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
@@ -135,7 +135,7 @@ fn uncorrected_runs_without_noise_reach_their_own_limit() {
     }
 }
 
-/// BOOK problem 5.1: without normalisation, unequal work goes to the root of
+/// BOOK problem 5.1: without normalisation, unequal numbers of steps lead to the root of
 /// Σ E_k F̄_k as γ → 0, with normalisation to that of Σ F̄_k.
 #[test]
 fn unnormalised_work_weighs_clients() {
@@ -182,7 +182,7 @@ fn corrections_sum_to_zero() {
     }
 }
 
-/// A coin that always says yes is one local step a round.
+/// A coin with p = 1 is one local step per round.
 #[test]
 fn a_sure_coin_is_one_local_step() {
     let problem = linear_problem();
@@ -192,7 +192,7 @@ fn a_sure_coin_is_one_local_step() {
     assert!(distance(&one, &two) < 1e-13);
 }
 
-/// The two clocks read one run: where the steps of the one are a communication
+/// Both clocks describe one run: if the steps of the one are a communication
 /// of the other, they agree to the last bit.
 #[test]
 fn two_clocks_read_one_run() {
@@ -228,10 +228,10 @@ fn two_clocks_read_one_run() {
     assert!((mean - 4.0).abs() < 4.5 * (12.0_f64 / 300.0).sqrt(), "geometric of mean 4: {mean}");
 }
 
-/// At p = 1/H the two schedules have other laws. Where γμ is negligible, fixed
+/// At p = 1/H the two schedules have different distributions. Where γμ is negligible, fixed
 /// work gives Var ξ_c = (1 − 1/N) C/H after each round; under the coin a round
 /// takes it from v to (1 − p) v + p (1 − 1/N) C, since E(1 − pτ)² = 1 − p: it
-/// grows to (1 − 1/N) C. (The law has heavy tails there: E(1 − pτ)⁴ is near 9, so
+/// grows to (1 − 1/N) C. (The distribution has heavy tails there: E(1 − pτ)⁴ is near 9, so
 /// that long averages of ξ² do not settle, and the first rounds are tested.)
 #[test]
 fn the_coin_makes_control_variates_noisier() {
@@ -342,7 +342,7 @@ fn costs_follow_the_work() {
     assert_eq!(cost(Terms::scaffold(0.1, 3)), expected(2, 6, 24, 6, 32));
 }
 
-/// Clients of one law, a linear field: under every scheme the estimate and the
+/// Clients with one distribution, a linear field: under every choice of terms the estimate and the
 /// control variates have the mean that they start with, θ* and 0.
 #[test]
 fn homogeneous_clients_have_no_bias_under_any_scheme() {
@@ -372,7 +372,7 @@ fn homogeneous_clients_have_no_bias_under_any_scheme() {
     }
 }
 
-/// Clients of one law, a linear field, additive noise: the variance of the
+/// Clients with one distribution, a linear field, additive noise: the variance of the
 /// estimate is 1/N of one client's, exactly, wherever all clients take part.
 #[test]
 fn the_variance_is_one_over_n_under_every_full_scheme() {

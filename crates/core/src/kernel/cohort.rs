@@ -336,7 +336,7 @@ impl EqualSteps<'_> {
     /// Members number `from` to `from + K`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     #[inline(always)]
     pub fn lanes<const K: usize>(&mut self, from: usize) -> Lanes<'_, K> {
         self.some(from, K)
@@ -345,7 +345,7 @@ impl EqualSteps<'_> {
     /// Members number `from` to `from + len`.
     ///
     /// # Panics
-    /// If there are not so many, or more than K.
+    /// If there are fewer, or `len` exceeds K.
     #[inline(always)]
     pub fn some<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
         assert!(len <= K);

@@ -40,7 +40,7 @@ pub fn sigmoid(u: f64) -> f64 {
 pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
     let mut ordinary = true;
     for u in u.iter() {
-        // False for a NaN, which goes to `libm` too.
+        // False for NaN, for which `libm` is called too.
         ordinary &= u.abs() < LARGE;
     }
     if !ordinary {

@@ -315,7 +315,7 @@ unsafe fn moved<I: Simd, const R: usize>(
 /// xᵀy of two padded rows of `stride` numbers, R registers if R is not 0.
 ///
 /// # Safety
-/// `I` is present; the rows have so many numbers, and more than 16 if R is 0.
+/// `I` is present; the rows have `stride` numbers, more than 16 if R is 0.
 #[inline(always)]
 unsafe fn dot_rows<I: Simd, const R: usize>(x: *const f64, y: *const f64, stride: usize) -> f64 {
     // SAFETY: passed on to the caller.

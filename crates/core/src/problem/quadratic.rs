@@ -103,7 +103,7 @@ pub struct Quadratic {
     mean: Affine,
 }
 
-/// Beyond this dimension a product of its own pays.
+/// Above this dimension the matrix product of the kernels is faster than dot products.
 const LONG: usize = 16;
 
 impl Quadratic {

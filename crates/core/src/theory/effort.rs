@@ -24,7 +24,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// So many multiplications, with so many numbers in memory at once.
+    /// `products` multiplications, with `numbers` numbers in memory at once.
     pub fn new(products: f64, numbers: f64) -> Self {
         Self { products, bytes: 8.0 * numbers }
     }

@@ -14,8 +14,7 @@ use crate::kernel::simd::{InstructionSet, Simd, fold_registers, prefetch_all};
 pub(super) const NEAR: usize = 16_384;
 
 impl TransitionTables {
-    /// Not generic, so that the fused bodies are compiled once, whatever the
-    /// clients' states are.
+    /// Not generic, so that the fused bodies are compiled once for all types of states.
     ///
     /// # Safety
     /// This processor has the instruction set, which has a fused body; clients and

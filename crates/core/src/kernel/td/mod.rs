@@ -126,7 +126,7 @@ impl TransitionTables {
         self.laws.push(TransitionLaw { pairs: Alias::new(&atoms), rewards });
     }
 
-    /// The definition of one oracle call on a drawn pair.
+    /// The definition of one oracle call on the pair of a draw.
     #[inline]
     pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
         let atom = self.law(client).pairs.pick(draw);

@@ -1,4 +1,4 @@
-//! Records are read and dealt as the settings say.
+//! Records are read and partitioned as in the settings.
 
 use super::*;
 use crate::problem::arrays::{Contents, Files};

@@ -141,9 +141,9 @@ pub fn proposition_4(constants: &Constants, setting: &RunSetup) -> Bound {
 }
 
 /// Theorem 5 of 000, by (60): 12 times Proposition 4 at γ, 3 times at 2γ, and
-/// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias, where the source has an order. (61)
+/// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias; the source states only its order. (61)
 /// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ. Proposition 4
-/// at 2γ asks for 2γμH ≤ 1, the theorem for γμH ≤ 1.
+/// at 2γ requires 2γμH ≤ 1, the theorem γμH ≤ 1.
 pub fn theorem_5(facts: &dyn Facts, constants: &Constants, setting: &RunSetup) -> Bound {
     let (mut check, moments) = regular(constants, setting, 45.0, true);
     additive(&mut check, moments);

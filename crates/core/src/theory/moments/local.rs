@@ -196,7 +196,7 @@ fn rows_of(matrix: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), matrix.cols(), |i, j| matrix[(rows[i], j)])
 }
 
-/// Local steps until a coin of probability p says to communicate: moments at a geometric
+/// Local steps until the next communication under a coin of probability p: moments at a geometric
 /// number of steps, which all clients share.
 pub struct Coin {
     /// p.

@@ -166,7 +166,7 @@ impl ExactMoments<'_> {
         stages
     }
 
-    /// Whether a round ends with oracle calls at θ_t, which have noise of their own.
+    /// Whether a round ends with oracle calls at θ_t, which add noise.
     fn calls(&self) -> bool {
         self.model.runs.iter().any(|r| r.correction == Correction::KeptFresh)
     }

@@ -12,6 +12,7 @@ use driftbench::store::provenance::Provenance;
 use driftbench::store::{Status, Store};
 use driftbench::{report, trace};
 use std::hint::black_box;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The default formats of reports.
@@ -105,6 +106,19 @@ fn overhead(c: &mut Criterion) {
     group.finish();
 }
 
+/// A store in this folder with all cells of a plan.
+fn stored(folder: &Path, plan: &Plan) -> Store {
+    let store = Store::open(folder).expect("an empty folder");
+    store.create().expect("a folder that can be written");
+    store.keep_experiment(plan).expect("a folder that can be written");
+    let (ready, from) = (prepared(plan), Provenance::now());
+    let clients = ready[0].clients();
+    run(&ready, |done| {
+        store.write(plan, done.cell, clients, &done.traces, done.elapsed, &from).expect("stored");
+    });
+    store
+}
+
 fn parts(c: &mut Criterion) {
     let mut group = c.benchmark_group("pipeline");
     let source = manifest(100, 10, 1, 1);
@@ -115,50 +129,32 @@ fn parts(c: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     let source = manifest(1, 1, 200, 10);
     let plan = plan(&source);
-    let ready = prepared(&plan);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let store = Store::open(folder.path()).expect("an empty folder");
-    store.create().expect("a folder that can be written");
-    store.keep_experiment(&plan).expect("a folder that can be written");
-    let from = Provenance::now();
-    run(&ready, |done| {
-        let n = ready[0].clients();
-        store.write(&plan, done.cell, n, &done.traces, done.elapsed, &from).expect("stored");
-    });
-    let cell = &plan.cells[0];
-    let stored = store.read("short", &cell.id).expect("it is whole").expect("it is there");
+    let store = stored(folder.path(), &plan);
+    let (cell, from) = (&plan.cells[0], Provenance::now());
+    let traces = store.read("short", &cell.id).expect("it is whole").expect("it is there").traces;
     group.bench_function("store a cell of 10 × 201 rows", |b| {
-        b.iter(|| store.write(&plan, cell, 10, &stored.traces, Duration::ZERO, &from));
+        b.iter(|| store.write(&plan, cell, 10, &traces, Duration::ZERO, &from));
     });
     group.bench_function("read a cell of 10 × 201 rows", |b| {
         b.iter(|| store.read("short", &cell.id).expect("it is whole"));
     });
+    let analysed = |source: &Source, store: &Store| {
+        let plan = self::plan(source);
+        analyse(&plan, store).expect("results are whole").cells.len()
+    };
     group.bench_function("analyse two cells with their theory", |b| {
-        b.iter(|| {
-            let plan = self::plan(&source);
-            analyse(&plan, &store).expect("results are whole").cells.len()
-        });
+        b.iter(|| analysed(&source, &store));
     });
     let many = manifest(100, 10, 1, 2);
-    let plan = self::plan(&many);
-    let (count, clients) = (plan.cells.len() as u64, prepared(&plan)[0].clients());
     let many_folder = tempfile::tempdir().expect("a temporary folder");
-    let many_store = Store::open(many_folder.path()).expect("an empty folder");
-    many_store.create().expect("a folder that can be written");
-    many_store.keep_experiment(&plan).expect("a folder that can be written");
-    run(&prepared(&plan), |done| {
-        let write = many_store.write(&plan, done.cell, clients, &done.traces, done.elapsed, &from);
-        write.expect("stored");
-    });
-    group.throughput(Throughput::Elements(count));
+    let many_plan = self::plan(&many);
+    let many_store = stored(many_folder.path(), &many_plan);
+    group.throughput(Throughput::Elements(many_plan.cells.len() as u64));
     group.bench_function("analyse a thousand short cells, a cell", |b| {
-        b.iter(|| {
-            let plan = self::plan(&many);
-            analyse(&plan, &many_store).expect("results are whole").cells.len()
-        });
+        b.iter(|| analysed(&many, &many_store));
     });
     group.throughput(Throughput::Elements(1));
-    let plan = self::plan(&source);
     let experiment = analyse(&plan, &store).expect("results are whole");
     let reports = folder.path().join("reports");
     group.bench_function("write the pages of two cells", |b| {

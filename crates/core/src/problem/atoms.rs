@@ -219,8 +219,6 @@ impl Facts for Atoms {
 impl Problem for Atoms {
     type State = ();
 
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
-
     #[inline(always)]
     fn oracle(
         &self,

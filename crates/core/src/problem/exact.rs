@@ -66,8 +66,6 @@ impl Facts for Exact {
 impl Problem for Exact {
     type State = ();
 
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
-
     fn oracle(
         &self,
         client: usize,

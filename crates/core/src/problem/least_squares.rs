@@ -160,8 +160,6 @@ impl Facts for LeastSquares {
 impl Problem for LeastSquares {
     type State = ();
 
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
-
     #[inline(always)]
     fn oracle(
         &self,

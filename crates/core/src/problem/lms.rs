@@ -184,8 +184,6 @@ impl Facts for Lms {
 impl Problem for Lms {
     type State = ();
 
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
-
     #[inline(always)]
     fn oracle(
         &self,

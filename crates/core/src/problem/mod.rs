@@ -110,10 +110,12 @@ pub trait Facts: Send + Sync {
 /// A problem that can be run: its stochastic oracle.
 pub trait Problem: Facts {
     /// The state of a client's noise between steps; `()` if draws are i.i.d.
-    type State: Send;
+    type State: Send + Default;
 
     /// The state of a client's noise at the start of a run.
-    fn begin(&self, client: usize, rng: &mut Stream) -> Self::State;
+    fn begin(&self, _client: usize, _rng: &mut Stream) -> Self::State {
+        Self::State::default()
+    }
 
     /// F_c(θ; Z) into `field`, d numbers: the definition of the oracle.
     fn oracle(

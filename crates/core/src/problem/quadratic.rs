@@ -197,8 +197,6 @@ impl Facts for Quadratic {
 impl Problem for Quadratic {
     type State = ();
 
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
-
     #[inline(always)]
     fn oracle(
         &self,

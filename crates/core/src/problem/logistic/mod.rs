@@ -408,8 +408,6 @@ impl Facts for Logistic {
 impl Problem for Logistic {
     type State = ();
 
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
-
     #[inline(always)]
     fn oracle(
         &self,

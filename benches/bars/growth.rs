@@ -75,8 +75,8 @@ pub fn svg(values: &Values) -> Result<Option<String>, String> {
     if panels.is_empty() {
         return Ok(None);
     }
-    let lines = [("measured", MEASURED, Key::Line), ("slope 1", LINEAR, Key::Theory)];
-    let legend = lines.map(|(label, style, key)| Legend { label: label.into(), style, key });
+    let entries = [("measured", MEASURED, Key::Line), ("slope 1", LINEAR, Key::Theory)];
+    let legend = entries.map(|(label, style, key)| Legend { label: label.into(), style, key });
     let body = Body::Panels {
         panels,
         legend: legend.to_vec(),

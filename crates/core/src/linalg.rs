@@ -114,33 +114,38 @@ impl Matrix {
 
     /// The columns of a · b from `at` on, `W` of them at a time and the rest in
     /// blocks of half the width: their sums stay in registers.
-    fn columns<const W: usize>(&mut self, a: &Self, b: &Self, mut at: usize) {
-        while at + W <= b.cols {
+    fn columns<const W: usize>(&mut self, a: &Self, b: &Self, mut column: usize) {
+        while column + W <= b.cols {
             let mut i = 0;
             while i + 2 <= a.rows {
-                self.block::<2, W>(a, b, (i, at));
+                self.block::<2, W>(a, b, (i, column));
                 i += 2;
             }
             if i < a.rows {
-                self.block::<1, W>(a, b, (i, at));
+                self.block::<1, W>(a, b, (i, column));
             }
-            at += W;
+            column += W;
         }
         match W {
-            8 => self.columns::<4>(a, b, at),
-            4 => self.columns::<2>(a, b, at),
-            2 => self.columns::<1>(a, b, at),
+            8 => self.columns::<4>(a, b, column),
+            4 => self.columns::<2>(a, b, column),
+            2 => self.columns::<1>(a, b, column),
             _ => {}
         }
     }
 
-    /// `R` rows and `W` columns of a · b; `at` is the first row and column.
+    /// `R` rows and `W` columns of a · b; `corner` is the first row and column.
     #[inline(always)]
-    fn block<const R: usize, const W: usize>(&mut self, a: &Self, b: &Self, at: (usize, usize)) {
-        let rows: [&[f64]; R] = std::array::from_fn(|r| a.row(at.0 + r));
+    fn block<const R: usize, const W: usize>(
+        &mut self,
+        a: &Self,
+        b: &Self,
+        corner: (usize, usize),
+    ) {
+        let rows: [&[f64]; R] = std::array::from_fn(|r| a.row(corner.0 + r));
         let mut sums = [[0.0; W]; R];
         for (k, from) in b.data.chunks_exact(b.cols).enumerate() {
-            let from = &from[at.1..at.1 + W];
+            let from = &from[corner.1..corner.1 + W];
             for (sums, row) in sums.iter_mut().zip(&rows) {
                 for (sum, x) in sums.iter_mut().zip(from) {
                     *sum += row[k] * x;
@@ -148,7 +153,7 @@ impl Matrix {
             }
         }
         for (r, sums) in sums.iter().enumerate() {
-            self.data[(at.0 + r) * self.cols + at.1..][..W].copy_from_slice(sums);
+            self.data[(corner.0 + r) * self.cols + corner.1..][..W].copy_from_slice(sums);
         }
     }
 

@@ -367,11 +367,11 @@ mod tests {
     fn distinct_draws_are_distinct_and_in_range() {
         let mut s = Stream::shared_instance(8);
         for k in 0..=6 {
-            let mut drawn = s.distinct(6, k);
-            assert!(drawn.iter().all(|&i| i < 6));
-            drawn.sort_unstable();
-            drawn.dedup();
-            assert_eq!(drawn.len(), k);
+            let mut indices = s.distinct(6, k);
+            assert!(indices.iter().all(|&i| i < 6));
+            indices.sort_unstable();
+            indices.dedup();
+            assert_eq!(indices.len(), k);
         }
     }
 }

@@ -150,18 +150,18 @@ impl<'a, S> Cohort<'a, S> {
     pub fn halves(self) -> (Self, Self) {
         let (low, high) = self.members.split_at(self.members.len() / 2);
         // The first entry of the second half.
-        let cut = high.first().map_or(self.streams.len(), |c| c - self.first);
-        let (theta, theta_high) = self.theta.split_at_mut(cut * self.d);
+        let boundary = high.first().map_or(self.streams.len(), |c| c - self.first);
+        let (theta, theta_high) = self.theta.split_at_mut(boundary * self.d);
         let (corrections, corrections_high) = match self.stride {
             0 => (self.corrections, self.corrections),
-            d => self.corrections.split_at(cut * d),
+            d => self.corrections.split_at(boundary * d),
         };
-        let (streams, streams_high) = self.streams.split_at_mut(cut);
-        let (states, states_high) = self.states.split_at_mut(cut);
-        let (work, work_high) = self.work.split_at(cut);
+        let (streams, streams_high) = self.streams.split_at_mut(boundary);
+        let (states, states_high) = self.states.split_at_mut(boundary);
+        let (work, work_high) = self.work.split_at(boundary);
         let high = Self {
             members: high,
-            first: self.first + cut,
+            first: self.first + boundary,
             theta: theta_high,
             corrections: corrections_high,
             streams: streams_high,

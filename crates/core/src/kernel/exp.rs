@@ -52,9 +52,9 @@ pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
         let one = I::splat(1.0);
         let mut i = 0;
         while i < u.len() {
-            let at = u.as_mut_ptr().add(i);
-            let exp = exp::<I>(I::sub(I::splat(0.0), I::load(at)));
-            I::store(at, I::div(one, I::add(one, exp)));
+            let pointer = u.as_mut_ptr().add(i);
+            let exp = exp::<I>(I::sub(I::splat(0.0), I::load(pointer)));
+            I::store(pointer, I::div(one, I::add(one, exp)));
             i += I::LANES;
         }
     }
@@ -94,7 +94,7 @@ unsafe fn exp<I: Simd>(x: I::V) -> I::V {
 mod tests {
     #[cfg(target_arch = "x86_64")]
     use super::super::simd::{Avx2, Sse2};
-    use super::super::simd::{InstructionSet, Scalar};
+    use super::super::simd::{InstructionSet, ScalarLane};
     use super::*;
     use crate::rng::Stream;
 
@@ -103,7 +103,7 @@ mod tests {
         // SAFETY: the path is available.
         unsafe {
             match path {
-                InstructionSet::Scalar => sigmoids::<Scalar>(&mut out),
+                InstructionSet::Scalar => sigmoids::<ScalarLane>(&mut out),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => sigmoids::<Sse2>(&mut out),
                 #[cfg(target_arch = "x86_64")]

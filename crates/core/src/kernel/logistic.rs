@@ -14,7 +14,7 @@ use super::product::long_dots;
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{InstructionSet, Scalar, Simd, fold_registers, padded, prefetch_all};
+use super::simd::{InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch_all};
 use super::{axpy, dot};
 
 /// Records, in rows that are padded with zeros to whole registers.
@@ -124,7 +124,7 @@ impl RecordTables {
         // SAFETY: passed on to the caller.
         unsafe {
             match path {
-                InstructionSet::Scalar => self.groups::<Scalar, Scalar>(clients),
+                InstructionSet::Scalar => self.groups::<ScalarLane, ScalarLane>(clients),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients),
                 #[cfg(target_arch = "x86_64")]
@@ -300,14 +300,14 @@ unsafe fn moved<I: Simd, const R: usize>(
 ) {
     // SAFETY: passed on to the caller.
     unsafe {
-        let mut at = I::load_all::<R>(theta);
+        let mut values = I::load_all::<R>(theta);
         let (row, xi) = (I::load_all::<R>(row), I::load_all::<R>(xi));
-        for (r, at) in at.iter_mut().enumerate() {
-            let field = I::add(I::mul(l2, *at), I::mul(away, row[r]));
-            *at = I::sub(*at, I::mul(step, I::add(field, xi[r])));
+        for (r, values) in values.iter_mut().enumerate() {
+            let field = I::add(I::mul(l2, *values), I::mul(away, row[r]));
+            *values = I::sub(*values, I::mul(step, I::add(field, xi[r])));
         }
-        for (r, at) in at.into_iter().enumerate() {
-            I::store(theta.add(r * I::LANES), at);
+        for (r, values) in values.into_iter().enumerate() {
+            I::store(theta.add(r * I::LANES), values);
         }
     }
 }

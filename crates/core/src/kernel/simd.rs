@@ -115,13 +115,13 @@ pub(in crate::kernel) trait Simd {
         // SAFETY: no more than d numbers are written of the caller's row.
         unsafe {
             for (r, v) in row.into_iter().enumerate() {
-                let at = r * Self::LANES;
-                if at + Self::LANES <= d {
-                    Self::store(to.add(at), v);
-                } else if at < d {
+                let offset = r * Self::LANES;
+                if offset + Self::LANES <= d {
+                    Self::store(to.add(offset), v);
+                } else if offset < d {
                     let mut part = [0.0; WIDEST];
                     Self::store(part.as_mut_ptr(), v);
-                    (at..d).for_each(|i| *to.add(i) = part[i - at]);
+                    (offset..d).for_each(|i| *to.add(i) = part[i - offset]);
                 }
             }
         }
@@ -144,7 +144,7 @@ pub(in crate::kernel) fn prefetch<T>(from: *const T) {
 /// Prefetches the cache lines of `bytes` bytes from `from` on.
 #[inline(always)]
 pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
-    (0..bytes).step_by(64).for_each(|at| prefetch(from.cast::<u8>().wrapping_add(at)));
+    (0..bytes).step_by(64).for_each(|offset| prefetch(from.cast::<u8>().wrapping_add(offset)));
 }
 
 /// Lanes of the widest register.
@@ -182,9 +182,9 @@ pub(in crate::kernel) unsafe fn fold_registers<I: Simd, const R: usize>(v: [I::V
     }
 }
 
-pub(in crate::kernel) struct Scalar;
+pub(in crate::kernel) struct ScalarLane;
 
-impl Simd for Scalar {
+impl Simd for ScalarLane {
     const LANES: usize = 1;
     type V = f64;
     #[inline(always)]

@@ -179,11 +179,11 @@ impl<'a> NpzArrays<'a> {
         for ((_, size), have) in axes.iter_mut().zip(&array.shape) {
             **size = *have;
         }
-        if let Some(at) = array.data.iter().position(|x| !x.is_finite()) {
-            let index = index(at, &array.shape);
+        if let Some(entry) = array.data.iter().position(|x| !x.is_finite()) {
+            let index = index(entry, &array.shape);
             return Err(self.fault(format!(
                 "`{name}`[{index}] is {}; every number ({}) must be finite",
-                array.data[at],
+                array.data[entry],
                 names.join(", ")
             )));
         }
@@ -206,11 +206,11 @@ pub fn sanitised(text: &str) -> String {
 }
 
 /// The index of an entry, written out.
-pub fn index(mut at: usize, shape: &[usize]) -> String {
+pub fn index(mut entry: usize, shape: &[usize]) -> String {
     let mut parts = Vec::new();
     for &size in shape.iter().rev() {
-        parts.push((at % size).to_string());
-        at /= size;
+        parts.push((entry % size).to_string());
+        entry /= size;
     }
     parts.reverse();
     parts.join(", ")

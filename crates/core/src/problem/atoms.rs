@@ -129,10 +129,10 @@ impl Atoms {
             let row = &p[c * m..][..m];
             let (mut matrix, mut offset) = (Matrix::zeros(d, d), vec![0.0; d]);
             for (z, &p) in row.iter().enumerate() {
-                let at = c * m + z;
-                matrix =
-                    matrix.plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(at * d + i) * d + j]));
-                axpy(p, &offsets[at * d..][..d], &mut offset);
+                let entry = c * m + z;
+                matrix = matrix
+                    .plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(entry * d + i) * d + j]));
+                axpy(p, &offsets[entry * d..][..d], &mut offset);
             }
             let mean = Affine::new(matrix, offset).map_err(|_| {
                 arrays.fault(format!(
@@ -153,9 +153,9 @@ impl Atoms {
     #[inline(always)]
     fn field(&self, client: usize, atom: usize, theta: &[f64], field: &mut [f64]) {
         let d = theta.len();
-        let at = client * self.atoms + atom;
-        let matrix = &self.matrices[at * d * d..][..d * d];
-        let offset = &self.offsets[at * d..][..d];
+        let entry = client * self.atoms + atom;
+        let matrix = &self.matrices[entry * d * d..][..d * d];
+        let offset = &self.offsets[entry * d..][..d];
         for (i, field) in field.iter_mut().enumerate() {
             *field = dot(theta, &matrix[i * d..][..d]) - offset[i];
         }

@@ -63,9 +63,9 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
     let one = |e: &[f64], i: usize| if i < d { e[i] } else { 1.0 };
     let s = Matrix::from_fn(d + 1, d + 1, |i, j| one(&a, i) * one(&b, j));
     let Some(stated) = problem.noise_map(client, &s) else { return };
-    let at =
+    let point =
         |e: &[f64]| -> Vec<f64> { problem.optimum().iter().zip(e).map(|(x, e)| x + e).collect() };
-    let (x, y) = (at(&a), at(&b));
+    let (x, y) = (point(&a), point(&b));
     let means: Vec<Vec<f64>> = [&a, &b]
         .iter()
         .map(|e| {

@@ -86,7 +86,7 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     }
     let environments = (0..n)
         .map(|c| Environment { transitions: kernel(c), rewards: rewards[c * s..][..s].to_vec() });
-    Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|trouble| match trouble {
+    Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|reason| match reason {
         NoSolution::Stationary(c) => arrays.fault(format!("`P`[{c}] has no unique stationary distribution")),
         NoSolution::Client(c) => {
             arrays.fault(format!("client {c}'s mean system is singular: `phi` has too many features for the states that recur"))

@@ -91,14 +91,14 @@ pub fn stationary(transitions: &Matrix) -> Result<Vec<f64>, Singular> {
 const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
 
 /// (s, s') and its probability.
-type Pair = (usize, usize, f64);
+type Transition = (usize, usize, f64);
 
 /// The exact facts of one environment.
 struct EnvironmentFacts {
     mean: Affine,
     covariance: Matrix,
     /// The transitions that occur.
-    pairs: Vec<Pair>,
+    pairs: Vec<Transition>,
     rewards: Vec<f64>,
 }
 
@@ -140,7 +140,7 @@ impl Features {
     }
 
     /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s).
-    fn mean_system(&self, pairs: &[Pair], rewards: &[f64]) -> Result<Affine, Singular> {
+    fn mean_system(&self, pairs: &[Transition], rewards: &[f64]) -> Result<Affine, Singular> {
         let (mut matrix, mut offset) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
         for &(s, next, p) in pairs {
             matrix.add_outer(p, self.row(s), &self.difference(s, next));
@@ -275,7 +275,7 @@ impl Td {
 }
 
 /// The pairs (s, s') that occur, with their probabilities.
-fn occurring_pairs(mu: &[f64], transitions: &Matrix) -> Vec<Pair> {
+fn occurring_pairs(mu: &[f64], transitions: &Matrix) -> Vec<Transition> {
     let n = mu.len();
     let pairs = (0..n * n).map(|k| (k / n, k % n));
     let weighted = pairs.map(|(s, next)| (s, next, mu[s] * transitions[(s, next)]));

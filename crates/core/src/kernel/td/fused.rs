@@ -78,22 +78,22 @@ impl TransitionTables {
     /// As for `groups`; R registers hold a padded row.
     #[inline(always)]
     unsafe fn cascade<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
-        let (mut at, n) = (0, clients.members().len());
+        let (mut first, n) = (0, clients.members().len());
         if clients.steps == 1 {
             // SAFETY: passed on to the caller.
             return unsafe { self.single::<I, R>(clients) };
         }
-        while at < n {
+        while first < n {
             // SAFETY: passed on to the caller.
-            at += unsafe {
+            first += unsafe {
                 if self.pairs > NEAR {
-                    self.prefetch_members(clients, at + 4, 4);
+                    self.prefetch_members(clients, first + 4, 4);
                 }
-                match n - at {
-                    1 => self.lockstep::<I, R, 1>(clients, at),
-                    2 => self.lockstep::<I, R, 2>(clients, at),
-                    5 | 6 | 9 | 3 => self.lockstep::<I, R, 3>(clients, at),
-                    _ => self.lockstep::<I, R, 4>(clients, at),
+                match n - first {
+                    1 => self.lockstep::<I, R, 1>(clients, first),
+                    2 => self.lockstep::<I, R, 2>(clients, first),
+                    5 | 6 | 9 | 3 => self.lockstep::<I, R, 3>(clients, first),
+                    _ => self.lockstep::<I, R, 4>(clients, first),
                 }
             }
         }
@@ -118,9 +118,9 @@ impl TransitionTables {
             let ([draws], ready) = lane.ready(steps);
             // SAFETY: members have distributions; only draws that are ready are read.
             unsafe {
-                let law = self.member(lane.client[0]);
-                (0..ready).for_each(|i| law.pairs.prefetch(*draws.add(i)));
-                prefetch_all(law.rewards.as_ptr(), 8 * law.rewards.len().min(64));
+                let distribution = self.member(lane.client[0]);
+                (0..ready).for_each(|i| distribution.pairs.prefetch(*draws.add(i)));
+                prefetch_all(distribution.rewards.as_ptr(), 8 * distribution.rewards.len().min(64));
             }
         }
     }
@@ -144,25 +144,25 @@ impl TransitionTables {
                 // SAFETY: passed on to the caller.
                 unsafe { self.prefetch_members(clients, begin + BLOCK, BLOCK) };
             }
-            for at in 0..block {
-                let mut lane = clients.lanes::<1>(begin + at);
+            for k in 0..block {
+                let mut lane = clients.lanes::<1>(begin + k);
                 // SAFETY: members have distributions; there is a reward for each state.
                 unsafe {
-                    let law = self.member(lane.client[0]);
-                    atoms[at] = law.pairs.pick(lane.bits(0));
-                    rewards[at] = *law.rewards.get_unchecked(atoms[at].state());
+                    let distribution = self.member(lane.client[0]);
+                    atoms[k] = distribution.pairs.pick(lane.bits(0));
+                    rewards[k] = *distribution.rewards.get_unchecked(atoms[k].state());
                 }
             }
-            for at in 0..block {
-                let lane = clients.lanes::<1>(begin + at);
+            for k in 0..block {
+                let lane = clients.lanes::<1>(begin + k);
                 // SAFETY: as in `lockstep`.
                 unsafe {
                     let step = I::splat(lane.step[0]);
                     let mut theta = I::load_row::<R>(lane.start[0], d);
                     let xi = I::load_row::<R>(lane.correction[0], d);
-                    let feature = I::load_all::<R>(phi.add(atoms[at].state() * R * I::LANES));
-                    let along = self.along::<I, R>(atoms[at], &feature, &theta);
-                    let delta = I::splat(along - rewards[at]);
+                    let feature = I::load_all::<R>(phi.add(atoms[k].state() * R * I::LANES));
+                    let along = self.along::<I, R>(atoms[k], &feature, &theta);
+                    let delta = I::splat(along - rewards[k]);
                     for r in 0..R {
                         let field = I::mul(delta, feature[r]);
                         theta[r] = I::sub(theta[r], I::mul(step, I::add(field, xi[r])));
@@ -213,9 +213,9 @@ impl TransitionTables {
         // row, and θ and ξ hold d numbers; only draws that are ready are read; members
         // have distributions.
         unsafe {
-            let mut laws = [self.member(lanes.client[0]); K];
+            let mut distributions = [self.member(lanes.client[0]); K];
             for k in 1..K {
-                laws[k] = self.member(lanes.client[k]);
+                distributions[k] = self.member(lanes.client[k]);
             }
             let mut theta = [[I::splat(0.0); R]; K];
             let (mut xi, mut step) = (theta, [I::splat(0.0); K]);
@@ -228,10 +228,10 @@ impl TransitionTables {
                 let (draws, now) = lanes.ready(left);
                 for i in 0..now {
                     for k in 0..K {
-                        let atom = laws[k].pairs.pick(*draws[k].add(i));
+                        let atom = distributions[k].pairs.pick(*draws[k].add(i));
                         let feature = I::load_all::<R>(phi.add(atom.state() * R * I::LANES));
                         let along = self.along::<I, R>(atom, &feature, &theta[k]);
-                        let reward = *laws[k].rewards.get_unchecked(atom.state());
+                        let reward = *distributions[k].rewards.get_unchecked(atom.state());
                         let delta = I::splat(along - reward);
                         for r in 0..R {
                             let field = I::mul(delta, feature[r]);

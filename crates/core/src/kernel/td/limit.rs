@@ -1,11 +1,11 @@
 //! A lower limit of the time of a TD(0) step, for benches.
 
-use super::{TransitionLaw, TransitionTables};
+use super::{TransitionTables, Transitions};
 #[cfg(target_arch = "aarch64")]
 use crate::kernel::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{Avx2, Sse2};
-use crate::kernel::simd::{InstructionSet, Scalar, Simd, fold_registers};
+use crate::kernel::simd::{InstructionSet, ScalarLane, Simd, fold_registers};
 use crate::rng::Stream;
 
 impl TransitionTables {
@@ -31,7 +31,7 @@ impl TransitionTables {
                 InstructionSet::Sse2 => self.least::<Sse2, 4>(streams, theta, step, steps),
                 #[cfg(target_arch = "aarch64")]
                 InstructionSet::Neon => self.least::<Neon, 4>(streams, theta, step, steps),
-                InstructionSet::Scalar => self.least::<Scalar, 8>(streams, theta, step, steps),
+                InstructionSet::Scalar => self.least::<ScalarLane, 8>(streams, theta, step, steps),
             }
         }
     }
@@ -59,7 +59,8 @@ impl TransitionTables {
         for (g, (streams, rows)) in streams.iter_mut().zip(rows).enumerate() {
             // SAFETY: rows have 8 numbers; only draws that are ready are read.
             unsafe {
-                let laws: [&TransitionLaw; K] = std::array::from_fn(|k| self.law(g * K + k));
+                let distributions: [&Transitions; K] =
+                    std::array::from_fn(|k| self.distribution(g * K + k));
                 let mut theta = [[I::splat(0.0); R]; K];
                 for k in 0..K {
                     theta[k] = I::load_all(rows[k].as_ptr());
@@ -74,7 +75,7 @@ impl TransitionTables {
                         std::array::from_fn(|k| streams[k].ready().as_ptr());
                     for i in 0..now {
                         for k in 0..K {
-                            let atom = laws[k].pairs.pick(*draws[k].add(i));
+                            let atom = distributions[k].pairs.pick(*draws[k].add(i));
                             let feature = I::load_all::<R>(self.phi.as_ptr().add(atom.state() * 8));
                             let next =
                                 I::load_all::<R>(self.discounted.as_ptr().add(atom.next() * 8));

@@ -34,7 +34,7 @@ impl Atom {
 
 /// The distribution of a client's transitions, and its rewards.
 #[derive(Clone, Debug)]
-struct TransitionLaw {
+struct Transitions {
     pairs: Alias<Atom>,
     rewards: Vec<f64>,
 }
@@ -50,7 +50,7 @@ pub struct TransitionTables {
     phi: Vec<f64>,
     /// γφ, S rows.
     discounted: Vec<f64>,
-    laws: Vec<TransitionLaw>,
+    distributions: Vec<Transitions>,
     /// The index of each client's distribution.
     distribution_of: Vec<u32>,
     /// The number of pairs of all distributions together.
@@ -78,7 +78,7 @@ impl TransitionTables {
             stride,
             phi: rows,
             discounted,
-            laws: Vec::new(),
+            distributions: Vec::new(),
             distribution_of: Vec::new(),
             pairs: 0,
         }
@@ -90,8 +90,8 @@ impl TransitionTables {
 
     /// The distribution of a client.
     #[inline(always)]
-    fn law(&self, client: usize) -> &TransitionLaw {
-        &self.laws[self.distribution_of[client] as usize]
+    fn distribution(&self, client: usize) -> &Transitions {
+        &self.distributions[self.distribution_of[client] as usize]
     }
 
     /// The distribution of a member of a cohort whose indices were checked.
@@ -99,9 +99,11 @@ impl TransitionTables {
     /// # Safety
     /// There is such a client.
     #[inline(always)]
-    unsafe fn member(&self, client: usize) -> &TransitionLaw {
-        // SAFETY: there is such a client; `distribution_of` holds indices of `laws`.
-        unsafe { self.laws.get_unchecked(*self.distribution_of.get_unchecked(client) as usize) }
+    unsafe fn member(&self, client: usize) -> &Transitions {
+        // SAFETY: there is such a client; `distribution_of` holds indices of `distributions`.
+        unsafe {
+            self.distributions.get_unchecked(*self.distribution_of.get_unchecked(client) as usize)
+        }
     }
 
     /// Adds a client with the distribution of an earlier one.
@@ -121,15 +123,15 @@ impl TransitionTables {
         assert!(!pairs.is_empty() && rewards.len() == states);
         assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
         let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
-        self.distribution_of.push(self.laws.len() as u32);
+        self.distribution_of.push(self.distributions.len() as u32);
         self.pairs += pairs.len();
-        self.laws.push(TransitionLaw { pairs: Alias::new(&atoms), rewards });
+        self.distributions.push(Transitions { pairs: Alias::new(&atoms), rewards });
     }
 
     /// The definition of one oracle call on the pair of a draw.
     #[inline]
     pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
-        let atom = self.law(client).pairs.pick(draw);
+        let atom = self.distribution(client).pairs.pick(draw);
         self.field(client, atom.state(), atom.next(), theta, field);
     }
 
@@ -139,7 +141,8 @@ impl TransitionTables {
         let d = theta.len();
         let phi = &self.phi[s * self.stride..][..d];
         let next = &self.discounted[next * self.stride..][..d];
-        let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.law(client).rewards[s];
+        let delta =
+            fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.distribution(client).rewards[s];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;
         }

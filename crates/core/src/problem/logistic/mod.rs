@@ -147,16 +147,17 @@ impl super::Settings for Settings {
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {
-        let laws = match self.data {
+        let distributions = match self.data {
             Data::Noisy { .. } => 1,
             Data::Heterogeneous { .. } => 2,
         };
         let sets = match self.split {
-            Split::Same => self.clients.min(laws),
+            Split::Same => self.clients.min(distributions),
             Split::Own => self.clients,
         };
-        let held = (0..sets)
-            .map(|set| draw(self, set % laws == 1, &mut Stream::client_instance(seed, set)));
+        let held = (0..sets).map(|set| {
+            draw(self, set % distributions == 1, &mut Stream::client_instance(seed, set))
+        });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
         Logistic::new(self.dimension, self.clients, loss, held.collect())
     }

@@ -115,11 +115,11 @@ impl Steps {
         let computed = rows_of_map(&rows);
         let (n, cols) = (self.ends[1].cols(), self.noise.cols());
         let mut out = Matrix::zeros(d * d, cols);
-        for (at, &i) in rows.iter().enumerate() {
+        for (r, &i) in rows.iter().enumerate() {
             for k in 0..cols {
-                out[(i, k)] = computed[(at, k)];
+                out[(i, k)] = computed[(r, k)];
                 if self.same {
-                    out[(i % d * d + i / d, k % n * n + k / n)] = computed[(at, k)];
+                    out[(i % d * d + i / d, k % n * n + k / n)] = computed[(r, k)];
                 }
             }
         }
@@ -133,11 +133,11 @@ impl Steps {
         let (turned, n) = (x.transpose(), x_other.cols());
         self.mirrored(|rows| {
             let mut out = Matrix::zeros(rows.len(), map.cols());
-            for (at, &i) in rows.iter().enumerate() {
+            for (r, &i) in rows.iter().enumerate() {
                 let row = Matrix::from_entries(x.rows(), n, map.row(i).to_vec());
                 let row = turned.times(&row).times(&x_other);
                 for k in 0..map.cols() {
-                    out[(at, k)] = row.entries()[k];
+                    out[(r, k)] = row.entries()[k];
                 }
             }
             out
@@ -198,7 +198,7 @@ fn rows_of(matrix: &Matrix, rows: &[usize]) -> Matrix {
 
 /// Local steps until the next communication under a coin of probability p: moments at a geometric
 /// number of steps, which all clients share.
-pub struct Coin {
+pub struct GeometricSteps {
     /// p.
     probability: f64,
     /// E Π, d × n.
@@ -209,7 +209,7 @@ pub struct Coin {
     powers: Vec<Matrix>,
 }
 
-impl Coin {
+impl GeometricSteps {
     /// From one local step.
     pub fn new(step: &Steps, probability: f64) -> Self {
         let (d, n) = (step.d, step.ends[0].cols());

@@ -131,7 +131,7 @@ pub struct ExactMoments<'a> {
     /// The type of each client.
     type_of: Vec<usize>,
     courses: Vec<TypeSteps>,
-    coins: Vec<local::Coin>,
+    coins: Vec<local::GeometricSteps>,
     stages: Vec<Stage>,
 }
 
@@ -163,9 +163,9 @@ fn shared_draws_are_tracked(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bo
     let batches = types.iter().any(|t| t.updates.iter().any(|w| w.batch != t.updates[0].batch));
     let fresh = runs.iter().any(fresh);
     let alone = runs.len() == 1;
-    let drawn = !(uneven && fresh || model.common && batches);
+    let draws_fit = !(uneven && fresh || model.common && batches);
     let cohort = model.common || model.cohort == facts.clients();
-    drawn && (alone || model.coin.is_none() && cohort)
+    draws_fit && (alone || model.coin.is_none() && cohort)
 }
 
 /// Whether second moments close and this module covers them.
@@ -198,7 +198,7 @@ impl<'a> ExactMoments<'a> {
                 let update = LocalUpdate { steps: 1, ..new.types[g].updates[0] };
                 let drive = Drive { update, pulled: new.pulled(0, &update) };
                 let step = Steps::new(facts, new.types[g].first, [drive; 2], true)?;
-                new.coins.push(local::Coin::new(&step, p));
+                new.coins.push(local::GeometricSteps::new(&step, p));
             } else {
                 let course = new.course(g)?;
                 new.courses.push(course);
@@ -282,8 +282,8 @@ impl<'a> ExactMoments<'a> {
     fn lyapunov(&self, state: &MomentState) -> Option<f64> {
         let own = self.layout.own[0].filter(|_| self.model.runs.len() == 1)?;
         let d = self.layout.d;
-        let at = self.layout.e[0];
-        let mut psi = (0..d).fold(0.0, |sum, i| sum + state.s[(at + i, at + i)]);
+        let e = self.layout.e[0];
+        let mut psi = (0..d).fold(0.0, |sum, i| sum + state.s[(e + i, e + i)]);
         for (g, t) in self.types.iter().enumerate() {
             let update = &t.updates[0];
             let length = match self.model.coin {

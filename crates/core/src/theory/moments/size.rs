@@ -68,9 +68,9 @@ impl MomentSizes {
 
     /// The moments at `rows` rounds up to round `rounds`.
     fn rounds_effort(&self, rounds: u64, rows: usize) -> Effort {
-        let kept = rows as f64 * (self.d * self.d + 2.0 * self.d);
+        let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
         let products = self.types * self.prepare + rounds as f64 * self.round;
-        Effort::new(products, self.numbers() + kept)
+        Effort::new(products, self.numbers() + stored)
     }
 
     /// The numbers of a state, and the products of applying a round's map to them.

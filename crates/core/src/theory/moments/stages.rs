@@ -36,16 +36,16 @@ impl StateLayout {
     }
 
     /// The d × `cols` matrix that picks d entries from `at` on, times `scale`.
-    pub(super) fn pick(&self, cols: usize, at: usize, scale: f64) -> Matrix {
-        Matrix::from_fn(self.d, cols, |i, j| if i + at == j { scale } else { 0.0 })
+    pub(super) fn pick(&self, cols: usize, begin: usize, scale: f64) -> Matrix {
+        Matrix::from_fn(self.d, cols, |i, j| if i + begin == j { scale } else { 0.0 })
     }
 }
 
-/// Adds `scale` times `block` to the rows from `at` on.
-pub(super) fn put(into: &mut Matrix, at: usize, scale: f64, block: &Matrix) {
+/// Adds `scale` times `block` to the rows from `begin` on.
+pub(super) fn put(into: &mut Matrix, begin: usize, scale: f64, block: &Matrix) {
     for i in 0..block.rows() {
         for j in 0..block.cols() {
-            into[(at + i, j)] += scale * block[(i, j)];
+            into[(begin + i, j)] += scale * block[(i, j)];
         }
     }
 }
@@ -157,8 +157,8 @@ impl ExactMoments<'_> {
         let mut keep = Matrix::identity(m);
         for (r, run) in self.model.runs.iter().enumerate() {
             for i in 0..d {
-                let at = self.layout.e[r] + i;
-                keep[(at, at)] = 1.0 - run.server_step;
+                let entry = self.layout.e[r] + i;
+                keep[(entry, entry)] = 1.0 - run.server_step;
             }
         }
         let members = (0..self.types.len()).map(|g| self.member(g)).collect();
@@ -202,11 +202,11 @@ impl ExactMoments<'_> {
                 let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
                     continue;
                 };
-                let at = course.jacobian.times(&self.layout.pick(m, self.layout.e[r], 1.0));
+                let field = course.jacobian.times(&self.layout.pick(m, self.layout.e[r], 1.0));
                 let noise = self.layout.pick(runs * d, r * d, 1.0);
-                put(&mut member.s_s, mean, 1.0 / clients, &at);
+                put(&mut member.s_s, mean, 1.0 / clients, &field);
                 put(&mut member.s_e, mean, 1.0 / clients, &noise);
-                put(&mut member.v_s, own, 1.0, &at);
+                put(&mut member.v_s, own, 1.0, &field);
                 put(&mut member.v_e, own, 1.0, &noise);
                 put(&mut member.v_v, own, -1.0, &self.layout.pick(n, own, 1.0));
             }

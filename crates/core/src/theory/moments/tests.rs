@@ -223,8 +223,8 @@ fn unstable_moments_grow_at_their_spectral_radius() {
         model.runs[0].update = Box::new(move |_| LocalUpdate::plain(step, steps));
         let exact = ExactMoments::new(&facts, &model).unwrap();
         let found = exact.stability().unwrap_or_else(|| panic!("{what}"));
-        let at = exact.at_rounds(&start, &[100, 200]);
-        let rate = libm::pow(at[1].sq_error / at[0].sq_error, 0.01);
+        let moments = exact.at_rounds(&start, &[100, 200]);
+        let rate = libm::pow(moments[1].sq_error / moments[0].sq_error, 0.01);
         if step > 1.0 {
             assert!(found.square > 1.0, "{what}: {found:?}");
             assert!((rate / found.square - 1.0).abs() < 1e-6, "{what}: {rate} {found:?}");
@@ -264,8 +264,8 @@ fn the_version_names_these_bits() {
         let mut model = model(4, correction, steps, coin);
         model.runs[0].update = Box::new(move |_| LocalUpdate::plain(0.2, steps));
         for m in ExactMoments::new(&facts, &model).unwrap().at_rounds(&start, &[0, 1, 7, 40]) {
-            let told = [m.sq_error, m.sq_error_average, m.lyapunov.unwrap_or(0.0), m.mean[0]];
-            for x in told {
+            let values = [m.sq_error, m.sq_error_average, m.lyapunov.unwrap_or(0.0), m.mean[0]];
+            for x in values {
                 bits = (bits ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
             }
         }

@@ -1,5 +1,5 @@
-//! Exact moments instead of sampling: the expected curve of a hundred clients
-//! over rounds of ten thousand local steps, and of a million clients of two kinds.
+//! Exact moments: the expected curve of a hundred clients over rounds of ten thousand local
+//! steps, and of a million clients with two distributions.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use driftbench::problem::arrays::NoFiles;

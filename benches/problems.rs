@@ -1,6 +1,6 @@
-//! A local step of each problem by its own path, beside a loop written by hand
-//! for it (fixed d, the same draws, nothing abstract): what no fused kernel
-//! serves must be at least half as fast.
+//! A local step of each problem, and a loop written for this problem alone (fixed d, the
+//! same draws, no abstraction). A problem without a fused kernel must be at least half as
+//! fast as its loop.
 //!
 //! `cargo bench --bench problems`, or `make bench`.
 
@@ -25,7 +25,7 @@ fn stream() -> Stream {
     Stream::new(1, Purpose::Client, 0, 0, 0)
 }
 
-/// The problem's `advance` for one client, and `hand`, H steps each.
+/// Times the problem's `advance` for one client and the loop `hand`, H steps each.
 fn pair<P: Problem>(
     c: &mut Criterion,
     name: &str,

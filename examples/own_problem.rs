@@ -83,8 +83,6 @@ impl Facts for Median {
 impl Problem for Median {
     type State = ();
 
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
-
     #[inline(always)]
     fn oracle(
         &self,

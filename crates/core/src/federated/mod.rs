@@ -19,7 +19,7 @@ pub use correction::ControlVariates;
 pub use cost::Cost;
 pub use terms::{Clock, Learning, Schedule, Terms, Variates, expected_steps};
 
-/// A run of an algorithm: what a runner drives and measures.
+/// A run of an algorithm, which a runner drives and measures.
 pub trait Run {
     /// Runs one round.
     fn round(&mut self);
@@ -31,7 +31,7 @@ pub trait Run {
     fn clients(&self) -> Option<Clients<'_>> {
         None
     }
-    /// The clients' streams; empty if the run has none of its own.
+    /// The clients' streams; empty if the run has none.
     fn noise(&self) -> &[Stream] {
         &[]
     }
@@ -134,7 +134,7 @@ impl Participants {
     }
 }
 
-/// The server's stream, and where a run under a coin stands.
+/// The server's stream, and the progress of a run under a coin between communications.
 struct Coin {
     stream: Stream,
     /// Local steps until the next communication.

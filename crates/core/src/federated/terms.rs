@@ -1,20 +1,20 @@
-//! The terms of a run: everything that tells one algorithm from another, as
-//! values. The engine reads them once; an algorithm is a choice of terms.
+//! The terms of a run: everything in which algorithms differ, as values. An algorithm
+//! is a choice of terms.
 
 use crate::problem::{Fault, Faults};
 use crate::words::count;
 use serde::{Deserialize, Serialize};
 
-/// What one run of the engine does.
+/// The terms of one run of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// γ.
     pub step_size: f64,
-    /// E_k, local steps a round; client k does number k modulo the length.
+    /// E_k, local steps per round; client k has entry k modulo the length.
     pub work: Vec<u64>,
     /// Whether γ_k = γ/E_k (BOOK 5.11); else γ_k = γ.
     pub normalised: bool,
-    /// B_k, oracle calls averaged in a local step; cycled as the work is.
+    /// B_k, oracle calls averaged in a local step; repeated cyclically like `work`.
     pub batches: Vec<u64>,
     /// When clients communicate.
     pub schedule: Schedule,
@@ -22,7 +22,7 @@ pub struct Terms {
     pub cohort: Option<usize>,
     /// γ_g: θ_{t+1} = θ_t + γ_g (mean of the clients − θ_t).
     pub server_step: f64,
-    /// What is added to a client's field.
+    /// The control variates, whose corrections are added to the clients' fields.
     pub variates: Variates,
     /// μ of a proximal term μ(θ_c − θ_t) in every local step (FedProx).
     pub proximal: f64,
@@ -59,16 +59,16 @@ pub enum Clock {
 /// The control variates c_k of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variates {
-    /// None: FedAvg and its kin.
+    /// None: FedAvg and its variants.
     None,
     /// Kept from round to round (Scaffold).
     Kept(Learning),
-    /// Each round anew, from E_k oracle calls at θ_t that all clients share
-    /// before they begin (FedLin).
+    /// Measured anew in each round by E_k oracle calls at θ_t, whose mean all clients
+    /// receive before their local steps (FedLin).
     Fresh,
 }
 
-/// How a kept variate learns (Karimireddy et al. 2020, options I and II).
+/// How a variate that is kept between rounds learns (Karimireddy et al. 2020, options I and II).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -81,12 +81,12 @@ pub enum Learning {
     OptionTwo,
 }
 
-/// The most local steps of a client in a round, and calls in a step: sums over
-/// clients stay far from where 64 bits end.
+/// The most local steps of a client in a round, and the most calls in a step: sums
+/// over clients then fit in 64 bits.
 const MOST_STEPS: u64 = 1_000_000_000;
 
 impl Terms {
-    /// FedAvg: γ, H local steps for every client, nothing else.
+    /// FedAvg: step size γ and H local steps for every client.
     pub fn fedavg(step_size: f64, local_steps: u64) -> Self {
         Self {
             step_size,
@@ -101,7 +101,7 @@ impl Terms {
         }
     }
 
-    /// Scaffold: the same with kept control variates.
+    /// Scaffold: the same with control variates that are kept between rounds.
     pub fn scaffold(step_size: f64, local_steps: u64) -> Self {
         let variates = Variates::Kept(Learning::OptionTwo);
         Self { variates, ..Self::fedavg(step_size, local_steps) }
@@ -122,8 +122,8 @@ impl Terms {
         self.batches[client % self.batches.len()]
     }
 
-    /// H: the local steps of the slowest client in a round; 1/p, rounded,
-    /// where communication is random.
+    /// H: the local steps of the slowest client in a round; under random
+    /// communication 1/p, rounded.
     pub fn most_steps(&self) -> u64 {
         match self.schedule {
             Schedule::Every => self.work.iter().copied().max().unwrap_or(1),
@@ -131,11 +131,11 @@ impl Terms {
         }
     }
 
-    /// Local steps of all clients in a round, in the mean.
+    /// The expected number of local steps of all clients in a round.
     pub fn steps_of_all(&self, clients: usize) -> u64 {
         match self.schedule {
             Schedule::Every => {
-                // Clients beyond the end of the list begin it again.
+                // The list repeats cyclically over the clients.
                 let sum = |steps: &[u64]| steps.iter().map(|&e| u128::from(e)).sum::<u128>();
                 let (whole, left) = (clients / self.work.len(), clients % self.work.len());
                 let all = sum(&self.work) * whole as u128 + sum(&self.work[..left]);
@@ -147,8 +147,8 @@ impl Terms {
         }
     }
 
-    /// All that is wrong with the terms themselves; keys are those that
-    /// manifests use.
+    /// Everything that is wrong with the terms themselves, under the keys of the
+    /// manifest.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.positive("step-size", self.step_size);
@@ -191,7 +191,7 @@ impl Terms {
         faults.0
     }
 
-    /// What is wrong with the terms for so many clients.
+    /// Everything that is wrong with the terms for this number of clients.
     pub fn check_for(&self, clients: usize) -> Vec<Fault> {
         let mut faults = Faults::default();
         if let Some(cohort) = self.cohort {

@@ -1,4 +1,4 @@
-//! The invariants of the engine: what must hold whatever the problem.
+//! The invariants of the engine, for any problem.
 
 use super::*;
 use crate::problem::arrays::NoFiles;
@@ -103,7 +103,7 @@ fn equal_clients_without_noise_are_gradient_descent() {
     }
 }
 
-/// Without noise Scaffold goes to θ* whatever H, FedAvg only for H = 1.
+/// Without noise Scaffold converges to θ* for every H, FedAvg only for H = 1.
 #[test]
 fn without_noise_scaffold_reaches_the_optimum() {
     let problem = Exact::new(blobs());
@@ -190,7 +190,7 @@ fn fedlsa_follows_its_exact_mean() {
     }
 }
 
-/// From its exact limit FedLSA goes nowhere in the mean, though not to θ*.
+/// From its exact limit, which is not θ*, FedLSA does not move in the mean.
 #[test]
 fn fedlsa_stays_at_its_exact_limit() {
     let problem = td(garnet::Heterogeneity::TwoKernels {}, 4);
@@ -216,7 +216,7 @@ fn fedlsa_stays_at_its_exact_limit() {
     assert!((0..4).any(|i| away(problem.optimum(), i) > 10.0), "the bias is there to be seen");
 }
 
-/// One law for all clients, linear field: N clients have 1/N of the variance
+/// One distribution for all clients, linear field: N clients have 1/N of the variance
 /// after one round from θ*, where the noise is additive.
 #[test]
 fn variance_falls_with_the_number_of_clients() {

@@ -1,9 +1,9 @@
 //! The fused local step of logistic regression with one record a step: one
 //! draw, one dot product, one σ, one update, for up to twelve clients in lockstep.
 //!
-//! A step is bound by the latency of σ (two divisions and a polynomial), whose
-//! lanes are the clients; several registers of them fill its gaps. Every
-//! path computes, per step and client, s = σ(m − Σ xθ) and
+//! A step is bound by the latency of σ (two divisions and a polynomial). Its lanes are
+//! the clients, and several registers of them hide the latency. Every instruction set
+//! computes, per step and client, s = σ(m − Σ xθ) and
 //! θ ← θ − step ((λθ − s x) + ξ) for a record x (already times its label), in
 //! the order of [`super::fold_sum`] and [`super::descend`].
 
@@ -14,10 +14,10 @@ use super::product::long_dots;
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{InstructionSet, Scalar, Simd, fold_registers, padded, prefetch_all};
+use super::simd::{InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch_all};
 use super::{axpy, dot};
 
-/// Records in rows that are padded with zeros to whole registers.
+/// Records, in rows that are padded with zeros to whole registers.
 #[derive(Clone, Debug)]
 pub struct RecordTables {
     d: usize,
@@ -26,11 +26,11 @@ pub struct RecordTables {
     l2: f64,
     /// m.
     margin: f64,
-    /// Record sets, rows of `stride`; client c holds number c modulo their count.
+    /// Record sets, rows of `stride`; client c holds set c modulo their number.
     sets: Vec<Vec<f64>>,
 }
 
-/// Clients in lockstep at most.
+/// The most clients in lockstep.
 const MOST: usize = 12;
 
 impl RecordTables {
@@ -99,8 +99,8 @@ impl RecordTables {
         }
     }
 
-    /// Runs every client of the cohort through its local steps, one record each,
-    /// if a fused body serves the dimension; else gives the cohort back.
+    /// Runs the local steps of every client of the cohort, one record per step, if there
+    /// is a fused body for the dimension; otherwise returns the cohort.
     pub fn advance_on<'a, S>(
         &self,
         path: InstructionSet,
@@ -109,8 +109,8 @@ impl RecordTables {
         if self.d < 2 || cohort.dim() != self.d {
             return Some(cohort);
         }
-        // SAFETY: the path was found on this processor; dimensions were checked
-        // above, and any client has a set.
+        // SAFETY: this processor has the instruction set; dimensions were checked
+        // above, and every client has a set.
         cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
         None
     }
@@ -118,13 +118,13 @@ impl RecordTables {
     /// Not generic, so that the fused bodies are compiled once.
     ///
     /// # Safety
-    /// The path is this processor's; dimensions agree.
+    /// This processor has the instruction set; dimensions agree.
     #[inline(never)]
     unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller.
         unsafe {
             match path {
-                InstructionSet::Scalar => self.groups::<Scalar, Scalar>(clients),
+                InstructionSet::Scalar => self.groups::<ScalarLane, ScalarLane>(clients),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients),
                 #[cfg(target_arch = "x86_64")]
@@ -171,8 +171,8 @@ impl RecordTables {
         }
     }
 
-    /// Groups as even as they can be, of as many clients as have room in the
-    /// first cache.
+    /// Splits the clients into groups of nearly equal size that fit in the first-level
+    /// cache.
     ///
     /// # Safety
     /// As for `groups`; R registers hold a padded row, or R is 0.
@@ -189,11 +189,11 @@ impl RecordTables {
         }
     }
 
-    /// Steps `len` members from number `from` on. θ and ξ stay in `room`, in
-    /// padded rows: σ takes longer than memory so close.
+    /// Steps `len` members from number `from` on. θ and ξ are copied to padded rows of
+    /// `room`, whose latency is below that of σ.
     ///
     /// # Safety
-    /// As for `split`; `room` has 2·len rows, those of ξ with zeros where they are padded.
+    /// As for `split`; `room` has 2·len rows, and the padding of those of ξ is zero.
     #[inline(always)]
     unsafe fn lockstep<I: Simd, W: Simd, const R: usize>(
         &self,
@@ -214,11 +214,11 @@ impl RecordTables {
             unsafe {
                 lanes.start[k].copy_to_nonoverlapping(theta.add(k * stride), d);
                 lanes.correction[k].copy_to_nonoverlapping(xi.add(k * stride), d);
-                // The group before may have left a NaN where it diverged.
+                // If the previous group diverged, it may have left a NaN in the padding.
                 theta.add(k * stride + d).write_bytes(0, stride - d);
             }
         }
-        // SAFETY: draws are read that are ready; records start at record·stride
+        // SAFETY: only draws that are ready are read; records start at record·stride
         // with record < the set's records.
         unsafe {
             let row = |k: usize, draw: u64| -> *const f64 {
@@ -300,14 +300,14 @@ unsafe fn moved<I: Simd, const R: usize>(
 ) {
     // SAFETY: passed on to the caller.
     unsafe {
-        let mut at = I::load_all::<R>(theta);
+        let mut values = I::load_all::<R>(theta);
         let (row, xi) = (I::load_all::<R>(row), I::load_all::<R>(xi));
-        for (r, at) in at.iter_mut().enumerate() {
-            let field = I::add(I::mul(l2, *at), I::mul(away, row[r]));
-            *at = I::sub(*at, I::mul(step, I::add(field, xi[r])));
+        for (r, values) in values.iter_mut().enumerate() {
+            let field = I::add(I::mul(l2, *values), I::mul(away, row[r]));
+            *values = I::sub(*values, I::mul(step, I::add(field, xi[r])));
         }
-        for (r, at) in at.into_iter().enumerate() {
-            I::store(theta.add(r * I::LANES), at);
+        for (r, values) in values.into_iter().enumerate() {
+            I::store(theta.add(r * I::LANES), values);
         }
     }
 }
@@ -315,7 +315,7 @@ unsafe fn moved<I: Simd, const R: usize>(
 /// xᵀy of two padded rows of `stride` numbers, R registers if R is not 0.
 ///
 /// # Safety
-/// `I` is present; the rows have so many numbers, and more than 16 if R is 0.
+/// `I` is present; the rows have `stride` numbers, more than 16 if R is 0.
 #[inline(always)]
 unsafe fn dot_rows<I: Simd, const R: usize>(x: *const f64, y: *const f64, stride: usize) -> f64 {
     // SAFETY: passed on to the caller.

@@ -1,9 +1,9 @@
 //! TD(0) on Garnet problems (SCAFFLSA §6, App. D), with linear features.
 //!
 //! Sample s ~ μ_c, a ~ π, s' ~ P_c(·|s,a); the field is A(Z)θ − b(Z) with
-//! A = φ(s)(φ(s) − γφ(s'))ᵀ and b = φ(s) r_c(s). A is of rank one and never
-//! built: a pair (s, s') is one draw from an alias table. Under Markovian noise
-//! s' is the next s, one trajectory a client.
+//! A = φ(s)(φ(s) − γφ(s'))ᵀ and b = φ(s) r_c(s). A has rank one and is never built; a pair
+//! (s, s') is one draw from an alias table. Under Markovian noise s' is the next s, and
+//! each client has one trajectory.
 
 use super::arrays::Files;
 use super::td::{Environment, NoSolution, Noise, Td};
@@ -80,9 +80,8 @@ pub enum Policy {
 }
 
 impl Settings {
-    /// Distinct environments: the first clients have one each, the others have
-    /// theirs by turns.
-    fn laws(&self) -> usize {
+    /// The number of distinct environments, which repeat cyclically over the clients.
+    fn distinct_environments(&self) -> usize {
         match self.heterogeneity {
             Heterogeneity::TwoKernels {} => self.clients.min(2),
             Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 } => 1,
@@ -129,21 +128,25 @@ impl super::Settings for Settings {
     fn extent(&self) -> Option<Extent> {
         let Self { states, branching, features, clients, .. } = *self;
         let (s, d, n) = (states as f64, features as f64, clients as f64);
-        let laws = self.laws() as f64;
-        // Successors of a state: of all its actions, no state twice.
+        let environments = self.distinct_environments() as f64;
+        // The distinct successors of all actions in all states.
         let pairs = s * (self.actions as f64 * branching as f64).min(s);
         let chains = if self.noise.is_independent() { 0.0 } else { n * (16.0 * pairs + 16.0 * s) };
-        let kernels = laws * s * s + 8.0 * s * s;
-        let what = format!("{laws} transition matrices of {states} × {states}");
+        let kernels = environments * s * s + 8.0 * s * s;
+        let what = format!("{environments} transition matrices of {states} × {states}");
         let mut shares = vec![Share::new("states", 8.0 * kernels, what)];
-        let what = format!("{laws} laws of {pairs} transitions each");
-        shares.push(Share::new("branching", laws * (64.0 * pairs + 16.0 * s) + chains, what));
-        // Each pair (s, a) has a list of successors: of two kernels, and one being read.
+        let what = format!("{environments} distributions of {pairs} transitions each");
+        shares.push(Share::new(
+            "branching",
+            environments * (64.0 * pairs + 16.0 * s) + chains,
+            what,
+        ));
+        // Each pair (s, a) has a list of successors in two kernels, and in one that is read.
         let (actions, b) = (self.actions as f64, branching as f64);
         let what = format!("kernels of {states} × {} lists of successors", self.actions);
         shares.push(Share::new("actions", s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0), what));
-        let what = format!("{laws} pairs of matrices of {features} × {features}");
-        let bytes = laws * (16.0 * d * d + 200.0) + 32.0 * s * d + 64.0 * d * d + 12.0 * n;
+        let what = format!("{environments} pairs of matrices of {features} × {features}");
+        let bytes = environments * (16.0 * d * d + 200.0) + 32.0 * s * d + 64.0 * d * d + 12.0 * n;
         shares.push(Share::new("features", bytes, what));
         Some(Extent { clients, dimension: features, shares })
     }
@@ -152,11 +155,11 @@ impl super::Settings for Settings {
         let mut rng = Stream::shared_instance(seed);
         let phi = features(self.states, self.features, &mut rng);
         let draw = Draw::new(self, &mut rng);
-        let laws = self.laws();
-        let of = (0..self.clients).map(|c| c % laws).collect();
-        let environments = (0..laws).map(|c| draw.client(c, seed));
-        Td::new(phi, self.features, self.discount, environments, of, self.noise).map_err(|trouble| {
-            match trouble {
+        let distinct = self.distinct_environments();
+        let environment_of = (0..self.clients).map(|c| c % distinct).collect();
+        let environments = (0..distinct).map(|c| draw.client(c, seed));
+        Td::new(phi, self.features, self.discount, environments, environment_of, self.noise).map_err(|reason| {
+            match reason {
                 NoSolution::Stationary(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary distribution; more branching connects its states")),
                 NoSolution::Client(c) => Fault::new("features", format!("client {c}'s mean system is singular: fewer features, or more states that recur, make it regular")),
                 NoSolution::Mean => Fault::new("features", "the clients' mean system is singular: fewer features make it regular"),
@@ -168,7 +171,7 @@ impl super::Settings for Settings {
 /// Transition weights before normalisation: for each (s, a), its successors.
 type Kernel = Vec<Vec<(usize, f64)>>;
 
-/// What the environments are drawn from.
+/// The shared part of the random environments.
 struct Draw<'a> {
     settings: &'a Settings,
     /// π(a | s), S × A.

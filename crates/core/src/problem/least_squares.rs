@@ -1,10 +1,9 @@
 //! Ridge regression on a user's records: f_c(θ) = ½ E (xᵀθ − y)² + λ/2 ‖θ‖²
 //! over client c's records. The oracle draws a batch with replacement.
 
-use super::affine::Affine;
+use super::affine::{Affine, batch_covariance, batch_noise, half_square};
 use super::arrays::{DataFile, Files};
 use super::dataset::Dataset;
-use super::quadratic::half_square;
 use super::{Facts, Fault, Faults, Problem};
 use crate::kernel::{axpy, dot};
 use crate::linalg::Matrix;
@@ -87,7 +86,7 @@ impl super::Settings for Settings {
     }
 }
 
-/// One client's records and exact facts.
+/// The records and exact facts of one client.
 struct RecordClient {
     /// Rows (x, y) of d + 1 numbers.
     rows: Vec<f64>,
@@ -102,6 +101,14 @@ pub struct LeastSquares {
     batch: usize,
     clients: Vec<RecordClient>,
     mean: Affine,
+}
+
+impl LeastSquares {
+    /// The records (x, y) of a client.
+    fn records(&self, client: usize) -> impl ExactSizeIterator<Item = (&[f64], f64)> {
+        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
+        rows.map(|row| (&row[..self.d], row[self.d]))
+    }
 }
 
 impl Facts for LeastSquares {
@@ -123,38 +130,21 @@ impl Facts for LeastSquares {
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].mean.matrix.clone()
     }
-    /// (E (xᵀθ* − y)² xxᵀ − ḡḡᵀ)/B with ḡ = E (xᵀθ* − y) x.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
-        let n = rows.len() as f64;
-        let (mut second, mut mean) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
-        for row in rows {
-            let (x, y) = (&row[..self.d], row[self.d]);
-            let error = dot(self.optimum(), x) - y;
-            second.add_outer(error * error / n, x, x);
-            axpy(error / n, x, &mut mean);
-        }
-        second.add_outer(-1.0, &mean, &mean);
-        second.scaled(1.0 / self.batch as f64)
+        let records = self.records(client).map(|(x, y)| (x, dot(self.optimum(), x) - y));
+        batch_covariance(self.d, self.batch, records)
     }
-    /// (E (xᵀθ − y)(xᵀθ' − y) xxᵀ − F̄F̄'ᵀ)/B without λ, which has no noise.
+    /// λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let d = self.d;
-        let rows = self.clients[client].rows.chunks_exact(d + 1);
-        let n = rows.len() as f64;
-        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
-        for row in rows {
-            let x = &row[..d];
+        let records = self.records(client).map(|(x, y)| {
             let mut w = x.to_vec();
-            w.push(dot(self.optimum(), x) - row[d]);
-            second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
-            mean.add_outer(1.0 / n, x, &w);
-        }
-        let mean = mean.times(s).times(&mean.transpose());
-        Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
+            w.push(dot(self.optimum(), x) - y);
+            (x, w)
+        });
+        Some(batch_noise(self.batch, s, records))
     }
     fn draws(&self) -> usize {
-        self.clients.iter().map(|c| c.rows.len() / (self.d + 1)).max().unwrap_or(1)
+        (0..self.clients.len()).map(|c| self.records(c).len()).max().unwrap_or(1)
     }
     fn linear(&self) -> bool {
         true
@@ -169,8 +159,6 @@ impl Facts for LeastSquares {
 
 impl Problem for LeastSquares {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(

@@ -2,8 +2,8 @@
 //! h ~ N(0, R_k) and observations y = hᵀw_k + v. The field is h(hᵀθ − y), with
 //! mean R_k(θ − w_k): half the gradient of (5.44), as (5.45) has it.
 
+use super::affine::half_square;
 use super::arrays::Files;
-use super::quadratic::half_square;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
 use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot};
@@ -71,12 +71,19 @@ impl super::Settings for Settings {
     }
 }
 
-/// One client's stream.
+/// The distribution of one client's stream.
 struct LmsClient {
     /// The reflection that turns diag(λ) into R_k, d numbers.
     axis: Vec<f64>,
     covariance: Matrix,
     model: Vec<f64>,
+}
+
+impl LmsClient {
+    /// θ − w_k.
+    fn apart(&self, theta: &[f64]) -> Vec<f64> {
+        theta.iter().zip(&self.model).map(|(x, w)| x - w).collect()
+    }
 }
 
 /// An instance.
@@ -134,8 +141,7 @@ impl Facts for Lms {
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         let client = &self.clients[client];
-        let apart: Vec<f64> = theta.iter().zip(&client.model).map(|(x, w)| x - w).collect();
-        field.copy_from_slice(&client.covariance.apply(&apart));
+        field.copy_from_slice(&client.covariance.apply(&client.apart(theta)));
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].covariance.clone()
@@ -143,10 +149,9 @@ impl Facts for Lms {
     /// RDR + R tr(RD) + σ²R with D = (θ* − w_k)(θ* − w_k)ᵀ, since
     /// E hhᵀDhhᵀ = 2RDR + R tr(RD) for Gaussian h.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let mut pull = vec![0.0; self.d];
-        self.mean_field(client, &self.optimum, &mut pull);
+        let pull = self.field_at_optimum(client);
         let client = &self.clients[client];
-        let apart: Vec<f64> = self.optimum.iter().zip(&client.model).map(|(x, w)| x - w).collect();
+        let apart = client.apart(&self.optimum);
         let weight = dot(&apart, &pull) + self.noise * self.noise;
         let mut covariance = client.covariance.scaled(weight);
         covariance.add_outer(1.0, &pull, &pull);
@@ -157,20 +162,15 @@ impl Facts for Lms {
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.d;
         let client = &self.clients[client];
-        let apart: Vec<f64> = self.optimum.iter().zip(&client.model).map(|(x, w)| x - w).collect();
-        let shift =
-            Matrix::from_fn(
-                d,
-                d + 1,
-                |i, j| {
-                    if j == d { apart[i] } else { f64::from(u8::from(i == j)) }
-                },
-            );
+        let apart = client.apart(&self.optimum);
+        let shift = Matrix::from_fn(d, d + 1, |i, j| match j {
+            _ if j == d => apart[i],
+            _ => f64::from(u8::from(i == j)),
+        });
         let second = shift.times(s).times(&shift.transpose());
         let (r, along) = (&client.covariance, client.covariance.times(&second));
-        let trace = (0..d).fold(0.0, |sum, i| sum + along[(i, i)]);
         let turned = r.times(&second.transpose()).times(r);
-        Some(turned.plus(trace + self.noise * self.noise * s[(d, d)], r))
+        Some(turned.plus(along.trace() + self.noise * self.noise * s[(d, d)], r))
     }
     fn linear(&self) -> bool {
         true
@@ -183,8 +183,6 @@ impl Facts for Lms {
 
 impl Problem for Lms {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(

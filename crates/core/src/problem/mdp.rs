@@ -1,4 +1,4 @@
-//! TD(0) on a user's own chains, from an `.npz` file.
+//! TD(0) on a user's chains, from an `.npz` file.
 
 use super::arrays::{DataFile, Files, NpzArrays};
 use super::atoms::{ROUNDING, probabilities, single};
@@ -47,7 +47,7 @@ impl super::Settings for Settings {
     }
 }
 
-/// How far a law that is given in float32 may be from the law of its kernel.
+/// The largest difference of a stationary distribution in float32 from that of its kernel.
 const SINGLE: f64 = 1e-5;
 
 fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
@@ -86,7 +86,7 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     }
     let environments = (0..n)
         .map(|c| Environment { transitions: kernel(c), rewards: rewards[c * s..][..s].to_vec() });
-    Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|trouble| match trouble {
+    Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|reason| match reason {
         NoSolution::Stationary(c) => arrays.fault(format!("`P`[{c}] has no unique stationary distribution")),
         NoSolution::Client(c) => {
             arrays.fault(format!("client {c}'s mean system is singular: `phi` has too many features for the states that recur"))
@@ -95,11 +95,11 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     })
 }
 
-/// Whether a chain has one recurrent class, and that without a period.
+/// An error unless the chain has one recurrent class, which is aperiodic.
 fn one_class(transitions: &Matrix) -> Result<(), String> {
     let n = transitions.rows();
     let next = |s: usize| (0..n).filter(move |&t| transitions[(s, t)] > 0.0);
-    // Steps to each state from (or, backwards, to) a state, by breadth.
+    // The least number of steps to each state from a state (or, backwards, to it).
     let depths = |from: usize, backwards: bool| {
         let mut depth = vec![usize::MAX; n];
         depth[from] = 0;
@@ -115,8 +115,8 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
         }
         depth
     };
-    // Go on to any state from which there is no way back until there is none:
-    // then the class is never left.
+    // Move to a state from which there is no way back until there is none: the class of
+    // the last state is never left.
     let mut recurrent = 0;
     let (class, back) = loop {
         let (there, back) = (depths(recurrent, false), depths(recurrent, true));
@@ -151,21 +151,21 @@ fn gcd(a: usize, b: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn of<const N: usize>(rows: [[f64; N]; N]) -> Result<(), String> {
+    fn check<const N: usize>(rows: [[f64; N]; N]) -> Result<(), String> {
         one_class(&Matrix::from_fn(N, N, |i, j| rows[i][j]))
     }
 
     #[test]
     fn chains_without_a_unique_law_are_found() {
-        assert!(of([[0.5, 0.5], [1.0, 0.0]]).is_ok());
-        assert!(of([[1.0]]).is_ok());
+        assert!(check([[0.5, 0.5], [1.0, 0.0]]).is_ok());
+        assert!(check([[1.0]]).is_ok());
         let transient = [[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0]];
-        assert!(of(transient).is_ok(), "a state that is left for ever is allowed");
-        assert!(of([[1.0, 0.0], [0.0, 1.0]]).unwrap_err().contains("cannot be reached"));
+        assert!(check(transient).is_ok(), "a state that is left for ever is allowed");
+        assert!(check([[1.0, 0.0], [0.0, 1.0]]).unwrap_err().contains("cannot be reached"));
         let two_ends = [[0.2, 0.4, 0.4], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-        assert!(of(two_ends).unwrap_err().contains("cannot be reached"));
-        assert!(of([[0.0, 1.0], [1.0, 0.0]]).unwrap_err().contains("multiples of 2 steps"));
+        assert!(check(two_ends).unwrap_err().contains("cannot be reached"));
+        assert!(check([[0.0, 1.0], [1.0, 0.0]]).unwrap_err().contains("multiples of 2 steps"));
         let wheel = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]];
-        assert!(of(wheel).unwrap_err().contains("multiples of 3 steps"));
+        assert!(check(wheel).unwrap_err().contains("multiples of 3 steps"));
     }
 }

@@ -3,10 +3,10 @@
 //! F_c(θ; Z) = (1 + τw) H_c (θ − θ_c*) + σε, w and ε Gaussian.
 //!
 //! H_c = A ± δ(I − 2uuᵀ) and ∇f_c(θ*) = ±g in pairs of clients, so that the
-//! means are A and 0, and ζ₁, ζ₂ are what was asked for without an eigenvalue
-//! being computed.
+//! means are A and 0, and ζ₁, ζ₂ have their settings' values without computing an
+//! eigenvalue.
 
-use super::affine::{Affine, mean_part};
+use super::affine::{Affine, half_square, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
 use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
@@ -103,7 +103,7 @@ pub struct Quadratic {
     mean: Affine,
 }
 
-/// Beyond this dimension a product of its own pays.
+/// Above this dimension the matrix product of the kernels is faster than dot products.
 const LONG: usize = 16;
 
 impl Quadratic {
@@ -154,12 +154,6 @@ impl Quadratic {
     }
 }
 
-/// ½ (θ − θ*)ᵀ A (θ − θ*).
-pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
-    let apart: Vec<f64> = theta.iter().zip(optimum).map(|(x, y)| x - y).collect();
-    0.5 * dot(&apart, &a.apply(&apart))
-}
-
 impl Facts for Quadratic {
     fn dim(&self) -> usize {
         self.d
@@ -181,8 +175,7 @@ impl Facts for Quadratic {
     }
     /// σ²I + τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let mut gradient = vec![0.0; self.d];
-        self.gradient(client, self.optimum(), &mut gradient);
+        let gradient = self.field_at_optimum(client);
         let mut covariance = Matrix::identity(self.d).scaled(self.noise * self.noise);
         covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
         covariance
@@ -203,8 +196,6 @@ impl Facts for Quadratic {
 
 impl Problem for Quadratic {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(
@@ -274,8 +265,8 @@ mod tests {
     fn suboptimality_is_the_difference_of_losses() {
         let problem = settings(5).build(5, &NoFiles).unwrap();
         let loss = |theta: &[f64]| {
-            let of = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
-            problem.clients.iter().map(of).sum::<f64>() / 5.0
+            let local = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
+            problem.clients.iter().map(local).sum::<f64>() / 5.0
         };
         let theta = [0.3, -2.0, 1.0, 0.5];
         let gap = loss(&theta) - loss(problem.optimum());

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The most transitions before the first step. The planner does not count them as
-/// local steps, so they need a limit of their own.
+/// local steps, so they have a separate limit.
 const MOST_BURN_IN: u64 = 10_000_000;
 
 /// Whether a client's draws (s, s') are independent or follow its chain.
@@ -91,15 +91,33 @@ pub fn stationary(transitions: &Matrix) -> Result<Vec<f64>, Singular> {
 const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
 
 /// (s, s') and its probability.
-type Pair = (usize, usize, f64);
+type Transition = (usize, usize, f64);
 
 /// The exact facts of one environment.
 struct EnvironmentFacts {
     mean: Affine,
     covariance: Matrix,
     /// The transitions that occur.
-    pairs: Vec<Pair>,
+    pairs: Vec<Transition>,
     rewards: Vec<f64>,
+}
+
+/// The chain of an environment.
+struct Chain {
+    /// The stationary distribution.
+    mu: Vec<f64>,
+    transitions: Matrix,
+}
+
+impl Chain {
+    /// P(· | s) of every state.
+    fn successors(&self) -> Vec<Alias<u32>> {
+        let row = |s: usize| {
+            let successors = self.transitions.row(s).iter().enumerate().filter(|(_, p)| **p > 0.0);
+            Alias::new(&successors.map(|(next, p)| (next as u32, *p)).collect::<Vec<_>>())
+        };
+        (0..self.transitions.rows()).map(row).collect()
+    }
 }
 
 /// The features and the discount, which all clients share.
@@ -122,13 +140,27 @@ impl Features {
     }
 
     /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s).
-    fn mean_system(&self, pairs: &[Pair], rewards: &[f64]) -> Result<Affine, Singular> {
+    fn mean_system(&self, pairs: &[Transition], rewards: &[f64]) -> Result<Affine, Singular> {
         let (mut matrix, mut offset) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
         for &(s, next, p) in pairs {
             matrix.add_outer(p, self.row(s), &self.difference(s, next));
             axpy(p * rewards[s], self.row(s), &mut offset);
         }
         Affine::new(matrix, offset)
+    }
+
+    /// The facts of an environment before θ* is known; `client` is its first client.
+    fn solve(
+        &self,
+        environment: Environment,
+        client: usize,
+    ) -> Result<(EnvironmentFacts, Chain), NoSolution> {
+        let Environment { transitions, rewards } = environment;
+        let mu = stationary(&transitions).map_err(|_| NoSolution::Stationary(client))?;
+        let pairs = occurring_pairs(&mu, &transitions);
+        let mean = self.mean_system(&pairs, &rewards).map_err(|_| NoSolution::Client(client))?;
+        let covariance = Matrix::zeros(0, 0);
+        Ok((EnvironmentFacts { mean, covariance, pairs, rewards }, Chain { mu, transitions }))
     }
 
     /// The covariance of an environment's field at θ*.
@@ -181,28 +213,21 @@ impl Td {
         let (states, n) = (phi.len() / d, environment_of.len() as f64);
         let mut tables = td::TransitionTables::new(d, phi.clone(), discount);
         let features = Features { d, phi, discount };
-        let mut facts: Vec<EnvironmentFacts> = Vec::new();
-        let (mut stationaries, mut transitions) = (Vec::new(), Vec::new());
+        let (mut facts, mut chains) = (Vec::new(), Vec::new());
         for (number, environment) in environments.enumerate() {
             let first = environment_of.iter().position(|&e| e == number).unwrap_or(number);
-            let mu =
-                stationary(&environment.transitions).map_err(|_| NoSolution::Stationary(first))?;
-            let pairs = occurring_pairs(&mu, &environment.transitions);
-            let rewards = environment.rewards;
-            let mean =
-                features.mean_system(&pairs, &rewards).map_err(|_| NoSolution::Client(first))?;
-            facts.push(EnvironmentFacts { mean, covariance: Matrix::zeros(0, 0), pairs, rewards });
-            stationaries.push(mu);
-            transitions.push(environment.transitions);
+            let (solved, chain) = features.solve(environment, first)?;
+            facts.push(solved);
+            chains.push(chain);
         }
         let mut first = vec![None; facts.len()];
         let (mut gram, mut kernel) = (Matrix::zeros(d, d), Matrix::zeros(states, states));
         let mut reward = vec![0.0; states];
         for (c, &number) in environment_of.iter().enumerate() {
-            for (s, p) in stationaries[number].iter().enumerate() {
+            for (s, p) in chains[number].mu.iter().enumerate() {
                 gram.add_outer(p / n, features.row(s), features.row(s));
             }
-            kernel.add(1.0 / n, &transitions[number]);
+            kernel.add(1.0 / n, &chains[number].transitions);
             axpy(1.0 / n, &facts[number].rewards, &mut reward);
             match first[number] {
                 Some(earlier) => tables.repeat(earlier),
@@ -222,7 +247,7 @@ impl Td {
         let (chains, burn_in) = match noise {
             Noise::Independent => (Vec::new(), 0),
             Noise::Markov { burn_in } => {
-                (environment_of.iter().map(|&e| chain(&transitions[e])).collect(), burn_in)
+                (environment_of.iter().map(|&e| chains[e].successors()).collect(), burn_in)
             }
         };
         let environments = facts;
@@ -249,17 +274,8 @@ impl Td {
     }
 }
 
-/// P(· | s) of every state.
-fn chain(transitions: &Matrix) -> Vec<Alias<u32>> {
-    let row = |s: usize| {
-        let successors = transitions.row(s).iter().enumerate().filter(|(_, p)| **p > 0.0);
-        Alias::new(&successors.map(|(next, p)| (next as u32, *p)).collect::<Vec<_>>())
-    };
-    (0..transitions.rows()).map(row).collect()
-}
-
 /// The pairs (s, s') that occur, with their probabilities.
-fn occurring_pairs(mu: &[f64], transitions: &Matrix) -> Vec<Pair> {
+fn occurring_pairs(mu: &[f64], transitions: &Matrix) -> Vec<Transition> {
     let n = mu.len();
     let pairs = (0..n * n).map(|k| (k / n, k % n));
     let weighted = pairs.map(|(s, next)| (s, next, mu[s] * transitions[(s, next)]));
@@ -384,7 +400,7 @@ mod tests {
         Td::new(phi, 2, 0.8, std::iter::once(environment), vec![0], noise).unwrap()
     }
 
-    /// A trajectory visits pairs as often as the stationary law says.
+    /// A trajectory visits pairs with their stationary probabilities.
     #[test]
     fn a_trajectory_has_the_stationary_mean_in_the_long_run() {
         let problem = chain_of_three(Noise::Markov { burn_in: 50 });

@@ -1,5 +1,5 @@
-//! FedAvg without noise (FedAvg-D, RR §4), on any field: its round map, its
-//! fixed point, and how far clients drift from the optimum.
+//! FedAvg without noise (FedAvg-D, RR §4), on any field: its round map, the fixed point
+//! of that map, and the drift of the clients from the optimum.
 
 use super::effort::{self, Effort};
 use super::linear::{LocalUpdate, RoundMap};
@@ -7,7 +7,7 @@ use crate::kernel::{axpy, descend, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 
-/// N⁻¹ Σ θ_c after client c has done `work(c)` from `theta` along F̄_c.
+/// N⁻¹ Σ θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
 pub fn round(facts: &dyn Facts, theta: &[f64], work: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {
     let (n, d) = (facts.clients(), facts.dim());
     let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
@@ -24,12 +24,12 @@ pub fn round(facts: &dyn Facts, theta: &[f64], work: &dyn Fn(usize) -> LocalUpda
     mean
 }
 
-/// Newton-like passes after which the search gives up.
+/// The most Newton-like passes of the search.
 const MAX_PASSES: usize = 200;
 
 /// The fixed point of [`round`], d numbers: θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ) with
-/// the round map's derivative at θ*, until the residual shrinks no more. `None`
-/// if it does not come to rest.
+/// the round map's derivative at θ*, until the residual no longer shrinks. `None`
+/// if it does not converge.
 pub fn fixed_point(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let d = facts.dim();
     let map = RoundMap::linearised(facts, &work);
@@ -58,7 +58,7 @@ pub fn fixed_point(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Op
     None
 }
 
-/// What [`drift`] takes: powers of each law's matrix, or a walk.
+/// The effort of [`drift`]: powers of each distribution's matrix, or the local steps.
 pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     let (n, d, h) = (facts.clients() as f64, facts.dim() as f64, local_steps as f64);
     if !facts.linear() {

@@ -1,19 +1,20 @@
-//! What a computation of theory takes, estimated before it begins: a report refuses what
-//! exceeds the bounds and says so, instead of running for hours or out of memory.
+//! Estimates of the computational effort of theory, made before it is computed: a report
+//! refuses what exceeds the limits and says so, instead of running for hours or out of
+//! memory.
 //!
-//! *Invariant*: an estimate depends on sizes alone, so that every machine refuses the same.
+//! *Invariant*: an estimate depends on sizes alone, so every machine refuses the same.
 
 use crate::problem::Facts;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Add;
 
-/// Multiplications beyond which nothing is computed: about a minute on one thread.
+/// The most multiplications of a computation: about a minute on one thread.
 pub const MOST_PRODUCTS: f64 = 4e10;
-/// Bytes of working memory beyond which nothing is computed.
+/// The most bytes of working memory of a computation.
 pub const MOST_BYTES: f64 = 1e9;
 
-/// An estimate of what a computation takes.
+/// The estimated effort of a computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effort {
     /// Multiplications.
@@ -23,17 +24,17 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// So many multiplications, with so many numbers held at once.
+    /// `products` multiplications, with `numbers` numbers in memory at once.
     pub fn new(products: f64, numbers: f64) -> Self {
         Self { products, bytes: 8.0 * numbers }
     }
 
-    /// Whether both are within the bounds; not if one of them is no number.
+    /// Whether both are within their limits; false if one of them is NaN.
     pub fn fits(self) -> bool {
         self.products <= MOST_PRODUCTS && self.bytes <= MOST_BYTES
     }
 
-    /// The larger of each.
+    /// The larger number of products and the larger memory.
     pub fn most(self, other: Self) -> Self {
         Self { products: self.products.max(other.products), bytes: self.bytes.max(other.bytes) }
     }
@@ -46,7 +47,7 @@ impl Add for Effort {
     }
 }
 
-/// What exceeds its bound: `about 2e11 products and 206 GB of memory`.
+/// The parts that exceed their limits: `about 2e11 products and 206 GB of memory`.
 impl fmt::Display for Effort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
@@ -60,7 +61,7 @@ impl fmt::Display for Effort {
     }
 }
 
-/// How many laws the clients' oracles have.
+/// The number of distinct distributions of the clients' oracles.
 pub fn distributions(facts: &dyn Facts) -> f64 {
     (0..facts.clients()).map(|c| facts.distribution(c)).collect::<HashSet<usize>>().len() as f64
 }
@@ -71,7 +72,8 @@ pub fn noise_map(facts: &dyn Facts) -> f64 {
     d * d * (2.0 * facts.draws() as f64 + 3.0 * d)
 }
 
-/// Jacobians of all clients at once, and `decompositions` eigenvalue decompositions, a law.
+/// The Jacobians of all clients at once, and `decompositions` eigenvalue decompositions per
+/// distribution.
 pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
     let (n, d, laws) = (facts.clients() as f64, facts.dim() as f64, distributions(facts));
     let each = 10.0 * decompositions * d * d * d;
@@ -89,7 +91,7 @@ mod tests {
     use crate::theory::linear::LocalUpdate;
     use crate::theory::moments::{self, AlgorithmModel, Correction, RunModel};
 
-    /// A problem of any size, of which nothing but its size can be asked.
+    /// A problem of any size: d, N and whether it is linear. Other facts are not available.
     struct Sized(usize, usize, bool);
 
     impl Facts for Sized {
@@ -119,8 +121,7 @@ mod tests {
         }
     }
 
-    /// What a report computes of an instance: all fits where it is small, and nothing where
-    /// it is large.
+    /// The computations of a report on one instance.
     fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
         let run = |correction| RunModel {
             weight: 1.0,
@@ -160,20 +161,20 @@ mod tests {
                 assert!(!drift_effort(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
             }
         }
-        // Clients that all differ, in one dimension: pairs of types take the memory.
+        // Distinct clients in one dimension: pairs of types take the memory.
         let many = costs(&Sized(1, 30_000, true), 1);
         assert!(many[..4].iter().all(|c| !c.fits()));
-        // As many local steps as memory cannot hold.
+        // More local steps than fit in memory.
         assert!(!expansion::closure_effort(&Sized(20, 2, false), 1_000_000).fits());
     }
 
     #[test]
     fn what_exceeds_a_bound_is_named() {
-        let told = |products, numbers| Effort::new(products, numbers).to_string();
+        let text = |products, numbers| Effort::new(products, numbers).to_string();
         assert!(Effort::new(1e9, 1e6).fits());
         assert!(!Effort::new(f64::NAN, 0.0).fits());
-        assert_eq!(told(2e11, 2.57e10), "about 2e11 products and 206 GB of memory");
-        assert_eq!(told(1e3, 2.57e10), "about 206 GB of memory");
-        assert_eq!(told(2e11, 1.0), "about 2e11 products");
+        assert_eq!(text(2e11, 2.57e10), "about 2e11 products and 206 GB of memory");
+        assert_eq!(text(1e3, 2.57e10), "about 206 GB of memory");
+        assert_eq!(text(2e11, 1.0), "about 2e11 products");
     }
 }

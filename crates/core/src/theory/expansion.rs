@@ -1,6 +1,6 @@
 //! Expansions in the step size: the bias of FedAvg and Scaffold to first order
-//! (RR Thm 1 to 4, with the signs of SLIDES), the terms after it, covariances, and
-//! a closure beyond first order for fields that are not linear.
+//! (RR Thm 1 to 4, with the signs of SLIDES), the next terms, covariances, and
+//! a closure beyond first order for nonlinear fields.
 
 use super::effort::{self, Effort};
 use super::linear::power_and_sum;
@@ -11,7 +11,7 @@ use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::Facts;
 use std::collections::HashMap;
 
-/// What the expansions are made of, all at θ*.
+/// The terms of the expansions, all at θ*.
 pub struct Expansion {
     clients: usize,
     /// A, d × d.
@@ -28,10 +28,10 @@ pub struct Expansion {
     pub within: Option<Vec<f64>>,
 }
 
-/// A value of each law, computed once, and which of them is a client's.
+/// A value of each distribution, computed once, and the index of each client's value.
 fn by_distribution<T>(
     facts: &dyn Facts,
-    of: impl Fn(usize) -> Option<T>,
+    value: impl Fn(usize) -> Option<T>,
 ) -> Option<(Vec<T>, Vec<usize>)> {
     let mut places: HashMap<usize, usize> = HashMap::new();
     let mut values = Vec::new();
@@ -39,7 +39,7 @@ fn by_distribution<T>(
     for client in 0..facts.clients() {
         let place = *places.entry(facts.distribution(client)).or_insert(values.len());
         if place == values.len() {
-            values.push(of(client)?);
+            values.push(value(client)?);
         }
         clients.push(place);
     }
@@ -47,10 +47,10 @@ fn by_distribution<T>(
 }
 
 /// The mean over clients of a matrix.
-fn mean_of(facts: &dyn Facts, of: impl Fn(usize) -> Matrix) -> Matrix {
+fn mean_of(facts: &dyn Facts, matrix: impl Fn(usize) -> Matrix) -> Matrix {
     let d = facts.dim();
     let mut sum = Matrix::zeros(d, d);
-    if let Some((values, clients)) = by_distribution(facts, |c| Some(of(c))) {
+    if let Some((values, clients)) = by_distribution(facts, |c| Some(matrix(c))) {
         clients.iter().for_each(|&law| sum.add(1.0 / clients.len() as f64, &values[law]));
     }
     sum
@@ -65,8 +65,8 @@ fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
 }
 
 impl Expansion {
-    /// What [`Expansion::new`] takes: an inverse by d solves, refined doubling, and sums over the
-    /// clients' draws.
+    /// The effort of [`Expansion::new`]: an inverse by d solves, refined doubling, and sums
+    /// over the clients' draws.
     pub fn effort(facts: &dyn Facts) -> Effort {
         let (n, d) = (facts.clients() as f64, facts.dim() as f64);
         let draws = (n + 2.0 * effort::distributions(facts)) * facts.draws() as f64 * d * d;
@@ -74,14 +74,14 @@ impl Expansion {
         Effort::new(products, (2.0 * effort::distributions(facts) + 60.0) * d * d)
     }
 
-    /// What [`Expansion::blocks`] takes.
+    /// The effort of [`Expansion::blocks`].
     pub fn blocks_effort(facts: &dyn Facts, corrected: bool) -> Effort {
         let (n, d) = (if corrected { facts.clients() as f64 } else { 1.0 }, facts.dim() as f64);
         let draws = 4.0 * facts.draws() as f64;
         Effort::new(n * d * d * (d + draws), 6.0 * n * d * d)
     }
 
-    /// The terms of a problem.
+    /// The expansion of a problem.
     ///
     /// # Errors
     /// [`Singular`] if A is not stable.
@@ -113,10 +113,10 @@ impl Expansion {
         Some(bias)
     }
 
-    /// The term after the first order that is not divided by N, from the
+    /// The part of the next order that is not divided by N, from the
     /// clients' own variance within a round: −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with
     /// w = (H − 1)/2, and (H − 1)(2H − 1)/(6H) more under control variates, whose
-    /// own noise moves the client along; d numbers.
+    /// noise moves the client too; d numbers.
     pub fn next(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
         let h = local_steps;
         let variates = if corrected { (h - 1.0) * (2.0 * h - 1.0) / (6.0 * h) } else { 0.0 };
@@ -125,8 +125,8 @@ impl Expansion {
         Some(self.within.as_ref()?.iter().map(|x| scale * x).collect())
     }
 
-    /// γ(H − 1)Nλ with λ the largest diagonal entry of A: the first order holds
-    /// where it is far below 1.
+    /// γ(H − 1)Nλ with λ the largest diagonal entry of A: the first order is accurate if
+    /// it is far below 1.
     pub fn reach(&self, step: f64, local_steps: f64) -> f64 {
         let d = self.mean.rows();
         let largest = (0..d).fold(0.0_f64, |most, i| most.max(self.mean[(i, i)]));
@@ -152,24 +152,24 @@ impl Expansion {
         let theta = self.spread.scaled(step * share);
         let all = 0..if corrected { n } else { 0 };
         let sign = if printed { 1.0 } else { -1.0 };
-        let own = |c: usize| facts.noise_covariance(c);
+        let noise_of = |c: usize| facts.noise_covariance(c);
         CovarianceBlocks {
             theta_variate: all
                 .clone()
                 .map(|c| {
                     let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
                     let mut out = self.spread.times(&apart).scaled(sign * step * share);
-                    out.add(step * share, &own(c).plus(-1.0, &self.noise));
+                    out.add(step * share, &noise_of(c).plus(-1.0, &self.noise));
                     out
                 })
                 .collect(),
             variate: all
                 .clone()
-                .map(|c| own(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise))
+                .map(|c| noise_of(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise))
                 .collect(),
             variate_pair: all
                 .map(|c| {
-                    let both = own(c).plus(1.0, &own((c + 1) % n));
+                    let both = noise_of(c).plus(1.0, &noise_of((c + 1) % n));
                     self.noise.plus(-1.0, &both).scaled(share / h)
                 })
                 .collect(),
@@ -178,14 +178,14 @@ impl Expansion {
     }
 }
 
-/// The bias θ̄ − θ* beyond first order, d numbers: second-order closure of the mean
-/// around the field linearised at θ* (`linear` and `blocks` are its exact moments
-/// at stationarity), in which the curvature of the path acts on the mean:
+/// The bias θ̄ − θ* beyond first order, d numbers: a second-order closure of the mean
+/// around the field linearised at θ*, whose exact moments at stationarity are `linear` and
+/// `blocks`. The curvature along the local steps acts on the mean:
 ///
 /// FedAvg: m − (I − Γ̄)⁻¹ (γ/2N) Σ_c Σ_h P_{H−1−h} ∇²F̄_c[S_{c,h}], P = I − γH_c, with
 /// S_{c,h} the second moment of θ − θ* after h local steps. Scaffold: the variates
-/// take up each client's own part, and −A⁻¹ N⁻¹ Σ_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
-/// is left.
+/// absorb each client's own part, so that m − A⁻¹ N⁻¹ Σ_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
+/// remains.
 pub fn closure(
     facts: &dyn Facts,
     linear: &Moments,
@@ -227,7 +227,7 @@ pub fn closure(
     Some(bias)
 }
 
-/// What [`closure`] takes beside the moments and blocks that it begins with.
+/// The effort of [`closure`] without the moments and blocks that it starts from.
 pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     let (h, d, laws) = (local_steps as f64, facts.dim() as f64, effort::distributions(facts));
     let draws = 2.0 * facts.draws() as f64 * d * d;
@@ -236,8 +236,8 @@ pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     Effort::new(laws * (h * step + powers + draws), (h + laws + 10.0) * d * d)
 }
 
-/// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of a client that starts
-/// at stationarity, of the linearised field.
+/// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of the linearised field, for
+/// a client that starts at stationarity.
 fn along(
     facts: &dyn Facts,
     client: usize,
@@ -249,7 +249,7 @@ fn along(
 ) -> Option<Vec<Matrix>> {
     let d = facts.dim();
     let one = Matrix::identity(d).plus(-step, &facts.jacobian(client));
-    // Of (e, 1) with itself; the rest of the drift is w: F̄_c(θ*) or ξ_c − ξ_c*.
+    // The state is (e, 1) and w, the constant part of the drift: F̄_c(θ*) or ξ_c − ξ_c*.
     let field = facts.field_at_optimum(client);
     let mut s = blocks.theta.clone();
     let mut mean = linear.mean.clone();

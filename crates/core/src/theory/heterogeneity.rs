@@ -6,8 +6,8 @@ use crate::problem::Facts;
 use crate::theory::effort::{self, Effort};
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// Measures of an instance, all at θ*. Eigenvalues enter: print to six digits
-/// at most.
+/// Measures of an instance, all at θ*. They depend on eigenvalues, so print six digits at
+/// most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
     /// ζ₁: root mean square over clients of ‖F̄_c(θ*)‖ (RR A2, i = 1).
@@ -21,12 +21,12 @@ pub struct Measures {
     pub smoothness: f64,
     /// N⁻¹ Σ tr C_c, the noise at θ*.
     pub noise: f64,
-    /// ‖θ* − θ̃‖ to the optimum of the virtual environment, where there is one.
+    /// ‖θ* − θ̃‖ with θ̃ the optimum of the virtual environment, if there is one.
     pub virtual_gap: Option<f64>,
 }
 
 impl Measures {
-    /// What [`Measures::new`] takes.
+    /// The effort of [`Measures::new`].
     pub fn effort(facts: &dyn Facts) -> Effort {
         effort::spectra(facts, 3.0)
     }

@@ -1,11 +1,11 @@
-//! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also where clients do
-//! unequal work or are pulled back to the server.
+//! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also for clients with different
+//! local updates and with proximal terms.
 
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::Facts;
 
-/// What a client does in a round, as theory sees it.
+/// A client's local update in a round, in the theory's own type: theory imports no engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalUpdate {
     /// γ_k.
@@ -28,8 +28,7 @@ impl LocalUpdate {
 /// The mean round map of uncorrected clients:
 /// E θ_{t+1} − θ* = Γ̄ (E θ_t − θ*) + ρ̄, for FedLSA with Γ_c = (I − γĀ_c)^H,
 /// Γ̄ = N⁻¹ Σ Γ_c and ρ̄ = N⁻¹ Σ (I − Γ_c)(θ_c* − θ*). A cohort drawn without
-/// replacement leaves it as it is; a server step moves along it and leaves its
-/// fixed point.
+/// replacement does not change it; a server step changes it but not its fixed point.
 #[derive(Clone, Debug)]
 pub struct RoundMap {
     /// Γ̄, d × d.
@@ -39,31 +38,31 @@ pub struct RoundMap {
 }
 
 impl RoundMap {
-    /// The map of FedLSA with step size γ and H local steps; `None` where means
-    /// do not close: the field is not linear, or draws are not independent.
+    /// The map of FedLSA with step size γ and H local steps; `None` if means do not close:
+    /// the field is not linear, or draws are not independent.
     pub fn new(facts: &dyn Facts, step_size: f64, local_steps: u64) -> Option<Self> {
         Self::with_updates(facts, |_| LocalUpdate::plain(step_size, local_steps))
     }
 
-    /// The map in which client c does `work(c)`.
+    /// The map in which client c takes the local steps `update(c)`.
     pub fn with_updates(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Option<Self> {
         (facts.linear() && facts.independent()).then(|| Self::linearised(facts, work))
     }
 
-    /// The map of the field linearised at θ*, exact where it is linear.
+    /// The map of the field linearised at θ*; exact if the field is linear.
     pub fn linearised(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Self {
         let (n, d) = (facts.clients() as f64, facts.dim());
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
         let mut single = true;
-        let mut known: Vec<((usize, LocalUpdate), Parts)> = Vec::new();
+        let mut known: Vec<((usize, LocalUpdate), MapParts)> = Vec::new();
         for client in 0..facts.clients() {
             let work = work(client);
             single &= work.steps == 1;
             let key = (facts.distribution(client), work);
-            // Clients of one law that do the same work are few kinds or stand
-            // apart; only the kinds that came last are looked up.
+            // Clients of one kind (distribution and local update) are neighbours, or there
+            // are few kinds, so only the last kinds are searched.
             let seen = known.iter().rev().take(16).position(|(k, _)| *k == key);
-            let at = seen.map_or(known.len(), |back| known.len() - 1 - back);
+            let index = seen.map_or(known.len(), |back| known.len() - 1 - back);
             if seen.is_none() {
                 let made = if facts.linear() && work.proximal == 0.0 {
                     plain(facts, client, work)
@@ -72,14 +71,14 @@ impl RoundMap {
                 };
                 known.push((key, made));
             }
-            let (all, there, back) = &known[at].1;
+            let (all, there, back) = &known[index].1;
             axpy(1.0 / n, there, &mut rho);
             axpy(-1.0 / n, back, &mut rho);
             gamma.add(1.0 / n, all);
         }
         let equal = (1..facts.clients()).all(|c| work(c) == work(0));
         if single && equal {
-            // ρ̄ = −γ F̄(θ*) = 0; what the sum leaves is rounding.
+            // ρ̄ = −γ F̄(θ*) = 0; the computed sum is rounding error.
             rho.fill(0.0);
         }
         Self { gamma, rho }
@@ -106,7 +105,7 @@ impl RoundMap {
 }
 
 /// Γ_c and the two parts of (I − Γ_c)(θ_c* − θ*).
-type Parts = (Matrix, Vec<f64>, Vec<f64>);
+type MapParts = (Matrix, Vec<f64>, Vec<f64>);
 
 /// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
 fn plain(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
@@ -119,9 +118,9 @@ fn plain(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f6
     (all, apart, shrunk)
 }
 
-/// The same map where a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
-/// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS and the
-/// rest is 0 − γS F̄_c(θ*).
+/// The same map if a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
+/// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS, and the constant part is
+/// −γS F̄_c(θ*).
 fn pulled(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
     let (gamma, mu) = (work.step, work.proximal);
@@ -146,8 +145,8 @@ pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
     (block(0), block(d))
 }
 
-/// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` where means
-/// do not close or there is no limit to compute.
+/// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` if means do not
+/// close or have no limit.
 pub fn limit(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let mut limit = RoundMap::with_updates(facts, work)?.bias().ok()?;
     axpy(1.0, facts.optimum(), &mut limit);

@@ -2,9 +2,9 @@
 
 use crate::linalg::{Dd, Matrix, Singular, solve};
 
-/// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)). Found by doubling on its
-/// Cayley transform, then refined with residual and solution in double-double
-/// until it stands still, so that it has the same bits everywhere.
+/// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)). Computed by doubling on the
+/// Cayley transform, then refined with residual and solution in double-double until it no
+/// longer changes, so that it has the same bits on every processor.
 ///
 /// # Errors
 /// [`Singular`] if A is not stable, or too close to it.
@@ -42,9 +42,9 @@ pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
     Err(Singular)
 }
 
-/// Passes of refinement after which a system counts as singular.
+/// The most passes of refinement; a system that needs more counts as singular.
 const MAX_PASSES: usize = 60;
-/// Squarings after which a map that has not vanished counts as unstable.
+/// The most squarings; a map that has not vanished by then counts as unstable.
 const MAX_SQUARINGS: usize = 60;
 
 /// (q + A)X(q + A)ᵀ − (q − A)X(q − A)ᵀ = 2q(A X + X Aᵀ): so X = M X Mᵀ + 2q U C Uᵀ

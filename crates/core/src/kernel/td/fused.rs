@@ -1,5 +1,5 @@
-//! The bodies: up to four clients in lockstep, one step of many, and what is
-//! asked for ahead where there are more clients than the caches hold.
+//! The fused bodies: up to four clients in lockstep, one step of many clients, and
+//! prefetching if there are more clients than fit in the caches.
 
 use super::{Atom, TransitionTables};
 use crate::kernel::cohort::EqualSteps;
@@ -9,17 +9,16 @@ use crate::kernel::simd::Neon;
 use crate::kernel::simd::{Avx2, Sse2};
 use crate::kernel::simd::{InstructionSet, Simd, fold_registers, prefetch_all};
 
-/// Pairs of all laws together beyond which a round finds most of them outside of
-/// the second cache: 16 bytes each.
+/// If there are more pairs than this (16 bytes each), most of them are not in the
+/// second-level cache when a round reads them.
 pub(super) const NEAR: usize = 16_384;
 
 impl TransitionTables {
-    /// Not generic, so that the fused bodies are compiled once, whatever the
-    /// clients' states are.
+    /// Not generic, so that the fused bodies are compiled once for all types of states.
     ///
     /// # Safety
-    /// The path is this processor's and has a fused body; clients and dimension
-    /// agree with the tables.
+    /// This processor has the instruction set, which has a fused body; clients and
+    /// dimension agree with the tables.
     #[inline(never)]
     pub(super) unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller.
@@ -72,44 +71,44 @@ impl TransitionTables {
         }
     }
 
-    /// Four or three clients in lockstep, fewer only where there are no more:
-    /// three fill the gaps of a processor as well as four do.
+    /// Runs four or three clients in lockstep, fewer only at the end: three hide the
+    /// latency of a step as well as four do.
     ///
     /// # Safety
     /// As for `groups`; R registers hold a padded row.
     #[inline(always)]
     unsafe fn cascade<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
-        let (mut at, n) = (0, clients.members().len());
+        let (mut first, n) = (0, clients.members().len());
         if clients.steps == 1 {
             // SAFETY: passed on to the caller.
             return unsafe { self.single::<I, R>(clients) };
         }
-        while at < n {
+        while first < n {
             // SAFETY: passed on to the caller.
-            at += unsafe {
+            first += unsafe {
                 if self.pairs > NEAR {
-                    self.prefetch_members(clients, at + 4, 4);
+                    self.prefetch_members(clients, first + 4, 4);
                 }
-                match n - at {
-                    1 => self.lockstep::<I, R, 1>(clients, at),
-                    2 => self.lockstep::<I, R, 2>(clients, at),
-                    5 | 6 | 9 | 3 => self.lockstep::<I, R, 3>(clients, at),
-                    _ => self.lockstep::<I, R, 4>(clients, at),
+                match n - first {
+                    1 => self.lockstep::<I, R, 1>(clients, first),
+                    2 => self.lockstep::<I, R, 2>(clients, first),
+                    5 | 6 | 9 | 3 => self.lockstep::<I, R, 3>(clients, first),
+                    _ => self.lockstep::<I, R, 4>(clients, first),
                 }
             }
         }
     }
 
-    /// Asks for what `count` members from number `next` on will read of their
-    /// laws, for the draws of as many after them, and for where these are of as
-    /// many again: where there are more clients than the caches hold, the wait
-    /// for one is the work of others.
+    /// Prefetches what `count` members from number `next` on will read of their
+    /// distributions, the draws of the `count` members after them, and the positions of
+    /// the streams of the next `count`: with more clients than fit in the caches, memory
+    /// is read while other clients are stepped.
     ///
     /// # Safety
     /// Members are clients.
     #[inline(always)]
     unsafe fn prefetch_members(&self, clients: &mut EqualSteps<'_>, next: usize, count: usize) {
-        /// Steps ahead at most: what comes later has time.
+        /// The most steps to prefetch; later ones are prefetched in time by the processor.
         const STEPS: u64 = 16;
         let steps = STEPS.min(clients.steps);
         (next + 2 * count..next + 3 * count).for_each(|k| clients.prefetch_position(k));
@@ -117,18 +116,18 @@ impl TransitionTables {
         for k in next..(next + count).min(clients.members().len()) {
             let mut lane = clients.lanes::<1>(k);
             let ([draws], ready) = lane.ready(steps);
-            // SAFETY: members have laws; draws are read that are ready.
+            // SAFETY: members have distributions; only draws that are ready are read.
             unsafe {
-                let law = self.member(lane.client[0]);
-                (0..ready).for_each(|i| law.pairs.prefetch(*draws.add(i)));
-                prefetch_all(law.rewards.as_ptr(), 8 * law.rewards.len().min(64));
+                let distribution = self.member(lane.client[0]);
+                (0..ready).for_each(|i| distribution.pairs.prefetch(*draws.add(i)));
+                prefetch_all(distribution.rewards.as_ptr(), 8 * distribution.rewards.len().min(64));
             }
         }
     }
 
-    /// One step of every member. There is no chain of steps whose latency others
-    /// could fill, but memory to wait for: first all draws of a block, then all
-    /// updates, so that many waits are one.
+    /// One step of every member. There is no chain of steps whose latency could be
+    /// hidden, but memory latency dominates: first all draws of a block are made, then all
+    /// updates, so that the reads of a block overlap.
     ///
     /// # Safety
     /// As for `cascade`.
@@ -145,25 +144,25 @@ impl TransitionTables {
                 // SAFETY: passed on to the caller.
                 unsafe { self.prefetch_members(clients, begin + BLOCK, BLOCK) };
             }
-            for at in 0..block {
-                let mut lane = clients.lanes::<1>(begin + at);
-                // SAFETY: members have laws; there is a reward for each state.
+            for k in 0..block {
+                let mut lane = clients.lanes::<1>(begin + k);
+                // SAFETY: members have distributions; there is a reward for each state.
                 unsafe {
-                    let law = self.member(lane.client[0]);
-                    atoms[at] = law.pairs.pick(lane.bits(0));
-                    rewards[at] = *law.rewards.get_unchecked(atoms[at].state());
+                    let distribution = self.member(lane.client[0]);
+                    atoms[k] = distribution.pairs.pick(lane.bits(0));
+                    rewards[k] = *distribution.rewards.get_unchecked(atoms[k].state());
                 }
             }
-            for at in 0..block {
-                let lane = clients.lanes::<1>(begin + at);
+            for k in 0..block {
+                let lane = clients.lanes::<1>(begin + k);
                 // SAFETY: as in `lockstep`.
                 unsafe {
                     let step = I::splat(lane.step[0]);
                     let mut theta = I::load_row::<R>(lane.start[0], d);
                     let xi = I::load_row::<R>(lane.correction[0], d);
-                    let feature = I::load_all::<R>(phi.add(atoms[at].state() * R * I::LANES));
-                    let along = self.along::<I, R>(atoms[at], &feature, &theta);
-                    let delta = I::splat(along - rewards[at]);
+                    let feature = I::load_all::<R>(phi.add(atoms[k].state() * R * I::LANES));
+                    let along = self.along::<I, R>(atoms[k], &feature, &theta);
+                    let delta = I::splat(along - rewards[k]);
                     for r in 0..R {
                         let field = I::mul(delta, feature[r]);
                         theta[r] = I::sub(theta[r], I::mul(step, I::add(field, xi[r])));
@@ -177,7 +176,7 @@ impl TransitionTables {
     /// (φ(s) − γφ(s'))ᵀθ.
     ///
     /// # Safety
-    /// As for `cascade`; the atom is one of the law's.
+    /// As for `cascade`; the atom is one of these tables.
     #[inline(always)]
     unsafe fn along<I: Simd, const R: usize>(
         &self,
@@ -196,7 +195,7 @@ impl TransitionTables {
         }
     }
 
-    /// Steps K members from number `from` on, and says K.
+    /// Steps K members from number `from` on, and returns K.
     ///
     /// # Safety
     /// As for `cascade`.
@@ -211,12 +210,12 @@ impl TransitionTables {
         let (d, mut left) = (self.d, clients.steps);
         let mut lanes = clients.lanes::<K>(from);
         // SAFETY: rows start at state·stride with state < S; R registers hold a
-        // row, and θ and ξ hold d numbers; draws are read that are ready; members
-        // have laws.
+        // row, and θ and ξ hold d numbers; only draws that are ready are read; members
+        // have distributions.
         unsafe {
-            let mut laws = [self.member(lanes.client[0]); K];
+            let mut distributions = [self.member(lanes.client[0]); K];
             for k in 1..K {
-                laws[k] = self.member(lanes.client[k]);
+                distributions[k] = self.member(lanes.client[k]);
             }
             let mut theta = [[I::splat(0.0); R]; K];
             let (mut xi, mut step) = (theta, [I::splat(0.0); K]);
@@ -229,10 +228,10 @@ impl TransitionTables {
                 let (draws, now) = lanes.ready(left);
                 for i in 0..now {
                     for k in 0..K {
-                        let atom = laws[k].pairs.pick(*draws[k].add(i));
+                        let atom = distributions[k].pairs.pick(*draws[k].add(i));
                         let feature = I::load_all::<R>(phi.add(atom.state() * R * I::LANES));
                         let along = self.along::<I, R>(atom, &feature, &theta[k]);
-                        let reward = *laws[k].rewards.get_unchecked(atom.state());
+                        let reward = *distributions[k].rewards.get_unchecked(atom.state());
                         let delta = I::splat(along - reward);
                         for r in 0..R {
                             let field = I::mul(delta, feature[r]);

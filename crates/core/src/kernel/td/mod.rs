@@ -1,8 +1,8 @@
 //! The fused local step of TD(0): one draw, two rows, one dot product, one
 //! update, for up to four clients in lockstep.
 //!
-//! A chain of dependent steps is bound by latency; four independent chains
-//! side by side fill the gaps. Every path computes, per step and client,
+//! A chain of dependent steps is bound by latency, which four independent chains in
+//! lockstep hide. Every instruction set computes, per step and client,
 //! δ = Σ (φ(s) − γφ(s'))θ − r(s), θ ← θ − step (δ φ(s) + ξ), in the order of
 //! [`super::fold_sum`] and [`super::descend`].
 
@@ -32,28 +32,28 @@ impl Atom {
     }
 }
 
-/// The law of one client's transitions and its rewards.
+/// The distribution of a client's transitions, and its rewards.
 #[derive(Clone, Debug)]
-struct TransitionLaw {
+struct Transitions {
     pairs: Alias<Atom>,
     rewards: Vec<f64>,
 }
 
-/// What the kernel reads: features shared by all clients, and each client's
-/// transition law as an alias table.
+/// What the kernel reads: features that all clients share, and each client's
+/// distribution of transitions as an alias table.
 #[derive(Clone, Debug)]
 pub struct TransitionTables {
     d: usize,
-    /// From one row of φ to the next: d, with zeros up to whole registers.
+    /// The distance between rows of φ: d, padded to whole registers.
     stride: usize,
     /// φ, S rows.
     phi: Vec<f64>,
     /// γφ, S rows.
     discounted: Vec<f64>,
-    laws: Vec<TransitionLaw>,
-    /// Which law is a client's.
+    distributions: Vec<Transitions>,
+    /// The index of each client's distribution.
     distribution_of: Vec<u32>,
-    /// Pairs of all laws together.
+    /// The number of pairs of all distributions together.
     pairs: usize,
 }
 
@@ -78,7 +78,7 @@ impl TransitionTables {
             stride,
             phi: rows,
             discounted,
-            laws: Vec::new(),
+            distributions: Vec::new(),
             distribution_of: Vec::new(),
             pairs: 0,
         }
@@ -88,23 +88,25 @@ impl TransitionTables {
         self.phi.len() / self.stride
     }
 
-    /// The law of a client.
+    /// The distribution of a client.
     #[inline(always)]
-    fn law(&self, client: usize) -> &TransitionLaw {
-        &self.laws[self.distribution_of[client] as usize]
+    fn distribution(&self, client: usize) -> &Transitions {
+        &self.distributions[self.distribution_of[client] as usize]
     }
 
-    /// The law of a member of a cohort that was checked.
+    /// The distribution of a member of a cohort whose indices were checked.
     ///
     /// # Safety
     /// There is such a client.
     #[inline(always)]
-    unsafe fn member(&self, client: usize) -> &TransitionLaw {
-        // SAFETY: the caller's client; `of` only holds indices of laws.
-        unsafe { self.laws.get_unchecked(*self.distribution_of.get_unchecked(client) as usize) }
+    unsafe fn member(&self, client: usize) -> &Transitions {
+        // SAFETY: there is such a client; `distribution_of` holds indices of `distributions`.
+        unsafe {
+            self.distributions.get_unchecked(*self.distribution_of.get_unchecked(client) as usize)
+        }
     }
 
-    /// Adds a client whose law is that of an earlier one.
+    /// Adds a client with the distribution of an earlier one.
     ///
     /// # Panics
     /// If there is no such client.
@@ -121,15 +123,15 @@ impl TransitionTables {
         assert!(!pairs.is_empty() && rewards.len() == states);
         assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
         let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
-        self.distribution_of.push(self.laws.len() as u32);
+        self.distribution_of.push(self.distributions.len() as u32);
         self.pairs += pairs.len();
-        self.laws.push(TransitionLaw { pairs: Alias::new(&atoms), rewards });
+        self.distributions.push(Transitions { pairs: Alias::new(&atoms), rewards });
     }
 
-    /// The definition of one oracle call on a drawn pair.
+    /// The definition of one oracle call on the pair of a draw.
     #[inline]
     pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
-        let atom = self.law(client).pairs.pick(draw);
+        let atom = self.distribution(client).pairs.pick(draw);
         self.field(client, atom.state(), atom.next(), theta, field);
     }
 
@@ -139,13 +141,14 @@ impl TransitionTables {
         let d = theta.len();
         let phi = &self.phi[s * self.stride..][..d];
         let next = &self.discounted[next * self.stride..][..d];
-        let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.law(client).rewards[s];
+        let delta =
+            fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.distribution(client).rewards[s];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;
         }
     }
 
-    /// Runs every client of the cohort through its local steps.
+    /// Runs the local steps of every client of the cohort.
     ///
     /// # Panics
     /// If a member is no client of these tables, or dimensions differ.
@@ -154,20 +157,20 @@ impl TransitionTables {
         self.advance_on(InstructionSet::best(), cohort);
     }
 
-    /// [`TransitionTables::advance`] on a chosen path; the bits do not depend on it.
+    /// [`TransitionTables::advance`] on a chosen instruction set, of which the bits are independent.
     #[inline]
     pub fn advance_on<S>(&self, path: InstructionSet, mut cohort: Cohort<'_, S>) {
         assert!(cohort.end() <= self.distribution_of.len() && cohort.dim() == self.d);
         if !self.fused(path) {
             return cohort.each(|local| self.define(local));
         }
-        // SAFETY: the path was found on this processor; clients and dimension
+        // SAFETY: this processor has the instruction set; clients and dimension
         // were checked above, states when they were pushed.
         cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
     }
 
-    /// Whether there is a fused body for this dimension: half of the registers
-    /// hold θ of a client at most.
+    /// Whether there is a fused body for this dimension: θ of a client may fill at most
+    /// half of the registers.
     fn fused(&self, path: InstructionSet) -> bool {
         let most = match path {
             InstructionSet::Scalar => 0,

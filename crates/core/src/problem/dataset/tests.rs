@@ -1,6 +1,7 @@
-//! Records are read and dealt as the settings say.
+//! Records are read and partitioned as in the settings.
 
 use super::*;
+use crate::problem::arrays::{Contents, Files};
 use crate::problem::{Facts, Settings as _, check};
 use std::sync::Arc;
 

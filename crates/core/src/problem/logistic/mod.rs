@@ -6,11 +6,11 @@
 
 pub mod dataset;
 
+use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;
 use super::{Extent, Facts, Fault, Faults, Problem, Share, generic, newton};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::logistic::RecordTables;
-
 use crate::kernel::{Cohort, InstructionSet, axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -147,25 +147,26 @@ impl super::Settings for Settings {
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {
-        let laws = match self.data {
+        let distributions = match self.data {
             Data::Noisy { .. } => 1,
             Data::Heterogeneous { .. } => 2,
         };
         let sets = match self.split {
-            Split::Same => self.clients.min(laws),
+            Split::Same => self.clients.min(distributions),
             Split::Own => self.clients,
         };
-        let held = (0..sets)
-            .map(|set| draw(self, set % laws == 1, &mut Stream::client_instance(seed, set)));
+        let held = (0..sets).map(|set| {
+            draw(self, set % distributions == 1, &mut Stream::client_instance(seed, set))
+        });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
         Logistic::new(self.dimension, self.clients, loss, held.collect())
     }
 }
 
-/// What is known of the records of one law.
+/// Facts about one record set.
 #[derive(Default)]
 struct RecordSet {
-    /// σ(m − y xᵀθ*), a number a row.
+    /// σ(m − y xᵀθ*), one number per row.
     weights: Vec<f64>,
     optimum: Vec<f64>,
 }
@@ -177,13 +178,13 @@ pub struct Logistic {
     l2: f64,
     margin: f64,
     batch: usize,
-    /// Distinct record sets; client c holds number c modulo their count.
+    /// The distinct record sets; client c holds set c modulo their number.
     tables: RecordTables,
     held: Vec<RecordSet>,
     optimum: Vec<f64>,
 }
 
-/// What the loss has beside the records.
+/// The parameters of the loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// λ.
@@ -195,8 +196,8 @@ pub struct Loss {
 }
 
 impl Logistic {
-    /// The instance in which client c holds the record set number c modulo
-    /// their count, each a list of rows y x of d numbers.
+    /// The instance in which client c holds record set c modulo their number; each set is a
+    /// list of rows y x of d numbers.
     ///
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
@@ -239,7 +240,7 @@ impl Logistic {
         Ok(instance)
     }
 
-    /// The record sets, and the share of the clients that hold each.
+    /// The record sets, and the fraction of the clients that hold each.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
         let (n, sets) = (self.clients, self.held.len());
         (0..sets).map(move |set| (set, (n - set).div_ceil(sets) as f64 / n as f64))
@@ -259,7 +260,7 @@ impl Logistic {
         self.tables.weight(row, theta)
     }
 
-    /// [`Problem::advance`] on a chosen path; the bits do not depend on it.
+    /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         let rest =
             if self.batch == 1 { self.tables.advance_on(path, cohort) } else { Some(cohort) };
@@ -310,7 +311,7 @@ fn divergence(u: f64, v: f64) -> f64 {
     softplus(u) - softplus(v) - s * step
 }
 
-/// Rows y x of one law; with `shuffled`, perturbed and with labels permuted.
+/// Rows y x of one distribution; with `shuffled`, perturbed and with permuted labels.
 fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
     let (d, n) = (settings.dimension, settings.records);
     let (spread, separation, perturbation) = settings.data.parts();
@@ -350,36 +351,20 @@ impl Facts for Logistic {
     fn jacobian(&self, client: usize) -> Matrix {
         self.hessian(self.record_set(client), &self.optimum)
     }
-    /// (E[s² x xᵀ] − g gᵀ)/B with g = E[s y x], records drawn with replacement.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let rows = self.rows(self.record_set(client));
-        let n = rows.len() as f64;
-        let mut second = Matrix::zeros(self.d, self.d);
-        let mut mean = vec![0.0; self.d];
-        for row in rows {
-            let s = self.weight(row, &self.optimum);
-            second.add_outer(s * s / n, row, row);
-            axpy(s / n, row, &mut mean);
-        }
-        second.add_outer(-1.0, &mean, &mean);
-        second.scaled(1.0 / self.batch as f64)
+        let records = rows.map(|row| (row, self.weight(row, &self.optimum)));
+        batch_covariance(self.d, self.batch, records)
     }
-    /// (E δδ' xxᵀ − the mean part)/B with δ = −(s + s(1 − s)(u − u*)), the weight
-    /// of a record linearised at θ*; λ has no noise.
+    /// With the weight of a record linearised at θ*, s + s(1 − s)(u − u*); λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let d = self.d;
-        let rows = self.rows(self.record_set(client));
-        let n = rows.len() as f64;
-        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
-        for row in rows {
+        let records = self.rows(self.record_set(client)).map(|row| {
             let weight = self.weight(row, &self.optimum);
             let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
             w.push(-weight);
-            second.add_outer(dot(&w, &s.apply(&w)) / n, row, row);
-            mean.add_outer(1.0 / n, row, &w);
-        }
-        let mean = mean.times(s).times(&mean.transpose());
-        Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
+            (row, w)
+        });
+        Some(batch_noise(self.batch, s, records))
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
@@ -405,8 +390,8 @@ impl Facts for Logistic {
     fn batch(&self) -> u64 {
         self.batch as u64
     }
-    /// As the mean of Bregman divergences from θ*, whose gradient is 0, so that
-    /// nothing cancels close to θ*.
+    /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
+    /// no cancellation close to θ*.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         let mut gap = 0.5 * self.l2 * squared_distance(theta, &self.optimum);
         for (set, share) in self.shares() {
@@ -423,8 +408,6 @@ impl Facts for Logistic {
 
 impl Problem for Logistic {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(

@@ -7,13 +7,13 @@ use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
 /// β_fed² and σ_fed² of (5.40).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GradientNoise {
-    /// The gradient noise's growth with ‖w° − w‖².
+    /// β_fed²: the growth of the gradient noise with ‖w° − w‖².
     pub beta2: f64,
-    /// The gradient noise at w° (a bound of it).
+    /// σ_fed²: a bound of the gradient noise at w°.
     pub sigma2: f64,
 }
 
-/// (5.40) for E_k = `steps(k)` and a cohort of L. `None` where the moments of
+/// (5.40) for E_k = `steps(k)` and a cohort of L. `None` if the moments of
 /// A(Z) are not known.
 pub fn gradient_noise(
     constants: &Constants,
@@ -45,9 +45,9 @@ struct Recursion {
     added: f64,
 }
 
-/// The recursion with its orders written out. (5.41) is taken as
+/// The recursion with its higher orders written out. (5.41) is used as
 /// E‖d_i‖² ≤ (μ²/K) Σ E‖d_k‖², printed with μ²L/K²; (5.53) bounds
-/// ‖w_k° − φ‖² where (5.47) asks for ‖φ − w_{i−1}‖², of size μ²:
+/// ‖w_k° − φ‖², but (5.47) needs ‖φ − w_{i−1}‖², of size μ²:
 /// E‖φ_e − w‖² ≤ (μe/E)²((δ_k² + β_k²)(‖w_k° − w‖² + μ²σ_k²/E) + σ_k²), so the
 /// mean over e < E has the factor (E − 1)(2E − 1)/(6E²).
 fn recursion(
@@ -80,30 +80,30 @@ fn recursion(
     })
 }
 
-/// Theorem 5.1 at a setting where all clients do H steps: (5.62) iterated, with
-/// its orders written out and mended (see the source of `recursion`): in place
-/// of √λ and 2μ²σ_fed² of (5.55), √λ + c and μ²σ_fed²/√λ + c'. (5.44) has the
-/// gradient of a square, (5.45) half of it; the fields are taken as they are.
+/// Theorem 5.1 if all clients take H steps: (5.62) iterated, with its higher orders written
+/// out and corrected (see the source of `recursion`): √λ + c and μ²σ_fed²/√λ + c' instead of
+/// √λ and 2μ²σ_fed² of (5.55). (5.44) has the gradient of a square, (5.45) half of it; the
+/// fields of the problem are used.
 pub fn theorem_5_1(constants: &Constants, setting: &RunSetup) -> Bound {
     let steps = vec![setting.local_steps; constants.clients.len()];
     unequal(constants, setting, &steps)
 }
 
-/// Theorem 5.1 where client k does E_k = `steps[k]` local steps of size μ/E_k,
-/// with μ = γH of the setting.
+/// Theorem 5.1 if client k takes E_k = `steps[k]` local steps of size μ/E_k, with μ = γH of
+/// the setup.
 ///
 /// # Panics
-/// If there are not as many `steps` as clients.
+/// If the numbers of `steps` and clients differ.
 pub fn unequal(constants: &Constants, setting: &RunSetup, steps: &[u64]) -> Bound {
     assert_eq!(steps.len(), constants.clients.len());
     let mu = setting.step_size * setting.h();
-    let of = |c: usize| steps[c];
+    let steps_of = |c: usize| steps[c];
     let cohort = setting.cohort.unwrap_or(steps.len());
     let mut check = Check::default();
     check.moments(constants);
     check.gradient(constants);
-    let found =
-        gradient_noise(constants, &of, cohort).and_then(|fed| recursion(constants, mu, &of, fed));
+    let found = gradient_noise(constants, &steps_of, cohort)
+        .and_then(|fed| recursion(constants, mu, &steps_of, fed));
     if let Some(found) = found {
         check.holds("λ < 1", found.lambda < 1.0);
         check.at_most("λ_k ≤ 1", found.worst, 1.0);
@@ -122,8 +122,7 @@ pub fn unequal(constants: &Constants, setting: &RunSetup, steps: &[u64]) -> Boun
     }
 }
 
-/// (5.57) without its orders: √λⁱ‖w̃_0‖² + 4μσ_fed²/ν. Already 2μσ_fed²/ν follows
-/// from (5.55).
+/// (5.57) without its higher orders: √λⁱ‖w̃_0‖² + 4μσ_fed²/ν; (5.55) even gives 2μσ_fed²/ν.
 pub fn leading(constants: &Constants, setting: &RunSetup) -> Bound {
     let mu = setting.step_size * setting.h();
     let cohort = setting.cohort.unwrap_or(constants.clients.len());

@@ -1,4 +1,4 @@
-//! The constants that the published bounds are made of.
+//! The constants of the published bounds.
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;
@@ -6,15 +6,15 @@ use crate::problem::Facts;
 use crate::theory::effort::{self, Effort};
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// The largest d for which moments of A(Z) are computed: d(d+1)/2 + d values of
-/// the noise map a law.
+/// The largest d for which moments of A(Z) are computed: they take d(d+1)/2 + d values of
+/// the noise map per distribution.
 pub const MOST_DIMENSIONS: usize = 40;
 
-/// What the noise of one client's linear field does away from a single point.
+/// The noise of one client's linear field as a function of θ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatrixNoise {
-    /// L, the smallest with E AᵀA ≼ L sym Ā: SCAFFLSA A3 with (14) the right
-    /// way round, and what RR A1(b) is used for; infinite unless sym Ā ≻ 0.
+    /// L, the smallest with E AᵀA ≼ L sym Ā: SCAFFLSA A3 with the inequality (14)
+    /// corrected, and the use of RR A1(b); infinite unless sym Ā ≻ 0.
     pub cocoercivity: f64,
     /// ‖Σ_Ã‖, Σ_Ã = E (A − Ā)ᵀ(A − Ā) (SCAFFLSA 11).
     pub multiplicative: f64,
@@ -28,7 +28,7 @@ pub struct MatrixNoise {
     pub sigma2: f64,
 }
 
-/// What is known of one client.
+/// The constants of one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientConstants {
     /// The smallest eigenvalue of sym Ā_c: a of SCAFFLSA A3, μ of RR A1(a), ν_k
@@ -49,13 +49,13 @@ pub struct ClientConstants {
     pub noise: Option<MatrixNoise>,
 }
 
-/// The constants of an instance. On a field that is not linear those of the
-/// Jacobians hold at θ* alone, and no theorem may use them elsewhere.
+/// The constants of an instance. On a nonlinear field those of the Jacobians hold only at
+/// θ*, and no theorem may use them elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constants {
-    /// Whether every field is affine, so that what holds at θ* holds everywhere.
+    /// Whether every field is affine, so that the constants at θ* hold everywhere.
     pub linear: bool,
-    /// Whether every Jacobian is symmetric: the fields are gradients.
+    /// Whether every Jacobian is symmetric, so that the fields are gradients.
     pub gradient: bool,
     /// The smallest eigenvalue of sym A, A = N⁻¹ Σ H_c: ν of BOOK.
     pub mean_curvature: f64,
@@ -66,7 +66,7 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// What [`Constants::new`] takes.
+    /// The effort of [`Constants::new`].
     pub fn effort(facts: &dyn Facts) -> Effort {
         let d = facts.dim() as f64;
         let known = facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS;
@@ -97,12 +97,12 @@ impl Constants {
         })
     }
 
-    fn most(&self, of: impl Fn(&ClientConstants) -> f64) -> f64 {
-        self.clients.iter().map(of).fold(0.0, f64::max)
+    fn largest(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
+        self.clients.iter().map(value).fold(0.0, f64::max)
     }
 
-    fn mean(&self, of: impl Fn(&ClientConstants) -> f64) -> f64 {
-        self.clients.iter().map(of).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
+    fn mean(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
+        self.clients.iter().map(value).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
     }
 
     /// N.
@@ -115,10 +115,10 @@ impl Constants {
         self.clients.iter().map(|c| c.curvature).fold(f64::INFINITY, f64::min)
     }
 
-    /// C_A = max ‖Ā_c‖ as SCAFFLSA A1 has it, not a bound over draws; on
-    /// gradient fields the L of noiseless RR.
+    /// C_A = max ‖Ā_c‖ as in SCAFFLSA A1, not a bound over draws; on gradient fields
+    /// the L of RR without noise.
     pub fn norm(&self) -> f64 {
-        self.most(|c| c.norm)
+        self.largest(|c| c.norm)
     }
 
     /// ζ₁ of RR A2; its square is Δ_heter of SCAFFLSA (130).
@@ -136,7 +136,7 @@ impl Constants {
         self.mean(|c| c.at_optimum)
     }
 
-    /// What A(Z) contributes; `None` if any client's is not known.
+    /// The constants of A(Z); `None` if those of a client are not known.
     pub fn moments(&self) -> Option<MatrixMoments> {
         let mut m = MatrixMoments::default();
         let n = self.count();
@@ -170,8 +170,8 @@ pub struct MatrixMoments {
 impl MatrixMoments {
     /// a of SCAFFLSA A2 at step sizes up to η, from A3's `curvature` a and L:
     /// E‖(I − ηA)u‖² ≤ (1 − ηa(2 − ηL))‖u‖², the square of (1 − η·rate)‖u‖. It
-    /// goes from a at η = 0 to a/2 or more at 1/L, where the source has a
-    /// throughout. For η < 2/L.
+    /// falls from a at η = 0 to a/2 or more at 1/L; the source uses a throughout. For
+    /// η < 2/L.
     pub fn rate(&self, curvature: f64, step_size: f64) -> f64 {
         let square = 1.0 - step_size * curvature * (2.0 - step_size * self.cocoercivity);
         (1.0 - libm::sqrt(square.max(0.0))) / step_size

@@ -1,8 +1,8 @@
 //! RR: the bias of FedAvg, its neighbourhoods, and federated Richardson-Romberg.
 //!
 //! Step sizes of stochastic statements are checked against the L with
-//! E‖F(θ; Z) − F(θ'; Z)‖² ≤ L⟨θ − θ', F̄(θ) − F̄(θ')⟩, all that the proofs use of
-//! A1(b), which asks for it draw by draw.
+//! E‖F(θ; Z) − F(θ'; Z)‖² ≤ L⟨θ − θ', F̄(θ) − F̄(θ')⟩. A1(b) requires this for every draw, but
+//! the proofs use no more.
 
 use super::constants::MatrixMoments;
 use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
@@ -10,7 +10,7 @@ use crate::kernel::{axpy, dot};
 use crate::problem::Facts;
 use crate::theory::linear::RoundMap;
 
-/// What all statements ask for; `factor`: γ ≤ 1/(factor L), L that of the
+/// The conditions of all statements; `factor`: γ ≤ 1/(factor L), L that of the
 /// stochastic fields, or of the mean fields.
 fn regular(
     constants: &Constants,
@@ -39,8 +39,8 @@ fn drift(constants: &Constants, setting: &RunSetup) -> f64 {
 
 /// Proposition 2: ‖θ̄_det − θ*‖ ≤ γ(H − 1)Lζ₁/μ, on linear fields FedAvg's bias
 /// too. The expression printed before it lacks the factor −γ, and (14) bounds
-/// 1/(1 − (1 − γμ)^H) the wrong way; with ‖D_c − D̄‖ ≤ L − μ in place of 2L the
-/// proof gives (L − μ)/(2(1 − 1/e)) for L, so the bound stands.
+/// 1/(1 − (1 − γμ)^H) in the wrong direction; with ‖D_c − D̄‖ ≤ L − μ instead of 2L the
+/// proof gives (L − μ)/(2(1 − 1/e)) instead of L, so the bound holds.
 pub fn proposition_2(constants: &Constants, setting: &RunSetup) -> Bound {
     let (check, _) = regular(constants, setting, 2.0, false);
     Bound {
@@ -73,8 +73,8 @@ pub fn corollary_1(constants: &Constants, setting: &RunSetup) -> Bound {
 }
 
 /// Theorem 2: ‖θ̄_sto − θ*‖ ≤ γ(H − 1)ζ₁ζ₂/μ on quadratics. Its appendix (002
-/// Proposition 4, 000 Proposition 5) prints half of it, which does not hold:
-/// Σ(1 − γμ)^{Ht} is not 1/(γμH). The whole does.
+/// Proposition 4, 000 Proposition 5) prints half of it, which does not hold, since
+/// Σ(1 − γμ)^{Ht} is not 1/(γμH). The full bound holds.
 pub fn theorem_2(constants: &Constants, setting: &RunSetup) -> Bound {
     let (check, _) = regular(constants, setting, 1.0, true);
     Bound {
@@ -141,9 +141,9 @@ pub fn proposition_4(constants: &Constants, setting: &RunSetup) -> Bound {
 }
 
 /// Theorem 5 of 000, by (60): 12 times Proposition 4 at γ, 3 times at 2γ, and
-/// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias, where the source has an order. (61)
+/// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias; the source states only its order. (61)
 /// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ. Proposition 4
-/// at 2γ asks for 2γμH ≤ 1, the theorem for γμH ≤ 1.
+/// at 2γ requires 2γμH ≤ 1, the theorem γμH ≤ 1.
 pub fn theorem_5(facts: &dyn Facts, constants: &Constants, setting: &RunSetup) -> Bound {
     let (mut check, moments) = regular(constants, setting, 45.0, true);
     additive(&mut check, moments);

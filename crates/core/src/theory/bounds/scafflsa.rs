@@ -1,7 +1,7 @@
 //! SCAFFLSA: Theorems A.5 (4.1 in the main text), B.2 (5.1) and B.5 (5.3).
 //!
-//! A2 holds with a = [`MatrixMoments::rate`] at the step size in hand; the source takes
-//! A3's a. Appendix B prints σ̄_ε where its proofs bound the noise at θ*, σ̄_ω.
+//! A2 holds with a = [`MatrixMoments::rate`] at the given step size; the source uses A3's a.
+//! Appendix B prints σ̄_ε, but its proofs bound the noise at θ*, σ̄_ω.
 
 use super::constants::MatrixMoments;
 use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
@@ -19,11 +19,10 @@ fn stability(check: &mut Check, constants: &Constants, moments: &MatrixMoments, 
     a
 }
 
-/// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖²: the
-/// source's is around θ* + θ̃_t, θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄ exactly known, whose length
-/// is added before squaring. The third term is printed as
-/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, and with it the term
-/// is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
+/// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖². The
+/// source bounds the distance from θ* + θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is
+/// known exactly, is added before squaring. The third term is printed as
+/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
 pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setting: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
@@ -65,8 +64,8 @@ fn transient(map: &RoundMap, rounds: u64) -> Option<f64> {
 }
 
 /// Theorem B.2 (5.1), H1: E ψ_K ≤ (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ with ζ = min(ηa, p²)
-/// after K local steps, coins and all. A3 is printed with (14) reversed, and
-/// Appendix B with σ̄_ε.
+/// after K local steps under the coin. The inequality (14) of A3 is printed reversed, and
+/// Appendix B has σ̄_ε.
 pub fn theorem_b2(constants: &Constants, setting: &RunSetup, probability: f64) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
@@ -92,10 +91,9 @@ pub fn theorem_b2(constants: &Constants, setting: &RunSetup, probability: f64) -
     }
 }
 
-/// Theorem B.5 (5.3), H2: E ψ_t ≤ (1 − ηaH/4)^t ψ_0 + 16ησ̄_ω/a. Printed in
-/// Appendix B with σ̄_ε; the main text's H ≤ a/(32ηC_A²) leaves ‖Σ_Ã‖ out, and
-/// the appendix's condition is checked. ηH ≤ 1 is checked though the proof never
-/// uses it.
+/// Theorem B.5 (5.3), H2: E ψ_t ≤ (1 − ηaH/4)^t ψ_0 + 16ησ̄_ω/a. Appendix B
+/// prints σ̄_ε. The main text's H ≤ a/(32ηC_A²) omits ‖Σ_Ã‖; the appendix's condition is
+/// checked. ηH ≤ 1 is checked although the proof does not use it.
 pub fn theorem_b5(constants: &Constants, setting: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);

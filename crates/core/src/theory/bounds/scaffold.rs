@@ -2,8 +2,8 @@
 
 use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
 
-/// The rate, ≲ in the source: its universal constant taken as one. On linear
-/// fields Q = sup‖∇³f‖ = 0, and nothing of it is left out.
+/// The rate, ≲ in the source, with its universal constant set to 1. On linear fields
+/// Q = sup‖∇³f‖ = 0, and no other term is omitted.
 pub fn rate(constants: &Constants, setting: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);

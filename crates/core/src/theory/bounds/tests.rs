@@ -53,7 +53,7 @@ fn setting(step_size: f64, local_steps: u64, rounds: u64) -> RunSetup {
     RunSetup { step_size, local_steps, rounds, start_sq_error: 4.0, cohort: None }
 }
 
-/// Second moments of (θ − θ*, 1) under FedAvg, closed (MATH §4, item 8), with
+/// Second moments of (θ − θ*, 1) under FedAvg, closed, with
 /// ‖θ_0 − θ*‖² as the setting has it.
 struct Exactly {
     moments: Matrix,

@@ -1,4 +1,4 @@
-//! Second moments of the mean of a run's estimates after a burn-in (EXTRA 1b).
+//! Second moments of the mean of a run's estimates after a burn-in.
 
 use super::ExactMoments;
 use super::state::{MomentState, Past, sandwich};
@@ -28,7 +28,7 @@ impl AverageMoments {
         }
     }
 
-    /// Takes in the state at the end of a round; the past is then up to here.
+    /// Adds the estimate at the end of a round.
     pub(super) fn see(&mut self, state: &MomentState, estimate: &Matrix, round: u64) {
         let Some(past) = self.past.as_mut().filter(|_| round > self.burn_in) else { return };
         let cross = past.s.times(&estimate.transpose());
@@ -41,7 +41,7 @@ impl AverageMoments {
         self.count += 1;
     }
 
-    /// E of the square of the mean of the estimates since the burn-in, and its mean.
+    /// E x xᵀ and E x for the mean x of the estimates since the burn-in.
     pub(super) fn mean(&self) -> Option<(Matrix, Vec<f64>)> {
         let n = self.count as f64;
         let mean = || self.sum.iter().map(|x| x / n).collect();

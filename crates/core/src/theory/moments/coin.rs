@@ -52,7 +52,7 @@ impl ExactMoments<'_> {
     fn coin_ends(&self, state: &MomentState) -> Ends {
         let (types, d, n) = (self.types.len(), self.layout.d, self.facts.clients() as f64);
         let begins: Vec<MapOfBoth> = (0..types).map(|g| self.begin(g, 0)).collect();
-        let end = |(begin, coin): (&MapOfBoth, &super::local::Coin)| {
+        let end = |(begin, coin): (&MapOfBoth, &super::local::GeometricSteps)| {
             (coin.end.times(&begin.0), coin.end.times(&begin.1))
         };
         let own: Vec<Matrix> = (0..types)

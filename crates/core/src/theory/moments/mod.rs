@@ -1,11 +1,10 @@
 //! Exact first and second moments of whole algorithms on linear fields, without
-//! sampling (MATH 4.8): E‖θ_t − θ*‖², mean and covariance at every round and at
-//! stationarity, as infinitely many replicates would give them.
+//! sampling: E‖θ_t − θ*‖², mean and covariance at every round and at stationarity, the
+//! limits of infinitely many replicates.
 //!
-//! Given the state at the start of a round clients are independent, and all
-//! updates are affine, so that second moments close: a round is a linear map of
-//! them. Clients with the same distribution and the same local update form a type; cost and size
-//! depend on the number of types and not on that of clients. Coordinates are
+//! Given the state at the start of a round, clients are independent and all updates are
+//! affine, so second moments close: a round is a linear map of them. Clients with the same distribution and the same local update form a type; cost and size
+//! depend on the number of types, not on the number of clients. Coordinates are
 //! θ − θ* and c_k − F̄_k(θ*), so that nothing cancels close to the optimum.
 
 mod averages;
@@ -28,10 +27,10 @@ pub use stability::SpectralRadii;
 use stages::{StateLayout, TypeSteps, second};
 use state::{MomentState, Past, Stage, sandwich};
 
-/// What is added to a client's field, as theory sees it.
+/// The correction of the clients' fields, in the theory's own type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correction {
-    /// Nothing (FedAvg and its kin).
+    /// None (FedAvg and its variants).
     None,
     /// ξ_k = c̄ − c_k with c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k).
     Kept,
@@ -41,35 +40,35 @@ pub enum Correction {
     Fresh,
 }
 
-/// One run of the engine, as theory sees it.
+/// One run of the engine, in the theory's own type.
 pub struct RunModel<'a> {
-    /// Weight of its estimate in the algorithm's.
+    /// The weight of its estimate in that of the algorithm.
     pub weight: f64,
-    /// What each client does.
+    /// The local update of each client.
     pub update: Box<dyn Fn(usize) -> LocalUpdate + Sync + 'a>,
     /// γ_g.
     pub server_step: f64,
-    /// What is added to a client's field.
+    /// The correction of the clients' fields.
     pub correction: Correction,
 }
 
-/// An algorithm as theory sees it: runs side by side whose estimates are added
-/// up with their weights.
+/// An algorithm in the theory's own type: runs in parallel, whose weighted estimates are
+/// added up.
 pub struct AlgorithmModel<'a> {
     /// The runs.
     pub runs: Vec<RunModel<'a>>,
-    /// L, clients that take part in a round.
+    /// L, the number of clients that take part in a round.
     pub cohort: usize,
     /// Whether the runs share their draws.
     pub common: bool,
-    /// p, where clients communicate by a coin (H1); a round is one communication.
+    /// p, if clients communicate by a coin (H1); a round is one communication.
     pub coin: Option<f64>,
-    /// Rounds after which the estimate is the mean of those since, if it is one.
+    /// The rounds before averaging begins, if the estimate is an average over rounds.
     pub burn_in: Option<u64>,
 }
 
-/// Number of the moments as they are worked out here: another where any bit of them
-/// is another, so that none are taken for these that were kept beside results.
+/// The version of these computations. It changes whenever a bit of their results changes,
+/// so that cached moments of another version are recomputed.
 pub const VERSION: u32 = 1;
 
 /// Exact moments at the end of a round.
@@ -83,11 +82,11 @@ pub struct Moments {
     pub mean: Vec<f64>,
     /// Cov θ̂_t, d × d.
     pub covariance: Matrix,
-    /// E‖t⁻¹ Σ_{s≤t} θ̂_s − θ*‖², the mean of all estimates so far (at round 0,
-    /// of the first); NaN where the estimate is itself an average.
+    /// E‖t⁻¹ Σ_{s≤t} θ̂_s − θ*‖², the error of the mean of all estimates so far (at round 0,
+    /// of the first); NaN if the estimate is itself an average.
     pub sq_error_average: f64,
-    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the local steps before; of one run in
-    /// which all clients take part.
+    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the last local steps, for one run with full
+    /// participation.
     pub sq_error_clients: Option<f64>,
     /// E of the Lyapunov function (SCAFFLSA 51, at communications 45).
     pub lyapunov: Option<f64>,
@@ -108,7 +107,7 @@ pub struct CovarianceBlocks {
 }
 
 impl CovarianceBlocks {
-    /// How many numbers they hold.
+    /// The number of their entries.
     pub fn numbers(&self) -> usize {
         let lists = [&self.theta_variate, &self.variate, &self.variate_pair];
         let all = std::iter::once(&self.theta).chain(lists.into_iter().flatten());
@@ -116,23 +115,23 @@ impl CovarianceBlocks {
     }
 }
 
-/// Clients that have one law and do the same.
+/// Clients with the same distribution and the same local updates.
 struct Type {
     first: usize,
     count: f64,
     updates: Vec<LocalUpdate>,
 }
 
-/// The exact moments of a model on a problem.
+/// The exact moments of an algorithm on a problem.
 pub struct ExactMoments<'a> {
     facts: &'a dyn Facts,
     model: &'a AlgorithmModel<'a>,
     layout: StateLayout,
     types: Vec<Type>,
-    /// Which type a client is of.
+    /// The type of each client.
     type_of: Vec<usize>,
     courses: Vec<TypeSteps>,
-    coins: Vec<local::Coin>,
+    coins: Vec<local::GeometricSteps>,
     stages: Vec<Stage>,
 }
 
@@ -154,8 +153,7 @@ fn types(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> (Vec<Type>, Vec<usize
     (types, type_of)
 }
 
-/// Whether the way in which the runs of a model share their draws is one that
-/// moments are followed through.
+/// Whether the moments cover the way in which the runs of an algorithm share their draws.
 fn shared_draws_are_tracked(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
     let (types, _) = types(facts, model);
     let runs = &model.runs;
@@ -165,20 +163,18 @@ fn shared_draws_are_tracked(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bo
     let batches = types.iter().any(|t| t.updates.iter().any(|w| w.batch != t.updates[0].batch));
     let fresh = runs.iter().any(fresh);
     let alone = runs.len() == 1;
-    let drawn = !(uneven && fresh || model.common && batches);
+    let draws_fit = !(uneven && fresh || model.common && batches);
     let cohort = model.common || model.cohort == facts.clients();
-    drawn && (alone || model.coin.is_none() && cohort)
+    draws_fit && (alone || model.coin.is_none() && cohort)
 }
 
-/// Whether second moments of a model close and are followed.
+/// Whether second moments close and this module covers them.
 pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
     facts.linear() && facts.independent() && shared_draws_are_tracked(facts, model)
 }
 
 impl<'a> ExactMoments<'a> {
-    /// Prepares the moments of a model; `None` where second moments do not
-    /// close: the field is not linear, draws are not independent, or the runs
-    /// of the model share their draws in a way that is not followed.
+    /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
     pub fn new(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
         if !are_closed(facts, model) {
             return None;
@@ -202,7 +198,7 @@ impl<'a> ExactMoments<'a> {
                 let update = LocalUpdate { steps: 1, ..new.types[g].updates[0] };
                 let drive = Drive { update, pulled: new.pulled(0, &update) };
                 let step = Steps::new(facts, new.types[g].first, [drive; 2], true)?;
-                new.coins.push(local::Coin::new(&step, p));
+                new.coins.push(local::GeometricSteps::new(&step, p));
             } else {
                 let course = new.course(g)?;
                 new.courses.push(course);
@@ -234,7 +230,7 @@ impl<'a> ExactMoments<'a> {
         MomentState::fixed(self.types.iter().map(|t| t.count).collect(), &s, &v)
     }
 
-    /// L: the estimate's distance from θ* is L s.
+    /// L with L s = θ̂ − θ*.
     fn estimate(&self) -> Matrix {
         let mut out = Matrix::zeros(self.layout.d, self.layout.m);
         for (r, run) in self.model.runs.iter().enumerate() {
@@ -262,7 +258,7 @@ impl<'a> ExactMoments<'a> {
         (state, past)
     }
 
-    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the local steps that begin here.
+    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the local steps that begin in this state.
     fn clients_error(&self, state: &MomentState) -> Option<f64> {
         if self.model.runs.len() > 1 || self.model.cohort < self.facts.clients() {
             return None;
@@ -286,8 +282,8 @@ impl<'a> ExactMoments<'a> {
     fn lyapunov(&self, state: &MomentState) -> Option<f64> {
         let own = self.layout.own[0].filter(|_| self.model.runs.len() == 1)?;
         let d = self.layout.d;
-        let at = self.layout.e[0];
-        let mut psi = (0..d).fold(0.0, |sum, i| sum + state.s[(at + i, at + i)]);
+        let e = self.layout.e[0];
+        let mut psi = (0..d).fold(0.0, |sum, i| sum + state.s[(e + i, e + i)]);
         for (g, t) in self.types.iter().enumerate() {
             let update = &t.updates[0];
             let length = match self.model.coin {
@@ -306,7 +302,7 @@ impl<'a> ExactMoments<'a> {
         Some(psi)
     }
 
-    /// The moments at these rounds, which rise, from θ_0 = `start`.
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`.
     pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
         let estimate = self.estimate();
         let mut state = self.begin_at(start);

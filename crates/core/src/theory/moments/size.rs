@@ -1,14 +1,14 @@
-//! What moments of a model take, from the sizes of what [`super::ExactMoments`] holds.
+//! The effort of exact moments, from the sizes of the data of [`super::ExactMoments`].
 
 use super::stationary::{DIRECT, KRYLOV};
 use super::{AlgorithmModel, Correction, types};
 use crate::problem::Facts;
 use crate::theory::effort::{self, Effort, MOST_PRODUCTS};
 
-/// Restarts of the search for a stationary state that have to fit within the bound.
+/// The least number of restarts of GMRES that must fit within the limit.
 const FEWEST_RESTARTS: f64 = 4.0;
 
-/// The sizes that decide what moments take.
+/// The sizes that decide the effort of moments.
 pub(super) struct MomentSizes {
     /// d and N.
     d: f64,
@@ -21,9 +21,9 @@ pub(super) struct MomentSizes {
     y: f64,
     v: f64,
     s: f64,
-    /// Products that preparing a type's local steps takes.
+    /// Products of preparing the local steps of a type.
     prepare: f64,
-    /// Products that a round takes.
+    /// Products of a round.
     round: f64,
 }
 
@@ -44,7 +44,7 @@ impl MomentSizes {
         let v = if corrected { runs * d } else { 0.0 };
         let s = 1.0 + 2.0 * v.max(runs * d);
         let per_type = 12.0 * s * s * s + runs * runs * y * y * d * d;
-        // A pair of types costs something even where it has no numbers.
+        // A pair of types takes time even without numbers.
         let mut per_pair = 20.0 + if corrected { 4.0 * v * v * s } else { 0.0 };
         if let Some(p) = model.coin {
             per_pair += 2.0 * y * y * y * libm::log2(50.0 / p);
@@ -54,26 +54,26 @@ impl MomentSizes {
         Self { d, clients, runs, corrected, types, y, v, s, prepare, round }
     }
 
-    /// Numbers that are held while a round is computed: the local steps of all types, what a
-    /// round does to the members of each, and a few states.
+    /// The numbers in memory while a round is computed: the local steps of all types, the
+    /// updates of the members of each, and a few states.
     fn numbers(&self) -> f64 {
         let Self { d, runs, types, y, v, s, .. } = self;
         let pairs = types * runs * (runs + 1.0) / 2.0;
         let steps = (pairs + 2.0) * d * d * y * y + d * d * d * d;
         let members = 2.0 * types * (s + v) * (s + v + 2.0 * runs * d);
-        // Five numbers are the head of a matrix.
+        // Five numbers for the header of a matrix.
         let state = types * types * (5.0 + v * v) + types * (s * v + v * v) + s * s;
         steps + members + 3.0 * state
     }
 
     /// The moments at `rows` rounds up to round `rounds`.
     fn rounds_effort(&self, rounds: u64, rows: usize) -> Effort {
-        let kept = rows as f64 * (self.d * self.d + 2.0 * self.d);
+        let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
         let products = self.types * self.prepare + rounds as f64 * self.round;
-        Effort::new(products, self.numbers() + kept)
+        Effort::new(products, self.numbers() + stored)
     }
 
-    /// Numbers of a state, and products of one application of a round's map to them.
+    /// The numbers of a state, and the products of applying a round's map to them.
     fn map(&self) -> (f64, f64) {
         let Self { types, v, s, .. } = self;
         let length = s * s + types * (s * v + v * v) + types * types * v * v;
@@ -92,15 +92,15 @@ impl MomentSizes {
         Effort::new(self.types * self.prepare + search + blocks, self.numbers() + held + blocks)
     }
 
-    /// How often a search for a stationary state may begin anew within the bound.
+    /// The number of restarts of GMRES that fit within the limit.
     pub(super) fn restarts(&self) -> usize {
         let left = MOST_PRODUCTS - self.types * self.prepare;
         (left / ((KRYLOV as f64 + 1.0) * self.map().1)).max(FEWEST_RESTARTS) as usize
     }
 }
 
-/// What moments to round `rounds` take, kept at `rows` rounds: preparing the types, and
-/// their pairs round by round.
+/// The effort of moments up to round `rounds`, stored at `rows` rounds: preparing the
+/// types, and their pairs round by round.
 pub fn rounds_effort(
     facts: &dyn Facts,
     model: &AlgorithmModel<'_>,
@@ -110,7 +110,7 @@ pub fn rounds_effort(
     MomentSizes::new(facts, model).rounds_effort(rounds, rows)
 }
 
-/// What [`super::ExactMoments::stationary`] takes.
+/// The effort of [`super::ExactMoments::stationary`].
 pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
     MomentSizes::new(facts, model).stationary_effort()
 }

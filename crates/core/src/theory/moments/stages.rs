@@ -1,5 +1,5 @@
-//! A round as a list of stages: where a client begins, where its local steps take it,
-//! what the server and its control variate make of that, and how noisy it is.
+//! A round as a list of stages: where a client begins, the map of its local steps, the
+//! updates of the server and of its control variate, and the noise of each.
 
 use super::local::{self, Drive, Steps};
 use super::state::{MemberUpdate, MomentState, Stage, picked};
@@ -7,7 +7,8 @@ use super::{Correction, ExactMoments, Type};
 use crate::linalg::Matrix;
 use crate::theory::linear::LocalUpdate;
 
-/// Where the parts of s and v are: s = (1, e, c̄, e', c̄', …), v = (c, c', …).
+/// The positions of the parts of s = (1, e, c̄, e', c̄', …) and v = (c, c', …), one e, c̄ and
+/// c per run.
 pub(super) struct StateLayout {
     pub(super) d: usize,
     pub(super) e: Vec<usize>,
@@ -21,9 +22,9 @@ impl StateLayout {
     pub(super) fn new(d: usize, corrected: &[bool], coin: bool) -> Self {
         let (mut m, mut n) = (1, 0);
         let (mut e, mut mean, mut own) = (Vec::new(), Vec::new(), Vec::new());
-        let next = |at: &mut usize| {
-            *at += d;
-            *at - d
+        let next = |end: &mut usize| {
+            *end += d;
+            *end - d
         };
         for &corrected in corrected {
             e.push(next(&mut m));
@@ -35,21 +36,21 @@ impl StateLayout {
     }
 
     /// The d × `cols` matrix that picks d entries from `at` on, times `scale`.
-    pub(super) fn pick(&self, cols: usize, at: usize, scale: f64) -> Matrix {
-        Matrix::from_fn(self.d, cols, |i, j| if i + at == j { scale } else { 0.0 })
+    pub(super) fn pick(&self, cols: usize, begin: usize, scale: f64) -> Matrix {
+        Matrix::from_fn(self.d, cols, |i, j| if i + begin == j { scale } else { 0.0 })
     }
 }
 
-/// Puts `block` into rows from `at` on, added to what is there.
-pub(super) fn put(into: &mut Matrix, at: usize, scale: f64, block: &Matrix) {
+/// Adds `scale` times `block` to the rows from `begin` on.
+pub(super) fn put(into: &mut Matrix, begin: usize, scale: f64, block: &Matrix) {
     for i in 0..block.rows() {
         for j in 0..block.cols() {
-            into[(at + i, j)] += scale * block[(i, j)];
+            into[(begin + i, j)] += scale * block[(i, j)];
         }
     }
 }
 
-/// A type's way through the local steps.
+/// The local steps of a type.
 pub(super) struct TypeSteps {
     /// y of each run from s and from v.
     begin: Vec<(Matrix, Matrix)>,
@@ -65,7 +66,7 @@ pub(super) struct TypeSteps {
 }
 
 impl ExactMoments<'_> {
-    /// Whether a run's drift is not constant, so that w has entries of its own.
+    /// Whether a run's drift varies, so that w has entries in y.
     pub(super) fn pulled(&self, run: usize, update: &LocalUpdate) -> bool {
         self.model.runs[run].correction != Correction::None || update.proximal != 0.0
     }
@@ -80,7 +81,7 @@ impl ExactMoments<'_> {
         put(&mut from_s, 0, 1.0, &self.layout.pick(m, self.layout.e[run], 1.0));
         from_s[(d, 0)] = 1.0;
         if pulled {
-            // w is the drift that the round does not change: c̄ − c, or F̄_c(θ*).
+            // w is the drift that is constant within the round: c̄ − c, or F̄_c(θ*).
             put(
                 &mut from_s,
                 d + 1,
@@ -156,8 +157,8 @@ impl ExactMoments<'_> {
         let mut keep = Matrix::identity(m);
         for (r, run) in self.model.runs.iter().enumerate() {
             for i in 0..d {
-                let at = self.layout.e[r] + i;
-                keep[(at, at)] = 1.0 - run.server_step;
+                let entry = self.layout.e[r] + i;
+                keep[(entry, entry)] = 1.0 - run.server_step;
             }
         }
         let members = (0..self.types.len()).map(|g| self.member(g)).collect();
@@ -165,7 +166,7 @@ impl ExactMoments<'_> {
         stages
     }
 
-    /// Whether oracle calls of their own, at the end of a round, are among its noises.
+    /// Whether a round ends with oracle calls at θ_t, which add noise.
     fn calls(&self) -> bool {
         self.model.runs.iter().any(|r| r.correction == Correction::KeptFresh)
     }
@@ -201,11 +202,11 @@ impl ExactMoments<'_> {
                 let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
                     continue;
                 };
-                let at = course.jacobian.times(&self.layout.pick(m, self.layout.e[r], 1.0));
+                let field = course.jacobian.times(&self.layout.pick(m, self.layout.e[r], 1.0));
                 let noise = self.layout.pick(runs * d, r * d, 1.0);
-                put(&mut member.s_s, mean, 1.0 / clients, &at);
+                put(&mut member.s_s, mean, 1.0 / clients, &field);
                 put(&mut member.s_e, mean, 1.0 / clients, &noise);
-                put(&mut member.v_s, own, 1.0, &at);
+                put(&mut member.v_s, own, 1.0, &field);
                 put(&mut member.v_e, own, 1.0, &noise);
                 put(&mut member.v_v, own, -1.0, &self.layout.pick(n, own, 1.0));
             }
@@ -216,16 +217,17 @@ impl ExactMoments<'_> {
         Stage::new(keep, (1.0, two), members, &self.counts())
     }
 
-    /// The end of a round for a member of type g: the server's average and what
-    /// its control variate learns. Its noises are those of the local steps of
-    /// each run, then those of each run's oracle calls at θ_t, if there are any.
+    /// The end of a round for a member of type g: the server's average and the update of
+    /// its control variate. Its noises are those of the local steps of each run, then
+    /// those of each run's oracle calls at θ_t, if there are any.
     fn member(&self, g: usize) -> MemberUpdate {
         let StateLayout { d, m, n, .. } = self.layout;
         let course = &self.courses[g];
         let (runs, clients) = (self.model.runs.len(), self.facts.clients() as f64);
         let noises = if self.calls() { 2 * runs * d } else { runs * d };
         let mut member = self.blank(noises);
-        let rows = |of: &Matrix, r: usize| Matrix::from_fn(d, of.cols(), |i, j| of[(r * d + i, j)]);
+        let rows =
+            |map: &Matrix, r: usize| Matrix::from_fn(d, map.cols(), |i, j| map[(r * d + i, j)]);
         for (r, run) in self.model.runs.iter().enumerate() {
             let share = run.server_step / self.model.cohort as f64;
             let e = self.layout.e[r];
@@ -237,7 +239,7 @@ impl ExactMoments<'_> {
             let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
                 continue;
             };
-            // What is added to c_k, as a map of s, v and the noises.
+            // The increment of c_k as a map of s, v and the noises.
             let update = &self.types[g].updates[r];
             let length = update.step * update.steps as f64;
             let begin = self.layout.pick(m, e, 1.0);
@@ -282,20 +284,20 @@ impl ExactMoments<'_> {
         let (d, runs) = (self.layout.d, self.model.runs.len());
         self.by_pairs(|r, q| {
             let (a, b) = (self.layout.e[r], self.layout.e[q]);
-            let at = |from: usize, i: usize| if i < d { from + i } else { 0 };
-            let s = Matrix::from_fn(d + 1, d + 1, |i, j| state.s[(at(a, i), at(b, j))]);
+            let position = |begin: usize, i: usize| if i < d { begin + i } else { 0 };
+            let s = Matrix::from_fn(d + 1, d + 1, |i, j| state.s[(position(a, i), position(b, j))]);
             let factor = self.courses[g].calls[pair(runs, r, q)];
             let map = self.facts.noise_map(self.types[g].first, &s);
             map.map_or_else(|| Matrix::zeros(d, d), |c| c.scaled(factor))
         })
     }
 
-    fn by_pairs(&self, of: impl Fn(usize, usize) -> Matrix) -> Matrix {
+    fn by_pairs(&self, block: impl Fn(usize, usize) -> Matrix) -> Matrix {
         let (d, runs) = (self.layout.d, self.model.runs.len());
         let mut out = Matrix::zeros(runs * d, runs * d);
         for r in 0..runs {
             for q in r..runs {
-                let block = of(r, q);
+                let block = block(r, q);
                 for i in 0..d {
                     for j in 0..d {
                         out[(r * d + i, q * d + j)] = block[(i, j)];
@@ -307,10 +309,10 @@ impl ExactMoments<'_> {
         out
     }
 
-    /// The noises of stage number `stage` in this state.
+    /// The covariances of the noises of stage number `stage`, by type.
     pub(super) fn noises(&self, state: &MomentState, stage: usize) -> Vec<Matrix> {
         let last = stage + 1 == self.stages.len();
-        let of = |g: usize| {
+        let covariance = |g: usize| {
             if !last {
                 return self.call_noise(state, g);
             }
@@ -325,7 +327,7 @@ impl ExactMoments<'_> {
                 _ => 0.0,
             })
         };
-        (0..self.types.len()).map(of).collect()
+        (0..self.types.len()).map(covariance).collect()
     }
 }
 

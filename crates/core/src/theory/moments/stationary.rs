@@ -6,15 +6,15 @@ use super::{CovarianceBlocks, ExactMoments, Moments};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 
-/// Numbers up to which the map is written out and solved directly.
+/// The largest order of the system that is solved directly.
 pub(super) const DIRECT: usize = 600;
-/// Vectors that a search keeps before it begins anew.
+/// The vectors of GMRES between restarts.
 pub(super) const KRYLOV: usize = 30;
-/// Times that it begins anew, at most.
+/// The most restarts of GMRES.
 const RESTARTS: usize = 40;
 
 impl ExactMoments<'_> {
-    /// The stationary state's numbers; `None` if there is none to be found.
+    /// The stationary state; `None` if none is found.
     fn stationary_state(&self) -> Option<super::MomentState> {
         let begin = self.begin_at(self.facts.optimum());
         let start = begin.numbers();
@@ -42,9 +42,9 @@ impl ExactMoments<'_> {
         sound.then_some(state)
     }
 
-    /// The state after a round, with c̄ replaced by what it always is, the mean of
-    /// the variates: of itself a round keeps their difference, so that its map has
-    /// more fixed points than the one that is meant.
+    /// The state after a round, with c̄ replaced by the mean of the variates, which it
+    /// equals in every run. The round's map alone preserves their difference, so it has
+    /// further fixed points.
     pub(super) fn settled(&self, state: &super::MomentState) -> super::MomentState {
         let mut state = self.round(state, None).0;
         if self.model.coin.is_some() && state.own() > 0 {
@@ -79,9 +79,8 @@ impl ExactMoments<'_> {
         state
     }
 
-    /// The moments at stationarity, and of one run alone the blocks of its second
-    /// moments; `None` where there is no stationary law with second moments, or
-    /// none is found.
+    /// The moments at stationarity, and the covariance blocks of the first run; `None` if
+    /// there is no stationary distribution with second moments, or none is found.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         let state = self.stationary_state()?;
         let clients = self.clients_error(&state);
@@ -130,8 +129,8 @@ impl ExactMoments<'_> {
     }
 }
 
-/// The state with the variates' mean, which is 0, taken away from each: under a
-/// coin there is no c̄.
+/// The state with the mean of the variates subtracted from each of them. The mean is 0
+/// in every run; under a coin there is no c̄.
 fn centred(mut state: super::MomentState, n: f64) -> super::MomentState {
     let types = state.types();
     // E v v̄ᵀ of each type, E v̄ v̄ᵀ and E s v̄ᵀ.
@@ -159,8 +158,8 @@ fn centred(mut state: super::MomentState, n: f64) -> super::MomentState {
     state
 }
 
-/// x with x = B x + c, by GMRES from `start`, restarted so often; `None` if the residual
-/// does not shrink to rounding.
+/// x with x = B x + c, by GMRES from `start` with at most `restarts` restarts; `None` if
+/// the residual does not shrink to rounding error.
 fn gmres(
     start: &[f64],
     constant: &[f64],
@@ -183,7 +182,7 @@ fn gmres(
         if size <= 1e-14 * scale {
             return Some(x);
         }
-        // Arnoldi on I − B, twice orthogonalised.
+        // Arnoldi on I − B, orthogonalised twice.
         let mut basis = vec![r.iter().map(|v| v / size).collect::<Vec<f64>>()];
         let mut hessenberg: Vec<Vec<f64>> = Vec::new();
         for _ in 0..KRYLOV {

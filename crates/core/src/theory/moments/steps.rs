@@ -1,7 +1,6 @@
-//! A coin that is looked at after fixed numbers of local steps: the second law of
-//! H1 (SCAFFLSA Theorem 5.1). The moments of all clients' θ_c and variates close
-//! step by step (EXTRA 1a): each step is a local step, and with probability p a
-//! communication after it.
+//! Moments under a coin after fixed numbers of local steps: the second reading of
+//! SCAFFLSA H1 (Theorem 5.1). The moments of all clients' θ_c and variates close step by
+//! step: each step is a local step, followed by a communication with probability p.
 
 use super::local::{Drive, Steps};
 use super::stages::put;
@@ -13,7 +12,7 @@ use crate::problem::Facts;
 use crate::theory::linear::LocalUpdate;
 
 /// The moments of one run under a coin at the end of rounds of `per_round` local
-/// steps each, from θ_0 = `start`; `None` where they do not close.
+/// steps each, from θ_0 = `start`; `None` if they do not close.
 pub fn at_rounds(
     facts: &dyn Facts,
     model: &AlgorithmModel<'_>,
@@ -36,7 +35,7 @@ pub fn at_rounds(
     Some(out)
 }
 
-/// One local step, and one communication. v = (e, c) of a client, s = 1.
+/// One local step and one communication; v = (e, c) of a client, s = 1.
 struct Walk<'a> {
     facts: &'a dyn Facts,
     probability: f64,
@@ -92,19 +91,19 @@ impl<'a> Walk<'a> {
         MomentState::fixed(self.types.iter().map(|t| t.count).collect(), &[1.0], &v)
     }
 
-    /// A local step of all clients, then perhaps a communication.
+    /// A local step of all clients, then a communication with probability p.
     fn step(&self, state: &MomentState) -> MomentState {
         let d = self.facts.dim();
         let noise = |g: usize| {
             // y = (e, 1, w) with w = −c; without variates w is no variable.
             let n = super::local::length(d, self.corrected);
-            let place = |i: usize| match i {
+            let position = |i: usize| match i {
                 _ if i < d => (Some(i), 1.0),
                 _ if i == d => (None, 1.0),
                 _ => (Some(i - 1), -1.0),
             };
             let y = Matrix::from_fn(n, n, |i, j| {
-                let ((a, x), (b, z)) = (place(i), place(j));
+                let ((a, x), (b, z)) = (position(i), position(j));
                 let value = match (a, b) {
                     (Some(a), Some(b)) => state.p[g][(a, b)],
                     (Some(a), None) | (None, Some(a)) => state.x[g][(0, a)],
@@ -119,13 +118,13 @@ impl<'a> Walk<'a> {
         let met = self.communicate(&walked);
         let p = self.probability;
         let mix = |a: &Matrix, b: &Matrix| a.scaled(1.0 - p).plus(p, b);
-        let all = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
+        let mixed = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
         MomentState {
             counts: walked.counts.clone(),
             s: walked.s.clone(),
-            x: all(&walked.x, &met.x),
-            p: all(&walked.p, &met.p),
-            q: all(&walked.q, &met.q),
+            x: mixed(&walked.x, &met.x),
+            p: mixed(&walked.p, &met.p),
+            q: mixed(&walked.q, &met.q),
         }
     }
 
@@ -133,7 +132,7 @@ impl<'a> Walk<'a> {
     fn communicate(&self, state: &MomentState) -> MomentState {
         let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
         let width = state.own();
-        // K forgets e and passes it on to c; L puts ē in both places.
+        // K removes e and adds it to c; L puts ē in both places.
         let (mut keep, mut give) = (Matrix::zeros(width, width), Matrix::zeros(width, d));
         put(&mut give, 0, 1.0, &Matrix::identity(d));
         if self.corrected {

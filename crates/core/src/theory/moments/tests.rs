@@ -19,7 +19,7 @@ fn quadratic(clients: usize, heterogeneity: f64) -> impl Facts {
     .unwrap()
 }
 
-/// One dimension, one law: curvature `a`, additive noise.
+/// One dimension, one distribution: curvature `a`, additive noise.
 fn scalar(clients: usize, a: f64, noise: f64) -> impl Facts {
     quadratic::Settings {
         dimension: 1,
@@ -49,7 +49,7 @@ fn model(
     AlgorithmModel { runs: vec![run], cohort: clients, common: true, coin, burn_in: None }
 }
 
-/// What a long run comes to is what the fixed point says.
+/// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
     let facts = quadratic(4, 1.0);
@@ -74,7 +74,7 @@ fn stationary_moments_are_the_limit_of_long_runs() {
     }
 }
 
-/// A problem whose clients have one law, told apart or not.
+/// A problem whose clients have one distribution, under one identifier or several.
 struct OneLaw<'a>(&'a dyn Facts);
 
 impl Facts for OneLaw<'_> {
@@ -142,7 +142,7 @@ fn types_are_their_clients() {
 }
 
 /// The example of SCAFFLSA, Theorem B.4: one dimension, F_c = a θ − b with b of
-/// variance σ², p² = 2ηa − η²a²: at fixed steps ψ goes to η²σ²/p² whatever N is,
+/// variance σ², p² = 2ηa − η²a²: at fixed steps ψ converges to η²σ²/p² for every N,
 /// the clients' mean to ησ²/((2 − ηa)aN).
 #[test]
 fn the_example_of_theorem_b4_has_its_closed_form() {
@@ -201,7 +201,7 @@ fn spectral_radii_have_their_closed_form_in_one_dimension() {
     }
 }
 
-/// Where moments grow, they grow at the rate of the spectral radius; where it is
+/// If moments grow, they grow at the rate of the spectral radius; if it is
 /// below 1 they come to rest.
 #[test]
 fn unstable_moments_grow_at_their_spectral_radius() {
@@ -223,8 +223,8 @@ fn unstable_moments_grow_at_their_spectral_radius() {
         model.runs[0].update = Box::new(move |_| LocalUpdate::plain(step, steps));
         let exact = ExactMoments::new(&facts, &model).unwrap();
         let found = exact.stability().unwrap_or_else(|| panic!("{what}"));
-        let at = exact.at_rounds(&start, &[100, 200]);
-        let rate = libm::pow(at[1].sq_error / at[0].sq_error, 0.01);
+        let moments = exact.at_rounds(&start, &[100, 200]);
+        let rate = libm::pow(moments[1].sq_error / moments[0].sq_error, 0.01);
         if step > 1.0 {
             assert!(found.square > 1.0, "{what}: {found:?}");
             assert!((rate / found.square - 1.0).abs() < 1e-6, "{what}: {rate} {found:?}");
@@ -248,7 +248,7 @@ fn picking_has_the_bits_of_the_product() {
     assert_eq!(picked(&a, &b, &c), sandwich(&a, &b, &c));
 }
 
-/// What is kept beside results under a version has the bits of that version.
+/// Cached moments of a version have the bits of that version.
 #[test]
 fn the_version_names_these_bits() {
     let facts = quadratic(4, 1.0);
@@ -264,8 +264,8 @@ fn the_version_names_these_bits() {
         let mut model = model(4, correction, steps, coin);
         model.runs[0].update = Box::new(move |_| LocalUpdate::plain(0.2, steps));
         for m in ExactMoments::new(&facts, &model).unwrap().at_rounds(&start, &[0, 1, 7, 40]) {
-            let told = [m.sq_error, m.sq_error_average, m.lyapunov.unwrap_or(0.0), m.mean[0]];
-            for x in told {
+            let values = [m.sq_error, m.sq_error_average, m.lyapunov.unwrap_or(0.0), m.mean[0]];
+            for x in values {
                 bits = (bits ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
             }
         }

@@ -91,7 +91,7 @@ impl UnplannedCells {
     }
 
     /// How many cells of other settings there are; empty if there are none.
-    pub fn told(&self) -> String {
+    pub fn other_settings(&self) -> String {
         match self.others {
             0 => String::new(),
             1 => {

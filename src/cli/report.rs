@@ -2,7 +2,7 @@
 
 use super::{Code, Failure, memory};
 use crate::analysis::{Experiment, analyse};
-use crate::report::{self, Entry, Writer};
+use crate::report::{self, IndexEntry, Writer};
 use crate::store::{self, Store};
 use driftbench_core::words::count;
 use driftbench_runner::panics::caught;
@@ -75,7 +75,7 @@ fn write_as(
     let writer = Writer::new(out, formats)?;
     let one = |plan: Result<Plan, Unreported>| {
         let plan = plan?;
-        let work = || -> Result<(Entry, Vec<String>), Failure> {
+        let work = || -> Result<(IndexEntry, Vec<String>), Failure> {
             let cells: Vec<&Cell> = plan.cells.iter().collect();
             memory::fits_instances(&plan, &cells)?;
             let experiment = analyse(&plan, store)?;

@@ -57,7 +57,7 @@ pub struct Writer {
 }
 
 /// What an index tells of an experiment.
-pub struct Entry {
+pub struct IndexEntry {
     page: Value,
     claims: Vec<claims::ClaimText>,
 }
@@ -86,7 +86,7 @@ impl Writer {
     ///
     /// # Errors
     /// If a file cannot be written, or an analysis text is not a template.
-    pub fn page(&self, experiment: &Experiment<'_>) -> Result<Entry, Error> {
+    pub fn page(&self, experiment: &Experiment<'_>) -> Result<IndexEntry, Error> {
         let folder = self.out.join(&experiment.plan.experiment);
         let figures = folder.join("figures");
         see_inside(&self.out, &figures)?;
@@ -127,14 +127,11 @@ impl Writer {
         }
         let provenance = provenance(experiment);
         self.owned.write(&folder.join("provenance.md"), provenance.as_bytes())?;
-        let view::Page { name, title, source, cells, missing, claims, counts, .. } = page;
         let names = page.figures.into_iter().map(|f| context! { id => f.id, title => f.title });
         let figures: Vec<Value> = names.collect();
-        let counts = Value::from(Serde(counts));
-        Ok(Entry {
-            page: context! { name, title, source, cells, missing, counts, figures },
-            claims,
-        })
+        let counts = Value::from(Serde(page.claims.counts));
+        let experiment = Value::from(Serde(page.experiment));
+        Ok(IndexEntry { page: context! { experiment, counts, figures }, claims: page.claims.list })
     }
 
     /// Writes the index, the claims and the disagreements. The experiments of which there is
@@ -142,7 +139,11 @@ impl Writer {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn index(&self, entries: Vec<Entry>, failed: &[(String, String)]) -> Result<(), Error> {
+    pub fn index(
+        &self,
+        entries: Vec<IndexEntry>,
+        failed: &[(String, String)],
+    ) -> Result<(), Error> {
         let (mut pages, mut claims) = (Vec::new(), Vec::new());
         for entry in entries {
             pages.push(entry.page);
@@ -240,6 +241,7 @@ impl Pages {
         env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
         env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
         for (name, text) in [
+            ("parts.md", include_str!("../../templates/parts.md")),
             ("report.md", include_str!("../../templates/report.md")),
             ("report.html", include_str!("../../templates/report.html")),
             ("index.md", include_str!("../../templates/index.md")),

@@ -102,8 +102,12 @@ fn document(page: &Page) -> String {
         "\\usebox{\\fitted}}\n",
         "\\begin{document}\n",
     ));
-    let source = if page.source.is_empty() { String::new() } else { format!(" ({})", page.source) };
-    let _ = writeln!(out, "\\section*{{{}{}}}", text(&page.title), text(&source));
+    let source = if page.experiment.source.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", page.experiment.source)
+    };
+    let _ = writeln!(out, "\\section*{{{}{}}}", text(&page.experiment.title), text(&source));
     for paragraph in &page.paragraphs {
         let _ = writeln!(out, "{}\n", text(paragraph));
     }

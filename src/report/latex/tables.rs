@@ -11,21 +11,26 @@ const ROWS: usize = 40;
 
 /// All tables of a page.
 pub fn tables(page: &Page) -> String {
-    let mut out = format!("% {}: tables.\n", super::comment(&page.name));
+    let mut out = format!("% {}: tables.\n", super::comment(&page.experiment.name));
     out.push_str("% Needs \\usepackage{booktabs,graphicx}.\n");
-    let label = page.name.replace('/', ":");
-    if page.table.rows.is_empty() {
+    let label = page.experiment.name.replace('/', ":");
+    if page.tables.finals.rows.is_empty() {
         out.push_str("No cell has results yet.\n");
     }
     // The last column is the cell's id, which is of use to programs alone.
-    table(&mut out, &without_last(&page.table), &page.title, &format!("tab:{label}"));
-    claims(&mut out, &page.claims, &label);
-    let caption = format!("How heterogeneous the problems are. {}", page.title);
+    table(
+        &mut out,
+        &without_last(&page.tables.finals),
+        &page.experiment.title,
+        &format!("tab:{label}"),
+    );
+    claims(&mut out, &page.claims.list, &label);
+    let caption = format!("How heterogeneous the problems are. {}", page.experiment.title);
     table(&mut out, &page.problems.instances, &caption, &format!("tab:{label}:problems"));
-    let caption = format!("Published bounds at the last round. {}", page.title);
-    table(&mut out, &page.bounds, &caption, &format!("tab:{label}:bounds"));
-    let caption = format!("How far predictions are from the bias. {}", page.title);
-    table(&mut out, &page.first_order, &caption, &format!("tab:{label}:orders"));
+    let caption = format!("Published bounds at the last round. {}", page.experiment.title);
+    table(&mut out, &page.tables.bounds, &caption, &format!("tab:{label}:bounds"));
+    let caption = format!("How far predictions are from the bias. {}", page.experiment.title);
+    table(&mut out, &page.tables.first_order, &caption, &format!("tab:{label}:orders"));
     out
 }
 

@@ -4,11 +4,13 @@ use super::claims::{self, ClaimText};
 use super::cut::{File, MOST_ROWS, Table};
 use super::formula::{self, Formula};
 use super::{explore, narrate};
+use crate::analysis::claims::Estimate;
 use crate::analysis::{
     Experiment, Missing, Rival, Separation, Standing, Standings, problems, settings_of, table,
     thousands,
 };
 use crate::chart;
+use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, Summary};
 use driftbench_runner::manifest::{Quantity, Source};
 use serde::Serialize;
@@ -37,7 +39,7 @@ pub struct Page {
     /// What theory does not compute at this size.
     pub not_computed: Vec<String>,
     pub claims: Vec<ClaimText>,
-    pub counts: Vec<(String, usize)>,
+    pub counts: Vec<(Verdict, usize)>,
     pub bounds: Table,
     pub orders: Table,
     pub settings: Vec<(String, String)>,
@@ -78,9 +80,9 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let text = manifest.analysis.as_deref().unwrap_or_default();
     let narrated = narrate::render(text, experiment)?;
     let mut files = Vec::new();
-    let told = experiment.claims.iter();
+    let claims = experiment.claims.iter();
     let judged: Vec<ClaimText> =
-        told.map(|c| claims::claim(&plan.experiment, c, &mut files)).collect();
+        claims.map(|c| claims::claim(&plan.experiment, c, &mut files)).collect();
     let figures = experiment.figures.iter().map(|figure| {
         Ok(Figure {
             id: figure.id.clone(),
@@ -162,7 +164,8 @@ fn winners(standings: &Standings, files: &mut Vec<File>) -> Table {
             // Equal but for rounding.
             Some((next, Rival { separation: Separation::Equal, .. })) => [next.clone(), "1".into()],
             Some((next, Rival { ratio, .. })) => {
-                [next.clone(), claims::interval(ratio.estimate, (ratio.low, ratio.high))]
+                let interval = (ratio.low, ratio.high);
+                [next.clone(), claims::interval(Estimate { value: ratio.estimate, interval })]
             }
             None if row.leaders.is_empty() => ["–".into(), "–".into()],
             None => ["all others diverged".into(), "–".into()],

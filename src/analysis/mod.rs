@@ -32,6 +32,7 @@ mod wrong;
 
 use crate::store::provenance::Provenance;
 use crate::store::{Store, Stored};
+use claims::JudgedClaim;
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
@@ -77,7 +78,7 @@ pub struct Experiment<'a> {
     /// How heterogeneous the problems are.
     pub problems: problems::Instances,
     /// What the results say of the manifest's claims.
-    pub claims: Vec<claims::JudgedClaim>,
+    pub claims: Vec<JudgedClaim<'a>>,
     /// What the published bounds say of the cells.
     pub bounds: Vec<bounds::BoundRow>,
     /// Where the first order of measured biases holds.
@@ -173,7 +174,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let shown = FigureCells::new(&plan.manifest.figure, &cells);
     follow_chosen(plan, store, &needs, &shown, &mut cells)?;
     let wanted = needs.theory(&shown, &cells);
-    let all = plan.cells.len() <= AT_ONCE || needs::theory_of_all(plan);
+    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
     let planned: Vec<&Cell> =
         plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
     let prepared = instances(plan, &planned)?;
@@ -266,7 +267,7 @@ fn results<'a>(
         let kept = stored.map(|stored| {
             stored.map(|Stored { record, traces }| CellResult {
                 cell,
-                runs: Runs::new(traces, &needs.keep(cell), &prices),
+                runs: Runs::new(traces, &needs.traces(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -310,12 +311,12 @@ fn stretch(cells: usize) -> usize {
 ///
 /// # Errors
 /// Results that are not as they were written.
-pub fn judged(plan: &Plan, store: &Store) -> Result<Vec<claims::JudgedClaim>, Error> {
+pub fn judged<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<JudgedClaim<'a>>, Error> {
     let (cells, _) = results(plan, store, &Needs::of_claims(plan))?;
-    let by_claims = |cell: &&Cell| needs::theory_by_claims(plan, cell);
+    let by_claims = |cell: &&Cell| needs::claims_need_theory(plan, cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
     let prepared = instances(plan, &planned)?;
-    let moments = plan.cells.iter().filter(|cell| needs::moments_by_claims(plan, cell));
+    let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
     Ok(claims::judge(plan, &cells, &theory))
@@ -334,7 +335,7 @@ fn follow_chosen(
     for (figure, chosen) in figures.filter(|(figure, _)| !needs.draws_all(figure)) {
         for place in &chosen.cells {
             let keep = wanted.entry(*place).or_default();
-            let more = needs.chosen(cells[*place].cell, figure);
+            let more = needs.traces_of_chosen(cells[*place].cell, figure);
             keep.along.extend(more.along);
             keep.averages.extend(more.averages);
         }

@@ -7,7 +7,7 @@ use crate::analysis::compare::{
     Change, ChangeVerdict, Class, Comparison, Options, Side, SideExperiment, compare, curves,
     record,
 };
-use crate::report::diff::{self as pages, Drawn, Format};
+use crate::report::diff::{self as pages, ChangeFigures, Format};
 use crate::store::{Store, git};
 use driftbench_runner::files::write_beside;
 use std::collections::BTreeMap;
@@ -225,13 +225,13 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std:
 }
 
 /// Charts of the worst changes: curves where both sides have them.
-fn figures<'c>(comparison: &'c Comparison, a: &Source, b: &Source) -> Vec<Drawn<'c>> {
+fn figures<'c>(comparison: &'c Comparison, a: &Source, b: &Source) -> Vec<ChangeFigures<'c>> {
     let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;
     let draw = |change: &'c Change| {
         let traces = |source: &Source, id: &str| {
             source.folder.as_ref().and_then(|f| f.traces(&change.experiment, id))
         };
-        let figures = match (traces(a, &change.was), traces(b, &change.id)) {
+        let figures = match (traces(a, &change.pair.before), traces(b, &change.pair.after)) {
             (Some(before), Some(after)) => curves::of_traces(change, &before, &after),
             _ => curves::of_finals(change),
         };

@@ -122,7 +122,7 @@ impl Writer {
         let tables = page.files.iter().map(|(file, _)| file.clone()).collect();
         sweep(&self.owned, &folder, is_table, &tables)?;
         self.owned.write(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
-        for (file, text) in compare::record::files(&compare::results::of(experiment)) {
+        for (file, text) in compare::record::files(&compare::results::side_experiment(experiment)) {
             self.owned.write(&folder.join(file), text.as_bytes())?;
         }
         let provenance = provenance(experiment);

@@ -9,6 +9,7 @@ use crate::analysis::{
     Experiment, Missing, Rival, Separation, Standing, Standings, details, problems, table,
 };
 use crate::chart;
+use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, Summary};
 use driftbench_core::words::thousands;
 use driftbench_runner::manifest::{Quantity, Source};
@@ -82,7 +83,7 @@ pub struct PageFigure {
 pub struct PageClaims {
     pub list: Vec<ClaimText>,
     /// How many have each verdict.
-    pub counts: Vec<(String, usize)>,
+    pub counts: Vec<(Verdict, usize)>,
 }
 
 #[derive(Serialize)]

@@ -22,7 +22,7 @@
 //! *Invariant*: a limit at a smaller level is never the nearer one, and a p-value is the
 //! level at which the limit is the hypothesis.
 
-use super::{mean, standard_deviation};
+use super::{mean, standard_deviation, student_tail};
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -220,7 +220,8 @@ impl LogMeans {
         // Hall's transformation of the statistic, seen from this side.
         let a = sign * self.skewness / (self.n as f64).sqrt();
         let hall = t + a * t * t / 3.0 + a * a * t * t * t / 27.0 + a / 6.0;
-        let plain = self.quantiles.tail(t.min(hall));
+        let t = t.min(hall);
+        let plain = if t > 0.0 { student_tail(t, self.n) } else { 1.0 };
         let lognormal = self.lognormal.map_or(0.0, |l| {
             let distance = sign * (l.centre - x);
             self.quantiles.level(distance, |q| l.reach(q, above))
@@ -285,7 +286,6 @@ struct Quantile {
 /// Quantiles over levels, for one number of replicates.
 #[derive(Debug)]
 struct Quantiles {
-    n: usize,
     /// From level 0.5 down.
     table: Vec<Quantile>,
 }
@@ -326,15 +326,7 @@ impl Quantiles {
             // Near the median the variance's limit is below its estimate.
             Quantile { level, t, variance: variance.max(t) }
         };
-        Self { n, table: levels.take_while(|level| *level > LEAST).map(one).collect() }
-    }
-
-    /// P(T > t), never below the table's last level.
-    fn tail(&self, t: f64) -> f64 {
-        match StudentsT::new(0.0, 1.0, self.n as f64 - 1.0) {
-            Ok(law) if t > 0.0 => law.cdf(-t),
-            _ => 1.0,
-        }
+        Self { table: levels.take_while(|level| *level > LEAST).map(one).collect() }
     }
 
     /// The quantiles at a level, between two of the table's by the level's logarithm.

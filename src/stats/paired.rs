@@ -9,7 +9,7 @@
 //! *Invariant*: no verdict rests on the p-value alone or on the interval alone.
 
 use super::verdict::Evidence;
-use super::{mean, standard_deviation, student_95, student_p};
+use super::{mean, standard_deviation, student_95, student_tail};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Resamples; one more of them than this is a whole multiple of a hundred.
@@ -63,7 +63,7 @@ impl Shift {
             mean,
             sd,
             interval: (mean - half, mean + half),
-            differs: student_p(mean / error, n),
+            differs: (2.0 * student_tail((mean / error).abs(), n)).min(1.0),
             equivalent: Evidence::student(mean, error, n, (-margin, margin)).support,
         })
     }

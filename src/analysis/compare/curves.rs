@@ -4,7 +4,7 @@
 //! *Invariant*: the ratio is of paired replicates; where either is 0 or has
 //! diverged there is none, and nothing is drawn.
 
-use super::Change;
+use super::judge::Change;
 use crate::analysis::convergence::point;
 use crate::analysis::{
     Body, Color, Curve, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference, Scale,
@@ -22,8 +22,8 @@ const RATIO: Style = Style { color: Color::Palette(3), dash: Dash::Measured(0), 
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
     let curves = vec![
-        series("before", BEFORE, curve(before), change.diverged.0),
-        series("after", AFTER, curve(after), change.diverged.1),
+        series("before", BEFORE, curve(before), change.diverged().0),
+        series("after", AFTER, curve(after), change.diverged().1),
     ];
     let upper = figure(
         format!("{}: ‖θ_t − θ*‖² before and after", change.name),
@@ -42,8 +42,8 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
         "A dot a run: reports keep final errors and no curves.",
         (
             vec![
-                series("before", BEFORE, dots(before), change.diverged.0),
-                series("after", AFTER, dots(after), change.diverged.1),
+                series("before", BEFORE, dots(before), change.diverged().0),
+                series("after", AFTER, dots(after), change.diverged().1),
             ],
             "run".into(),
             "‖θ_T − θ*‖²".into(),

@@ -4,7 +4,10 @@
 //! *Invariant*: every file that counts has the hash that it was written with; a
 //! cell whose file has not is damaged, and keeps no other from being compared.
 
-use super::{SCHEMA, Side, SideCell, SideClaim, SideExperiment, SideRuns, Texts, record};
+use super::claims::SideClaim;
+use super::record;
+use super::settings::Texts;
+use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use crate::analysis::Experiment;
 use crate::store::{self, Store};
 use driftbench_runner::files::Error;
@@ -21,7 +24,7 @@ pub struct Folder {
 }
 
 /// What an analysed experiment leaves for later diffs.
-pub fn of(experiment: &Experiment<'_>) -> SideExperiment {
+pub fn side_experiment(experiment: &Experiment<'_>) -> SideExperiment {
     let plan = experiment.plan;
     let mut cells: BTreeMap<String, SideCell> = planned(plan).into_iter().collect();
     for result in &experiment.cells {
@@ -35,7 +38,7 @@ pub fn of(experiment: &Experiment<'_>) -> SideExperiment {
         seed: plan.manifest.seed,
         manifest: manifest(&plan.source.text, &plan.source.overrides),
         cells,
-        claims: Some(experiment.claims.iter().map(SideClaim::of).collect()),
+        claims: Some(experiment.claims.iter().map(SideClaim::from).collect()),
     }
 }
 
@@ -206,7 +209,7 @@ impl Folder {
             return Ok(Vec::new());
         }
         let judged = crate::analysis::judged(plan, &self.store)?;
-        Ok(judged.iter().map(SideClaim::of).collect())
+        Ok(judged.iter().map(SideClaim::from).collect())
     }
 
     /// The traces of a cell, if they can be read.

@@ -85,12 +85,12 @@ fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
             super::key(&format!("tab:{label}:claims")),
         );
         for claim in some {
-            let source = match claim.source.as_str() {
+            let source = match claim.stated.source.as_str() {
                 "" => String::new(),
                 source => format!(" ({source})"),
             };
-            let said = format!("{}{source}", claim.statement);
-            let cells = [said, claim.told.clone(), claim.estimate.clone()];
+            let statement = format!("{}{source}", claim.stated.statement);
+            let cells = [statement, claim.verdict_text.clone(), claim.estimate.clone()];
             line(out, &cells);
         }
         out.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");

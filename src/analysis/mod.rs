@@ -187,7 +187,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         &needs.moments(&shown, &cells),
         MomentsCache::for_plan(plan, store),
     );
-    let (axes, rows) = ranking::rows(&cells);
+    let (axes, rows) = ranking::grid_points(&cells);
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
     let standings = Standings::new(axes, &rows, &rankings);

@@ -219,7 +219,7 @@ fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let further = ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "runs"];
     heads.extend(further.map(str::to_owned));
     let row = |standing: &Standing| {
-        let mut cells = standing.place.clone();
+        let mut cells = standing.values.clone();
         cells.push(match standing.leaders.as_slice() {
             [] if standing.error.is_nan() => "none: all diverged".into(),
             [] => "none: above the start".into(),

@@ -1,4 +1,4 @@
-//! Tables as `booktabs` wants them, as wide as the text at most.
+//! Tables for `booktabs`, at most as wide as the text.
 
 use super::escape::text;
 use crate::report::claims::ClaimText;
@@ -6,7 +6,7 @@ use crate::report::truncation::TextTable;
 use crate::report::view::Page;
 use std::fmt::Write;
 
-/// Rows after which a table goes on as another, so that it fits a page.
+/// Rows after which a table is continued as another, so that it fits a page.
 const ROWS: usize = 40;
 
 /// All tables of a page.
@@ -17,7 +17,7 @@ pub fn tables(page: &Page) -> String {
     if page.tables.finals.rows.is_empty() {
         out.push_str("No cell has results yet.\n");
     }
-    // The last column is the cell's id, which is of use to programs alone.
+    // The last column is the cell's id, which only programs use.
     table(
         &mut out,
         &without_last(&page.tables.finals),
@@ -35,9 +35,9 @@ pub fn tables(page: &Page) -> String {
 }
 
 fn without_last(table: &TextTable) -> TextTable {
-    let cut = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
-    let rows = table.rows.iter().map(cut).collect();
-    TextTable { heads: cut(&table.heads), rows, ..table.clone() }
+    let shorter = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
+    let rows = table.rows.iter().map(shorter).collect();
+    TextTable { heads: shorter(&table.heads), rows, ..table.clone() }
 }
 
 /// Whether a cell is a number, an interval, or the lack of one.

@@ -83,10 +83,10 @@ impl<'a> Needs<'a> {
         claimed: impl Fn(&Plan, &Cell) -> bool,
     ) -> HashSet<&'c str> {
         let chosen = shown.convergence.iter().chain(&shown.scaling);
-        let drawn = lines(self.plan).zip(chosen).filter(|(line, _)| figure(line));
-        let drawn = drawn.flat_map(|(_, chosen)| &chosen.cells).map(|place| &cells[*place]);
-        let claimed = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
-        drawn.chain(claimed).map(|cell| cell.cell.id.as_str()).collect()
+        let figures = lines(self.plan).zip(chosen).filter(|(line, _)| figure(line));
+        let in_figures = figures.flat_map(|(_, chosen)| &chosen.cells).map(|place| &cells[*place]);
+        let in_claims = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
+        in_figures.chain(in_claims).map(|cell| cell.cell.id.as_str()).collect()
     }
 }
 
@@ -155,7 +155,7 @@ pub fn every_cell_needs_theory(plan: &Plan) -> bool {
     let claims = &plan.manifest.claim;
     let less = claims.less.iter().map(|c| c.prediction);
     let mut claimed = less.chain(claims.reaches.iter().map(|c| c.prediction)).flatten();
-    predictions_drawn(plan).any(|drawn| drawn == Drawn::Bounds)
+    predictions_drawn(plan).any(|kind| kind == Drawn::Bounds)
         || claimed.any(Prediction::is_bound)
         || plan.manifest.record.averages.contains(&TimeAverage::Bias)
 }
@@ -181,7 +181,7 @@ pub fn claims_need_moments(plan: &Plan, cell: &Cell) -> bool {
 
 /// Whether a figure draws exact biases, so that tables have them too.
 pub fn draws_exact_bias(plan: &Plan) -> bool {
-    predictions_drawn(plan).any(|drawn| drawn == Drawn::ExactBias)
+    predictions_drawn(plan).any(|kind| kind == Drawn::ExactBias)
 }
 
 /// The kinds of predictions that figures draw.

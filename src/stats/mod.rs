@@ -141,7 +141,7 @@ mod tests {
     use driftbench_core::rng::Stream;
 
     #[test]
-    fn small_samples_by_hand() {
+    fn small_samples() {
         assert_eq!(mean(&[1.0, 2.0, 6.0]), 3.0);
         assert_eq!(standard_deviation(&[1.0, 3.0]), 2f64.sqrt());
         assert!(standard_deviation(&[1.0]).is_nan());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn holm_by_hand() {
+    fn holm_of_few_p_values() {
         assert_eq!(holm(&[0.01, 0.04, 0.03]), [0.03, 0.06, 0.06]);
         assert_eq!(holm(&[0.5, 0.9]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());

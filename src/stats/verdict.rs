@@ -170,14 +170,17 @@ impl Evidence {
         let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
         let reach = if skewed { WIDENED } else { 1.0 };
         let error = reach * (largest_variance(sample, &apart, target) / n as f64).sqrt() / size;
-        let law = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten();
+        let fisher = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten();
         let scale = if n > d { (n - d) as f64 / (d as f64 * (n - 1) as f64) } else { f64::NAN };
-        let tail = |x: f64| match &law {
-            Some(law) if x > 0.0 && x.is_finite() => law.sf(scale * (x / error) * (x / error)),
+        let tail = |x: f64| match &fisher {
+            Some(fisher) if x > 0.0 && x.is_finite() => {
+                fisher.sf(scale * (x / error) * (x / error))
+            }
             _ => 1.0,
         };
-        let radius =
-            law.as_ref().map_or(f64::NAN, |law| (law.inverse_cdf(0.95) / scale).sqrt() * error);
+        let radius = fisher
+            .as_ref()
+            .map_or(f64::NAN, |fisher| (fisher.inverse_cdf(0.95) / scale).sqrt() * error);
         Self {
             estimate,
             error,

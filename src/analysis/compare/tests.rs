@@ -1,4 +1,4 @@
-//! Pairs with a known truth, each with the verdict that it must get.
+//! Pairs whose true change is known, each with the verdict that it must get.
 
 use super::*;
 use crate::analysis::wrong::{self, Mutation};
@@ -56,7 +56,7 @@ fn verdicts_of_known_changes() {
     assert!(libm::log(1.1) < detectable && detectable < 1.0);
 }
 
-/// 3 % more with little noise: surely more than nothing, and within the margin.
+/// 3 % more with little noise: significantly more, and within the margin.
 #[test]
 fn what_lies_within_the_margin_is_equivalent_however_sure() {
     let old = sample(1, 10, 1.0);
@@ -221,78 +221,6 @@ fn claims_fail_when_they_turn_to_refuted() {
     assert_eq!(found(supported(), Some(claim(Inconclusive, false))), (1, 0));
     assert_eq!(found(None, refuted()), (1, 0));
     assert_eq!(found(supported(), None), (1, 0));
-}
-
-/// Log errors of null pairs: independent, of one law.
-const LAWS: [fn(&mut Stream) -> f64; 3] = [
-    |rng| rng.gaussian(),
-    |rng| {
-        let squares: f64 = (0..3).map(|_| rng.gaussian()).map(|x| x * x).sum();
-        rng.gaussian() / (squares / 3.0).sqrt()
-    },
-    |rng| libm::log(-libm::log(1.0 - rng.uniform())),
-];
-
-/// How many of these comparisons of null pairs raise any alarm.
-fn alarms(comparisons: usize, pairs: usize, n: usize) -> usize {
-    let mut rng = Stream::shared_instance(2024);
-    let mut draw = |law: fn(&mut Stream) -> f64| -> Vec<Option<f64>> {
-        (0..n).map(|_| Some(libm::exp(law(&mut rng)))).collect()
-    };
-    let mut one = |i: usize| {
-        let (mut old, mut new) = (Vec::new(), Vec::new());
-        for pair in 0..pairs {
-            let law = LAWS[(i + pair) % LAWS.len()];
-            old.push(cell("a", draw(law)));
-            new.push(cell("b", draw(law)));
-        }
-        let found = compared(old, new);
-        assert_eq!(found.tested, pairs);
-        found
-            .changed
-            .iter()
-            .any(|c| matches!(c.verdict, ChangeVerdict::Worse | ChangeVerdict::Better))
-    };
-    (0..comparisons).filter(|i| one(*i)).count()
-}
-
-/// The largest count that a rate of 5 % exceeds less than once in a thousand, by
-/// the binomial law.
-fn bound(trials: usize) -> usize {
-    let (mut mass, mut below, rate) = (libm::pow(0.95, trials as f64), 0.0, 0.05);
-    for k in 0..=trials {
-        below += mass;
-        if below >= 0.999 {
-            return k;
-        }
-        mass *= (trials - k) as f64 / (k + 1) as f64 * rate / (1.0 - rate);
-    }
-    trials
-}
-
-#[test]
-fn null_pairs_raise_alarms_at_most_at_the_nominal_rate() {
-    assert_eq!(bound(200), 21);
-    for n in [5, 10] {
-        // Each alone, ten together, all 200 together.
-        for (comparisons, pairs) in [(200, 1), (100, 10), (12, 200)] {
-            let found = alarms(comparisons, pairs, n);
-            let most = bound(comparisons);
-            assert!(found <= most, "n = {n}: {found} of {comparisons} with {pairs} pairs");
-        }
-    }
-}
-
-/// The table of docs/DIFF.md.
-#[test]
-#[ignore = "prints a table, takes a while"]
-fn false_alarm_table() {
-    for n in [3, 5, 10, 20] {
-        for (comparisons, pairs) in [(2000, 1), (400, 10), (100, 200)] {
-            let found = alarms(comparisons, pairs, n);
-            println!("n = {n}, {pairs} pairs a diff: {found} of {comparisons} diffs");
-        }
-    }
 }
 
 const MANIFEST: &str = r#"

@@ -1,9 +1,9 @@
-//! A comparison as a reader meets it: a summary for a terminal, Markdown for a
-//! pull request, a page with charts, JSON for programs.
+//! A comparison as text: a summary for a terminal, Markdown for a pull request, a page with
+//! charts, JSON for programs.
 //!
-//! *Invariant*: all four say the same of every cell; what Markdown cuts, since a
-//! comment holds only so much, and a page, since a browser opens only so much, is counted.
-//! JSON cuts nothing.
+//! *Invariant*: all four agree on every cell. Markdown and the page are truncated, because a
+//! comment and a browser hold only so much, and state the number of rows left out. JSON is
+//! complete.
 
 mod json;
 mod terminal;
@@ -237,7 +237,7 @@ fn headline(comparison: &Comparison) -> String {
     )
 }
 
-/// Cells by experiment: a line each.
+/// Cells, one line per experiment.
 fn lone_lines(cells: &[Lone]) -> Vec<String> {
     let mut by: BTreeMap<&str, Vec<&Lone>> = BTreeMap::new();
     cells.iter().for_each(|cell| by.entry(&cell.experiment).or_default().push(cell));
@@ -254,7 +254,7 @@ fn lone_lines(cells: &[Lone]) -> Vec<String> {
     by.into_iter().map(line).collect()
 }
 
-/// Cells whose problem is another, by experiment: a line each, with how many there are.
+/// Cells whose problem changed, one line per experiment, with their number.
 fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|cell| *by.entry(&cell.experiment).or_default() += 1);

@@ -225,6 +225,7 @@ fn a_record_comes_back_whatever_the_texts() {
 fn any_two_records_can_be_compared_and_told() {
     use compare::{Options, Side, compare};
     use driftbench::report::diff::{Format, render};
+    use driftbench::stats::verdict::Verdict;
     let error = prop_oneof![
         Just(None),
         Just(Some(0.0)),
@@ -239,16 +240,17 @@ fn any_two_records_can_be_compared_and_told() {
     ];
     let settings = btree_map("[ab]{1,2}", "[0-9.e-]{1,3}|[|`<\n]{1,3}", 0..3);
     let cell = ("[xy|<]{0,2}", settings, runs);
-    let claim =
-        ("[ab]", select(vec!["supported", "refuted", "", "odd"]), any::<bool>(), any::<f64>())
-            .prop_map(|(id, verdict, expected_refuted, estimate)| compare::SideClaim {
-                id,
-                statement: "s".into(),
-                verdict: verdict.into(),
-                expected_refuted,
-                estimate,
-                interval: (estimate, f64::NAN),
-            });
+    let claim = ("[ab]", select(Verdict::ALL.to_vec()), any::<bool>(), any::<f64>()).prop_map(
+        |(id, verdict, expected_refuted, estimate)| compare::SideClaim {
+            id,
+            statement: "s".into(),
+            verdict,
+            expected_refuted,
+            estimate,
+            low: estimate,
+            high: f64::NAN,
+        },
+    );
     let record =
         (btree_map("[0-3]", cell, 0..5), prop::option::of(vec(claim, 0..3)), 0_u32..3, 0_u64..2);
     let record = record.prop_map(|(cells, claims, schema, seed)| SideExperiment {

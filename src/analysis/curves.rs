@@ -14,11 +14,13 @@ use super::{CellResult, panels};
 use driftbench_runner::plan::{Cell, short};
 use std::collections::{HashMap, HashSet};
 
+/// An algorithm, and the exact values of the settings that the figure does not show.
+type CurveKey<'a> = (&'a str, Vec<(&'a String, String)>);
+
 /// The curves of some cells in their order, where panels and the x axis show the settings
 /// `known`; and the index of the curve of each cell.
 pub fn curves(cells: &[&Cell], known: &[&str]) -> (Vec<Curve>, Vec<usize>) {
-    // An algorithm, and the exact values of the settings that the figure does not show.
-    let mut indices: HashMap<(&str, Vec<(&String, String)>), usize> = HashMap::new();
+    let mut indices: HashMap<CurveKey<'_>, usize> = HashMap::new();
     let (mut curves, mut curve_of_cell): (Vec<Curve>, Vec<usize>) = (Vec::new(), Vec::new());
     for cell in cells {
         let settings = distinguishing_settings(cell, known);

@@ -1,15 +1,16 @@
-//! Which cells a figure draws where there are more than a reader can tell apart, or a browser
-//! can open.
+//! Which cells a figure shows if it has more than a reader can distinguish or a browser can open.
 //!
-//! *Invariant*: a figure of so few is drawn whole; any other says how many it draws of how
-//! many, and how they were chosen: not the best alone, but spread evenly from the smallest to
-//! the largest of what they end with.
+//! *Invariant*: a figure below the limits shows every cell. The caption of any other states how
+//! many it shows of how many, and how they were chosen: evenly spread from the smallest to the
+//! largest final value, not the best alone.
 
 use super::curves::curves;
-use super::{CellResult, panels, scaling};
+use super::panels::{Group, distinct, has_label, panels};
+use super::{CellResult, scaling};
 use crate::stats::mean;
 use driftbench_core::words::thousands;
-use driftbench_runner::manifest::figure::{Convergence, Scaling, Stability, Table, Winners};
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::figure::{Convergence, Scaling, Table};
 use driftbench_runner::plan::{Cell, Setting};
 use std::collections::{BTreeSet, HashSet};
 
@@ -25,28 +26,28 @@ const MOST_POINTS: usize = 1000;
 const MOST_SIDE: usize = 40;
 const MOST_SQUARES: usize = 600;
 
-/// The cells that a figure draws, and what its caption says of the others.
+/// The cells that a figure shows, and what its caption says about the others.
 pub struct Sample {
-    /// Places of the cells among all, in their order.
+    /// Indices of the cells among all, in their order.
     pub cells: Vec<usize>,
     /// What was left out; empty if nothing was.
     pub note: String,
 }
 
 impl Sample {
-    fn new(all: &[CellResult<'_>], these: &[&CellResult<'_>], note: String) -> Self {
-        let these: HashSet<&str> = these.iter().map(|cell| cell.cell.id.as_str()).collect();
-        let here = |place: &usize| these.contains(all[*place].cell.id.as_str());
-        Self { cells: (0..all.len()).filter(here).collect(), note }
+    fn new(all: &[CellResult<'_>], cells: &[&CellResult<'_>], notes: &[String]) -> Self {
+        let ids: HashSet<&str> = cells.iter().map(|cell| cell.cell.id.as_str()).collect();
+        let inside = |index: &usize| ids.contains(all[*index].cell.id.as_str());
+        Self { cells: (0..all.len()).filter(inside).collect(), note: sentence(notes) }
     }
 
     /// The cells themselves.
     pub fn among<'a>(&self, all: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
-        self.cells.iter().map(|place| &all[*place]).collect()
+        self.cells.iter().map(|index| &all[*index]).collect()
     }
 }
 
-/// What the figures of a manifest draw, kind by kind in their order.
+/// The cells that the figures of a manifest show, each kind in its order.
 pub struct FigureCells {
     /// `[[figure.convergence]]`.
     pub convergence: Vec<Sample>,
@@ -59,73 +60,78 @@ pub struct FigureCells {
 }
 
 impl FigureCells {
-    /// What each figure draws of these cells.
+    /// What each figure shows of these cells.
     pub fn new(table: &Table, cells: &[CellResult<'_>]) -> Self {
+        let winners = table.winners.iter();
+        let stability = table.stability.iter();
         Self {
             convergence: table.convergence.iter().map(|f| convergence(f, cells)).collect(),
             scaling: table.scaling.iter().map(|f| scaling(f, cells)).collect(),
-            winners: table.winners.iter().map(|f| winners(f, cells)).collect(),
-            stability: table.stability.iter().map(|f| stability(f, cells)).collect(),
+            winners: winners
+                .map(|f| maps(cells, &f.common.labels, &f.common.panels, (&f.x, &f.y)))
+                .collect(),
+            stability: stability
+                .map(|f| maps(cells, &f.common.labels, &f.common.panels, (&f.x, &f.y)))
+                .collect(),
         }
     }
 }
 
-/// The cells of these labels.
-fn only<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
-    cells.iter().filter(|cell| panels::has_label(labels, cell.cell)).collect()
+fn with_labels<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+    cells.iter().filter(|cell| has_label(labels, cell.cell)).collect()
 }
 
-/// The curves of a figure over a cost.
-fn convergence(figure: &Convergence, every: &[CellResult<'_>]) -> Sample {
-    let cells = only(&figure.common.labels, every);
+/// The final mean of a cell; infinite where runs diverged.
+fn final_mean(cell: &CellResult<'_>, quantity: Quantity) -> f64 {
+    cell.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))
+}
+
+/// The cells of a figure over a cost: each is a curve.
+fn convergence(figure: &Convergence, all: &[CellResult<'_>]) -> Sample {
+    let cells = with_labels(&figure.common.labels, all);
     if cells.len() <= MOST_CURVES {
-        return Sample::new(every, &cells, String::new());
+        return Sample::new(all, &cells, &[]);
     }
-    let all = cells.len();
-    let end = |cell: &&CellResult<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
-    let (groups, mut notes) = few_panels(panels::panels(&figure.common.panels, &cells));
+    let (groups, panels_note) = few_panels(panels(&figure.common.panels, &cells));
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
-    let groups = groups.into_iter().map(|group| by_rank(group.cells, each, end));
-    let cells = in_order(&cells, groups.flatten());
-    let formula = figure.y.formula();
-    notes.insert(
-        0,
-        format!(
-            "{} of {} curves are drawn, spread evenly from the smallest to the largest final mean of {formula} in each panel (cells whose runs diverged rank last)",
-            cells.len(),
-            thousands(all)
-        ),
-    );
-    Sample::new(every, &cells, told(&notes))
+    let last = |cell: &&CellResult<'_>| final_mean(cell, figure.y);
+    let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
+    let sample = in_order(&cells, groups.flatten());
+    let mut notes = vec![format!(
+        "{} of {} curves are drawn, spread evenly from the smallest to the largest final mean of {} in each panel (cells whose runs diverged rank last)",
+        sample.len(),
+        thousands(cells.len()),
+        figure.y.formula()
+    )];
+    notes.extend(panels_note);
+    Sample::new(all, &sample, &notes)
 }
 
-/// The curves of a figure over a setting.
-fn scaling(figure: &Scaling, every: &[CellResult<'_>]) -> Sample {
-    let mut cells = only(&figure.common.labels, every);
-    let (all, mut notes) = (cells.len(), Vec::new());
-    let groups = panels::panels(&figure.common.panels, &cells);
+/// The cells of a figure over a setting: each is a point.
+fn scaling(figure: &Scaling, all: &[CellResult<'_>]) -> Sample {
+    let mut cells = with_labels(&figure.common.labels, all);
+    let (count, mut notes) = (cells.len(), Vec::new());
+    let groups = panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {
         let (groups, note) = few_panels(groups);
-        notes = note;
+        notes.extend(note);
         cells = in_order(&cells, groups.into_iter().flat_map(|group| group.cells));
     }
     let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
     let known = [known, scaling::settings_of_axis(&figure.x)].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
-    let (found, of) = curves(&plain, &known);
-    let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); found.len()];
-    cells.iter().zip(of).for_each(|(cell, place)| curves[place].push(cell));
+    let (names, curve_of_cell) = curves(&plain, &known);
+    let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
+    cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
     if curves.len() > MOST_CURVES {
-        let count = curves.len();
-        let end =
-            |cell: &&CellResult<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
-        curves = by_rank(curves, FEW_CURVES, |curve| {
-            curve.iter().map(end).fold(f64::INFINITY, f64::min)
-        });
+        let least = |curve: &Vec<&CellResult<'_>>| {
+            curve.iter().map(|cell| final_mean(cell, figure.y)).fold(f64::INFINITY, f64::min)
+        };
+        curves = by_rank(curves, FEW_CURVES, least);
         notes.push(format!(
             "{} of {} curves are drawn, spread evenly from the smallest to the largest of their least values",
             curves.len(),
-            thousands(count)
+            thousands(names.len())
         ));
     }
     if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
@@ -137,37 +143,28 @@ fn scaling(figure: &Scaling, every: &[CellResult<'_>]) -> Sample {
         ));
     }
     if notes.is_empty() {
-        return Sample::new(every, &cells, String::new());
+        return Sample::new(all, &cells, &[]);
     }
     let cells = in_order(&cells, curves.into_iter().flatten());
-    notes.push(format!("{} of {} cells stand behind them", cells.len(), thousands(all)));
-    Sample::new(every, &cells, told(&notes))
+    notes.push(format!("{} of {} cells stand behind them", cells.len(), thousands(count)));
+    Sample::new(all, &cells, &notes)
 }
 
-/// The squares of a figure of maps.
-fn winners(figure: &Winners, every: &[CellResult<'_>]) -> Sample {
-    maps(every, &figure.common.labels, &figure.common.panels, (&figure.x, &figure.y))
-}
-
-/// The squares of a figure of maps, one a label.
-fn stability(figure: &Stability, every: &[CellResult<'_>]) -> Sample {
-    maps(every, &figure.common.labels, &figure.common.panels, (&figure.x, &figure.y))
-}
-
+/// The cells of a figure of maps over the settings `x` and `y`.
 fn maps<'a>(
-    every: &'a [CellResult<'a>],
+    all: &'a [CellResult<'a>],
     labels: &[String],
-    panels: &[String],
+    names: &[String],
     (x, y): (&str, &str),
 ) -> Sample {
-    let cells = only(labels, every);
-    let (xs, ys) = (panels::distinct(&cells, x), panels::distinct(&cells, y));
-    let groups = panels::panels(panels, &cells);
+    let cells = with_labels(labels, all);
+    let (xs, ys) = (distinct(&cells, x), distinct(&cells, y));
+    let groups = panels(names, &cells);
     let (wide, high) = (xs.len().min(MOST_SIDE), ys.len().min(MOST_SIDE));
     let most = (MOST_SQUARES / (wide * high).max(1)).clamp(1, MOST_PANELS);
     let fits = xs.len() == wide && ys.len() == high;
     if fits && (groups.len() <= most || cells.len() <= MOST_SQUARES) {
-        return Sample::new(every, &cells, String::new());
+        return Sample::new(all, &cells, &[]);
     }
     let count = groups.len();
     let groups = evenly(groups, most);
@@ -182,81 +179,62 @@ fn maps<'a>(
             thousands(ys.len())
         ));
     }
-    let shown = |values: Vec<&'a Setting>, most: usize| -> BTreeSet<String> {
+    let values = |values: Vec<&'a Setting>, most: usize| -> BTreeSet<String> {
         evenly(values, most).iter().map(ToString::to_string).collect()
     };
-    let (xs, ys) = (shown(xs, wide), shown(ys, high));
-    let here = |cell: &&'a CellResult<'a>| {
-        let among = |name: &str, of: &BTreeSet<String>| {
-            cell.cell.settings.get(name).is_none_or(|value| of.contains(&value.to_string()))
-        };
-        among(x, &xs) && among(y, &ys)
+    let (xs, ys) = (values(xs, wide), values(ys, high));
+    let is_among = |cell: &CellResult<'_>, name: &str, values: &BTreeSet<String>| {
+        cell.cell.settings.get(name).is_none_or(|value| values.contains(&value.to_string()))
     };
-    let inside = groups.into_iter().flat_map(|group| group.cells).filter(here);
-    Sample::new(every, &in_order(&cells, inside), told(&notes))
+    let inside = groups.into_iter().flat_map(|group| group.cells);
+    let inside = inside.filter(|cell| is_among(cell, x, &xs) && is_among(cell, y, &ys));
+    Sample::new(all, &in_order(&cells, inside), &notes)
 }
 
-fn few_panels<'a>(groups: Vec<panels::Group<'a>>) -> (Vec<panels::Group<'a>>, Vec<String>) {
+/// At most [`MOST_PANELS`] of a figure's panels, and a note if these are not all.
+fn few_panels<'a>(groups: Vec<Group<'a>>) -> (Vec<Group<'a>>, Option<String>) {
     let count = groups.len();
     let groups = evenly(groups, MOST_PANELS);
-    let notes = match groups.len() < count {
-        true => vec![format!("{} of {} panels are drawn", groups.len(), thousands(count))],
-        false => Vec::new(),
-    };
-    (groups, notes)
+    let note = format!("{} of {} panels are drawn", groups.len(), thousands(count));
+    let note = (groups.len() < count).then_some(note);
+    (groups, note)
 }
 
-/// So many of a list at even ranks of a number, the first and the last among them.
-fn by_rank<T>(mut all: Vec<T>, most: usize, of: impl Fn(&T) -> f64) -> Vec<T> {
-    if all.len() > most {
-        all.sort_by_cached_key(|one| Ranked(of(one)));
+/// `most` items at even ranks of a number, the first and the last among them.
+fn by_rank<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> f64) -> Vec<T> {
+    if all.len() <= most {
+        return all;
     }
-    evenly(all, most)
+    let mut ranked: Vec<(f64, T)> = all.into_iter().map(|item| (number(&item), item)).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    evenly(ranked, most).into_iter().map(|(_, item)| item).collect()
 }
 
-/// A number that has an order.
-#[derive(Clone, Copy, PartialEq)]
-struct Ranked(f64);
-
-impl Eq for Ranked {}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// So many of a list, evenly spread, the first and the last among them.
+/// `most` items of a list, evenly spread, the first and the last among them.
 fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
     if all.len() <= most {
         return all;
     }
     let last = all.len() - 1;
-    let place = |i: usize| i * last / most.saturating_sub(1).max(1);
-    let places: BTreeSet<usize> = (0..most).map(place).collect();
-    all.into_iter().enumerate().filter(|(i, _)| places.contains(i)).map(|(_, one)| one).collect()
+    let chosen: BTreeSet<usize> =
+        (0..most).map(|i| i * last / most.saturating_sub(1).max(1)).collect();
+    all.into_iter().enumerate().filter(|(i, _)| chosen.contains(i)).map(|(_, item)| item).collect()
 }
 
-/// These cells in the order of all, each once.
+/// Some cells in the order of all, each once.
 fn in_order<'a>(
     all: &[&'a CellResult<'a>],
-    these: impl Iterator<Item = &'a CellResult<'a>>,
+    some: impl Iterator<Item = &'a CellResult<'a>>,
 ) -> Vec<&'a CellResult<'a>> {
-    let these: BTreeSet<&str> = these.map(|cell| cell.cell.id.as_str()).collect();
-    all.iter().copied().filter(|cell| these.contains(cell.cell.id.as_str())).collect()
+    let ids: BTreeSet<&str> = some.map(|cell| cell.cell.id.as_str()).collect();
+    all.iter().copied().filter(|cell| ids.contains(cell.cell.id.as_str())).collect()
 }
 
-fn told(notes: &[String]) -> String {
+/// The notes as a sentence after a caption; empty if there are none.
+fn sentence(notes: &[String]) -> String {
     let mut text = notes.join("; ");
-    if let Some(first) = text.get(..1).map(str::to_uppercase) {
-        text.replace_range(..1, &first);
-    }
+    let Some(first) = text.get(..1).map(str::to_uppercase) else { return text };
+    text.replace_range(..1, &first);
     format!(" {text}: all cells are in summary.csv, all rounds in what `driftbench export` writes.")
 }
 
@@ -265,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_spread_evenly_and_keeps_both_ends() {
+    fn a_sample_is_spread_evenly_and_has_both_ends() {
         assert_eq!(evenly((0..10).collect(), 10), (0..10).collect::<Vec<_>>());
         assert_eq!(evenly((0..101).collect(), 5), [0, 25, 50, 75, 100]);
         assert_eq!(evenly((0..1000).collect(), 3), [0, 499, 999]);

@@ -1,5 +1,5 @@
-//! Where the first order of the bias holds: γ(H − 1)Nλ of each cell beside how far
-//! its measured bias is from the first order, the term after it and the closure.
+//! Where the first order of the bias holds: γ(H − 1)Nλ of each cell, and how far its measured bias
+//! is from the first order, from the sum with the next term and from the closure.
 
 use super::CellResult;
 use super::theory::Theory;
@@ -11,7 +11,7 @@ use driftbench_runner::manifest::claim::Prediction;
 /// A cell whose bias was measured.
 #[derive(Clone, Debug)]
 pub struct FirstOrderRow {
-    /// Name of the algorithm, and the settings that tell the cell apart.
+    /// Label of the algorithm, and the settings that distinguish the cell.
     pub cell: (String, String),
     /// γ(H − 1)Nλ, λ the largest diagonal entry of A.
     pub reach: f64,
@@ -23,7 +23,7 @@ pub struct FirstOrderRow {
     pub apart: [Option<f64>; 3],
 }
 
-/// The cells with a measured bias and a prediction of it, by how far they are out of reach.
+/// The cells with a measured bias and a prediction of it, in the order of γ(H − 1)Nλ.
 pub fn rows(cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<FirstOrderRow> {
     let mut rows: Vec<FirstOrderRow> = cells.iter().filter_map(|cell| row(cell, theory)).collect();
     rows.retain(|row| row.apart.iter().any(Option::is_some));

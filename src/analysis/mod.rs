@@ -1,8 +1,8 @@
-//! From results to plain values: what charts draw and pages print.
+//! From results to plain values, which charts draw and pages print.
 //!
-//! *Invariant*: nothing is smoothed, and nothing is left out unsaid. A curve is
-//! the mean over all replicates and ends where the first of them diverged; a
-//! cell with diverged replicates has no final mean.
+//! *Invariant*: nothing is smoothed, and a page reports what is left out. A curve is the mean over
+//! all replicates and ends where the first of them diverged; a cell with diverged replicates has
+//! no final mean.
 
 pub mod bounds;
 pub mod claims;
@@ -32,6 +32,7 @@ mod wrong;
 
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
+use claims::JudgedClaim;
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
@@ -72,21 +73,21 @@ pub struct Experiment<'a> {
     pub cells: Vec<CellResult<'a>>,
     /// The cells without results, in the same order.
     pub missing: Vec<Missing<'a>>,
-    /// What the manifest asks to be drawn.
+    /// The figures that the manifest asks for.
     pub figures: Vec<Figure>,
-    /// How heterogeneous the problems are.
+    /// The heterogeneity of the problems.
     pub problems: problems::Instances,
-    /// What the results say of the manifest's claims.
-    pub claims: Vec<claims::JudgedClaim>,
-    /// What the published bounds say of the cells.
+    /// The claims of the manifest with their verdicts.
+    pub claims: Vec<JudgedClaim<'a>>,
+    /// The values of published bounds for the cells.
     pub bounds: Vec<bounds::BoundRow>,
     /// Where the first order of measured biases holds.
     pub first_order: Vec<first_order::FirstOrderRow>,
-    /// What theory does not compute at this size, a sentence each.
+    /// Predictions that are not computed at this size, one sentence each.
     pub not_computed: Vec<String>,
-    /// What else the results of the experiment hold.
+    /// Other results of the experiment.
     pub unplanned: UnplannedCells,
-    /// Who wins where several algorithms stand beside one another.
+    /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
 }
 
@@ -102,7 +103,7 @@ pub struct Missing<'a> {
 pub struct CellResult<'a> {
     /// The cell.
     pub cell: &'a Cell,
-    /// What is kept of its runs.
+    /// Its runs.
     pub runs: Runs,
     /// Digest of the traces.
     pub digest: String,
@@ -137,18 +138,18 @@ impl CellResult<'_> {
             && identity.algorithm.components().iter().all(whole)
     }
 
-    /// A quantity at the last round, a number a replicate; `None` if one
-    /// diverged, or it is not recorded.
+    /// A quantity at the last round, one number per replicate; `None` if a replicate diverged or
+    /// the quantity is not recorded.
     pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
         self.runs.finals(quantity)
     }
 
-    /// What is averaged over the rounds, a vector a replicate.
+    /// An average over the rounds, one vector per replicate.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
         self.runs.averages(what)
     }
 
-    /// A trace a replicate, as far as figures draw it and claims follow it.
+    /// One trace per replicate, with the columns that figures and claims need.
     pub fn along(&self) -> &[Trace] {
         self.runs.along()
     }
@@ -159,13 +160,13 @@ impl CellResult<'_> {
     }
 }
 
-/// Cells of which theory is held at once, where it is asked of every cell for one number.
+/// Cells whose instances are in memory at a time, where every cell needs one number of theory.
 const AT_ONCE: usize = 4096;
 
-/// Reads the results of an experiment and works out its figures.
+/// Reads the results of an experiment and analyses them.
 ///
 /// # Errors
-/// Results that are not as they were written, or by several versions of the program.
+/// If results are damaged, or were computed by several versions of the program.
 pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
     let needs = Needs::of_plan(plan);
     let (mut cells, missing) = results(plan, store, &needs)?;
@@ -173,7 +174,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let shown = FigureCells::new(&plan.manifest.figure, &cells);
     follow_chosen(plan, store, &needs, &shown, &mut cells)?;
     let wanted = needs.theory(&shown, &cells);
-    let all = plan.cells.len() <= AT_ONCE || needs::theory_of_all(plan);
+    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
     let planned: Vec<&Cell> =
         plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
     let prepared = instances(plan, &planned)?;
@@ -186,7 +187,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         &needs.moments(&shown, &cells),
         MomentsCache::for_plan(plan, store),
     );
-    let (axes, rows) = ranking::rows(&cells);
+    let (axes, rows) = ranking::grid_points(&cells);
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
     let standings = Standings::new(axes, &rows, &rankings);
@@ -220,19 +221,18 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     })
 }
 
-/// A page does not stand numbers of one version beside those of another: what a version
-/// computes may differ where the manifest does not.
+/// Refuses results of several versions: for the same manifest they may compute other numbers.
 fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|c| *versions.entry(&c.provenance.version).or_default() += 1);
     if versions.len() < 2 {
         return Ok(());
     }
-    let told = |(version, count): (&str, usize)| match count {
+    let cells_by = |(version, count): (&str, usize)| match count {
         1 => format!("1 cell by {version}"),
         count => format!("{} cells by {version}", thousands(count)),
     };
-    let each: Vec<String> = versions.into_iter().map(told).collect();
+    let each: Vec<String> = versions.into_iter().map(cells_by).collect();
     let source = &plan.source;
     let overrides = source.overrides.iter().map(|o| format!(" --set '{o}'")).collect::<String>();
     Err(error(
@@ -249,24 +249,24 @@ fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
 /// have none.
 ///
 /// # Errors
-/// Results that are not as they were written.
+/// If results are damaged.
 fn results<'a>(
     plan: &'a Plan,
     store: &Store,
     needs: &Needs<'_>,
 ) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
-    // In the order of the store, a stretch of it a task: so small cells that are packed
-    // together are read together. What nobody asks for is dropped at once.
+    // Each task reads several cells in the order of the store, so that cells of one pack are read
+    // together. What is not needed is dropped immediately.
     let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     let order = store.reading_order(&plan.experiment, &ids);
     let prices = plan.manifest.prices.unwrap_or_default();
     let read = |place: &usize| {
         let cell: &'a Cell = &plan.cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
-        let kept = stored.map(|stored| {
+        let result = stored.map(|stored| {
             stored.map(|StoredCell { record, traces }| CellResult {
                 cell,
-                runs: Runs::new(traces, &needs.keep(cell), &prices),
+                runs: Runs::new(traces, &needs.traces(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -274,9 +274,10 @@ fn results<'a>(
                 prices,
             })
         });
-        (*place, kept)
+        (*place, result)
     };
-    let all = order.par_chunks(stretch(order.len())).flat_map_iter(|some| some.iter().map(read));
+    let all =
+        order.par_chunks(cells_per_task(order.len())).flat_map_iter(|some| some.iter().map(read));
     let mut all: Vec<(usize, _)> = all.collect();
     all.sort_by_key(|(place, _)| *place);
     let mut known: BTreeMap<String, Vec<Arc<Provenance>>> = BTreeMap::new();
@@ -301,27 +302,27 @@ fn results<'a>(
     Ok((cells, missing))
 }
 
-/// Cells that one thread reads one after the other, of so many.
-fn stretch(cells: usize) -> usize {
+/// The number of cells that a thread reads one after the other.
+fn cells_per_task(cells: usize) -> usize {
     (cells / 64).clamp(1, 512)
 }
 
-/// What claims say of results alone, without figures.
+/// The claims of a manifest with their verdicts, without figures.
 ///
 /// # Errors
-/// Results that are not as they were written.
-pub fn judged(plan: &Plan, store: &Store) -> Result<Vec<claims::JudgedClaim>, Error> {
+/// If results are damaged.
+pub fn judged<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<JudgedClaim<'a>>, Error> {
     let (cells, _) = results(plan, store, &Needs::of_claims(plan))?;
-    let by_claims = |cell: &&Cell| needs::theory_by_claims(plan, cell);
+    let by_claims = |cell: &&Cell| needs::claims_need_theory(plan, cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
     let prepared = instances(plan, &planned)?;
-    let moments = plan.cells.iter().filter(|cell| needs::moments_by_claims(plan, cell));
+    let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
     Ok(claims::judge(plan, &cells, &theory))
 }
 
-/// Reads again, to follow them, the cells that a figure has chosen of more than it can draw.
+/// Reads the cells again that were chosen for a figure of more curves than it can draw.
 fn follow_chosen(
     plan: &Plan,
     store: &Store,
@@ -333,24 +334,25 @@ fn follow_chosen(
     let figures = plan.manifest.figure.convergence.iter().zip(&shown.convergence);
     for (figure, chosen) in figures.filter(|(figure, _)| !needs.draws_all(figure)) {
         for place in &chosen.cells {
-            let keep = wanted.entry(*place).or_default();
-            let more = needs.chosen(cells[*place].cell, figure);
-            keep.along.extend(more.along);
-            keep.averages.extend(more.averages);
+            let needed = wanted.entry(*place).or_default();
+            let more = needs.traces_of_chosen(cells[*place].cell, figure);
+            needed.along.extend(more.along);
+            needed.averages.extend(more.averages);
         }
     }
     let places: Vec<usize> = wanted.keys().copied().collect();
     let ids: Vec<&str> = places.iter().map(|place| cells[*place].cell.id.as_str()).collect();
     for i in store.reading_order(&plan.experiment, &ids) {
-        let (keep, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
+        let (needed, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
         if let Some(stored) = store.read(&plan.experiment, &cell.cell.id)? {
-            cell.runs = Runs::new(stored.traces, keep, &cell.prices);
+            cell.runs = Runs::new(stored.traces, needed, &cell.prices);
         }
     }
     Ok(())
 }
 
-/// The exact biases of all cells, so many at once, of those that are not prepared already.
+/// Computes the exact biases of all cells; the instances of those that are not prepared already
+/// are built a limited number at a time.
 fn biases(
     plan: &Plan,
     prepared: &[Prepared<'_>],
@@ -373,22 +375,22 @@ fn biases(
     Ok(())
 }
 
-/// What a message tells of instances that cannot be built.
+/// Reasons that a message lists for instances that cannot be built.
 const MOST_REASONS: usize = 3;
 
 /// The instances of some cells.
 ///
 /// # Errors
-/// Why they cannot be built: a data file is gone.
+/// If one cannot be built, for instance because a data file is missing.
 fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Error> {
     prepare(&plan.folder(), cells).map_err(|bad| {
         let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
-        let told: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
-        error(Path::new(&plan.source.name), told.join("; "))
+        let first: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
+        error(Path::new(&plan.source.name), first.join("; "))
     })
 }
 
-/// The cells of each square of the maps of winners, and by what they are compared.
+/// The cells of each square of the ranking maps, and the quantity by which they are compared.
 fn squares<'a>(
     plan: &'a Plan,
     cells: &'a [CellResult<'a>],

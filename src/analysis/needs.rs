@@ -1,7 +1,8 @@
-//! What a manifest's figures and claims ask of each cell: what is kept of its runs, and
-//! whether theory has to speak of it.
+//! What the figures and claims of a manifest need of each cell: columns of its traces, and
+//! predictions of theory.
 
 use super::CellResult;
+use super::claims::{Against, MeanComparison};
 use super::downsample::{FigureCells, MOST_CURVES};
 use super::panels::has_label;
 use super::runs::{COSTS, TraceNeeds};
@@ -11,70 +12,69 @@ use driftbench_runner::manifest::{Quantity, TimeAverage};
 use driftbench_runner::plan::{Cell, Plan, selected};
 use std::collections::HashSet;
 
-/// What a manifest asks.
+/// What a manifest needs.
 pub struct Needs<'a> {
     plan: &'a Plan,
-    /// The figures of curves that draw every cell that they name.
-    whole: Vec<&'a Convergence>,
+    /// The figures of curves that draw every cell of their labels.
+    complete: Vec<&'a Convergence>,
 }
 
 impl<'a> Needs<'a> {
-    /// What figures and claims ask.
+    /// What figures and claims need.
     pub fn of_plan(plan: &'a Plan) -> Self {
-        let fits = |figure: &&Convergence| {
-            let here = |cell: &&Cell| has_label(&figure.common.labels, cell);
-            plan.cells.iter().filter(here).take(MOST_CURVES + 1).count() <= MOST_CURVES
+        let is_complete = |figure: &&Convergence| {
+            let cells = plan.cells.iter().filter(|cell| has_label(&figure.common.labels, cell));
+            cells.take(MOST_CURVES + 1).count() <= MOST_CURVES
         };
-        Self { plan, whole: plan.manifest.figure.convergence.iter().filter(fits).collect() }
+        let figures = plan.manifest.figure.convergence.iter();
+        Self { plan, complete: figures.filter(is_complete).collect() }
     }
 
-    /// What claims ask.
+    /// What claims need.
     pub fn of_claims(plan: &'a Plan) -> Self {
-        Self { plan, whole: Vec::new() }
+        Self { plan, complete: Vec::new() }
     }
 
-    /// Whether the cells of a figure are followed from the first reading on.
+    /// Whether a figure draws every cell of its labels.
     pub fn draws_all(&self, figure: &Convergence) -> bool {
-        self.whole.iter().any(|whole| std::ptr::eq(*whole, figure))
+        self.complete.iter().any(|complete| std::ptr::eq(*complete, figure))
     }
 
-    /// What is kept of a cell's runs when they are read.
-    pub fn keep(&self, cell: &Cell) -> TraceNeeds {
-        let mut keep = TraceNeeds::default();
-        for figure in self.whole.iter().filter(|f| has_label(&f.common.labels, cell)) {
-            follow(figure, &mut keep);
+    /// What is needed of a cell's traces when they are read first.
+    pub fn traces(&self, cell: &Cell) -> TraceNeeds {
+        let mut needs = TraceNeeds::default();
+        for figure in self.complete.iter().filter(|figure| has_label(&figure.common.labels, cell)) {
+            add_figure(figure, &mut needs);
         }
-        claims(&self.plan.manifest.claim, cell, &mut keep);
-        keep
+        add_claims(&self.plan.manifest.claim, cell, &mut needs);
+        needs
     }
 
-    /// What is kept of a cell that a figure of more curves than it can draw has chosen.
-    pub fn chosen(&self, cell: &Cell, by: &Convergence) -> TraceNeeds {
-        let mut keep = self.keep(cell);
-        follow(by, &mut keep);
-        keep
+    /// What is needed of a cell that a figure of more curves than it can draw has chosen.
+    pub fn traces_of_chosen(&self, cell: &Cell, figure: &Convergence) -> TraceNeeds {
+        let mut needs = self.traces(cell);
+        add_figure(figure, &mut needs);
+        needs
     }
-}
 
-impl Needs<'_> {
-    /// The cells of which a figure or a claim asks theory, by id.
+    /// The cells for which a figure or a claim needs theory, by id.
     pub fn theory<'c>(&self, shown: &FigureCells, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
-        let mut wanted = self.ids(shown, cells, |line| !line.theory.is_empty(), theory_by_claims);
+        let mut ids = self.ids(shown, cells, |line| !line.theory.is_empty(), claims_need_theory);
         let mapped = shown.stability.iter().flat_map(|chosen| &chosen.cells);
-        wanted.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
-        wanted
+        ids.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
+        ids
     }
 
-    /// The cells whose exact moments a figure draws or a claim asks for, by id.
+    /// The cells whose exact moments a figure draws or a claim needs, by id.
     pub fn moments<'c>(
         &self,
         shown: &FigureCells,
         cells: &'c [CellResult<'_>],
     ) -> HashSet<&'c str> {
-        self.ids(shown, cells, |line| line.of_moments(), moments_by_claims)
+        self.ids(shown, cells, |line| line.draws_moments(), claims_need_moments)
     }
 
-    /// The cells that are shown in such a figure of lines, or that such a claim is about.
+    /// The cells that are drawn in such a figure of lines, or that such a claim is about.
     fn ids<'c>(
         &self,
         shown: &FigureCells,
@@ -82,15 +82,15 @@ impl Needs<'_> {
         figure: impl Fn(&Line<'_>) -> bool,
         claimed: impl Fn(&Plan, &Cell) -> bool,
     ) -> HashSet<&'c str> {
-        let shown = shown.convergence.iter().chain(&shown.scaling);
-        let drawn = lines(self.plan).zip(shown).filter(|(line, _)| figure(line));
-        let drawn = drawn.flat_map(|(_, chosen)| &chosen.cells).map(|place| &cells[*place]);
-        let claimed = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
-        drawn.chain(claimed).map(|cell| cell.cell.id.as_str()).collect()
+        let chosen = shown.convergence.iter().chain(&shown.scaling);
+        let figures = lines(self.plan).zip(chosen).filter(|(line, _)| figure(line));
+        let in_figures = figures.flat_map(|(_, chosen)| &chosen.cells).map(|place| &cells[*place]);
+        let in_claims = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
+        in_figures.chain(in_claims).map(|cell| cell.cell.id.as_str()).collect()
     }
 }
 
-/// What a figure draws as lines, of theory too.
+/// A figure that draws lines: what it draws as such, and which predictions.
 struct Line<'a> {
     labels: &'a [String],
     y: Quantity,
@@ -99,7 +99,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     /// Whether exact moments are drawn.
-    fn of_moments(&self) -> bool {
+    fn draws_moments(&self) -> bool {
         self.y.average().is_none() && self.theory.contains(&Drawn::ExactMoments)
     }
 }
@@ -112,30 +112,23 @@ fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
     all.map(|(labels, y, theory)| Line { labels, y, theory })
 }
 
-/// Whether a figure or a claim asks for a cell's exact moments round by round.
-pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    lines(plan).any(|line| line.of_moments() && has_label(line.labels, cell))
-        || moments_by_claims(plan, cell)
+/// Adds what a figure of curves draws: a page offers each curve over any cost.
+fn add_figure(figure: &Convergence, needs: &mut TraceNeeds) {
+    needs.along.extend(COSTS.into_iter().chain([figure.x, figure.y]));
 }
 
-/// A page draws a curve over any cost.
-fn follow(figure: &Convergence, keep: &mut TraceNeeds) {
-    keep.along.extend(COSTS.into_iter().chain([figure.x, figure.y]));
-}
-
-fn claims(table: &Claims, cell: &Cell, keep: &mut TraceNeeds) {
-    let mut follow = |of: &Selection, what: &[Quantity]| {
-        if selected(cell, of) {
-            keep.along.extend(what.iter().filter(|q| q.average().is_none()));
+/// Adds what claims need of a cell.
+fn add_claims(table: &Claims, cell: &Cell, needs: &mut TraceNeeds) {
+    let mut follow = |cells: &Selection, quantities: &[Quantity]| {
+        if selected(cell, cells) {
+            needs.along.extend(quantities.iter().filter(|q| q.average().is_none()));
         }
     };
-    let sides = table.less.iter().map(|c| (&c.left, &c.right, c.metric, c.at));
-    let sides = sides.chain(table.at_least.iter().map(|c| (&c.left, &c.right, c.metric, c.at)));
-    let matches = table.matches.iter().filter(|c| c.average.is_none());
-    let sides = sides.chain(matches.map(|c| (&c.of, &c.right, c.metric.unwrap_or_default(), c.at)));
-    for (left, right, metric, _) in sides.filter(|(.., at)| *at != When::End) {
-        follow(left, &[metric]);
-        right.iter().for_each(|right| follow(right, &[metric]));
+    for c in MeanComparison::all(table).filter(|c| c.at != When::End) {
+        follow(c.left, &[c.metric]);
+        if let Against::Cells(right) = c.against {
+            follow(right, &[c.metric]);
+        }
     }
     for c in &table.slope {
         match &c.reaching {
@@ -148,48 +141,50 @@ fn claims(table: &Claims, cell: &Cell, keep: &mut TraceNeeds) {
         follow(&c.of, &[c.metric, c.reaching.cost]);
     }
     let averages = table.matches.iter().filter(|c| selected(cell, &c.of));
-    keep.averages.extend(averages.filter_map(|c| c.average));
+    needs.averages.extend(averages.filter_map(|c| c.average));
 }
 
-/// Whether the page of a manifest tells something of theory for every cell.
-pub fn theory_of_all(plan: &Plan) -> bool {
-    let claims = &plan.manifest.claim;
-    let named = claims.less.iter().map(|c| c.prediction);
-    let mut named = named.chain(claims.reaches.iter().map(|c| c.prediction)).flatten();
-    let averages = &plan.manifest.record.averages;
-    drawn(plan).any(|t| t == Drawn::Bounds)
-        || named.any(|p| p.is_bound())
-        || averages.contains(&TimeAverage::Bias)
+/// Whether a figure or a claim needs a cell's exact moments round by round.
+pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
+    lines(plan).any(|line| line.draws_moments() && has_label(line.labels, cell))
+        || claims_need_moments(plan, cell)
 }
 
-/// Whether a claim asks theory about a cell.
-pub fn theory_by_claims(plan: &Plan, cell: &Cell) -> bool {
+/// Whether the page of a manifest has predictions for every cell.
+pub fn every_cell_needs_theory(plan: &Plan) -> bool {
     let claims = &plan.manifest.claim;
-    let asks = |of: &Selection, asked: bool| asked && selected(cell, of);
-    claims.less.iter().any(|c| asks(&c.left, c.prediction.is_some()))
-        || claims.at_least.iter().any(|c| asks(&c.left, c.prediction.is_some()))
-        || claims.matches.iter().any(|c| asks(&c.of, c.prediction.is_some()))
-        || claims.reaches.iter().any(|c| asks(&c.of, c.prediction.is_some()))
+    let less = claims.less.iter().map(|c| c.prediction);
+    let mut claimed = less.chain(claims.reaches.iter().map(|c| c.prediction)).flatten();
+    predictions_drawn(plan).any(|kind| kind == Drawn::Bounds)
+        || claimed.any(Prediction::is_bound)
+        || plan.manifest.record.averages.contains(&TimeAverage::Bias)
 }
 
-/// Whether a claim asks for a cell's exact moments round by round.
-pub fn moments_by_claims(plan: &Plan, cell: &Cell) -> bool {
-    let asks = |of: &Selection, y: Quantity, by: Option<Prediction>| {
-        y.average().is_none() && by == Some(Prediction::ExactMoments) && selected(cell, of)
-    };
+/// Whether a claim needs theory of a cell.
+pub fn claims_need_theory(plan: &Plan, cell: &Cell) -> bool {
     let claims = &plan.manifest.claim;
-    let mut matches = claims.matches.iter().filter(|c| c.average.is_none());
-    matches.any(|c| asks(&c.of, c.metric.unwrap_or_default(), c.prediction))
-        || claims.less.iter().any(|c| asks(&c.left, c.metric, c.prediction))
-        || claims.at_least.iter().any(|c| asks(&c.left, c.metric, c.prediction))
+    let less = claims.less.iter().map(|c| (&c.left, c.prediction));
+    let at_least = claims.at_least.iter().map(|c| (&c.left, c.prediction));
+    let matches = claims.matches.iter().map(|c| (&c.of, c.prediction));
+    let reaches = claims.reaches.iter().map(|c| (&c.of, c.prediction));
+    let mut all = less.chain(at_least).chain(matches).chain(reaches);
+    all.any(|(cells, prediction)| prediction.is_some() && selected(cell, cells))
+}
+
+/// Whether a claim needs a cell's exact moments round by round.
+pub fn claims_need_moments(plan: &Plan, cell: &Cell) -> bool {
+    MeanComparison::all(&plan.manifest.claim).any(|c| {
+        let is_moment = matches!(c.against, Against::Prediction(Prediction::ExactMoments));
+        is_moment && c.metric.average().is_none() && selected(cell, c.left)
+    })
 }
 
 /// Whether a figure draws exact biases, so that tables have them too.
 pub fn draws_exact_bias(plan: &Plan) -> bool {
-    drawn(plan).any(|t| t == Drawn::ExactBias)
+    predictions_drawn(plan).any(|kind| kind == Drawn::ExactBias)
 }
 
-/// The kinds of lines that figures draw.
-fn drawn(plan: &Plan) -> impl Iterator<Item = Drawn> {
+/// The kinds of predictions that figures draw.
+fn predictions_drawn(plan: &Plan) -> impl Iterator<Item = Drawn> {
     lines(plan).flat_map(|line| line.theory).copied()
 }

@@ -7,38 +7,38 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The cells of a panel.
 pub struct Group<'a> {
-    /// What tells it apart.
+    /// The settings that distinguish it.
     pub title: String,
-    /// The values that do.
+    /// Their values.
     pub values: Vec<String>,
     /// Its cells.
     pub cells: Vec<&'a CellResult<'a>>,
 }
 
-/// The cells by the values of some settings, the first outermost, values in
-/// the order of the cells. A cell without one of the settings belongs to every
-/// value of it: FedAvg has no coupling and stands beside either.
+/// The cells grouped by the values of some settings, the first outermost, values in the order of
+/// the cells. A cell without one of the settings belongs to every value of it: FedAvg has no
+/// coupling and is in the panels of each.
 pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'a>> {
     let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
     let places: Vec<HashMap<SettingKey<'_>, usize>> = values.iter().map(|v| placed(v)).collect();
-    // By where they stand in each of the lists, so that no combination without a cell is met.
+    // Keyed by the index of each value, so that combinations without a cell do not occur.
     let mut groups: BTreeMap<Vec<usize>, Vec<&'a CellResult<'a>>> = BTreeMap::new();
     for cell in cells {
-        let mut stands = vec![Vec::new()];
+        let mut keys = vec![Vec::new()];
         for (name, places) in names.iter().zip(&places) {
-            let here = match cell.cell.settings.get(name).and_then(|v| places.get(&v.key())) {
+            let indices = match cell.cell.settings.get(name).and_then(|v| places.get(&v.key())) {
                 Some(place) => *place..*place + 1,
                 None => 0..places.len(),
             };
             let longer = |head: &Vec<usize>| -> Vec<Vec<usize>> {
-                here.clone().map(|i| head.iter().copied().chain([i]).collect()).collect()
+                indices.clone().map(|i| head.iter().copied().chain([i]).collect()).collect()
             };
-            stands = stands.iter().flat_map(longer).collect();
+            keys = keys.iter().flat_map(longer).collect();
         }
-        stands.into_iter().for_each(|stand| groups.entry(stand).or_default().push(cell));
+        keys.into_iter().for_each(|key| groups.entry(key).or_default().push(cell));
     }
-    let told = |(name, values): (&String, &Vec<&Setting>)| titled(name, values);
-    let titles: Vec<Vec<String>> = names.iter().zip(&values).map(told).collect();
+    let titles: Vec<Vec<String>> =
+        names.iter().zip(&values).map(|(name, values)| value_titles(name, values)).collect();
     let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| Group {
         title: chosen.iter().zip(&titles).map(|(i, of)| &*of[*i]).collect::<Vec<_>>().join(", "),
         values: chosen.iter().zip(&values).map(|(i, of)| of[*i].to_string()).collect(),
@@ -55,14 +55,14 @@ pub fn has_label(labels: &[String], cell: &Cell) -> bool {
 /// The values on the x axis and on the y axis of a map.
 pub type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
 
-/// Where each value is in a list.
+/// The index of each value in a list.
 pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<SettingKey<'a>, usize> {
     values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect()
 }
 
-/// The values of a setting in the titles of panels, brief where they are still told apart
-/// from the others.
-fn titled(name: &str, values: &[&Setting]) -> Vec<String> {
+/// The values of a setting in the titles of panels, without what is in brackets where they are
+/// distinguishable without.
+fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
     let mut heads: HashMap<&str, usize> = HashMap::new();
     values.iter().filter_map(|v| head(v)).for_each(|h| *heads.entry(h).or_default() += 1);
     let one = |value: &&Setting| match head(value).filter(|head| heads[head] == 1) {
@@ -72,7 +72,7 @@ fn titled(name: &str, values: &[&Setting]) -> Vec<String> {
     values.iter().map(one).collect()
 }
 
-/// A text without what it says in brackets.
+/// A text without what is in brackets.
 fn head(value: &Setting) -> Option<&str> {
     match value {
         Setting::Text(text) => text.split(" (").next(),

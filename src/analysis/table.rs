@@ -1,4 +1,4 @@
-//! Final metrics of every cell, as rows.
+//! The final metrics of every cell, as rows of a table.
 
 use super::{CellResult, Experiment};
 use crate::stats::{Summary, mean};
@@ -14,9 +14,9 @@ pub struct FinalsTable<'a> {
     pub has_bias: bool,
     /// Whether errors around the limit are recorded.
     pub has_limit: bool,
-    /// What else is recorded of any cell.
+    /// Further quantities that are recorded of some cell.
     pub further: Vec<Quantity>,
-    /// A row a cell, worked out when it is asked for.
+    /// The cells; each row is computed when it is read.
     cells: &'a [CellResult<'a>],
 }
 
@@ -38,7 +38,7 @@ pub struct FinalsRow {
     pub sq_error_limit: Option<Summary>,
     /// ‖lim E θ_t − θ*‖².
     pub exact_bias: Option<f64>,
-    /// What else is recorded, in the table's order.
+    /// The table's further quantities.
     pub further: Vec<Option<Summary>>,
     /// Digest of the traces.
     pub digest: String,
@@ -85,8 +85,8 @@ impl FinalsTable<'_> {
         self.cells.iter().map(|cell| self.row(cell))
     }
 
-    /// So many of the rows, those with the smallest mean error, in the order of the cells:
-    /// where runs diverged there is none, and it comes last.
+    /// At most `most` rows, those with the smallest mean error, in the order of the cells. Cells
+    /// with runs that diverged have no mean and rank last.
     pub fn best(&self, most: usize) -> impl ExactSizeIterator<Item = FinalsRow> {
         let mut places: Vec<usize> = (0..self.cells.len()).collect();
         if places.len() > most {

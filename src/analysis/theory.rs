@@ -1,5 +1,5 @@
-//! What theory says of the cells of an experiment, by cell and by name; worked out
-//! when it is first asked for.
+//! Predictions of theory for the cells of an experiment, by cell and by name. They are computed
+//! when they are first asked for.
 
 mod published;
 mod refused;
@@ -31,42 +31,42 @@ use std::sync::Arc;
 /// The exact moments of a cell, or why there are none.
 type ExpectedMoments = Result<Vec<Moments>, predict::Without>;
 
-/// What infinitely many replicates would give of each quantity that moments tell, at
-/// each recorded round; or why nothing.
+/// The mean of each quantity that moments give over infinitely many replicates, at each recorded
+/// round; or why there is none.
 type ExpectedColumns = Result<Columns, predict::Without>;
 
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, CovarianceBlocks)>;
 
-/// Theory beside the cells of an experiment.
+/// Predictions for the cells of an experiment.
 pub struct Theory<'a> {
     cells: HashMap<&'a str, &'a Prepared<'a>>,
     expected: HashMap<&'a str, ExpectedColumns>,
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
-    /// Numbers that these hold.
+    /// The numbers that these hold.
     at_rest: Cell<usize>,
     refused: RefCell<Refused>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
 }
 
-/// Cells of an experiment beyond which exact moments are not kept beside results: a small
-/// cell's are worked out about as fast as a file is read, and so many files are a burden.
+/// The exact moments of experiments with more cells than this are not cached: those of a small
+/// cell are computed about as fast as a file is read, and so many files are a burden.
 const MOST_CACHED: usize = 1000;
 
-/// Where exact moments are looked for, and left.
+/// Where exact moments are cached.
 #[derive(Clone, Copy)]
 pub enum MomentsCache<'a> {
     /// Nowhere.
     Off,
-    /// They are read where they stand and never left.
+    /// In results: they are read and never written.
     Read(&'a Store),
-    /// They are read, else worked out and left beside the results.
+    /// In results: they are read, else computed and written.
     ReadAndWrite(&'a Store),
 }
 
 impl<'a> MomentsCache<'a> {
-    /// What is kept for the pages of an experiment.
+    /// The cache for the pages of an experiment.
     pub fn for_plan(plan: &Plan, store: &'a Store) -> Self {
         if plan.cells.len() > MOST_CACHED { Self::Off } else { Self::ReadAndWrite(store) }
     }
@@ -90,25 +90,25 @@ impl<'a> Theory<'a> {
         cache: MomentsCache<'_>,
     ) -> Self {
         let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
-        let course = |p: &'a Prepared<'a>| {
+        let columns = |p: &'a Prepared<'a>| {
             let (name, id) = (&plan.experiment, p.cell.id.as_str());
-            let kept = match cache {
+            let cached = match cache {
                 MomentsCache::Off => None,
                 MomentsCache::Read(store) | MomentsCache::ReadAndWrite(store) => {
                     store.columns(name, id, moments::VERSION)
                 }
             };
-            if let Some(kept) = kept {
-                return (id, Ok(kept));
+            if let Some(cached) = cached {
+                return (id, Ok(cached));
             }
-            let course = mean_over_grounds(p).map(|all| moment_columns(p, &all));
-            if let (Ok(course), MomentsCache::ReadAndWrite(store)) = (&course, cache) {
-                store.cache_columns(name, id, moments::VERSION, course);
+            let columns = mean_over_grounds(p).map(|all| moment_columns(p, &all));
+            if let (Ok(columns), MomentsCache::ReadAndWrite(store)) = (&columns, cache) {
+                store.cache_columns(name, id, moments::VERSION, columns);
             }
-            (id, course)
+            (id, columns)
         };
-        let expected: HashMap<&str, ExpectedColumns> = wanted.map(course).collect();
-        let costly = |(id, course): (&&str, &ExpectedColumns)| match course {
+        let expected: HashMap<&str, ExpectedColumns> = wanted.map(columns).collect();
+        let costly = |(id, columns): (&&str, &ExpectedColumns)| match columns {
             Err(predict::Without::Costly(cost)) => {
                 Some((((*id).to_owned(), Computation::Moments), *cost))
             }
@@ -192,11 +192,11 @@ impl<'a> Theory<'a> {
         let mu = Measures::new(facts)?.mu;
         let start = squared_distance(&ground.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
-        let at = |t: &u64| {
+        let bound = |t: &u64| {
             let shrunk = bounds::contraction(mu, step, steps as u64, *t);
             start * libm::pow(shrunk, power)
         };
-        Some(prepared.recorded.iter().map(at).collect())
+        Some(prepared.recorded.iter().map(bound).collect())
     }
 
     /// A prediction of a vector of a cell at stationarity.
@@ -317,7 +317,7 @@ impl<'a> Theory<'a> {
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
-        // They are matrices: what was asked for long ago is worked out again.
+        // They are matrices: beyond the limit all are dropped, and computed again if needed.
         let numbers = found.as_ref().map_or(0, |found| found.1.numbers());
         if 8.0 * (self.at_rest.get() + numbers) as f64 > MOST_BYTES {
             known.clear();
@@ -349,7 +349,7 @@ impl<'a> Theory<'a> {
     }
 }
 
-/// The instance of a cell whose replicates share one: what is said of it is said of each.
+/// The instance of a cell, if its replicates share one.
 fn single_ground<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
     match &prepared.grounds[..] {
         [ground] => Some(ground),
@@ -357,8 +357,8 @@ fn single_ground<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
     }
 }
 
-/// γ, H and whether there are control variates, of a run that the expansions
-/// speak of: all clients take part and do the same.
+/// γ, H and whether there are control variates, of a run to which the expansions apply: all
+/// clients take part with the same number of local steps.
 fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
     let corrected = match terms.variates {
         Variates::None => false,
@@ -402,7 +402,7 @@ fn of_moments(
     value.is_finite().then_some(value)
 }
 
-/// The quantities that moments tell.
+/// The quantities that moments give.
 const OF_MOMENTS: [Quantity; 5] = [
     Quantity::SqError,
     Quantity::SqErrorAverage,
@@ -411,7 +411,7 @@ const OF_MOMENTS: [Quantity; 5] = [
     Quantity::SqErrorLimit,
 ];
 
-/// What moments say of each quantity that they tell of all of the rounds.
+/// The quantities that moments give at every round.
 fn moment_columns(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
     let ground = &prepared.grounds[0];
     let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
@@ -428,7 +428,7 @@ fn mean_over_grounds(prepared: &Prepared<'_>) -> ExpectedMoments {
     let Some((last, others)) = prepared.grounds.split_last() else {
         return Err(predict::Without::Open);
     };
-    // Those of one instance at a time: each is a matrix a round.
+    // One instance at a time, since its moments are one matrix per round.
     let mut mean = predict::expected(prepared.cell, last)?;
     for ground in others {
         let more = predict::expected(prepared.cell, ground)?;
@@ -441,8 +441,8 @@ fn mean_over_grounds(prepared: &Prepared<'_>) -> ExpectedMoments {
     Ok(mean)
 }
 
-/// Replaces each number that is a mean over instances by a function of it and of where
-/// it stands.
+/// Replaces each number that is a mean over instances by a function of it and of the field that
+/// it is in.
 fn change(all: &mut Moments, to: impl Fn(f64, &dyn Fn(&Moments) -> f64) -> f64) {
     let some = |x: Option<f64>| x.unwrap_or(f64::NAN);
     all.sq_error = to(all.sq_error, &|m| m.sq_error);

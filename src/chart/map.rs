@@ -1,4 +1,4 @@
-//! A map over two settings: who wins, by what factor; how many runs diverged.
+//! A map over two settings: the ranking of algorithms, or how many runs diverged.
 
 use super::axis::Ruler;
 use super::style::plotters_color;

@@ -4,8 +4,7 @@
 //! that a page can hide one. Plotters draws at four times the size, since its
 //! coordinates are whole pixels, and without fonts: text is left to the viewer.
 //!
-//! *Invariant*: a curve is cut at what is not finite or out of range; nothing
-//! is drawn where it is not.
+//! *Invariant*: values that are not finite or out of range are omitted and interrupt a curve.
 
 mod axis;
 mod map;
@@ -18,10 +17,10 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write;
 use style::{color_name, dash_array, marker, rgb};
 
-/// Plotters' pixels for one of ours.
+/// Plotters' pixels per pixel of the drawing.
 const FINE: u32 = 4;
 
-/// Width and height of a panel: the fewer stand in a row, the larger they are.
+/// Width and height of a panel: the fewer are in a row, the larger they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Size {
     wide: u32,
@@ -56,7 +55,7 @@ pub fn extent(figure: &Figure) -> Option<(f64, f64)> {
     })
 }
 
-/// A font size of ours as plotters wants it: it divides by 1.24, and draws fine.
+/// A font size in plotters' pixels; plotters divides it by 1.24.
 fn font(size: u32) -> f64 {
     f64::from(size * FINE) * 1.24
 }
@@ -71,7 +70,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// What plotters drew, without the enclosing element.
+/// The output of plotters without the enclosing element.
 fn inner(svg: &str) -> &str {
     let from = svg.find("<svg").and_then(|i| svg[i..].find('>').map(|j| i + j + 1)).unwrap_or(0);
     let to = svg.rfind("</svg>").unwrap_or(svg.len());
@@ -83,24 +82,24 @@ fn inner(svg: &str) -> &str {
 pub struct Layout {
     /// Width and height of a panel.
     pub size: (u32, u32),
-    /// What surrounds the plotting area: left, top, right, bottom.
+    /// Margins of the plotting area: left, top, right, bottom.
     pub margins: (u32, u32, u32, u32),
     /// Height of a panel's title.
     pub title: u32,
     /// Panels in a row.
     pub columns: usize,
-    /// The panels: what tells each apart, and its axes.
+    /// The panels.
     pub frames: Vec<Frame>,
 }
 
 /// A panel's title and axes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Frame {
-    /// What tells it apart.
+    /// The settings that distinguish it.
     pub title: String,
-    /// Ends of the x axis, placed: decimal logarithms where it is logarithmic.
+    /// Ends of the x axis: decimal logarithms if it is logarithmic.
     pub x: (f64, f64),
-    /// Ends of the y axis, placed.
+    /// Ends of the y axis, likewise.
     pub y: (f64, f64),
 }
 
@@ -128,7 +127,7 @@ type Drawing = Result<String, Box<dyn std::error::Error>>;
 /// The figure as a file.
 ///
 /// # Errors
-/// What plotters says, if it cannot draw.
+/// The error of plotters, if it cannot draw.
 pub fn svg(figure: &Figure) -> Result<String, String> {
     let size = Size::new(figure);
     let drawings: Vec<(&str, Drawing)> = match &figure.body {

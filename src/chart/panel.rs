@@ -17,20 +17,19 @@ pub struct Frames<'a> {
     size: Size,
 }
 
-/// What surrounds the plotting area: left, top, right, bottom. The outermost
-/// pixels stay empty.
+/// Margins of the plotting area: left, top, right, bottom. The outermost pixels stay empty.
 pub const MARGINS: (u32, u32, u32, u32) = (66, 6, 14, 42);
 const EDGE: u32 = 6;
 
-/// Radius of a mark, in plotters' pixels; outer and inner radius of an open one.
+/// Radius of a marker, in plotters' pixels; outer and inner radius of an open one.
 const MARK: u32 = 3 * FINE;
 const OPEN: (u32, u32) = (5 * FINE / 2, 3 * FINE / 2);
 
-/// A diverging curve may leave the panel: the axis ends at so many times the
-/// largest start, or the largest value of those that do not diverge.
+/// A diverging curve may leave the panel: the axis ends at so many times the largest start, or at
+/// the largest value of curves that do not diverge.
 const BEYOND: f64 = 100.0;
-/// A prediction this many times below all that was measured is left out, so
-/// that it does not squash the curves.
+/// A prediction that is this many times below all measured values does not extend the axis, so
+/// that curves stay legible.
 const BELOW: f64 = 30.0;
 
 impl<'a> Frames<'a> {
@@ -54,12 +53,12 @@ impl<'a> Frames<'a> {
         (Axis::over(self.plot.scale_x, xs, room), self.y)
     }
 
-    /// Ends of the y axis, placed.
+    /// Ends of the y axis, as positions.
     pub fn ends(&self) -> (f64, f64) {
         (self.y.low, self.y.high)
     }
 
-    /// The inside of panel `index`: its axes, then a layer a series.
+    /// The inside of panel `index`: its axes, then one layer per series.
     pub fn draw(&self, index: usize) -> Drawing {
         let (x, _) = self.axes(index);
         let left = index.is_multiple_of(self.columns);
@@ -98,7 +97,7 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// Something drawn into the frame that all layers of a panel share.
+/// A drawing in the frame that all layers of a panel have in common.
 fn layer(
     size: Size,
     x: Axis,
@@ -122,7 +121,7 @@ fn layer(
     Ok(inner(&svg).to_owned())
 }
 
-/// The stretches of a curve that can be drawn: it is cut elsewhere.
+/// The stretches of a curve that can be drawn: other points interrupt it.
 pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     let mut all = vec![Vec::new()];
     for point in points {
@@ -135,8 +134,7 @@ pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     all
 }
 
-/// The stretches of a band, as closed outlines: where the mean is drawn, the
-/// band's ends clipped to the panel.
+/// The stretches of a band as closed outlines, where the mean is drawn, clipped to the panel.
 fn outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     let visible = |p: &&Point| x.place(p.x).is_some() && y.place(p.y).is_some();
     let banded = |p: &&Point| visible(p) && !p.low.is_nan() && !p.high.is_nan();
@@ -175,7 +173,7 @@ fn draw(
     }
     if !matches!(series.line, Line::Reference(_)) {
         let shape = marker(style);
-        // What is predicted has smaller, open marks, seen on the mark of what is measured.
+        // Predictions have smaller, open markers, which are visible on those of measured curves.
         let paper = RGBColor(255, 255, 255);
         let sizes = match measured {
             true => vec![(MARK, color)],

@@ -4,8 +4,8 @@
 use crate::analysis::{self, Color, Dash, Style};
 use plotters::style::RGBColor;
 
-/// Colours that colour-blind readers can tell apart, on white paper: four of Okabe
-/// and Ito's, and four found by search to lie apart from them and from one another.
+/// Colours that colour-blind readers can distinguish on white paper: four of Okabe and Ito's, and
+/// four that a search found to be far from them and from one another.
 pub const PALETTE: [(u8, u8, u8); analysis::COLORS] = [
     (0, 114, 178),
     (213, 94, 0),

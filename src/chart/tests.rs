@@ -1,4 +1,4 @@
-//! What a chart must not do.
+//! Properties of every chart.
 
 use super::panel::stretches;
 use super::*;
@@ -30,7 +30,7 @@ fn figure(points: Vec<Point>) -> Figure {
 }
 
 #[test]
-fn curves_are_cut_where_nothing_can_be_drawn() {
+fn points_that_cannot_be_drawn_interrupt_curves() {
     let (x, y) = (
         Axis::over(Scale::Linear, [0.0, 10.0].into_iter(), 0.0),
         Axis::over(Scale::Log, [0.1, 10.0].into_iter(), 0.0),
@@ -48,8 +48,8 @@ fn curves_are_cut_where_nothing_can_be_drawn() {
     assert_eq!(lengths, [1, 2, 1]);
 }
 
-/// Plotters clamps to the axis: what is cut above must not reappear as a line
-/// along the panel's edge.
+/// Plotters clamps to the axis: points that are omitted must not reappear as a line along the
+/// panel's edge.
 #[test]
 fn no_curve_touches_the_edge_of_the_panel() {
     let mut points: Vec<Point> = (0..20).map(|i| at(f64::from(i), 1.0 + f64::from(i))).collect();
@@ -86,7 +86,7 @@ fn an_empty_figure_is_drawn_empty() {
     assert!(!svg.contains("NaN"));
 }
 
-/// All of a small drawing: a curve that is cut, its band, marks, axes and legend.
+/// A whole small drawing: an interrupted curve, its band, markers, axes and legend.
 #[test]
 fn a_small_figure_as_svg() {
     let mut points: Vec<Point> = (0..5).map(|i| at(f64::from(i), 1.0 + f64::from(i))).collect();

@@ -2,9 +2,11 @@
 
 use super::{Code, Failure, memory};
 use crate::analysis::{Experiment, analyse};
-use crate::report::{self, Entry, Writer};
+use crate::report::{self, IndexEntry, Writer};
+use crate::stats::verdict::Verdict;
 use crate::store::{self, Store};
 use driftbench_core::words::count;
+use driftbench_runner::manifest::claim::Common;
 use driftbench_runner::panics::caught;
 use driftbench_runner::plan::{Cell, Plan};
 use rayon::prelude::*;
@@ -75,7 +77,7 @@ fn write_as(
     let writer = Writer::new(out, formats)?;
     let one = |plan: Result<Plan, Unreported>| {
         let plan = plan?;
-        let work = || -> Result<(Entry, Vec<String>), Failure> {
+        let work = || -> Result<(IndexEntry, Vec<String>), Failure> {
             let cells: Vec<&Cell> = plan.cells.iter().collect();
             memory::fits_instances(&plan, &cells)?;
             let experiment = analyse(&plan, store)?;
@@ -135,11 +137,12 @@ impl Unreported {
 fn contradictions(experiment: &Experiment<'_>) -> Vec<String> {
     let name = &experiment.plan.experiment;
     let messages = experiment.claims.iter().filter_map(|claim| {
-        let why = claim.untested.first().map_or(String::new(), |why| format!(" ({why})"));
-        let (id, statement) = (&claim.id, &claim.statement);
         let ended = claim.contradiction()?;
-        let why = if claim.verdict.is_none() { why } else { String::new() };
-        Some(format!("{name}: the claim \"{id}\" is {ended}{why}: {statement}"))
+        let is_untested = claim.decision.verdict == Verdict::NotTested;
+        let reason = claim.untested.first().filter(|_| is_untested);
+        let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+        let Common { id, statement, .. } = claim.common;
+        Some(format!("{name}: the claim \"{id}\" is {ended}{reason}: {statement}"))
     });
     messages.collect()
 }

@@ -1,18 +1,18 @@
-//! Limits by hand, and their size over laws and sample sizes.
+//! Limits of known samples, and their size over distributions and sample sizes.
 
 use super::*;
 use driftbench_core::rng::Stream;
 
-/// Draws of a law with mean 1.
-type Law = fn(&mut Stream) -> f64;
+/// Draws from a distribution with mean 1.
+type Draw = fn(&mut Stream) -> f64;
 
 fn square(rng: &mut Stream) -> f64 {
     let x = rng.gaussian();
     x * x
 }
 
-/// Laws of squared errors, each with mean 1.
-const LAWS: [(&str, Law); 6] = [
+/// Distributions of squared errors, each with mean 1.
+const DISTRIBUTIONS: [(&str, Draw); 6] = [
     ("χ² with 1 degree of freedom", square),
     ("exponential", |rng| 0.5 * (square(rng) + square(rng))),
     ("1, 0.1 and 0.01 χ²", |rng| (square(rng) + 0.1 * square(rng) + 0.01 * square(rng)) / 1.11),
@@ -22,10 +22,10 @@ const LAWS: [(&str, Law); 6] = [
 ];
 
 /// Shares of intervals above and below the truth, 0.
-fn misses(trials: u32, mut draw: impl FnMut() -> LogMeans) -> (f64, f64) {
+fn misses(trials: u32, mut estimate: impl FnMut() -> LogMeans) -> (f64, f64) {
     let (mut above, mut below) = (0, 0);
     for _ in 0..trials {
-        let (low, high) = draw().interval();
+        let (low, high) = estimate().interval();
         above += u32::from(low > 0.0);
         below += u32::from(high < 0.0);
     }
@@ -35,14 +35,14 @@ fn misses(trials: u32, mut draw: impl FnMut() -> LogMeans) -> (f64, f64) {
 /// No error in either direction is more frequent than 2.5 %, but for what the documentation
 /// says of small samples (3.5 %) and four standard errors.
 #[test]
-fn limits_of_a_mean_hold_for_skewed_laws() {
+fn limits_of_a_mean_hold_for_skewed_distributions() {
     let mut rng = Stream::shared_instance(1);
     let trials = 1500;
     let most = 0.035 + 4.0 * (0.035_f64 * 0.965 / f64::from(trials)).sqrt();
-    for (name, law) in LAWS {
+    for (name, draw) in DISTRIBUTIONS {
         for n in [2, 5, 10, 30] {
             let (above, below) = misses(trials, || {
-                let x: Vec<f64> = (0..n).map(|_| law(&mut rng)).collect();
+                let x: Vec<f64> = (0..n).map(|_| draw(&mut rng)).collect();
                 LogMeans::new(&[(1.0, &x)]).unwrap()
             });
             assert!(above <= most && below <= most, "{name}, n = {n}: {above} and {below}");
@@ -51,21 +51,22 @@ fn limits_of_a_mean_hold_for_skewed_laws() {
 }
 
 #[test]
-fn limits_of_ratios_and_slopes_hold_for_skewed_laws() {
+fn limits_of_ratios_and_slopes_hold_for_skewed_distributions() {
     let mut rng = Stream::shared_instance(2);
     let trials = 700;
     let most = 0.035 + 4.0 * (0.035_f64 * 0.965 / f64::from(trials)).sqrt();
     let weights = crate::stats::verdict::slope_weights(&[1.0, 2.0, 4.0, 8.0]);
-    for (name, law) in LAWS {
+    for (name, draw) in DISTRIBUTIONS {
         for n in [3, 10, 30] {
             for (kind, count, common) in
                 [("ratio", 2, false), ("paired", 2, true), ("slope", 4, true)]
             {
                 let (above, below) = misses(trials, || {
-                    let shared: Vec<f64> = (0..n).map(|_| law(&mut rng)).collect();
+                    let shared: Vec<f64> = (0..n).map(|_| draw(&mut rng)).collect();
                     let mut one = || -> Vec<f64> {
-                        let own =
-                            |c: &f64| if common { c * law(&mut rng).sqrt() } else { law(&mut rng) };
+                        let own = |c: &f64| {
+                            if common { c * draw(&mut rng).sqrt() } else { draw(&mut rng) }
+                        };
                         shared.iter().map(own).collect()
                     };
                     let all: Vec<Vec<f64>> = (0..count).map(|_| one()).collect();
@@ -80,8 +81,8 @@ fn limits_of_ratios_and_slopes_hold_for_skewed_laws() {
     }
 }
 
-/// Where a sample's tail is heavier than a lognormal law's the upper limit is twice as far, and few
-/// runs are said to be few.
+/// Where a sample's tail is heavier than a lognormal distribution's the upper limit is twice as
+/// far, and a small sample is marked as one.
 #[test]
 fn heavy_tails_have_farther_limits() {
     let mut rng = Stream::shared_instance(3);
@@ -130,11 +131,11 @@ fn quiet_samples_have_students_interval() {
 
 #[test]
 fn quantiles_are_those_of_tables() {
-    let q = Quantiles::cached(5).at(0.025);
+    let q = Quantiles::cached(5).interpolate(0.025);
     assert!((q.t - 2.776445).abs() < 1e-5, "{q:?}");
     // The 2.5 % quantile of χ² with four degrees of freedom is 0.484419.
     assert!((q.variance - (4.0 / 0.484419 - 1.0) * 2f64.sqrt()).abs() < 1e-3, "{q:?}");
-    let q = Quantiles::cached(2).at(1e-6);
+    let q = Quantiles::cached(2).interpolate(1e-6);
     assert!((q.t / 318309.886 - 1.0).abs() < 0.02, "{q:?}");
 }
 

@@ -1,11 +1,13 @@
-//! What a report folder keeps for later diffs: `record.toml`, what all cells of
-//! an experiment share and what became of its claims, and `finals.csv`, a line a
-//! cell with every bit of every replicate's final error.
+//! The files of a report folder that later diffs read: `record.toml` has the settings that all
+//! cells of an experiment share and the verdicts on its claims; `finals.csv` has one line per
+//! cell, with every bit of every replicate's final error.
 //!
-//! *Invariant*: what is written comes back to the last bit, and a file that is not
-//! as it was written is refused: `record.toml` holds the hash of `finals.csv`.
+//! *Invariant*: numbers are read back to the last bit, and a file that was changed is refused:
+//! `record.toml` holds the hash of `finals.csv`.
 
-use super::{SCHEMA, SideCell, SideClaim, SideExperiment, SideRuns, Texts};
+use super::claims::SideClaim;
+use super::settings::Texts;
+use super::side::{SCHEMA, SideCell, SideExperiment, SideRuns};
 use driftbench_core::words::{inert, revived};
 use driftbench_runner::plan::hex;
 use serde::{Deserialize, Serialize};
@@ -14,14 +16,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Name of the file of what cells share.
+/// The file of settings that cells share.
 pub const RECORD: &str = "record.toml";
-/// Name of the file of final errors.
+/// The file of final errors.
 pub const FINALS: &str = "finals.csv";
 
-/// What stands for the final error of a replicate that diverged.
+/// Stands for the final error of a replicate that diverged.
 const DIVERGED: &str = "diverged";
-/// Columns before those of the settings that tell cells apart.
+/// Columns before those of the settings that vary among cells.
 const HEAD: [&str; 3] = ["cell", "digest", "label"];
 
 #[derive(Serialize, Deserialize)]
@@ -33,20 +35,7 @@ struct File {
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    claim: Vec<WrittenClaim>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct WrittenClaim {
-    id: String,
-    statement: String,
-    verdict: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    expected_refuted: bool,
-    estimate: f64,
-    low: f64,
-    high: f64,
+    claim: Vec<SideClaim>,
 }
 
 /// What is wrong with a file.
@@ -68,22 +57,13 @@ pub fn hash(text: &str) -> String {
 /// The files of a record: names and texts.
 pub fn files(record: &SideExperiment) -> [(&'static str, String); 2] {
     let finals = finals(record);
-    let told = |c: &SideClaim| WrittenClaim {
-        id: c.id.clone(),
-        statement: c.statement.clone(),
-        verdict: c.verdict.clone(),
-        expected_refuted: c.expected_refuted,
-        estimate: c.estimate,
-        low: c.interval.0,
-        high: c.interval.1,
-    };
     let file = File {
         schema: record.schema,
         seed: record.seed,
         manifest: record.manifest.clone(),
         finals: hash(&finals),
         settings: shared(record),
-        claim: record.claims.iter().flatten().map(told).collect(),
+        claim: record.claims.clone().unwrap_or_default(),
     };
     let text = toml::to_string(&file).expect("a record is a plain table");
     [(RECORD, text), (FINALS, finals)]
@@ -135,10 +115,10 @@ fn numbers(finals: &[Option<f64>]) -> String {
     out
 }
 
-/// A record from its files; reports of before had finals alone.
+/// A record from its files; the first reports had no `record.toml`.
 ///
 /// # Errors
-/// Where a file is not as it was written.
+/// If a file was changed.
 pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Wrong> {
     let Some(text) = record else { return Ok(SideExperiment::default()) };
     let wrong = |file, line, message: String| Wrong { file, line, message };
@@ -149,7 +129,7 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Wrong>
     let table: toml::Table = toml::from_str(text).map_err(refused)?;
     let schema = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
     if schema != i64::from(SCHEMA) {
-        // Not for this program to read.
+        // This program does not know how to read the rest.
         return Ok(SideExperiment {
             schema: u32::try_from(schema).unwrap_or(0),
             ..SideExperiment::default()
@@ -162,20 +142,12 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Wrong>
         let message = "does not have the hash that it was written with".into();
         return Err(wrong(FINALS, None, message));
     }
-    let claim = |told: WrittenClaim| SideClaim {
-        id: told.id,
-        statement: told.statement,
-        verdict: told.verdict,
-        expected_refuted: told.expected_refuted,
-        estimate: told.estimate,
-        interval: (told.low, told.high),
-    };
     Ok(SideExperiment {
         schema: SCHEMA,
         seed: file.seed,
         manifest: file.manifest,
         cells,
-        claims: Some(file.claim.into_iter().map(claim).collect()),
+        claims: Some(file.claim),
     })
 }
 
@@ -232,6 +204,7 @@ fn parsed(text: &str) -> Result<Vec<Option<f64>>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::verdict::Verdict;
 
     fn record() -> SideExperiment {
         let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| SideCell {
@@ -253,10 +226,11 @@ mod tests {
         let claim = SideClaim {
             id: "c".into(),
             statement: "\"quoted\"".into(),
-            verdict: "supported".into(),
+            verdict: Verdict::Supported,
             expected_refuted: true,
             estimate: 0.5,
-            interval: (f64::NEG_INFINITY, 1.0),
+            low: f64::NEG_INFINITY,
+            high: 1.0,
         };
         SideExperiment {
             schema: SCHEMA,
@@ -293,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemas_are_told_and_not_read() {
+    fn other_schemas_are_named_and_not_read() {
         let [(_, toml), (_, finals)] = files(&record());
         assert_eq!(read(None, "anything").unwrap().schema, 0);
         let other = toml.replace("schema = 1", "schema = 9");

@@ -1,10 +1,13 @@
-//! A side made from results: digests first, and from the Parquet files only what
-//! a comparison with the other side asks for.
+//! A side from a results folder: the digests of all cells, and only those numbers of the Parquet
+//! files that a comparison with the other side needs.
 //!
-//! *Invariant*: every file that counts has the hash that it was written with; a
-//! cell whose file has not is damaged, and keeps no other from being compared.
+//! *Invariant*: every file is checked against its hash; a cell whose file differs is damaged, and
+//! the others are still compared.
 
-use super::{SCHEMA, Side, SideCell, SideClaim, SideExperiment, SideRuns, Texts, record};
+use super::claims::SideClaim;
+use super::record;
+use super::settings::Texts;
+use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use crate::analysis::Experiment;
 use crate::store::{self, Store};
 use driftbench_runner::files::Error;
@@ -20,8 +23,8 @@ pub struct Folder {
     experiments: Vec<store::StoredExperiment>,
 }
 
-/// What an analysed experiment leaves for later diffs.
-pub fn of(experiment: &Experiment<'_>) -> SideExperiment {
+/// What a report stores of an analysed experiment for later diffs.
+pub fn side_experiment(experiment: &Experiment<'_>) -> SideExperiment {
     let plan = experiment.plan;
     let mut cells: BTreeMap<String, SideCell> = planned(plan).into_iter().collect();
     for result in &experiment.cells {
@@ -35,10 +38,11 @@ pub fn of(experiment: &Experiment<'_>) -> SideExperiment {
         seed: plan.manifest.seed,
         manifest: manifest(&plan.source.text, &plan.source.overrides),
         cells,
-        claims: Some(experiment.claims.iter().map(SideClaim::of).collect()),
+        claims: Some(experiment.claims.iter().map(SideClaim::from).collect()),
     }
 }
 
+/// The hash of a manifest and its overrides.
 fn manifest(text: &str, overrides: &[String]) -> String {
     let parts: Vec<&str> = std::iter::once(text).chain(overrides.iter().map(|o| &**o)).collect();
     record::hash(&parts.join("\n"))[..16].to_owned()
@@ -51,7 +55,7 @@ fn plan(experiment: &store::StoredExperiment) -> Option<Plan> {
 
 /// The cells of a plan, without results.
 fn planned(plan: &Plan) -> Vec<(String, SideCell)> {
-    // Each text is held once, and that of a few cells at a time more often.
+    // Each text is in memory once, except for those of a few cells at a time.
     const AT_ONCE: usize = 4096;
     let (mut cells, mut texts) = (Vec::with_capacity(plan.cells.len()), Texts::default());
     for some in plan.cells.chunks(AT_ONCE) {
@@ -105,8 +109,8 @@ impl Folder {
     /// # Errors
     /// If a folder cannot be read.
     pub fn side(&self, name: String) -> Result<Side, Error> {
-        // A manifest of another release may say what this one does not know; its cells can be
-        // compared all the same. A plan is dropped once its cells are named.
+        // This release may not be able to read a manifest of another one; the cells can still be
+        // compared. A plan is dropped once its cells are listed, to save memory.
         let cells =
             |experiment: &store::StoredExperiment| plan(experiment).map(|plan| planned(&plan));
         let all: Vec<Option<Vec<(String, SideCell)>>> =
@@ -135,7 +139,7 @@ impl Folder {
         Ok(side)
     }
 
-    /// The cells of an experiment whose manifest is none any more, as they were stored.
+    /// The cells of an experiment whose manifest cannot be read, as they were stored.
     fn stored(&self, experiment: &str) -> Result<Vec<(String, SideCell)>, Error> {
         let (mut cells, mut texts) = (Vec::new(), Texts::default());
         for id in self.store.ids(experiment)? {
@@ -181,13 +185,12 @@ impl Folder {
                     }
                 }
             };
-            let stretch = crate::analysis::stretch(wanted.len());
-            wanted.par_chunks_mut(stretch).for_each(|some| some.iter_mut().for_each(fill));
+            let chunk = crate::analysis::cells_per_task(wanted.len());
+            wanted.par_chunks_mut(chunk).for_each(|some| some.iter_mut().for_each(fill));
         }
     }
 
-    /// Judges the claims of experiments that changed; where nothing did, no
-    /// verdict can be another.
+    /// Judges the claims of experiments that changed; the verdicts of the others are the same.
     pub fn judge(&self, side: &mut Side, other: &Side) {
         let known = self.experiments.iter().map(|e| (e.name.as_str(), e));
         let known: BTreeMap<&str, &store::StoredExperiment> = known.collect();
@@ -207,7 +210,7 @@ impl Folder {
             return Ok(Vec::new());
         }
         let judged = crate::analysis::judged(plan, &self.store)?;
-        Ok(judged.iter().map(SideClaim::of).collect())
+        Ok(judged.iter().map(SideClaim::from).collect())
     }
 
     /// The traces of a cell, if they can be read.

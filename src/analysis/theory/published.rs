@@ -1,6 +1,6 @@
-//! Published bounds for the cells of an experiment: which speak of a cell, and of what.
+//! Published bounds for the cells of an experiment: which apply to a cell, and to which quantity.
 //!
-//! *Invariant*: a cell that a bound's conditions leave out gets none of it.
+//! *Invariant*: a cell that does not meet a bound's conditions has no value of it.
 
 use super::Theory;
 use super::refused::Computation;
@@ -35,7 +35,7 @@ impl Theory<'_> {
         self.bounds(id, round).into_iter().find(|b| b.name == name)
     }
 
-    /// All published bounds that speak of a cell, at a round.
+    /// All published bounds that apply to a cell, at a round.
     pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
         let find = || {
             let prepared = self.cells.get(id)?;
@@ -64,7 +64,7 @@ impl Theory<'_> {
             if scheme == bounds::Algorithm::FedAvg && terms.normalised && simple {
                 let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
                 let setting = bounds::RunSetup {
-                    // BOOK's μ is the whole way of a round.
+                    // BOOK's μ is the step size of a whole round.
                     step_size: terms.step_size,
                     local_steps: 1,
                     rounds: round,
@@ -105,7 +105,7 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
     })
 }
 
-/// Whether a bound is one of a quantity.
+/// Whether a bound bounds a quantity.
 pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
     matches!(
         (bound.quantity, quantity),

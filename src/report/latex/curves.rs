@@ -112,7 +112,7 @@ impl Sides {
     }
 }
 
-/// Six digits: more than can be seen.
+/// A number with six digits: more than are visible.
 fn number(value: f64) -> String {
     format!("{value:.5e}")
 }
@@ -134,8 +134,8 @@ fn x_ends(panel: &Panel, scale: Scale) -> (f64, f64) {
     }
 }
 
-/// Ticks of a log axis that spans hardly a power of ten: 1, 2, 5 times one. Others are
-/// left to pgfplots.
+/// Ticks at 1, 2 and 5 times powers of ten for a logarithmic axis of less than two decades.
+/// pgfplots chooses those of other axes.
 fn ticks(axis: &str, scale: Scale, low: f64, high: f64) -> String {
     if scale == Scale::Linear || high / low >= 100.0 {
         return String::new();

@@ -1,4 +1,4 @@
-//! Maps over two settings in plain TikZ: a square a cell, its text on it.
+//! Maps over two settings in plain TikZ: one square per cell, with its text.
 
 use super::color_name;
 use super::escape::text;
@@ -8,14 +8,14 @@ use std::fmt::Write;
 /// Width of all maps of a row together, and height of a square, in centimetres.
 const WIDE: f64 = 16.0;
 const HIGH: f64 = 1.25;
-/// Width of a square in which its text has room, in centimetres.
+/// Least width of a square with room for its text, in centimetres.
 const LEAST: f64 = 1.4;
 
 pub fn draw(figure: &Maps, columns: usize) -> String {
     let Maps { maps, legend, x, y } = figure;
     let across = maps.iter().map(|m| m.x.len()).max().unwrap_or(1).max(1);
     let room = |columns: usize| (WIDE / columns as f64 - 1.4) / across as f64;
-    // As many in a row as leave room for the text.
+    // As many maps in a row as leave room for the text.
     let columns = columns.clamp(1, maps.len().max(1));
     let columns = (1..=columns).rev().find(|c| room(*c) >= LEAST).unwrap_or(1);
     let upwards = maps.iter().map(|m| m.y.len()).max().unwrap_or(1).max(1);

@@ -26,18 +26,18 @@ pub fn files(page: &Page, figures: &[Figure]) -> Vec<File> {
     all
 }
 
-/// What goes into a comment or stays on one line.
+/// Text without line breaks, for a comment.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A name for `\label`: letters, digits and what separates them.
+/// A name for `\label`: letters, digits and separators.
 fn key(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
     text.chars().map(|c| if plain(c) { c } else { '-' }).collect()
 }
 
-/// A figure to be \input.
+/// A figure for `\input`.
 fn figure(figure: &Figure) -> String {
     let mut out = format!(
         "% {}\n% Needs \\usepackage{{amssymb,pgfplots}} and \\usepgfplotslibrary{{groupplots}}.\n",
@@ -61,7 +61,7 @@ fn figure(figure: &Figure) -> String {
     out
 }
 
-/// A figure in which there is nothing to draw says so.
+/// A figure without content shows its caption instead.
 fn nothing(caption: &str) -> String {
     format!(
         "\\begin{{tikzpicture}}\n\\node[text width=9cm, align=center, draw=gray, inner sep=1em] {{{}}};\n\\end{{tikzpicture}}\n",
@@ -102,8 +102,12 @@ fn document(page: &Page) -> String {
         "\\usebox{\\fitted}}\n",
         "\\begin{document}\n",
     ));
-    let source = if page.source.is_empty() { String::new() } else { format!(" ({})", page.source) };
-    let _ = writeln!(out, "\\section*{{{}{}}}", text(&page.title), text(&source));
+    let source = if page.experiment.source.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", page.experiment.source)
+    };
+    let _ = writeln!(out, "\\section*{{{}{}}}", text(&page.experiment.title), text(&source));
     for paragraph in &page.paragraphs {
         let _ = writeln!(out, "{}\n", text(paragraph));
     }

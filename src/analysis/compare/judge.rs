@@ -143,7 +143,8 @@ impl Change {
         experiment: &str,
         name: String,
         pair: Pair,
-        (was, is): (&SideCell, &SideCell),
+        was: &SideCell,
+        is: &SideCell,
         options: &Options,
     ) -> Self {
         let mut change = Self {

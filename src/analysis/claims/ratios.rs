@@ -98,7 +98,7 @@ impl Judge<'_> {
                 continue;
             };
             if x.len() != y.len() {
-                parts.add(name.clone(), None, "the two are not recorded at the same rounds");
+                parts.add(name.clone(), None, "the two sides are recorded at different rounds");
             }
             for (x, y) in x.iter().zip(&y) {
                 let found = log_ratio(&x.sample, &y.sample, region(a));

@@ -69,26 +69,22 @@ fn planned(plan: &Plan) -> Vec<(String, SideCell)> {
     cells
 }
 
-/// Settings by dotted path.
+/// Settings by dotted path; those that are empty are left out.
 fn leaves(table: &toml::Table) -> BTreeMap<String, String> {
-    fn add(path: &str, value: &toml::Value, all: &mut BTreeMap<String, String>) {
-        match value {
+    fn add(path: String, value: &toml::Value, all: &mut BTreeMap<String, String>) {
+        let text = match value {
             toml::Value::Table(inner) if !inner.is_empty() => {
-                inner.iter().for_each(|(key, value)| add(&format!("{path}.{key}"), value, all));
+                inner.iter().for_each(|(key, value)| add(format!("{path}.{key}"), value, all));
+                return;
             }
-            toml::Value::String(text) => {
-                all.insert(path.to_owned(), text.clone());
-            }
-            toml::Value::Float(number) => {
-                all.insert(path.to_owned(), number.to_string());
-            }
-            other => {
-                all.insert(path.to_owned(), other.to_string());
-            }
-        }
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Float(number) => number.to_string(),
+            other => other.to_string(),
+        };
+        all.insert(path, text);
     }
     let mut all = BTreeMap::new();
-    table.iter().for_each(|(key, value)| add(key, value, &mut all));
+    table.iter().for_each(|(key, value)| add(key.clone(), value, &mut all));
     all.retain(|_, value| !value.is_empty());
     all
 }

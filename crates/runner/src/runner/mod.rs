@@ -5,6 +5,7 @@
 //! decide when it is computed, never what it is.
 
 mod average;
+pub mod cost;
 mod measure;
 pub mod memory;
 pub mod predict;
@@ -21,6 +22,7 @@ use driftbench_core::kernel::squared_distance;
 use measure::Meter;
 pub use prepare::{BadCell, Ground, Prepared, prepare};
 use sanity::Sanity;
+use std::cmp::Reverse;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -129,7 +131,7 @@ pub fn run<'a, E: Send>(
     }
 }
 
-/// The tasks, the largest cells first, and what has come of them.
+/// The tasks, the most expensive cells first, and their results.
 struct Queue<'a> {
     cells: &'a [Prepared<'a>],
     tasks: Vec<(usize, u64)>,
@@ -142,7 +144,7 @@ struct Queue<'a> {
 impl<'a> Queue<'a> {
     fn new(cells: &'a [Prepared<'a>]) -> Self {
         let mut order: Vec<usize> = (0..cells.len()).collect();
-        order.sort_by_cached_key(|&i| std::cmp::Reverse(cells[i].client_steps()));
+        order.sort_by_cached_key(|&i| Reverse(cost::expected_nanoseconds(&cells[i].cell.identity)));
         let replicates = |i: usize| cells[i].cell.identity.replicates;
         let tasks = order.iter().flat_map(|&i| (0..replicates(i)).map(move |r| (i, r)));
         let progress = (0..cells.len()).map(|i| Mutex::new(Partial::new(replicates(i) as usize)));

@@ -15,8 +15,8 @@ mod tables;
 mod validate;
 
 use crate::data::Folder;
+use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
-use crate::manifest::read::Choice;
 use crate::manifest::{
     BURN_IN, Budget, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };

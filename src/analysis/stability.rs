@@ -119,7 +119,7 @@ fn map(
 fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
     let of = |ground: &driftbench_runner::runner::Ground| -> Option<Radii> {
         let facts: &dyn Facts = &*ground.instance;
-        let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+        let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
         let cost = moments::cost(facts, &scheme, ROUNDS, 0);
         if cost.products > MOST_PRODUCTS || !cost.fits() {
             return None;

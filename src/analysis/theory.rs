@@ -29,11 +29,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The exact moments of a cell, or why there are none.
-type Expected = Result<Vec<Moments>, predict::Without>;
+type Expected = Result<Vec<Moments>, predict::NoMoments>;
 
 /// What infinitely many replicates would give of each quantity that moments tell, at
 /// each recorded round; or why nothing.
-type Course = Result<Columns, predict::Without>;
+type Course = Result<Columns, predict::NoMoments>;
 
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, Blocks)>;
@@ -109,7 +109,9 @@ impl<'a> Theory<'a> {
         };
         let expected: HashMap<&str, Course> = wanted.map(course).collect();
         let costly = |(id, course): (&&str, &Course)| match course {
-            Err(predict::Without::Costly(cost)) => Some((((*id).to_owned(), Part::Moments), *cost)),
+            Err(predict::NoMoments::Costly(cost)) => {
+                Some((((*id).to_owned(), Part::Moments), *cost))
+            }
             _ => None,
         };
         Self {
@@ -278,7 +280,7 @@ impl<'a> Theory<'a> {
             None if facts.linear() => facts,
             None => return None,
         };
-        let mut scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+        let mut scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
         let place = prepared.cell.identity.algorithm.components();
         let place = place.iter().position(|c| c == component)?;
         let mut run = scheme.runs.swap_remove(place);
@@ -304,7 +306,7 @@ impl<'a> Theory<'a> {
         let find = || {
             let prepared = self.cells.get(id)?;
             let facts: &dyn Facts = &*only(prepared)?.instance;
-            let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+            let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
             if !moments::close(facts, &scheme) {
                 return None;
             }
@@ -421,14 +423,14 @@ fn course(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
 
 /// The moments of a cell, their mean over instances where each replicate has one.
 fn mean_over_grounds(prepared: &Prepared<'_>) -> Expected {
-    predict::known(prepared)?;
+    predict::check_exact_moments(prepared)?;
     let Some((last, others)) = prepared.grounds.split_last() else {
-        return Err(predict::Without::Open);
+        return Err(predict::NoMoments::Open);
     };
     // Those of one instance at a time: each is a matrix a round.
-    let mut mean = predict::expected(prepared.cell, last)?;
+    let mut mean = predict::exact_moments(prepared.cell, last)?;
     for ground in others {
-        let more = predict::expected(prepared.cell, ground)?;
+        let more = predict::exact_moments(prepared.cell, ground)?;
         mean.iter_mut()
             .zip(&more)
             .for_each(|(sum, moments)| change(sum, |own, of| own + of(moments)));

@@ -176,10 +176,10 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     let mut open = 0;
     let mut costly: Vec<Cost> = Vec::new();
     for prepared in sample {
-        match predict::known(prepared) {
+        match predict::check_exact_moments(prepared) {
             Ok(()) => {}
-            Err(predict::Without::Open) => open += 1,
-            Err(predict::Without::Costly(cost)) => costly.push(cost),
+            Err(predict::NoMoments::Open) => open += 1,
+            Err(predict::NoMoments::Costly(cost)) => costly.push(cost),
         }
     }
     let known = sample.len() - open - costly.len();

@@ -9,7 +9,7 @@ mod problems;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use driftbench::kernel::{Cohort, Members, Path, Work};
+use driftbench::kernel::{Cohort, InstructionSet, LocalSteps, Members};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::{Problem, Settings as _, lms, quadratic};
@@ -28,7 +28,7 @@ struct Bench<'p, P: Problem> {
     states: Vec<P::State>,
     theta: Vec<f64>,
     correction: Vec<f64>,
-    work: Vec<Work>,
+    work: Vec<LocalSteps>,
 }
 
 impl<'p, P: Problem> Bench<'p, P> {
@@ -36,7 +36,7 @@ impl<'p, P: Problem> Bench<'p, P> {
         let (n, d) = (problem.clients(), problem.dim());
         let mut streams = streams(n);
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        let work = vec![Work { step, steps, batch: 1 }; n];
+        let work = vec![LocalSteps { step, steps, batch: 1 }; n];
         let (theta, correction) = (vec![0.0; n * d], vec![0.0; d]);
         Self { problem, members: Members::all(n), streams, states, theta, correction, work }
     }
@@ -70,7 +70,7 @@ fn temporal_differences(c: &mut Criterion) {
     let problem = td(8, clients);
     let mut group = group(c, "td d=8 N=100 H=1000", clients as u64 * steps);
     let mut bench = Bench::new(&problem, 0.1, steps);
-    for path in Path::available() {
+    for path in InstructionSet::available() {
         group.bench_function(format!("{path:?}"), |b| {
             b.iter(|| problem.tables().advance_on(path, bench.cohort()));
         });
@@ -108,7 +108,7 @@ fn logistics(c: &mut Criterion) {
         let problem = logistic(d);
         let mut group = group(c, &format!("logistic d={d}"), clients * steps);
         let mut bench = Bench::new(&problem, 0.01, steps);
-        for path in Path::available() {
+        for path in InstructionSet::available() {
             group.bench_function(format!("{path:?}"), |b| {
                 b.iter(|| problem.advance_on(path, bench.cohort()));
             });

@@ -120,7 +120,7 @@ fn parts(c: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::open(folder.path()).expect("an empty folder");
     store.create().expect("a folder that can be written");
-    store.keep_experiment(&plan).expect("a folder that can be written");
+    store.write_experiment(&plan).expect("a folder that can be written");
     let from = Provenance::now();
     run(&ready, |done| {
         let n = ready[0].clients();
@@ -146,7 +146,7 @@ fn parts(c: &mut Criterion) {
     let many_folder = tempfile::tempdir().expect("a temporary folder");
     let many_store = Store::open(many_folder.path()).expect("an empty folder");
     many_store.create().expect("a folder that can be written");
-    many_store.keep_experiment(&plan).expect("a folder that can be written");
+    many_store.write_experiment(&plan).expect("a folder that can be written");
     run(&prepared(&plan), |done| {
         let write = many_store.write(&plan, done.cell, clients, &done.traces, done.elapsed, &from);
         write.expect("stored");

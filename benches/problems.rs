@@ -6,7 +6,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use driftbench::kernel::alias::Alias;
-use driftbench::kernel::{Cohort, Members, Work};
+use driftbench::kernel::{Cohort, LocalSteps, Members};
 use driftbench::problem::arrays::{Array, Column, Contents, DataFile, Files, NoFiles};
 use driftbench::problem::dataset::{Dataset, Split};
 use driftbench::problem::spectrum::Spectrum;
@@ -37,7 +37,7 @@ fn pair<P: Problem>(
     group.throughput(Throughput::Elements(STEPS));
     let (mut rng, correction) = ([stream()], [0.0; D]);
     let mut state = [problem.begin(0, &mut rng[0])];
-    let (members, work) = (Members::all(1), [Work { step: 0.01, steps: STEPS, batch: 1 }]);
+    let (members, work) = (Members::all(1), [LocalSteps { step: 0.01, steps: STEPS, batch: 1 }]);
     group.bench_function("problem", |b| {
         let mut theta = [0.0; D];
         b.iter(|| {

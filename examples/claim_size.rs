@@ -86,9 +86,9 @@ fn row(rng: &mut Stream, law: Law, kind: &Kind, n: usize, trials: usize) -> Stri
         let all = sample(rng, law, kind, n);
         let points: Vec<(f64, &[f64])> =
             kind.weights.iter().copied().zip(all.iter().map(|x| &x[..])).collect();
-        let Some(known) = LogMeans::of(&points) else { continue };
+        let Some(known) = LogMeans::new(&points) else { continue };
         let refuted = |side: bool| {
-            let evidence = Evidence::of_log_means(&known, region(side));
+            let evidence = Evidence::from_log_means(&known, region(side));
             (evidence.alone() == verdict::Verdict::Refuted).then_some(evidence.doubt)
         };
         for (doubt, count) in [(refuted(true), &mut above), (refuted(false), &mut below)] {
@@ -109,7 +109,7 @@ fn vectors(rng: &mut Stream, law: Law, size: usize, n: usize, trials: usize) -> 
     let (mut supported, mut refuted) = (0, 0);
     for _ in 0..trials {
         let all: Vec<Vec<f64>> = (0..n).map(|_| (0..size).map(|_| law.1(rng)).collect()).collect();
-        let evidence = Evidence::of_distance(&all, &target, apart);
+        let evidence = Evidence::from_vectors(&all, &target, apart);
         supported += usize::from(evidence.alone() == verdict::Verdict::Supported);
         refuted += usize::from(evidence.alone() == verdict::Verdict::Refuted);
     }

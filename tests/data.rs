@@ -104,10 +104,10 @@ fn chains_that_are_wrong_are_refused() {
         (chains(doubly(), third.clone(), 1.0), "`gamma` is 1; a discount is in [0, 1)"),
         (
             chains(doubly(), other, 0.9),
-            "`mu`[1, 1] is 0.4, but the stationary law of `P`[1] has 0.333",
+            "`mu`[1, 1] is 0.4, but the stationary distribution of `P`[1] has 0.333",
         ),
         (chains(wheel, third.clone(), 0.9), "`P`[0] is periodic"),
-        (chains(islands, third.clone(), 0.9), "`P`[0] has no unique stationary law"),
+        (chains(islands, third.clone(), 0.9), "`P`[0] has no unique stationary distribution"),
         (npz(&[("phi", &[3, 2], vec![0.0; 6])]), "there is no array `P`, only phi"),
         (npz(&[("phi", &[6], vec![0.0; 6])]), "`phi` has the shape [6]; expected (S, d)"),
         (b"PK\x03\x04 no more".to_vec(), "chains.npz: it is not a zip archive"),

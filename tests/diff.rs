@@ -3,7 +3,7 @@
 
 mod support;
 
-use driftbench::analysis::compare::{Runs, record};
+use driftbench::analysis::compare::{SideRuns, record};
 use driftbench::manifest::Source;
 use driftbench::plan::Plan;
 use driftbench::store::Store;
@@ -289,7 +289,7 @@ fn reports_hold_what_a_diff_needs() {
         [record::RECORD, record::FINALS].map(|f| bench.read(&format!("pages/small/{f}")));
     let mut kept = record::read(Some(&toml), &csv).unwrap();
     let cell = kept.cells.values_mut().find(|c| c.label == "Scaffold").unwrap();
-    let Runs::Done { digest, finals } = &mut cell.runs else { panic!() };
+    let SideRuns::Done { digest, finals } = &mut cell.runs else { panic!() };
     digest.push('x');
     finals.iter_mut().flatten().for_each(|x| *x *= 10.0);
     for (file, text) in record::files(&kept) {
@@ -396,7 +396,7 @@ fn markdown_fits_a_comment() {
         kept.cells.clear();
         for i in 0..1500 {
             let mut cell = cell.clone();
-            let Runs::Done { digest, .. } = &mut cell.runs else { panic!() };
+            let SideRuns::Done { digest, .. } = &mut cell.runs else { panic!() };
             digest.push_str(side);
             kept.cells.insert(format!("{i:016x}"), cell);
         }

@@ -1,17 +1,17 @@
 //! What the published bounds say of the cells of an experiment that asks for
 //! them: their value at the last round, or the conditions that fail.
 
-use super::Result;
+use super::CellResult;
 use super::theory::{Theory, fits};
 use crate::stats::mean;
-use driftbench_core::theory::bounds::Quantity as Bounded;
+use driftbench_core::theory::bounds::Bounded;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::figure::Theory as Drawn;
 use driftbench_runner::plan::Plan;
 
 /// A bound for a cell.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct BoundRow {
     /// The cell's id and label.
     pub cell: (String, String),
     /// The settings that tell the cell apart.
@@ -31,7 +31,7 @@ pub struct Row {
 
 /// The bounds that a manifest asks for: where a figure draws them or a claim is
 /// tested on one.
-pub fn of(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
+pub fn rows(plan: &Plan, cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<BoundRow> {
     let figures = &plan.manifest.figure;
     let convergence = figures.convergence.iter().flat_map(|f| &f.theory);
     let mut drawn = convergence.chain(figures.scaling.iter().flat_map(|f| &f.theory));
@@ -55,9 +55,9 @@ pub fn of(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
                 Bounded::LimitSqError => Quantity::SqErrorLimit,
             };
             let measured = cell.finals(quantity).filter(|_| fits(&bound, quantity));
-            Row {
+            BoundRow {
                 cell: (cell.cell.id.clone(), cell.cell.label.clone()),
-                details: super::select::details(cell, &[]),
+                details: super::setting_text::details(cell.cell, &[]),
                 measured: measured.map(|sample| mean(&sample)),
                 name: bound.name,
                 proved: bound.proved,

@@ -2,12 +2,12 @@
 //! else tells instances apart, with the average drift at the optimum (SLIDES)
 //! for every step size and number of local steps.
 
-use super::select::pretty;
+use super::setting_text::pretty;
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
 use driftbench_core::problem::Facts;
-use driftbench_core::theory::cost::Cost;
-use driftbench_core::theory::deterministic::{cost_of_drift, drift};
+use driftbench_core::theory::deterministic::{drift, drift_effort};
+use driftbench_core::theory::effort::Effort;
 use driftbench_core::theory::heterogeneity::Measures;
 use driftbench_runner::files::Error;
 use driftbench_runner::manifest::Oracle;
@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The instances of an experiment.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct Instances {
     /// One a distinct instance, in the order of the cells.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Instance>,
     /// Whether replicates have instances of their own; then the first is shown.
     pub per_replicate: bool,
     /// Instances beyond those of the rows.
@@ -30,10 +30,10 @@ pub struct Table {
     pub further_drifts: usize,
     /// What the measures and drifts take that are not computed at this size: how many, and
     /// the largest.
-    pub not_computed: Option<(usize, Cost)>,
+    pub not_computed: Option<(usize, Effort)>,
 }
 
-impl Table {
+impl Instances {
     /// What is not computed at this size, as a sentence.
     pub(super) fn not_computed(&self) -> Option<String> {
         let (count, most) = self.not_computed?;
@@ -45,7 +45,7 @@ impl Table {
 
 /// An instance.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct Instance {
     /// Settings that tell it apart; empty if it is the only one.
     pub name: String,
     /// N and d.
@@ -68,7 +68,7 @@ const MOST_DRIFTS: usize = 500;
 ///
 /// # Errors
 /// If one of the others cannot be built.
-pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Table, Error> {
+pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Error> {
     let per_replicate = !plan.manifest.instance.is_fixed();
     let (mut groups, further) = groups(plan);
     let known: HashMap<&str, &Prepared<'_>> =
@@ -92,26 +92,26 @@ pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Table, Error> {
         further_drifts += walks.len().saturating_sub(room);
         walks.truncate(room);
         room -= walks.len();
-        walks.retain(|(_, steps)| budget.allows(cost_of_drift(facts, *steps)));
-        let measured = budget.allows(Measures::cost(facts));
+        walks.retain(|(_, steps)| budget.allows(drift_effort(facts, *steps)));
+        let measured = budget.allows(Measures::effort(facts));
         found.push(Found { first, walks, measured });
     }
-    let rows: Vec<Option<Row>> = found.par_iter().map(Found::row).collect();
+    let rows: Vec<Option<Instance>> = found.par_iter().map(Found::row).collect();
     let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
-    Ok(Table { rows, per_replicate, further, further_drifts, not_computed })
+    Ok(Instances { rows, per_replicate, further, further_drifts, not_computed })
 }
 
 /// What the table may still take: all of it together is one computation.
 #[derive(Default)]
 struct Budget {
     products: f64,
-    refused: Option<(usize, Cost)>,
+    refused: Option<(usize, Effort)>,
 }
 
 impl Budget {
     /// Whether there is room for something; if not it is counted.
-    fn allows(&mut self, cost: Cost) -> bool {
-        let all = Cost { products: self.products + cost.products, ..cost };
+    fn allows(&mut self, cost: Effort) -> bool {
+        let all = Effort { products: self.products + cost.products, ..cost };
         if all.fits() {
             self.products = all.products;
             return true;
@@ -123,14 +123,14 @@ impl Budget {
 }
 
 /// Cells of one instance: the first of them, and how their algorithms walk.
-struct Group<'a> {
+struct CellsOfInstance<'a> {
     first: &'a Cell,
     walks: Vec<(f64, u64)>,
     known: HashSet<(u64, u64)>,
 }
 
 /// The first instances of a plan in the order of its cells, and how many more there are.
-fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
+fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
     let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
     // With and without noise it is one instance; noise is told of the noisy.
     let told = |cell: &&Cell| !(cell.identity.oracle == Oracle::Exact && noisy);
@@ -142,12 +142,12 @@ fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
     };
     let keys: Vec<[u8; 32]> = cells.par_iter().map(key).collect();
     let mut places = HashMap::new();
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: Vec<CellsOfInstance<'_>> = Vec::new();
     for (cell, key) in cells.into_iter().zip(keys) {
         let next = places.len();
         let place = *places.entry(key).or_insert(next);
         if place == groups.len() && place < MOST_INSTANCES {
-            groups.push(Group { first: cell, walks: Vec::new(), known: HashSet::new() });
+            groups.push(CellsOfInstance { first: cell, walks: Vec::new(), known: HashSet::new() });
         }
         let Some(group) = groups.get_mut(place) else { continue };
         // The drift is of local steps of one length, as many for every client.
@@ -174,13 +174,13 @@ struct Found<'a> {
 
 impl Found<'_> {
     /// Its row; `None` if an eigenvalue cannot be found.
-    fn row(&self) -> Option<Row> {
+    fn row(&self) -> Option<Instance> {
         let facts: &dyn Facts = &*self.first.grounds[0].instance;
         let drifts = self.walks.par_iter();
-        Some(Row {
+        Some(Instance {
             name: name(self.first),
             size: (facts.clients(), facts.dim()),
-            measures: if self.measured { Some(Measures::of(facts)?) } else { None },
+            measures: if self.measured { Some(Measures::new(facts)?) } else { None },
             drifts: drifts
                 .map(|(step, steps)| (*step, *steps, drift(facts, *step, *steps)))
                 .collect(),

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// What of a cell's runs is asked for beside what they ended with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Keep {
+pub struct TraceNeeds {
     /// What is followed along the rounds.
     pub along: BTreeSet<Quantity>,
     /// What is averaged over rounds, beside the bias and the covariance.
@@ -45,7 +45,7 @@ pub struct Runs {
 
 impl Runs {
     /// What is kept of these traces.
-    pub fn of(traces: Vec<Trace>, keep: &Keep, prices: &Prices) -> Self {
+    pub fn new(traces: Vec<Trace>, keep: &TraceNeeds, prices: &Prices) -> Self {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
         let (mut known, mut ends) = (0, Vec::new());
@@ -152,7 +152,7 @@ fn bit(quantity: Quantity) -> u32 {
     1 << quantity as u32
 }
 
-fn averages(trace: &Trace, keep: &Keep) -> Vec<(TimeAverage, Vec<f64>)> {
+fn averages(trace: &Trace, keep: &TraceNeeds) -> Vec<(TimeAverage, Vec<f64>)> {
     let always = [TimeAverage::Bias, TimeAverage::Covariance];
     let kept = |(what, _): &&(TimeAverage, Vec<f64>)| {
         always.contains(what) || keep.averages.contains(what)
@@ -237,7 +237,7 @@ mod tests {
     fn ends_are_those_of_the_traces() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Finished)];
         let prices = Prices::default();
-        let runs = Runs::of(traces.clone(), &Keep::default(), &prices);
+        let runs = Runs::new(traces.clone(), &TraceNeeds::default(), &prices);
         assert!(runs.along().is_empty());
         assert_eq!((runs.count(), runs.diverged(), runs.start()), (2, 0, 4.0));
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
@@ -252,11 +252,11 @@ mod tests {
 
     #[test]
     fn only_what_is_asked_for_is_followed() {
-        let keep = Keep {
+        let keep = TraceNeeds {
             along: [Quantity::Lyapunov].into(),
             averages: [TimeAverage::CrossCovariance].into(),
         };
-        let runs = Runs::of(vec![trace(Outcome::Finished)], &keep, &Prices::default());
+        let runs = Runs::new(vec![trace(Outcome::Finished)], &keep, &Prices::default());
         let [kept] = runs.along() else { panic!("one run") };
         assert_eq!((kept.rows(), kept.sq_error.len(), kept.cost.len()), (3, 0, 0));
         assert_eq!(kept.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_run_that_diverged_leaves_no_mean_and_keeps_the_others() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Diverged)];
-        let runs = Runs::of(traces, &Keep::default(), &Prices::default());
+        let runs = Runs::new(traces, &TraceNeeds::default(), &Prices::default());
         assert_eq!(runs.finals(Quantity::SqError), None);
         assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
     }

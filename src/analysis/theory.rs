@@ -11,10 +11,10 @@ use driftbench_core::kernel::{axpy, dot, squared_distance};
 use driftbench_core::linalg::Matrix;
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::bounds::{self, Constants};
-use driftbench_core::theory::cost::MOST_BYTES;
-use driftbench_core::theory::expansion::{self, Terms as Expansion};
+use driftbench_core::theory::effort::MOST_BYTES;
+use driftbench_core::theory::expansion::{self, Expansion};
 use driftbench_core::theory::heterogeneity::Measures;
-use driftbench_core::theory::moments::{self, Blocks, Exact, Moments};
+use driftbench_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::{Quantity, TimeAverage};
 use driftbench_runner::plan::Plan;
@@ -22,26 +22,26 @@ use driftbench_runner::runner::{Ground, Prepared, predict};
 pub use published::fits;
 use rayon::prelude::*;
 pub use refused::bounds as bounds_of_cost;
-use refused::{Part, Refused};
+use refused::{Computation, Refused};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The exact moments of a cell, or why there are none.
-type Expected = Result<Vec<Moments>, predict::NoMoments>;
+type ExpectedMoments = Result<Vec<Moments>, predict::NoMoments>;
 
 /// What infinitely many replicates would give of each quantity that moments tell, at
 /// each recorded round; or why nothing.
-type Course = Result<Columns, predict::NoMoments>;
+type ExpectedColumns = Result<Columns, predict::NoMoments>;
 
 /// Moments and blocks at stationarity.
-type AtRest = Rc<(Moments, Blocks)>;
+type AtRest = Rc<(Moments, CovarianceBlocks)>;
 
 /// Theory beside the cells of an experiment.
 pub struct Theory<'a> {
     cells: HashMap<&'a str, &'a Prepared<'a>>,
-    expected: HashMap<&'a str, Course>,
+    expected: HashMap<&'a str, ExpectedColumns>,
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
     /// Numbers that these hold.
     at_rest: Cell<usize>,
@@ -52,23 +52,23 @@ pub struct Theory<'a> {
 
 /// Cells of an experiment beyond which exact moments are not kept beside results: a small
 /// cell's are worked out about as fast as a file is read, and so many files are a burden.
-const MOST_KEPT: usize = 1000;
+const MOST_CACHED: usize = 1000;
 
 /// Where exact moments are looked for, and left.
 #[derive(Clone, Copy)]
-pub enum Keeping<'a> {
+pub enum MomentsCache<'a> {
     /// Nowhere.
-    Nothing,
+    Off,
     /// They are read where they stand and never left.
     Read(&'a Store),
     /// They are read, else worked out and left beside the results.
-    Keep(&'a Store),
+    ReadAndWrite(&'a Store),
 }
 
-impl<'a> Keeping<'a> {
+impl<'a> MomentsCache<'a> {
     /// What is kept for the pages of an experiment.
-    pub fn of(plan: &Plan, store: &'a Store) -> Self {
-        if plan.cells.len() > MOST_KEPT { Self::Nothing } else { Self::Keep(store) }
+    pub fn for_plan(plan: &Plan, store: &'a Store) -> Self {
+        if plan.cells.len() > MOST_CACHED { Self::Off } else { Self::ReadAndWrite(store) }
     }
 }
 
@@ -87,30 +87,30 @@ impl<'a> Theory<'a> {
         plan: &Plan,
         prepared: &'a [Prepared<'a>],
         moments: &HashSet<&str>,
-        keeping: Keeping<'_>,
+        cache: MomentsCache<'_>,
     ) -> Self {
         let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
         let course = |p: &'a Prepared<'a>| {
             let (name, id) = (&plan.experiment, p.cell.id.as_str());
-            let kept = match keeping {
-                Keeping::Nothing => None,
-                Keeping::Read(store) | Keeping::Keep(store) => {
+            let kept = match cache {
+                MomentsCache::Off => None,
+                MomentsCache::Read(store) | MomentsCache::ReadAndWrite(store) => {
                     store.columns(name, id, moments::VERSION)
                 }
             };
             if let Some(kept) = kept {
                 return (id, Ok(kept));
             }
-            let course = mean_over_grounds(p).map(|all| course(p, &all));
-            if let (Ok(course), Keeping::Keep(store)) = (&course, keeping) {
-                store.keep_columns(name, id, moments::VERSION, course);
+            let course = mean_over_grounds(p).map(|all| moment_columns(p, &all));
+            if let (Ok(course), MomentsCache::ReadAndWrite(store)) = (&course, cache) {
+                store.cache_columns(name, id, moments::VERSION, course);
             }
             (id, course)
         };
-        let expected: HashMap<&str, Course> = wanted.map(course).collect();
-        let costly = |(id, course): (&&str, &Course)| match course {
+        let expected: HashMap<&str, ExpectedColumns> = wanted.map(course).collect();
+        let costly = |(id, course): (&&str, &ExpectedColumns)| match course {
             Err(predict::NoMoments::Costly(cost)) => {
-                Some((((*id).to_owned(), Part::Moments), *cost))
+                Some((((*id).to_owned(), Computation::Moments), *cost))
             }
             _ => None,
         };
@@ -160,7 +160,7 @@ impl<'a> Theory<'a> {
             }
             Prediction::Stationary => {
                 let found = self.stationary(id)?;
-                let ground = only(prepared)?;
+                let ground = single_ground(prepared)?;
                 let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
                 Some(constant(of_moments(&found.0, quantity, limit, optimum)?))
             }
@@ -184,12 +184,12 @@ impl<'a> Theory<'a> {
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
     /// squares), or with what SLIDES prints, which says so of the distance itself.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
-        let ground = only(prepared)?;
+        let ground = single_ground(prepared)?;
         let facts: &dyn Facts = &*ground.instance;
         let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = plain(&components[0].terms)?;
-        self.within(prepared, Part::Measures, || Measures::cost(facts))?;
-        let mu = Measures::of(facts)?.mu;
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
+        let mu = Measures::new(facts)?.mu;
         let start = squared_distance(&ground.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
         let at = |t: &u64| {
@@ -202,7 +202,7 @@ impl<'a> Theory<'a> {
     /// A prediction of a vector of a cell at stationarity.
     pub fn vector(&self, id: &str, what: TimeAverage, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
-        let ground = only(prepared)?;
+        let ground = single_ground(prepared)?;
         if what == TimeAverage::Bias {
             return self.bias(prepared, ground, by);
         }
@@ -210,17 +210,17 @@ impl<'a> Theory<'a> {
             Prediction::ExactMoments | Prediction::Stationary => {
                 let found = self.stationary(id)?;
                 let covariance = found.0.covariance.clone();
-                Blocks { theta: covariance, ..found.1.clone() }
+                CovarianceBlocks { theta: covariance, ..found.1.clone() }
             }
             Prediction::FirstOrder | Prediction::FirstOrderPrinted => {
                 let terms = self.expansion(prepared, ground)?;
                 let components = prepared.cell.identity.algorithm.components();
                 let [Component { terms: run, .. }] = components.as_slice() else { return None };
-                let (step, steps, corrected) = plain(run)?;
+                let (step, steps, corrected) = uniform_terms(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*ground.instance;
-                let cost = || Expansion::cost_of_blocks(facts, corrected);
-                self.within(prepared, Part::Expansion, cost)?;
+                let cost = || Expansion::blocks_effort(facts, corrected);
+                self.permit(prepared, Computation::Expansion, cost)?;
                 terms.blocks(facts, step, steps, corrected, printed)
             }
             _ => return None,
@@ -244,7 +244,7 @@ impl<'a> Theory<'a> {
         }
         let expansion = self.expansion(prepared, ground)?;
         for component in prepared.cell.identity.algorithm.components() {
-            let (step, steps, corrected) = plain(&component.terms)?;
+            let (step, steps, corrected) = uniform_terms(&component.terms)?;
             let one = match by {
                 Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
                 // RR, first version, Table 1: both signs the other way round.
@@ -270,7 +270,7 @@ impl<'a> Theory<'a> {
         ground: &Ground,
         component: &Component,
     ) -> Option<Vec<f64>> {
-        let (step, steps, corrected) = plain(&component.terms)?;
+        let (step, steps, corrected) = uniform_terms(&component.terms)?;
         if component.terms.schedule != Schedule::Every {
             return None;
         }
@@ -286,14 +286,15 @@ impl<'a> Theory<'a> {
         let mut run = scheme.runs.swap_remove(place);
         run.weight = 1.0;
         scheme.runs = vec![run];
-        if !moments::close(twin, &scheme) {
+        if !moments::are_closed(twin, &scheme) {
             return None;
         }
         let cost = || {
-            moments::cost_at_rest(twin, &scheme) + expansion::cost_of_closure(facts, steps as u64)
+            moments::stationary_effort(twin, &scheme)
+                + expansion::closure_effort(facts, steps as u64)
         };
-        self.within(prepared, Part::Closure, cost)?;
-        let exact = Exact::new(twin, &scheme)?;
+        self.permit(prepared, Computation::Closure, cost)?;
+        let exact = ExactMoments::new(twin, &scheme)?;
         let (moments, blocks) = exact.stationary()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
     }
@@ -305,14 +306,14 @@ impl<'a> Theory<'a> {
         }
         let find = || {
             let prepared = self.cells.get(id)?;
-            let facts: &dyn Facts = &*only(prepared)?.instance;
+            let facts: &dyn Facts = &*single_ground(prepared)?.instance;
             let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
-            if !moments::close(facts, &scheme) {
+            if !moments::are_closed(facts, &scheme) {
                 return None;
             }
-            let cost = || moments::cost_at_rest(facts, &scheme);
-            self.within(prepared, Part::Stationary, cost)?;
-            Some(Rc::new(Exact::new(facts, &scheme)?.stationary()?))
+            let cost = || moments::stationary_effort(facts, &scheme);
+            self.permit(prepared, Computation::Stationary, cost)?;
+            Some(Rc::new(ExactMoments::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
@@ -333,8 +334,8 @@ impl<'a> Theory<'a> {
         if let Some(known) = self.expansions.borrow().get(&key) {
             return known.clone();
         }
-        self.within(prepared, Part::Expansion, || Expansion::cost(facts))?;
-        let found = Expansion::of(facts).ok().map(Rc::new);
+        self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+        let found = Expansion::new(facts).ok().map(Rc::new);
         self.expansions.borrow_mut().insert(key, found.clone());
         found
     }
@@ -343,13 +344,13 @@ impl<'a> Theory<'a> {
     pub fn reach(&self, id: &str) -> Option<f64> {
         let prepared = self.cells.get(id)?;
         let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = plain(&components[0].terms)?;
-        Some(self.expansion(prepared, only(prepared)?)?.reach(step, steps))
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        Some(self.expansion(prepared, single_ground(prepared)?)?.reach(step, steps))
     }
 }
 
 /// The instance of a cell whose replicates share one: what is said of it is said of each.
-fn only<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
+fn single_ground<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
     match &prepared.grounds[..] {
         [ground] => Some(ground),
         _ => None,
@@ -358,7 +359,7 @@ fn only<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
 
 /// γ, H and whether there are control variates, of a run that the expansions
 /// speak of: all clients take part and do the same.
-fn plain(terms: &Terms) -> Option<(f64, f64, bool)> {
+fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
     let corrected = match terms.variates {
         Variates::None => false,
         Variates::Kept(_) => true,
@@ -402,7 +403,7 @@ fn of_moments(
 }
 
 /// The quantities that moments tell.
-const TOLD: [Quantity; 5] = [
+const OF_MOMENTS: [Quantity; 5] = [
     Quantity::SqError,
     Quantity::SqErrorAverage,
     Quantity::SqErrorClients,
@@ -411,18 +412,18 @@ const TOLD: [Quantity; 5] = [
 ];
 
 /// What moments say of each quantity that they tell of all of the rounds.
-fn course(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
+fn moment_columns(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
     let ground = &prepared.grounds[0];
     let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
     let column = |q: &Quantity| {
         let values = all.iter().map(|m| of_moments(m, *q, limit, optimum));
         Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
     };
-    TOLD.iter().filter_map(column).collect()
+    OF_MOMENTS.iter().filter_map(column).collect()
 }
 
 /// The moments of a cell, their mean over instances where each replicate has one.
-fn mean_over_grounds(prepared: &Prepared<'_>) -> Expected {
+fn mean_over_grounds(prepared: &Prepared<'_>) -> ExpectedMoments {
     predict::check_exact_moments(prepared)?;
     let Some((last, others)) = prepared.grounds.split_last() else {
         return Err(predict::NoMoments::Open);

@@ -2,7 +2,7 @@
 
 use super::panel::stretches;
 use super::*;
-use crate::analysis::{Panel, Point, Role, Scale, Series, Style};
+use crate::analysis::{Color, Curve, Line, Panel, Plot, Point, Scale, Series, Style};
 use axis::Axis;
 
 fn at(x: f64, y: f64) -> Point {
@@ -10,30 +10,22 @@ fn at(x: f64, y: f64) -> Point {
 }
 
 fn figure(points: Vec<Point>) -> Figure {
-    let style = Style::plain(0);
-    let series = Series {
-        label: "a < b".into(),
-        style,
-        role: Role::Measured,
-        points,
-        diverged: 0,
-        cells: vec![],
-        rows: vec![],
-    };
+    let curve = Curve::new("a < b", Style::solid(Color::Palette(0)));
+    let series = Series::new(Line::Measured(curve.clone()), points);
     Figure {
         id: "test".into(),
         title: "<script>".into(),
         caption: String::new(),
         columns: 1,
-        asks: None,
-        body: Body::Panels {
+        exploration: None,
+        body: Body::Plot(Plot {
             panels: vec![Panel { title: "one".into(), series: vec![series] }],
-            legend: vec![Legend { label: "a < b".into(), style, key: Key::Line }],
+            legend: vec![LegendEntry::Line(Line::Measured(curve))],
             x: "x".into(),
             y: "y".into(),
             scale_x: Scale::Linear,
             scale_y: Scale::Log,
-        },
+        }),
     }
 }
 

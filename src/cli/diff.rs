@@ -4,7 +4,8 @@
 use super::{Code, Failure, print};
 use crate::analysis::compare::results::Folder;
 use crate::analysis::compare::{
-    Change, Class, Comparison, Options, Record, Side, Verdict, compare, curves, record,
+    Change, ChangeVerdict, Class, Comparison, Options, Side, SideExperiment, compare, curves,
+    record,
 };
 use crate::report::diff::{self as pages, Drawn, Format};
 use crate::store::{Store, git};
@@ -196,7 +197,7 @@ fn reports(name: &str, told: String, files: Vec<(String, String)>) -> Result<Sou
             }),
             (_, finals) => record::read(shared.as_deref(), &finals.unwrap_or_default()),
         };
-        let read: Record = read.map_err(|wrong| {
+        let read: SideExperiment = read.map_err(|wrong| {
             let line = wrong.line.map(|line| format!(":{line}")).unwrap_or_default();
             let place = Path::new(&experiment).join(wrong.file);
             let place = place.display();
@@ -225,7 +226,7 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std:
 
 /// Charts of the worst changes: curves where both sides have them.
 fn figures<'c>(comparison: &'c Comparison, a: &Source, b: &Source) -> Vec<Drawn<'c>> {
-    let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != Verdict::SameErrors;
+    let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;
     let draw = |change: &'c Change| {
         let traces = |source: &Source, id: &str| {
             source.folder.as_ref().and_then(|f| f.traces(&change.experiment, id))

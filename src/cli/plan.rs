@@ -1,10 +1,10 @@
-//! `plan`: the cells of some manifests, and what they are expected to cost.
+//! `plan`: lists the cells of manifests with their state and estimated time.
 
 use super::{Code, Failure, Manifests, memory, pool, prepared, print};
 use crate::analysis::wants_moments;
 use crate::store::{Status, Store};
 use driftbench_core::problem::Spec;
-use driftbench_core::theory::cost::Cost;
+use driftbench_core::theory::effort::Effort;
 use driftbench_core::words::count;
 use driftbench_runner::plan::{Cell, Plan, short};
 use driftbench_runner::runner::cost::expected_nanoseconds;
@@ -22,10 +22,10 @@ pub struct Args {
     /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// Threads that the estimate is for; by default as many as the machine has
+    /// Number of threads of the estimate; by default as many as the machine has
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// List every cell, however many there are
+    /// List every cell, also of large grids
     #[arg(long)]
     all: bool,
 }
@@ -174,7 +174,7 @@ fn kind(cell: &Cell) -> Kind {
 /// some of the cells or all.
 fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     let mut open = 0;
-    let mut costly: Vec<Cost> = Vec::new();
+    let mut costly: Vec<Effort> = Vec::new();
     for prepared in sample {
         match predict::check_exact_moments(prepared) {
             Ok(()) => {}
@@ -191,7 +191,7 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     if open > 0 {
         let _ = write!(out, "; for {open} they do not close");
     }
-    if let Some(most) = costly.iter().copied().reduce(Cost::most) {
+    if let Some(most) = costly.iter().copied().reduce(Effort::most) {
         let count = costly.len();
         let _ = write!(out, "; for {count} they would take {most}, and figures go without");
     }

@@ -1,4 +1,4 @@
-//! `schema`: the keys of manifests, for editors and for readers.
+//! `schema`: the JSON Schema of manifests, and the reference page.
 
 use super::{Code, Failure, print};
 use driftbench_runner::manifest::{reference, schema};
@@ -6,7 +6,7 @@ use driftbench_runner::manifest::{reference, schema};
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench schema > manifest.schema.json")]
 pub struct Args {
-    /// Print the reference page instead of the JSON Schema
+    /// Print the reference page in Markdown instead
     #[arg(long)]
     markdown: bool,
 }

@@ -155,7 +155,7 @@ pub fn parse(text: &str) -> Result<(u64, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Experiment, Store};
+    use crate::store::{Store, StoredExperiment};
     use driftbench_runner::manifest::Source;
     use driftbench_runner::runner::cost::CELL;
 
@@ -246,7 +246,7 @@ mod tests {
     #[ignore = "prints a table of `results`, which make reproduce writes"]
     fn share_table() {
         let store = Store::open_existing(Path::new("results")).unwrap_or_else(|e| panic!("{e}"));
-        let plan = |e: &Experiment| {
+        let plan = |e: &StoredExperiment| {
             Plan::new(e.name.clone(), e.source()).unwrap_or_else(|e| panic!("{e}"))
         };
         let experiments = store.experiments().unwrap_or_else(|e| panic!("{e}"));

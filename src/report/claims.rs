@@ -1,10 +1,10 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
-use super::cut::{File, MOST_ROWS, Table};
-use super::view::{bracket, short};
-use crate::analysis::bounds::Row;
-use crate::analysis::claims::{Claim as Judged, Part};
-use crate::analysis::orders::Row as Order;
+use super::number_text::{interval, short};
+use super::truncation::{File, MOST_ROWS, TextTable};
+use crate::analysis::bounds::BoundRow;
+use crate::analysis::claims::{ClaimPart, JudgedClaim};
+use crate::analysis::first_order::FirstOrderRow;
 use crate::stats::verdict::{Doubt, Verdict};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::claim::Expected;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// A claim.
 #[derive(Clone, Serialize)]
-pub struct Claim {
+pub struct ClaimText {
     pub id: String,
     /// The experiment's name, and its title.
     pub page: String,
@@ -31,7 +31,7 @@ pub struct Claim {
     /// What was tested, and what could not be.
     pub remarks: Vec<String>,
     /// Each cell or pair: name, estimate, verdict by itself.
-    pub parts: Table,
+    pub parts: TextTable,
     pub dispute: String,
     pub side: String,
 }
@@ -40,24 +40,10 @@ pub struct Claim {
 #[derive(Serialize)]
 pub struct Dispute {
     pub name: String,
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClaimText>,
 }
 
-/// An estimate with its interval, if it has one.
-pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
-    if estimate.is_nan() {
-        return "–".into();
-    }
-    // Rounding alone is no interval.
-    if high - low > 1e-9 * estimate.abs() {
-        let interval = bracket(estimate, (low, high)).unwrap_or_default();
-        format!("{} {interval}", short(estimate))
-    } else {
-        short(estimate)
-    }
-}
-
-pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
+pub fn claim(page: &str, claim: &JudgedClaim, files: &mut Vec<File>) -> ClaimText {
     let verdict = claim.verdict.map_or("not tested", Verdict::name);
     let mut remarks = Vec::new();
     if claim.parts.len() > 1 {
@@ -107,7 +93,7 @@ pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
     }
     let (dispute, side) = claim.dispute.clone().unwrap_or_default();
     let as_expected = claim.expected.0 != Expected::Supported && expected == verdict;
-    Claim {
+    ClaimText {
         id: claim.id.clone(),
         page: page.to_owned(),
         statement: claim.statement.clone(),
@@ -133,15 +119,15 @@ fn two_digits(n: u64) -> u64 {
     n.div_ceil(unit).saturating_mul(unit)
 }
 
-fn parts(claim: &Judged, files: &mut Vec<File>) -> Table {
+fn parts(claim: &JudgedClaim, files: &mut Vec<File>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
-    let row = |p: &Part| {
+    let row = |p: &ClaimPart| {
         let name = if p.name.is_empty() { "–" } else { &p.name };
         vec![name.to_owned(), interval(p.estimate, p.interval), p.verdict.name().to_owned()]
     };
     let heads = ["cell", "estimate, 95 % interval", "by itself"].map(str::to_owned).to_vec();
     let name = format!("claim-{}", claim.id);
-    Table::first(heads, parts.iter().map(row), (MOST_ROWS, &name), files)
+    TextTable::first(heads, parts.iter().map(row), (MOST_ROWS, &name), files)
 }
 
 fn probability(p: f64) -> String {
@@ -153,9 +139,9 @@ fn probability(p: f64) -> String {
 }
 
 /// The published bounds of an experiment's cells.
-pub fn bounds(rows: &[Row], files: &mut Vec<File>) -> Table {
+pub fn bounds(rows: &[BoundRow], files: &mut Vec<File>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
-    let row = |row: &Row| {
+    let row = |row: &BoundRow| {
         let cell = joined(&[&row.cell.1, &row.details]);
         let proved = if row.proved { "" } else { " (leading terms only: no bound)" };
         let told = |(condition, have, need): &(String, f64, f64)| match (*have, *need) {
@@ -168,29 +154,29 @@ pub fn bounds(rows: &[Row], files: &mut Vec<File>) -> Table {
         vec![cell, format!("{}{proved}", row.name), value, measured, unmet]
     };
     let heads = heads.map(str::to_owned).to_vec();
-    Table::first(heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
+    TextTable::first(heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
 }
 
 /// Where the first order of the bias holds.
-pub fn orders(rows: &[Order], files: &mut Vec<File>) -> Table {
+pub fn first_order(rows: &[FirstOrderRow], files: &mut Vec<File>) -> TextTable {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
     let percent = |x: &Option<f64>| match x {
         Some(x) => format!("{:.1} %", 100.0 * x),
         None => "–".into(),
     };
-    let row = |row: &Order| {
+    let row = |row: &FirstOrderRow| {
         let cell = joined(&[&row.cell.0, &row.cell.1]);
         let mut cells = vec![cell, short(row.reach), short(row.bias)];
         cells.extend(row.apart.iter().map(percent));
         cells
     };
     let heads = heads.map(str::to_owned).to_vec();
-    Table::first(heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
+    TextTable::first(heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
 }
 
 /// The disagreements, each with the claims that bear on it.
-pub fn disputes(claims: &[Claim]) -> Vec<Dispute> {
+pub fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
     let mut all: Vec<Dispute> = Vec::new();
     for claim in claims.iter().filter(|c| !c.dispute.is_empty()) {
         match all.iter_mut().find(|d| d.name == claim.dispute) {
@@ -205,7 +191,7 @@ pub fn disputes(claims: &[Claim]) -> Vec<Dispute> {
 }
 
 /// How many claims have each verdict.
-pub fn counts(claims: &[Claim]) -> Vec<(String, usize)> {
+pub fn counts(claims: &[ClaimText]) -> Vec<(String, usize)> {
     ["supported", "refuted", "inconclusive", "not tested"]
         .into_iter()
         .map(|verdict| (verdict.to_owned(), claims.iter().filter(|c| c.verdict == verdict).count()))

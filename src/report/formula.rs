@@ -169,7 +169,7 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
 
 /// What the figures of an experiment draw, and what it records beside.
 pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
-    let drawn = experiment.figures.iter().filter_map(|f| f.asks.as_ref()).map(|asks| asks.y);
+    let drawn = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
     let mut all: Vec<Quantity> = Vec::new();
     for quantity in std::iter::once(Quantity::SqError).chain(drawn).chain(recorded) {

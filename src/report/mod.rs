@@ -7,15 +7,19 @@
 //! *Invariant*: everything that comes from a manifest is escaped.
 
 mod claims;
-mod cut;
+mod description;
+
 pub mod diff;
-mod explore;
+
 mod formula;
 mod latex;
-mod narrate;
+mod number_text;
+
 mod numbers;
 mod owned;
+mod page_data;
 mod series;
+mod truncation;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
@@ -55,7 +59,7 @@ pub struct Writer {
 /// What an index tells of an experiment.
 pub struct Entry {
     page: Value,
-    claims: Vec<claims::Claim>,
+    claims: Vec<claims::ClaimText>,
 }
 
 impl Writer {
@@ -181,7 +185,7 @@ fn manifest(experiment: &Experiment<'_>) -> PathBuf {
 /// What is wrong with it.
 pub fn check_analysis(plan: &Plan) -> Result<(), String> {
     let text = plan.manifest.analysis.as_deref().unwrap_or_default();
-    narrate::check(text, plan)
+    description::check(text, plan)
 }
 
 /// Sees that no part of a folder below `out` is a symbolic link: figures are neither

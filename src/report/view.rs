@@ -1,15 +1,16 @@
 //! What the templates see: strings only.
 
-use super::claims::{self, Claim};
-use super::cut::{File, MOST_ROWS, Table};
+use super::claims::{self, ClaimText};
 use super::formula::{self, Formula};
-use super::{explore, narrate};
+use super::number_text::{bracket, interval, short};
+use super::truncation::{File, MOST_ROWS, TextTable};
+use super::{description, page_data};
 use crate::analysis::{
-    Experiment, Missing, Rival, Separation, Standing, Standings, problems, settings_of, table,
-    thousands,
+    Experiment, Missing, Rival, Separation, Standing, Standings, details, problems, table,
 };
 use crate::chart;
 use crate::stats::{ROUNDING_FLOOR, Summary};
+use driftbench_core::words::thousands;
 use driftbench_runner::manifest::{Quantity, Source};
 use serde::Serialize;
 
@@ -27,21 +28,21 @@ pub struct Page {
     pub cells: usize,
     pub missing: usize,
     /// The cells without results, if there are others.
-    pub absent: Table,
+    pub absent: TextTable,
     /// What else the results hold: what bears on verdicts, and what does not.
-    pub siblings: [String; 2],
+    pub unplanned: [String; 2],
     pub paragraphs: Vec<String>,
     pub figures: Vec<Figure>,
-    pub table: Table,
+    pub table: TextTable,
     pub problems: Problems,
     /// What theory does not compute at this size.
     pub not_computed: Vec<String>,
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClaimText>,
     pub counts: Vec<(String, usize)>,
-    pub bounds: Table,
-    pub orders: Table,
+    pub bounds: TextTable,
+    pub first_order: TextTable,
     pub settings: Vec<(String, String)>,
-    pub winners: Table,
+    pub winners: TextTable,
     /// Comparisons with the best of a place, in the table of winners and in maps.
     pub compared: String,
     pub algorithms: Vec<Formula>,
@@ -58,8 +59,8 @@ pub struct Problems {
     pub per_replicate: bool,
     /// Whether some instance has an optimum of the averaged environment.
     pub has_virtual: bool,
-    pub instances: Table,
-    pub drifts: Table,
+    pub instances: TextTable,
+    pub drifts: TextTable,
 }
 
 #[derive(Serialize)]
@@ -76,10 +77,11 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let plan = &experiment.plan;
     let manifest = &plan.manifest;
     let text = manifest.analysis.as_deref().unwrap_or_default();
-    let narrated = narrate::render(text, experiment)?;
+    let narrated = description::render(text, experiment)?;
     let mut files = Vec::new();
     let told = experiment.claims.iter();
-    let judged: Vec<Claim> = told.map(|c| claims::claim(&plan.experiment, c, &mut files)).collect();
+    let judged: Vec<ClaimText> =
+        told.map(|c| claims::claim(&plan.experiment, c, &mut files)).collect();
     let figures = experiment.figures.iter().map(|figure| {
         Ok(Figure {
             id: figure.id.clone(),
@@ -89,7 +91,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
                 None => figure.caption.clone(),
             },
             svg: chart::svg(figure)?,
-            live: figure.asks.is_some(),
+            live: figure.exploration.is_some(),
         })
     });
     Ok(Page {
@@ -104,7 +106,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         cells: plan.cells.len(),
         missing: experiment.missing.len(),
         absent: absent(experiment),
-        siblings: [experiment.siblings.warning(), experiment.siblings.told()],
+        unplanned: [experiment.unplanned.warning(), experiment.unplanned.told()],
         paragraphs: paragraphs(&narrated),
         figures: figures.collect::<Result<_, String>>()?,
         table: finals(experiment),
@@ -113,7 +115,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         counts: claims::counts(&judged),
         claims: judged,
         bounds: claims::bounds(&experiment.bounds, &mut files),
-        orders: claims::orders(&experiment.orders, &mut files),
+        first_order: claims::first_order(&experiment.first_order, &mut files),
         settings: settings(experiment),
         winners: winners(&experiment.standings, &mut files),
         compared: match experiment.standings.compared {
@@ -139,12 +141,13 @@ fn again(source: &Source) -> String {
 
 /// No `<`, so that nothing in it ends the element.
 fn data(experiment: &Experiment<'_>) -> Result<String, String> {
-    let json = serde_json::to_string(&explore::data(experiment)).map_err(|e| e.to_string())?;
+    let json =
+        serde_json::to_string(&page_data::page_data(experiment)).map_err(|e| e.to_string())?;
     Ok(json.replace('<', "\\u003c"))
 }
 
 /// Who wins, where several algorithms stand beside one another.
-fn winners(standings: &Standings, files: &mut Vec<File>) -> Table {
+fn winners(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let mut heads = standings.axes.clone();
     let further = ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "runs"];
     heads.extend(further.map(str::to_owned));
@@ -161,7 +164,7 @@ fn winners(standings: &Standings, files: &mut Vec<File>) -> Table {
             // Equal but for rounding.
             Some((next, Rival { separation: Separation::Equal, .. })) => [next.clone(), "1".into()],
             Some((next, Rival { ratio, .. })) => {
-                [next.clone(), claims::interval(ratio.estimate, (ratio.low, ratio.high))]
+                [next.clone(), interval(ratio.estimate, (ratio.low, ratio.high))]
             }
             None if row.leaders.is_empty() => ["–".into(), "–".into()],
             None => ["all others diverged".into(), "–".into()],
@@ -173,7 +176,7 @@ fn winners(standings: &Standings, files: &mut Vec<File>) -> Table {
         cells.push(format!("{}{diverged}", row.n));
         cells
     };
-    Table::first(heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
+    TextTable::first(heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
 }
 
 fn paragraphs(text: &str) -> Vec<String> {
@@ -181,39 +184,7 @@ fn paragraphs(text: &str) -> Vec<String> {
     blocks.filter(|p| !p.is_empty()).collect()
 }
 
-/// Three digits: `1.23e-4`.
-pub fn short(value: f64) -> String {
-    match value {
-        v if v.is_nan() => "–".into(),
-        f64::INFINITY => "∞".into(),
-        f64::NEG_INFINITY => "−∞".into(),
-        0.0 => "0".into(),
-        v => {
-            // The exponent after rounding: 0.9996 is 1.00.
-            let scientific = format!("{v:.2e}");
-            let exponent = scientific.rsplit('e').next().and_then(|e| e.parse::<i32>().ok());
-            match exponent {
-                Some(e @ -2..=2) => format!("{v:.*}", (2 - e) as usize),
-                _ => scientific,
-            }
-        }
-    }
-}
-
-/// Limits of something positive that are further from the estimate than by this factor say
-/// nothing, and are shown as 0 and ∞.
-const MOST_APART: f64 = 1e6;
-
-/// The interval of an estimate; `None` where there is none, as of a single run.
-pub fn bracket(estimate: f64, (low, high): (f64, f64)) -> Option<String> {
-    let is_positive = estimate > 0.0 && low >= 0.0;
-    let low = if is_positive && low < estimate / MOST_APART { 0.0 } else { low };
-    let high = if is_positive && high > estimate * MOST_APART { f64::INFINITY } else { high };
-    let is_there = !low.is_nan() && !high.is_nan();
-    is_there.then(|| format!("[{}, {}]", short(low), short(high)))
-}
-
-fn finals(experiment: &Experiment<'_>) -> Table {
+fn finals(experiment: &Experiment<'_>) -> TextTable {
     let table = table::finals(experiment);
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(table.settings.iter().cloned());
@@ -268,25 +239,24 @@ fn finals(experiment: &Experiment<'_>) -> Table {
         cut = format!("The {shown} of {all} cells{diverged} with the smallest mean; all are in");
         file = "summary.csv".into();
     }
-    Table { heads, rows, cut, file }
+    TextTable { heads, rows, cut, file }
 }
 
 /// The cells without results, where others have some: which, and why.
-fn absent(experiment: &Experiment<'_>) -> Table {
+fn absent(experiment: &Experiment<'_>) -> TextTable {
     let missing = &experiment.missing;
     if missing.len() == experiment.plan.cells.len() && missing.iter().all(|m| m.failed.is_none()) {
-        return Table::default();
+        return TextTable::default();
     }
     let row = |missing: &Missing<'_>| {
-        let told = settings_of(missing.cell).map(|(_, told)| told).collect::<Vec<_>>().join(", ");
         let why = missing.failed.clone().unwrap_or_else(|| "not run yet".into());
-        vec![missing.cell.label.clone(), told, why, missing.cell.id.clone()]
+        vec![missing.cell.label.clone(), details(missing.cell, &[]), why, missing.cell.id.clone()]
     };
     // Those that failed have something to say.
     let mut first: Vec<&Missing<'_>> = missing.iter().collect();
     first.sort_by_key(|missing| missing.failed.is_none());
     let heads = ["algorithm", "settings", "why", "cell"];
-    let mut table = Table::new(&heads, first.into_iter().take(MOST_ABSENT).map(row));
+    let mut table = TextTable::new(&heads, first.into_iter().take(MOST_ABSENT).map(row));
     if missing.len() > MOST_ABSENT {
         let (shown, all) = (thousands(MOST_ABSENT), thousands(missing.len()));
         table.cut = format!("{shown} of {all}; `driftbench plan` lists all.");
@@ -298,7 +268,7 @@ fn absent(experiment: &Experiment<'_>) -> Table {
 const MOST_ABSENT: usize = 100;
 
 /// ζ₁, ζ₂ and their kin, an instance a row; the drifts in a table of their own.
-fn problems(table: &problems::Table) -> Problems {
+fn problems(table: &problems::Instances) -> Problems {
     let several = table.rows.len() > 1;
     let gap = table.rows.iter().any(|row| row.measures.and_then(|m| m.virtual_gap).is_some());
     let mut heads = Vec::new();
@@ -309,7 +279,7 @@ fn problems(table: &problems::Table) -> Problems {
     if gap {
         heads.push("‖θ* − θ̃‖");
     }
-    let instance = |row: &problems::Row| {
+    let instance = |row: &problems::Instance| {
         let mut cells = if several { vec![row.name.clone()] } else { Vec::new() };
         cells.extend([row.size.0.to_string(), row.size.1.to_string()]);
         let five = row.measures.map(|m| [m.zeta1, m.zeta2, m.mu, m.smoothness, m.noise]);
@@ -320,7 +290,7 @@ fn problems(table: &problems::Table) -> Problems {
         }
         cells
     };
-    let drift = |row: &problems::Row| {
+    let drift = |row: &problems::Instance| {
         let name = several.then(|| row.name.clone());
         let line = move |(step, steps, drift): &(f64, u64, f64)| {
             let mut cells: Vec<String> = name.clone().into_iter().collect();
@@ -336,11 +306,11 @@ fn problems(table: &problems::Table) -> Problems {
     Problems {
         per_replicate: table.per_replicate,
         has_virtual: gap,
-        instances: Table {
+        instances: TextTable {
             cut: more(table.rows.len(), table.further, "instances"),
-            ..Table::new(&heads, table.rows.iter().map(instance))
+            ..TextTable::new(&heads, table.rows.iter().map(instance))
         },
-        drifts: Table {
+        drifts: TextTable {
             cut: more(drifts.len(), table.further_drifts, "drifts"),
             heads: drift_heads,
             rows: drifts,

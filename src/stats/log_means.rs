@@ -83,7 +83,7 @@ impl LogMeans {
     /// From pairs of a weight and a sample, samples paired by index; values are at least 0, or
     /// signed with a mean above 0 (then the third limit is left out). `None` for less
     /// than two replicates or a mean that is not above 0.
-    pub fn of(points: &[(f64, &[f64])]) -> Option<Self> {
+    pub fn new(points: &[(f64, &[f64])]) -> Option<Self> {
         let n = points.iter().map(|(_, x)| x.len()).min().filter(|n| *n > 1)?;
         let samples: Vec<(f64, &[f64])> = points.iter().map(|(w, x)| (*w, &x[..n])).collect();
         let means: Vec<f64> = samples.iter().map(|(_, x)| mean(x)).collect();
@@ -96,7 +96,7 @@ impl LogMeans {
         let terms: Vec<f64> = (0..n).map(term).collect();
         let size = parts().map(|((w, x), m)| x.iter().fold(0.0, |s, x| (w * x / m).abs().max(s)));
         let sd = standard_deviation(&terms);
-        let quantiles = Quantiles::of(n);
+        let quantiles = Quantiles::cached(n);
         let mut found = Self {
             n,
             estimate,
@@ -295,7 +295,7 @@ const KNOTS: usize = 8;
 const LEAST: f64 = 1e-12;
 
 impl Quantiles {
-    fn of(n: usize) -> Rc<Self> {
+    fn cached(n: usize) -> Rc<Self> {
         thread_local! {
             static KNOWN: RefCell<HashMap<usize, Rc<Quantiles>>> = RefCell::default();
         }

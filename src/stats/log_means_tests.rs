@@ -43,7 +43,7 @@ fn limits_of_a_mean_hold_for_skewed_laws() {
         for n in [2, 5, 10, 30] {
             let (above, below) = misses(trials, || {
                 let x: Vec<f64> = (0..n).map(|_| law(&mut rng)).collect();
-                LogMeans::of(&[(1.0, &x)]).unwrap()
+                LogMeans::new(&[(1.0, &x)]).unwrap()
             });
             assert!(above <= most && below <= most, "{name}, n = {n}: {above} and {below}");
         }
@@ -72,7 +72,7 @@ fn limits_of_ratios_and_slopes_hold_for_skewed_laws() {
                     let w: &[f64] = if count == 2 { &[1.0, -1.0] } else { &weights };
                     let points: Vec<(f64, &[f64])> =
                         w.iter().copied().zip(all.iter().map(|x| &x[..])).collect();
-                    LogMeans::of(&points).unwrap()
+                    LogMeans::new(&points).unwrap()
                 });
                 assert!(above <= most && below <= most, "{name}, {kind}, n = {n}: {above} {below}");
             }
@@ -91,12 +91,12 @@ fn heavy_tails_have_farther_limits() {
     };
     let (mut heavy, mut below) = (0, 0);
     for _ in 0..500 {
-        let known = LogMeans::of(&[(1.0, &pareto(60))]).unwrap();
+        let known = LogMeans::new(&[(1.0, &pareto(60))]).unwrap();
         heavy += u32::from(known.heavy == (false, true));
         below += u32::from(known.interval().1 < 0.0);
     }
     assert!(heavy >= 400 && below <= 25 + 4 * 5, "{heavy} {below}");
-    assert!(LogMeans::of(&[(1.0, &pareto(10))]).unwrap().few);
+    assert!(LogMeans::new(&[(1.0, &pareto(10))]).unwrap().few);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn p_values_are_the_levels_of_limits() {
     for n in [2, 3, 7, 40] {
         let x: Vec<f64> = (0..n).map(|_| libm::exp(0.7 * rng.gaussian())).collect();
         let y: Vec<f64> = x.iter().map(|x| x * libm::exp(0.3 * rng.gaussian())).collect();
-        let known = LogMeans::of(&[(1.0, &x), (-1.0, &y)]).unwrap();
+        let known = LogMeans::new(&[(1.0, &x), (-1.0, &y)]).unwrap();
         for level in [0.1, 0.025, 1e-3, 1e-5] {
             let (low, high) = known.limits(level);
             for (p, limit) in [(known.above(low), low), (known.below(high), high)] {
@@ -121,7 +121,7 @@ fn p_values_are_the_levels_of_limits() {
 #[test]
 fn quiet_samples_have_students_interval() {
     let x = [0.99, 1.01, 1.02, 0.98, 1.0];
-    let known = LogMeans::of(&[(1.0, &x)]).unwrap();
+    let known = LogMeans::new(&[(1.0, &x)]).unwrap();
     let (low, high) = known.interval();
     let half = crate::stats::student_95(5) * standard_deviation(&x) / 5f64.sqrt();
     assert!((high - half).abs() < 0.05 * half && (low + half).abs() < 0.05 * half, "{known:?}");
@@ -130,22 +130,22 @@ fn quiet_samples_have_students_interval() {
 
 #[test]
 fn quantiles_are_those_of_tables() {
-    let q = Quantiles::of(5).at(0.025);
+    let q = Quantiles::cached(5).at(0.025);
     assert!((q.t - 2.776445).abs() < 1e-5, "{q:?}");
     // The 2.5 % quantile of χ² with four degrees of freedom is 0.484419.
     assert!((q.variance - (4.0 / 0.484419 - 1.0) * 2f64.sqrt()).abs() < 1e-3, "{q:?}");
-    let q = Quantiles::of(2).at(1e-6);
+    let q = Quantiles::cached(2).at(1e-6);
     assert!((q.t / 318309.886 - 1.0).abs() < 0.02, "{q:?}");
 }
 
 #[test]
 fn rounding_is_no_spread_and_one_run_no_sample() {
     let (a, b) = ([0.1, 0.3, 0.7], [0.2, 0.6, 1.4]);
-    let known = LogMeans::of(&[(1.0, &a), (-1.0, &b)]).unwrap();
+    let known = LogMeans::new(&[(1.0, &a), (-1.0, &b)]).unwrap();
     assert!(known.constant(), "{known:?}");
     assert_eq!(known.interval(), (known.estimate, known.estimate));
-    assert!(LogMeans::of(&[(1.0, &[1.0])]).is_none());
-    assert!(LogMeans::of(&[(1.0, &[0.0, 0.0])]).is_none());
-    let some = LogMeans::of(&[(1.0, &[0.0, 0.0, 1.0])]).unwrap();
+    assert!(LogMeans::new(&[(1.0, &[1.0])]).is_none());
+    assert!(LogMeans::new(&[(1.0, &[0.0, 0.0])]).is_none());
+    let some = LogMeans::new(&[(1.0, &[0.0, 0.0, 1.0])]).unwrap();
     assert_eq!((some.below(5.0), some.above(-5.0)), (1.0, 1.0), "zeros among others");
 }

@@ -26,11 +26,11 @@ pub struct Summary {
 
 impl Summary {
     /// The summary of a sample.
-    pub fn of(sample: &[f64]) -> Self {
+    pub fn new(sample: &[f64]) -> Self {
         let (mean, sd) = (mean(sample), standard_deviation(sample));
         let half = student_95(sample.len()) * sd / (sample.len() as f64).sqrt();
         let known = match sample.iter().all(|x| *x > 0.0) {
-            true => LogMeans::of(&[(1.0, sample)]),
+            true => LogMeans::new(&[(1.0, sample)]),
             false => None,
         };
         let interval = match known.map(|known| known.interval()) {
@@ -60,7 +60,7 @@ impl Ratio {
     /// pair, or a mean that is not above 0.
     pub fn of_means(a: &[f64], b: &[f64]) -> Self {
         let estimate = mean(a) / mean(b);
-        let Some(known) = LogMeans::of(&[(1.0, a), (-1.0, b)]) else {
+        let Some(known) = LogMeans::new(&[(1.0, a), (-1.0, b)]) else {
             return Self { estimate, low: f64::NAN, high: f64::NAN, p: 1.0 };
         };
         let (low, high) = known.interval();
@@ -164,7 +164,7 @@ mod tests {
         let covered = (0..trials)
             .filter(|_| {
                 let sample: Vec<f64> = (0..6).map(|_| 2.0 + 3.0 * rng.gaussian()).collect();
-                let (low, high) = Summary::of(&sample).interval;
+                let (low, high) = Summary::new(&sample).interval;
                 (low..=high).contains(&2.0)
             })
             .count();

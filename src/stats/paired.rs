@@ -40,7 +40,7 @@ pub struct Shift {
 impl Shift {
     /// The mean of these differences against a margin above 0; `draw(n)` is
     /// uniform below n. `None` for less than two: one difference has no spread.
-    pub fn of(differences: &[f64], margin: f64, draw: impl FnMut(usize) -> usize) -> Option<Self> {
+    pub fn new(differences: &[f64], margin: f64, draw: impl FnMut(usize) -> usize) -> Option<Self> {
         let n = differences.len();
         if n < 2 {
             return None;
@@ -133,7 +133,7 @@ mod tests {
     ];
 
     fn shift(sample: &[f64], margin: f64, rng: &mut Stream) -> Shift {
-        Shift::of(sample, margin, |n| rng.index(n)).unwrap()
+        Shift::new(sample, margin, |n| rng.index(n)).unwrap()
     }
 
     /// Share of intervals that hold the truth, and their mean width.
@@ -159,7 +159,7 @@ mod tests {
         assert!((s.interval.1 - 2.0 - half).abs() < 1e-6, "{s:?}");
         assert!((s.differs - 2.0 * (0.5 - libm::atan(2.0) / std::f64::consts::PI)).abs() < 1e-9);
         assert!((s.equivalent - (0.5 - libm::atan(3.0) / std::f64::consts::PI)).abs() < 1e-9);
-        assert_eq!(Shift::of(&[1.0], 1.0, |_| 0), None);
+        assert_eq!(Shift::new(&[1.0], 1.0, |_| 0), None);
         let same = shift(&[0.5; 6], 1.0, &mut rng);
         assert_eq!((same.interval, same.differs, same.equivalent), ((0.5, 0.5), 0.0, 0.0));
         let none = shift(&[0.0; 6], 1.0, &mut rng);
@@ -202,7 +202,7 @@ mod tests {
     fn what_could_have_been_seen_is_seen_four_times_out_of_five() {
         let (mut rng, trials, n) = (Stream::shared_instance(3), 4000, 10);
         let mut draw = |mean: f64| -> Vec<f64> { (0..n).map(|_| mean + rng.gaussian()).collect() };
-        let known = Shift { sd: 1.0, ..Shift::of(&draw(0.0), 1.0, |_| 0).unwrap() };
+        let known = Shift { sd: 1.0, ..Shift::new(&draw(0.0), 1.0, |_| 0).unwrap() };
         let size = known.detectable(7, 0.05);
         let mut other = Stream::shared_instance(4);
         let seen = (0..trials)

@@ -111,7 +111,7 @@ impl Evidence {
     }
 
     /// Of Σ w_j log E x_j.
-    pub fn of_log_means(known: &LogMeans, region: Region) -> Self {
+    pub fn from_log_means(known: &LogMeans, region: Region) -> Self {
         if known.constant() {
             return Self { n: known.n, ..Self::exact(known.estimate, widened(region)) };
         }
@@ -149,7 +149,7 @@ impl Evidence {
     }
 
     /// Of ‖x − target‖/‖target‖ ≤ margin, for a vector that is not random.
-    pub fn exact_distance(x: &[f64], target: &[f64], margin: f64) -> Self {
+    pub fn from_exact_vector(x: &[f64], target: &[f64], margin: f64) -> Self {
         let apart: Vec<f64> = x.iter().zip(target).map(|(x, t)| x - t).collect();
         Self::exact(norm(&apart) / norm(target), (0.0, margin))
     }
@@ -159,7 +159,7 @@ impl Evidence {
     /// in all directions), so that it holds whatever the direction of the difference.
     /// For few vectors, or vectors that are skewed along that direction, the radius is three
     /// times as large.
-    pub fn of_distance(sample: &[Vec<f64>], target: &[f64], margin: f64) -> Self {
+    pub fn from_vectors(sample: &[Vec<f64>], target: &[f64], margin: f64) -> Self {
         let (n, d) = (sample.len(), target.len());
         let size = norm(target);
         let mut apart: Vec<f64> = target.iter().map(|x| -x).collect();
@@ -401,14 +401,14 @@ mod tests {
         };
         let (mut covered, mut wrong) = (0, 0);
         for _ in 0..1500 {
-            let e = Evidence::of_distance(&draw(40), &target, 0.2);
+            let e = Evidence::from_vectors(&draw(40), &target, 0.2);
             covered += u32::from(e.interval.0 <= 0.2 && 0.2 <= e.interval.1);
             wrong += u32::from(e.support <= 0.05) + u32::from(e.refute <= 0.05);
         }
         assert!(covered >= 1425, "{covered} of 1500");
         assert!(wrong <= 90, "{wrong} of 3000");
-        let far = Evidence::of_distance(&draw(400), &target, 0.05);
-        let near = Evidence::of_distance(&draw(400), &target, 0.6);
+        let far = Evidence::from_vectors(&draw(400), &target, 0.05);
+        let near = Evidence::from_vectors(&draw(400), &target, 0.6);
         assert!(far.refute < 1e-3 && near.support < 1e-6, "{far:?} {near:?}");
     }
 

@@ -203,6 +203,27 @@ impl Matrix {
         sum.map_or_else(|| Self::zeros(0, 0), |s| s.scaled(1.0 / n))
     }
 
+    /// x yᵀ.
+    pub fn outer(x: &[f64], y: &[f64]) -> Self {
+        Self::from_fn(x.len(), y.len(), |i, j| x[i] * y[j])
+    }
+
+    /// The sum of the diagonal.
+    pub fn trace(&self) -> f64 {
+        (0..self.rows).fold(0.0, |sum, i| sum + self[(i, i)])
+    }
+
+    /// ½ (self + selfᵀ), symmetric to the last bit.
+    pub fn symmetric_part(&self) -> Self {
+        Self::from_fn(self.rows, self.cols, |i, j| 0.5 * (self[(i, j)] + self[(j, i)]))
+    }
+
+    /// The largest singular value, as exact as [`Matrix::symmetric_extremes`].
+    pub fn spectral_norm(&self) -> Option<f64> {
+        let square = self.transpose().times(self);
+        Some(libm::sqrt(square.symmetric_extremes()?.0.max(0.0)))
+    }
+
     /// The largest eigenvalue and the smallest of a symmetric matrix. Not
     /// refined: print to six digits at most, never let it reach a digest.
     pub fn symmetric_extremes(&self) -> Option<(f64, f64)> {

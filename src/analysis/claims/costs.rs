@@ -6,11 +6,11 @@
 //! backwards for the upper one, so that their number costs nothing; the upper limit also looks at
 //! all rounds at once, at half of the level.
 
-use super::side::{Side, ratio};
-use super::tested::{Parts, number};
-use super::words::{noted, target, told};
-use super::{Judge, Shown, Tested};
-use crate::analysis::Result;
+use super::ratios::{Parts, number};
+use super::sample::{MetricSample, ratio};
+use super::text::{selection_text, target_text, with_reason};
+use super::{EstimateScale, Judge, Tested};
+use crate::analysis::CellResult;
 use crate::stats::verdict::{Doubt, Evidence, Region};
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::{Prediction, Reaches, Reaching, Slope};
@@ -30,7 +30,7 @@ impl Judge<'_> {
                         match bound.is_some_and(|bound| bound.value.is_ok()) {
                             true => {
                                 let why = format!("{} never comes down to the target", by.words());
-                                parts.outside.push(noted(&name, &why));
+                                parts.outside.push(with_reason(&name, &why));
                             }
                             false => self.without(cell, by, name, &mut parts),
                         }
@@ -39,10 +39,10 @@ impl Judge<'_> {
                 },
                 _ => None,
             };
-            let course = Course::new(cell, claim.metric, &claim.reaching);
+            let course = CostCurve::new(cell, claim.metric, &claim.reaching);
             match limit.zip(course) {
                 Some((limit, course)) => parts.tested.push((name, course.within(limit))),
-                None => parts.untested.push(noted(&name, "it is not recorded")),
+                None => parts.untested.push(with_reason(&name, "it is not recorded")),
             }
         }
         let most = match (claim.within, claim.prediction) {
@@ -54,14 +54,14 @@ impl Judge<'_> {
             "{} until {} of {} ≤ {} is at most {most}",
             claim.reaching.cost.formula(),
             claim.metric.formula(),
-            told(&claim.of),
-            target(&claim.reaching)
+            selection_text(&claim.of),
+            target_text(&claim.reaching)
         );
-        Tested { parts, formula, shown: Shown::Plain }
+        Tested { parts, formula, shown: EstimateScale::Plain }
     }
 
     /// The cost after which a bound is below the target, at the cell's settings.
-    fn promised(&self, cell: &Result<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
+    fn promised(&self, cell: &CellResult<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
         let target = target_of(cell, &claim.reaching)?;
         let below = |round: u64| {
             let bound = self.theory.bound(&cell.cell.id, by, round)?;
@@ -93,12 +93,12 @@ impl Judge<'_> {
 pub(super) fn slope_of_cost(
     claim: &Slope,
     reaching: &Reaching,
-    group: &[(f64, &Result<'_>)],
+    group: &[(f64, &CellResult<'_>)],
     weights: &[f64],
     region: Region,
 ) -> Option<Evidence> {
-    let courses: Option<Vec<Course>> =
-        group.iter().map(|(_, cell)| Course::new(cell, claim.metric, reaching)).collect();
+    let courses: Option<Vec<CostCurve>> =
+        group.iter().map(|(_, cell)| CostCurve::new(cell, claim.metric, reaching)).collect();
     let courses = courses?;
     let logs: Option<Vec<f64>> =
         courses.iter().map(|c| c.reached().map(|row| libm::log(c.rows[row].cost))).collect();
@@ -149,11 +149,11 @@ const LEVELS: [f64; 16] = [
 ];
 
 /// A recorded round: its cost, and p-values.
-struct Row {
+struct RoundCost {
     /// The mean cost.
     cost: f64,
     /// Costs of the replicates, where they differ.
-    costs: Side,
+    costs: MetricSample,
     /// The mean of the metric.
     mean: f64,
     /// Of the hypothesis that the mean is above the target.
@@ -163,37 +163,42 @@ struct Row {
 }
 
 /// A cell's metric against a target, round by round.
-struct Course {
-    rows: Vec<Row>,
+struct CostCurve {
+    rows: Vec<RoundCost>,
     target: f64,
     n: usize,
     fixed: bool,
     doubt: Doubt,
 }
 
-impl Course {
+impl CostCurve {
     /// `None` if the metric or the target is not known.
-    fn new(cell: &Result<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
+    fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let target = target_of(cell, reaching)?;
         let column = |of| cell.along().iter().map(|t| cell.column(t, of)).collect::<Vec<_>>();
         let (metrics, costs) = (column(metric), column(reaching.cost));
         // After a run has diverged no mean is finite, and none at most the target.
         let rows = metrics.iter().chain(&costs).map(|c| c.len()).min().filter(|rows| *rows > 0)?;
         let side = |all: &[Cow<'_, [f64]>], of: Quantity, row: usize| {
-            Side::new(cell, of, all.iter().map(|c| c[row]).collect())
+            MetricSample::new(cell, of, all.iter().map(|c| c[row]).collect())
         };
         let row = |row: usize| (side(&costs, reaching.cost, row), side(&metrics, metric, row));
         Some(Self::of((0..rows).map(row), target, cell.is_deterministic(), cell.replicates()))
     }
 
     /// From costs and values round by round.
-    fn of(rows: impl Iterator<Item = (Side, Side)>, target: f64, fixed: bool, n: usize) -> Self {
-        let (goal, mut doubt) = (Side::number(target), Doubt::None);
-        let row = |(costs, metric): (Side, Side)| {
+    fn of(
+        rows: impl Iterator<Item = (MetricSample, MetricSample)>,
+        target: f64,
+        fixed: bool,
+        n: usize,
+    ) -> Self {
+        let (goal, mut doubt) = (MetricSample::number(target), Doubt::None);
+        let row = |(costs, metric): (MetricSample, MetricSample)| {
             let evidence = ratio(&metric, &goal, (f64::NEG_INFINITY, 0.0));
             let (above, at_most) = evidence.map_or((1.0, 1.0), |e| (e.support, e.refute));
             doubt = doubt.max(evidence.map_or(Doubt::None, |e| e.doubt));
-            Row { cost: costs.mean(), costs, mean: metric.mean(), above, at_most }
+            RoundCost { cost: costs.mean(), costs, mean: metric.mean(), above, at_most }
         };
         Self { rows: rows.map(row).collect(), target, n, fixed, doubt }
     }
@@ -223,12 +228,12 @@ impl Course {
 
     /// Evidence that the mean is at most the target at a round that costs at most this.
     fn within(&self, limit: f64) -> Evidence {
-        let affordable = |row: &Row| {
-            let found = ratio(&row.costs, &Side::number(limit), (f64::NEG_INFINITY, 0.0));
+        let affordable = |row: &RoundCost| {
+            let found = ratio(&row.costs, &MetricSample::number(limit), (f64::NEG_INFINITY, 0.0));
             found.map_or((1.0, 1.0), |e| (e.support, e.refute))
         };
         // Half of the level is for the last round that can be paid for, the rest for the others.
-        let paid: Vec<&Row> = self.rows.iter().filter(|row| row.cost <= limit).collect();
+        let paid: Vec<&RoundCost> = self.rows.iter().filter(|row| row.cost <= limit).collect();
         let mut support = 1.0_f64;
         for (i, row) in paid.iter().enumerate() {
             let share = match paid.len() {
@@ -263,7 +268,7 @@ impl Course {
     }
 }
 
-fn target_of(cell: &Result<'_>, reaching: &Reaching) -> Option<f64> {
+fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
     match &reaching.per {
         None => Some(reaching.target),
         Some(per) => Some(reaching.target * number(cell, per)?),
@@ -278,18 +283,18 @@ mod tests {
 
     /// Runs whose mean falls by a tenth a round from 1, times a skewed factor of each run's own
     /// and one of each round, against a target that it meets exactly at a round.
-    fn course(rng: &mut Stream, n: usize, target: f64) -> Course {
+    fn course(rng: &mut Stream, n: usize, target: f64) -> CostCurve {
         let factor = |rng: &mut Stream| libm::exp(0.7 * rng.gaussian() - 0.245);
         let own: Vec<f64> = (0..n).map(|_| factor(rng)).collect();
-        let side = |sample| Side { sample, fixed: false, floor: 0.0 };
-        let rows: Vec<(Side, Side)> = (0..30)
+        let side = |sample| MetricSample { sample, fixed: false, floor: 0.0 };
+        let rows: Vec<(MetricSample, MetricSample)> = (0..30)
             .map(|row| {
                 let mean = libm::pow(0.9, f64::from(row));
                 let values = own.iter().map(|own| mean * own * factor(rng)).collect();
                 (side(vec![f64::from(row); n]), side(values))
             })
             .collect();
-        Course::of(rows.into_iter(), target, false, n)
+        CostCurve::of(rows.into_iter(), target, false, n)
     }
 
     /// A false claim, with the target just below the mean at the round that is allowed, is

@@ -6,20 +6,20 @@
 
 mod costs;
 mod pairs;
-mod side;
-mod tested;
-mod words;
+mod ratios;
+mod sample;
+mod text;
 
-use super::Result;
+use super::CellResult;
 use super::theory::Theory;
 use crate::stats::verdict::{Doubt, Evidence, Verdict, needed, verdicts};
 use driftbench_runner::manifest::claim::{Common, Expected, Selection};
 use driftbench_runner::plan::Plan;
-use tested::{Against, Parts};
+use ratios::{Against, Parts};
 
 /// A claim and what became of it.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub struct JudgedClaim {
     /// Its name.
     pub id: String,
     /// What is claimed.
@@ -43,7 +43,7 @@ pub struct Claim {
     /// Cells or pairs of cells that it was tested on: their names, estimates and
     /// intervals, and whether each alone would be supported (at the level 5 %,
     /// not adjusted).
-    pub parts: Vec<Part>,
+    pub parts: Vec<ClaimPart>,
     /// Which of them the estimate is of: the one with the least support.
     pub part: String,
     /// Claims that were tested together.
@@ -63,7 +63,7 @@ pub struct Claim {
     pub untested: Vec<String>,
 }
 
-impl Claim {
+impl JudgedClaim {
     /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
     /// claim contradicts no expectation.
     pub fn contradiction(&self) -> Option<&'static str> {
@@ -80,7 +80,7 @@ impl Claim {
 
 /// A cell or a pair of cells that a claim was tested on.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ClaimPart {
     /// What tells it apart.
     pub name: String,
     /// The estimate, as readers read it.
@@ -93,7 +93,7 @@ pub struct Part {
 
 /// How an estimate is shown.
 #[derive(Clone, Copy)]
-enum Shown {
+enum EstimateScale {
     /// As it is.
     Plain,
     /// The exponential of itself, times this: a ratio, or a mean in units of the value that it
@@ -101,7 +101,7 @@ enum Shown {
     Times(f64),
 }
 
-impl Shown {
+impl EstimateScale {
     /// How the logarithm of a mean relative to this is shown.
     fn of(against: &Against<'_>) -> Self {
         match against {
@@ -115,11 +115,11 @@ impl Shown {
 struct Tested {
     parts: Parts,
     formula: String,
-    shown: Shown,
+    shown: EstimateScale,
 }
 
 /// The claims of a manifest, judged together.
-pub fn judge(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Claim> {
+pub fn judge(plan: &Plan, cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<JudgedClaim> {
     let judge = Judge { plan, cells, theory };
     let table = &plan.manifest.claim;
     let mut tested: Vec<Tested> = Vec::new();
@@ -165,17 +165,17 @@ fn claim(
     evidence: Option<Evidence>,
     verdict: Option<(Verdict, f64)>,
     together: usize,
-) -> Claim {
+) -> JudgedClaim {
     let shown = |x: f64| match tested.shown {
-        Shown::Plain => x,
-        Shown::Times(unit) => unit * libm::exp(x),
+        EstimateScale::Plain => x,
+        EstimateScale::Times(unit) => unit * libm::exp(x),
     };
     let nan = f64::NAN;
     let (low, high) = evidence.map_or((nan, nan), |e| e.interval);
     let weakest = evidence.and_then(|e| {
         tested.parts.tested.iter().find(|(_, p)| p.estimate.to_bits() == e.estimate.to_bits())
     });
-    Claim {
+    JudgedClaim {
         id: common.id.clone(),
         statement: common.statement.clone(),
         source: common.source.clone().unwrap_or_default(),
@@ -191,7 +191,7 @@ fn claim(
             .parts
             .tested
             .iter()
-            .map(|(name, e)| Part {
+            .map(|(name, e)| ClaimPart {
                 name: name.clone(),
                 estimate: shown(e.estimate),
                 interval: (shown(e.interval.0), shown(e.interval.1)),
@@ -213,7 +213,7 @@ fn claim(
 
 struct Judge<'a> {
     plan: &'a Plan,
-    cells: &'a [Result<'a>],
+    cells: &'a [CellResult<'a>],
     theory: &'a Theory<'a>,
 }
 

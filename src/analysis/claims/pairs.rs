@@ -1,7 +1,7 @@
 //! Which cells of two selections stand beside one another.
 
 use super::Judge;
-use crate::analysis::Result;
+use crate::analysis::CellResult;
 use driftbench_runner::manifest::claim::{Scalar, Selection};
 use driftbench_runner::plan::{SettingKey, short};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,11 +13,11 @@ type Axes<'a> = &'a [String];
 #[derive(Default)]
 pub(super) struct Pairs<'a> {
     /// A left cell and a right one.
-    pub both: Vec<(&'a Result<'a>, &'a Result<'a>)>,
+    pub both: Vec<(&'a CellResult<'a>, &'a CellResult<'a>)>,
     /// Left cells that no right cell has the settings of.
-    pub left_alone: Vec<&'a Result<'a>>,
+    pub left_alone: Vec<&'a CellResult<'a>>,
     /// Right cells that no left cell has the settings of.
-    pub right_alone: Vec<&'a Result<'a>>,
+    pub right_alone: Vec<&'a CellResult<'a>>,
 }
 
 /// The right cells that a left cell of some axes may stand beside, found by the
@@ -30,13 +30,13 @@ struct Kin<'a> {
     open: BTreeSet<&'a str>,
     /// Places of the cells by what they have, and of all of them.
     by_values: HashMap<Vec<SettingKey<'a>>, Vec<usize>>,
-    all: Vec<(usize, &'a Result<'a>)>,
+    all: Vec<(usize, &'a CellResult<'a>)>,
     /// Places of cells that do not have every setting.
-    lacking: Vec<(usize, &'a Result<'a>)>,
+    lacking: Vec<(usize, &'a CellResult<'a>)>,
 }
 
 impl<'a> Partners<'a> {
-    fn of(axes: Axes<'a>, right: &[&'a Result<'a>], said: &BTreeSet<String>) -> Self {
+    fn of(axes: Axes<'a>, right: &[&'a CellResult<'a>], said: &BTreeSet<String>) -> Self {
         let mut kin: BTreeMap<Axes<'a>, Kin<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
             let own = kin.entry(&cell.cell.varied).or_insert_with(|| {
@@ -58,10 +58,10 @@ impl<'a> Partners<'a> {
     }
 
     /// Places of the right cells of the same settings, in their order.
-    fn of_cell(&self, cell: &'a Result<'a>) -> Vec<usize> {
+    fn of_cell(&self, cell: &'a CellResult<'a>) -> Vec<usize> {
         let mut places = Vec::new();
         for kin in &self.0 {
-            let beside = |(place, other): &(usize, &'a Result<'a>)| {
+            let beside = |(place, other): &(usize, &'a CellResult<'a>)| {
                 let same = kin.open.iter().all(|name| {
                     let (x, y) = (cell.cell.settings.get(name), other.cell.settings.get(name));
                     x.is_none() || y.is_none() || x == y
@@ -83,7 +83,7 @@ impl<'a> Partners<'a> {
 
 impl<'a> Kin<'a> {
     /// A cell's values of what is open; `None` if it lacks any.
-    fn values(&self, cell: &'a Result<'a>) -> Option<Vec<SettingKey<'a>>> {
+    fn values(&self, cell: &'a CellResult<'a>) -> Option<Vec<SettingKey<'a>>> {
         self.open.iter().map(|name| Some(cell.cell.settings.get(name)?.key())).collect()
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::analysis::Runs;
-use crate::analysis::asked::{Asked, moments_by_claims};
-use crate::analysis::theory::Keeping;
+use crate::analysis::needs::{Needs, moments_by_claims};
+use crate::analysis::theory::MomentsCache;
 use crate::analysis::wrong::{self, Mutation};
 use driftbench_runner::manifest::{Prices, Source};
 use driftbench_runner::runner::prepare;
@@ -90,17 +90,17 @@ expected = "refuted"
 reason = "it has a bias"
 "#;
 
-fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
+fn judged(text: &str, mutation: Mutation) -> Vec<JudgedClaim> {
     let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
     let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap();
-    let asked = Asked::by_claims(&plan);
-    let results: Vec<Result<'_>> = prepared
+    let needs = Needs::of_claims(&plan);
+    let results: Vec<CellResult<'_>> = prepared
         .iter()
-        .map(|p| Result {
+        .map(|p| CellResult {
             cell: p.cell,
-            runs: Runs::of(wrong::traces(p, mutation), &asked.keep(p.cell), &Prices::default()),
+            runs: Runs::new(wrong::traces(p, mutation), &needs.keep(p.cell), &Prices::default()),
             digest: String::new(),
             provenance: Arc::default(),
             seconds: 0.0,
@@ -110,11 +110,11 @@ fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
         .collect();
     let moments = plan.cells.iter().filter(|cell| moments_by_claims(&plan, cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
-    let theory = Theory::new(&plan, &prepared, &moments, Keeping::Nothing);
+    let theory = Theory::new(&plan, &prepared, &moments, MomentsCache::Off);
     judge(&plan, &results, &theory)
 }
 
-fn verdicts_of(claims: &[Claim]) -> Vec<(&str, Option<Verdict>)> {
+fn verdicts_of(claims: &[JudgedClaim]) -> Vec<(&str, Option<Verdict>)> {
     claims.iter().map(|c| (c.id.as_str(), c.verdict)).collect()
 }
 

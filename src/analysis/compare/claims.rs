@@ -1,12 +1,12 @@
 //! Claims on two sides: which verdicts are others.
 
-use crate::analysis::claims::Claim as Judged;
+use crate::analysis::claims::JudgedClaim;
 use crate::stats::verdict::Verdict;
 use driftbench_runner::manifest::claim::Expected;
 
 /// What is kept of a claim.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Claim {
+pub struct SideClaim {
     /// Its name.
     pub id: String,
     /// What is claimed.
@@ -21,9 +21,9 @@ pub struct Claim {
     pub interval: (f64, f64),
 }
 
-impl Claim {
+impl SideClaim {
     /// What is kept of a claim that was judged.
-    pub fn of(claim: &Judged) -> Self {
+    pub fn of(claim: &JudgedClaim) -> Self {
         Self {
             id: claim.id.clone(),
             statement: claim.statement.clone(),
@@ -41,21 +41,21 @@ pub struct ClaimChange {
     /// Its experiment.
     pub experiment: String,
     /// The claim before, if it was there.
-    pub before: Option<Claim>,
+    pub before: Option<SideClaim>,
     /// The claim after, if it is there.
-    pub after: Option<Claim>,
+    pub after: Option<SideClaim>,
     /// Whether it is refuted, was not, and is not expected to be.
     pub fails: bool,
 }
 
 /// The claims of an experiment whose verdict is another.
-pub fn changes(experiment: &str, old: &[Claim], new: &[Claim]) -> Vec<ClaimChange> {
-    let find = |all: &[Claim], id: &str| all.iter().find(|c| c.id == id).cloned();
+pub fn changes(experiment: &str, old: &[SideClaim], new: &[SideClaim]) -> Vec<ClaimChange> {
+    let find = |all: &[SideClaim], id: &str| all.iter().find(|c| c.id == id).cloned();
     let ids = new.iter().chain(old.iter().filter(|c| find(new, &c.id).is_none()));
-    let change = |claim: &Claim| {
+    let change = |claim: &SideClaim| {
         let (before, after) = (find(old, &claim.id), find(new, &claim.id));
-        let verdict = |c: &Option<Claim>| c.as_ref().map(|c| c.verdict.clone());
-        let refuted = |c: &Option<Claim>| c.as_ref().is_some_and(|c| c.verdict == "refuted");
+        let verdict = |c: &Option<SideClaim>| c.as_ref().map(|c| c.verdict.clone());
+        let refuted = |c: &Option<SideClaim>| c.as_ref().is_some_and(|c| c.verdict == "refuted");
         let expected = after.as_ref().is_some_and(|c| c.expected_refuted);
         let fails = before.is_some() && !refuted(&before) && refuted(&after) && !expected;
         let other = verdict(&before) != verdict(&after);

@@ -6,17 +6,18 @@
 
 use super::Change;
 use crate::analysis::convergence::point;
-use crate::analysis::lines::REFERENCE;
-use crate::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use crate::analysis::{
+    Body, Color, Curve, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference, Scale,
+    Series, Style,
+};
 use crate::stats::{mean, standard_deviation, student_95};
 use driftbench_runner::manifest::figure::Band;
 use driftbench_runner::trace::Trace;
 use std::collections::BTreeMap;
 
-const BEFORE: Style = Style { color: 0, dash: 0, mark: 0 };
-const AFTER: Style = Style { color: 1, dash: 1, mark: 1 };
-const RATIO: Style = Style { color: 3, dash: 0, mark: 3 };
-const EQUAL: Style = Style { color: 6, dash: REFERENCE, mark: 6 };
+const BEFORE: Style = Style { color: Color::Palette(0), dash: Dash::Measured(0), marker: 0 };
+const AFTER: Style = Style { color: Color::Palette(1), dash: Dash::Measured(1), marker: 1 };
+const RATIO: Style = Style { color: Color::Palette(3), dash: Dash::Measured(0), marker: 3 };
 
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
@@ -65,16 +66,8 @@ fn apart(values: impl Iterator<Item = f64>) -> Vec<Point> {
     values.enumerate().flat_map(dot).collect()
 }
 
-fn series(label: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
-    Series {
-        label: label.into(),
-        style,
-        role: Role::Measured,
-        points,
-        diverged,
-        cells: Vec::new(),
-        rows: Vec::new(),
-    }
+fn series(name: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
+    Series { diverged, ..Series::new(Line::Measured(Curve::new(name, style)), points) }
 }
 
 /// The mean over replicates up to the first divergence.
@@ -116,11 +109,10 @@ fn ratio(change: &Change, points: Vec<Point>, x: &str) -> Figure {
     let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };
     let across = drawn()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.x), high.max(p.x)));
-    let one = |x: f64| Point { x, y: 1.0, low: f64::NAN, high: f64::NAN, n: 0 };
     let mut all = vec![series("after over before", RATIO, points, 0)];
     if across.0 <= across.1 {
-        let equal = series("no change", EQUAL, vec![one(across.0), one(across.1)], 0);
-        all.push(Series { role: Role::Reference, ..equal });
+        let ends = [across.0, across.1].map(|x| Point::bare(x, 1.0));
+        all.push(Series::new(Line::Reference(Reference::NoChange), ends.to_vec()));
     }
     let of = if x == "run" {
         "A dot a run."
@@ -139,25 +131,20 @@ fn figure(
     caption: &str,
     (series, x, y, scale_y): (Vec<Series>, String, String, Scale),
 ) -> Figure {
-    let key = |s: &Series| Legend {
-        label: s.label.clone(),
-        style: s.style,
-        key: if s.role == Role::Measured { Key::Line } else { Key::Reference },
-    };
-    let legend = series.iter().map(key).collect();
+    let legend = series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
     Figure {
         id: "diff".into(),
         title,
         caption: caption.into(),
-        asks: None,
+        exploration: None,
         columns: 1,
-        body: Body::Panels {
+        body: Body::Plot(Plot {
             panels: vec![Panel { title: String::new(), series }],
             legend,
             x,
             y,
             scale_x: Scale::Linear,
             scale_y,
-        },
+        }),
     }
 }

@@ -4,7 +4,7 @@
 //! interval that is shown nor Holm's adjustment over all tested cells.
 
 use super::pairing::Other;
-use super::{Cell, Options, Runs, cell_name};
+use super::{Options, SideCell, SideRuns, cell_name};
 use crate::stats::holm;
 use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// What is known of a change, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum ChangeVerdict {
     /// There are no sound results, and there were.
     Failed,
     /// Replicates diverged that did not.
@@ -34,7 +34,7 @@ pub enum Verdict {
     SameErrors,
 }
 
-impl Verdict {
+impl ChangeVerdict {
     /// All of them, the worst first.
     pub const ALL: [Self; 9] = [
         Self::Failed,
@@ -90,7 +90,7 @@ pub struct Change {
     /// Adjusted p-value of the verdict, or of a difference if there is none.
     pub p: Option<f64>,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: ChangeVerdict,
     /// What readers should know of it.
     pub note: String,
 }
@@ -109,8 +109,8 @@ impl Change {
 
 /// What became of a cell: experiment, id and cell after, id and cell before.
 pub fn change(
-    (experiment, id, is): (&str, &str, &Cell),
-    (old_id, was): (&str, &Cell),
+    (experiment, id, is): (&str, &str, &SideCell),
+    (old_id, was): (&str, &SideCell),
     told: &BTreeMap<String, bool>,
     other: Vec<Other>,
     options: &Options,
@@ -127,24 +127,24 @@ pub fn change(
         exact: None,
         detectable: None,
         p: None,
-        verdict: Verdict::Underpowered,
+        verdict: ChangeVerdict::Underpowered,
         note: String::new(),
     };
-    let lost = |runs: &Runs| match runs {
-        Runs::Damaged(why) => format!("damaged: {why}"),
+    let lost = |runs: &SideRuns| match runs {
+        SideRuns::Damaged(why) => format!("damaged: {why}"),
         _ => "no results are stored".into(),
     };
     match (&was.runs, &is.runs) {
-        (Runs::Done { finals: old, .. }, Runs::Done { finals: new, .. }) => {
+        (SideRuns::Done { finals: old, .. }, SideRuns::Done { finals: new, .. }) => {
             change.finals = (old.clone(), new.clone());
             runs(&mut change, is, options);
         }
-        (old, Runs::Done { .. }) => {
-            change.verdict = Verdict::Recovered;
+        (old, SideRuns::Done { .. }) => {
+            change.verdict = ChangeVerdict::Recovered;
             change.note = format!("before: {}", lost(old));
         }
         (_, new) => {
-            change.verdict = Verdict::Failed;
+            change.verdict = ChangeVerdict::Failed;
             change.note = lost(new);
         }
     }
@@ -152,7 +152,7 @@ pub fn change(
 }
 
 /// The verdict on a cell's runs by themselves, or the shift to be tested.
-fn runs(change: &mut Change, is: &Cell, options: &Options) {
+fn runs(change: &mut Change, is: &SideCell, options: &Options) {
     let (old, new) = &change.finals;
     let count = |finals: &[Option<f64>]| finals.iter().filter(|f| f.is_none()).count();
     change.diverged = (count(old), count(new));
@@ -164,12 +164,12 @@ fn runs(change: &mut Change, is: &Cell, options: &Options) {
     let paired: Vec<(f64, f64)> = both().filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect();
     let (n, all) = (paired.len(), old.len().max(new.len()));
     if newly > 0 {
-        change.verdict = Verdict::NewlyDiverged;
+        change.verdict = ChangeVerdict::NewlyDiverged;
         change.note = format!("{newly} of {} runs diverge that did not", both().count());
         return;
     }
     if no_longer > 0 {
-        change.verdict = Verdict::NoLongerDiverged;
+        change.verdict = ChangeVerdict::NoLongerDiverged;
         change.note = format!("{no_longer} of {} runs diverged and no longer do", both().count());
         return;
     }
@@ -177,7 +177,7 @@ fn runs(change: &mut Change, is: &Cell, options: &Options) {
         change.note = format!("of {n} runs that finished on both sides");
     }
     if paired.iter().all(|(a, b)| a == b) {
-        change.verdict = Verdict::SameErrors;
+        change.verdict = ChangeVerdict::SameErrors;
         return;
     }
     let log = |x: f64| libm::log(x.max(options.floor));
@@ -189,9 +189,9 @@ fn runs(change: &mut Change, is: &Cell, options: &Options) {
     if alike && (n > 1 || is_exact(is)) {
         change.exact = Some(differences[0]);
         change.verdict = match differences[0] {
-            x if x.abs() <= libm::log(1.0 + options.margin) => Verdict::Equivalent,
-            x if x > 0.0 => Verdict::Worse,
-            _ => Verdict::Better,
+            x if x.abs() <= libm::log(1.0 + options.margin) => ChangeVerdict::Equivalent,
+            x if x > 0.0 => ChangeVerdict::Worse,
+            _ => ChangeVerdict::Better,
         };
         note(change, "nothing is random: no interval");
         return;
@@ -199,7 +199,7 @@ fn runs(change: &mut Change, is: &Cell, options: &Options) {
     // Seeded by the cell, so that a report says the same every time.
     let mut stream = Stream::shared_instance(u64::from_str_radix(&change.id, 16).unwrap_or(0));
     let margin = libm::log(1.0 + options.margin);
-    change.shift = Shift::of(&differences, margin, |n| stream.index(n));
+    change.shift = Shift::new(&differences, margin, |n| stream.index(n));
     if change.shift.is_none() {
         note(change, "one run has no interval");
     }
@@ -213,7 +213,7 @@ fn note(change: &mut Change, text: &str) {
 }
 
 /// Whether a single run of the cell is all that there is to know.
-fn is_exact(cell: &Cell) -> bool {
+fn is_exact(cell: &SideCell) -> bool {
     let random =
         |path: &str| ["cohort", "communication-probability"].iter().any(|key| path.ends_with(key));
     let oracle = cell.settings.get("oracle").is_some_and(|oracle| oracle == "exact");
@@ -235,11 +235,11 @@ pub fn together(changes: &mut [Change], options: &Options) -> usize {
         let told = differs <= LEVEL && shift.excludes_zero();
         (change.verdict, change.p) = match shift.mean > 0.0 {
             _ if equivalent <= LEVEL && shift.within(margin) => {
-                (Verdict::Equivalent, Some(equivalent))
+                (ChangeVerdict::Equivalent, Some(equivalent))
             }
-            true if told => (Verdict::Worse, Some(differs)),
-            false if told => (Verdict::Better, Some(differs)),
-            _ => (Verdict::Underpowered, Some(differs)),
+            true if told => (ChangeVerdict::Worse, Some(differs)),
+            false if told => (ChangeVerdict::Better, Some(differs)),
+            _ => (ChangeVerdict::Underpowered, Some(differs)),
         };
     }
     count

@@ -20,14 +20,14 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-pub use claims::{Claim, ClaimChange};
+pub use claims::{ClaimChange, SideClaim};
 use driftbench_runner::plan::Setting;
-pub use judge::{Change, Verdict};
+pub use judge::{Change, ChangeVerdict};
 use pairing::Agree;
 pub use pairing::Other;
 use rayon::prelude::*;
 pub use settings::{Settings, Texts};
-pub use side::{Cell, Record, Runs, SCHEMA, Side};
+pub use side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a comparison judges.
@@ -180,15 +180,15 @@ impl Class {
 impl Comparison {
     /// How many of this class there are.
     pub fn count(&self, class: Class) -> usize {
-        let of = |v: Verdict| self.changed.iter().filter(|c| c.verdict == v).count();
+        let of = |v: ChangeVerdict| self.changed.iter().filter(|c| c.verdict == v).count();
         match class {
-            Class::Worse => of(Verdict::Worse),
-            Class::Diverged => of(Verdict::NewlyDiverged),
-            Class::Failed => of(Verdict::Failed),
+            Class::Worse => of(ChangeVerdict::Worse),
+            Class::Diverged => of(ChangeVerdict::NewlyDiverged),
+            Class::Failed => of(ChangeVerdict::Failed),
             Class::Claims => self.claims.iter().filter(|c| c.fails).count(),
             Class::Removed => self.removed.len(),
             Class::Added => self.added.len(),
-            Class::Underpowered => of(Verdict::Underpowered),
+            Class::Underpowered => of(ChangeVerdict::Underpowered),
             Class::Incomparable => self.incomparable.len() + self.problems.len(),
             Class::Changed => self.changed.len(),
         }
@@ -237,13 +237,19 @@ pub fn compare(before: &Side, after: &Side, options: &Options) -> Comparison {
     out
 }
 
-fn experiment(name: &str, old: &Record, new: &Record, options: &Options, out: &mut Comparison) {
+fn experiment(
+    name: &str,
+    old: &SideExperiment,
+    new: &SideExperiment,
+    options: &Options,
+    out: &mut Comparison,
+) {
     if old.schema != SCHEMA || new.schema != SCHEMA {
         out.incomparable.push(incomparable(name, old, new));
         return;
     }
     let common: Vec<&String> = new.cells.keys().filter(|id| old.cells.contains_key(*id)).collect();
-    let alone = |one: &Record, other: &Record| -> Vec<String> {
+    let alone = |one: &SideExperiment, other: &SideExperiment| -> Vec<String> {
         one.cells.keys().filter(|id| !other.cells.contains_key(*id)).cloned().collect()
     };
     let (mut gone, mut come) = (alone(old, new), alone(new, old));
@@ -301,8 +307,8 @@ fn experiment(name: &str, old: &Record, new: &Record, options: &Options, out: &m
 
 /// The counterparts among cells that one side alone has, which are taken from their lists.
 fn counterparts(
-    (old, gone): (&Record, &mut Vec<String>),
-    (new, come): (&Record, &mut Vec<String>),
+    (old, gone): (&SideExperiment, &mut Vec<String>),
+    (new, come): (&SideExperiment, &mut Vec<String>),
     agree: Agree,
 ) -> Vec<pairing::Pair> {
     let pairs = pairing::pairs(old, gone, new, come, agree);
@@ -313,13 +319,13 @@ fn counterparts(
     pairs
 }
 
-fn incomparable(name: &str, old: &Record, new: &Record) -> Incomparable {
+fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incomparable {
     let (what, before, after) = if old.schema != SCHEMA || new.schema != SCHEMA {
         ("schema", old.schema.to_string(), new.schema.to_string())
     } else if old.seed != new.seed {
         ("seed", old.seed.to_string(), new.seed.to_string())
     } else {
-        let count = |r: &Record| format!("{} other cells", r.cells.len());
+        let count = |r: &SideExperiment| format!("{} other cells", r.cells.len());
         ("manifest", count(old), count(new))
     };
     Incomparable { experiment: name.into(), what, before, after }
@@ -327,8 +333,8 @@ fn incomparable(name: &str, old: &Record, new: &Record) -> Incomparable {
 
 /// The settings that tell apart an experiment's cells of one label, by path:
 /// whether they have several values, or some cells are without.
-fn told_apart(record: &Record) -> BTreeMap<String, bool> {
-    let mut labels: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
+fn told_apart(record: &SideExperiment) -> BTreeMap<String, bool> {
+    let mut labels: BTreeMap<&str, Vec<&SideCell>> = BTreeMap::new();
     record.cells.values().for_each(|cell| labels.entry(&cell.label).or_default().push(cell));
     let mut told = BTreeMap::new();
     for cells in labels.values() {
@@ -346,7 +352,7 @@ fn told_apart(record: &Record) -> BTreeMap<String, bool> {
 }
 
 /// A cell's name: its label, and the settings that tell it apart.
-fn cell_name(cell: &Cell, told: &BTreeMap<String, bool>) -> String {
+fn cell_name(cell: &SideCell, told: &BTreeMap<String, bool>) -> String {
     let mut parts = vec![cell.label.clone()];
     for (path, several) in told {
         let Some(value) = cell.settings.get(path) else { continue };
@@ -366,7 +372,11 @@ fn cell_name(cell: &Cell, told: &BTreeMap<String, bool>) -> String {
     parts.join(", ")
 }
 
-fn lone<'a>(experiment: &str, record: &Record, ids: impl Iterator<Item = &'a String>) -> Vec<Lone> {
+fn lone<'a>(
+    experiment: &str,
+    record: &SideExperiment,
+    ids: impl Iterator<Item = &'a String>,
+) -> Vec<Lone> {
     let told = told_apart(record);
     let of = |id: &String| Lone {
         experiment: experiment.into(),

@@ -10,7 +10,7 @@
 //! by run has the same problem, instance and start: another θ* or another way to it makes
 //! errors that say nothing about each other.
 
-use super::{Cell, Record};
+use super::{SideCell, SideExperiment};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -58,17 +58,17 @@ fn is_of_problem(path: &str) -> bool {
 
 /// The counterparts among cells that are gone and cells that have come.
 pub fn pairs(
-    old: &Record,
+    old: &SideExperiment,
     gone: &[String],
-    new: &Record,
+    new: &SideExperiment,
     come: &[String],
     agree: Agree,
 ) -> Vec<Pair> {
     if gone.is_empty() || come.is_empty() {
         return Vec::new();
     }
-    let was: Vec<&Cell> = gone.iter().map(|id| &old.cells[id]).collect();
-    let is: Vec<&Cell> = come.iter().map(|id| &new.cells[id]).collect();
+    let was: Vec<&SideCell> = gone.iter().map(|id| &old.cells[id]).collect();
+    let is: Vec<&SideCell> = come.iter().map(|id| &new.cells[id]).collect();
     let (was, is) = Grid::of(&was, &is, agree);
     let pair = |place: usize| {
         let before = was.nearest(&is, place)?;
@@ -96,7 +96,7 @@ struct Grid {
 
 impl Grid {
     /// The cells of both sides, by the paths along which any two of them may differ.
-    fn of(was: &[&Cell], is: &[&Cell], agree: Agree) -> (Self, Self) {
+    fn of(was: &[&SideCell], is: &[&SideCell], agree: Agree) -> (Self, Self) {
         let all = || was.iter().chain(is);
         let mut paths: BTreeMap<&str, (Option<&str>, usize, bool)> = BTreeMap::new();
         for (path, value) in all().flat_map(|cell| cell.settings.iter()) {
@@ -189,7 +189,7 @@ impl Grid {
 }
 
 /// The algorithms and problems that a cell's settings are of.
-fn kinds_of(cell: &Cell) -> BTreeSet<&str> {
+fn kinds_of(cell: &SideCell) -> BTreeSet<&str> {
     let two = |path: &'_ str| {
         let mut dots = path.match_indices('.').map(|(place, _)| place);
         let (top, end) = (dots.next()?, dots.next().unwrap_or(path.len()));
@@ -199,7 +199,7 @@ fn kinds_of(cell: &Cell) -> BTreeSet<&str> {
 }
 
 /// The settings that differ; one that a side does not have is `–`.
-fn differing(a: &Cell, b: &Cell) -> Vec<Other> {
+fn differing(a: &SideCell, b: &SideCell) -> Vec<Other> {
     let paths: BTreeSet<&str> = a.settings.keys().chain(b.settings.keys()).collect();
     let other = |path: &str| {
         let (a, b) = (a.settings.get(path), b.settings.get(path));
@@ -213,7 +213,7 @@ fn differing(a: &Cell, b: &Cell) -> Vec<Other> {
 mod tests {
     use super::*;
 
-    fn cell(label: &str, step: f64, steps: u32) -> Cell {
+    fn cell(label: &str, step: f64, steps: u32) -> SideCell {
         let settings = [
             ("seed", "1".to_owned()),
             ("problem.garnet.states", "9".into()),
@@ -221,17 +221,17 @@ mod tests {
             ("algorithm.fedavg.local-steps", steps.to_string()),
         ];
         let settings = settings.map(|(path, value)| (path.to_owned(), value));
-        Cell { label: label.into(), settings: settings.into(), ..Cell::default() }
+        SideCell { label: label.into(), settings: settings.into(), ..SideCell::default() }
     }
 
-    fn record(cells: &[(&str, Cell)]) -> Record {
+    fn record(cells: &[(&str, SideCell)]) -> SideExperiment {
         let cells = cells.iter().map(|(id, cell)| ((*id).to_owned(), cell.clone()));
-        Record { cells: cells.collect(), ..Record::default() }
+        SideExperiment { cells: cells.collect(), ..SideExperiment::default() }
     }
 
-    fn found(old: &[(&str, Cell)], new: &[(&str, Cell)]) -> Vec<(String, String)> {
+    fn found(old: &[(&str, SideCell)], new: &[(&str, SideCell)]) -> Vec<(String, String)> {
         let (old, new) = (record(old), record(new));
-        let ids = |r: &Record| r.cells.keys().cloned().collect::<Vec<_>>();
+        let ids = |r: &SideExperiment| r.cells.keys().cloned().collect::<Vec<_>>();
         let pairs = pairs(&old, &ids(&old), &new, &ids(&new), Agree::Kinds);
         pairs.into_iter().map(|p| (p.before, p.after)).collect()
     }

@@ -5,7 +5,7 @@
 //! *Invariant*: what is written comes back to the last bit, and a file that is not
 //! as it was written is refused: `record.toml` holds the hash of `finals.csv`.
 
-use super::{Cell, Claim, Record, Runs, SCHEMA, Texts};
+use super::{SCHEMA, SideCell, SideClaim, SideExperiment, SideRuns, Texts};
 use driftbench_core::words::{inert, revived};
 use driftbench_runner::plan::hex;
 use serde::{Deserialize, Serialize};
@@ -33,12 +33,12 @@ struct File {
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    claim: Vec<Told>,
+    claim: Vec<WrittenClaim>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Told {
+struct WrittenClaim {
     id: String,
     statement: String,
     verdict: String,
@@ -66,9 +66,9 @@ pub fn hash(text: &str) -> String {
 }
 
 /// The files of a record: names and texts.
-pub fn files(record: &Record) -> [(&'static str, String); 2] {
+pub fn files(record: &SideExperiment) -> [(&'static str, String); 2] {
     let finals = finals(record);
-    let told = |c: &Claim| Told {
+    let told = |c: &SideClaim| WrittenClaim {
         id: c.id.clone(),
         statement: c.statement.clone(),
         verdict: c.verdict.clone(),
@@ -90,7 +90,7 @@ pub fn files(record: &Record) -> [(&'static str, String); 2] {
 }
 
 /// Settings that all cells have, with one value.
-fn shared(record: &Record) -> BTreeMap<String, String> {
+fn shared(record: &SideExperiment) -> BTreeMap<String, String> {
     let mut cells = record.cells.values();
     let first = cells.next().into_iter().flat_map(|cell| cell.settings.iter());
     let mut all: Vec<(&str, &str)> = first.collect();
@@ -98,7 +98,7 @@ fn shared(record: &Record) -> BTreeMap<String, String> {
     all.into_iter().map(|(path, value)| (path.to_owned(), value.to_owned())).collect()
 }
 
-fn finals(record: &Record) -> String {
+fn finals(record: &SideExperiment) -> String {
     let shared = shared(record);
     let paths = record.cells.values().flat_map(|cell| cell.settings.keys());
     let varied: BTreeSet<&str> = paths.filter(|path| !shared.contains_key(*path)).collect();
@@ -108,8 +108,8 @@ fn finals(record: &Record) -> String {
     line(HEAD.into_iter().chain(names).chain(["finals"]).collect());
     for (id, cell) in &record.cells {
         let (digest, finals) = match &cell.runs {
-            Runs::Done { digest, finals } => (digest.as_str(), numbers(finals)),
-            Runs::Missing | Runs::Damaged(_) => ("", String::new()),
+            SideRuns::Done { digest, finals } => (digest.as_str(), numbers(finals)),
+            SideRuns::Missing | SideRuns::Damaged(_) => ("", String::new()),
         };
         let value = |path: &&str| inert(cell.settings.get(path).unwrap_or_default());
         let settings: Vec<Cow<'_, str>> = varied.iter().map(value).collect();
@@ -139,8 +139,8 @@ fn numbers(finals: &[Option<f64>]) -> String {
 ///
 /// # Errors
 /// Where a file is not as it was written.
-pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
-    let Some(text) = record else { return Ok(Record::default()) };
+pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Wrong> {
+    let Some(text) = record else { return Ok(SideExperiment::default()) };
     let wrong = |file, line, message: String| Wrong { file, line, message };
     let refused = |e: toml::de::Error| {
         let line = e.span().map(|at| 1 + text[..at.start].matches('\n').count() as u64);
@@ -150,7 +150,10 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
     let schema = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
     if schema != i64::from(SCHEMA) {
         // Not for this program to read.
-        return Ok(Record { schema: u32::try_from(schema).unwrap_or(0), ..Record::default() });
+        return Ok(SideExperiment {
+            schema: u32::try_from(schema).unwrap_or(0),
+            ..SideExperiment::default()
+        });
     }
     let file: File = toml::from_str(text).map_err(refused)?;
     let cells = cells(finals, &file.settings)
@@ -159,7 +162,7 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
         let message = "does not have the hash that it was written with".into();
         return Err(wrong(FINALS, None, message));
     }
-    let claim = |told: Told| Claim {
+    let claim = |told: WrittenClaim| SideClaim {
         id: told.id,
         statement: told.statement,
         verdict: told.verdict,
@@ -167,7 +170,7 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
         estimate: told.estimate,
         interval: (told.low, told.high),
     };
-    Ok(Record {
+    Ok(SideExperiment {
         schema: SCHEMA,
         seed: file.seed,
         manifest: file.manifest,
@@ -178,7 +181,10 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
 
 type Line = (u64, String);
 
-fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<String, Cell>, Line> {
+fn cells(
+    text: &str,
+    shared: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, SideCell>, Line> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let place = |e: csv::Error| {
         let line = e.position().map_or(1, csv::Position::line);
@@ -200,13 +206,13 @@ fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<Strin
         let shared = shared.iter().map(|(path, value)| (path.as_str(), value.as_str()));
         let settings = texts.settings(shared.chain(own));
         let runs = match &row[1] {
-            "" => Runs::Missing,
-            digest => Runs::Done {
+            "" => SideRuns::Missing,
+            digest => SideRuns::Done {
                 digest: digest.to_owned(),
                 finals: parsed(&row[row.len() - 1]).map_err(|message| (line, message))?,
             },
         };
-        let cell = Cell { label: revived(&row[2]).to_owned(), settings, runs, seconds: None };
+        let cell = SideCell { label: revived(&row[2]).to_owned(), settings, runs, seconds: None };
         if all.insert(row[0].to_owned(), cell).is_some() {
             return Err((line, format!("names the cell {} again", &row[0])));
         }
@@ -227,24 +233,24 @@ fn parsed(text: &str) -> Result<Vec<Option<f64>>, String> {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
-        let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| Cell {
+    fn record() -> SideExperiment {
+        let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| SideCell {
             label: label.into(),
             settings: [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
                 .into(),
-            runs: Runs::Done { digest: format!("digest of {step}"), finals },
+            runs: SideRuns::Done { digest: format!("digest of {step}"), finals },
             seconds: None,
         };
         let mut missing = cell("F", "3", Vec::new());
-        missing.runs = Runs::Missing;
+        missing.runs = SideRuns::Missing;
         let numbers = [0.1 + 0.2, 0.0, 1e-300, f64::MIN_POSITIVE / 3.0, 123_456.789, 1e22];
         let cells = [
             ("x", cell("F, 1", "1", numbers.map(Some).to_vec())),
             ("y", cell("=\"G\"", "2", vec![None, Some(1.0 / 3.0)])),
             ("z", missing),
         ];
-        let claim = Claim {
+        let claim = SideClaim {
             id: "c".into(),
             statement: "\"quoted\"".into(),
             verdict: "supported".into(),
@@ -252,7 +258,7 @@ mod tests {
             estimate: 0.5,
             interval: (f64::NEG_INFINITY, 1.0),
         };
-        Record {
+        SideExperiment {
             schema: SCHEMA,
             seed: 7,
             manifest: "hash".into(),

@@ -1,6 +1,6 @@
 //! What a side of a comparison is.
 
-use super::{Claim, Settings};
+use super::{Settings, SideClaim};
 use std::collections::BTreeMap;
 
 /// Version of what a side keeps of an experiment. Reports of before had finals
@@ -15,12 +15,12 @@ pub struct Side {
     /// Schema of a results folder that this program does not read.
     pub foreign: Option<u32>,
     /// Its experiments.
-    pub experiments: BTreeMap<String, Record>,
+    pub experiments: BTreeMap<String, SideExperiment>,
 }
 
 /// What is kept of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Record {
+pub struct SideExperiment {
     /// [`SCHEMA`] of whoever wrote it.
     pub schema: u32,
     /// Seed of its streams.
@@ -28,27 +28,27 @@ pub struct Record {
     /// Hash of its manifest's text and `--set`s; empty if not known.
     pub manifest: String,
     /// Its cells by id.
-    pub cells: BTreeMap<String, Cell>,
+    pub cells: BTreeMap<String, SideCell>,
     /// Its claims; `None` if they were not judged.
-    pub claims: Option<Vec<Claim>>,
+    pub claims: Option<Vec<SideClaim>>,
 }
 
 /// What is kept of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
+pub struct SideCell {
     /// Name of the algorithm.
     pub label: String,
     /// What determines the numbers, by dotted path.
     pub settings: Settings,
     /// Its runs.
-    pub runs: Runs,
+    pub runs: SideRuns,
     /// Time on one thread, in seconds, where results tell.
     pub seconds: Option<f64>,
 }
 
 /// What became of a cell's runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Runs {
+pub enum SideRuns {
     /// They are there.
     Done {
         /// Digest of the traces.
@@ -63,11 +63,11 @@ pub enum Runs {
     Damaged(String),
 }
 
-impl Cell {
+impl SideCell {
     /// Digest of its traces, if they are there.
     pub fn digest(&self) -> Option<&str> {
         match &self.runs {
-            Runs::Done { digest, .. } => Some(digest),
+            SideRuns::Done { digest, .. } => Some(digest),
             _ => None,
         }
     }

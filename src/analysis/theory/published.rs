@@ -3,7 +3,7 @@
 //! *Invariant*: a cell that a bound's conditions leave out gets none of it.
 
 use super::Theory;
-use super::refused::Part;
+use super::refused::Computation;
 use driftbench_core::algorithm::Average;
 use driftbench_core::federated::{Clock, Schedule, Variates};
 use driftbench_core::kernel::squared_distance;
@@ -23,8 +23,8 @@ impl Theory<'_> {
         if let Some(known) = self.constants.borrow().get(&key) {
             return known.clone();
         }
-        self.within(prepared, Part::Constants, || Constants::cost(facts))?;
-        let found = Constants::of(facts).map(Rc::new);
+        self.permit(prepared, Computation::Constants, || Constants::effort(facts))?;
+        let found = Constants::new(facts).map(Rc::new);
         self.constants.borrow_mut().insert(key, found.clone());
         found
     }
@@ -39,7 +39,7 @@ impl Theory<'_> {
     pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
         let find = || {
             let prepared = self.cells.get(id)?;
-            let ground = super::only(prepared)?;
+            let ground = super::single_ground(prepared)?;
             let identity = &prepared.cell.identity;
             let components = identity.algorithm.components();
             let terms = &components[0].terms;
@@ -47,12 +47,12 @@ impl Theory<'_> {
                 return None;
             }
             let scheme = match (components.len(), terms.schedule, terms.variates) {
-                (2, ..) => bounds::Scheme::RichardsonRomberg,
+                (2, ..) => bounds::Algorithm::RichardsonRomberg,
                 (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
-                    bounds::Scheme::Coin { probability }
+                    bounds::Algorithm::Coin { probability }
                 }
-                (_, Schedule::Every, Variates::None) => bounds::Scheme::FedAvg,
-                (_, Schedule::Every, Variates::Kept(_)) => bounds::Scheme::Scaffold,
+                (_, Schedule::Every, Variates::None) => bounds::Algorithm::FedAvg,
+                (_, Schedule::Every, Variates::Kept(_)) => bounds::Algorithm::Scaffold,
                 _ => return None,
             };
             let facts: &dyn Facts = &*ground.instance;
@@ -61,9 +61,9 @@ impl Theory<'_> {
             let step =
                 if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };
             let simple = terms.batches == [1] && terms.proximal == 0.0 && terms.server_step == 1.0;
-            if scheme == bounds::Scheme::FedAvg && terms.normalised && simple {
+            if scheme == bounds::Algorithm::FedAvg && terms.normalised && simple {
                 let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
-                let setting = bounds::Setting {
+                let setting = bounds::RunSetup {
                     // BOOK's μ is the whole way of a round.
                     step_size: terms.step_size,
                     local_steps: 1,
@@ -78,7 +78,7 @@ impl Theory<'_> {
             if !equal || terms.proximal != 0.0 || terms.server_step != 1.0 {
                 return None;
             }
-            let setting = bounds::Setting {
+            let setting = bounds::RunSetup {
                 step_size: step,
                 local_steps: steps,
                 rounds: round,
@@ -109,9 +109,9 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
 pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
     matches!(
         (bound.quantity, quantity),
-        (bounds::Quantity::SqError, Quantity::SqError)
-            | (bounds::Quantity::Lyapunov, Quantity::Lyapunov | Quantity::SqError)
-            | (bounds::Quantity::Bias, Quantity::Bias)
-            | (bounds::Quantity::LimitSqError, Quantity::SqErrorLimit)
+        (bounds::Bounded::SqError, Quantity::SqError)
+            | (bounds::Bounded::Lyapunov, Quantity::Lyapunov | Quantity::SqError)
+            | (bounds::Bounded::Bias, Quantity::Bias)
+            | (bounds::Bounded::LimitSqError, Quantity::SqErrorLimit)
     )
 }

@@ -1,14 +1,14 @@
 //! What theory does not compute because it would take too much: of which cells, and what.
 
 use super::Theory;
-use driftbench_core::theory::cost::{Cost, MOST_BYTES, MOST_PRODUCTS};
+use driftbench_core::theory::effort::{Effort, MOST_BYTES, MOST_PRODUCTS};
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::runner::Prepared;
 use std::collections::{BTreeMap, HashMap};
 
 /// What is computed for a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum Computation {
     /// Exact moments round by round.
     Moments,
     /// Exact moments at stationarity.
@@ -23,7 +23,7 @@ pub enum Part {
     Measures,
 }
 
-impl Part {
+impl Computation {
     fn words(self) -> &'static str {
         match self {
             Self::Moments => "exact moments round by round",
@@ -52,7 +52,7 @@ impl Part {
 }
 
 /// Estimates that exceed their bounds, by cell and part.
-pub type Refused = HashMap<(String, Part), Cost>;
+pub type Refused = HashMap<(String, Computation), Effort>;
 
 /// The bounds, as a sentence.
 pub fn bounds() -> String {
@@ -63,11 +63,11 @@ pub fn bounds() -> String {
 impl Theory<'_> {
     /// Whether a part of the theory of a cell may be computed; `None` if it would take too
     /// much, which is remembered.
-    pub(super) fn within(
+    pub(super) fn permit(
         &self,
         prepared: &Prepared<'_>,
-        part: Part,
-        cost: impl FnOnce() -> Cost,
+        part: Computation,
+        cost: impl FnOnce() -> Effort,
     ) -> Option<()> {
         let key = (prepared.cell.id.clone(), part);
         if self.refused.borrow().contains_key(&key) {
@@ -82,20 +82,20 @@ impl Theory<'_> {
 
     /// What a prediction of a cell would take, if that is why there is none; known once the
     /// prediction was asked for.
-    pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Cost> {
+    pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Effort> {
         let known = self.refused.borrow();
         let mine = known.iter().filter(|((cell, part), _)| cell == id && part.serves(by));
-        mine.map(|(_, cost)| *cost).reduce(Cost::most)
+        mine.map(|(_, cost)| *cost).reduce(Effort::most)
     }
 
     /// What was not computed, a sentence each.
     pub fn not_computed(&self) -> Vec<String> {
-        let mut parts: BTreeMap<Part, (usize, Cost)> = BTreeMap::new();
+        let mut parts: BTreeMap<Computation, (usize, Effort)> = BTreeMap::new();
         for ((_, part), cost) in self.refused.borrow().iter() {
             let known = parts.entry(*part).or_default();
             *known = (known.0 + 1, known.1.most(*cost));
         }
-        let told = |(part, (count, cost)): (Part, (usize, Cost))| {
+        let told = |(part, (count, cost)): (Computation, (usize, Effort))| {
             let (cells, of) = if count == 1 { ("cell", "it") } else { ("cells", "one of them") };
             let part = part.words();
             format!("Of {count} {cells} {part}: for {of} that would take {cost}.")

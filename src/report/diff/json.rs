@@ -1,16 +1,16 @@
 //! A comparison for programs.
 
 use crate::analysis::compare::{
-    Change, Claim, ClaimChange, Class, Comparison, Lone, Other, Verdict,
+    Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, Other, SideClaim,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Everything, with numbers as numbers; docs/DIFF.md says what each is.
 pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
-    let count = |v: Verdict| comparison.changed.iter().filter(|c| c.verdict == v).count();
+    let count = |v: ChangeVerdict| comparison.changed.iter().filter(|c| c.verdict == v).count();
     let counts: BTreeMap<&str, usize> =
-        Verdict::ALL.into_iter().map(|v| (v.name(), count(v))).collect();
+        ChangeVerdict::ALL.into_iter().map(|v| (v.name(), count(v))).collect();
     let lone = |cells: &[Lone]| -> Vec<Value> {
         let one = |c: &Lone| json!({"experiment": c.experiment, "cell": c.id, "name": c.name});
         cells.iter().map(one).collect()
@@ -73,7 +73,7 @@ fn json_change(change: &Change) -> Value {
 }
 
 fn json_claim(change: &ClaimChange) -> Value {
-    let told = |claim: &Option<Claim>| {
+    let told = |claim: &Option<SideClaim>| {
         claim.as_ref().map(|c| {
             json!({
                 "verdict": c.verdict,

@@ -9,10 +9,10 @@ mod json;
 mod text;
 
 use super::Pages;
-use super::view::short;
+use super::number_text::{interval, short};
 use crate::analysis::Figure;
 use crate::analysis::compare::{
-    Change, ClaimChange, Class, Comparison, Lone, Other, OtherProblem, Timing, Verdict,
+    Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, Other, OtherProblem, Timing,
 };
 use crate::chart;
 use driftbench_core::words;
@@ -54,7 +54,7 @@ pub fn render(
     fails: &[(Class, usize)],
     format: Format<'_>,
 ) -> Result<String, Error> {
-    let mut view = View::of(comparison, fails);
+    let mut view = DiffText::of(comparison, fails);
     match format {
         Format::Text => Ok(text::text(&view)),
         Format::Json => Ok(format!("{:#}\n", json::json(comparison, fails))),
@@ -75,13 +75,13 @@ pub fn render(
     }
 }
 
-fn values(view: &View, most: usize) -> Value {
+fn values(view: &DiffText, most: usize) -> Value {
     context! { diff => Value::from(Serde(view)), most => most.min(1 << 40) }
 }
 
 /// What templates see.
 #[derive(Serialize)]
-struct View {
+struct DiffText {
     before: String,
     after: String,
     /// The verdicts and how many cells have each, in one line.
@@ -98,18 +98,18 @@ struct View {
     /// How many cells these are.
     lone: (usize, usize),
     /// The same cells, and cells with other settings, the first of them.
-    changed: Vec<Row>,
-    settings: Vec<Row>,
+    changed: Vec<ChangeText>,
+    settings: Vec<ChangeText>,
     /// How many there are of both.
     rows: (usize, usize),
-    claims: Vec<Claim>,
+    claims: Vec<ClaimChangeText>,
     untold: Vec<String>,
     timings: Vec<[String; 5]>,
     charts: Vec<Charts>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ChangeText {
     verdict: &'static str,
     /// For colours: `refuted`, `supported` or `inconclusive`.
     tone: &'static str,
@@ -125,7 +125,7 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Claim {
+struct ClaimChangeText {
     experiment: String,
     id: String,
     statement: String,
@@ -150,13 +150,13 @@ impl Charts {
             let svg = chart::svg(figure).map_err(|e| error(Path::new("diff.html"), e))?;
             Ok((svg, figure.caption.clone()))
         };
-        let Row { verdict, tone, ratio, experiment, name, .. } = row(change);
+        let ChangeText { verdict, tone, ratio, experiment, name, .. } = row(change);
         let drawn = figures.iter().map(draw).collect::<Result<_, Error>>()?;
         Ok(Self { verdict, tone, ratio, experiment, name, drawn })
     }
 }
 
-impl View {
+impl DiffText {
     fn of(comparison: &Comparison, fails: &[(Class, usize)]) -> Self {
         let rows = |other: bool| {
             let changed = comparison.changed.iter().filter(|c| c.other.is_empty() != other);
@@ -203,8 +203,8 @@ fn percent(share: f64) -> String {
 }
 
 fn headline(comparison: &Comparison) -> String {
-    let count = |v: Verdict| comparison.changed.iter().filter(|c| c.verdict == v).count();
-    let verdicts = Verdict::ALL.into_iter().map(|v| (count(v), v.name()));
+    let count = |v: ChangeVerdict| comparison.changed.iter().filter(|c| c.verdict == v).count();
+    let verdicts = ChangeVerdict::ALL.into_iter().map(|v| (count(v), v.name()));
     let changed: Vec<String> =
         verdicts.filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
     let changed =
@@ -291,15 +291,19 @@ fn ratio(change: &Change) -> String {
     }
 }
 
-fn row(change: &Change) -> Row {
+fn row(change: &Change) -> ChangeText {
     let tone = match change.verdict {
-        Verdict::Failed | Verdict::NewlyDiverged | Verdict::Worse => "refuted",
-        Verdict::Better | Verdict::NoLongerDiverged | Verdict::Recovered => "supported",
-        Verdict::Underpowered | Verdict::Equivalent | Verdict::SameErrors => "inconclusive",
+        ChangeVerdict::Failed | ChangeVerdict::NewlyDiverged | ChangeVerdict::Worse => "refuted",
+        ChangeVerdict::Better | ChangeVerdict::NoLongerDiverged | ChangeVerdict::Recovered => {
+            "supported"
+        }
+        ChangeVerdict::Underpowered | ChangeVerdict::Equivalent | ChangeVerdict::SameErrors => {
+            "inconclusive"
+        }
     };
     let p = |p: f64| if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") };
     let (was, is) = change.diverged;
-    Row {
+    ChangeText {
         verdict: change.verdict.name(),
         tone,
         experiment: change.experiment.clone(),
@@ -314,16 +318,16 @@ fn row(change: &Change) -> Row {
     }
 }
 
-fn claim(change: &ClaimChange) -> Claim {
-    let told = |claim: &Option<crate::analysis::compare::Claim>| match claim {
+fn claim(change: &ClaimChange) -> ClaimChangeText {
+    let told = |claim: &Option<crate::analysis::compare::SideClaim>| match claim {
         Some(c) if c.estimate.is_finite() => {
-            format!("{} ({})", c.verdict, super::claims::interval(c.estimate, c.interval))
+            format!("{} ({})", c.verdict, interval(c.estimate, c.interval))
         }
         Some(c) => c.verdict.clone(),
         None => "not there".into(),
     };
     let either = change.after.as_ref().or(change.before.as_ref());
-    Claim {
+    ClaimChangeText {
         experiment: change.experiment.clone(),
         id: either.map(|c| clean(&c.id)).unwrap_or_default(),
         statement: either.map(|c| clean(&c.statement)).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! The summary for a terminal: aligned, short, without colours.
 
-use super::{Claim, Row, View};
-use crate::analysis::compare::Verdict;
+use super::{ChangeText, ClaimChangeText, DiffText};
+use crate::analysis::compare::ChangeVerdict;
 use driftbench_core::words::count;
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use std::fmt::Write;
 const MOST_LINES: usize = 20;
 
 /// The summary for a terminal.
-pub fn text(view: &View) -> String {
+pub fn text(view: &DiffText) -> String {
     let mut out = String::new();
     let mut line = |text: String| {
         let _ = writeln!(out, "{}", text.trim_end());
@@ -39,7 +39,7 @@ pub fn text(view: &View) -> String {
     rows((&view.changed, view.rows.0), "", &mut line);
     rows((&view.settings, view.rows.1), "With other settings:", &mut line);
     for claim in view.claims.iter().take(MOST_LINES) {
-        let Claim { experiment, id, before, after, .. } = claim;
+        let ClaimChangeText { experiment, id, before, after, .. } = claim;
         line(format!("claim  {experiment}: {id}: {before} → {after}"));
     }
     if view.claims.len() > MOST_LINES {
@@ -57,13 +57,14 @@ pub fn text(view: &View) -> String {
     out
 }
 
-fn rows((rows, all): (&[Row], usize), head: &str, line: &mut impl FnMut(String)) {
+fn rows((rows, all): (&[ChangeText], usize), head: &str, line: &mut impl FnMut(String)) {
     if !rows.is_empty() && !head.is_empty() {
         line(head.into());
     }
     let shown = &rows[..rows.len().min(MOST_LINES)];
-    let wide =
-        |of: fn(&Row) -> &str| shown.iter().map(|r| of(r).chars().count()).max().unwrap_or(0);
+    let wide = |of: fn(&ChangeText) -> &str| {
+        shown.iter().map(|r| of(r).chars().count()).max().unwrap_or(0)
+    };
     let (verdict, ratio) = (wide(|r| r.verdict), wide(|r| &r.ratio));
     for row in shown {
         let mut more: Vec<String> = Vec::new();
@@ -73,7 +74,7 @@ fn rows((rows, all): (&[Row], usize), head: &str, line: &mut impl FnMut(String))
         if !row.note.is_empty() {
             more.push(row.note.clone());
         }
-        if row.verdict == Verdict::Underpowered.name() && row.detectable != "–" {
+        if row.verdict == ChangeVerdict::Underpowered.name() && row.detectable != "–" {
             more.push(format!("{} could have been seen", row.detectable));
         }
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join("; ")) };

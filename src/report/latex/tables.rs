@@ -1,8 +1,8 @@
 //! Tables as `booktabs` wants them, as wide as the text at most.
 
 use super::escape::text;
-use crate::report::claims::Claim;
-use crate::report::cut::Table;
+use crate::report::claims::ClaimText;
+use crate::report::truncation::TextTable;
 use crate::report::view::Page;
 use std::fmt::Write;
 
@@ -25,14 +25,14 @@ pub fn tables(page: &Page) -> String {
     let caption = format!("Published bounds at the last round. {}", page.title);
     table(&mut out, &page.bounds, &caption, &format!("tab:{label}:bounds"));
     let caption = format!("How far predictions are from the bias. {}", page.title);
-    table(&mut out, &page.orders, &caption, &format!("tab:{label}:orders"));
+    table(&mut out, &page.first_order, &caption, &format!("tab:{label}:orders"));
     out
 }
 
-fn without_last(table: &Table) -> Table {
+fn without_last(table: &TextTable) -> TextTable {
     let cut = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
     let rows = table.rows.iter().map(cut).collect();
-    Table { heads: cut(&table.heads), rows, ..table.clone() }
+    TextTable { heads: cut(&table.heads), rows, ..table.clone() }
 }
 
 /// Whether a cell is a number, an interval, or the lack of one.
@@ -40,7 +40,7 @@ fn numeric(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit() || "-[–".contains(c)) || cell == "diverged"
 }
 
-fn table(out: &mut String, table: &Table, caption: &str, label: &str) {
+fn table(out: &mut String, table: &TextTable, caption: &str, label: &str) {
     for (part, rows) in table.rows.chunks(ROWS).enumerate() {
         let right = |column: usize| {
             let cells = table.rows.iter().filter_map(|row| row.get(column));
@@ -71,7 +71,7 @@ fn line(out: &mut String, cells: &[String]) {
     let _ = writeln!(out, "{} \\\\", cells.join(" & "));
 }
 
-fn claims(out: &mut String, claims: &[Claim], label: &str) {
+fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
     for (part, some) in claims.chunks(ROWS / 4).enumerate() {
         let number = if part == 0 { String::new() } else { format!(":{}", part + 1) };
         let _ = writeln!(

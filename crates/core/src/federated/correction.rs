@@ -25,12 +25,12 @@ impl ControlVariates {
     }
 
     /// ξ_k, d numbers.
-    pub fn of(&self, client: usize) -> &[f64] {
+    pub fn correction(&self, client: usize) -> &[f64] {
         &self.corrections[client * self.d..][..self.d]
     }
 
     /// ξ of all clients, N rows of d.
-    pub fn all(&self) -> &[f64] {
+    pub fn corrections(&self) -> &[f64] {
         &self.corrections
     }
 
@@ -77,7 +77,7 @@ mod tests {
     use crate::rng::Stream;
 
     fn sum(variates: &ControlVariates, n: usize) -> f64 {
-        let of = |i: usize| (0..n).map(|c| variates.of(c)[i]).sum::<f64>().abs();
+        let of = |i: usize| (0..n).map(|c| variates.correction(c)[i]).sum::<f64>().abs();
         (0..variates.d).map(of).fold(0.0, f64::max)
     }
 

@@ -5,7 +5,7 @@ use crate::problem::arrays::NoFiles;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, Facts, Settings as _, logistic, quadratic};
 use crate::theory::deterministic::fixed_point;
-use crate::theory::linear::{self, Work};
+use crate::theory::linear::{self, LocalUpdate};
 
 fn linear_problem() -> quadratic::Quadratic {
     quadratic::Settings {
@@ -114,7 +114,7 @@ fn uncorrected_runs_without_noise_reach_their_own_limit() {
         ("FedProx", Terms { proximal: 2.0, ..plain.clone() }),
         ("FedProx, unequal work", Terms { proximal: 1.0, work, ..plain }),
     ] {
-        let work = |c: usize| Work {
+        let work = |c: usize| LocalUpdate {
             batch: 1,
             step: terms.step(c),
             steps: terms.steps(c),
@@ -148,7 +148,7 @@ fn unnormalised_work_weighs_clients() {
     let weighted = crate::linalg::solve(&system, &rhs).unwrap();
     let gap = |gamma: f64, normalised: bool, from: &[f64]| {
         let terms = Terms { work: vec![1, 7, 2], normalised, ..Terms::fedavg(gamma, 1) };
-        let work = |c: usize| Work::plain(terms.step(c), terms.steps(c));
+        let work = |c: usize| LocalUpdate::plain(terms.step(c), terms.steps(c));
         distance(&linear::limit(&problem, work).unwrap(), from)
     };
     for (normalised, limit) in [(false, &weighted[..]), (true, problem.optimum())] {

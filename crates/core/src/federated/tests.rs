@@ -6,7 +6,7 @@ use crate::problem::{
     Exact, Facts, Settings as _, garnet, logistic,
     td::{Noise, Td},
 };
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
 fn td(heterogeneity: garnet::Heterogeneity, clients: usize) -> Td {
     garnet::Settings {
@@ -131,7 +131,8 @@ fn noiseless_limits_are_those_of_theory() {
         for _ in 0..(4000.0 / step) as usize {
             run.round();
         }
-        let exact = crate::theory::linear::limit(&problem, |_| Work::plain(step, 10)).unwrap();
+        let exact =
+            crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(step, 10)).unwrap();
         assert!(distance(run.estimate(), &exact) < 1e-11, "γ = {step}");
         exact
     };
@@ -151,7 +152,7 @@ fn noiseless_limits_are_those_of_theory() {
 fn homogeneous_clients_have_no_bias() {
     let same = garnet::Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
     let problem = td(same, 4);
-    let limit = crate::theory::linear::limit(&problem, |_| Work::plain(0.1, 50)).unwrap();
+    let limit = crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(0.1, 50)).unwrap();
     assert_eq!(limit, problem.optimum());
 }
 
@@ -194,7 +195,8 @@ fn fedlsa_follows_its_exact_mean() {
 fn fedlsa_stays_at_its_exact_limit() {
     let problem = td(garnet::Heterogeneity::TwoKernels {}, 4);
     let (replicates, step, steps) = (400, 0.3, 100);
-    let limit = crate::theory::linear::limit(&problem, |_| Work::plain(step, steps)).unwrap();
+    let limit =
+        crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(step, steps)).unwrap();
     let mut ends = Vec::new();
     for replicate in 0..replicates {
         let conditions = Conditions { replicate, ..from(&limit) };

@@ -55,7 +55,7 @@ impl<A: Copy> Alias<A> {
 
     /// Asks for what [`Alias::pick`] will read.
     #[inline(always)]
-    pub fn ask(&self, draw: u64) {
+    pub fn prefetch(&self, draw: u64) {
         prefetch(self.slot(draw).0);
     }
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 /// What a client does in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
+pub struct LocalSteps {
     /// γ_k.
     pub step: f64,
     /// E_k (H when all clients do the same).
@@ -43,7 +43,7 @@ impl Members {
     }
 
     /// Their indices, increasing.
-    pub fn who(&self) -> &[usize] {
+    pub fn indices(&self) -> &[usize] {
         &self.who
     }
 }
@@ -64,7 +64,7 @@ pub struct Cohort<'a, S> {
     stride: usize,
     streams: &'a mut [Stream],
     states: &'a mut [S],
-    work: &'a [Work],
+    work: &'a [LocalSteps],
     /// What all do, whatever `work` says.
     steps: Option<u64>,
 }
@@ -102,7 +102,7 @@ impl<'a, S> Cohort<'a, S> {
         (start, theta): (Option<&'a [f64]>, &'a mut [f64]),
         corrections: &'a [f64],
         (streams, states): (&'a mut [Stream], &'a mut [S]),
-        work: &'a [Work],
+        work: &'a [LocalSteps],
         steps: Option<u64>,
     ) -> Self {
         let n = streams.len();
@@ -188,7 +188,7 @@ impl<'a, S> Cohort<'a, S> {
         let d = self.d;
         for &client in self.members {
             let entry = client - self.first;
-            let Work { step, steps, batch } = self.work[entry];
+            let LocalSteps { step, steps, batch } = self.work[entry];
             let theta = &mut self.theta[entry * d..][..d];
             if let Some(start) = self.start {
                 theta.copy_from_slice(start);
@@ -208,12 +208,12 @@ impl<'a, S> Cohort<'a, S> {
 
     /// Calls `run` with runs of neighbouring members that do as many steps.
     #[inline(always)]
-    pub(in crate::kernel) fn even(&mut self, mut run: impl FnMut(&mut Even<'_>)) {
+    pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
         let (work, steps, first) = (self.work, self.steps, self.first);
         let of = |client: usize| steps.unwrap_or(work[client - first].steps);
         let mut call = |members: &[usize]| {
             let Some(&client) = members.first() else { return };
-            run(&mut Even {
+            run(&mut EqualSteps {
                 d: self.d,
                 members,
                 first,
@@ -236,7 +236,7 @@ impl<'a, S> Cohort<'a, S> {
 /// Members that all do as many steps.
 ///
 /// *Invariant*: members increase, and each has its entry in every list.
-pub(in crate::kernel) struct Even<'a> {
+pub(in crate::kernel) struct EqualSteps<'a> {
     d: usize,
     members: &'a [usize],
     first: usize,
@@ -245,7 +245,7 @@ pub(in crate::kernel) struct Even<'a> {
     corrections: &'a [f64],
     stride: usize,
     streams: &'a mut [Stream],
-    work: &'a [Work],
+    work: &'a [LocalSteps],
     /// What each of them does.
     pub steps: u64,
 }
@@ -253,7 +253,7 @@ pub(in crate::kernel) struct Even<'a> {
 /// What `len` members own, K at most, to be stepped side by side.
 ///
 /// *Invariant*: θ and ξ point to d numbers; all pointers are good for as long
-/// as the [`Even`] they come from is borrowed, and no two θ or streams are one.
+/// as the [`EqualSteps`] they come from is borrowed, and no two θ or streams are one.
 pub(in crate::kernel) struct Lanes<'a, const K: usize> {
     pub len: usize,
     pub client: [usize; K],
@@ -301,11 +301,11 @@ impl<const K: usize> Lanes<'_, K> {
     }
 }
 
-impl Even<'_> {
-    /// Asks for what must be read before [`Even::ask`] can say what it needs, if
+impl EqualSteps<'_> {
+    /// Asks for what must be read before [`EqualSteps::prefetch_draws`] can say what it needs, if
     /// there is a member number `k`.
     #[inline(always)]
-    pub fn ask_first(&self, k: usize) {
+    pub fn prefetch_position(&self, k: usize) {
         if let Some(client) = self.members.get(k) {
             prefetch_all(self.streams[client - self.first].note(), 1);
         }
@@ -313,7 +313,7 @@ impl Even<'_> {
 
     /// Asks for the next draws of member number `k`, if there is one.
     #[inline(always)]
-    pub fn ask(&self, k: usize) {
+    pub fn prefetch_draws(&self, k: usize) {
         let Some(client) = self.members.get(k) else { return };
         let stream = &self.streams[client - self.first];
         match stream.unused() {
@@ -401,7 +401,7 @@ pub(in crate::kernel) mod testing {
         let correction: Vec<f64> = (0..d * clients).map(|i| 0.01 * (i % 5) as f64 - 0.02).collect();
         let mut units = vec![(); clients];
         let work: Vec<_> =
-            (0..clients).map(|c| Work { step: 0.1, steps: steps(c), batch: 1 }).collect();
+            (0..clients).map(|c| LocalSteps { step: 0.1, steps: steps(c), batch: 1 }).collect();
         let members = Members::all(clients);
         let own = (&mut streams[..], &mut units[..]);
         run(Cohort::new(&members, (None, &mut theta), &correction, own, &work, None));
@@ -434,8 +434,9 @@ mod tests {
                 let mut streams: Vec<_> =
                     (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect();
                 let mut states: Vec<usize> = (0..n).collect();
-                let work: Vec<_> =
-                    (0..n).map(|c| Work { step: c as f64, steps: c as u64, batch: 1 }).collect();
+                let work: Vec<_> = (0..n)
+                    .map(|c| LocalSteps { step: c as f64, steps: c as u64, batch: 1 })
+                    .collect();
                 let own = (&mut streams[..], &mut states[..]);
                 let rows = (None, &mut theta[..]);
                 let whole = Cohort::new(&members, rows, &corrections, own, &work, None);
@@ -458,7 +459,7 @@ mod tests {
                 low.each(&mut see);
                 first.each(&mut see);
                 second.each(&mut see);
-                assert_eq!(seen, members.who());
+                assert_eq!(seen, members.indices());
             }
         }
     }

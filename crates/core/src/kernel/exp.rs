@@ -94,20 +94,20 @@ unsafe fn exp<I: Simd>(x: I::V) -> I::V {
 mod tests {
     #[cfg(target_arch = "x86_64")]
     use super::super::simd::{Avx2, Sse2};
-    use super::super::simd::{Path, Scalar};
+    use super::super::simd::{InstructionSet, Scalar};
     use super::*;
     use crate::rng::Stream;
 
-    fn on(path: Path, u: [f64; 4]) -> [f64; 4] {
+    fn on(path: InstructionSet, u: [f64; 4]) -> [f64; 4] {
         let mut out = u;
         // SAFETY: the path is available.
         unsafe {
             match path {
-                Path::Scalar => sigmoids::<Scalar>(&mut out),
+                InstructionSet::Scalar => sigmoids::<Scalar>(&mut out),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => sigmoids::<Sse2>(&mut out),
+                InstructionSet::Sse2 => sigmoids::<Sse2>(&mut out),
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => {
+                InstructionSet::Avx2 => {
                     #[target_feature(enable = "avx2")]
                     fn run(u: &mut [f64; 4]) {
                         // SAFETY: the attribute above.
@@ -116,7 +116,7 @@ mod tests {
                     run(&mut out);
                 }
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => sigmoids::<super::super::simd::Neon>(&mut out),
+                InstructionSet::Neon => sigmoids::<super::super::simd::Neon>(&mut out),
             }
         }
         out
@@ -152,14 +152,14 @@ mod tests {
         let both: Vec<f64> = samples.iter().flat_map(|&x| [x, -x]).collect();
         // In two orders, so that ordinary numbers stand beside special ones, and not.
         for four in both.as_chunks::<4>().0 {
-            for path in Path::available() {
+            for path in InstructionSet::available() {
                 for (got, u) in on(path, *four).iter().zip(four) {
                     assert_eq!(got.to_bits(), sigmoid(*u).to_bits(), "σ({u:e}) on {path:?}");
                 }
             }
         }
         for &u in &both {
-            for path in Path::available() {
+            for path in InstructionSet::available() {
                 let got = on(path, [u, 1.0, -1.0, 0.25])[0];
                 assert_eq!(got.to_bits(), sigmoid(u).to_bits(), "σ({u:e}) on {path:?}");
             }

@@ -7,19 +7,19 @@
 //! θ ← θ − step ((λθ − s x) + ξ) for a record x (already times its label), in
 //! the order of [`super::fold_sum`] and [`super::descend`].
 
-use super::cohort::{Cohort, Even};
+use super::cohort::{Cohort, EqualSteps};
 use super::exp::{sigmoid, sigmoids};
 use super::product::long_dots;
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{Path, Scalar, Simd, fold_registers, padded, prefetch_all};
+use super::simd::{InstructionSet, Scalar, Simd, fold_registers, padded, prefetch_all};
 use super::{axpy, dot};
 
 /// Records in rows that are padded with zeros to whole registers.
 #[derive(Clone, Debug)]
-pub struct Tables {
+pub struct RecordTables {
     d: usize,
     stride: usize,
     /// λ.
@@ -33,7 +33,7 @@ pub struct Tables {
 /// Clients in lockstep at most.
 const MOST: usize = 12;
 
-impl Tables {
+impl RecordTables {
     /// Tables of these record sets (rows y x of d numbers), under λ and margin m.
     ///
     /// # Panics
@@ -103,7 +103,7 @@ impl Tables {
     /// if a fused body serves the dimension; else gives the cohort back.
     pub fn advance_on<'a, S>(
         &self,
-        path: Path,
+        path: InstructionSet,
         mut cohort: Cohort<'a, S>,
     ) -> Option<Cohort<'a, S>> {
         if self.d < 2 || cohort.dim() != self.d {
@@ -111,7 +111,7 @@ impl Tables {
         }
         // SAFETY: the path was found on this processor; dimensions were checked
         // above, and any client has a set.
-        cohort.even(|even| unsafe { self.run(path, even) });
+        cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
         None
     }
 
@@ -120,31 +120,31 @@ impl Tables {
     /// # Safety
     /// The path is this processor's; dimensions agree.
     #[inline(never)]
-    unsafe fn run(&self, path: Path, even: &mut Even<'_>) {
+    unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller.
         unsafe {
             match path {
-                Path::Scalar => self.groups::<Scalar, Scalar>(even),
+                InstructionSet::Scalar => self.groups::<Scalar, Scalar>(clients),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => self.groups::<Sse2, Sse2>(even),
+                InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients),
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => self.avx2(even),
+                InstructionSet::Avx2 => self.avx2(clients),
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => self.groups::<Neon, Neon>(even),
+                InstructionSet::Neon => self.groups::<Neon, Neon>(clients),
             }
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, even: &mut Even<'_>) {
+    fn avx2(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: the instruction set is on by the attribute above; the rest
         // was checked by the only caller.
         unsafe {
             if self.d == 2 {
-                self.groups::<Sse2, Avx2>(even)
+                self.groups::<Sse2, Avx2>(clients)
             } else {
-                self.groups::<Avx2, Avx2>(even)
+                self.groups::<Avx2, Avx2>(clients)
             }
         }
     }
@@ -154,19 +154,19 @@ impl Tables {
     /// # Safety
     /// The instruction sets are present; dimensions agree.
     #[inline(always)]
-    unsafe fn groups<I: Simd, W: Simd>(&self, even: &mut Even<'_>) {
+    unsafe fn groups<I: Simd, W: Simd>(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller; R registers hold a padded row.
         unsafe {
             match self.stride / I::LANES {
-                1 => self.split::<I, W, 1>(even),
-                2 => self.split::<I, W, 2>(even),
-                3 => self.split::<I, W, 3>(even),
-                4 => self.split::<I, W, 4>(even),
-                6 if I::LANES < 4 => self.split::<I, W, 6>(even),
-                8 if I::LANES < 4 => self.split::<I, W, 8>(even),
-                12 if I::LANES < 2 => self.split::<I, W, 12>(even),
-                16 if I::LANES < 2 => self.split::<I, W, 16>(even),
-                _ => self.split::<I, W, 0>(even),
+                1 => self.split::<I, W, 1>(clients),
+                2 => self.split::<I, W, 2>(clients),
+                3 => self.split::<I, W, 3>(clients),
+                4 => self.split::<I, W, 4>(clients),
+                6 if I::LANES < 4 => self.split::<I, W, 6>(clients),
+                8 if I::LANES < 4 => self.split::<I, W, 8>(clients),
+                12 if I::LANES < 2 => self.split::<I, W, 12>(clients),
+                16 if I::LANES < 2 => self.split::<I, W, 16>(clients),
+                _ => self.split::<I, W, 0>(clients),
             }
         }
     }
@@ -177,15 +177,15 @@ impl Tables {
     /// # Safety
     /// As for `groups`; R registers hold a padded row, or R is 0.
     #[inline(always)]
-    unsafe fn split<I: Simd, W: Simd, const R: usize>(&self, even: &mut Even<'_>) {
+    unsafe fn split<I: Simd, W: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
         const ROOM: usize = 1024;
-        let n = even.members().len();
+        let n = clients.members().len();
         let groups = n.div_ceil((ROOM / self.stride).clamp(2, MOST));
         let mut room = vec![0.0; 2 * n.div_ceil(groups) * self.stride];
         for group in 0..groups {
             let (from, to) = (n * group / groups, n * (group + 1) / groups);
             // SAFETY: passed on to the caller; the room is enough.
-            unsafe { self.lockstep::<I, W, R>(even, from, to - from, &mut room) };
+            unsafe { self.lockstep::<I, W, R>(clients, from, to - from, &mut room) };
         }
     }
 
@@ -197,13 +197,13 @@ impl Tables {
     #[inline(always)]
     unsafe fn lockstep<I: Simd, W: Simd, const R: usize>(
         &self,
-        even: &mut Even<'_>,
+        clients: &mut EqualSteps<'_>,
         from: usize,
         len: usize,
         room: &mut [f64],
     ) {
-        let (d, stride, mut left) = (self.d, self.stride, even.steps);
-        let mut lanes = even.some::<MOST>(from, len);
+        let (d, stride, mut left) = (self.d, self.stride, clients.steps);
+        let mut lanes = clients.some::<MOST>(from, len);
         let (theta, xi) = room.split_at_mut(room.len() / 2);
         let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
         let (mut sets, mut records) = ([std::ptr::null(); MOST], [0; MOST]);
@@ -340,10 +340,10 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    fn tables(d: usize, margin: f64, scale: f64) -> Tables {
+    fn tables(d: usize, margin: f64, scale: f64) -> RecordTables {
         let mut rng = Stream::shared_instance(7);
         let set = |n: usize| (0..n * d).map(|_| scale * rng.gaussian()).collect();
-        Tables::new(d, 0.1, margin, &[5, 11, 3].map(set))
+        RecordTables::new(d, 0.1, margin, &[5, 11, 3].map(set))
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
                     });
                 };
                 let expected = thetas(d, clients, |_| steps, define);
-                for path in Path::available() {
+                for path in InstructionSet::available() {
                     let fused = |cohort: Cohort<'_, ()>| {
                         if let Some(cohort) = tables.advance_on(path, cohort) {
                             assert_eq!(d, 1);

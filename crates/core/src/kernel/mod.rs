@@ -14,10 +14,10 @@ mod server;
 mod simd;
 pub mod td;
 
-pub use cohort::{Cohort, Local, Members, Work};
+pub use cohort::{Cohort, Local, LocalSteps, Members};
 pub use product::product;
 pub use server::{learn, mean_of, settle};
-pub use simd::Path;
+pub use simd::InstructionSet;
 
 /// Accumulators of a dot product; beyond this dimension blocks are added up.
 const WIDTH: usize = 16;

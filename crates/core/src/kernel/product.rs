@@ -5,7 +5,7 @@
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{Path, Scalar, Simd};
+use super::simd::{InstructionSet, Scalar, Simd};
 use super::{WIDTH, dot};
 
 /// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
@@ -13,10 +13,10 @@ use super::{WIDTH, dot};
 /// # Panics
 /// If lengths do not agree.
 pub fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
-    product_on(Path::best(), matrix, x, out);
+    product_on(InstructionSet::best(), matrix, x, out);
 }
 
-fn product_on(path: Path, matrix: &[f64], x: &[f64], out: &mut [f64]) {
+fn product_on(path: InstructionSet, matrix: &[f64], x: &[f64], out: &mut [f64]) {
     let d = x.len();
     assert!(matrix.len() == d * out.len());
     if d < WIDTH {
@@ -28,12 +28,12 @@ fn product_on(path: Path, matrix: &[f64], x: &[f64], out: &mut [f64]) {
     unsafe {
         match path {
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => avx2(matrix, x, out),
+            InstructionSet::Avx2 => avx2(matrix, x, out),
             #[cfg(target_arch = "x86_64")]
-            Path::Sse2 => rows::<Sse2>(matrix, x, out),
+            InstructionSet::Sse2 => rows::<Sse2>(matrix, x, out),
             #[cfg(target_arch = "aarch64")]
-            Path::Neon => rows::<Neon>(matrix, x, out),
-            Path::Scalar => rows::<Scalar>(matrix, x, out),
+            InstructionSet::Neon => rows::<Neon>(matrix, x, out),
+            InstructionSet::Scalar => rows::<Scalar>(matrix, x, out),
         }
     }
 }
@@ -141,7 +141,7 @@ mod tests {
                 let mut numbers =
                     |n: usize| -> Vec<f64> { (0..n).map(|_| rng.gaussian()).collect() };
                 let (matrix, x) = (numbers(n * d), numbers(d));
-                for path in Path::available() {
+                for path in InstructionSet::available() {
                     let mut out = vec![0.0; n];
                     product_on(path, &matrix, &x, &mut out);
                     for (out, row) in out.iter().zip(matrix.chunks_exact(d)) {

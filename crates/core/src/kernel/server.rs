@@ -7,7 +7,7 @@ use super::cohort::Members;
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{Path, Scalar, Simd};
+use super::simd::{InstructionSet, Scalar, Simd};
 
 /// Runs `$body` for blocks of columns on the best path: `$columns::<I, R>(at)`
 /// serves R registers of `I` from column `at` on.
@@ -15,12 +15,12 @@ macro_rules! by_columns {
     ($self:ident, $d:expr, $columns:ident) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2")]
-        fn avx2(all: &mut Rows<'_>, d: usize) {
+        fn avx2(all: &mut ServerRows<'_>, d: usize) {
             // SAFETY: the attribute above; the rest as below.
             unsafe { columns::<Avx2>(all, d) }
         }
         #[inline(always)]
-        unsafe fn columns<I: Simd>(all: &mut Rows<'_>, d: usize) {
+        unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>, d: usize) {
             let mut at = 0;
             // SAFETY: the columns from `at` on are fewer than d.
             unsafe {
@@ -42,12 +42,12 @@ macro_rules! by_columns {
         unsafe {
             match $self.path {
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => avx2(&mut $self, $d),
+                InstructionSet::Avx2 => avx2(&mut $self, $d),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => columns::<Sse2>(&mut $self, $d),
+                InstructionSet::Sse2 => columns::<Sse2>(&mut $self, $d),
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => columns::<Neon>(&mut $self, $d),
-                Path::Scalar => columns::<Scalar>(&mut $self, $d),
+                InstructionSet::Neon => columns::<Neon>(&mut $self, $d),
+                InstructionSet::Scalar => columns::<Scalar>(&mut $self, $d),
             }
         }
     }};
@@ -56,8 +56,8 @@ macro_rules! by_columns {
 /// Rows of d numbers, as they are needed; what is not is empty.
 ///
 /// *Invariant*: every member has its row in each list of rows that is used.
-struct Rows<'a> {
-    path: Path,
+struct ServerRows<'a> {
+    path: InstructionSet,
     d: usize,
     /// Whose rows are read; of all rows that are summed, those of `0..all`.
     who: &'a [usize],
@@ -76,16 +76,16 @@ struct Rows<'a> {
 /// # Panics
 /// If a member has no row, or there is none.
 pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
-    mean_on(Path::best(), members, rows, out);
+    mean_on(InstructionSet::best(), members, rows, out);
 }
 
-fn mean_on(path: Path, members: &Members, rows: &[f64], out: &mut [f64]) {
+fn mean_on(path: InstructionSet, members: &Members, rows: &[f64], out: &mut [f64]) {
     let d = out.len();
-    assert!(members.end() * d <= rows.len() && !members.who().is_empty());
-    let mut all = Rows {
+    assert!(members.end() * d <= rows.len() && !members.indices().is_empty());
+    let mut all = ServerRows {
         path,
         d,
-        who: members.who(),
+        who: members.indices(),
         all: 0,
         ends: rows,
         before: &[],
@@ -109,11 +109,17 @@ pub fn learn(
     lengths: &[f64],
     (variates, mean, corrections): (&mut [f64], &mut [f64], &mut [f64]),
 ) {
-    learn_on(Path::best(), members, (before, ends), lengths, (variates, mean, corrections));
+    learn_on(
+        InstructionSet::best(),
+        members,
+        (before, ends),
+        lengths,
+        (variates, mean, corrections),
+    );
 }
 
 fn learn_on(
-    path: Path,
+    path: InstructionSet,
     members: &Members,
     (before, ends): (&[f64], &[f64]),
     lengths: &[f64],
@@ -122,8 +128,9 @@ fn learn_on(
     let (d, n) = (mean.len(), lengths.len());
     assert!(before.len() == d && members.end() <= n && n > 0);
     assert!([ends.len(), variates.len(), corrections.len()] == [n * d; 3]);
-    let who = members.who();
-    let mut all = Rows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
+    let who = members.indices();
+    let mut all =
+        ServerRows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
     by_columns!(all, d, learn);
 }
 
@@ -136,13 +143,14 @@ pub fn settle(variates: &mut [f64], mean: &mut [f64], corrections: &mut [f64]) {
     let d = mean.len();
     let n = variates.len() / d;
     assert!(n > 0 && variates.len() == n * d && corrections.len() == n * d);
-    let path = Path::best();
+    let path = InstructionSet::best();
     let (who, ends, before, lengths) = (&[][..], &[][..], &[][..], &[][..]);
-    let mut all = Rows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
+    let mut all =
+        ServerRows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
     by_columns!(all, d, settle);
 }
 
-impl Rows<'_> {
+impl ServerRows<'_> {
     /// # Safety
     /// `I` is present; R·LANES columns begin at `at`.
     #[inline(always)]
@@ -264,7 +272,7 @@ mod tests {
                     who.iter().fold(0.0, |sum, k| sum + rows[k * d + i]) / who.len() as f64
                 };
                 let everyone: Vec<usize> = (0..n).collect();
-                for path in Path::available() {
+                for path in InstructionSet::available() {
                     let mut out = vec![0.0; d];
                     mean_on(path, &members, &ends, &mut out);
                     assert!((0..d).all(|i| out[i] == of(&ends, &who, i)), "{path:?}");

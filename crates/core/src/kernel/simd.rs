@@ -2,7 +2,7 @@
 
 /// Which instruction set a fused kernel runs on. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub enum InstructionSet {
     /// One lane, any processor.
     Scalar,
     /// Two lanes; every x86-64 has it.
@@ -16,31 +16,31 @@ pub enum Path {
     Neon,
 }
 
-impl Path {
+impl InstructionSet {
     /// The paths that this processor can take, slowest first.
-    pub fn available() -> Vec<Path> {
-        let mut paths = vec![Path::Scalar];
+    pub fn available() -> Vec<InstructionSet> {
+        let mut paths = vec![InstructionSet::Scalar];
         #[cfg(target_arch = "x86_64")]
         {
-            paths.push(Path::Sse2);
+            paths.push(InstructionSet::Sse2);
             if Self::has_avx2() {
-                paths.push(Path::Avx2);
+                paths.push(InstructionSet::Avx2);
             }
         }
         #[cfg(target_arch = "aarch64")]
-        paths.push(Path::Neon);
+        paths.push(InstructionSet::Neon);
         paths
     }
 
     /// The fastest path of this processor.
     #[inline]
-    pub fn best() -> Path {
+    pub fn best() -> InstructionSet {
         #[cfg(target_arch = "x86_64")]
-        return if Self::has_avx2() { Path::Avx2 } else { Path::Sse2 };
+        return if Self::has_avx2() { InstructionSet::Avx2 } else { InstructionSet::Sse2 };
         #[cfg(target_arch = "aarch64")]
-        return Path::Neon;
+        return InstructionSet::Neon;
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        return Path::Scalar;
+        return InstructionSet::Scalar;
     }
 
     #[cfg(target_arch = "x86_64")]

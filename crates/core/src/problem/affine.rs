@@ -40,7 +40,7 @@ impl Affine {
     }
 
     /// Ā θ − b̄ into `field`, d numbers.
-    pub fn at(&self, theta: &[f64], field: &mut [f64]) {
+    pub fn evaluate(&self, theta: &[f64], field: &mut [f64]) {
         field.copy_from_slice(&self.matrix.apply(theta));
         axpy(-1.0, &self.offset, field);
     }

@@ -122,17 +122,17 @@ impl Files for NoFiles {
 }
 
 /// The arrays of an npz file, each asked for by name and shape.
-pub struct Named<'a> {
+pub struct NpzArrays<'a> {
     file: &'a str,
     arrays: &'a BTreeMap<String, Array>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NpzArrays<'a> {
     /// The arrays in a file's contents.
     ///
     /// # Errors
     /// If it holds something else.
-    pub fn of(file: &'a DataFile, contents: &'a Contents) -> Result<Self, Fault> {
+    pub fn new(file: &'a DataFile, contents: &'a Contents) -> Result<Self, Fault> {
         match contents {
             Contents::Arrays(arrays) => Ok(Self { file: &file.path, arrays }),
             _ => Err(Fault::new("file", format!("{} is not an .npz file", file.path))),
@@ -192,14 +192,14 @@ impl<'a> Named<'a> {
 }
 
 /// The most characters of a name or a value that a message repeats.
-const MOST_TOLD: usize = 60;
+const MOST_CHARACTERS: usize = 60;
 
 /// What a file says, as a message can repeat it: not too long, in one line, and
 /// nothing that a terminal obeys.
-pub fn told(text: &str) -> String {
+pub fn sanitised(text: &str) -> String {
     let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    let mut short: String = text.chars().take(MOST_TOLD).map(plain).collect();
-    if text.chars().nth(MOST_TOLD).is_some() {
+    let mut short: String = text.chars().take(MOST_CHARACTERS).map(plain).collect();
+    if text.chars().nth(MOST_CHARACTERS).is_some() {
         short.push('…');
     }
     short

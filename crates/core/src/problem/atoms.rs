@@ -3,7 +3,7 @@
 //! user's, from an `.npz` file: `A` (N, M, d, d), `b` (N, M, d), `p` (N, M).
 
 use super::affine::{Affine, mean_part};
-use super::arrays::{DataFile, Files, Named, index};
+use super::arrays::{DataFile, Files, NpzArrays, index};
 use super::{Facts, Fault, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{axpy, dot};
@@ -30,7 +30,7 @@ impl super::Settings for Settings {
         Vec::new()
     }
 
-    fn drawn(&self) -> bool {
+    fn uses_seed(&self) -> bool {
         false
     }
 
@@ -40,12 +40,12 @@ impl super::Settings for Settings {
 
     fn build(&self, _seed: u64, files: &dyn Files) -> Result<Atoms, Fault> {
         let contents = files.open(&self.file).map_err(|e| Fault::new("file", e))?;
-        Atoms::new(&Named::of(&self.file, &contents)?)
+        Atoms::new(&NpzArrays::new(&self.file, &contents)?)
     }
 }
 
 /// The exact facts of one client.
-struct Client {
+struct AtomClient {
     law: Alias<u32>,
     probabilities: Vec<f64>,
     mean: Affine,
@@ -60,7 +60,7 @@ pub struct Atoms {
     matrices: Vec<f64>,
     /// b, N × M × d.
     offsets: Vec<f64>,
-    clients: Vec<Client>,
+    clients: Vec<AtomClient>,
     optimum: Vec<f64>,
 }
 
@@ -78,14 +78,14 @@ pub fn single(data: &[f64]) -> bool {
 /// # Errors
 /// The first entry or row that is not.
 pub fn probabilities(
-    named: &Named<'_>,
+    arrays: &NpzArrays<'_>,
     name: &str,
     data: &[f64],
     shape: &[usize],
 ) -> Result<Vec<f64>, Fault> {
     if let Some(at) = data.iter().position(|&p| p < 0.0) {
         let (at, p) = (index(at, shape), data[at]);
-        return Err(named.fault(format!("`{name}`[{at}] is {p}; a probability is 0 or more")));
+        return Err(arrays.fault(format!("`{name}`[{at}] is {p}; a probability is 0 or more")));
     }
     let width = shape[shape.len() - 1];
     let within = 0.5 * f64::from(f32::EPSILON) * width.max(8) as f64;
@@ -101,28 +101,28 @@ pub fn probabilities(
             continue;
         }
         let at = index(i, &shape[..shape.len() - 1]);
-        return Err(named.fault(format!("`{name}`[{at}] sums to {sum}; a row must sum to one")));
+        return Err(arrays.fault(format!("`{name}`[{at}] sums to {sum}; a row must sum to one")));
     }
     Ok(data)
 }
 
 impl Atoms {
-    fn new(named: &Named<'_>) -> Result<Self, Fault> {
+    fn new(arrays: &NpzArrays<'_>) -> Result<Self, Fault> {
         let (mut n, mut m, mut d, mut columns) = (0, 0, 0, 0);
         let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d), ("d", &mut columns)];
-        let matrices = named.get("A", axes)?.to_vec();
+        let matrices = arrays.get("A", axes)?.to_vec();
         if columns != d {
             return Err(
-                named.fault(format!("`A` holds {d} × {columns} matrices; they must be square"))
+                arrays.fault(format!("`A` holds {d} × {columns} matrices; they must be square"))
             );
         }
         let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d)];
-        let offsets = named.get("b", axes)?.to_vec();
-        let p = named.get("p", &mut [("N", &mut n), ("M", &mut m)])?;
-        let p = probabilities(named, "p", p, &[n, m])?;
+        let offsets = arrays.get("b", axes)?.to_vec();
+        let p = arrays.get("p", &mut [("N", &mut n), ("M", &mut m)])?;
+        let p = probabilities(arrays, "p", p, &[n, m])?;
         if n as u64 > MAX_CLIENTS {
             return Err(
-                named.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each"))
+                arrays.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each"))
             );
         }
         let mut clients = Vec::with_capacity(n);
@@ -136,16 +136,16 @@ impl Atoms {
                 axpy(p, &offsets[at * d..][..d], &mut offset);
             }
             let mean = Affine::new(matrix, offset).map_err(|_| {
-                named.fault(format!(
+                arrays.fault(format!(
                     "client {c}'s mean matrix Σ p A is singular: it has no unique θ_c*"
                 ))
             })?;
             let law: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
             let (law, probabilities) = (Alias::new(&law), row.to_vec());
-            clients.push(Client { law, probabilities, mean });
+            clients.push(AtomClient { law, probabilities, mean });
         }
-        let mean = Affine::mean(clients.iter().map(|c: &Client| &c.mean)).map_err(|_| {
-            named.fault("the clients' mean matrix is singular: there is no unique θ*")
+        let mean = Affine::mean(clients.iter().map(|c: &AtomClient| &c.mean)).map_err(|_| {
+            arrays.fault("the clients' mean matrix is singular: there is no unique θ*")
         })?;
         Ok(Self { d, atoms: m, matrices, offsets, clients, optimum: mean.optimum })
     }
@@ -177,7 +177,7 @@ impl Facts for Atoms {
         &self.clients[client].mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.clients[client].mean.at(theta, field);
+        self.clients[client].mean.evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].mean.matrix.clone()
@@ -215,16 +215,6 @@ impl Facts for Atoms {
     /// An atom's matrix is of any rank: d terms.
     fn draws(&self) -> usize {
         self.atoms * self.d
-    }
-    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
-        let d = self.d;
-        let norm = |z: usize| {
-            let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
-            let a = Matrix::from_fn(d, d, |i, j| matrix[i * d + j]);
-            let (largest, _) = a.transpose().times(&a).symmetric_extremes()?;
-            Some(libm::sqrt(largest.max(0.0)))
-        };
-        (0..self.atoms).try_fold(0.0_f64, |most, z| Some(most.max(norm(z)?)))
     }
     fn linear(&self) -> bool {
         true
@@ -275,8 +265,8 @@ mod tests {
     fn build(arrays: BTreeMap<String, Array>) -> Result<Atoms, String> {
         let file = DataFile { path: "x.npz".into(), sha256: None };
         let contents = Contents::Arrays(arrays);
-        let named = Named::of(&file, &contents).map_err(|f| f.message)?;
-        Atoms::new(&named).map_err(|f| f.message)
+        let arrays = NpzArrays::new(&file, &contents).map_err(|f| f.message)?;
+        Atoms::new(&arrays).map_err(|f| f.message)
     }
 
     #[test]

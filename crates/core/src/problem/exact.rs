@@ -46,8 +46,8 @@ impl Facts for Exact {
     fn draws(&self) -> usize {
         self.0.draws()
     }
-    fn law(&self, client: usize) -> usize {
-        self.0.law(client)
+    fn distribution(&self, client: usize) -> usize {
+        self.0.distribution(client)
     }
     fn linear(&self) -> bool {
         self.0.linear()

@@ -6,7 +6,7 @@
 //! s' is the next s, one trajectory a client.
 
 use super::arrays::Files;
-use super::td::{Environment, Noise, Td, Trouble};
+use super::td::{Environment, NoSolution, Noise, Td};
 use super::{Extent, Fault, Faults, Share};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
@@ -158,9 +158,9 @@ impl super::Settings for Settings {
         let environments = (0..laws).map(|c| draw.client(c, seed));
         Td::new(phi, self.features, self.discount, environments, of, self.noise).map_err(|trouble| {
             match trouble {
-                Trouble::Law(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary law; more branching connects it")),
-                Trouble::Client(c) => Fault::new("features", format!("client {c}'s mean system is singular: fewer features, or more states that recur, make it regular")),
-                Trouble::Mean => Fault::new("features", "the clients' mean system is singular: fewer features make it regular"),
+                NoSolution::Stationary(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary distribution; more branching connects its states")),
+                NoSolution::Client(c) => Fault::new("features", format!("client {c}'s mean system is singular: fewer features, or more states that recur, make it regular")),
+                NoSolution::Mean => Fault::new("features", "the clients' mean system is singular: fewer features make it regular"),
             }
         })
     }

@@ -43,8 +43,8 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn drawn(&self) -> bool {
-        self.dataset.drawn()
+    fn uses_seed(&self) -> bool {
+        self.dataset.uses_seed()
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
@@ -54,7 +54,7 @@ impl super::Settings for Settings {
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
         let records = self.dataset.open(files)?;
         let labels = records.numbers()?;
-        let shards = self.dataset.deal(&records, seed)?;
+        let shards = self.dataset.partition(&records, seed)?;
         let d = records.dimension();
         let singular = |who: String| {
             Fault::new(
@@ -78,16 +78,16 @@ impl super::Settings for Settings {
             }
             let mean =
                 Affine::new(matrix, offset).map_err(|_| singular(format!("client {c}'s")))?;
-            clients.push(Client { rows, mean });
+            clients.push(RecordClient { rows, mean });
         }
-        let mean = Affine::mean(clients.iter().map(|c: &Client| &c.mean))
+        let mean = Affine::mean(clients.iter().map(|c: &RecordClient| &c.mean))
             .map_err(|_| singular("the".into()))?;
         Ok(LeastSquares { d, l2: self.l2, batch: self.batch, clients, mean })
     }
 }
 
 /// One client's records and exact facts.
-struct Client {
+struct RecordClient {
     /// Rows (x, y) of d + 1 numbers.
     rows: Vec<f64>,
     /// E xxᵀ + λI and E y x.
@@ -99,7 +99,7 @@ pub struct LeastSquares {
     d: usize,
     l2: f64,
     batch: usize,
-    clients: Vec<Client>,
+    clients: Vec<RecordClient>,
     mean: Affine,
 }
 
@@ -117,7 +117,7 @@ impl Facts for LeastSquares {
         &self.clients[client].mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.clients[client].mean.at(theta, field);
+        self.clients[client].mean.evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].mean.matrix.clone()
@@ -154,12 +154,6 @@ impl Facts for LeastSquares {
     }
     fn draws(&self) -> usize {
         self.clients.iter().map(|c| c.rows.len() / (self.d + 1)).max().unwrap_or(1)
-    }
-    /// The largest ‖x‖² + λ.
-    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
-        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
-        let largest = rows.fold(0.0_f64, |most, row| most.max(dot(&row[..self.d], &row[..self.d])));
-        Some(largest + self.l2)
     }
     fn linear(&self) -> bool {
         true

@@ -73,7 +73,7 @@ impl super::Settings for Settings {
 }
 
 /// One client's stream.
-struct Client {
+struct LmsClient {
     /// The reflection that turns diag(λ) into R_k, d numbers.
     axis: Vec<f64>,
     covariance: Matrix,
@@ -86,7 +86,7 @@ pub struct Lms {
     noise: f64,
     /// √λ, d numbers.
     roots: Vec<f64>,
-    clients: Vec<Client>,
+    clients: Vec<LmsClient>,
     mean: Matrix,
     optimum: Vec<f64>,
 }
@@ -110,7 +110,7 @@ impl Lms {
             let mut model = model.clone();
             model.iter_mut().for_each(|w| *w += settings.model_spread * rng.gaussian());
             axpy(1.0 / n, &covariance.apply(&model), &mut rhs);
-            clients.push(Client { axis, covariance, model });
+            clients.push(LmsClient { axis, covariance, model });
         }
         let mean = Matrix::mean(clients.iter().map(|c| &c.covariance));
         let optimum = solve(&mean, &rhs)

@@ -1,8 +1,8 @@
 //! TD(0) on a user's own chains, from an `.npz` file.
 
-use super::arrays::{DataFile, Files, Named};
+use super::arrays::{DataFile, Files, NpzArrays};
 use super::atoms::{ROUNDING, probabilities, single};
-use super::td::{Environment, Noise, Td, Trouble, stationary};
+use super::td::{Environment, NoSolution, Noise, Td, stationary};
 use super::{Fault, Faults};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
@@ -33,7 +33,7 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn drawn(&self) -> bool {
+    fn uses_seed(&self) -> bool {
         false
     }
 
@@ -43,43 +43,43 @@ impl super::Settings for Settings {
 
     fn build(&self, _seed: u64, files: &dyn Files) -> Result<Td, Fault> {
         let contents = files.open(&self.file).map_err(|e| Fault::new("file", e))?;
-        build(&Named::of(&self.file, &contents)?, self.noise)
+        build(&NpzArrays::new(&self.file, &contents)?, self.noise)
     }
 }
 
 /// How far a law that is given in float32 may be from the law of its kernel.
 const SINGLE: f64 = 1e-5;
 
-fn build(named: &Named<'_>, noise: Noise) -> Result<Td, Fault> {
+fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     let (mut s, mut d, mut n, mut next) = (0, 0, 0, 0);
-    let phi = named.get("phi", &mut [("S", &mut s), ("d", &mut d)])?;
+    let phi = arrays.get("phi", &mut [("S", &mut s), ("d", &mut d)])?;
     if s > MAX_STATES {
-        return Err(named.fault(format!("`phi` has {s} states; at most {MAX_STATES} are allowed")));
+        return Err(arrays.fault(format!("`phi` has {s} states; at most {MAX_STATES} are allowed")));
     }
-    let p = named.get("P", &mut [("N", &mut n), ("S", &mut s), ("S", &mut next)])?;
+    let p = arrays.get("P", &mut [("N", &mut n), ("S", &mut s), ("S", &mut next)])?;
     if next != s {
-        return Err(named.fault(format!("`P` has {s} × {next} kernels; they must be square")));
+        return Err(arrays.fault(format!("`P` has {s} × {next} kernels; they must be square")));
     }
-    let p = probabilities(named, "P", p, &[n, s, s])?;
-    let rewards = named.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
-    let mu = named.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
+    let p = probabilities(arrays, "P", p, &[n, s, s])?;
+    let rewards = arrays.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
+    let mu = arrays.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
     let agree = if single(mu) { SINGLE } else { ROUNDING };
-    let gamma = named.get("gamma", &mut [])?[0];
+    let gamma = arrays.get("gamma", &mut [])?[0];
     if !(0.0..1.0).contains(&gamma) {
-        return Err(named.fault(format!("`gamma` is {gamma}; a discount is in [0, 1)")));
+        return Err(arrays.fault(format!("`gamma` is {gamma}; a discount is in [0, 1)")));
     }
     let kernel = |c: usize| Matrix::from_fn(s, s, |i, j| p[(c * s + i) * s + j]);
     for c in 0..n {
         let transitions = kernel(c);
         if let Err(message) = one_class(&transitions) {
-            return Err(named.fault(format!("`P`[{c}] {message}")));
+            return Err(arrays.fault(format!("`P`[{c}] {message}")));
         }
         let law = stationary(&transitions)
-            .map_err(|_| named.fault(format!("`P`[{c}] has no unique stationary law")))?;
+            .map_err(|_| arrays.fault(format!("`P`[{c}] has no unique stationary distribution")))?;
         for (i, (law, mu)) in law.iter().zip(&mu[c * s..][..s]).enumerate() {
             if (law - mu).abs() > agree {
-                return Err(named.fault(format!(
-                    "`mu`[{c}, {i}] is {mu}, but the stationary law of `P`[{c}] has {law}"
+                return Err(arrays.fault(format!(
+                    "`mu`[{c}, {i}] is {mu}, but the stationary distribution of `P`[{c}] has {law}"
                 )));
             }
         }
@@ -87,11 +87,11 @@ fn build(named: &Named<'_>, noise: Noise) -> Result<Td, Fault> {
     let environments = (0..n)
         .map(|c| Environment { transitions: kernel(c), rewards: rewards[c * s..][..s].to_vec() });
     Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|trouble| match trouble {
-        Trouble::Law(c) => named.fault(format!("`P`[{c}] has no unique stationary law")),
-        Trouble::Client(c) => {
-            named.fault(format!("client {c}'s mean system is singular: `phi` has too many features for the states that recur"))
+        NoSolution::Stationary(c) => arrays.fault(format!("`P`[{c}] has no unique stationary distribution")),
+        NoSolution::Client(c) => {
+            arrays.fault(format!("client {c}'s mean system is singular: `phi` has too many features for the states that recur"))
         }
-        Trouble::Mean => named.fault("the clients' mean system is singular: there is no unique θ*"),
+        NoSolution::Mean => arrays.fault("the clients' mean system is singular: there is no unique θ*"),
     })
 }
 
@@ -127,7 +127,7 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
     };
     if let Some(apart) = back.iter().position(|&d| d == usize::MAX) {
         return Err(format!(
-            "has no unique stationary law: from state {apart} state {recurrent} cannot be reached"
+            "has no unique stationary distribution: from state {apart} state {recurrent} cannot be reached"
         ));
     }
     let inside = |s: &usize| class[*s] != usize::MAX;

@@ -48,6 +48,12 @@ pub trait Facts: Send + Sync {
     fn local_optimum(&self, client: usize) -> &[f64];
     /// F̄_c(θ) into `field`, d numbers.
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
+    /// F̄_c(θ*), d numbers.
+    fn field_at_optimum(&self, client: usize) -> Vec<f64> {
+        let mut field = vec![0.0; self.dim()];
+        self.mean_field(client, self.optimum(), &mut field);
+        field
+    }
     /// H_c = ∇F̄_c(θ*), d × d.
     fn jacobian(&self, client: usize) -> Matrix;
     /// C_c = Cov F_c(θ*; Z), d × d.
@@ -81,13 +87,8 @@ pub trait Facts: Send + Sync {
         1
     }
     /// Which law a client's oracle has: clients of one number have one law.
-    fn law(&self, client: usize) -> usize {
+    fn distribution(&self, client: usize) -> usize {
         client
-    }
-    /// sup over draws of the spectral norm of A(Z), on a linear field; `None`
-    /// where it is infinite or not known.
-    fn largest_oracle_matrix(&self, _client: usize) -> Option<f64> {
-        None
     }
     /// f(θ) − f(θ*), f the mean of the clients' losses; `None` where the field
     /// is no gradient.
@@ -297,7 +298,7 @@ pub trait Settings {
     /// All that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault>;
     /// Whether the seed enters the instance; with all of it in a file it does not.
-    fn drawn(&self) -> bool {
+    fn uses_seed(&self) -> bool {
         true
     }
     /// Whether every F_c is affine in θ.
@@ -345,8 +346,8 @@ macro_rules! problems {
             pub const KINDS: &[&str] = &[$($kind,)*];
 
             /// Whether the seed enters the instance.
-            pub fn drawn(&self) -> bool {
-                match self { $(Self::$variant(settings) => settings.drawn(),)* }
+            pub fn uses_seed(&self) -> bool {
+                match self { $(Self::$variant(settings) => settings.uses_seed(),)* }
             }
 
             /// Whether every F_c is affine in θ.

@@ -14,18 +14,18 @@ pub struct Twin<P> {
     /// H_c θ − b_c with its root, one a law.
     fields: Vec<Affine>,
     /// Which of them is a client's.
-    of: Vec<usize>,
+    field_of: Vec<usize>,
 }
 
 impl<P: Problem> Twin<P> {
     /// The twin of a problem.
     pub fn new(problem: P) -> Self {
         let (n, d) = (problem.clients(), problem.dim());
-        let (mut laws, mut fields, mut of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
+        let (mut laws, mut fields, mut field_of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
         for client in 0..n {
-            let law = problem.law(client);
+            let law = problem.distribution(client);
             let known = laws.iter().position(|l| *l == law);
-            of.push(known.unwrap_or(laws.len()));
+            field_of.push(known.unwrap_or(laws.len()));
             if known.is_none() {
                 laws.push(law);
                 let matrix = problem.jacobian(client);
@@ -38,7 +38,7 @@ impl<P: Problem> Twin<P> {
                 fields.push(root.unwrap_or(Affine { matrix, offset, optimum }));
             }
         }
-        Self { problem, fields, of }
+        Self { problem, fields, field_of }
     }
 }
 
@@ -53,10 +53,10 @@ impl<P: Problem> Facts for Twin<P> {
         self.problem.optimum()
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.fields[self.of[client]].optimum
+        &self.fields[self.field_of[client]].optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.fields[self.of[client]].at(theta, field);
+        self.fields[self.field_of[client]].evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.problem.jacobian(client)
@@ -70,8 +70,8 @@ impl<P: Problem> Facts for Twin<P> {
     fn draws(&self) -> usize {
         self.problem.draws()
     }
-    fn law(&self, client: usize) -> usize {
-        self.problem.law(client)
+    fn distribution(&self, client: usize) -> usize {
+        self.problem.distribution(client)
     }
     fn linear(&self) -> bool {
         true

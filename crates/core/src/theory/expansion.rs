@@ -2,16 +2,17 @@
 //! (RR Thm 1 to 4, with the signs of SLIDES), the terms after it, covariances, and
 //! a closure beyond first order for fields that are not linear.
 
-use super::cost::{self, Cost};
+use super::effort::{self, Effort};
+use super::linear::power_and_sum;
 use super::lyapunov::solve_lyapunov;
-use super::moments::{Blocks, Moments};
+use super::moments::{CovarianceBlocks, Moments};
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::Facts;
 use std::collections::HashMap;
 
 /// What the expansions are made of, all at θ*.
-pub struct Terms {
+pub struct Expansion {
     clients: usize,
     /// A, d × d.
     pub mean: Matrix,
@@ -28,12 +29,15 @@ pub struct Terms {
 }
 
 /// A value of each law, computed once, and which of them is a client's.
-fn by_law<T>(facts: &dyn Facts, of: impl Fn(usize) -> Option<T>) -> Option<(Vec<T>, Vec<usize>)> {
+fn by_distribution<T>(
+    facts: &dyn Facts,
+    of: impl Fn(usize) -> Option<T>,
+) -> Option<(Vec<T>, Vec<usize>)> {
     let mut places: HashMap<usize, usize> = HashMap::new();
     let mut values = Vec::new();
     let mut clients = Vec::with_capacity(facts.clients());
     for client in 0..facts.clients() {
-        let place = *places.entry(facts.law(client)).or_insert(values.len());
+        let place = *places.entry(facts.distribution(client)).or_insert(values.len());
         if place == values.len() {
             values.push(of(client)?);
         }
@@ -46,7 +50,7 @@ fn by_law<T>(facts: &dyn Facts, of: impl Fn(usize) -> Option<T>) -> Option<(Vec<
 fn mean_of(facts: &dyn Facts, of: impl Fn(usize) -> Matrix) -> Matrix {
     let d = facts.dim();
     let mut sum = Matrix::zeros(d, d);
-    if let Some((values, clients)) = by_law(facts, |c| Some(of(c))) {
+    if let Some((values, clients)) = by_distribution(facts, |c| Some(of(c))) {
         clients.iter().for_each(|&law| sum.add(1.0 / clients.len() as f64, &values[law]));
     }
     sum
@@ -54,43 +58,42 @@ fn mean_of(facts: &dyn Facts, of: impl Fn(usize) -> Matrix) -> Matrix {
 
 /// ∇³f(θ*)[M] = N⁻¹ Σ ∇²F̄_c(θ*)[M], d numbers.
 fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
-    let (values, clients) = by_law(facts, |c| facts.curvature(c, m))?;
+    let (values, clients) = by_distribution(facts, |c| facts.curvature(c, m))?;
     let mut sum = vec![0.0; facts.dim()];
     clients.iter().for_each(|&law| axpy(1.0 / clients.len() as f64, &values[law], &mut sum));
     Some(sum)
 }
 
-impl Terms {
-    /// What [`Terms::of`] takes: an inverse by d solves, refined doubling, and sums over the
+impl Expansion {
+    /// What [`Expansion::new`] takes: an inverse by d solves, refined doubling, and sums over the
     /// clients' draws.
-    pub fn cost(facts: &dyn Facts) -> Cost {
+    pub fn effort(facts: &dyn Facts) -> Effort {
         let (n, d) = (facts.clients() as f64, facts.dim() as f64);
-        let draws = (n + 2.0 * cost::laws(facts)) * facts.draws() as f64 * d * d;
+        let draws = (n + 2.0 * effort::distributions(facts)) * facts.draws() as f64 * d * d;
         let products = d * d * d * d / 3.0 + 300.0 * d * d * d + draws;
-        Cost::new(products, (2.0 * cost::laws(facts) + 60.0) * d * d)
+        Effort::new(products, (2.0 * effort::distributions(facts) + 60.0) * d * d)
     }
 
-    /// What [`Terms::blocks`] takes.
-    pub fn cost_of_blocks(facts: &dyn Facts, corrected: bool) -> Cost {
+    /// What [`Expansion::blocks`] takes.
+    pub fn blocks_effort(facts: &dyn Facts, corrected: bool) -> Effort {
         let (n, d) = (if corrected { facts.clients() as f64 } else { 1.0 }, facts.dim() as f64);
         let draws = 4.0 * facts.draws() as f64;
-        Cost::new(n * d * d * (d + draws), 6.0 * n * d * d)
+        Effort::new(n * d * d * (d + draws), 6.0 * n * d * d)
     }
 
     /// The terms of a problem.
     ///
     /// # Errors
     /// [`Singular`] if A is not stable.
-    pub fn of(facts: &dyn Facts) -> Result<Self, Singular> {
+    pub fn new(facts: &dyn Facts) -> Result<Self, Singular> {
         let (n, d) = (facts.clients(), facts.dim());
         let mean = mean_of(facts, |c| facts.jacobian(c));
         let noise = mean_of(facts, |c| facts.noise_covariance(c));
         let spread = solve_lyapunov(&mean, &noise)?;
-        let (mut pull, mut field) = (vec![0.0; d], vec![0.0; d]);
+        let mut pull = vec![0.0; d];
         for client in 0..n {
-            facts.mean_field(client, facts.optimum(), &mut field);
             let apart = facts.jacobian(client).plus(-1.0, &mean);
-            axpy(1.0 / n as f64, &apart.apply(&field), &mut pull);
+            axpy(1.0 / n as f64, &apart.apply(&facts.field_at_optimum(client)), &mut pull);
         }
         let curved = |m: &Matrix| curvature(facts, m).map(|x| solve(&mean, &x)).transpose();
         let (stochasticity, within) = (curved(&spread)?, curved(&noise)?);
@@ -143,14 +146,14 @@ impl Terms {
         local_steps: f64,
         corrected: bool,
         printed: bool,
-    ) -> Blocks {
+    ) -> CovarianceBlocks {
         let (n, h) = (self.clients, local_steps);
         let share = 1.0 / n as f64;
         let theta = self.spread.scaled(step * share);
         let all = 0..if corrected { n } else { 0 };
         let sign = if printed { 1.0 } else { -1.0 };
         let own = |c: usize| facts.noise_covariance(c);
-        Blocks {
+        CovarianceBlocks {
             theta_variate: all
                 .clone()
                 .map(|c| {
@@ -186,7 +189,7 @@ impl Terms {
 pub fn closure(
     facts: &dyn Facts,
     linear: &Moments,
-    blocks: &Blocks,
+    blocks: &CovarianceBlocks,
     step: f64,
     local_steps: u64,
     corrected: bool,
@@ -195,7 +198,7 @@ pub fn closure(
     let identity = Matrix::identity(d);
     let mean = mean_of(facts, |c| facts.jacobian(c));
     let (mut push, mut gamma) = (vec![0.0; d], Matrix::zeros(d, d));
-    let (values, clients) = by_law(facts, |client| {
+    let (values, clients) = by_distribution(facts, |client| {
         let one = identity.plus(-step, &facts.jacobian(client));
         let second = along(facts, client, linear, blocks, step, local_steps, corrected)?;
         // Σ_h P^(H−1−h) ½∇²F̄[S_h], by Horner's rule.
@@ -205,7 +208,7 @@ pub fn closure(
             axpy(0.5, &facts.curvature(client, s)?, &mut sum);
         }
         if corrected {
-            sum = solve(&series(&one, local_steps), &sum).ok()?;
+            sum = solve(&power_and_sum(&one, local_steps).1, &sum).ok()?;
         }
         Some((sum, one.power(local_steps)))
     })?;
@@ -225,24 +228,12 @@ pub fn closure(
 }
 
 /// What [`closure`] takes beside the moments and blocks that it begins with.
-pub fn cost_of_closure(facts: &dyn Facts, local_steps: u64) -> Cost {
-    let (h, d, laws) = (local_steps as f64, facts.dim() as f64, cost::laws(facts));
+pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
+    let (h, d, laws) = (local_steps as f64, facts.dim() as f64, effort::distributions(facts));
     let draws = 2.0 * facts.draws() as f64 * d * d;
-    let step = 3.0 * d * d * d + cost::noise_map(facts) + draws;
+    let step = 3.0 * d * d * d + effort::noise_map(facts) + draws;
     let powers = 18.0 * d * d * d * libm::log2(h + 1.0);
-    Cost::new(laws * (h * step + powers + draws), (h + laws + 10.0) * d * d)
-}
-
-/// Σ_{h<H} M^h.
-fn series(one: &Matrix, steps: u64) -> Matrix {
-    let d = one.rows();
-    let whole = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
-        (true, true) => one[(i, j)],
-        (false, true) => 0.0,
-        _ => f64::from(u8::from(i % d == j % d)),
-    })
-    .power(steps);
-    Matrix::from_fn(d, d, |i, j| whole[(i, j + d)])
+    Effort::new(laws * (h * step + powers + draws), (h + laws + 10.0) * d * d)
 }
 
 /// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of a client that starts
@@ -251,7 +242,7 @@ fn along(
     facts: &dyn Facts,
     client: usize,
     linear: &Moments,
-    blocks: &Blocks,
+    blocks: &CovarianceBlocks,
     step: f64,
     local_steps: u64,
     corrected: bool,
@@ -259,16 +250,14 @@ fn along(
     let d = facts.dim();
     let one = Matrix::identity(d).plus(-step, &facts.jacobian(client));
     // Of (e, 1) with itself; the rest of the drift is w: F̄_c(θ*) or ξ_c − ξ_c*.
-    let mut field = vec![0.0; d];
-    facts.mean_field(client, facts.optimum(), &mut field);
+    let field = facts.field_at_optimum(client);
     let mut s = blocks.theta.clone();
     let mut mean = linear.mean.clone();
     // E e wᵀ and E w wᵀ.
     let (mut cross, square) = if corrected {
         (blocks.theta_variate.get(client)?.clone(), blocks.variate.get(client)?.clone())
     } else {
-        let outer = |a: &[f64], b: &[f64]| Matrix::from_fn(d, d, |i, j| a[i] * b[j]);
-        (outer(&mean, &field), outer(&field, &field))
+        (Matrix::outer(&mean, &field), Matrix::outer(&field, &field))
     };
     let mut out = Vec::with_capacity(local_steps as usize);
     for _ in 0..local_steps {

@@ -7,7 +7,7 @@ use crate::problem::Facts;
 
 /// What a client does in a round, as theory sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
+pub struct LocalUpdate {
     /// γ_k.
     pub step: f64,
     /// E_k.
@@ -18,7 +18,7 @@ pub struct Work {
     pub proximal: f64,
 }
 
-impl Work {
+impl LocalUpdate {
     /// E_k steps of size γ_k and nothing else.
     pub fn plain(step: f64, steps: u64) -> Self {
         Self { step, steps, batch: 1, proximal: 0.0 }
@@ -42,24 +42,24 @@ impl RoundMap {
     /// The map of FedLSA with step size γ and H local steps; `None` where means
     /// do not close: the field is not linear, or draws are not independent.
     pub fn new(facts: &dyn Facts, step_size: f64, local_steps: u64) -> Option<Self> {
-        Self::of(facts, |_| Work::plain(step_size, local_steps))
+        Self::with_updates(facts, |_| LocalUpdate::plain(step_size, local_steps))
     }
 
     /// The map in which client c does `work(c)`.
-    pub fn of(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Self> {
+    pub fn with_updates(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Option<Self> {
         (facts.linear() && facts.independent()).then(|| Self::linearised(facts, work))
     }
 
     /// The map of the field linearised at θ*, exact where it is linear.
-    pub fn linearised(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Self {
+    pub fn linearised(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Self {
         let (n, d) = (facts.clients() as f64, facts.dim());
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
         let mut single = true;
-        let mut known: Vec<((usize, Work), Parts)> = Vec::new();
+        let mut known: Vec<((usize, LocalUpdate), Parts)> = Vec::new();
         for client in 0..facts.clients() {
             let work = work(client);
             single &= work.steps == 1;
-            let key = (facts.law(client), work);
+            let key = (facts.distribution(client), work);
             // Clients of one law that do the same work are few kinds or stand
             // apart; only the kinds that came last are looked up.
             let seen = known.iter().rev().take(16).position(|(k, _)| *k == key);
@@ -109,7 +109,7 @@ impl RoundMap {
 type Parts = (Matrix, Vec<f64>, Vec<f64>);
 
 /// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
-fn plain(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>, Vec<f64>) {
+fn plain(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
     let one = Matrix::identity(d).plus(-work.step, &facts.jacobian(client));
     let all = one.power(work.steps);
@@ -122,29 +122,34 @@ fn plain(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>, Vec
 /// The same map where a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
 /// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS and the
 /// rest is 0 − γS F̄_c(θ*).
-fn pulled(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>, Vec<f64>) {
+fn pulled(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
     let (gamma, mu) = (work.step, work.proximal);
     let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));
-    // [[M, I], [0, I]]^H has M^H and S in its upper half.
-    let whole = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
-        (true, true) => one[(i, j)],
+    let (power, sum) = power_and_sum(&one, work.steps);
+    let all = power.plus(gamma * mu, &sum);
+    let back = sum.apply(&facts.field_at_optimum(client)).into_iter().map(|x| gamma * x).collect();
+    (all, vec![0.0; d], back)
+}
+
+/// M^H and Σ_{l<H} Mˡ.
+pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
+    let d = m.rows();
+    // [[M, I], [0, I]]^H has them in its upper half.
+    let blocks = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
+        (true, true) => m[(i, j)],
         (false, true) => 0.0,
         _ => f64::from(u8::from(i % d == j % d)),
     })
-    .power(work.steps);
-    let sum = Matrix::from_fn(d, d, |i, j| whole[(i, j + d)]);
-    let all = Matrix::from_fn(d, d, |i, j| whole[(i, j)]).plus(gamma * mu, &sum);
-    let mut field = vec![0.0; d];
-    facts.mean_field(client, facts.optimum(), &mut field);
-    let back = sum.apply(&field).into_iter().map(|x| gamma * x).collect();
-    (all, vec![0.0; d], back)
+    .power(count);
+    let block = |column: usize| Matrix::from_fn(d, d, |i, j| blocks[(i, j + column)]);
+    (block(0), block(d))
 }
 
 /// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` where means
 /// do not close or there is no limit to compute.
-pub fn limit(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Vec<f64>> {
-    let mut limit = RoundMap::of(facts, work)?.bias().ok()?;
+pub fn limit(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
+    let mut limit = RoundMap::with_updates(facts, work)?.bias().ok()?;
     axpy(1.0, facts.optimum(), &mut limit);
     Some(limit)
 }

@@ -4,8 +4,8 @@
 //! that a bug they share cannot cancel.
 
 pub mod bounds;
-pub mod cost;
 pub mod deterministic;
+pub mod effort;
 pub mod expansion;
 pub mod heterogeneity;
 pub mod linear;

@@ -143,7 +143,7 @@ pub struct Point<'a> {
 pub fn check_cell(root: &Node, instance: Instance, point: &Point<'_>) -> Vec<Diagnostic> {
     let Point { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
-    if instance == Instance::PerReplicate && !problem.spec.drawn() {
+    if instance == Instance::PerReplicate && !problem.spec.uses_seed() {
         let message = "`instance`: no part of this problem is drawn, so all replicates share it";
         found.push(diagnostic_under(root, "instance", choice, message));
     }

@@ -8,7 +8,7 @@ use driftbench_core::kernel::axpy;
 use driftbench_core::problem::arrays::Files;
 use driftbench_core::problem::{Face, Facts, Fault};
 use driftbench_core::rng::{Purpose, Stream};
-use driftbench_core::theory::linear::Work;
+use driftbench_core::theory::linear::LocalUpdate;
 use driftbench_core::theory::{deterministic, linear};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -244,8 +244,8 @@ fn ground(
 }
 
 /// What a client does in a round of these terms.
-pub fn client_work(terms: &Terms, client: usize) -> Work {
-    Work {
+pub fn client_work(terms: &Terms, client: usize) -> LocalUpdate {
+    LocalUpdate {
         step: terms.step(client),
         steps: terms.steps(client),
         batch: terms.batch(client),

@@ -1,14 +1,14 @@
 //! What a step of TD(0) cannot do without, as a limit to compare with.
 
-use super::{Client, Tables};
+use super::{TransitionLaw, TransitionTables};
 #[cfg(target_arch = "aarch64")]
 use crate::kernel::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{Avx2, Sse2};
-use crate::kernel::simd::{Path, Scalar, Simd, fold_registers};
+use crate::kernel::simd::{InstructionSet, Scalar, Simd, fold_registers};
 use crate::rng::Stream;
 
-impl Tables {
+impl TransitionTables {
     /// The least that a step of TD(0) can do, as a limit to compare with: draw,
     /// gather two rows, update θ (rows of 8), without rewards, without ξ,
     /// without anybody else's bits. Four clients in lockstep on the fastest path.
@@ -17,17 +17,21 @@ impl Tables {
     /// If d is not 8, or there are not as many streams and rows as clients.
     #[doc(hidden)]
     pub fn limit(&self, streams: &mut [Stream], theta: &mut [[f64; 8]], step: f64, steps: u64) {
-        assert!(self.d == 8 && streams.len() == theta.len() && theta.len() <= self.of.len());
+        assert!(
+            self.d == 8
+                && streams.len() == theta.len()
+                && theta.len() <= self.distribution_of.len()
+        );
         // SAFETY: the path was found on this processor; the rest was checked.
         unsafe {
-            match Path::best() {
+            match InstructionSet::best() {
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => self.limit_avx2(streams, theta, step, steps),
+                InstructionSet::Avx2 => self.limit_avx2(streams, theta, step, steps),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => self.least::<Sse2, 4>(streams, theta, step, steps),
+                InstructionSet::Sse2 => self.least::<Sse2, 4>(streams, theta, step, steps),
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => self.least::<Neon, 4>(streams, theta, step, steps),
-                Path::Scalar => self.least::<Scalar, 8>(streams, theta, step, steps),
+                InstructionSet::Neon => self.least::<Neon, 4>(streams, theta, step, steps),
+                InstructionSet::Scalar => self.least::<Scalar, 8>(streams, theta, step, steps),
             }
         }
     }
@@ -55,7 +59,7 @@ impl Tables {
         for (g, (streams, rows)) in streams.iter_mut().zip(rows).enumerate() {
             // SAFETY: rows of 8 numbers; draws are read that are ready.
             unsafe {
-                let laws: [&Client; K] = std::array::from_fn(|k| self.law(g * K + k));
+                let laws: [&TransitionLaw; K] = std::array::from_fn(|k| self.law(g * K + k));
                 let mut theta = [[I::splat(0.0); R]; K];
                 for k in 0..K {
                     theta[k] = I::load_all(rows[k].as_ptr());

@@ -11,7 +11,7 @@ mod limit;
 
 use super::alias::Alias;
 use super::cohort::{Cohort, Local};
-use super::simd::{Path, padded};
+use super::simd::{InstructionSet, padded};
 use super::{descend, fold_sum};
 
 /// A pair (s, s') of states, each below 2¹⁶.
@@ -34,7 +34,7 @@ impl Atom {
 
 /// The law of one client's transitions and its rewards.
 #[derive(Clone, Debug)]
-struct Client {
+struct TransitionLaw {
     pairs: Alias<Atom>,
     rewards: Vec<f64>,
 }
@@ -42,7 +42,7 @@ struct Client {
 /// What the kernel reads: features shared by all clients, and each client's
 /// transition law as an alias table.
 #[derive(Clone, Debug)]
-pub struct Tables {
+pub struct TransitionTables {
     d: usize,
     /// From one row of φ to the next: d, with zeros up to whole registers.
     stride: usize,
@@ -50,17 +50,17 @@ pub struct Tables {
     phi: Vec<f64>,
     /// γφ, S rows.
     discounted: Vec<f64>,
-    laws: Vec<Client>,
+    laws: Vec<TransitionLaw>,
     /// Which law is a client's.
-    of: Vec<u32>,
+    distribution_of: Vec<u32>,
     /// Pairs of all laws together.
     pairs: usize,
 }
 
-/// The most states that a [`Tables`] can hold.
+/// The most states that a [`TransitionTables`] can hold.
 pub const MAX_STATES: usize = 1 << 16;
 
-impl Tables {
+impl TransitionTables {
     /// Tables of the features `phi` (S rows of d) under the discount γ.
     ///
     /// # Panics
@@ -73,7 +73,15 @@ impl Tables {
             .zip(phi.chunks_exact(d))
             .for_each(|(to, from)| to[..d].copy_from_slice(from));
         let discounted = rows.iter().map(|x| discount * x).collect();
-        Self { d, stride, phi: rows, discounted, laws: Vec::new(), of: Vec::new(), pairs: 0 }
+        Self {
+            d,
+            stride,
+            phi: rows,
+            discounted,
+            laws: Vec::new(),
+            distribution_of: Vec::new(),
+            pairs: 0,
+        }
     }
 
     fn states(&self) -> usize {
@@ -82,8 +90,8 @@ impl Tables {
 
     /// The law of a client.
     #[inline(always)]
-    fn law(&self, client: usize) -> &Client {
-        &self.laws[self.of[client] as usize]
+    fn law(&self, client: usize) -> &TransitionLaw {
+        &self.laws[self.distribution_of[client] as usize]
     }
 
     /// The law of a member of a cohort that was checked.
@@ -91,9 +99,9 @@ impl Tables {
     /// # Safety
     /// There is such a client.
     #[inline(always)]
-    unsafe fn member(&self, client: usize) -> &Client {
+    unsafe fn member(&self, client: usize) -> &TransitionLaw {
         // SAFETY: the caller's client; `of` only holds indices of laws.
-        unsafe { self.laws.get_unchecked(*self.of.get_unchecked(client) as usize) }
+        unsafe { self.laws.get_unchecked(*self.distribution_of.get_unchecked(client) as usize) }
     }
 
     /// Adds a client whose law is that of an earlier one.
@@ -101,7 +109,7 @@ impl Tables {
     /// # Panics
     /// If there is no such client.
     pub fn repeat(&mut self, client: usize) {
-        self.of.push(self.of[client]);
+        self.distribution_of.push(self.distribution_of[client]);
     }
 
     /// Adds a client: the probabilities of its pairs (s, s') and its rewards.
@@ -113,9 +121,9 @@ impl Tables {
         assert!(!pairs.is_empty() && rewards.len() == states);
         assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
         let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
-        self.of.push(self.laws.len() as u32);
+        self.distribution_of.push(self.laws.len() as u32);
         self.pairs += pairs.len();
-        self.laws.push(Client { pairs: Alias::new(&atoms), rewards });
+        self.laws.push(TransitionLaw { pairs: Alias::new(&atoms), rewards });
     }
 
     /// The definition of one oracle call on a drawn pair.
@@ -143,32 +151,32 @@ impl Tables {
     /// If a member is no client of these tables, or dimensions differ.
     #[inline]
     pub fn advance<S>(&self, cohort: Cohort<'_, S>) {
-        self.advance_on(Path::best(), cohort);
+        self.advance_on(InstructionSet::best(), cohort);
     }
 
-    /// [`Tables::advance`] on a chosen path; the bits do not depend on it.
+    /// [`TransitionTables::advance`] on a chosen path; the bits do not depend on it.
     #[inline]
-    pub fn advance_on<S>(&self, path: Path, mut cohort: Cohort<'_, S>) {
-        assert!(cohort.end() <= self.of.len() && cohort.dim() == self.d);
+    pub fn advance_on<S>(&self, path: InstructionSet, mut cohort: Cohort<'_, S>) {
+        assert!(cohort.end() <= self.distribution_of.len() && cohort.dim() == self.d);
         if !self.fused(path) {
             return cohort.each(|local| self.define(local));
         }
         // SAFETY: the path was found on this processor; clients and dimension
         // were checked above, states when they were pushed.
-        cohort.even(|even| unsafe { self.run(path, even) });
+        cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
     }
 
     /// Whether there is a fused body for this dimension: half of the registers
     /// hold θ of a client at most.
-    fn fused(&self, path: Path) -> bool {
+    fn fused(&self, path: InstructionSet) -> bool {
         let most = match path {
-            Path::Scalar => 0,
+            InstructionSet::Scalar => 0,
             #[cfg(target_arch = "x86_64")]
-            Path::Sse2 => 16,
+            InstructionSet::Sse2 => 16,
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => 32,
+            InstructionSet::Avx2 => 32,
             #[cfg(target_arch = "aarch64")]
-            Path::Neon => 32,
+            InstructionSet::Neon => 32,
         };
         2 <= self.d && self.stride <= most
     }
@@ -190,10 +198,10 @@ mod tests {
     use crate::kernel::cohort::testing::thetas;
     use crate::rng::Stream;
 
-    fn tables(d: usize, states: usize, clients: usize) -> Tables {
+    fn tables(d: usize, states: usize, clients: usize) -> TransitionTables {
         let mut s = Stream::shared_instance(7);
         let phi = (0..states * d).map(|_| s.uniform()).collect();
-        let mut tables = Tables::new(d, phi, 0.95);
+        let mut tables = TransitionTables::new(d, phi, 0.95);
         for _ in 0..clients {
             let pairs: Vec<_> =
                 (0..3 * states).map(|i| (i % states, s.index(states), s.uniform())).collect();
@@ -213,7 +221,7 @@ mod tests {
             {
                 let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
                 let expected = thetas(d, clients, |_| steps, define);
-                for path in Path::available() {
+                for path in InstructionSet::available() {
                     let got =
                         thetas(d, clients, |_| steps, |cohort| tables.advance_on(path, cohort));
                     assert_eq!(got, expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
@@ -229,7 +237,7 @@ mod tests {
         for steps in [1, 10, 33] {
             let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
             let expected = thetas(8, 530, |_| steps, define);
-            for path in Path::available() {
+            for path in InstructionSet::available() {
                 let got = thetas(8, 530, |_| steps, |cohort| tables.advance_on(path, cohort));
                 assert!(got == expected, "{steps} steps, {path:?}");
             }

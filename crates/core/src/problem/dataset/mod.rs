@@ -3,7 +3,7 @@
 //! Clients weigh the same whatever they hold: F̄ is the mean of the clients'
 //! means, as in the theory, not of the records.
 
-use super::arrays::{Column, Contents, DataFile, Files, index, told};
+use super::arrays::{Column, Contents, DataFile, Files, index, sanitised};
 use super::{Fault, Faults, MOST_DIMENSIONS};
 use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
@@ -134,7 +134,7 @@ impl Dataset {
     }
 
     /// Whether the seed says how records are dealt.
-    pub fn drawn(&self) -> bool {
+    pub fn uses_seed(&self) -> bool {
         !matches!(self.split, Split::Column(_))
     }
 
@@ -238,7 +238,7 @@ impl Dataset {
             let found = columns.iter().find(|(have, _)| have == name).map(|(_, column)| column);
             found.ok_or_else(|| {
                 let known: Vec<String> =
-                    columns.iter().take(40).map(|(name, _)| told(name)).collect();
+                    columns.iter().take(40).map(|(name, _)| sanitised(name)).collect();
                 if known.is_empty() {
                     return self.fault("there are no columns");
                 }
@@ -284,8 +284,9 @@ impl Dataset {
                 Column::Numbers(values) => chosen.push(values),
                 Column::Text(values) => {
                     let odd = values.iter().enumerate().find(|(_, v)| v.parse::<f64>().is_err());
-                    let (row, value) = odd.map_or((0, String::new()), |(row, v)| (row, told(v)));
-                    let name = told(name);
+                    let (row, value) =
+                        odd.map_or((0, String::new()), |(row, v)| (row, sanitised(v)));
+                    let name = sanitised(name);
                     return Err(self.fault(format!(
                         "column `{name}` is no feature: row {row} is \"{value}\", not a number; list the `features` that are meant"
                     )));
@@ -319,13 +320,13 @@ impl Dataset {
     ///
     /// # Errors
     /// A client without records, or labels that are no classes.
-    pub fn deal(&self, records: &Records, seed: u64) -> Result<Vec<Vec<usize>>, Fault> {
+    pub fn partition(&self, records: &Records, seed: u64) -> Result<Vec<Vec<usize>>, Fault> {
         let n = records.labels.len();
         let mut rng = Stream::shared_instance(seed);
         let clients = self.clients.unwrap_or(1);
         if clients > n {
             // Before room is made for them.
-            return Err(self.hungry(n / clients, clients, n));
+            return Err(self.empty_client(n / clients, clients, n));
         }
         let equal = |order: Vec<usize>| -> Vec<Vec<usize>> {
             let cut = |k: usize| (k as u128 * n as u128 / clients as u128) as usize;
@@ -376,12 +377,12 @@ impl Dataset {
         };
         match shards.iter().position(Vec::is_empty) {
             None => Ok(shards),
-            Some(empty) => Err(self.hungry(empty, shards.len(), n)),
+            Some(empty) => Err(self.empty_client(empty, shards.len(), n)),
         }
     }
 
     /// A client without records.
-    fn hungry(&self, empty: usize, count: usize, n: usize) -> Fault {
+    fn empty_client(&self, empty: usize, count: usize, n: usize) -> Fault {
         let alpha = matches!(self.split, Split::Dirichlet(_));
         let hint = if alpha { " or a larger α" } else { "" };
         let message = format!(
@@ -430,7 +431,7 @@ impl Records {
         if classes != 2 {
             let mut seen: Vec<String> = Vec::new();
             for i in 0..rank.len() {
-                let label = told(&self.labels.text(i));
+                let label = sanitised(&self.labels.text(i));
                 if seen.len() < 5 && !seen.contains(&label) {
                     seen.push(label);
                 }
@@ -455,7 +456,7 @@ impl Records {
     /// If one is not a finite number.
     pub fn numbers(&self) -> Result<Vec<f64>, Fault> {
         let wrong = |row: usize| {
-            let value = told(&self.labels.text(row));
+            let value = sanitised(&self.labels.text(row));
             Fault::new(
                 "dataset.label",
                 format!("{}: row {row} is \"{value}\", not a finite number", self.file),

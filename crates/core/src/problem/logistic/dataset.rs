@@ -40,8 +40,8 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn drawn(&self) -> bool {
-        self.dataset.drawn()
+    fn uses_seed(&self) -> bool {
+        self.dataset.uses_seed()
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
@@ -55,7 +55,7 @@ impl crate::problem::Settings for Settings {
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
         let records = self.dataset.open(files)?;
         let signs = records.two_classes()?;
-        let shards = self.dataset.deal(&records, seed)?;
+        let shards = self.dataset.partition(&records, seed)?;
         let held = shards.iter().map(|shard| {
             let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
             rows.flatten().map(|(i, x)| signs[i] * x).collect()

@@ -9,9 +9,9 @@ pub mod dataset;
 use super::arrays::Files;
 use super::{Extent, Facts, Fault, Faults, Problem, Share, generic, newton};
 use crate::kernel::exp::sigmoid;
-use crate::kernel::logistic::Tables;
+use crate::kernel::logistic::RecordTables;
 
-use crate::kernel::{Cohort, Path, axpy, dot, squared_distance};
+use crate::kernel::{Cohort, InstructionSet, axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -164,7 +164,7 @@ impl super::Settings for Settings {
 
 /// What is known of the records of one law.
 #[derive(Default)]
-struct Records {
+struct RecordSet {
     /// σ(m − y xᵀθ*), a number a row.
     weights: Vec<f64>,
     optimum: Vec<f64>,
@@ -178,8 +178,8 @@ pub struct Logistic {
     margin: f64,
     batch: usize,
     /// Distinct record sets; client c holds number c modulo their count.
-    tables: Tables,
-    held: Vec<Records>,
+    tables: RecordTables,
+    held: Vec<RecordSet>,
     optimum: Vec<f64>,
 }
 
@@ -203,8 +203,8 @@ impl Logistic {
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
         let sets = held.len();
-        let tables = Tables::new(d, l2, margin, &held);
-        let (held, optimum) = ((0..sets).map(|_| Records::default()).collect(), Vec::new());
+        let tables = RecordTables::new(d, l2, margin, &held);
+        let (held, optimum) = ((0..sets).map(|_| RecordSet::default()).collect(), Vec::new());
         let mut instance = Self { d, clients, l2, margin, batch, tables, held, optimum };
         let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
         for set in 0..sets {
@@ -245,7 +245,7 @@ impl Logistic {
         (0..sets).map(move |set| (set, (n - set).div_ceil(sets) as f64 / n as f64))
     }
 
-    fn of(&self, client: usize) -> usize {
+    fn record_set(&self, client: usize) -> usize {
         client % self.held.len()
     }
 
@@ -260,7 +260,7 @@ impl Logistic {
     }
 
     /// [`Problem::advance`] on a chosen path; the bits do not depend on it.
-    pub fn advance_on(&self, path: Path, cohort: Cohort<'_, ()>) {
+    pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         let rest =
             if self.batch == 1 { self.tables.advance_on(path, cohort) } else { Some(cohort) };
         if let Some(cohort) = rest {
@@ -342,17 +342,17 @@ impl Facts for Logistic {
         &self.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.held[self.of(client)].optimum
+        &self.held[self.record_set(client)].optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        field.copy_from_slice(&self.gradient(self.of(client), theta));
+        field.copy_from_slice(&self.gradient(self.record_set(client), theta));
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.hessian(self.of(client), &self.optimum)
+        self.hessian(self.record_set(client), &self.optimum)
     }
     /// (E[s² x xᵀ] − g gᵀ)/B with g = E[s y x], records drawn with replacement.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let rows = self.rows(self.of(client));
+        let rows = self.rows(self.record_set(client));
         let n = rows.len() as f64;
         let mut second = Matrix::zeros(self.d, self.d);
         let mut mean = vec![0.0; self.d];
@@ -368,7 +368,7 @@ impl Facts for Logistic {
     /// of a record linearised at θ*; λ has no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.d;
-        let rows = self.rows(self.of(client));
+        let rows = self.rows(self.record_set(client));
         let n = rows.len() as f64;
         let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
         for row in rows {
@@ -383,7 +383,7 @@ impl Facts for Logistic {
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
-        let rows = self.rows(self.of(client));
+        let rows = self.rows(self.record_set(client));
         let n = rows.len() as f64;
         let mut sum = vec![0.0; self.d];
         for row in rows {
@@ -396,8 +396,8 @@ impl Facts for Logistic {
     fn draws(&self) -> usize {
         (0..self.held.len()).map(|set| self.rows(set).len()).max().unwrap_or(1)
     }
-    fn law(&self, client: usize) -> usize {
-        self.of(client)
+    fn distribution(&self, client: usize) -> usize {
+        self.record_set(client)
     }
     fn linear(&self) -> bool {
         false
@@ -439,7 +439,7 @@ impl Problem for Logistic {
     }
 
     fn advance(&self, cohort: Cohort<'_, ()>) {
-        self.advance_on(Path::best(), cohort);
+        self.advance_on(InstructionSet::best(), cohort);
     }
 
     fn has_twin(&self) -> bool {
@@ -457,7 +457,7 @@ impl Problem for Logistic {
         field: &mut [f64],
     ) {
         let d = theta.len();
-        let set = self.of(client);
+        let set = self.record_set(client);
         let weights = &self.held[set].weights;
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;

@@ -1,12 +1,12 @@
 //! BOOK, Theorem 5.1: FedAvg with partial participation and unequal work,
 //! μ_k = μ/E_k. K is the number of clients, L the cohort.
 
-use super::constants::Noise;
-use super::{Bound, Check, Constants, Quantity, Setting, decay};
+use super::constants::MatrixNoise;
+use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
 
 /// β_fed² and σ_fed² of (5.40).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Federated {
+pub struct GradientNoise {
     /// The gradient noise's growth with ‖w° − w‖².
     pub beta2: f64,
     /// The gradient noise at w° (a bound of it).
@@ -15,15 +15,15 @@ pub struct Federated {
 
 /// (5.40) for E_k = `steps(k)` and a cohort of L. `None` where the moments of
 /// A(Z) are not known.
-pub fn federated(
+pub fn gradient_noise(
     constants: &Constants,
     steps: &dyn Fn(usize) -> u64,
     cohort: usize,
-) -> Option<Federated> {
+) -> Option<GradientNoise> {
     let (k, l) = (constants.count(), cohort as f64);
     let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
     let delta2 = constants.mean_norm * constants.mean_norm;
-    let mut out = Federated { beta2: 0.0, sigma2: 0.0 };
+    let mut out = GradientNoise { beta2: 0.0, sigma2: 0.0 };
     for (c, client) in constants.clients.iter().enumerate() {
         let (noise, e) = (client.noise?, steps(c) as f64);
         let (apart, norm2) = (client.distance * client.distance, client.norm * client.norm);
@@ -54,14 +54,14 @@ fn recursion(
     constants: &Constants,
     mu: f64,
     steps: &dyn Fn(usize) -> u64,
-    fed: Federated,
+    fed: GradientNoise,
 ) -> Option<Recursion> {
     let delta2 = constants.mean_norm * constants.mean_norm;
     let square = mu * mu;
     let lambda = 1.0 - 2.0 * mu * constants.mean_curvature + square * (delta2 + fed.beta2);
     let (mut growth, mut added, mut worst) = (0.0, 0.0, 0.0_f64);
     for (c, client) in constants.clients.iter().enumerate() {
-        let (Noise { smoothness, beta2, sigma2, .. }, e) = (client.noise?, steps(c) as f64);
+        let (MatrixNoise { smoothness, beta2, sigma2, .. }, e) = (client.noise?, steps(c) as f64);
         let (apart, energy) =
             (client.distance * client.distance, client.norm * client.norm + beta2);
         let part = smoothness * square * (e - 1.0) * (2.0 * e - 1.0) / (6.0 * e * e);
@@ -84,7 +84,7 @@ fn recursion(
 /// its orders written out and mended (see the source of `recursion`): in place
 /// of √λ and 2μ²σ_fed² of (5.55), √λ + c and μ²σ_fed²/√λ + c'. (5.44) has the
 /// gradient of a square, (5.45) half of it; the fields are taken as they are.
-pub fn theorem_5_1(constants: &Constants, setting: &Setting) -> Bound {
+pub fn theorem_5_1(constants: &Constants, setting: &RunSetup) -> Bound {
     let steps = vec![setting.local_steps; constants.clients.len()];
     unequal(constants, setting, &steps)
 }
@@ -94,7 +94,7 @@ pub fn theorem_5_1(constants: &Constants, setting: &Setting) -> Bound {
 ///
 /// # Panics
 /// If there are not as many `steps` as clients.
-pub fn unequal(constants: &Constants, setting: &Setting, steps: &[u64]) -> Bound {
+pub fn unequal(constants: &Constants, setting: &RunSetup, steps: &[u64]) -> Bound {
     assert_eq!(steps.len(), constants.clients.len());
     let mu = setting.step_size * setting.h();
     let of = |c: usize| steps[c];
@@ -103,7 +103,7 @@ pub fn unequal(constants: &Constants, setting: &Setting, steps: &[u64]) -> Bound
     check.moments(constants);
     check.gradient(constants);
     let found =
-        federated(constants, &of, cohort).and_then(|fed| recursion(constants, mu, &of, fed));
+        gradient_noise(constants, &of, cohort).and_then(|fed| recursion(constants, mu, &of, fed));
     if let Some(found) = found {
         check.holds("λ < 1", found.lambda < 1.0);
         check.at_most("λ_k ≤ 1", found.worst, 1.0);
@@ -112,7 +112,7 @@ pub fn unequal(constants: &Constants, setting: &Setting, steps: &[u64]) -> Bound
     Bound {
         name: "BOOK, Theorem 5.1",
         formula: "rⁱ‖w̃_0‖² + (μ²σ_fed²/√λ + c')/(1 − r), r = √λ + c",
-        quantity: Quantity::SqError,
+        quantity: Bounded::SqError,
         proved: true,
         value: check.then(|| {
             let Recursion { factor, added, .. } = found?;
@@ -124,14 +124,14 @@ pub fn unequal(constants: &Constants, setting: &Setting, steps: &[u64]) -> Bound
 
 /// (5.57) without its orders: √λⁱ‖w̃_0‖² + 4μσ_fed²/ν. Already 2μσ_fed²/ν follows
 /// from (5.55).
-pub fn leading(constants: &Constants, setting: &Setting) -> Bound {
+pub fn leading(constants: &Constants, setting: &RunSetup) -> Bound {
     let mu = setting.step_size * setting.h();
     let cohort = setting.cohort.unwrap_or(constants.clients.len());
     let mut check = Check::default();
     check.moments(constants);
     check.gradient(constants);
     let nu = constants.mean_curvature;
-    let found = federated(constants, &|_| setting.local_steps, cohort);
+    let found = gradient_noise(constants, &|_| setting.local_steps, cohort);
     let lambda = found.map_or(f64::NAN, |fed| {
         1.0 - 2.0 * mu * nu + mu * mu * (constants.mean_norm * constants.mean_norm + fed.beta2)
     });
@@ -142,7 +142,7 @@ pub fn leading(constants: &Constants, setting: &Setting) -> Bound {
     Bound {
         name: "BOOK, (5.57) without its orders",
         formula: "√λⁱ‖w̃_0‖² + 4μσ_fed²/ν",
-        quantity: Quantity::SqError,
+        quantity: Bounded::SqError,
         proved: false,
         value: check.then(|| {
             let shrunk = decay(1.0 - libm::sqrt(lambda.max(0.0)), setting.rounds as f64);

@@ -21,7 +21,7 @@ pub use constants::Constants;
 
 /// What a bound speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
+pub enum Bounded {
     /// E‖θ_t − θ*‖² at the asked round.
     SqError,
     /// The Lyapunov function ψ, SCAFFLSA (51), or (45) at a fixed local step
@@ -52,7 +52,7 @@ pub struct Bound {
     /// The formula as it is used.
     pub formula: &'static str,
     /// What it bounds.
-    pub quantity: Quantity,
+    pub quantity: Bounded,
     /// Whether the value is a bound as it stands; if not, it is the source's
     /// leading terms, their universal constants taken as one and their higher
     /// orders left out, and measurements may lie above it.
@@ -63,7 +63,7 @@ pub struct Bound {
 
 /// Which algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scheme {
+pub enum Algorithm {
     /// FedAvg, FedLSA.
     FedAvg,
     /// Scaffold, SCAFFLSA under H2: every H steps.
@@ -79,7 +79,7 @@ pub enum Scheme {
 
 /// What was run, and where it began.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
+pub struct RunSetup {
     /// γ (η in SCAFFLSA; BOOK's μ is γH).
     pub step_size: f64,
     /// H, the local steps of a round.
@@ -93,7 +93,7 @@ pub struct Setting {
     pub cohort: Option<usize>,
 }
 
-impl Setting {
+impl RunSetup {
     /// Local steps done by a client.
     pub fn steps(&self) -> f64 {
         self.local_steps as f64 * self.rounds as f64
@@ -105,46 +105,15 @@ impl Setting {
     }
 }
 
-/// Local work, communications and the step size that reach a precision.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
-    /// γ.
-    pub step_size: f64,
-    /// H, or 1/p with a coin.
-    pub local_steps: f64,
-    /// T, communications; expected ones with a coin.
-    pub rounds: f64,
-}
-
-impl Plan {
-    /// Local steps a client.
-    pub fn steps(&self) -> f64 {
-        self.local_steps * self.rounds
-    }
-}
-
-/// What a source says is enough for E‖θ_T − θ*‖² ≤ ε².
-#[derive(Clone, Debug, PartialEq)]
-pub struct Complexity {
-    /// Source and number.
-    pub name: &'static str,
-    /// The formulas as they are used.
-    pub formula: &'static str,
-    /// As [`Bound::proved`].
-    pub proved: bool,
-    /// The plan, or the conditions that fail.
-    pub plan: Result<Plan, Vec<Unmet>>,
-}
-
 /// The bounds that speak of this scheme, at the setting's round.
 pub fn all(
     facts: &dyn Facts,
     constants: &Constants,
-    scheme: Scheme,
-    setting: &Setting,
+    scheme: Algorithm,
+    setting: &RunSetup,
 ) -> Vec<Bound> {
     match scheme {
-        Scheme::FedAvg => vec![
+        Algorithm::FedAvg => vec![
             scafflsa::theorem_a5(facts, constants, setting),
             richardson_romberg::proposition_2(constants, setting),
             richardson_romberg::corollary_1(constants, setting),
@@ -154,28 +123,16 @@ pub fn all(
             book::theorem_5_1(constants, setting),
             book::leading(constants, setting),
         ],
-        Scheme::Scaffold => {
+        Algorithm::Scaffold => {
             vec![scafflsa::theorem_b5(constants, setting), scaffold::rate(constants, setting)]
         }
-        Scheme::Coin { probability } => {
+        Algorithm::Coin { probability } => {
             vec![scafflsa::theorem_b2(constants, setting, probability)]
         }
-        Scheme::RichardsonRomberg => {
+        Algorithm::RichardsonRomberg => {
             vec![richardson_romberg::theorem_5(facts, constants, setting)]
         }
     }
-}
-
-/// Plans for E‖θ_T − θ*‖² ≤ `epsilon`² from ‖θ_0 − θ*‖² = `start_sq_error`.
-pub fn complexities(constants: &Constants, epsilon: f64, start_sq_error: f64) -> Vec<Complexity> {
-    vec![
-        scafflsa::corollary_a6(constants, epsilon, start_sq_error),
-        scafflsa::corollary_a7(constants, epsilon, start_sq_error),
-        scafflsa::corollary_b3(constants, epsilon, start_sq_error),
-        scafflsa::corollary_b6(constants, epsilon, start_sq_error),
-        scaffold::complexity(constants, epsilon),
-        richardson_romberg::complexity(constants, epsilon),
-    ]
 }
 
 /// (1 − γμ)^{Ht}: what the mean square distance of two runs on the same noise
@@ -215,7 +172,7 @@ impl Check {
     }
 
     /// The field is linear, with Ā_c and their noise known.
-    fn moments(&mut self, constants: &Constants) -> Option<constants::Moments> {
+    fn moments(&mut self, constants: &Constants) -> Option<constants::MatrixMoments> {
         self.holds("the field is linear: constants at θ* hold everywhere", constants.linear);
         let moments = constants.moments();
         self.holds("the moments of A(Z) are known and draws independent", moments.is_some());
@@ -223,7 +180,7 @@ impl Check {
         moments
     }
 
-    fn everyone(&mut self, constants: &Constants, setting: &Setting) {
+    fn everyone(&mut self, constants: &Constants, setting: &RunSetup) {
         let all = setting.cohort.is_none_or(|l| l == constants.clients.len());
         self.holds("every client takes part in every round", all);
     }

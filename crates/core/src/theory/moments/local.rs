@@ -7,7 +7,7 @@
 
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
 /// Local steps, any number of them: e = Π y + noise, and the covariance of the
 /// noises of two runs is a linear map of E y y'ᵀ.
@@ -22,11 +22,11 @@ pub struct Steps {
     noise: Matrix,
 }
 
-/// γ of one run and the work that it does.
+/// γ of one run and the update that it does.
 #[derive(Clone, Copy)]
 pub struct Drive {
     /// What the client does.
-    pub work: Work,
+    pub update: LocalUpdate,
     /// Whether w has d entries of its own; else it is F̄_c(θ*), a constant.
     pub pulled: bool,
 }
@@ -39,10 +39,9 @@ pub fn length(d: usize, pulled: bool) -> usize {
 /// Π of one local step.
 fn one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
     let d = facts.dim();
-    let Work { step, proximal, .. } = drive.work;
+    let LocalUpdate { step, proximal, .. } = drive.update;
     let jacobian = facts.jacobian(client);
-    let mut field = vec![0.0; d];
-    facts.mean_field(client, facts.optimum(), &mut field);
+    let field = facts.field_at_optimum(client);
     Matrix::from_fn(d, length(d, drive.pulled), |i, j| {
         let diagonal = f64::from(u8::from(i == j));
         match j {
@@ -62,7 +61,7 @@ impl Steps {
         let [a, b] = drives;
         let ends = [one(facts, client, a), one(facts, client, b)];
         let (rows, cols) = (ends[0].cols(), ends[1].cols());
-        let scale = a.work.step * b.work.step / a.work.batch.max(b.work.batch) as f64;
+        let scale = a.update.step * b.update.step / a.update.batch.max(b.update.batch) as f64;
         let mut noise = Matrix::zeros(d * d, rows * cols);
         for j in 0..=d {
             for k in 0..=d {

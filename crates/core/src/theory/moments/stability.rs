@@ -5,12 +5,12 @@
 //! applied to the identity, grow as its spectral radius does (Krein and Rutman), and no
 //! eigenvalue is needed; the map of means is squared again and again (Gelfand).
 
-use super::{Exact, State, trace};
+use super::{ExactMoments, MomentState};
 use crate::linalg::Matrix;
 
 /// Spectral radii over one round; below 1 moments converge.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stability {
+pub struct SpectralRadii {
     /// Of the mean; `None` where its map is too large to be written out.
     pub mean: Option<f64>,
     /// Of the second moments.
@@ -28,11 +28,11 @@ const WRITTEN: usize = 160;
 /// Squarings of the map of means: powers up to 2³⁰.
 const SQUARINGS: i32 = 30;
 
-impl Exact<'_> {
+impl ExactMoments<'_> {
     /// The spectral radii of a round; `None` if the second moments' rate of growth does
     /// not settle.
-    pub fn stability(&self) -> Option<Stability> {
-        Some(Stability { mean: self.mean_radius(), square: self.square_radius()? })
+    pub fn stability(&self) -> Option<SpectralRadii> {
+        Some(SpectralRadii { mean: self.mean_radius(), square: self.square_radius()? })
     }
 
     /// The rate at which second moments grow from those of independent noise in
@@ -105,9 +105,9 @@ impl Exact<'_> {
 }
 
 /// The trace of all second moments.
-fn size(state: &State) -> f64 {
-    let own = state.p.iter().zip(&state.counts).map(|(p, count)| count * trace(p));
-    trace(&state.s) + own.sum::<f64>()
+fn size(state: &MomentState) -> f64 {
+    let own = state.p.iter().zip(&state.counts).map(|(p, count)| count * p.trace());
+    state.s.trace() + own.sum::<f64>()
 }
 
 /// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰.

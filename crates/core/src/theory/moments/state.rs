@@ -7,7 +7,7 @@ use crate::linalg::Matrix;
 /// E of the products of s (m numbers, the first of them 1) and of each client's
 /// v. Symmetric to the last bit after every round.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct MomentState {
     /// How many clients each type has.
     pub counts: Vec<f64>,
     /// E s sᵀ, m × m.
@@ -25,7 +25,7 @@ pub struct State {
 /// s ← A s + Σ over members of (`s_s` s + `s_v` v + `s_e` e), and of a member
 /// v ← v + `v_s` s + `v_v` v + `v_e` e.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct MemberUpdate {
     /// m × m.
     pub s_s: Matrix,
     /// m × n.
@@ -48,14 +48,19 @@ pub struct Stage {
     /// The chance that a client takes part, and that two given clients do.
     pub inclusion: (f64, f64),
     /// One a type.
-    pub members: Vec<Member>,
+    pub members: Vec<MemberUpdate>,
     /// Of a member of each type, the sum of the others' `s_s`.
     others: Vec<Matrix>,
 }
 
 impl Stage {
     /// A stage of so many clients of each type.
-    pub fn new(keep: Matrix, inclusion: (f64, f64), members: Vec<Member>, counts: &[f64]) -> Self {
+    pub fn new(
+        keep: Matrix,
+        inclusion: (f64, f64),
+        members: Vec<MemberUpdate>,
+        counts: &[f64],
+    ) -> Self {
         let mut all = Matrix::zeros(keep.rows(), keep.cols());
         members.iter().zip(counts).for_each(|(member, count)| all.add(*count, &member.s_s));
         let others = members.iter().map(|member| all.plus(-1.0, &member.s_s)).collect();
@@ -93,10 +98,6 @@ pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     Matrix::from_entries(a.rows(), c.rows(), out)
 }
 
-fn symmetric(a: &Matrix) -> Matrix {
-    Matrix::from_fn(a.rows(), a.cols(), |i, j| 0.5 * (a[(i, j)] + a[(j, i)]))
-}
-
 /// What the members of each type pull at in a stage.
 #[derive(Default)]
 struct Pulls {
@@ -106,23 +107,22 @@ struct Pulls {
     rest: Vec<Matrix>,
     /// The others' `s_s` times E s vᵀ, m × n.
     by_others: Vec<Matrix>,
-    /// [`State::pull_of_others`].
+    /// [`MomentState::pull_of_others`].
     of_others: Vec<Matrix>,
 }
 
-impl State {
+impl MomentState {
     /// The state where nothing is random: s and each type's v are these.
     pub fn fixed(counts: Vec<f64>, s: &[f64], v: &[Vec<f64>]) -> Self {
-        let outer = |a: &[f64], b: &[f64]| Matrix::from_fn(a.len(), b.len(), |i, j| a[i] * b[j]);
         let pairs = v.iter().flat_map(|a| v.iter().map(move |b| (a, b)));
         Self {
-            s: outer(s, s),
-            x: v.iter().map(|v| outer(s, v)).collect(),
-            p: v.iter().map(|v| outer(v, v)).collect(),
+            s: Matrix::outer(s, s),
+            x: v.iter().map(|v| Matrix::outer(s, v)).collect(),
+            p: v.iter().map(|v| Matrix::outer(v, v)).collect(),
             q: if v.iter().all(Vec::is_empty) {
                 Vec::new()
             } else {
-                pairs.map(|(a, b)| outer(a, b)).collect()
+                pairs.map(|(a, b)| Matrix::outer(a, b)).collect()
             },
             counts,
         }
@@ -146,6 +146,15 @@ impl State {
     /// Clients of type h beside one of type g.
     pub fn others(&self, g: usize, h: usize) -> f64 {
         self.counts[h] - f64::from(u8::from(g == h))
+    }
+
+    /// A client's own matrix plus `pair(h)` for each of the other clients, h being their type.
+    pub fn with_others(&self, g: usize, own: &Matrix, pair: impl Fn(usize) -> Matrix) -> Matrix {
+        let mut sum = own.clone();
+        for h in (0..self.types()).filter(|&h| self.others(g, h) > 0.0) {
+            sum.add(self.others(g, h), &pair(h));
+        }
+        sum
     }
 
     /// Σ over types, as many times as the type has clients.
@@ -244,7 +253,7 @@ impl State {
             });
             s.add(two, &between);
         }
-        symmetric(&s)
+        s.symmetric_part()
     }
 
     /// E s vᵀ and E v vᵀ of a member of type g after a stage.
@@ -284,11 +293,11 @@ impl State {
         rest.add(1.0, &with_own);
         next_p.add(one, &member.v_v.times(&rest));
         next_p.add(one, &picked(&member.v_e, noise, &member.v_e));
-        (next_x, symmetric(&next_p))
+        (next_x, next_p.symmetric_part())
     }
 
     /// E of the square of what a member of type g adds to s.
-    fn square(&self, members: &[Member], pulls: &Pulls, g: usize, noise: &Matrix) -> Matrix {
+    fn square(&self, members: &[MemberUpdate], pulls: &Pulls, g: usize, noise: &Matrix) -> Matrix {
         let member = &members[g];
         let mut out = pulls.all[g].times_transposed(&member.s_s);
         if self.own() > 0 {
@@ -302,7 +311,7 @@ impl State {
 
     fn pairs_after(
         &self,
-        members: &[Member],
+        members: &[MemberUpdate],
         moves: &[Matrix],
         (one, two): (f64, f64),
     ) -> Vec<Matrix> {
@@ -325,7 +334,7 @@ impl State {
                 new.add(one, &left);
                 new.add(two, &both);
                 if g == h {
-                    new = symmetric(&new);
+                    new = new.symmetric_part();
                 }
                 out[h * types + g] = new.transpose();
                 out[g * types + h] = new;
@@ -368,13 +377,13 @@ pub struct Past {
 
 impl Past {
     /// Nothing yet.
-    pub fn new(d: usize, state: &State) -> Self {
+    pub fn new(d: usize, state: &MomentState) -> Self {
         let v = state.counts.iter().map(|_| Matrix::zeros(d, state.own())).collect();
         Self { s: Matrix::zeros(d, state.s.rows()), v }
     }
 
     /// Adds the estimate ε = L s of this state.
-    pub fn add(&mut self, estimate: &Matrix, state: &State) {
+    pub fn add(&mut self, estimate: &Matrix, state: &MomentState) {
         self.s.add(1.0, &estimate.times(&state.s));
         for (v, x) in self.v.iter_mut().zip(&state.x) {
             v.add(1.0, &estimate.times(x));
@@ -389,7 +398,7 @@ impl Past {
             s.add(weight, &self.s.times_transposed(&member.s_s));
             s.add(weight, &v.times_transposed(&member.s_v));
         }
-        let moved = |(member, v): (&Member, &Matrix)| {
+        let moved = |(member, v): (&MemberUpdate, &Matrix)| {
             let mut out = v.clone();
             out.add(stage.inclusion.0, &self.s.times_transposed(&member.v_s));
             out.add(stage.inclusion.0, &v.times_transposed(&member.v_v));

@@ -1,9 +1,10 @@
 //! What a manifest's figures and claims ask of each cell: what is kept of its runs, and
 //! whether theory has to speak of it.
 
-use super::Result;
-use super::runs::{COSTS, Keep};
-use super::thin::{MOST_CURVES, Shown};
+use super::CellResult;
+use super::downsample::{FigureCells, MOST_CURVES};
+use super::panels::has_label;
+use super::runs::{COSTS, TraceNeeds};
 use driftbench_runner::manifest::claim::{Prediction, Selection, Table as Claims, When};
 use driftbench_runner::manifest::figure::{Convergence, Theory as Drawn};
 use driftbench_runner::manifest::{Quantity, TimeAverage};
@@ -11,24 +12,24 @@ use driftbench_runner::plan::{Cell, Plan, selected};
 use std::collections::HashSet;
 
 /// What a manifest asks.
-pub struct Asked<'a> {
+pub struct Needs<'a> {
     plan: &'a Plan,
     /// The figures of curves that draw every cell that they name.
     whole: Vec<&'a Convergence>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Needs<'a> {
     /// What figures and claims ask.
-    pub fn of(plan: &'a Plan) -> Self {
+    pub fn of_plan(plan: &'a Plan) -> Self {
         let fits = |figure: &&Convergence| {
-            let here = |cell: &&Cell| names(&figure.common.labels, cell);
+            let here = |cell: &&Cell| has_label(&figure.common.labels, cell);
             plan.cells.iter().filter(here).take(MOST_CURVES + 1).count() <= MOST_CURVES
         };
         Self { plan, whole: plan.manifest.figure.convergence.iter().filter(fits).collect() }
     }
 
     /// What claims ask.
-    pub fn by_claims(plan: &'a Plan) -> Self {
+    pub fn of_claims(plan: &'a Plan) -> Self {
         Self { plan, whole: Vec::new() }
     }
 
@@ -38,9 +39,9 @@ impl<'a> Asked<'a> {
     }
 
     /// What is kept of a cell's runs when they are read.
-    pub fn keep(&self, cell: &Cell) -> Keep {
-        let mut keep = Keep::default();
-        for figure in self.whole.iter().filter(|f| names(&f.common.labels, cell)) {
+    pub fn keep(&self, cell: &Cell) -> TraceNeeds {
+        let mut keep = TraceNeeds::default();
+        for figure in self.whole.iter().filter(|f| has_label(&f.common.labels, cell)) {
             follow(figure, &mut keep);
         }
         claims(&self.plan.manifest.claim, cell, &mut keep);
@@ -48,16 +49,16 @@ impl<'a> Asked<'a> {
     }
 
     /// What is kept of a cell that a figure of more curves than it can draw has chosen.
-    pub fn chosen(&self, cell: &Cell, by: &Convergence) -> Keep {
+    pub fn chosen(&self, cell: &Cell, by: &Convergence) -> TraceNeeds {
         let mut keep = self.keep(cell);
         follow(by, &mut keep);
         keep
     }
 }
 
-impl Asked<'_> {
+impl Needs<'_> {
     /// The cells of which a figure or a claim asks theory, by id.
-    pub fn theory<'c>(&self, shown: &Shown, cells: &'c [Result<'_>]) -> HashSet<&'c str> {
+    pub fn theory<'c>(&self, shown: &FigureCells, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
         let mut wanted = self.ids(shown, cells, |line| !line.theory.is_empty(), theory_by_claims);
         let mapped = shown.stability.iter().flat_map(|chosen| &chosen.cells);
         wanted.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
@@ -65,15 +66,19 @@ impl Asked<'_> {
     }
 
     /// The cells whose exact moments a figure draws or a claim asks for, by id.
-    pub fn moments<'c>(&self, shown: &Shown, cells: &'c [Result<'_>]) -> HashSet<&'c str> {
+    pub fn moments<'c>(
+        &self,
+        shown: &FigureCells,
+        cells: &'c [CellResult<'_>],
+    ) -> HashSet<&'c str> {
         self.ids(shown, cells, |line| line.of_moments(), moments_by_claims)
     }
 
     /// The cells that are shown in such a figure of lines, or that such a claim is about.
     fn ids<'c>(
         &self,
-        shown: &Shown,
-        cells: &'c [Result<'_>],
+        shown: &FigureCells,
+        cells: &'c [CellResult<'_>],
         figure: impl Fn(&Line<'_>) -> bool,
         claimed: impl Fn(&Plan, &Cell) -> bool,
     ) -> HashSet<&'c str> {
@@ -109,21 +114,16 @@ fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
 
 /// Whether a figure or a claim asks for a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    lines(plan).any(|line| line.of_moments() && names(line.labels, cell))
+    lines(plan).any(|line| line.of_moments() && has_label(line.labels, cell))
         || moments_by_claims(plan, cell)
 }
 
-/// Whether a figure of these labels draws a cell.
-pub fn names(labels: &[String], cell: &Cell) -> bool {
-    labels.is_empty() || labels.contains(&cell.label)
-}
-
 /// A page draws a curve over any cost.
-fn follow(figure: &Convergence, keep: &mut Keep) {
+fn follow(figure: &Convergence, keep: &mut TraceNeeds) {
     keep.along.extend(COSTS.into_iter().chain([figure.x, figure.y]));
 }
 
-fn claims(table: &Claims, cell: &Cell, keep: &mut Keep) {
+fn claims(table: &Claims, cell: &Cell, keep: &mut TraceNeeds) {
     let mut follow = |of: &Selection, what: &[Quantity]| {
         if selected(cell, of) {
             keep.along.extend(what.iter().filter(|q| q.average().is_none()));
@@ -185,7 +185,7 @@ pub fn moments_by_claims(plan: &Plan, cell: &Cell) -> bool {
 }
 
 /// Whether a figure draws exact biases, so that tables have them too.
-pub fn bias(plan: &Plan) -> bool {
+pub fn draws_exact_bias(plan: &Plan) -> bool {
     drawn(plan).any(|t| t == Drawn::ExactBias)
 }
 

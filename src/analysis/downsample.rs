@@ -5,10 +5,10 @@
 //! many, and how they were chosen: not the best alone, but spread evenly from the smallest to
 //! the largest of what they end with.
 
-use super::asked::names;
 use super::curves::curves;
-use super::{Result, scaling, select};
+use super::{CellResult, panels, scaling};
 use crate::stats::mean;
+use driftbench_core::words::thousands;
 use driftbench_runner::manifest::figure::{Convergence, Scaling, Stability, Table, Winners};
 use driftbench_runner::plan::{Cell, Setting};
 use std::collections::{BTreeSet, HashSet};
@@ -26,41 +26,41 @@ const MOST_SIDE: usize = 40;
 const MOST_SQUARES: usize = 600;
 
 /// The cells that a figure draws, and what its caption says of the others.
-pub struct Chosen {
+pub struct Sample {
     /// Places of the cells among all, in their order.
     pub cells: Vec<usize>,
     /// What was left out; empty if nothing was.
     pub note: String,
 }
 
-impl Chosen {
-    fn of(all: &[Result<'_>], these: &[&Result<'_>], note: String) -> Self {
+impl Sample {
+    fn new(all: &[CellResult<'_>], these: &[&CellResult<'_>], note: String) -> Self {
         let these: HashSet<&str> = these.iter().map(|cell| cell.cell.id.as_str()).collect();
         let here = |place: &usize| these.contains(all[*place].cell.id.as_str());
         Self { cells: (0..all.len()).filter(here).collect(), note }
     }
 
     /// The cells themselves.
-    pub fn among<'a>(&self, all: &'a [Result<'a>]) -> Vec<&'a Result<'a>> {
+    pub fn among<'a>(&self, all: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().map(|place| &all[*place]).collect()
     }
 }
 
 /// What the figures of a manifest draw, kind by kind in their order.
-pub struct Shown {
+pub struct FigureCells {
     /// `[[figure.convergence]]`.
-    pub convergence: Vec<Chosen>,
+    pub convergence: Vec<Sample>,
     /// `[[figure.scaling]]`.
-    pub scaling: Vec<Chosen>,
+    pub scaling: Vec<Sample>,
     /// `[[figure.winners]]`.
-    pub winners: Vec<Chosen>,
+    pub winners: Vec<Sample>,
     /// `[[figure.stability]]`.
-    pub stability: Vec<Chosen>,
+    pub stability: Vec<Sample>,
 }
 
-impl Shown {
+impl FigureCells {
     /// What each figure draws of these cells.
-    pub fn of(table: &Table, cells: &[Result<'_>]) -> Self {
+    pub fn new(table: &Table, cells: &[CellResult<'_>]) -> Self {
         Self {
             convergence: table.convergence.iter().map(|f| convergence(f, cells)).collect(),
             scaling: table.scaling.iter().map(|f| scaling(f, cells)).collect(),
@@ -71,19 +71,19 @@ impl Shown {
 }
 
 /// The cells of these labels.
-fn only<'a>(labels: &[String], cells: &'a [Result<'a>]) -> Vec<&'a Result<'a>> {
-    cells.iter().filter(|cell| names(labels, cell.cell)).collect()
+fn only<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+    cells.iter().filter(|cell| panels::has_label(labels, cell.cell)).collect()
 }
 
 /// The curves of a figure over a cost.
-fn convergence(figure: &Convergence, every: &[Result<'_>]) -> Chosen {
+fn convergence(figure: &Convergence, every: &[CellResult<'_>]) -> Sample {
     let cells = only(&figure.common.labels, every);
     if cells.len() <= MOST_CURVES {
-        return Chosen::of(every, &cells, String::new());
+        return Sample::new(every, &cells, String::new());
     }
     let all = cells.len();
-    let end = |cell: &&Result<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
-    let (groups, mut notes) = few_panels(select::panels(&figure.common.panels, &cells));
+    let end = |cell: &&CellResult<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
+    let (groups, mut notes) = few_panels(panels::panels(&figure.common.panels, &cells));
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
     let groups = groups.into_iter().map(|group| by_rank(group.cells, each, end));
     let cells = in_order(&cells, groups.flatten());
@@ -96,28 +96,29 @@ fn convergence(figure: &Convergence, every: &[Result<'_>]) -> Chosen {
             thousands(all)
         ),
     );
-    Chosen::of(every, &cells, told(&notes))
+    Sample::new(every, &cells, told(&notes))
 }
 
 /// The curves of a figure over a setting.
-fn scaling(figure: &Scaling, every: &[Result<'_>]) -> Chosen {
+fn scaling(figure: &Scaling, every: &[CellResult<'_>]) -> Sample {
     let mut cells = only(&figure.common.labels, every);
     let (all, mut notes) = (cells.len(), Vec::new());
-    let groups = select::panels(&figure.common.panels, &cells);
+    let groups = panels::panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {
         let (groups, note) = few_panels(groups);
         notes = note;
         cells = in_order(&cells, groups.into_iter().flat_map(|group| group.cells));
     }
     let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
-    let known = [known, scaling::across_names(&figure.x)].concat();
+    let known = [known, scaling::settings_of_axis(&figure.x)].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let (found, of) = curves(&plain, &known);
-    let mut curves: Vec<Vec<&Result<'_>>> = vec![Vec::new(); found.len()];
+    let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); found.len()];
     cells.iter().zip(of).for_each(|(cell, place)| curves[place].push(cell));
     if curves.len() > MOST_CURVES {
         let count = curves.len();
-        let end = |cell: &&Result<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
+        let end =
+            |cell: &&CellResult<'_>| cell.finals(figure.y).map_or(f64::INFINITY, |v| mean(&v));
         curves = by_rank(curves, FEW_CURVES, |curve| {
             curve.iter().map(end).fold(f64::INFINITY, f64::min)
         });
@@ -129,44 +130,44 @@ fn scaling(figure: &Scaling, every: &[Result<'_>]) -> Chosen {
     }
     if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
         let each = (MOST_POINTS / curves.len().max(1)).max(2);
-        let x = |cell: &&Result<'_>| scaling::across(cell, &figure.x).unwrap_or(f64::INFINITY);
+        let x = |cell: &&CellResult<'_>| scaling::x_value(cell, &figure.x).unwrap_or(f64::INFINITY);
         curves = curves.into_iter().map(|curve| by_rank(curve, each, x)).collect();
         notes.push(format!(
             "of each curve at most {each} points are drawn, spread evenly from left to right"
         ));
     }
     if notes.is_empty() {
-        return Chosen::of(every, &cells, String::new());
+        return Sample::new(every, &cells, String::new());
     }
     let cells = in_order(&cells, curves.into_iter().flatten());
     notes.push(format!("{} of {} cells stand behind them", cells.len(), thousands(all)));
-    Chosen::of(every, &cells, told(&notes))
+    Sample::new(every, &cells, told(&notes))
 }
 
 /// The squares of a figure of maps.
-fn winners(figure: &Winners, every: &[Result<'_>]) -> Chosen {
+fn winners(figure: &Winners, every: &[CellResult<'_>]) -> Sample {
     maps(every, &figure.common.labels, &figure.common.panels, (&figure.x, &figure.y))
 }
 
 /// The squares of a figure of maps, one a label.
-fn stability(figure: &Stability, every: &[Result<'_>]) -> Chosen {
+fn stability(figure: &Stability, every: &[CellResult<'_>]) -> Sample {
     maps(every, &figure.common.labels, &figure.common.panels, (&figure.x, &figure.y))
 }
 
 fn maps<'a>(
-    every: &'a [Result<'a>],
+    every: &'a [CellResult<'a>],
     labels: &[String],
     panels: &[String],
     (x, y): (&str, &str),
-) -> Chosen {
+) -> Sample {
     let cells = only(labels, every);
-    let (xs, ys) = (select::distinct(&cells, x), select::distinct(&cells, y));
-    let groups = select::panels(panels, &cells);
+    let (xs, ys) = (panels::distinct(&cells, x), panels::distinct(&cells, y));
+    let groups = panels::panels(panels, &cells);
     let (wide, high) = (xs.len().min(MOST_SIDE), ys.len().min(MOST_SIDE));
     let most = (MOST_SQUARES / (wide * high).max(1)).clamp(1, MOST_PANELS);
     let fits = xs.len() == wide && ys.len() == high;
     if fits && (groups.len() <= most || cells.len() <= MOST_SQUARES) {
-        return Chosen::of(every, &cells, String::new());
+        return Sample::new(every, &cells, String::new());
     }
     let count = groups.len();
     let groups = evenly(groups, most);
@@ -185,17 +186,17 @@ fn maps<'a>(
         evenly(values, most).iter().map(ToString::to_string).collect()
     };
     let (xs, ys) = (shown(xs, wide), shown(ys, high));
-    let here = |cell: &&'a Result<'a>| {
+    let here = |cell: &&'a CellResult<'a>| {
         let among = |name: &str, of: &BTreeSet<String>| {
             cell.cell.settings.get(name).is_none_or(|value| of.contains(&value.to_string()))
         };
         among(x, &xs) && among(y, &ys)
     };
     let inside = groups.into_iter().flat_map(|group| group.cells).filter(here);
-    Chosen::of(every, &in_order(&cells, inside), told(&notes))
+    Sample::new(every, &in_order(&cells, inside), told(&notes))
 }
 
-fn few_panels<'a>(groups: Vec<select::Group<'a>>) -> (Vec<select::Group<'a>>, Vec<String>) {
+fn few_panels<'a>(groups: Vec<panels::Group<'a>>) -> (Vec<panels::Group<'a>>, Vec<String>) {
     let count = groups.len();
     let groups = evenly(groups, MOST_PANELS);
     let notes = match groups.len() < count {
@@ -244,9 +245,9 @@ fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
 
 /// These cells in the order of all, each once.
 fn in_order<'a>(
-    all: &[&'a Result<'a>],
-    these: impl Iterator<Item = &'a Result<'a>>,
-) -> Vec<&'a Result<'a>> {
+    all: &[&'a CellResult<'a>],
+    these: impl Iterator<Item = &'a CellResult<'a>>,
+) -> Vec<&'a CellResult<'a>> {
     let these: BTreeSet<&str> = these.map(|cell| cell.cell.id.as_str()).collect();
     all.iter().copied().filter(|cell| these.contains(cell.cell.id.as_str())).collect()
 }
@@ -257,18 +258,6 @@ fn told(notes: &[String]) -> String {
         text.replace_range(..1, &first);
     }
     format!(" {text}: all cells are in summary.csv, all rounds in what `driftbench export` writes.")
-}
-
-/// A count with its thousands apart.
-pub fn thousands(count: usize) -> String {
-    let digits = count.to_string();
-    let parts: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|part| std::str::from_utf8(part).unwrap_or_default())
-        .collect();
-    parts.join(" ")
 }
 
 #[cfg(test)]
@@ -284,10 +273,5 @@ mod tests {
         let values = vec![3.0, f64::INFINITY, 1.0, 2.0, 5.0];
         assert_eq!(by_rank(values.clone(), 3, |v| *v), [1.0, 3.0, f64::INFINITY]);
         assert_eq!(by_rank(values.clone(), 5, |v| *v), values);
-    }
-
-    #[test]
-    fn thousands_are_apart() {
-        assert_eq!([0, 999, 1000, 100_000].map(thousands), ["0", "999", "1 000", "100 000"]);
     }
 }

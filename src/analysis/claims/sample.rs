@@ -3,14 +3,14 @@
 //! *Invariant*: a mean that is 0 or infinite enters as what it is; only a side whose
 //! oracle and instance are both fixed has no sampling error.
 
-use crate::analysis::Result;
+use crate::analysis::CellResult;
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, widened};
 use crate::stats::{ROUNDING_FLOOR, mean};
 use driftbench_runner::manifest::Quantity;
 
 /// A quantity of a cell at one time, a number a replicate.
-pub(super) struct Side {
+pub(super) struct MetricSample {
     /// Its values; infinite for a replicate that had diverged.
     pub sample: Vec<f64>,
     /// Whether nothing in the cell is random, so that one run is all.
@@ -19,8 +19,8 @@ pub(super) struct Side {
     pub floor: f64,
 }
 
-impl Side {
-    pub fn new(cell: &Result<'_>, metric: Quantity, sample: Vec<f64>) -> Self {
+impl MetricSample {
+    pub fn new(cell: &CellResult<'_>, metric: Quantity, sample: Vec<f64>) -> Self {
         let floor = match metric {
             // A norm and a difference of objectives: no squares of what is known to 1e-16.
             Quantity::Bias | Quantity::Suboptimality => ROUNDING_FLOOR.sqrt(),
@@ -50,7 +50,7 @@ impl Side {
 
 /// Evidence that log(mean a / mean b) lies in a region; `None` where the ratio is not
 /// defined: both means are infinite, or one is no number or negative.
-pub(super) fn ratio(a: &Side, b: &Side, region: Region) -> Option<Evidence> {
+pub(super) fn ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
     let (x, y) = (a.mean(), b.mean());
     let n = a.sample.len().min(b.sample.len());
     let log = match (x, y) {
@@ -75,7 +75,7 @@ pub(super) fn ratio(a: &Side, b: &Side, region: Region) -> Option<Evidence> {
 
 /// Evidence that Σ w_j log E x_j lies in a region; `None` where a mean is not above 0 and
 /// finite.
-pub(super) fn combined(sides: &[(f64, &Side)], region: Region) -> Option<Evidence> {
+pub(super) fn combined(sides: &[(f64, &MetricSample)], region: Region) -> Option<Evidence> {
     let means: Vec<f64> = sides.iter().map(|(_, side)| side.mean()).collect();
     if !means.iter().all(|m| *m > 0.0 && m.is_finite()) {
         return None;
@@ -88,8 +88,8 @@ pub(super) fn combined(sides: &[(f64, &Side)], region: Region) -> Option<Evidenc
     }
     let of_random = sides.iter().filter(|(_, side)| !side.fixed);
     let points: Vec<(f64, &[f64])> = of_random.map(|(w, side)| (*w, &side.sample[..])).collect();
-    match LogMeans::of(&points) {
-        Some(known) => Some(Evidence::of_log_means(&known.shifted(offset), region)),
+    match LogMeans::new(&points) {
+        Some(known) => Some(Evidence::from_log_means(&known.shifted(offset), region)),
         None => {
             let estimate = offset + random.iter().map(|(_, log)| log).sum::<f64>();
             let n = points.iter().map(|(_, x)| x.len()).min().unwrap_or(0);

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 
 /// What else the results of an experiment hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Siblings {
+pub struct UnplannedCells {
     /// Numbers of replicates of cells that differ from those of the page in nothing else.
     pub replicates: BTreeSet<u64>,
     /// Seeds of cells that differ in the seed, and perhaps in the number of replicates.
@@ -22,13 +22,13 @@ pub struct Siblings {
 ///
 /// # Errors
 /// If its folder cannot be read.
-pub fn of(plan: &Plan, store: &Store) -> Result<Siblings, Error> {
+pub fn find(plan: &Plan, store: &Store) -> Result<UnplannedCells, Error> {
     let name = &plan.experiment;
     let planned: HashSet<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     // An experiment that was never run has no folder.
     let mut ids = if plan.cells.is_empty() { Vec::new() } else { store.ids(name)? };
     ids.retain(|id| !planned.contains(id.as_str()));
-    let mut found = Siblings::default();
+    let mut found = UnplannedCells::default();
     if ids.is_empty() {
         return Ok(found);
     }
@@ -67,7 +67,7 @@ impl Run {
     }
 }
 
-impl Siblings {
+impl UnplannedCells {
     /// That the same cells were run with other numbers of replicates or other seeds, and what
     /// that means for verdicts; empty if they were not.
     pub fn warning(&self) -> String {
@@ -99,7 +99,7 @@ impl Siblings {
             }
             n => format!(
                 "The results also hold {} cells of other settings, which this page leaves out.",
-                super::thousands(n)
+                driftbench_core::words::thousands(n)
             ),
         }
     }

@@ -1,10 +1,10 @@
 //! What each kind of claim is tested on: cells, pairs of cells, samples.
 
 use super::costs::slope_of_cost;
-use super::side::{Side, combined, ratio};
-use super::words::{comparison, noted, target, told, when};
-use super::{Judge, Shown, Tested};
-use crate::analysis::{Result, select};
+use super::sample::{MetricSample, combined, ratio};
+use super::text::{comparison, selection_text, target_text, time_text, with_reason};
+use super::{EstimateScale, Judge, Tested};
+use crate::analysis::{CellResult, setting_text};
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
 use driftbench_core::words::joined;
@@ -16,10 +16,10 @@ use driftbench_runner::plan::{Setting, selected};
 use std::collections::{BTreeSet, HashMap};
 
 /// A side of a comparison at one time, and which.
-struct At {
+struct TimedSample {
     name: String,
     row: usize,
-    side: Side,
+    side: MetricSample,
 }
 
 /// What a kind of claim was tested on, part by part.
@@ -38,7 +38,7 @@ impl Parts {
     fn add(&mut self, name: String, found: Option<Evidence>, otherwise: &str) {
         match found {
             Some(evidence) => self.tested.push((name, evidence)),
-            None => self.untested.push(noted(&name, otherwise)),
+            None => self.untested.push(with_reason(&name, otherwise)),
         }
     }
 }
@@ -66,18 +66,18 @@ impl<'a> Judge<'a> {
         Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
     }
 
-    pub(super) fn chosen(&self, selection: &Selection) -> Vec<&'a Result<'a>> {
+    pub(super) fn chosen(&self, selection: &Selection) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().filter(|c| selected(c.cell, selection)).collect()
     }
 
     /// What tells a cell from the others of a selection.
-    pub(super) fn name(&self, cell: &Result<'_>, selection: &Selection) -> String {
+    pub(super) fn name(&self, cell: &CellResult<'_>, selection: &Selection) -> String {
         let one = |(key, value): (&'_ String, &'_ Scalar)| {
             (!matches!(value, Scalar::Any(_))).then(|| key.clone())
         };
         let known: Vec<String> = selection.0.iter().filter_map(one).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let mut details = select::details(cell, &known);
+        let mut details = setting_text::details(cell.cell, &known);
         if !selection.0.contains_key("label") {
             details = joined(&[&cell.cell.label, &details]);
         }
@@ -86,10 +86,15 @@ impl<'a> Judge<'a> {
 
     /// A metric of a cell, run by run, at each time that is asked for: infinite where a run
     /// had diverged. `None` if it is not recorded.
-    fn samples(&self, cell: &Result<'_>, metric: Quantity, at: When) -> Option<Vec<At>> {
+    fn samples(
+        &self,
+        cell: &CellResult<'_>,
+        metric: Quantity,
+        at: When,
+    ) -> Option<Vec<TimedSample>> {
         let whole = |sample| {
-            let side = Side::new(cell, metric, sample);
-            Some(vec![At { name: String::new(), row: usize::MAX, side }])
+            let side = MetricSample::new(cell, metric, sample);
+            Some(vec![TimedSample { name: String::new(), row: usize::MAX, side }])
         };
         let rests = metric.average().is_some() || matches!(at, When::End | When::Stationary);
         if cell.diverged() > 0 && rests {
@@ -105,7 +110,7 @@ impl<'a> Judge<'a> {
         let value = |c: &[f64], row: usize| c.get(row).copied().unwrap_or(f64::INFINITY);
         let one = |row: usize, name: String| {
             let sample = columns.iter().map(|c| value(c, row)).collect();
-            At { name, row, side: Side::new(cell, metric, sample) }
+            TimedSample { name, row, side: MetricSample::new(cell, metric, sample) }
         };
         let rounds = &cell.along()[longest].round;
         Some(match at {
@@ -123,8 +128,8 @@ impl<'a> Judge<'a> {
             When::End | When::Stationary => {
                 let from = rows / 2;
                 let sample = columns.iter().map(|c| mean(&c[from..rows])).collect();
-                let side = Side::new(cell, metric, sample);
-                vec![At { name: String::new(), row: rows - 1, side }]
+                let side = MetricSample::new(cell, metric, sample);
+                vec![TimedSample { name: String::new(), row: rows - 1, side }]
             }
         })
     }
@@ -136,7 +141,7 @@ impl<'a> Judge<'a> {
         left: &Selection,
         against: &Against<'_>,
         at: When,
-        region: impl Fn(&Result<'_>) -> Region,
+        region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Parts {
         let mut parts = Parts::default();
         let unrecorded = format!("{} is not recorded", metric.formula());
@@ -160,7 +165,7 @@ impl<'a> Judge<'a> {
             let left_alone = pairs.left_alone.into_iter().map(|cell| (cell, left));
             let right_alone = pairs.right_alone.into_iter().map(|cell| (cell, *right));
             for (cell, of) in left_alone.chain(right_alone) {
-                let name = joined(&[&told(of), &self.name(cell, of)]);
+                let name = joined(&[&selection_text(of), &self.name(cell, of)]);
                 parts.add(name, None, "no cell of the other side has its settings");
             }
             return parts;
@@ -188,7 +193,7 @@ impl<'a> Judge<'a> {
                     (_, Some(curve)) => curve[each.row.min(curve.len() - 1)],
                     _ => f64::NAN,
                 };
-                let found = ratio(&each.side, &Side::number(value), region(cell));
+                let found = ratio(&each.side, &MetricSample::number(value), region(cell));
                 parts.add(joined(&[&name, &each.name]), found, "both sides are infinite");
             }
         }
@@ -199,12 +204,12 @@ impl<'a> Judge<'a> {
     /// meet claims nothing of it; what theory should say and does not leaves it untested.
     pub(super) fn without(
         &self,
-        cell: &Result<'_>,
+        cell: &CellResult<'_>,
         by: Prediction,
         name: String,
         parts: &mut Parts,
     ) {
-        let why = noted(&name, &self.why(cell, by));
+        let why = with_reason(&name, &self.why(cell, by));
         let rounds = cell.cell.identity.rounds;
         let bound = self.theory.bound(&cell.cell.id, by, rounds);
         let silent = by.is_bound() && bound.is_none_or(|bound| bound.value.is_err());
@@ -215,7 +220,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Why a prediction does not speak of a cell.
-    pub(super) fn why(&self, cell: &Result<'_>, by: Prediction) -> String {
+    pub(super) fn why(&self, cell: &CellResult<'_>, by: Prediction) -> String {
         if let Some(cost) = self.theory.too_costly(&cell.cell.id, by) {
             return format!("{} is not computed at this size: {cost}", by.words());
         }
@@ -241,7 +246,7 @@ impl<'a> Judge<'a> {
         let region = (f64::NEG_INFINITY, libm::log(claim.factor));
         let parts = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
         let formula = comparison(claim.metric, &claim.left, &against, "≤", claim.factor, claim.at);
-        Tested { parts, formula, shown: Shown::of(&against) }
+        Tested { parts, formula, shown: EstimateScale::of(&against) }
     }
 
     pub(super) fn at_least(&self, claim: &Comparison) -> Tested {
@@ -249,11 +254,11 @@ impl<'a> Judge<'a> {
         let region = (libm::log(claim.factor), f64::INFINITY);
         let parts = self.ratios(claim.metric, &claim.left, &against, claim.at, |_| region);
         let formula = comparison(claim.metric, &claim.left, &against, "≥", claim.factor, claim.at);
-        Tested { parts, formula, shown: Shown::of(&against) }
+        Tested { parts, formula, shown: EstimateScale::of(&against) }
     }
 
     pub(super) fn slope(&self, claim: &Slope) -> Tested {
-        let mut groups: Vec<(String, Vec<(f64, &Result<'_>)>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<(f64, &CellResult<'_>)>)> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for cell in self.chosen(&claim.of) {
             let Some(x) = number(cell, &claim.over) else { continue };
@@ -265,7 +270,7 @@ impl<'a> Judge<'a> {
             known.push("path-length");
             let partners = self.partners(&claim.over);
             known.extend(partners.iter().map(String::as_str));
-            let details = select::details(cell, &known);
+            let details = setting_text::details(cell.cell, &known);
             let name = match claim.of.0.contains_key("label") {
                 true => details,
                 false => joined(&[&cell.cell.label, &details]),
@@ -291,31 +296,36 @@ impl<'a> Judge<'a> {
         let what = match &claim.reaching {
             None => claim.metric.formula().to_owned(),
             Some(r) => {
-                format!("{} until {} ≤ {}", r.cost.formula(), claim.metric.formula(), target(r))
+                format!(
+                    "{} until {} ≤ {}",
+                    r.cost.formula(),
+                    claim.metric.formula(),
+                    target_text(r)
+                )
             }
         };
         let formula = format!(
             "slope of log({what}) over log({}) of {}{} is {} ± {}",
             claim.over,
-            told(&claim.of),
-            when(claim.at),
+            selection_text(&claim.of),
+            time_text(claim.at),
             claim.value,
             claim.margin
         );
-        Tested { parts, formula, shown: Shown::Plain }
+        Tested { parts, formula, shown: EstimateScale::Plain }
     }
 
     fn slope_of(
         &self,
         claim: &Slope,
-        group: &[(f64, &Result<'_>)],
+        group: &[(f64, &CellResult<'_>)],
         weights: &[f64],
         region: Region,
     ) -> Option<Evidence> {
         let samples = group.iter().map(|(_, cell)| self.samples(cell, claim.metric, claim.at));
-        let sides: Vec<Side> =
+        let sides: Vec<MetricSample> =
             samples.map(|all| all?.pop().map(|at| at.side)).collect::<Option<_>>()?;
-        let weighted: Vec<(f64, &Side)> = weights.iter().copied().zip(&sides).collect();
+        let weighted: Vec<(f64, &MetricSample)> = weights.iter().copied().zip(&sides).collect();
         combined(&weighted, region)
     }
 
@@ -325,7 +335,7 @@ impl<'a> Judge<'a> {
             cells.iter().filter_map(|c| number(c, over)).fold(f64::INFINITY, f64::min)
         };
         let least = claim.over.as_ref().map_or(f64::INFINITY, least);
-        let margin = |cell: &Result<'_>| match (&claim.over, claim.order) {
+        let margin = |cell: &CellResult<'_>| match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 let x = number(cell, over).unwrap_or(1.0);
                 claim.margin * libm::pow(x / least.min(x), order)
@@ -347,9 +357,9 @@ impl<'a> Judge<'a> {
                 "‖{what} − {by}‖ ≤ margin · ‖{by}‖ for {of}, {words}",
                 what = average.formula(),
                 by = by.words(),
-                of = told(&claim.of)
+                of = selection_text(&claim.of)
             );
-            return Tested { parts, formula, shown: Shown::Plain };
+            return Tested { parts, formula, shown: EstimateScale::Plain };
         }
         let metric = claim.metric.unwrap_or_default();
         let against = against(claim.right.as_ref(), claim.prediction, claim.value);
@@ -361,7 +371,7 @@ impl<'a> Judge<'a> {
             "{}, {words}",
             comparison(metric, &claim.of, &against, "equals", 1.0, claim.at)
         );
-        Tested { parts, formula, shown: Shown::of(&against) }
+        Tested { parts, formula, shown: EstimateScale::of(&against) }
     }
 
     /// A vector that is averaged over rounds against what theory predicts, cell by cell.
@@ -370,7 +380,7 @@ impl<'a> Judge<'a> {
         of: &Selection,
         average: TimeAverage,
         by: Prediction,
-        margin: &dyn Fn(&Result<'_>) -> f64,
+        margin: &dyn Fn(&CellResult<'_>) -> f64,
     ) -> Parts {
         let mut parts = Parts::default();
         for cell in self.chosen(of) {
@@ -382,17 +392,17 @@ impl<'a> Judge<'a> {
                 continue;
             }
             let Some(target) = self.theory.vector(&cell.cell.id, average, by) else {
-                parts.untested.push(noted(&name, &self.why(cell, by)));
+                parts.untested.push(with_reason(&name, &self.why(cell, by)));
                 continue;
             };
             let sample = cell.averages(average).filter(|sample| !sample.is_empty());
             let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
                 let margin = margin(cell);
                 if cell.is_deterministic() {
-                    return Evidence::exact_distance(sample[0], &target, margin);
+                    return Evidence::from_exact_vector(sample[0], &target, margin);
                 }
                 let sample: Vec<Vec<f64>> = sample.into_iter().map(<[f64]>::to_vec).collect();
-                Evidence::of_distance(&sample, &target, margin)
+                Evidence::from_vectors(&sample, &target, margin)
             });
             parts.add(name, found, "it is not recorded, or predicted to be 0");
         }
@@ -400,7 +410,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-pub(super) fn number(cell: &Result<'_>, name: &str) -> Option<f64> {
+pub(super) fn number(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name)? {
         Setting::Number(x) => Some(*x),
         Setting::Text(_) => None,

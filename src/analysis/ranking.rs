@@ -7,7 +7,7 @@
 //!
 //! *Invariant*: all algorithms that are not separated from the best are named.
 
-use super::{Result, select};
+use super::{CellResult, panels, setting_text};
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::{Quantity, Start};
@@ -83,15 +83,15 @@ type Place<'a> = (Vec<&'a str>, Quantity);
 
 /// The outcomes of all places that a page speaks of.
 #[derive(Default)]
-pub struct Contests<'a> {
+pub struct Rankings<'a> {
     outcomes: HashMap<Place<'a>, Outcome>,
     /// Comparisons that the correction is for.
     pub compared: usize,
 }
 
-impl<'a> Contests<'a> {
+impl<'a> Rankings<'a> {
     /// Compares the algorithms of each of these places with the best there.
-    pub fn of(places: impl Iterator<Item = (Vec<&'a Result<'a>>, Quantity)>) -> Self {
+    pub fn new(places: impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)>) -> Self {
         let mut outcomes = HashMap::new();
         let mut order: Vec<Place<'a>> = Vec::new();
         for (cells, quantity) in places {
@@ -122,17 +122,17 @@ impl<'a> Contests<'a> {
     }
 
     /// How these cells stand, which were among the places.
-    pub fn outcome(&self, cells: &[&'a Result<'a>], quantity: Quantity) -> Option<&Outcome> {
+    pub fn outcome(&self, cells: &[&'a CellResult<'a>], quantity: Quantity) -> Option<&Outcome> {
         self.outcomes.get(&key(cells, quantity))
     }
 }
 
-fn key<'a>(cells: &[&'a Result<'a>], quantity: Quantity) -> Place<'a> {
+fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity) -> Place<'a> {
     (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity)
 }
 
 /// The cells of a place by their means; what runs do not tell at once is left unclear.
-fn ranked(cells: &[&Result<'_>], quantity: Quantity) -> Outcome {
+fn ranked(cells: &[&CellResult<'_>], quantity: Quantity) -> Outcome {
     let finals = cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.finals(quantity)?)));
     let mut all: Vec<(usize, Vec<f64>)> = finals.filter(|(_, v)| !mean(v).is_nan()).collect();
     all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
@@ -169,10 +169,10 @@ fn at_once(other: &[f64], best: &[f64], known: bool) -> Separation {
 }
 
 /// A place of the table: the values of the settings that all algorithms share.
-pub struct Row<'a> {
+pub struct GridPoint<'a> {
     place: Vec<String>,
     /// The cells that are compared.
-    pub cells: Vec<&'a Result<'a>>,
+    pub cells: Vec<&'a CellResult<'a>>,
     names: Vec<String>,
 }
 
@@ -205,8 +205,8 @@ pub struct Standing {
 
 impl Standings {
     /// How these places stand.
-    pub fn of<'a>(axes: Vec<String>, rows: &[Row<'a>], contests: &Contests<'a>) -> Self {
-        let standing = |row: &Row<'a>| {
+    pub fn new<'a>(axes: Vec<String>, rows: &[GridPoint<'a>], contests: &Rankings<'a>) -> Self {
+        let standing = |row: &GridPoint<'a>| {
             let outcome = contests.outcome(&row.cells, Quantity::SqError)?;
             Some(row.standing(outcome))
         };
@@ -215,7 +215,7 @@ impl Standings {
     }
 }
 
-impl Row<'_> {
+impl GridPoint<'_> {
     fn standing(&self, outcome: &Outcome) -> Standing {
         let name = |place: usize| self.names[place].clone();
         let (error, n, next) = match outcome {
@@ -237,8 +237,8 @@ impl Row<'_> {
 
 /// The settings that all algorithms share, and the places that their values make where
 /// several algorithms stand.
-pub fn rows<'a>(cells: &'a [Result<'a>]) -> (Vec<String>, Vec<Row<'a>>) {
-    let cells: Vec<&'a Result<'a>> = cells.iter().collect();
+pub fn rows<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<GridPoint<'a>>) {
+    let cells: Vec<&'a CellResult<'a>> = cells.iter().collect();
     let mut labels: Vec<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     labels.sort_unstable();
     labels.dedup();
@@ -257,12 +257,13 @@ pub fn rows<'a>(cells: &'a [Result<'a>]) -> (Vec<String>, Vec<Row<'a>>) {
         return (axes, Vec::new());
     }
     let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-    let name = |c: &Result<'_>| joined(&[&c.cell.label, &select::details(c, &known)]);
-    let row = |group: select::Group<'a>| {
+    let name =
+        |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
+    let row = |group: panels::Group<'a>| {
         let names = group.cells.iter().map(|c| name(c)).collect();
-        Row { place: group.values, cells: group.cells, names }
+        GridPoint { place: group.values, cells: group.cells, names }
     };
-    let groups = select::panels(&axes, &cells).into_iter().filter(|group| group.cells.len() > 1);
+    let groups = panels::panels(&axes, &cells).into_iter().filter(|group| group.cells.len() > 1);
     let rows = groups.map(row).collect();
     (axes, rows)
 }

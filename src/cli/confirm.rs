@@ -1,4 +1,4 @@
-//! Asking before a run that is larger than it was perhaps meant to be.
+//! Asks for confirmation before a run that is larger than the user may have intended.
 
 use super::Failure;
 use super::memory::Cells;
@@ -7,48 +7,47 @@ use driftbench_core::words::count;
 use driftbench_runner::runner::cost::expected_nanoseconds;
 use std::io::{BufRead, IsTerminal, Write};
 
-/// So many cells are run without a question.
-const CELLS: usize = 100_000;
-/// So many seconds too: a day.
-const SECONDS: f64 = 86_400.0;
+/// The largest number of cells that runs without confirmation.
+const MOST_CELLS: usize = 100_000;
+/// The longest estimated time that runs without confirmation: a day.
+const MOST_SECONDS: f64 = 86_400.0;
 
-/// Asks whether these cells, which are missing, are to be run, if they are much.
+/// Asks whether to run these missing cells, if they are many or take long.
 ///
 /// # Errors
-/// That they are not; or, without somebody to ask, how to say that they are.
-pub fn before(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
+/// If the answer is no; or, without a terminal to ask on, with the flag that confirms.
+pub fn confirm(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
     let cells = || missing.iter().flat_map(|(_, cells)| cells);
     let costs = cells().map(|cell| expected_nanoseconds(&cell.identity));
     let nanoseconds = costs.fold(0, u64::saturating_add);
     let (count, seconds) = (cells().count(), nanoseconds as f64 * 1e-9 / threads as f64);
     let Some(question) = question(count, seconds, threads) else { return Ok(()) };
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
-    let somebody = stdin.is_terminal() && stderr.is_terminal();
-    if somebody && answer(&question, &mut stdin.lock(), &mut stderr) {
+    let interactive = stdin.is_terminal() && stderr.is_terminal();
+    if interactive && is_confirmed(&question, &mut stdin.lock(), &mut stderr) {
         return Ok(());
     }
-    let how = if somebody { "nothing was run" } else { "to run them, say --yes" };
-    Err(Failure::input(format!("error: {question}; {how}")))
+    let outcome = if interactive { "nothing was run" } else { "pass --yes to run them" };
+    Err(Failure::input(format!("error: {question}; {outcome}")))
 }
 
-/// What there is to ask about so many cells and seconds; nothing if they are few.
+/// The question about this many cells and seconds; `None` if no confirmation is needed.
 fn question(cells: usize, seconds: f64, threads: usize) -> Option<String> {
-    let long = seconds > SECONDS;
+    let long = seconds > MOST_SECONDS;
     let time = if long {
         format!(", about {} on {}", duration(seconds), count(threads, "thread"))
     } else {
         String::new()
     };
-    (long || cells > CELLS).then(|| format!("{} to run{time}", count(cells, "cell")))
+    (long || cells > MOST_CELLS).then(|| format!("{} to run{time}", count(cells, "cell")))
 }
 
-/// Whether the answer to the question is yes.
-fn answer(question: &str, from: &mut impl BufRead, to: &mut impl Write) -> bool {
+/// Asks the question; whether the answer is yes.
+fn is_confirmed(question: &str, from: &mut impl BufRead, to: &mut impl Write) -> bool {
     let _ = write!(to, "{question}. Run them? [y/N] ");
     let _ = to.flush();
     let mut line = String::new();
-    let said = from.read_line(&mut line).is_ok();
-    said && ["y", "yes"].contains(&line.trim().to_lowercase().as_str())
+    from.read_line(&mut line).is_ok() && ["y", "yes"].contains(&line.trim().to_lowercase().as_str())
 }
 
 #[cfg(test)]
@@ -65,7 +64,7 @@ mod tests {
 
     #[test]
     fn only_yes_is_yes() {
-        for (said, meant) in [
+        for (answer, expected) in [
             ("y\n", true),
             ("Yes\n", true),
             ("\n", false),
@@ -73,11 +72,12 @@ mod tests {
             ("n\n", false),
             ("yep\n", false),
         ] {
-            let mut told = Vec::new();
-            assert_eq!(answer("2 cells are to be run", &mut said.as_bytes(), &mut told), meant);
-            assert_eq!(told, b"2 cells are to be run. Run them? [y/N] ");
+            let mut prompt = Vec::new();
+            let confirmed = is_confirmed("2 cells to run", &mut answer.as_bytes(), &mut prompt);
+            assert_eq!(confirmed, expected);
+            assert_eq!(prompt, b"2 cells to run. Run them? [y/N] ");
         }
         let broken = &mut std::io::BufReader::new(&b"\xff\n"[..]);
-        assert!(!answer("?", broken, &mut Vec::new()), "what is not text is no yes");
+        assert!(!is_confirmed("?", broken, &mut Vec::new()), "input that is not UTF-8");
     }
 }

@@ -15,14 +15,14 @@ pub const MOST_BYTES: f64 = 1e9;
 
 /// An estimate of what a computation takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
+pub struct Effort {
     /// Multiplications.
     pub products: f64,
     /// Bytes of working memory.
     pub bytes: f64,
 }
 
-impl Cost {
+impl Effort {
     /// So many multiplications, with so many numbers held at once.
     pub fn new(products: f64, numbers: f64) -> Self {
         Self { products, bytes: 8.0 * numbers }
@@ -39,7 +39,7 @@ impl Cost {
     }
 }
 
-impl Add for Cost {
+impl Add for Effort {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self { products: self.products + other.products, bytes: self.bytes + other.bytes }
@@ -47,7 +47,7 @@ impl Add for Cost {
 }
 
 /// What exceeds its bound: `about 2e11 products and 206 GB of memory`.
-impl fmt::Display for Cost {
+impl fmt::Display for Effort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if self.products > MOST_PRODUCTS {
@@ -61,8 +61,8 @@ impl fmt::Display for Cost {
 }
 
 /// How many laws the clients' oracles have.
-pub fn laws(facts: &dyn Facts) -> f64 {
-    (0..facts.clients()).map(|c| facts.law(c)).collect::<HashSet<usize>>().len() as f64
+pub fn distributions(facts: &dyn Facts) -> f64 {
+    (0..facts.clients()).map(|c| facts.distribution(c)).collect::<HashSet<usize>>().len() as f64
 }
 
 /// Multiplications of one [`Facts::noise_map`].
@@ -72,10 +72,10 @@ pub fn noise_map(facts: &dyn Facts) -> f64 {
 }
 
 /// Jacobians of all clients at once, and `decompositions` eigenvalue decompositions, a law.
-pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Cost {
-    let (n, d, laws) = (facts.clients() as f64, facts.dim() as f64, laws(facts));
+pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
+    let (n, d, laws) = (facts.clients() as f64, facts.dim() as f64, distributions(facts));
     let each = 10.0 * decompositions * d * d * d;
-    Cost::new(laws * each + n * facts.draws() as f64 * d * d, (n + 10.0) * d * d)
+    Effort::new(laws * each + n * facts.draws() as f64 * d * d, (n + 10.0) * d * d)
 }
 
 #[cfg(test)]
@@ -83,11 +83,11 @@ mod tests {
     use super::*;
     use crate::linalg::Matrix;
     use crate::theory::bounds::Constants;
-    use crate::theory::deterministic::cost_of_drift;
+    use crate::theory::deterministic::drift_effort;
     use crate::theory::expansion;
     use crate::theory::heterogeneity::Measures;
-    use crate::theory::linear::Work;
-    use crate::theory::moments::{self, Correction, Run, Scheme};
+    use crate::theory::linear::LocalUpdate;
+    use crate::theory::moments::{self, AlgorithmModel, Correction, RunModel};
 
     /// A problem of any size, of which nothing but its size can be asked.
     struct Sized(usize, usize, bool);
@@ -121,30 +121,30 @@ mod tests {
 
     /// What a report computes of an instance: all fits where it is small, and nothing where
     /// it is large.
-    fn costs(facts: &dyn Facts, local_steps: u64) -> [Cost; 8] {
-        let run = |correction| Run {
+    fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
+        let run = |correction| RunModel {
             weight: 1.0,
-            work: Box::new(move |_| Work::plain(0.1, local_steps)),
+            update: Box::new(move |_| LocalUpdate::plain(0.1, local_steps)),
             server_step: 1.0,
             correction,
         };
-        let scheme = |correction| Scheme {
+        let model = |correction| AlgorithmModel {
             runs: vec![run(correction)],
             cohort: facts.clients(),
             common: true,
             coin: None,
             burn_in: None,
         };
-        let (plain, corrected) = (scheme(Correction::None), scheme(Correction::Kept));
+        let (plain, corrected) = (model(Correction::None), model(Correction::Kept));
         [
-            moments::cost(facts, &plain, 1000, 200),
-            moments::cost(facts, &corrected, 1000, 200),
-            moments::cost_at_rest(facts, &plain),
-            moments::cost_at_rest(facts, &corrected),
-            Measures::cost(facts),
-            Constants::cost(facts),
-            expansion::Terms::cost(facts) + expansion::Terms::cost_of_blocks(facts, true),
-            expansion::cost_of_closure(facts, local_steps),
+            moments::effort(facts, &plain, 1000, 200),
+            moments::effort(facts, &corrected, 1000, 200),
+            moments::stationary_effort(facts, &plain),
+            moments::stationary_effort(facts, &corrected),
+            Measures::effort(facts),
+            Constants::effort(facts),
+            expansion::Expansion::effort(facts) + expansion::Expansion::blocks_effort(facts, true),
+            expansion::closure_effort(facts, local_steps),
         ]
     }
 
@@ -153,25 +153,25 @@ mod tests {
         for linear in [true, false] {
             for (d, n) in [(1, 1), (3, 10), (8, 20)] {
                 assert!(costs(&Sized(d, n, linear), 100).iter().all(|c| c.fits()), "{d} {n}");
-                assert!(cost_of_drift(&Sized(d, n, linear), 100).fits());
+                assert!(drift_effort(&Sized(d, n, linear), 100).fits());
             }
             for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
                 assert!(costs(&Sized(d, n, linear), 10).iter().all(|c| !c.fits()), "{d} {n}");
-                assert!(!cost_of_drift(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
+                assert!(!drift_effort(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
             }
         }
         // Clients that all differ, in one dimension: pairs of types take the memory.
         let many = costs(&Sized(1, 30_000, true), 1);
         assert!(many[..4].iter().all(|c| !c.fits()));
         // As many local steps as memory cannot hold.
-        assert!(!expansion::cost_of_closure(&Sized(20, 2, false), 1_000_000).fits());
+        assert!(!expansion::closure_effort(&Sized(20, 2, false), 1_000_000).fits());
     }
 
     #[test]
     fn what_exceeds_a_bound_is_named() {
-        let told = |products, numbers| Cost::new(products, numbers).to_string();
-        assert!(Cost::new(1e9, 1e6).fits());
-        assert!(!Cost::new(f64::NAN, 0.0).fits());
+        let told = |products, numbers| Effort::new(products, numbers).to_string();
+        assert!(Effort::new(1e9, 1e6).fits());
+        assert!(!Effort::new(f64::NAN, 0.0).fits());
         assert_eq!(told(2e11, 2.57e10), "about 2e11 products and 206 GB of memory");
         assert_eq!(told(1e3, 2.57e10), "about 206 GB of memory");
         assert_eq!(told(2e11, 1.0), "about 2e11 products");

@@ -4,7 +4,7 @@
 //! of them it shows and where all are.
 
 use super::series::quoted;
-use crate::analysis::thousands;
+use driftbench_core::words::thousands;
 use serde::Serialize;
 
 /// Rows of a table.
@@ -12,7 +12,7 @@ pub const MOST_ROWS: usize = 1000;
 
 /// A table as templates see it.
 #[derive(Clone, Default, Serialize)]
-pub struct Table {
+pub struct TextTable {
     pub heads: Vec<String>,
     pub rows: Vec<Vec<String>>,
     /// How many rows there are, if these are not all, and which these are.
@@ -24,7 +24,7 @@ pub struct Table {
 /// A file beside a page: its name and its text.
 pub type File = (String, String);
 
-impl Table {
+impl TextTable {
     /// A table of these rows.
     pub fn new(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Self {
         let heads = heads.iter().map(|head| (*head).to_owned()).collect();
@@ -69,9 +69,9 @@ mod tests {
         let heads = || vec!["n".to_owned(), "told, so".to_owned()];
         let rows = |count: usize| (0..count).map(|i| vec![i.to_string(), "a \"b\"".to_owned()]);
         let mut files = Vec::new();
-        let whole = Table::first(heads(), rows(3), (3, "t"), &mut files);
+        let whole = TextTable::first(heads(), rows(3), (3, "t"), &mut files);
         assert_eq!((whole.rows.len(), whole.cut.as_str(), files.len()), (3, "", 0));
-        let cut = Table::first(heads(), rows(1234), (2, "t"), &mut files);
+        let cut = TextTable::first(heads(), rows(1234), (2, "t"), &mut files);
         assert_eq!(cut.rows.len(), 2);
         assert_eq!((&*cut.cut, &*cut.file), ("The first 2 of 1 234 rows; all are in", "t.csv"));
         let [(name, text)] = files.as_slice() else { panic!("one file") };

@@ -1,13 +1,13 @@
 //! Claims as formulas, and why cells are left out.
 
-use super::tested::Against;
-use crate::analysis::select;
+use super::ratios::Against;
+use crate::analysis::setting_text;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::{Reaching, Scalar, Selection, When};
 use driftbench_runner::plan::Setting;
 
 /// A target in words.
-pub(super) fn target(reaching: &Reaching) -> String {
+pub(super) fn target_text(reaching: &Reaching) -> String {
     match &reaching.per {
         None => number(reaching.target),
         Some(per) => format!("{} × {per}", number(reaching.target)),
@@ -20,12 +20,12 @@ fn number(x: f64) -> String {
 }
 
 /// Why a cell is left out.
-pub(super) fn noted(name: &str, why: &str) -> String {
+pub(super) fn with_reason(name: &str, why: &str) -> String {
     if name.is_empty() { why.to_owned() } else { format!("{name}: {why}") }
 }
 
 /// A selection in words.
-pub(super) fn told(selection: &Selection) -> String {
+pub(super) fn selection_text(selection: &Selection) -> String {
     let mut parts: Vec<String> =
         selection.0.get("label").map(ToString::to_string).into_iter().collect();
     for (key, value) in selection.0.iter().filter(|(key, _)| *key != "label") {
@@ -33,7 +33,7 @@ pub(super) fn told(selection: &Selection) -> String {
             Scalar::Number(x) => Setting::Number(*x),
             text => Setting::Text(text.to_string()),
         };
-        parts.push(select::pretty(key, &setting));
+        parts.push(setting_text::pretty(key, &setting));
     }
     if parts.is_empty() { "every cell".into() } else { parts.join(", ") }
 }
@@ -47,18 +47,23 @@ pub(super) fn comparison(
     at: When,
 ) -> String {
     let right = match against {
-        Against::Cells(right) => format!("that of {}", told(right)),
+        Against::Cells(right) => format!("that of {}", selection_text(right)),
         Against::Prediction(by) => by.words().to_owned(),
         Against::Value(value) => number(*value),
     };
     let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
     // A bias is the norm of a mean, and a mean is not taken of it again.
     let mean = if metric.average().is_some() { "" } else { "mean " };
-    format!("{mean}{} of {}{} {sign} {factor}{right}", metric.formula(), told(left), when(at))
+    format!(
+        "{mean}{} of {}{} {sign} {factor}{right}",
+        metric.formula(),
+        selection_text(left),
+        time_text(at)
+    )
 }
 
 /// The time of a claim, in words.
-pub(super) fn when(at: When) -> String {
+pub(super) fn time_text(at: When) -> String {
     match at {
         When::End => String::new(),
         When::Round(round) => format!(" at round {round}"),

@@ -2,13 +2,13 @@
 //! what the server and its control variate make of that, and how noisy it is.
 
 use super::local::{self, Drive, Steps};
-use super::state::{Member, Stage, State, picked};
-use super::{Correction, Exact, Type};
+use super::state::{MemberUpdate, MomentState, Stage, picked};
+use super::{Correction, ExactMoments, Type};
 use crate::linalg::Matrix;
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
 /// Where the parts of s and v are: s = (1, e, c̄, e', c̄', …), v = (c, c', …).
-pub(super) struct Layout {
+pub(super) struct StateLayout {
     pub(super) d: usize,
     pub(super) e: Vec<usize>,
     pub(super) mean: Vec<Option<usize>>,
@@ -17,7 +17,7 @@ pub(super) struct Layout {
     pub(super) n: usize,
 }
 
-impl Layout {
+impl StateLayout {
     pub(super) fn new(d: usize, corrected: &[bool], coin: bool) -> Self {
         let (mut m, mut n) = (1, 0);
         let (mut e, mut mean, mut own) = (Vec::new(), Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ pub(super) fn put(into: &mut Matrix, at: usize, scale: f64, block: &Matrix) {
 }
 
 /// A type's way through the local steps.
-pub(super) struct Course {
+pub(super) struct TypeSteps {
     /// y of each run from s and from v.
     begin: Vec<(Matrix, Matrix)>,
     /// e at the end from s and from v, all runs on top of each other.
@@ -64,24 +64,29 @@ pub(super) struct Course {
     calls: Vec<f64>,
 }
 
-impl Exact<'_> {
+impl ExactMoments<'_> {
     /// Whether a run's drift is not constant, so that w has entries of its own.
-    pub(super) fn pulled(&self, run: usize, work: &Work) -> bool {
-        self.scheme.runs[run].correction != Correction::None || work.proximal != 0.0
+    pub(super) fn pulled(&self, run: usize, update: &LocalUpdate) -> bool {
+        self.model.runs[run].correction != Correction::None || update.proximal != 0.0
     }
 
     /// y = (e, 1, w) of a run from s and from v.
     pub(super) fn begin(&self, g: usize, run: usize) -> (Matrix, Matrix) {
-        let Layout { d, m, n, .. } = self.layout;
-        let work = &self.types[g].work[run];
-        let pulled = self.pulled(run, work);
+        let StateLayout { d, m, n, .. } = self.layout;
+        let update = &self.types[g].updates[run];
+        let pulled = self.pulled(run, update);
         let rows = local::length(d, pulled);
         let (mut from_s, mut from_v) = (Matrix::zeros(rows, m), Matrix::zeros(rows, n));
         put(&mut from_s, 0, 1.0, &self.layout.pick(m, self.layout.e[run], 1.0));
         from_s[(d, 0)] = 1.0;
         if pulled {
             // w is the drift that the round does not change: c̄ − c, or F̄_c(θ*).
-            put(&mut from_s, d + 1, -work.proximal, &self.layout.pick(m, self.layout.e[run], 1.0));
+            put(
+                &mut from_s,
+                d + 1,
+                -update.proximal,
+                &self.layout.pick(m, self.layout.e[run], 1.0),
+            );
             match (self.layout.mean[run], self.layout.own[run]) {
                 (mean, Some(own)) => {
                     put(&mut from_v, d + 1, -1.0, &self.layout.pick(n, own, 1.0));
@@ -90,7 +95,7 @@ impl Exact<'_> {
                     }
                 }
                 _ => {
-                    let field = self.field(self.types[g].first);
+                    let field = self.facts.field_at_optimum(self.types[g].first);
                     (0..d).for_each(|i| from_s[(d + 1 + i, 0)] += field[i]);
                 }
             }
@@ -98,25 +103,18 @@ impl Exact<'_> {
         (from_s, from_v)
     }
 
-    /// F̄_c(θ*).
-    pub(super) fn field(&self, client: usize) -> Vec<f64> {
-        let mut field = vec![0.0; self.layout.d];
-        self.facts.mean_field(client, self.facts.optimum(), &mut field);
-        field
-    }
-
-    pub(super) fn course(&self, g: usize) -> Option<Course> {
-        let Layout { d, m, n, .. } = self.layout;
-        let Type { first, work, .. } = &self.types[g];
-        let runs = work.len();
+    pub(super) fn course(&self, g: usize) -> Option<TypeSteps> {
+        let StateLayout { d, m, n, .. } = self.layout;
+        let Type { first, updates, .. } = &self.types[g];
+        let runs = updates.len();
         let begin: Vec<(Matrix, Matrix)> = (0..runs).map(|r| self.begin(g, r)).collect();
-        let drive = |r: usize| Drive { work: work[r], pulled: self.pulled(r, &work[r]) };
+        let drive = |r: usize| Drive { update: updates[r], pulled: self.pulled(r, &updates[r]) };
         let (mut steps, mut calls) = (Vec::new(), Vec::new());
         for r in 0..runs {
             for q in r..runs {
                 let one = Steps::new(self.facts, *first, [drive(r), drive(q)], r == q)?;
-                let one = if r == q || self.scheme.common { one } else { one.uncoupled() };
-                let (a, b) = (work[r].steps, work[q].steps);
+                let one = if r == q || self.model.common { one } else { one.uncoupled() };
+                let (a, b) = (updates[r].steps, updates[q].steps);
                 let shared = one.times(a.min(b));
                 let rest = one.times(a.max(b) - a.min(b));
                 steps.push(match a.cmp(&b) {
@@ -124,8 +122,8 @@ impl Exact<'_> {
                     std::cmp::Ordering::Less => shared.alone(1, &rest),
                     std::cmp::Ordering::Greater => shared.alone(0, &rest),
                 });
-                let factor = 1.0 / (a * work[r].batch) as f64;
-                calls.push(if r == q || self.scheme.common { factor } else { 0.0 });
+                let factor = 1.0 / (a * updates[r].batch) as f64;
+                calls.push(if r == q || self.model.common { factor } else { 0.0 });
             }
         }
         let (mut from_s, mut from_v) = (Matrix::zeros(runs * d, m), Matrix::zeros(runs * d, n));
@@ -134,22 +132,29 @@ impl Exact<'_> {
             put(&mut from_s, r * d, 1.0, &end.times(&begin[r].0));
             put(&mut from_v, r * d, 1.0, &end.times(&begin[r].1));
         }
-        Some(Course { begin, from_s, from_v, steps, jacobian: self.facts.jacobian(*first), calls })
+        Some(TypeSteps {
+            begin,
+            from_s,
+            from_v,
+            steps,
+            jacobian: self.facts.jacobian(*first),
+            calls,
+        })
     }
 
     fn inclusion(&self) -> (f64, f64) {
-        let (l, n) = (self.scheme.cohort as f64, self.facts.clients() as f64);
+        let (l, n) = (self.model.cohort as f64, self.facts.clients() as f64);
         (l / n, if n > 1.0 { l * (l - 1.0) / (n * (n - 1.0)) } else { 0.0 })
     }
 
     pub(super) fn make_stages(&self) -> Vec<Stage> {
         let mut stages = Vec::new();
-        if self.scheme.runs.iter().any(|r| r.correction == Correction::Fresh) {
+        if self.model.runs.iter().any(|r| r.correction == Correction::Fresh) {
             stages.push(self.fresh_stage());
         }
-        let Layout { d, m, .. } = self.layout;
+        let StateLayout { d, m, .. } = self.layout;
         let mut keep = Matrix::identity(m);
-        for (r, run) in self.scheme.runs.iter().enumerate() {
+        for (r, run) in self.model.runs.iter().enumerate() {
             for i in 0..d {
                 let at = self.layout.e[r] + i;
                 keep[(at, at)] = 1.0 - run.server_step;
@@ -162,16 +167,16 @@ impl Exact<'_> {
 
     /// Whether oracle calls of their own, at the end of a round, are among its noises.
     fn calls(&self) -> bool {
-        self.scheme.runs.iter().any(|r| r.correction == Correction::KeptFresh)
+        self.model.runs.iter().any(|r| r.correction == Correction::KeptFresh)
     }
 
     fn counts(&self) -> Vec<f64> {
         self.types.iter().map(|t| t.count).collect()
     }
 
-    fn blank(&self, noises: usize) -> Member {
-        let Layout { m, n, .. } = self.layout;
-        Member {
+    fn blank(&self, noises: usize) -> MemberUpdate {
+        let StateLayout { m, n, .. } = self.layout;
+        MemberUpdate {
             s_s: Matrix::zeros(m, m),
             s_v: Matrix::zeros(m, n),
             s_e: Matrix::zeros(m, noises),
@@ -183,14 +188,14 @@ impl Exact<'_> {
 
     /// c_k ← the mean of oracle calls at θ_t, for all clients (FedLin).
     fn fresh_stage(&self) -> Stage {
-        let Layout { d, m, n, .. } = self.layout;
+        let StateLayout { d, m, n, .. } = self.layout;
         let clients = self.facts.clients() as f64;
-        let runs = self.scheme.runs.len();
+        let runs = self.model.runs.len();
         let mut keep = Matrix::identity(m);
         for mean in self.layout.mean.iter().flatten() {
             (0..d).for_each(|i| keep[(mean + i, mean + i)] = 0.0);
         }
-        let member = |course: &Course| {
+        let member = |course: &TypeSteps| {
             let mut member = self.blank(runs * d);
             for r in 0..runs {
                 let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
@@ -214,15 +219,15 @@ impl Exact<'_> {
     /// The end of a round for a member of type g: the server's average and what
     /// its control variate learns. Its noises are those of the local steps of
     /// each run, then those of each run's oracle calls at θ_t, if there are any.
-    fn member(&self, g: usize) -> Member {
-        let Layout { d, m, n, .. } = self.layout;
+    fn member(&self, g: usize) -> MemberUpdate {
+        let StateLayout { d, m, n, .. } = self.layout;
         let course = &self.courses[g];
-        let (runs, clients) = (self.scheme.runs.len(), self.facts.clients() as f64);
+        let (runs, clients) = (self.model.runs.len(), self.facts.clients() as f64);
         let noises = if self.calls() { 2 * runs * d } else { runs * d };
         let mut member = self.blank(noises);
         let rows = |of: &Matrix, r: usize| Matrix::from_fn(d, of.cols(), |i, j| of[(r * d + i, j)]);
-        for (r, run) in self.scheme.runs.iter().enumerate() {
-            let share = run.server_step / self.scheme.cohort as f64;
+        for (r, run) in self.model.runs.iter().enumerate() {
+            let share = run.server_step / self.model.cohort as f64;
             let e = self.layout.e[r];
             let (from_s, from_v) = (rows(&course.from_s, r), rows(&course.from_v, r));
             let noise = self.layout.pick(noises, r * d, 1.0);
@@ -233,8 +238,8 @@ impl Exact<'_> {
                 continue;
             };
             // What is added to c_k, as a map of s, v and the noises.
-            let work = &self.types[g].work[r];
-            let length = work.step * work.steps as f64;
+            let update = &self.types[g].updates[r];
+            let length = update.step * update.steps as f64;
             let begin = self.layout.pick(m, e, 1.0);
             let (by_s, by_v, by_noise) = match run.correction {
                 Correction::Kept => {
@@ -259,22 +264,22 @@ impl Exact<'_> {
     }
 
     /// E y y'ᵀ of two runs of one client of type g.
-    fn joint(&self, state: &State, g: usize, r: usize, q: usize) -> Matrix {
+    fn joint(&self, state: &MomentState, g: usize, r: usize, q: usize) -> Matrix {
         let (a, b) = (&self.courses[g].begin[r], &self.courses[g].begin[q]);
         second(state, g, a, b)
     }
 
     /// The covariance of the noises of the local steps, all runs by all runs.
-    pub(super) fn walk_noise(&self, state: &State, g: usize) -> Matrix {
-        let runs = self.scheme.runs.len();
+    pub(super) fn walk_noise(&self, state: &MomentState, g: usize) -> Matrix {
+        let runs = self.model.runs.len();
         self.by_pairs(|r, q| {
             self.courses[g].steps[pair(runs, r, q)].covariance(&self.joint(state, g, r, q))
         })
     }
 
     /// The covariance of means of oracle calls at θ_t.
-    fn call_noise(&self, state: &State, g: usize) -> Matrix {
-        let (d, runs) = (self.layout.d, self.scheme.runs.len());
+    fn call_noise(&self, state: &MomentState, g: usize) -> Matrix {
+        let (d, runs) = (self.layout.d, self.model.runs.len());
         self.by_pairs(|r, q| {
             let (a, b) = (self.layout.e[r], self.layout.e[q]);
             let at = |from: usize, i: usize| if i < d { from + i } else { 0 };
@@ -286,7 +291,7 @@ impl Exact<'_> {
     }
 
     fn by_pairs(&self, of: impl Fn(usize, usize) -> Matrix) -> Matrix {
-        let (d, runs) = (self.layout.d, self.scheme.runs.len());
+        let (d, runs) = (self.layout.d, self.model.runs.len());
         let mut out = Matrix::zeros(runs * d, runs * d);
         for r in 0..runs {
             for q in r..runs {
@@ -303,7 +308,7 @@ impl Exact<'_> {
     }
 
     /// The noises of stage number `stage` in this state.
-    pub(super) fn noises(&self, state: &State, stage: usize) -> Vec<Matrix> {
+    pub(super) fn noises(&self, state: &MomentState, stage: usize) -> Vec<Matrix> {
         let last = stage + 1 == self.stages.len();
         let of = |g: usize| {
             if !last {
@@ -326,7 +331,7 @@ impl Exact<'_> {
 
 /// E y y'ᵀ where y and y' come from s and a type's v by these maps.
 pub(super) fn second(
-    state: &State,
+    state: &MomentState,
     g: usize,
     a: &(Matrix, Matrix),
     b: &(Matrix, Matrix),

@@ -87,7 +87,7 @@ fn squares(
 fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
     let of_instance = |ground: &Ground| -> Option<Radii> {
         let facts: &dyn Facts = &*ground.instance;
-        let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+        let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
         let cost = moments::effort(facts, &scheme, ROUNDS, 0);
         if cost.products > MOST_PRODUCTS || !cost.fits() {
             return None;

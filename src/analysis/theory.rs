@@ -29,11 +29,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The exact moments of a cell, or why there are none.
-type ExpectedMoments = Result<Vec<Moments>, predict::Without>;
+type ExpectedMoments = Result<Vec<Moments>, predict::NoMoments>;
 
 /// The mean of each quantity that moments give over infinitely many replicates, at each recorded
 /// round; or why there is none.
-type ExpectedColumns = Result<Columns, predict::Without>;
+type ExpectedColumns = Result<Columns, predict::NoMoments>;
 
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, CovarianceBlocks)>;
@@ -109,7 +109,7 @@ impl<'a> Theory<'a> {
         };
         let expected: HashMap<&str, ExpectedColumns> = wanted.map(columns).collect();
         let costly = |(id, columns): (&&str, &ExpectedColumns)| match columns {
-            Err(predict::Without::Costly(cost)) => {
+            Err(predict::NoMoments::Costly(cost)) => {
                 Some((((*id).to_owned(), Computation::Moments), *cost))
             }
             _ => None,
@@ -280,7 +280,7 @@ impl<'a> Theory<'a> {
             None if facts.linear() => facts,
             None => return None,
         };
-        let mut scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+        let mut scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
         let place = prepared.cell.identity.algorithm.components();
         let place = place.iter().position(|c| c == component)?;
         let mut run = scheme.runs.swap_remove(place);
@@ -307,7 +307,7 @@ impl<'a> Theory<'a> {
         let find = || {
             let prepared = self.cells.get(id)?;
             let facts: &dyn Facts = &*single_ground(prepared)?.instance;
-            let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+            let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
             if !moments::are_closed(facts, &scheme) {
                 return None;
             }
@@ -424,14 +424,14 @@ fn moment_columns(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
 
 /// The moments of a cell, their mean over instances where each replicate has one.
 fn mean_over_grounds(prepared: &Prepared<'_>) -> ExpectedMoments {
-    predict::known(prepared)?;
+    predict::check_exact_moments(prepared)?;
     let Some((last, others)) = prepared.grounds.split_last() else {
-        return Err(predict::Without::Open);
+        return Err(predict::NoMoments::Open);
     };
     // One instance at a time, since its moments are one matrix per round.
-    let mut mean = predict::expected(prepared.cell, last)?;
+    let mut mean = predict::exact_moments(prepared.cell, last)?;
     for ground in others {
-        let more = predict::expected(prepared.cell, ground)?;
+        let more = predict::exact_moments(prepared.cell, ground)?;
         mean.iter_mut()
             .zip(&more)
             .for_each(|(sum, moments)| change(sum, |own, of| own + of(moments)));

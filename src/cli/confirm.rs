@@ -3,8 +3,8 @@
 use super::Failure;
 use super::memory::Cells;
 use super::plan::duration;
-use super::shard;
 use driftbench_core::words::count;
+use driftbench_runner::runner::cost::expected_nanoseconds;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// The largest number of cells that runs without confirmation.
@@ -18,7 +18,8 @@ const MOST_SECONDS: f64 = 86_400.0;
 /// If the answer is no; or, without a terminal to ask on, with the flag that confirms.
 pub fn confirm(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
     let cells = || missing.iter().flat_map(|(_, cells)| cells);
-    let nanoseconds = cells().fold(0, |sum: u64, cell| sum.saturating_add(shard::cost(cell)));
+    let costs = cells().map(|cell| expected_nanoseconds(&cell.identity));
+    let nanoseconds = costs.fold(0, u64::saturating_add);
     let (count, seconds) = (cells().count(), nanoseconds as f64 * 1e-9 / threads as f64);
     let Some(question) = question(count, seconds, threads) else { return Ok(()) };
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());

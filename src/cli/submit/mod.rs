@@ -14,6 +14,7 @@ use super::{Code, Failure, Manifests, prepared, print, shard};
 use crate::store::{Status, Store};
 use driftbench_core::words::count;
 use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::cost::expected_nanoseconds;
 use folder::Folder;
 use script::{Job, typed};
 use std::fmt::Write;
@@ -181,7 +182,7 @@ fn task_table(plans: &[Plan], missing: &[Vec<&Cell>], tasks: u64, threads: u64) 
     for (shard, cell) in shards.into_iter().zip(missing.iter().flatten()) {
         let (cells, cost) = &mut load[shard as usize];
         *cells += 1;
-        *cost = cost.saturating_add(shard::cost(cell));
+        *cost = cost.saturating_add(expected_nanoseconds(&cell.identity));
     }
     let time = |cost: u64| super::plan::duration(cost as f64 * 1e-9 / threads as f64);
     let mut out = String::from(" task    cells  estimated time\n");

@@ -270,9 +270,9 @@ macro_rules! algorithms {
 
         /// Reads the settings of one algorithm of this kind.
         #[derive(Clone, Copy, Debug)]
-        pub struct OfKind<'a>(pub &'a str);
+        pub struct SettingsOfKind<'a>(pub &'a str);
 
-        impl<'de> DeserializeSeed<'de> for OfKind<'_> {
+        impl<'de> DeserializeSeed<'de> for SettingsOfKind<'_> {
             type Value = Spec;
 
             fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Spec, D::Error> {

@@ -46,14 +46,14 @@ pub struct Pairing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extrapolate {
-    /// γ and 2γ: 2 θ^(γ) − θ^(2γ) (RR §6).
+    /// γ and 2γ: 2 θ^(γ) − θ^(2γ) (RR, section 6).
     #[default]
     StepSize,
     /// H and 2H: ((2H−1) θ^(H) − (H−1) θ^(2H))/H, the weights that sum to one
-    /// and cancel the heterogeneity bias (RR Remark 1, corrected).
+    /// and cancel the heterogeneity bias (RR, Remark 1, corrected).
     LocalSteps,
-    /// H and 2H: ((2H−1)/(H−1)) θ^(H) − θ^(2H), as RR Remark 1 prints it; the
-    /// weights do not sum to one. H is 2 or more.
+    /// H and 2H: ((2H−1)/(H−1)) θ^(H) − θ^(2H), as RR, Remark 1 prints it; the
+    /// weights do not sum to one. H must be 2 or more.
     LocalStepsPrinted,
 }
 
@@ -61,7 +61,7 @@ pub enum Extrapolate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Base {
-    /// FedAvg, as in RR §6.
+    /// FedAvg, as in RR, section 6.
     #[default]
     Fedavg,
     /// Scaffold.
@@ -90,10 +90,10 @@ pub enum Base {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupling {
-    /// The same draws in both: their fluctuations cancel in part.
+    /// Both use the same draws, so that their fluctuations cancel in part.
     #[default]
     Common,
-    /// Draws of their own: to first order (2² + 2) times FedAvg's variance.
+    /// Each has draws of its own: to first order 2² + 2 times the variance of FedAvg.
     Independent,
 }
 

@@ -224,16 +224,16 @@ impl Table {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
-    /// It holds: a run that refutes it fails.
+    /// The data support it.
     #[default]
     Supported,
-    /// It does not hold, for a reason that is given.
+    /// The data refute it, for the given reason.
     Refuted,
-    /// It cannot be tested, for a reason that is given.
+    /// It cannot be tested, for the given reason.
     NotTested,
 }
 
-/// When a metric is looked at.
+/// When a metric is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
@@ -244,30 +244,30 @@ pub enum When {
     Round(u64),
     /// The mean over the recorded rounds of the second half, run by run.
     Stationary,
-    /// At every recorded round but the first: it must hold at each.
+    /// At every recorded round but the first; the claim must hold at each.
     EveryRound,
 }
 
-/// A prediction by name.
+/// A prediction of theory.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Prediction {
-    /// Exact moments (linear problems): of the errors, biases and variances.
+    /// The exact moments of errors, biases and variances (linear problems).
     ExactMoments,
     /// The exact moments at stationarity.
     Stationary,
-    /// lim E θ_t − θ* exactly (linear problems, or without noise).
+    /// The exact bias lim E θ_t − θ* (linear problems, or without noise).
     ExactBias,
-    /// First order in the step size, with the signs that hold (RR Thm 4, SLIDES).
+    /// The first order in the step size, with the correct signs (RR, Theorem 4; SLIDES).
     FirstOrder,
-    /// First order with what is printed: RR's first version for biases
-    /// (+ stochasticity, − heterogeneity), SLIDES for Cov(θ, ξ_c) (+).
+    /// The first order as printed: in RR's first version for biases
+    /// (+ stochasticity, − heterogeneity), in SLIDES for Cov(θ, ξ_c) (+).
     FirstOrderPrinted,
-    /// First order and the term after it that is not divided by N.
+    /// The first order and the next term, which is not divided by N.
     SecondOrder,
-    /// A closure of the mean beyond first order.
+    /// A closure of the equations of the mean, beyond first order.
     Closure,
     /// SCAFFLSA, Theorem A.5 (4.1 with its constants).
     ScafflsaA5,
@@ -277,7 +277,7 @@ pub enum Prediction {
     ScafflsaB5,
     /// RR, second version, Proposition 4, around the limit.
     RrProposition4,
-    /// RR, Theorem 2's bound γ(H − 1)ζ₁ζ₂/μ on the bias.
+    /// RR, Theorem 2: the bound γ(H − 1)ζ₁ζ₂/μ on the bias.
     RrTheorem2,
     /// RR, Corollary 1 (without noise).
     RrCorollary1,
@@ -285,7 +285,7 @@ pub enum Prediction {
     Book51,
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² of two coupled runs (RR, Propositions 1 and 3).
     Contraction,
-    /// The same with (1 − γμ)^{2Ht}, which SLIDES print: the distance, not its square.
+    /// The same with (1 − γμ)^{2Ht}, as SLIDES print it for the distance instead of its square.
     ContractionPrinted,
 }
 
@@ -328,18 +328,18 @@ impl Prediction {
     }
 }
 
-/// A target, and what its cost is counted in.
+/// A target, and the unit of the cost to reach it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Reaching {
-    /// The target, above 0; with `per`, times the value of that setting.
+    /// The target, above 0; multiplied by the value of the setting `per`, if it is given.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub target: f64,
     /// A setting that the target is a multiple of.
     #[serde(default)]
     #[schemars(example = &"step-size")]
     pub per: Option<String>,
-    /// What the cost is counted in.
+    /// The unit of the cost.
     #[serde(default = "communications")]
     pub cost: Quantity,
 }
@@ -348,9 +348,8 @@ fn communications() -> Quantity {
     Quantity::Communications
 }
 
-/// Cells by their label and their settings: `{ label = "FedAvg", local-steps = 10 }`;
-/// a setting that is a table is meant by the beginning of its text, several
-/// values by a list of them.
+/// Cells by their label and their settings: `{ label = "FedAvg", local-steps = 10 }`. A list
+/// selects several values, and a text selects tables whose text begins with it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Selection(pub BTreeMap<String, Scalar>);

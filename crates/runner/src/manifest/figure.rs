@@ -202,15 +202,15 @@ impl Band {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Theory {
-    /// ‖lim E θ_t − θ*‖² (SCAFFLSA Thm 4.1).
+    /// The squared exact bias ‖lim E θ_t − θ*‖² (SCAFFLSA, Theorem 4.1).
     ExactBias,
-    /// What infinitely many replicates would give (linear problems).
+    /// The means that infinitely many replicates would give (linear problems).
     ExactMoments,
-    /// The bias to first order in the step size (RR Thm 4, SLIDES).
+    /// The bias to first order in the step size (RR, Theorem 4; SLIDES).
     FirstOrder,
-    /// The same with the next term, which is not divided by N.
+    /// The bias with the next term, which is not divided by N.
     SecondOrder,
-    /// The bias by a closure beyond first order.
+    /// The bias by a closure of the equations of the mean, beyond first order.
     Closure,
     /// The published bounds whose conditions hold.
     Bounds,

@@ -3,8 +3,8 @@
 use super::places::place_of;
 use super::settings::short;
 use super::tables::{AlgorithmEntry, VaryingTables, Visited};
+use crate::manifest::axis::{Axis, Choice};
 use crate::manifest::document::nearest;
-use crate::manifest::read::{Axis, Choice};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
 use driftbench_core::words::count;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Where a manifest's text has what a dotted path names.
 
+use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
-use crate::manifest::read::Choice;
 use crate::manifest::{Diagnostic, Node, Place};
 
 /// Where the value at a path was written, under a choice of axis values; the

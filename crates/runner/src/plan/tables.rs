@@ -2,8 +2,9 @@
 //! once for each choice of its own axes, so that what a million cells share is made once.
 
 use super::places::place_of;
+use crate::manifest::axis::{Axis, Choice};
 use crate::manifest::document::Diagnostics;
-use crate::manifest::read::{Axis, Choice, exhaust};
+use crate::manifest::read::exhaust;
 use crate::manifest::{Budget, Diagnostic, Manifest, Node, Oracle, Start};
 use driftbench_core::{algorithm, problem};
 use serde::de::DeserializeSeed;
@@ -83,7 +84,7 @@ pub struct VaryingTables<'a> {
     pub problem: VaryingTable<'a, PhantomData<problem::Spec>, problem::Spec>,
     pub start: VaryingTable<'a, PhantomData<Start>, Start>,
     pub budget: VaryingTable<'a, PhantomData<Budget>, Budget>,
-    pub algorithm: VaryingTable<'a, algorithm::OfKind<'static>, algorithm::Spec>,
+    pub algorithm: VaryingTable<'a, algorithm::SettingsOfKind<'static>, algorithm::Spec>,
     root: &'a Node,
 }
 
@@ -105,14 +106,15 @@ impl<'a> VaryingTables<'a> {
             problem: VaryingTable::new(root, "problem", PhantomData),
             start: VaryingTable::new(root, "start", PhantomData),
             budget: VaryingTable::new(root, "budget", PhantomData),
-            algorithm: VaryingTable::new(root, "algorithm", algorithm::OfKind("")),
+            algorithm: VaryingTable::new(root, "algorithm", algorithm::SettingsOfKind("")),
             root,
         }
     }
 
     /// From now on the algorithm is that of an entry.
     pub fn enter(&mut self, entry: &AlgorithmEntry) {
-        self.algorithm = VaryingTable::new(self.root, &entry.path(), algorithm::OfKind(entry.kind));
+        self.algorithm =
+            VaryingTable::new(self.root, &entry.path(), algorithm::SettingsOfKind(entry.kind));
     }
 
     /// Reads all tables under a choice.

@@ -3,8 +3,8 @@
 use super::places::{diagnostic_at, diagnostic_under};
 use super::spec_parts::SpecParts;
 use super::{MOST_POINTS, short};
+use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
-use crate::manifest::read::Choice;
 use crate::manifest::{
     Budget, Diagnostic, Instance, Manifest, Node, Place, Prices, Record, Source, Spacing, Start,
 };

@@ -10,6 +10,7 @@ use crate::analysis::{
 };
 use crate::chart;
 use crate::stats::{ROUNDING_FLOOR, Summary};
+use driftbench_core::words::{quoted, shell_word};
 use driftbench_runner::manifest::{Quantity, Source};
 use serde::Serialize;
 
@@ -129,12 +130,8 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
 
 /// The command that runs a manifest again, for a shell.
 fn again(source: &Source) -> String {
-    let manifest = &source.name;
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%".contains(c);
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-    let file = if manifest.chars().all(plain) { manifest.clone() } else { quoted(manifest) };
-    let sets = source.overrides.iter().map(|o| format!(" --set {}", quoted(o)));
-    format!("driftbench run {file}{}", sets.collect::<String>())
+    let sets = source.overrides.iter().map(|set| format!(" --set {}", quoted(set)));
+    format!("driftbench run {}{}", shell_word(&source.name), sets.collect::<String>())
 }
 
 /// No `<`, so that nothing in it ends the element.

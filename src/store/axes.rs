@@ -181,31 +181,19 @@ impl SettingColumn {
 
     /// The column of a cell with so many rows; null if the cell has no such setting.
     pub fn column(&self, leaves: &Leaves, rows: usize) -> Column {
-        let name = || (&*self.name).into();
-        match (self.kind, leaves.get(&self.path)) {
-            (_, None) => Column::full_null(name(), rows, &self.data_type()),
-            (ColumnType::Whole, Some(Leaf::Whole(x))) => {
-                Int64Chunked::full(name(), *x, rows).into_column()
-            }
-            (ColumnType::Number, Some(Leaf::Whole(x))) => {
-                Float64Chunked::full(name(), *x as f64, rows).into_column()
-            }
-            (ColumnType::Number, Some(Leaf::Number(x))) => {
-                Float64Chunked::full(name(), *x, rows).into_column()
-            }
-            (ColumnType::Flag, Some(Leaf::Flag(x))) => {
-                BooleanChunked::full(name(), *x, rows).into_column()
-            }
-            (_, Some(leaf)) => {
-                let text = match leaf {
-                    Leaf::Whole(x) => x.to_string(),
-                    Leaf::Number(x) => format!("{x:?}"),
-                    Leaf::Flag(x) => x.to_string(),
-                    Leaf::Text(text) => text.clone(),
-                };
-                StringChunked::full(name(), &text, rows).into_column()
-            }
-        }
+        let value = match (self.kind, leaves.get(&self.path)) {
+            (_, None) => AnyValue::Null,
+            (ColumnType::Whole, Some(Leaf::Whole(x))) => AnyValue::Int64(*x),
+            (ColumnType::Number, Some(Leaf::Whole(x))) => AnyValue::Float64(*x as f64),
+            (ColumnType::Number, Some(Leaf::Number(x))) => AnyValue::Float64(*x),
+            (ColumnType::Flag, Some(Leaf::Flag(x))) => AnyValue::Boolean(*x),
+            (_, Some(Leaf::Whole(x))) => AnyValue::StringOwned(x.to_string().into()),
+            (_, Some(Leaf::Number(x))) => AnyValue::StringOwned(format!("{x:?}").into()),
+            (_, Some(Leaf::Flag(x))) => AnyValue::StringOwned(x.to_string().into()),
+            (_, Some(Leaf::Text(text))) => AnyValue::String(text),
+        };
+        let value = Scalar::new(self.data_type(), value.into_static());
+        Column::new_scalar((&*self.name).into(), value, rows)
     }
 }
 

@@ -11,12 +11,13 @@
 //! So every changed bit of a batch is detected, and packs of the same name are equal.
 
 use super::checksum::{parse_checked, with_checksum};
-use super::parquet::{self, TraceRows};
+use super::parquet;
 use super::paths::{CELL, PACK, PACK_INDEX, TRACES, file_name, is_cell};
 use super::provenance::Provenance;
 use super::record::{CellRecord, CellSummary, check_folder, check_settings};
 use driftbench_runner::files::{Beside, Error, error, read_plain};
 use driftbench_runner::plan::hex;
+use polars::frame::DataFrame;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
@@ -138,43 +139,16 @@ impl Batch {
         let single = is_cell(&name);
         let path = folder.join(if single { CELL } else { PACK_INDEX });
         let index = read_plain(&path)?;
-        let parse = if single { Self::parse_record } else { Self::parse_pack };
-        let (head, cells) = parse(&name, &index).map_err(|e| error(&path, e))?;
+        let parsed = if single { parse_record(&name, &index) } else { parse_pack(&name, &index) };
+        let cells = parsed.and_then(|(head, lines)| Ok((head, Self::place_cells(lines, single)?)));
+        let (head, cells) = cells.map_err(|e| error(&path, e))?;
         Ok(Self { folder: folder.to_owned(), head, cells, columns: OnceLock::new() })
     }
 
-    /// Reads a `cell.toml`.
-    fn parse_record(name: &str, index: &[u8]) -> Result<(BatchHead, Vec<BatchCell>), String> {
-        let (head, line) = BatchLine::from_record(parse_checked(index)?);
-        check_folder(name, &line.id)?;
-        check_settings(&line.id, &line.cell)?;
-        let cell = BatchCell {
-            id: line.id.into(),
-            label: line.label.into(),
-            digest: line.digest.into(),
-            seconds: line.seconds,
-            rows: None,
-            line: 0..index.len(),
-        };
-        Ok((head, vec![cell]))
-    }
-
-    /// Reads a `cells.jsonl`.
-    fn parse_pack(name: &str, index: &[u8]) -> Result<(BatchHead, Vec<BatchCell>), String> {
-        if name != pack_name(index) {
-            return Err("does not have the hash that its folder is named by".to_owned());
-        }
-        let text = std::str::from_utf8(index).map_err(|e| e.to_string())?;
-        let mut lines = text.lines();
-        let head = serde_json::from_str(lines.next().unwrap_or_default());
-        let head: BatchHead = head.map_err(|e| e.to_string())?;
-        if head.generation.is_none() {
-            return Err("has no generation".to_owned());
-        }
+    /// The cells of these lines, whose settings are checked.
+    fn place_cells(lines: Vec<PlacedLine>, single: bool) -> Result<Vec<BatchCell>, String> {
         let (mut cells, mut row): (Vec<BatchCell>, usize) = (Vec::new(), 0);
-        for text_line in lines {
-            let from = text_line.as_ptr().addr() - text.as_ptr().addr();
-            let line = BatchLine::parse(text_line.as_bytes(), false)?;
+        for (line, place) in lines {
             check_settings(&line.id, &line.cell)?;
             let label = match cells.last() {
                 Some(last) if *last.label == *line.label => last.label.clone(),
@@ -186,12 +160,12 @@ impl Batch {
                 label,
                 digest: line.digest.into(),
                 seconds: line.seconds,
-                rows: Some(row..end),
-                line: from..from + text_line.len(),
+                rows: (!single).then_some(row..end),
+                line: place,
             });
             row = end;
         }
-        Ok((head, cells))
+        Ok(cells)
     }
 
     /// The folder.
@@ -302,14 +276,15 @@ impl Batch {
     ///
     /// # Errors
     /// If the Parquet file is not as it was written.
-    pub fn read_rows(&self) -> Result<TraceRows, Error> {
+    pub fn read_rows(&self) -> Result<DataFrame, Error> {
         let (bytes, _) = self.read_traces()?;
-        TraceRows::read(bytes).map_err(|e| error(&self.traces_file(), e))
+        parquet::decode(bytes).map_err(|e| error(&self.traces_file(), e))
     }
 
-    /// The range of the `i`-th cell among the rows.
-    pub fn range(&self, i: usize, rows: &TraceRows) -> Range<usize> {
-        self.cells[i].rows.clone().unwrap_or(0..rows.len())
+    /// The rows of the `i`-th cell among all.
+    pub fn select(&self, i: usize, rows: &DataFrame) -> DataFrame {
+        let range = self.cells[i].rows.as_ref();
+        range.map_or_else(|| rows.clone(), |range| rows.slice(range.start as i64, range.len()))
     }
 
     /// Copies the batch into another experiment's folder, without these cells. It is checked
@@ -368,6 +343,33 @@ impl Batch {
         beside.settle(&place)?;
         Ok(place)
     }
+}
+
+/// A line of an index and its bytes there.
+type PlacedLine = (BatchLine, Range<usize>);
+
+/// Reads the `cell.toml` of the folder of this name.
+fn parse_record(name: &str, index: &[u8]) -> Result<(BatchHead, Vec<PlacedLine>), String> {
+    let (head, line) = BatchLine::from_record(parse_checked(index)?);
+    check_folder(name, &line.id)?;
+    Ok((head, vec![(line, 0..index.len())]))
+}
+
+/// Reads the `cells.jsonl` of the folder of this name.
+fn parse_pack(name: &str, index: &[u8]) -> Result<(BatchHead, Vec<PlacedLine>), String> {
+    if name != pack_name(index) {
+        return Err("does not have the hash that its folder is named by".to_owned());
+    }
+    let mut lines = index.split_inclusive(|byte| *byte == b'\n');
+    let first = lines.next().unwrap_or_default();
+    let head: BatchHead = serde_json::from_slice(first).map_err(|e| e.to_string())?;
+    head.generation.ok_or("has no generation")?;
+    let (mut placed, mut from) = (Vec::new(), first.len());
+    for line in lines {
+        placed.push((BatchLine::parse(line, false)?, from..from + line.len()));
+        from += line.len();
+    }
+    Ok((head, placed))
 }
 
 /// The text of `cells.jsonl`.

@@ -5,7 +5,7 @@
 
 use super::batch::{Batch, BatchHead, BatchLine};
 use super::checksum::{read_checked, with_checksum};
-use super::parquet::{self, NewCell, TraceRows};
+use super::parquet::{self, NewCell};
 use super::paths::FAILED;
 use super::provenance::Provenance;
 use super::record::{CellSummary, FailedRecord, check_folder, check_settings};
@@ -15,7 +15,6 @@ use driftbench_runner::plan::{Cell, Plan};
 use driftbench_runner::trace::{self, Trace};
 use polars::frame::DataFrame;
 use std::fs;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,19 +75,15 @@ impl Store {
     /// If there are no results, or they are not as they were written.
     pub fn finals(&self, experiment: &str, id: &str) -> Result<Vec<Option<f64>>, Error> {
         let (batch, i) = self.find_stored(experiment, id)?;
-        self.with_rows(&batch, i, TraceRows::finals)
+        let finals = parquet::finals(&self.cell_rows(&batch, i)?);
+        finals.map_err(|e| error(&batch.traces_file(), e))
     }
 
-    /// What `read` makes of the rows of the `i`-th cell of a batch.
-    fn with_rows<T>(
-        &self,
-        batch: &Batch,
-        i: usize,
-        read: impl FnOnce(&TraceRows, Range<usize>) -> T,
-    ) -> Result<T, Error> {
+    /// The rows of the `i`-th cell of a batch.
+    fn cell_rows(&self, batch: &Batch, i: usize) -> Result<DataFrame, Error> {
         let shared = self.recent.rows(batch);
         let rows = shared.get_or_init(|| batch.read_rows()).as_ref().map_err(Clone::clone)?;
-        Ok(read(rows, batch.range(i, rows)))
+        Ok(batch.select(i, rows))
     }
 
     /// The state of a cell's results, whose file is read and checked.
@@ -143,11 +138,8 @@ impl Store {
     /// rows that they are read from.
     fn read_traces(&self, batch: &Batch, i: usize) -> Result<(Vec<Trace>, DataFrame), Error> {
         let path = batch.traces_file();
-        let read = |rows: &TraceRows, range: Range<usize>| {
-            let frame = rows.frame.slice(range.start as i64, range.len());
-            rows.traces(range).map(|traces| (traces, frame))
-        };
-        let (traces, frame) = self.with_rows(batch, i, read)?.map_err(|e| error(&path, e))?;
+        let frame = self.cell_rows(batch, i)?;
+        let traces = parquet::traces(&frame).map_err(|e| error(&path, e))?;
         let CellSummary { id, digest, .. } = batch.summary(i);
         if trace::digest(&traces) == digest {
             return Ok((traces, frame));

@@ -33,7 +33,7 @@ pub use lock::Lock;
 use packs::{Packs, RecentRows};
 pub use paths::is_cell;
 use paths::{CELL, MARKER, file_name, subfolders};
-pub use record::{CellRecord, CellSummary, FailedRecord};
+pub use record::{CellSummary, FailedRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -3,19 +3,21 @@
 //! *Invariant*: if several packs hold a cell, the one of the highest generation counts.
 
 use super::batch::Batch;
-use super::parquet::TraceRows;
 use super::paths::{file_name, is_pack, subfolders};
 use driftbench_runner::files::Error;
+use polars::frame::DataFrame;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// All packs below an experiment's folder, in the order of their generations, with an error
-/// for each whose index is not as it was written.
+/// The folder of a pack, and the pack or why its index is not as it was written.
+pub type OpenedPack = (PathBuf, Result<Batch, Error>);
+
+/// All packs below an experiment's folder, in the order of their generations.
 ///
 /// # Errors
 /// If the folder cannot be read.
-pub fn open_packs(folder: &Path) -> Result<Vec<(PathBuf, Result<Batch, Error>)>, Error> {
+pub fn open_packs(folder: &Path) -> Result<Vec<OpenedPack>, Error> {
     let mut packs = Vec::new();
     for place in subfolders(folder)? {
         if is_pack(&file_name(&place)) {
@@ -76,7 +78,7 @@ impl Packs {
 }
 
 /// The rows of a batch, read by whoever needs them first.
-type SharedRows = Arc<OnceLock<Result<TraceRows, Error>>>;
+type SharedRows = Arc<OnceLock<Result<DataFrame, Error>>>;
 
 /// The rows of the packs that were read last.
 #[derive(Default)]

@@ -20,26 +20,18 @@ pub struct CellSummary {
     pub provenance: Provenance,
 }
 
-/// The contents of `cell.toml`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The contents of `cell.toml`: the summary, the length and the hash of the Parquet file, and
+/// the settings that determine the numbers.
+#[derive(Serialize, Deserialize)]
 pub struct CellRecord {
-    /// Content id.
     pub id: String,
-    /// Name of the experiment.
     pub experiment: String,
-    /// Name of the curve when the cell was stored.
     pub label: String,
-    /// Digest of the traces.
     pub digest: String,
-    /// Length of the Parquet file, in bytes.
     pub bytes: u64,
-    /// SHA-256 of the Parquet file.
     pub sha256: String,
-    /// Time that the cell took on one thread, in seconds.
     pub seconds: f64,
-    /// The program that computed it.
     pub provenance: Provenance,
-    /// The settings that determine the numbers.
     pub cell: toml::Table,
 }
 

@@ -242,6 +242,11 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Reports that another run holds the lock of an experiment.
+fn print_waiting(experiment: &str) {
+    eprintln!("{experiment}: another run is at work on it: waiting until it ends");
+}
+
 /// The most bytes of a manifest.
 const MOST_MANIFEST: u64 = 16 << 20;
 /// The most threads of a command.

@@ -43,6 +43,17 @@ pub fn revived(field: &str) -> &str {
     field.strip_prefix('\'').filter(|text| text.starts_with(BEGINNINGS)).unwrap_or(field)
 }
 
+/// A text as one word of a shell command, in quotes.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A text as one word of a shell command, in quotes if it needs them.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
+    if text.is_empty() || !text.chars().all(plain) { quoted(text) } else { text.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{count, inert, revived, thousands};

@@ -10,6 +10,7 @@ use super::script::Job;
 use super::slurm::{Id, commands};
 use crate::cli::shard;
 use crate::store::Store;
+use driftbench_core::words::quoted;
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::plan::Plan;
 use std::collections::HashSet;
@@ -51,7 +52,7 @@ pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
         let both = theirs.iter().filter(|(_, line)| cells.contains(line.as_str())).count();
         if both > 0 {
             let watch = fs::read_to_string(folder.join("jobs")).unwrap_or_default();
-            let merge = super::script::quoted(&folder.join("merge.sh").to_string_lossy());
+            let merge = quoted(&folder.join("merge.sh").to_string_lossy());
             return Err(Failure::input(format!(
                 "error: {both} of these cells are submitted already and not merged, in {}\n  wait for its jobs; if they are gone, merge the finished cells: sh {merge}\n{}",
                 folder.display(),

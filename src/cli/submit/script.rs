@@ -4,6 +4,7 @@
 //! text is substituted within a script.
 
 use super::Failure;
+use driftbench_core::words::{quoted, shell_word};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -73,19 +74,9 @@ fn path(path: &Path) -> Result<String, Failure> {
     Ok(quoted(text))
 }
 
-/// A text as one word of a shell script.
-pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// A command as one types it.
+/// A command as a user types it.
 pub fn typed(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
-    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => quoted(word),
-    };
-    words.iter().map(word).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

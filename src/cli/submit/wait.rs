@@ -6,6 +6,7 @@ use super::slurm::{Id, commands, states};
 use super::{Code, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::store::Store;
+use driftbench_core::words::quoted;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs;
 use std::io::{IsTerminal, stderr};
@@ -74,7 +75,7 @@ fn unmerged(folder: &Path, ids: [&Id; 2]) -> Failure {
         ids[0].number(),
         ids[1].number(),
         folder.join("*.log").display(),
-        super::script::quoted(&folder.join("merge.sh").to_string_lossy())
+        quoted(&folder.join("merge.sh").to_string_lossy())
     );
     Failure { message, code: Code::SomeFailed }
 }

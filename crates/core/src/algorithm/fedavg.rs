@@ -75,7 +75,7 @@ impl super::Settings for Settings {
     }
     fn components(&self) -> Vec<Component> {
         vec![Component::one(Terms {
-            work: work(self.local_steps, &self.steps_per_client),
+            local_steps: work(self.local_steps, &self.steps_per_client),
             normalised: self.normalised,
             batches: work(None, &self.batch_per_client),
             cohort: self.cohort,

@@ -47,7 +47,7 @@ impl super::Settings for Settings {
     }
     fn components(&self) -> Vec<Component> {
         vec![Component::one(Terms {
-            work: work(self.local_steps, &self.steps_per_client),
+            local_steps: work(self.local_steps, &self.steps_per_client),
             normalised: self.normalised,
             variates: Variates::Fresh,
             ..Terms::fedavg(self.step_size, 1)

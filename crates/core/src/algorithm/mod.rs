@@ -91,7 +91,7 @@ fn combination<'p, P: Problem>(
     problem: &'p P,
     from: &Conditions,
 ) -> Box<dyn Run + 'p> {
-    let steps = |c: &Component| (c.terms.work.clone(), c.terms.batches.clone());
+    let steps = |c: &Component| (c.terms.local_steps.clone(), c.terms.batches.clone());
     let same = components.iter().all(|c| c.copy == components[0].copy);
     let coin = matches!(components[0].terms.schedule, Schedule::Bernoulli { .. });
     let follow = same && !coin && components.iter().any(|c| steps(c) != steps(&components[0]));

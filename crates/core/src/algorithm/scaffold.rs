@@ -90,7 +90,7 @@ impl super::Settings for Settings {
             None => Schedule::Every,
         };
         vec![Component::one(Terms {
-            work: work(self.local_steps, &self.steps_per_client),
+            local_steps: work(self.local_steps, &self.steps_per_client),
             normalised: self.normalised,
             schedule,
             cohort: self.cohort,

@@ -175,7 +175,7 @@ impl Terms {
         faults.require(self.cohort != Some(0), "cohort", || "must be 1 or more, not 0".into());
         let fresh = self.variates == Variates::Fresh;
         faults.require(self.cohort.is_none() || !fresh, "cohort", || {
-            "is not offered over FedLin".into()
+            "is not supported for FedLin".into()
         });
         faults.positive("server-step", self.server_step);
         faults.non_negative("proximal", self.proximal);
@@ -184,11 +184,11 @@ impl Terms {
                 format!("must be from 1e-9 to 1, not {p}")
             });
             faults.require(self.cohort.is_none(), "cohort", || {
-                "cannot stand beside `communication-probability`: all clients work at every step"
+                "cannot be combined with `communication-probability`: all clients take every local step"
                     .into()
             });
             faults.require(self.server_step == 1.0, "server-step", || {
-                "cannot stand beside `communication-probability`: the coin's rule has none".into()
+                "cannot be combined with `communication-probability`: communication by a coin has no server step".into()
             });
         }
         faults.0

@@ -110,7 +110,7 @@ fn overhead(c: &mut Criterion) {
 fn stored(folder: &Path, plan: &Plan) -> Store {
     let store = Store::open(folder).expect("an empty folder");
     store.create().expect("a folder that can be written");
-    store.keep_experiment(plan).expect("a folder that can be written");
+    store.write_experiment(plan).expect("a folder that can be written");
     let (ready, from) = (prepared(plan), Provenance::now());
     let clients = ready[0].clients();
     run(&ready, |done| {

@@ -1,8 +1,8 @@
-//! How often a claim is decided wrongly where it is most easily decided wrongly: where what it
-//! compares are equal. Prints, for every kind of claim, distribution of the errors and number of runs,
-//! the percentage of samples whose interval lies above the truth ("at most" is wrongly
-//! refuted) and below it ("at least" is wrongly refuted, "at most" wrongly supported). Each may be
-//! up to 5. A star marks where a wrong verdict comes with a warning that runs are too few.
+//! How often a claim gets a wrong verdict in the hardest case: both sides of a comparison are
+//! equal. Prints, for every kind of claim, distribution of the errors and number of runs, the
+//! percentage of samples whose interval lies above the truth ("at most" is wrongly refuted) and
+//! below it ("at least" is wrongly refuted, "at most" wrongly supported). Each may be up to 5. A
+//! star marks where every wrong verdict comes with a warning that runs are too few.
 //!
 //! `cargo run --release --locked --example claim_size [trials]`, the tables of
 //! docs/METHODOLOGY.md; claims on costs have theirs in the test `claims_on_costs_have_their_size`.
@@ -11,8 +11,8 @@ use driftbench::rng::Stream;
 use driftbench::stats::verdict::{Doubt, Evidence, slope_weights};
 use driftbench::stats::{log_means::LogMeans, verdict};
 
-/// Draws of a law of squared errors with mean 1.
-type Law = (&'static str, fn(&mut Stream) -> f64);
+/// A distribution of squared errors with mean 1.
+type Distribution = (&'static str, fn(&mut Stream) -> f64);
 
 fn square(rng: &mut Stream) -> f64 {
     let x = rng.gaussian();
@@ -39,7 +39,7 @@ fn multiplicative(rng: &mut Stream, tau: f64) -> f64 {
     error * error / square
 }
 
-const LAWS: [Law; 13] = [
+const DISTRIBUTIONS: [Distribution; 13] = [
     ("Gaussian, spread 10 %", |rng| 1.0 + 0.1 * rng.gaussian()),
     ("χ²₈", |rng| (0..8).map(|_| square(rng)).sum::<f64>() / 8.0),
     ("χ²₂", |rng| 0.5 * (square(rng) + square(rng))),
@@ -66,16 +66,24 @@ struct Kind {
     paired: bool,
 }
 
-fn sample(rng: &mut Stream, law: Law, kind: &Kind, n: usize) -> Vec<Vec<f64>> {
-    let shared: Vec<f64> = (0..n).map(|_| law.1(rng)).collect();
+fn sample(rng: &mut Stream, distribution: Distribution, kind: &Kind, n: usize) -> Vec<Vec<f64>> {
+    let shared: Vec<f64> = (0..n).map(|_| distribution.1(rng)).collect();
     let mut one = |paired: bool| -> Vec<f64> {
-        let own = |c: &f64| if paired { c * law.1(rng).abs().sqrt() } else { law.1(rng) };
+        let own = |c: &f64| {
+            if paired { c * distribution.1(rng).abs().sqrt() } else { distribution.1(rng) }
+        };
         shared.iter().map(own).collect()
     };
     kind.weights.iter().map(|_| one(kind.paired)).collect()
 }
 
-fn row(rng: &mut Stream, law: Law, kind: &Kind, n: usize, trials: usize) -> String {
+fn row(
+    rng: &mut Stream,
+    distribution: Distribution,
+    kind: &Kind,
+    n: usize,
+    trials: usize,
+) -> String {
     // Of paired samples all means are equal, and of a single one it is 1.
     let region = |above: bool| match above {
         true => (f64::NEG_INFINITY, 0.0),
@@ -83,12 +91,12 @@ fn row(rng: &mut Stream, law: Law, kind: &Kind, n: usize, trials: usize) -> Stri
     };
     let (mut above, mut below, mut warned) = (0, 0, true);
     for _ in 0..trials {
-        let all = sample(rng, law, kind, n);
+        let all = sample(rng, distribution, kind, n);
         let points: Vec<(f64, &[f64])> =
             kind.weights.iter().copied().zip(all.iter().map(|x| &x[..])).collect();
-        let Some(known) = LogMeans::of(&points) else { continue };
+        let Some(known) = LogMeans::new(&points) else { continue };
         let refuted = |side: bool| {
-            let evidence = Evidence::of_log_means(&known, region(side));
+            let evidence = Evidence::from_log_means(&known, region(side));
             (evidence.alone() == verdict::Verdict::Refuted).then_some(evidence.doubt)
         };
         for (doubt, count) in [(refuted(true), &mut above), (refuted(false), &mut below)] {
@@ -102,14 +110,21 @@ fn row(rng: &mut Stream, law: Law, kind: &Kind, n: usize, trials: usize) -> Stri
 }
 
 /// A vector of skewed entries, a fifth away from its prediction, with a margin of a fifth.
-fn vectors(rng: &mut Stream, law: Law, size: usize, n: usize, trials: usize) -> String {
+fn vectors(
+    rng: &mut Stream,
+    distribution: Distribution,
+    size: usize,
+    n: usize,
+    trials: usize,
+) -> String {
     let mut target = vec![1.0; size];
     target[0] = 1.0 / 1.2;
     let apart = (1.0 - target[0]) / target.iter().map(|x| x * x).sum::<f64>().sqrt();
     let (mut supported, mut refuted) = (0, 0);
     for _ in 0..trials {
-        let all: Vec<Vec<f64>> = (0..n).map(|_| (0..size).map(|_| law.1(rng)).collect()).collect();
-        let evidence = Evidence::of_distance(&all, &target, apart);
+        let all: Vec<Vec<f64>> =
+            (0..n).map(|_| (0..size).map(|_| distribution.1(rng)).collect()).collect();
+        let evidence = Evidence::from_vectors(&all, &target, apart);
         supported += usize::from(evidence.alone() == verdict::Verdict::Supported);
         refuted += usize::from(evidence.alone() == verdict::Verdict::Refuted);
     }
@@ -134,16 +149,16 @@ fn main() {
     let rule = RUNS.map(|_| "---").join(" | ");
     for kind in &kinds {
         println!("\n**{}**\n\n| distribution | {heads} |\n| --- | {rule} |", kind.name);
-        for law in LAWS {
-            let cells = RUNS.map(|n| row(&mut rng, law, kind, n, trials)).join(" | ");
-            println!("| {} | {cells} |", law.0);
+        for distribution in DISTRIBUTIONS {
+            let cells = RUNS.map(|n| row(&mut rng, distribution, kind, n, trials)).join(" | ");
+            println!("| {} | {cells} |", distribution.0);
         }
     }
     for size in [1, 3] {
         println!("\n**a vector of size {size}**\n\n| distribution | {heads} |\n| --- | {rule} |");
-        for law in LAWS {
-            let cells = RUNS.map(|n| vectors(&mut rng, law, size, n, trials)).join(" | ");
-            println!("| {} | {cells} |", law.0);
+        for distribution in DISTRIBUTIONS {
+            let cells = RUNS.map(|n| vectors(&mut rng, distribution, size, n, trials)).join(" | ");
+            println!("| {} | {cells} |", distribution.0);
         }
     }
 }

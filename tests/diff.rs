@@ -3,7 +3,7 @@
 
 mod support;
 
-use driftbench::analysis::compare::{Runs, record};
+use driftbench::analysis::compare::{SideRuns, record};
 use driftbench::manifest::Source;
 use driftbench::plan::Plan;
 use driftbench::store::Store;
@@ -250,7 +250,7 @@ fn a_cell_that_diverges_comes_first() {
     assert_eq!(found["changed"][0]["diverged"], serde_json::json!([0, 1]));
     assert_eq!(found["changed"][0]["ratio"], serde_json::Value::Null);
     let said = bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(1);
-    assert!(said.out.contains("1 of 6 runs diverge that did not"), "{}", said.out);
+    assert!(said.out.contains("1 of 6 runs diverge and did not before"), "{}", said.out);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn reports_hold_what_a_diff_needs() {
         [record::RECORD, record::FINALS].map(|f| bench.read(&format!("pages/small/{f}")));
     let mut kept = record::read(Some(&toml), &csv).unwrap();
     let cell = kept.cells.values_mut().find(|c| c.label == "Scaffold").unwrap();
-    let Runs::Done { digest, finals } = &mut cell.runs else { panic!() };
+    let SideRuns::Done { digest, finals } = &mut cell.runs else { panic!() };
     digest.push('x');
     finals.iter_mut().flatten().for_each(|x| *x *= 10.0);
     for (file, text) in record::files(&kept) {
@@ -298,7 +298,7 @@ fn reports_hold_what_a_diff_needs() {
     assert_eq!(verdicts(&json(&bench, "pages", "other")), [("worse", "Scaffold")]);
     assert_eq!(verdicts(&json(&bench, "a", "other")), [("worse", "Scaffold")]);
     let said = bench.run(&["diff", "pages", "other", "--format", "html"]).expect(1);
-    assert!(said.out.contains("A dot a run: reports keep final errors and no curves."));
+    assert!(said.out.contains("One dot per run: reports store final errors and no curves."));
 }
 
 #[test]
@@ -320,12 +320,12 @@ fn a_corrupt_file_costs_a_message_with_its_line() {
     refused(&format!("{head} 1{last}\n"), "finals.csv: does not have the hash");
     std::fs::remove_file(bench.path(&path)).unwrap();
     let said = bench.run(&["diff", "pages", "a"]).expect(2);
-    assert!(said.err.contains("finals.csv: is not there"), "{}", said.err);
+    assert!(said.err.contains("finals.csv: is missing"), "{}", said.err);
     let said = bench.run(&["diff", "experiments", "a"]).expect(2);
     assert!(said.err.contains("holds neither results"), "{}", said.err);
     bench.write("pages/small/record.toml", "schema = ");
     let said = bench.run(&["diff", "pages", "a"]).expect(2);
-    assert!(said.err.contains("finals.csv: is not there") || said.err.contains("record.toml:1"));
+    assert!(said.err.contains("finals.csv: is missing") || said.err.contains("record.toml:1"));
 }
 
 fn git(bench: &Bench, arguments: &[&str]) -> Said {
@@ -396,7 +396,7 @@ fn markdown_fits_a_comment() {
         kept.cells.clear();
         for i in 0..1500 {
             let mut cell = cell.clone();
-            let Runs::Done { digest, .. } = &mut cell.runs else { panic!() };
+            let SideRuns::Done { digest, .. } = &mut cell.runs else { panic!() };
             digest.push_str(side);
             kept.cells.insert(format!("{i:016x}"), cell);
         }

@@ -233,7 +233,7 @@ fn an_experiment_of_results_runs_again() {
     bench.write("x/experiment.toml", &bench.read(kept));
     edit(&bench, "x/experiment.toml", |text| text.replace("smoke/garnet", "../out"));
     let said = bench.run(&["run", "x/experiment.toml", "--out", "y"]).expect(2);
-    assert!(said.err.contains("cannot be a part of such a name"), "{}", said.err);
+    assert!(said.err.contains("and cannot contain"), "{}", said.err);
 }
 
 /// More cells than are kept in a folder each.

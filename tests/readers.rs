@@ -1,7 +1,7 @@
 //! Readers of files: what was written comes back, and no bytes are more than a
 //! message. More cases than usual: PROPTEST_CASES=1000.
 
-use driftbench::analysis::compare::{self, Cell, Record, Runs, record};
+use driftbench::analysis::compare::{self, SideCell, SideExperiment, SideRuns, record};
 use driftbench::data;
 use driftbench::problem::arrays::{Array, Column, Contents};
 use driftbench::store::read_table;
@@ -194,17 +194,18 @@ fn a_record_comes_back_whatever_the_texts() {
         let of =
             |(label, settings, done): (String, std::collections::BTreeMap<String, String>, _)| {
                 let runs = match done {
-                    Some((digest, finals)) => Runs::Done { digest, finals },
-                    None => Runs::Missing,
+                    Some((digest, finals)) => SideRuns::Done { digest, finals },
+                    None => SideRuns::Missing,
                 };
                 // An empty setting is none.
                 let settings = settings.into_iter().filter(|(_, v)| !v.is_empty());
                 let settings = compare::Texts::default().settings(settings);
-                Cell { label, settings, runs, seconds: None }
+                SideCell { label, settings, runs, seconds: None }
             };
         let cells = cells.into_iter().map(|(id, cell)| (id, of(cell))).collect();
         let schema = compare::SCHEMA;
-        let all = Record { schema, seed: 7, manifest: "m".into(), cells, claims: Some(vec![]) };
+        let all =
+            SideExperiment { schema, seed: 7, manifest: "m".into(), cells, claims: Some(vec![]) };
         let [(_, shared), (_, finals)] = record::files(&all);
         let again = record::read(Some(&shared), &finals);
         prop_assert_eq!(again.map_err(|w| TestCaseError::fail(format!("{w:?}")))?, all);
@@ -224,6 +225,7 @@ fn a_record_comes_back_whatever_the_texts() {
 fn any_two_records_can_be_compared_and_told() {
     use compare::{Options, Side, compare};
     use driftbench::report::diff::{Format, render};
+    use driftbench::stats::verdict::Verdict;
     let error = prop_oneof![
         Just(None),
         Just(Some(0.0)),
@@ -232,25 +234,26 @@ fn any_two_records_can_be_compared_and_told() {
         (0.0..1e3).prop_map(Some)
     ];
     let runs = prop_oneof![
-        1 => Just(Runs::Missing),
-        1 => Just(Runs::Damaged("x".into())),
-        6 => ("[ab]", vec(error, 0..5)).prop_map(|(digest, finals)| Runs::Done { digest, finals }),
+        1 => Just(SideRuns::Missing),
+        1 => Just(SideRuns::Damaged("x".into())),
+        6 => ("[ab]", vec(error, 0..5)).prop_map(|(digest, finals)| SideRuns::Done { digest, finals }),
     ];
     let settings = btree_map("[ab]{1,2}", "[0-9.e-]{1,3}|[|`<\n]{1,3}", 0..3);
     let cell = ("[xy|<]{0,2}", settings, runs);
-    let claim =
-        ("[ab]", select(vec!["supported", "refuted", "", "odd"]), any::<bool>(), any::<f64>())
-            .prop_map(|(id, verdict, expected_refuted, estimate)| compare::Claim {
-                id,
-                statement: "s".into(),
-                verdict: verdict.into(),
-                expected_refuted,
-                estimate,
-                interval: (estimate, f64::NAN),
-            });
+    let claim = ("[ab]", select(Verdict::ALL.to_vec()), any::<bool>(), any::<f64>()).prop_map(
+        |(id, verdict, expected_refuted, estimate)| compare::SideClaim {
+            id,
+            statement: "s".into(),
+            verdict,
+            expected_refuted,
+            estimate,
+            low: estimate,
+            high: f64::NAN,
+        },
+    );
     let record =
         (btree_map("[0-3]", cell, 0..5), prop::option::of(vec(claim, 0..3)), 0_u32..3, 0_u64..2);
-    let record = record.prop_map(|(cells, claims, schema, seed)| Record {
+    let record = record.prop_map(|(cells, claims, schema, seed)| SideExperiment {
         schema,
         seed,
         manifest: String::new(),
@@ -258,7 +261,7 @@ fn any_two_records_can_be_compared_and_told() {
             .into_iter()
             .map(|(id, (label, settings, runs))| {
                 let settings = compare::Texts::default().settings(settings);
-                (id, Cell { label, settings, runs, seconds: None })
+                (id, SideCell { label, settings, runs, seconds: None })
             })
             .collect(),
         claims,

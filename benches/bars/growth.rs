@@ -2,7 +2,10 @@
 
 use crate::support::{Timing, digits};
 use crate::values::Values;
-use driftbench::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use driftbench::analysis::{
+    Body, Color, Curve, Figure, LegendEntry, Line, Panel, Plot, Point, Reference, Scale, Series,
+    Style,
+};
 use driftbench::chart;
 use driftbench::stats::verdict::slope_weights;
 
@@ -75,49 +78,38 @@ pub fn svg(values: &Values) -> Result<Option<String>, String> {
     if panels.is_empty() {
         return Ok(None);
     }
-    let entries = [("measured", MEASURED, Key::Line), ("slope 1", LINEAR, Key::Theory)];
-    let legend = entries.map(|(label, style, key)| Legend { label: label.into(), style, key });
-    let body = Body::Panels {
+    let legend = [measured(), Line::Reference(SLOPE_1)].map(LegendEntry::Line).to_vec();
+    let body = Body::Plot(Plot {
         panels,
-        legend: legend.to_vec(),
+        legend,
         x: "size".into(),
         y: "nanoseconds in all".into(),
         scale_x: Scale::Log,
         scale_y: Scale::Log,
-    };
-    let title = "Time over clients, local steps and dimension".to_owned();
-    let figure =
-        Figure { id: "growth".into(), title, caption: String::new(), columns: 3, asks: None, body };
+    });
+    let (id, title) = ("growth".into(), "Time over clients, local steps and dimension".into());
+    let figure = Figure { id, title, caption: String::new(), columns: 3, exploration: None, body };
     chart::svg(&figure).map(Some)
 }
 
-const MEASURED: Style = Style { color: 0, dash: 0, mark: 0 };
-const LINEAR: Style = Style { color: 1, dash: 1, mark: 1 };
+const SLOPE_1: Reference = Reference::Slope(1.0);
+
+fn measured() -> Line {
+    Line::Measured(Curve::new("measured", Style::solid(Color::Palette(0))))
+}
 
 fn panel(title: &str, points: &[(f64, &Timing)]) -> Panel {
     let (x0, y0) = (points[0].0, points[0].1.iteration.value);
-    let measured = points.iter().map(|(x, t)| {
+    let times = points.iter().map(|(x, t)| {
         let (low, high) = t.iteration.interval.unwrap_or((f64::NAN, f64::NAN));
         Point { x: *x, y: t.iteration.value, low, high, n: 1 }
     });
-    let linear = points.iter().map(|(x, _)| {
-        let y = y0 * x / x0;
-        Point { x: *x, y, low: f64::NAN, high: f64::NAN, n: 1 }
-    });
-    let series = |label: &str, style, role, points| Series {
-        label: label.into(),
-        style,
-        role,
-        points,
-        cells: Vec::new(),
-        rows: Vec::new(),
-        diverged: 0,
-    };
+    let linear = points.iter().map(|(x, _)| Point::bare(*x, y0 * x / x0));
     Panel {
         title: title.into(),
         series: vec![
-            series("measured", MEASURED, Role::Measured, measured.collect()),
-            series("slope 1", LINEAR, Role::Reference, linear.collect()),
+            Series::new(measured(), times.collect()),
+            Series::new(Line::Reference(SLOPE_1), linear.collect()),
         ],
     }
 }

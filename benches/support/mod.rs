@@ -166,7 +166,7 @@ impl Verdict {
 /// logarithm; no interval for less than two.
 pub fn geometric_mean(ratios: &[f64]) -> Value {
     let logs: Vec<f64> = ratios.iter().map(|r| libm::log(*r)).collect();
-    let summary = Summary::of(&logs);
+    let summary = Summary::new(&logs);
     let (low, high) = summary.interval;
     let interval = (!low.is_nan()).then(|| (libm::exp(low), libm::exp(high)));
     Value { value: libm::exp(summary.mean), interval }

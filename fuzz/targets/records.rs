@@ -4,18 +4,18 @@
 
 #![no_main]
 
-use driftbench::analysis::compare::{Options, Record, SCHEMA, Side, compare, record};
+use driftbench::analysis::compare::{Options, SideExperiment, SCHEMA, Side, compare, record};
 use driftbench::report::diff::{Format, render};
 use libfuzzer_sys::fuzz_target;
 
 /// The record with the hash that the finals have.
-fn vouched(shared: &str, finals: &str) -> Option<Record> {
+fn vouched(shared: &str, finals: &str) -> Option<SideExperiment> {
     let mut table = toml::from_str::<toml::Table>(shared).ok()?;
     table.insert("finals".into(), record::hash(finals).into());
     record::read(Some(&table.to_string()), finals).ok()
 }
 
-fn side(record: Record) -> Side {
+fn side(record: SideExperiment) -> Side {
     Side { name: "a".into(), experiments: [("e".to_owned(), record)].into(), ..Side::default() }
 }
 

@@ -1,37 +1,36 @@
-//! What the published bounds say of the cells of an experiment that asks for
-//! them: their value at the last round, or the conditions that fail.
+//! The published bounds for the cells of an experiment that names them: their value at the last
+//! round, or the conditions that fail.
 
-use super::Result;
+use super::CellResult;
 use super::theory::{Theory, fits};
 use crate::stats::mean;
 use driftbench_core::theory::bounds::Bounded;
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::Theory as Drawn;
+use driftbench_runner::manifest::figure::Theory as Kind;
 use driftbench_runner::plan::Plan;
 
 /// A bound for a cell.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct BoundRow {
     /// The cell's id and label.
     pub cell: (String, String),
-    /// The settings that tell the cell apart.
+    /// The settings that distinguish the cell.
     pub details: String,
     /// Source and number of the bound.
     pub name: &'static str,
-    /// Whether it is one as it stands; if not, it is the leading terms alone.
+    /// Whether it is proved; if not, it has the leading terms alone.
     pub proved: bool,
     /// Its value at the last round; `None` where conditions fail.
     pub value: Option<f64>,
-    /// The conditions that fail: what they say, what is had, what is allowed; 0
-    /// and 1 where the condition is a yes or no.
+    /// The conditions that fail: their text, the value of the cell and the value that they allow;
+    /// 0 and 1 of a condition that holds or does not.
     pub unmet: Vec<(String, f64, f64)>,
-    /// The mean of what it bounds at the last round, where it is recorded.
+    /// The mean at the last round of the quantity that it bounds, where it is recorded.
     pub measured: Option<f64>,
 }
 
-/// The bounds that a manifest asks for: where a figure draws them or a claim is
-/// tested on one.
-pub fn of(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
+/// The bounds for each cell, if a figure draws bounds or a claim is tested on one.
+pub fn rows(plan: &Plan, cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<BoundRow> {
     let figures = &plan.manifest.figure;
     let convergence = figures.convergence.iter().flat_map(|f| &f.theory);
     let mut drawn = convergence.chain(figures.scaling.iter().flat_map(|f| &f.theory));
@@ -42,7 +41,7 @@ pub fn of(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
         .map(|c| c.prediction)
         .chain(claims.reaches.iter().map(|c| c.prediction))
         .flatten();
-    if !drawn.any(|t| *t == Drawn::Bounds) && !named.any(|p| p.is_bound()) {
+    if !drawn.any(|t| *t == Kind::Bounds) && !named.any(|p| p.is_bound()) {
         return Vec::new();
     }
     let rows = cells.iter().flat_map(|cell| {
@@ -55,9 +54,9 @@ pub fn of(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
                 Bounded::LimitSqError => Quantity::SqErrorLimit,
             };
             let measured = cell.finals(quantity).filter(|_| fits(&bound, quantity));
-            Row {
+            BoundRow {
                 cell: (cell.cell.id.clone(), cell.cell.label.clone()),
-                details: super::select::details(cell, &[]),
+                details: super::setting_text::details(cell.cell, &[]),
                 measured: measured.map(|sample| mean(&sample)),
                 name: bound.name,
                 proved: bound.proved,

@@ -1,125 +1,111 @@
-//! `[[figure.convergence]]`: a curve per cell of a metric over a cost.
+//! `[[figure.convergence]]`: one curve per cell of a metric over a cost.
 
-use super::Result;
+use super::CellResult;
 use super::curves::views;
-use super::figure::{Across, Asks, Body, Curve, Figure, Panel, Point, Role, Scale, Series, Style};
-use super::lines;
-use super::theory::Theory as Predictions;
+use super::figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, XAxis};
+use super::line::{Curve, Line};
+use super::predictions;
+use super::theory::Theory;
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::{self, Band, Convergence, Theory};
+use driftbench_runner::manifest::figure::{Band, Convergence, Scale, Theory as Kind};
 use std::borrow::Cow;
 
-pub fn draw(figure: &Convergence, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
-    let views = views(&figure.panels, &[], cells);
+/// The figure.
+pub fn figure(asked: &Convergence, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+    let views = views(&asked.common.panels, &[], cells);
     let own = &views[0];
     let mut panels = Vec::new();
-    for (title, places) in &own.groups {
+    for (title, indices) in &own.groups {
         let mut series = Vec::new();
-        for place in places {
-            let (cell, Curve { label, style, .. }) = (cells[*place], &own.curves[own.of[*place]]);
-            let points = curve(cell, figure);
+        for index in indices {
+            let (cell, curve) = (cells[*index], &own.curves[own.curve_of_cell[*index]]);
+            let points = means(cell, asked);
             let rows = points.len();
             series.push(Series {
-                label: label.clone(),
-                style: *style,
-                role: Role::Measured,
-                rows: (0..points.len()).collect(),
-                points,
                 diverged: cell.diverged(),
                 cells: vec![cell.cell.id.clone()],
+                rows: (0..rows).collect(),
+                ..Series::new(Line::Measured(curve.clone()), points)
             });
-            series.extend(beside(cell, figure, theory, *style, label, rows));
+            series.extend(predicted(cell, asked, theory, curve, rows));
         }
         panels.push(Panel { title: title.clone(), series });
     }
-    let legend = lines::legends(&own.curves, &figure.theory, &panels);
-    let caption = caption(figure, cells, &panels, theory);
-    let x = figure.x.formula().to_owned();
-    let title = figure.title.clone();
+    let (x, y) = (asked.x.formula().to_owned(), asked.y.formula().to_owned());
+    let title = asked.common.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
+    let columns = asked.common.columns.unwrap_or(panels.len().clamp(1, 4));
+    let (scale_x, scale_y, legend) = (asked.scale_x, Scale::Log, Vec::new());
+    let mut plot = Plot { panels, legend, x, y, scale_x, scale_y };
+    predictions::add_legend(&mut plot, &own.curves, &asked.theory);
     Figure {
         id: String::new(),
-        title: title.unwrap_or_else(|| format!("{} over {x}", figure.y.formula())),
-        caption,
-        columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
-        asks: Some(Asks {
-            x: Across::Rounds(figure.x),
-            y: figure.y,
-            band: figure.band,
+        title,
+        caption: caption(asked, cells, &plot, theory),
+        columns,
+        exploration: Some(Exploration {
+            x: XAxis::Rounds(asked.x),
+            y: asked.y,
+            band: asked.band,
             cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
             views,
             slopes: Vec::new(),
         }),
-        body: Body::Panels {
-            panels,
-            legend,
-            x,
-            y: figure.y.formula().into(),
-            scale_x: match figure.scale_x {
-                figure::Scale::Linear => Scale::Linear,
-                figure::Scale::Log => Scale::Log,
-            },
-            scale_y: Scale::Log,
-        },
+        body: Body::Plot(plot),
     }
 }
 
-/// The predictions beside a cell's curve.
-fn beside(
-    cell: &Result<'_>,
-    figure: &Convergence,
-    theory: &Predictions<'_>,
-    style: Style,
-    label: &str,
+/// The predictions for a cell's curve, which has so many `rows`.
+fn predicted(
+    cell: &CellResult<'_>,
+    asked: &Convergence,
+    theory: &Theory<'_>,
+    curve: &Curve,
     rows: usize,
 ) -> Vec<Series> {
     let mut all = Vec::new();
     let mut add = |prediction: Prediction, drawn: Vec<(usize, Point)>| {
         if drawn.len() > 1 {
             let (rows, points) = drawn.into_iter().unzip();
+            let line = Line::Predicted(curve.clone(), prediction);
             let cells = vec![cell.cell.id.clone()];
-            let (role, diverged) = (Role::Theory(prediction), 0);
-            let style = lines::style(prediction, style);
-            let label = format!("{} {label}", lines::words(prediction));
-            all.push(Series { label, style, role, points, diverged, cells, rows });
+            all.push(Series { cells, rows, ..Series::new(line, points) });
         }
     };
-    let bare = |x: f64, y: f64| Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
-    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, figure.x)).collect();
-    let across =
+    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, asked.x)).collect();
+    let x =
         |row: usize| mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>());
-    for kind in &figure.theory {
-        if *kind == Theory::ExactBias {
-            let bias = cell.exact_bias.filter(|b| *b > 0.0 && figure.y == Quantity::SqError);
+    for kind in &asked.theory {
+        if *kind == Kind::ExactBias {
+            let bias = cell.exact_bias.filter(|b| *b > 0.0 && asked.y == Quantity::SqError);
             if let Some(bias) = bias.filter(|_| rows > 1) {
-                // The second row: on a logarithmic axis the first has no place.
-                let level = [0, 1, rows - 1].map(|row| (row, bare(across(row), bias)));
+                // The second row, because a logarithmic axis does not show the first.
+                let level = [0, 1, rows - 1].map(|row| (row, Point::bare(x(row), bias)));
                 add(Prediction::ExactBias, level.to_vec());
             }
             continue;
         }
-        for prediction in lines::predictions(*kind) {
-            let Some(curve) = theory.curve(&cell.cell.id, figure.y, *prediction) else { continue };
-            let points = curve.iter().enumerate().map(|(row, y)| (row, bare(across(row), *y)));
-            let shown = points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0);
-            add(*prediction, shown.collect());
+        for prediction in predictions::predictions(*kind) {
+            let Some(values) = theory.curve(&cell.cell.id, asked.y, *prediction) else { continue };
+            let points = values.iter().enumerate().map(|(row, y)| (row, Point::bare(x(row), *y)));
+            add(*prediction, points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0).collect());
         }
     }
     all
 }
 
 /// The mean over replicates at each recorded round, up to the first divergence.
-fn curve(cell: &Result<'_>, figure: &Convergence) -> Vec<Point> {
+fn means(cell: &CellResult<'_>, asked: &Convergence) -> Vec<Point> {
     let columns =
         |quantity| -> Vec<_> { cell.along().iter().map(|t| cell.column(t, quantity)).collect() };
-    let (xs, ys) = (columns(figure.x), columns(figure.y));
+    let (xs, ys) = (columns(asked.x), columns(asked.y));
     let rows = xs.iter().chain(&ys).map(|column| column.len()).min().unwrap_or(0);
     let sample = |columns: &[Cow<'_, [f64]>], row: usize| -> Vec<f64> {
         columns.iter().map(|column| column[row]).collect()
     };
-    (0..rows).map(|row| point(mean(&sample(&xs, row)), &sample(&ys, row), figure.band)).collect()
+    (0..rows).map(|row| point(mean(&sample(&xs, row)), &sample(&ys, row), asked.band)).collect()
 }
 
 /// The mean of a sample and its band.
@@ -141,7 +127,7 @@ pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
     Point { x, y: mean, low, high, n }
 }
 
-/// What a band is, in words.
+/// What a band shows, in words.
 pub fn band_name(band: Band) -> &'static str {
     match band {
         Band::Std => "band: mean ± standard deviation",
@@ -154,8 +140,8 @@ pub fn band_name(band: Band) -> &'static str {
     }
 }
 
-/// That a band may be cut, in words.
-pub fn cut_band(band: Band) -> &'static str {
+/// That a band may be clipped, in words.
+pub fn clipped_band(band: Band) -> &'static str {
     match band {
         Band::None => "",
         _ => " A band is cut at the panel's edge where it goes beyond, or down to 0.",
@@ -163,35 +149,36 @@ pub fn cut_band(band: Band) -> &'static str {
 }
 
 /// Whether the runs of a cell differ in a quantity at one round.
-fn uneven(cell: &Result<'_>, quantity: Quantity) -> bool {
+fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
     let mut columns = cell.along().iter().map(|t| cell.column(t, quantity));
     let Some(first) = columns.next() else { return false };
     columns.any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
 }
 
 fn caption(
-    figure: &Convergence,
-    cells: &[&Result<'_>],
-    panels: &[Panel],
-    theory: &Predictions<'_>,
+    asked: &Convergence,
+    cells: &[&CellResult<'_>],
+    plot: &Plot,
+    theory: &Theory<'_>,
 ) -> String {
+    if plot.series().all(|s| s.points.is_empty()) {
+        return nothing(cells);
+    }
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
-    let band = band_name(figure.band);
-    let runs = count(n, "run");
-    let mut caption = format!("Mean of {} over n = {runs}; {band}.", figure.y.formula());
-    if cells.iter().any(|c| uneven(c, figure.x)) {
+    let (y, runs, band) = (asked.y.formula(), count(n, "run"), band_name(asked.band));
+    let mut caption = format!("Mean of {y} over n = {runs}; {band}.");
+    if cells.iter().any(|c| uneven(c, asked.x)) {
         caption.push_str(
             " Runs have spent different amounts at the same recorded round; the mean over runs is drawn.",
         );
     }
-    caption.push_str(cut_band(figure.band));
-    let drawn = || panels.iter().flat_map(|p| &p.series);
-    if drawn().any(|s| s.role == Role::Measured && s.points.iter().any(|p| p.y == 0.0)) {
+    caption.push_str(clipped_band(asked.band));
+    if plot.series().any(|s| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0)) {
         caption.push_str(" A mean that is 0 has no place on the logarithmic axis.");
     }
-    caption.push_str(&lines::caption(&figure.theory, figure.y, panels, cells, theory));
-    let asked = figure.theory.contains(&Theory::ExactBias);
-    if asked && cells.iter().all(|cell| cell.exact_bias.is_none()) {
+    caption.push_str(&predictions::caption(&asked.theory, asked.y, plot, cells, theory));
+    let with_bias = asked.theory.contains(&Kind::ExactBias);
+    if with_bias && cells.iter().all(|cell| cell.exact_bias.is_none()) {
         caption.push_str(
             " No exact bias is known here: the field is not linear, or draws are not independent.",
         );
@@ -203,14 +190,11 @@ fn caption(
             cells.len()
         ));
     }
-    if !drawn().any(|s| !s.points.is_empty()) {
-        return nothing(cells);
-    }
     caption
 }
 
 /// Why there is nothing to draw, in words.
-pub fn nothing(cells: &[&Result<'_>]) -> String {
+pub fn nothing(cells: &[&CellResult<'_>]) -> String {
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     let why = match (cells.len(), diverged) {
         (0, _) => "no cell has results yet",

@@ -1,9 +1,9 @@
 //! A figure as plain values.
 
+use super::line::{Color, Curve, LegendEntry, Line};
+use super::map::{Maps, Square};
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::Band;
-use std::collections::HashMap;
+use driftbench_runner::manifest::figure::{Band, Scale};
 
 /// A figure, ready to be drawn.
 #[derive(Clone, Debug)]
@@ -12,360 +12,174 @@ pub struct Figure {
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What it shows: n, the band, the dashes, what is missing.
+    /// What it shows: the number of runs, the band, the dashes, missing cells.
     pub caption: String,
     /// Panels in a row.
     pub columns: usize,
-    /// What it is made from; `None` for what is not drawn from cells.
-    pub asks: Option<Asks>,
+    /// What a page needs in order to draw other views; `None` of maps and of figures that do not
+    /// show cells.
+    pub exploration: Option<Exploration>,
     /// The panels.
     pub body: Body,
 }
 
-/// What a figure of curves is made from, so that a page can draw other views of
-/// the same cells.
+/// The cells of a figure of curves, and the views of them that a page offers.
 #[derive(Clone, Debug)]
-pub struct Asks {
-    /// What is across.
-    pub x: Across,
-    /// What is drawn.
+pub struct Exploration {
+    /// What the x axis shows.
+    pub x: XAxis,
+    /// What the y axis shows.
     pub y: Quantity,
-    /// What the band is.
+    /// What the band shows.
     pub band: Band,
-    /// Its cells by id, in the order of the manifest.
+    /// Ids of the cells, in the order of the manifest.
     pub cells: Vec<String>,
-    /// What a page may show: the manifest's panels first.
+    /// The views: the manifest's panels first.
     pub views: Vec<View>,
-    /// Slopes to compare with.
+    /// Slopes of the reference lines.
     pub slopes: Vec<f64>,
 }
 
-/// A figure's cells divided into panels, and the curves that they make there.
+/// A figure's cells divided into panels, and the curves that they form there.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Short names of the settings that tell panels apart, outermost first.
+    /// Short names of the settings that distinguish panels, outermost first.
     pub panels: Vec<String>,
-    /// The panels: title, and places of the cells among the figure's.
+    /// The panels: title, and indices of their cells among the figure's.
     pub groups: Vec<(String, Vec<usize>)>,
     /// The curves, in the order of the manifest.
     pub curves: Vec<Curve>,
-    /// The curve of each of the figure's cells.
-    pub of: Vec<usize>,
+    /// The index of the curve of each of the figure's cells.
+    pub curve_of_cell: Vec<usize>,
 }
 
-/// A curve: an algorithm under some settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Curve {
-    /// Its name in the legend.
-    pub label: String,
-    /// The algorithm's label.
-    pub algorithm: String,
-    /// The settings that tell it from the algorithm's others: short name, and how the field
-    /// writes it.
-    pub settings: Vec<(String, String)>,
-    /// How it looks.
-    pub style: Style,
-}
-
-/// What is across.
+/// What the x axis of a figure of curves shows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Across {
-    /// A quantity along each cell's rounds: a curve a cell.
+pub enum XAxis {
+    /// A quantity along each cell's rounds: a cell is a curve.
     Rounds(Quantity),
-    /// A setting, or a quantity at the last round: a point a cell.
+    /// A setting, or a quantity at the last round: a cell is a point.
     Cells(String),
 }
 
-/// What a figure is made of.
+/// The content of a figure.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// Curves.
-    Panels {
-        /// Left to right, then down.
-        panels: Vec<Panel>,
-        /// What lines mean.
-        legend: Vec<Legend>,
-        /// Name of the x axis.
-        x: String,
-        /// Name of the y axis.
-        y: String,
-        /// Scale of the x axis.
-        scale_x: Scale,
-        /// Scale of the y axis.
-        scale_y: Scale,
-    },
-    /// Coloured cells over two settings.
-    Maps {
-        /// Left to right, then down.
-        maps: Vec<Map>,
-        /// What colours mean.
-        legend: Vec<Legend>,
-        /// Name of the x axis.
-        x: String,
-        /// Name of the y axis.
-        y: String,
-    },
+    Plot(Plot),
+    /// Coloured squares over two settings.
+    Maps(Maps),
 }
 
-/// Scale of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// Linear.
-    Linear,
-    /// Logarithmic: what is not above 0 is cut.
-    Log,
-}
-
-impl Scale {
-    /// Its name in pages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Log => "log",
-        }
-    }
+/// Panels of curves with common scales.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// The panels, left to right, then down.
+    pub panels: Vec<Panel>,
+    /// What lines mean.
+    pub legend: Vec<LegendEntry>,
+    /// Title of the x axis.
+    pub x: String,
+    /// Title of the y axis.
+    pub y: String,
+    /// Scale of the x axis.
+    pub scale_x: Scale,
+    /// Scale of the y axis.
+    pub scale_y: Scale,
 }
 
 /// A panel of curves.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What tells it apart.
+    /// The settings that distinguish it.
     pub title: String,
-    /// Its curves.
+    /// Its lines.
     pub series: Vec<Series>,
 }
 
-/// Colours, dashes of measured curves and marks that there are.
-pub const COLORS: usize = 8;
-/// Dashes of measured curves.
-pub const DASHES: usize = 4;
-/// Marks.
-pub const MARKS: usize = 16;
-
-/// How a line looks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Style {
-    /// Index into the palette, or [`GREY`].
-    pub color: usize,
-    /// Index into the dashes of its role; 0 is solid for what is measured.
-    pub dash: usize,
-    /// Index into the marks.
-    pub mark: usize,
-}
-
-/// The colour of what belongs to no curve.
-pub const GREY: usize = usize::MAX;
-
-impl Style {
-    /// A solid line or a patch of this colour.
-    pub fn plain(color: usize) -> Self {
-        Self { color, ..Self::default() }
-    }
-}
-
-/// What a line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// A mean over replicates.
-    Measured,
-    /// A prediction.
-    Theory(Prediction),
-    /// A line to compare with.
-    Reference,
-}
-
-impl Role {
-    /// Its name in drawings and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Theory(_) => "theory",
-            Self::Reference => "reference",
-        }
-    }
-}
-
-/// A curve.
+/// A line with its points.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Its name in the legend.
-    pub label: String,
-    /// How it looks.
-    pub style: Style,
-    /// What it is.
-    pub role: Role,
+    /// What it shows.
+    pub line: Line,
     /// Its points, left to right.
     pub points: Vec<Point>,
     /// Replicates that diverged: the curve ends where the first of them did.
     pub diverged: usize,
-    /// The cells behind it, by id: one for all points, or one a point.
+    /// Ids of its cells: one for all points, or one for each point.
     pub cells: Vec<String>,
-    /// The recorded rounds of its points, where one cell is behind it.
+    /// Indices of its points among the recorded rounds, where it shows a single cell.
     pub rows: Vec<usize>,
+}
+
+impl Series {
+    /// A line through points that belong to no cells.
+    pub fn new(line: Line, points: Vec<Point>) -> Self {
+        Self { line, points, diverged: 0, cells: Vec::new(), rows: Vec::new() }
+    }
 }
 
 /// A point of a curve, with its band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Place.
+    /// Value on the x axis.
     pub x: f64,
-    /// Value.
+    /// Value on the y axis.
     pub y: f64,
     /// Lower end of the band; NaN without one.
     pub low: f64,
     /// Upper end of the band; NaN without one.
     pub high: f64,
-    /// Replicates behind it.
+    /// Replicates.
     pub n: usize,
 }
 
-/// A line of the legend.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Legend {
-    /// The name.
-    pub label: String,
-    /// How it looks.
-    pub style: Style,
-    /// Line or patch.
-    pub key: Key,
-}
-
-/// How a legend shows a style.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// A line.
-    Line,
-    /// A thin line without a mark: of predictions.
-    Theory,
-    /// The same, of a line to compare with.
-    Reference,
-    /// A coloured patch.
-    Patch,
-}
-
-/// A map over two settings.
-#[derive(Clone, Debug)]
-pub struct Map {
-    /// What tells it apart.
-    pub title: String,
-    /// Values across.
-    pub x: Vec<String>,
-    /// Values upwards.
-    pub y: Vec<String>,
-    /// Its cells.
-    pub cells: Vec<MapCell>,
-}
-
-/// A cell of a map.
-#[derive(Clone, Debug)]
-pub struct MapCell {
-    /// Index across.
-    pub x: usize,
-    /// Index upwards.
-    pub y: usize,
-    /// Who wins: index into the palette; [`GREY`] if nobody does alone.
-    pub color: usize,
-    /// Who wins, or all that are not separated from the best; of stability, how many runs
-    /// diverged.
-    pub winner: String,
-    /// By what factor, with its interval; of stability, what theory says.
-    pub detail: String,
-    /// What is written in it, line by line.
-    pub lines: Vec<String>,
-    /// Whether one algorithm is separated from all others; of stability, whether theory agrees.
-    pub sure: bool,
-    /// What a map of stability shows.
-    pub stability: Option<Stability>,
-}
-
-/// How many runs of a cell diverged, and what theory says.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stability {
-    /// Replicates.
-    pub runs: usize,
-    /// Of these, those that diverged.
-    pub diverged: usize,
-    /// Spectral radius of a round's map of the mean, where it is known.
-    pub mean: Option<f64>,
-    /// Spectral radius of a round's map of second moments, where it is known.
-    pub square: Option<f64>,
-}
-
-impl Stability {
-    /// The share of runs that diverged.
-    pub fn share(&self) -> f64 {
-        self.diverged as f64 / self.runs.max(1) as f64
-    }
-
-    /// Whether second moments stay bounded, where theory knows.
-    pub fn bounded(&self) -> Option<bool> {
-        self.square.map(|radius| radius < 1.0)
-    }
-
-    /// Whether runs diverged where moments stay bounded, or none where they do not.
-    pub fn differs(&self) -> bool {
-        self.bounded().is_some_and(|bounded| bounded == (self.diverged > 0))
+impl Point {
+    /// A point without a band that is not measured.
+    pub fn bare(x: f64, y: f64) -> Self {
+        Self { x, y, low: f64::NAN, high: f64::NAN, n: 0 }
     }
 }
 
 impl Figure {
-    /// The styles of all curves and squares.
-    pub fn styles(&self) -> Vec<Style> {
+    /// What colours and lines mean.
+    pub fn legend(&self) -> &[LegendEntry] {
         match &self.body {
-            Body::Panels { panels, .. } => {
-                panels.iter().flat_map(|p| &p.series).map(|s| s.style).collect()
+            Body::Plot(plot) => &plot.legend,
+            Body::Maps(maps) => &maps.legend,
+        }
+    }
+
+    /// The colours of its lines and squares.
+    pub fn colors(&self) -> Vec<Color> {
+        match &self.body {
+            Body::Plot(plot) => plot.series().map(|s| s.line.style().color).collect(),
+            Body::Maps(maps) => {
+                maps.maps.iter().flat_map(|m| &m.squares).map(Square::color).collect()
             }
-            Body::Maps { maps, .. } => {
-                let cells = maps.iter().flat_map(|m| &m.cells);
-                cells.map(|cell| Style::plain(cell.color)).collect()
-            }
+        }
+    }
+
+    /// Whether it shows a point or a square.
+    pub fn has_content(&self) -> bool {
+        match &self.body {
+            Body::Plot(plot) => plot.series().any(|s| !s.points.is_empty()),
+            Body::Maps(maps) => maps.maps.iter().any(|m| !m.squares.is_empty()),
+        }
+    }
+
+    /// Panels or maps.
+    pub fn panels(&self) -> usize {
+        match &self.body {
+            Body::Plot(plot) => plot.panels.len(),
+            Body::Maps(maps) => maps.maps.len(),
         }
     }
 }
 
-impl Panel {
-    /// Whether there is a point in it.
-    pub fn drawn(&self) -> bool {
-        self.series.iter().any(|s| !s.points.is_empty())
-    }
-}
-
-/// A line from here to there, in squares.
-pub type Edge = ((f64, f64), (f64, f64));
-
-impl Map {
-    /// The sides between squares where moments stay bounded and squares where they do
-    /// not.
-    pub fn edges(&self) -> Vec<Edge> {
-        let mut squares: HashMap<(usize, usize), &MapCell> = HashMap::new();
-        for cell in &self.cells {
-            squares.entry((cell.x, cell.y)).or_insert(cell);
-        }
-        let bounded = |x: usize, y: usize| squares.get(&(x, y))?.stability.as_ref()?.bounded();
-        let differ = |a: Option<bool>, b: Option<bool>| a.zip(b).is_some_and(|(a, b)| a != b);
-        let mut lines = Vec::new();
-        for cell in &self.cells {
-            let (x, y) = (cell.x, cell.y);
-            let (left, low) = (x as f64, y as f64);
-            if differ(bounded(x, y), bounded(x + 1, y)) {
-                lines.push(((left + 1.0, low), (left + 1.0, low + 1.0)));
-            }
-            if differ(bounded(x, y), bounded(x, y + 1)) {
-                lines.push(((left, low + 1.0), (left + 1.0, low + 1.0)));
-            }
-        }
-        lines
-    }
-}
-
-impl MapCell {
-    /// How strong its colour is, from 0 to 1.
-    pub fn strength(&self) -> f64 {
-        match self.stability {
-            Some(found) if found.diverged > 0 => 0.2 + 0.5 * found.share(),
-            Some(_) => 0.25,
-            None if self.sure => 0.55,
-            None => 0.18,
-        }
+impl Plot {
+    /// The lines of all panels.
+    pub fn series(&self) -> impl Iterator<Item = &Series> {
+        self.panels.iter().flat_map(|panel| &panel.series)
     }
 }

@@ -1,87 +1,93 @@
-//! From results to plain values: what charts draw and pages print.
+//! From results to plain values, which charts draw and pages print.
 //!
-//! *Invariant*: nothing is smoothed, and nothing is left out unsaid. A curve is
-//! the mean over all replicates and ends where the first of them diverged; a
-//! cell with diverged replicates has no final mean.
+//! *Invariant*: nothing is smoothed, and a page reports what is left out. A curve is the mean over
+//! all replicates and ends where the first of them diverged; a cell with diverged replicates has
+//! no final mean.
 
-mod asked;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
-mod contests;
 mod convergence;
 mod curves;
+mod downsample;
 mod figure;
-mod lines;
-pub mod orders;
+pub mod first_order;
+mod line;
+mod map;
+mod needs;
+mod panels;
+mod predictions;
 pub mod problems;
+mod ranking;
+mod ranking_map;
 mod runs;
 mod scaling;
-mod select;
-mod siblings;
+mod setting_text;
 mod stability;
 pub mod table;
 pub mod theory;
-mod thin;
-mod winners;
+mod unplanned;
 #[cfg(test)]
 mod wrong;
 
 use crate::store::provenance::Provenance;
-use crate::store::{Store, Stored};
-use asked::Asked;
-pub use asked::{bias as draws_exact_bias, wants_moments};
-use contests::Contests;
-pub use contests::{Rival, Separation, Standing, Standings};
+use crate::store::{Store, StoredCell};
+use claims::JudgedClaim;
 pub use curves::curves;
+use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
+use driftbench_core::words::thousands;
 use driftbench_runner::files::{Error, error};
+pub use driftbench_runner::manifest::figure::Scale;
 use driftbench_runner::manifest::{Oracle, Prices, Quantity, TimeAverage};
-use driftbench_runner::plan::{Cell, Drawn, Plan};
+use driftbench_runner::plan::{Cell, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare};
 use driftbench_runner::trace::Trace;
-pub use figure::{
-    Across, Asks, Body, COLORS, Curve, DASHES, Figure, GREY, Key, Legend, MARKS, Map, MapCell,
-    Panel, Point, Role, Scale, Series, Stability, Style, View,
+pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
+pub use line::{
+    COLORS, Color, Curve, DASHES, Dash, LegendEntry, Line, MARKERS, Reference, Style, THIN_DASHES,
+    words_before,
 };
-pub use lines::words as theory_words;
+pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, Stability};
+use needs::Needs;
+pub use needs::{draws_exact_bias, wants_moments};
+use ranking::Rankings;
+pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
-pub use runs::{COSTS, Keep, Runs};
-pub use scaling::across;
-pub use select::{pretty, told_of as settings_of};
-pub use siblings::Siblings;
+pub use runs::{COSTS, Runs, TraceNeeds};
+pub use scaling::x_value;
+pub use setting_text::{details, pretty};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use theory::{Keeping, Theory};
-pub use thin::thousands;
-use thin::{Chosen, Shown};
+use theory::{MomentsCache, Theory};
+pub use unplanned::UnplannedCells;
 
 /// An experiment with its results.
 pub struct Experiment<'a> {
     /// The manifest and its cells.
     pub plan: &'a Plan,
     /// The cells that have results, in the order of the plan.
-    pub cells: Vec<Result<'a>>,
+    pub cells: Vec<CellResult<'a>>,
     /// The cells without results, in the same order.
     pub missing: Vec<Missing<'a>>,
-    /// What the manifest asks to be drawn.
+    /// The figures that the manifest asks for.
     pub figures: Vec<Figure>,
-    /// How heterogeneous the problems are.
-    pub problems: problems::Table,
-    /// What the results say of the manifest's claims.
-    pub claims: Vec<claims::Claim>,
-    /// What the published bounds say of the cells.
-    pub bounds: Vec<bounds::Row>,
+    /// The heterogeneity of the problems.
+    pub problems: problems::Instances,
+    /// The claims of the manifest with their verdicts.
+    pub claims: Vec<JudgedClaim<'a>>,
+    /// The values of published bounds for the cells.
+    pub bounds: Vec<bounds::BoundRow>,
     /// Where the first order of measured biases holds.
-    pub orders: Vec<orders::Row>,
-    /// What theory does not compute at this size, a sentence each.
+    pub first_order: Vec<first_order::FirstOrderRow>,
+    /// Predictions that are not computed at this size, one sentence each.
     pub not_computed: Vec<String>,
-    /// What else the results of the experiment hold.
-    pub siblings: Siblings,
-    /// Who wins where several algorithms stand beside one another.
+    /// Other results of the experiment.
+    pub unplanned: UnplannedCells,
+    /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
 }
 
@@ -94,10 +100,10 @@ pub struct Missing<'a> {
 }
 
 /// A cell with its results.
-pub struct Result<'a> {
+pub struct CellResult<'a> {
     /// The cell.
     pub cell: &'a Cell,
-    /// What is kept of its runs.
+    /// Its runs.
     pub runs: Runs,
     /// Digest of the traces.
     pub digest: String,
@@ -112,7 +118,7 @@ pub struct Result<'a> {
     pub prices: Prices,
 }
 
-impl Result<'_> {
+impl CellResult<'_> {
     /// Replicates.
     pub fn replicates(&self) -> usize {
         self.runs.count()
@@ -132,18 +138,18 @@ impl Result<'_> {
             && identity.algorithm.components().iter().all(whole)
     }
 
-    /// A quantity at the last round, a number a replicate; `None` if one
-    /// diverged, or it is not recorded.
+    /// A quantity at the last round, one number per replicate; `None` if a replicate diverged or
+    /// the quantity is not recorded.
     pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
         self.runs.finals(quantity)
     }
 
-    /// What is averaged over the rounds, a vector a replicate.
+    /// An average over the rounds, one vector per replicate.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
         self.runs.averages(what)
     }
 
-    /// A trace a replicate, as far as figures draw it and claims follow it.
+    /// One trace per replicate, with the columns that figures and claims need.
     pub fn along(&self) -> &[Trace] {
         self.runs.along()
     }
@@ -154,40 +160,44 @@ impl Result<'_> {
     }
 }
 
-/// Cells of which theory is held at once, where it is asked of every cell for one number.
+/// Cells whose instances are in memory at a time, where every cell needs one number of theory.
 const AT_ONCE: usize = 4096;
 
-/// Reads the results of an experiment and works out its figures.
+/// Reads the results of an experiment and analyses them.
 ///
 /// # Errors
-/// Results that are not as they were written, or by several versions of the program.
-pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experiment<'a>, Error> {
-    let asked = Asked::of(plan);
-    let (mut cells, missing) = results(plan, store, &asked)?;
+/// If results are damaged, or were computed by several versions of the program.
+pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
+    let needs = Needs::of_plan(plan);
+    let (mut cells, missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
-    let shown = Shown::of(&plan.manifest.figure, &cells);
-    follow_chosen(plan, store, &asked, &shown, &mut cells)?;
-    let wanted = asked.theory(&shown, &cells);
-    let all = plan.cells.len() <= AT_ONCE || asked::theory_of_all(plan);
+    let shown = FigureCells::new(&plan.manifest.figure, &cells);
+    follow_chosen(plan, store, &needs, &shown, &mut cells)?;
+    let wanted = needs.theory(&shown, &cells);
+    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
     let planned: Vec<&Cell> =
         plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
     let prepared = instances(plan, &planned)?;
-    if asked::bias(plan) {
+    if needs::draws_exact_bias(plan) {
         biases(plan, &prepared, &mut cells)?;
     }
-    let theory =
-        Theory::new(plan, &prepared, &asked.moments(&shown, &cells), Keeping::of(plan, store));
-    let (axes, rows) = contests::rows(&cells);
+    let theory = Theory::new(
+        plan,
+        &prepared,
+        &needs.moments(&shown, &cells),
+        MomentsCache::for_plan(plan, store),
+    );
+    let (axes, rows) = ranking::grid_points(&cells);
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
-    let contests = Contests::of(places.chain(squares(plan, &cells, &shown)));
-    let standings = Standings::of(axes, &rows, &contests);
-    let figures = figures(plan, &cells, &shown, &theory, &contests);
-    drop(contests);
+    let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
+    let standings = Standings::new(axes, &rows, &rankings);
+    let figures = figures(plan, &cells, &shown, &theory, &rankings);
+    drop(rankings);
     drop(rows);
-    let problems = problems::of(plan, &prepared)?;
+    let problems = problems::instances(plan, &prepared)?;
     let claims = claims::judge(plan, &cells, &theory);
-    let bounds = bounds::of(plan, &cells, &theory);
-    let orders = orders::of(&cells, &theory);
+    let bounds = bounds::rows(plan, &cells, &theory);
+    let first_order = first_order::rows(&cells, &theory);
     let mut not_computed = theory.not_computed();
     not_computed.extend(problems.not_computed());
     if !not_computed.is_empty() {
@@ -195,7 +205,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experim
     }
     drop(theory);
     drop(prepared);
-    let siblings = siblings::of(plan, store)?;
+    let unplanned = unplanned::find(plan, store)?;
     Ok(Experiment {
         plan,
         cells,
@@ -204,26 +214,25 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> std::result::Result<Experim
         problems,
         claims,
         bounds,
-        orders,
+        first_order,
         not_computed,
-        siblings,
+        unplanned,
         standings,
     })
 }
 
-/// A page does not stand numbers of one version beside those of another: what a version
-/// computes may differ where the manifest does not.
-fn one_version(plan: &Plan, cells: &[Result<'_>]) -> std::result::Result<(), Error> {
+/// Refuses results of several versions: for the same manifest they may compute other numbers.
+fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|c| *versions.entry(&c.provenance.version).or_default() += 1);
     if versions.len() < 2 {
         return Ok(());
     }
-    let told = |(version, count): (&str, usize)| match count {
+    let cells_by = |(version, count): (&str, usize)| match count {
         1 => format!("1 cell by {version}"),
         count => format!("{} cells by {version}", thousands(count)),
     };
-    let each: Vec<String> = versions.into_iter().map(told).collect();
+    let each: Vec<String> = versions.into_iter().map(cells_by).collect();
     let source = &plan.source;
     let overrides = source.overrides.iter().map(|o| format!(" --set '{o}'")).collect::<String>();
     Err(error(
@@ -236,28 +245,28 @@ fn one_version(plan: &Plan, cells: &[Result<'_>]) -> std::result::Result<(), Err
     ))
 }
 
-/// The cells of a plan that have results, with what is asked of their runs, and those that
+/// The cells of a plan that have results, with what is needed of their runs, and those that
 /// have none.
 ///
 /// # Errors
-/// Results that are not as they were written.
+/// If results are damaged.
 fn results<'a>(
     plan: &'a Plan,
     store: &Store,
-    asked: &Asked<'_>,
-) -> std::result::Result<(Vec<Result<'a>>, Vec<Missing<'a>>), Error> {
-    // In the order of the store, a stretch of it a task: so small cells that are packed
-    // together are read together. What nobody asks for is dropped at once.
+    needs: &Needs<'_>,
+) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
+    // Each task reads several cells in the order of the store, so that cells of one pack are read
+    // together. What is not needed is dropped immediately.
     let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     let order = store.reading_order(&plan.experiment, &ids);
     let prices = plan.manifest.prices.unwrap_or_default();
     let read = |place: &usize| {
         let cell: &'a Cell = &plan.cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
-        let kept = stored.map(|stored| {
-            stored.map(|Stored { record, traces }| Result {
+        let result = stored.map(|stored| {
+            stored.map(|StoredCell { record, traces }| CellResult {
                 cell,
-                runs: Runs::of(traces, &asked.keep(cell), &prices),
+                runs: Runs::new(traces, &needs.traces(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -265,9 +274,10 @@ fn results<'a>(
                 prices,
             })
         });
-        (*place, kept)
+        (*place, result)
     };
-    let all = order.par_chunks(stretch(order.len())).flat_map_iter(|some| some.iter().map(read));
+    let all =
+        order.par_chunks(cells_per_task(order.len())).flat_map_iter(|some| some.iter().map(read));
     let mut all: Vec<(usize, _)> = all.collect();
     all.sort_by_key(|(place, _)| *place);
     let mut known: BTreeMap<String, Vec<Arc<Provenance>>> = BTreeMap::new();
@@ -292,61 +302,62 @@ fn results<'a>(
     Ok((cells, missing))
 }
 
-/// Cells that one thread reads one after the other, of so many.
-fn stretch(cells: usize) -> usize {
+/// The number of cells that a thread reads one after the other.
+fn cells_per_task(cells: usize) -> usize {
     (cells / 64).clamp(1, 512)
 }
 
-/// What claims say of results alone, without figures.
+/// The claims of a manifest with their verdicts, without figures.
 ///
 /// # Errors
-/// Results that are not as they were written.
-pub fn judged(plan: &Plan, store: &Store) -> std::result::Result<Vec<claims::Claim>, Error> {
-    let (cells, _) = results(plan, store, &Asked::by_claims(plan))?;
-    let by_claims = |cell: &&Cell| asked::theory_by_claims(plan, cell);
+/// If results are damaged.
+pub fn judged<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<JudgedClaim<'a>>, Error> {
+    let (cells, _) = results(plan, store, &Needs::of_claims(plan))?;
+    let by_claims = |cell: &&Cell| needs::claims_need_theory(plan, cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
     let prepared = instances(plan, &planned)?;
-    let moments = plan.cells.iter().filter(|cell| asked::moments_by_claims(plan, cell));
+    let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
-    let theory = Theory::new(plan, &prepared, &moments, Keeping::Read(store));
+    let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
     Ok(claims::judge(plan, &cells, &theory))
 }
 
-/// Reads again, to follow them, the cells that a figure has chosen of more than it can draw.
+/// Reads the cells again that were chosen for a figure of more curves than it can draw.
 fn follow_chosen(
     plan: &Plan,
     store: &Store,
-    asked: &Asked<'_>,
-    shown: &Shown,
-    cells: &mut [Result<'_>],
-) -> std::result::Result<(), Error> {
-    let mut wanted: BTreeMap<usize, Keep> = BTreeMap::new();
+    needs: &Needs<'_>,
+    shown: &FigureCells,
+    cells: &mut [CellResult<'_>],
+) -> Result<(), Error> {
+    let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
     let figures = plan.manifest.figure.convergence.iter().zip(&shown.convergence);
-    for (figure, chosen) in figures.filter(|(figure, _)| !asked.draws_all(figure)) {
+    for (figure, chosen) in figures.filter(|(figure, _)| !needs.draws_all(figure)) {
         for place in &chosen.cells {
-            let keep = wanted.entry(*place).or_default();
-            let more = asked.chosen(cells[*place].cell, figure);
-            keep.along.extend(more.along);
-            keep.averages.extend(more.averages);
+            let needed = wanted.entry(*place).or_default();
+            let more = needs.traces_of_chosen(cells[*place].cell, figure);
+            needed.along.extend(more.along);
+            needed.averages.extend(more.averages);
         }
     }
     let places: Vec<usize> = wanted.keys().copied().collect();
     let ids: Vec<&str> = places.iter().map(|place| cells[*place].cell.id.as_str()).collect();
     for i in store.reading_order(&plan.experiment, &ids) {
-        let (keep, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
+        let (needed, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
         if let Some(stored) = store.read(&plan.experiment, &cell.cell.id)? {
-            cell.runs = Runs::of(stored.traces, keep, &cell.prices);
+            cell.runs = Runs::new(stored.traces, needed, &cell.prices);
         }
     }
     Ok(())
 }
 
-/// The exact biases of all cells, so many at once, of those that are not prepared already.
+/// Computes the exact biases of all cells; the instances of those that are not prepared already
+/// are built a limited number at a time.
 fn biases(
     plan: &Plan,
     prepared: &[Prepared<'_>],
-    cells: &mut [Result<'_>],
-) -> std::result::Result<(), Error> {
+    cells: &mut [CellResult<'_>],
+) -> Result<(), Error> {
     let known: HashMap<&str, Option<f64>> =
         prepared.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
     for some in cells.chunks_mut(AT_ONCE) {
@@ -364,55 +375,55 @@ fn biases(
     Ok(())
 }
 
-/// What a message tells of instances that cannot be built.
+/// Reasons that a message lists for instances that cannot be built.
 const MOST_REASONS: usize = 3;
 
 /// The instances of some cells.
 ///
 /// # Errors
-/// Why they cannot be built: a data file is gone.
-fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> std::result::Result<Vec<Prepared<'a>>, Error> {
+/// If one cannot be built, for instance because a data file is missing.
+fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Error> {
     prepare(&plan.folder(), cells).map_err(|bad| {
         let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
-        let told: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
-        error(Path::new(&plan.source.name), told.join("; "))
+        let first: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
+        error(Path::new(&plan.source.name), first.join("; "))
     })
 }
 
-/// The cells of each square of the maps of winners, and by what they are compared.
+/// The cells of each square of the ranking maps, and the quantity by which they are compared.
 fn squares<'a>(
     plan: &'a Plan,
-    cells: &'a [Result<'a>],
-    shown: &'a Shown,
-) -> impl Iterator<Item = (Vec<&'a Result<'a>>, Quantity)> {
+    cells: &'a [CellResult<'a>],
+    shown: &'a FigureCells,
+) -> impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)> {
     let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
     figures.flat_map(|(figure, chosen)| {
-        let places = winners::places(figure, &chosen.among(cells));
+        let places = ranking_map::compared_cells(figure, &chosen.among(cells));
         places.into_iter().map(|cells| (cells, figure.metric))
     })
 }
 
 fn figures<'a>(
     plan: &Plan,
-    cells: &'a [Result<'a>],
-    shown: &Shown,
+    cells: &'a [CellResult<'a>],
+    shown: &FigureCells,
     theory: &Theory<'_>,
-    contests: &Contests<'a>,
+    rankings: &Rankings<'a>,
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
-    let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
-    let noted = |chosen: &Chosen, draw: &dyn Fn(&[&'a Result<'a>]) -> Figure| {
+    let ids = figure_ids(&plan.manifest).into_iter().map(|(id, _)| id);
+    let noted = |chosen: &Sample, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };
     let convergence = table.convergence.iter().zip(&shown.convergence);
-    let convergence = convergence.map(|(f, c)| noted(c, &|c| convergence::draw(f, c, theory)));
+    let convergence = convergence.map(|(f, c)| noted(c, &|c| convergence::figure(f, c, theory)));
     let scaling = table.scaling.iter().zip(&shown.scaling);
-    let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::draw(f, c, theory)));
+    let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::figure(f, c, theory)));
     let winners = table.winners.iter().zip(&shown.winners);
-    let winners = winners.map(|(f, c)| noted(c, &|c| winners::draw(f, c, contests)));
+    let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::figure(f, c, rankings)));
     let stability = table.stability.iter().zip(&shown.stability);
-    let stability = stability.map(|(f, c)| noted(c, &|c| stability::draw(f, c, theory)));
+    let stability = stability.map(|(f, c)| noted(c, &|c| stability::figure(f, c, theory)));
     let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);
     let all: Vec<Figure> = all.map(|(figure, id)| Figure { id, ..figure }).collect();
     plan.figures.iter().map(|place| all[*place].clone()).collect()

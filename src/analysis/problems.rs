@@ -1,8 +1,8 @@
-//! How heterogeneous an experiment's problems are: ζ₁, ζ₂ (RR A2), and what
-//! else tells instances apart, with the average drift at the optimum (SLIDES)
-//! for every step size and number of local steps.
+//! How heterogeneous the problems of an experiment are: ζ₁, ζ₂ (RR A2) and the settings that
+//! distinguish instances, with the average drift at the optimum (SLIDES) for every step size and
+//! number of local steps.
 
-use super::select::pretty;
+use super::setting_text::pretty;
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
 use driftbench_core::problem::Facts;
@@ -19,22 +19,22 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The instances of an experiment.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
-    /// One a distinct instance, in the order of the cells.
-    pub rows: Vec<Row>,
-    /// Whether replicates have instances of their own; then the first is shown.
+pub struct Instances {
+    /// The distinct instances, in the order of the cells.
+    pub rows: Vec<Instance>,
+    /// Whether each replicate has an instance of its own; then the first is shown.
     pub per_replicate: bool,
     /// Instances beyond those of the rows.
     pub further: usize,
     /// Step sizes and numbers of local steps beyond those of the rows' drifts.
     pub further_drifts: usize,
-    /// What the measures and drifts take that are not computed at this size: how many, and
-    /// the largest.
+    /// The measures and drifts that are not computed at this size: how many, and the largest
+    /// cost.
     pub not_computed: Option<(usize, Effort)>,
 }
 
-impl Table {
-    /// What is not computed at this size, as a sentence.
+impl Instances {
+    /// That some are not computed at this size, as a sentence.
     pub(super) fn not_computed(&self) -> Option<String> {
         let (count, most) = self.not_computed?;
         Some(format!(
@@ -45,22 +45,22 @@ impl Table {
 
 /// An instance.
 #[derive(Clone, Debug)]
-pub struct Row {
-    /// Settings that tell it apart; empty if it is the only one.
+pub struct Instance {
+    /// Settings that distinguish it; empty if it is the only one.
     pub name: String,
     /// N and d.
     pub size: (usize, usize),
     /// Its measures; `None` where they are not computed.
     pub measures: Option<Measures>,
-    /// γ, H and the average drift at θ*, for what the algorithms take.
+    /// γ, H and the average drift at θ*, for those of the algorithms.
     pub drifts: Vec<(f64, u64, f64)>,
 }
 
-/// Oracle calls beyond which a drift along a field that is not linear is left
-/// out: it is walked, not computed.
+/// Oracle calls beyond which a drift along a field that is not linear is left out, because it is
+/// simulated step by step.
 const MOST_CALLS: u64 = 2_000_000;
 
-/// Instances that are told, and step sizes with numbers of local steps of all of them.
+/// Instances that are shown, and pairs of step size and number of local steps of all of them.
 const MOST_INSTANCES: usize = 500;
 const MOST_DRIFTS: usize = 500;
 
@@ -68,7 +68,7 @@ const MOST_DRIFTS: usize = 500;
 ///
 /// # Errors
 /// If one of the others cannot be built.
-pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Table, Error> {
+pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Error> {
     let per_replicate = !plan.manifest.instance.is_fixed();
     let (mut groups, further) = groups(plan);
     let known: HashMap<&str, &Prepared<'_>> =
@@ -83,12 +83,11 @@ pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Table, Error> {
         let id = group.first.id.as_str();
         let Some(first) = known.get(id).or_else(|| more.get(id)) else { continue };
         let facts: &dyn Facts = &*first.grounds[0].instance;
-        let told = |(_, steps): &(f64, u64)| {
-            let walked = steps.saturating_mul(facts.clients() as u64);
-            *steps > 1 && (facts.linear() || walked <= MOST_CALLS)
-        };
         let mut walks = std::mem::take(&mut group.walks);
-        walks.retain(told);
+        walks.retain(|(_, steps)| {
+            let calls = steps.saturating_mul(facts.clients() as u64);
+            *steps > 1 && (facts.linear() || calls <= MOST_CALLS)
+        });
         further_drifts += walks.len().saturating_sub(room);
         walks.truncate(room);
         room -= walks.len();
@@ -96,12 +95,12 @@ pub fn of(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Table, Error> {
         let measured = budget.allows(Measures::effort(facts));
         found.push(Found { first, walks, measured });
     }
-    let rows: Vec<Option<Row>> = found.par_iter().map(Found::row).collect();
+    let rows: Vec<Option<Instance>> = found.par_iter().map(Found::row).collect();
     let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
-    Ok(Table { rows, per_replicate, further, further_drifts, not_computed })
+    Ok(Instances { rows, per_replicate, further, further_drifts, not_computed })
 }
 
-/// What the table may still take: all of it together is one computation.
+/// The cost that the table may still have: all of it together is one computation.
 #[derive(Default)]
 struct Budget {
     products: f64,
@@ -109,7 +108,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Whether there is room for something; if not it is counted.
+    /// Whether a computation fits; if it does not, it is counted.
     fn allows(&mut self, cost: Effort) -> bool {
         let all = Effort { products: self.products + cost.products, ..cost };
         if all.fits() {
@@ -122,19 +121,20 @@ impl Budget {
     }
 }
 
-/// Cells of one instance: the first of them, and how their algorithms walk.
-struct Group<'a> {
+/// Cells of one instance: the first of them, and the step sizes and numbers of local steps of
+/// their algorithms.
+struct CellsOfInstance<'a> {
     first: &'a Cell,
     walks: Vec<(f64, u64)>,
     known: HashSet<(u64, u64)>,
 }
 
 /// The first instances of a plan in the order of its cells, and how many more there are.
-fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
+fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
     let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
-    // With and without noise it is one instance; noise is told of the noisy.
-    let told = |cell: &&Cell| !(cell.identity.oracle == Oracle::Exact && noisy);
-    let cells: Vec<&Cell> = plan.cells.iter().filter(told).collect();
+    // With and without noise it is one instance, of which the noisy cells show the noise.
+    let shown = |cell: &&Cell| !(cell.identity.oracle == Oracle::Exact && noisy);
+    let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
     let key = |cell: &&Cell| {
         let problem = toml::Value::try_from(&*cell.identity.problem).map(|v| v.to_string());
         let text = format!("{} {}", cell.identity.seed, problem.unwrap_or_default());
@@ -142,15 +142,15 @@ fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
     };
     let keys: Vec<[u8; 32]> = cells.par_iter().map(key).collect();
     let mut places = HashMap::new();
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: Vec<CellsOfInstance<'_>> = Vec::new();
     for (cell, key) in cells.into_iter().zip(keys) {
         let next = places.len();
         let place = *places.entry(key).or_insert(next);
         if place == groups.len() && place < MOST_INSTANCES {
-            groups.push(Group { first: cell, walks: Vec::new(), known: HashSet::new() });
+            groups.push(CellsOfInstance { first: cell, walks: Vec::new(), known: HashSet::new() });
         }
         let Some(group) = groups.get_mut(place) else { continue };
-        // The drift is of local steps of one length, as many for every client.
+        // The drift is defined for local steps of one length, equally many for every client.
         let components = cell.identity.algorithm.components().into_iter();
         let equal =
             |c: &Component| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1;
@@ -165,7 +165,7 @@ fn groups(plan: &Plan) -> (Vec<Group<'_>>, usize) {
     (groups, further)
 }
 
-/// An instance, and the ways to walk from its optimum.
+/// An instance, and the step sizes and numbers of local steps from its optimum.
 struct Found<'a> {
     first: &'a Prepared<'a>,
     walks: Vec<(f64, u64)>,
@@ -175,10 +175,10 @@ struct Found<'a> {
 
 impl Found<'_> {
     /// Its row; `None` if an eigenvalue cannot be found.
-    fn row(&self) -> Option<Row> {
+    fn row(&self) -> Option<Instance> {
         let facts: &dyn Facts = &*self.first.grounds[0].instance;
         let drifts = self.walks.par_iter();
-        Some(Row {
+        Some(Instance {
             name: name(self.first),
             size: (facts.clients(), facts.dim()),
             measures: if self.measured { Some(Measures::new(facts)?) } else { None },
@@ -189,7 +189,7 @@ impl Found<'_> {
     }
 }
 
-/// The settings of the problem that the grid varies.
+/// The settings of the problem that vary over the grid.
 fn name(p: &Prepared<'_>) -> String {
     let varied = p.cell.varied.iter().filter(|path| path.starts_with("problem."));
     let value = |path: &String| Some((short(path).to_owned(), p.cell.settings.get(path)?.clone()));

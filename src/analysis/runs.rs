@@ -1,9 +1,9 @@
-//! What is kept of a cell's runs: what they ended with, always; what they were along the
-//! rounds where a figure draws it or a claim follows it, and nowhere else, so that what is
-//! held of a cell does not grow with its rounds.
+//! The runs of a cell in memory: their final values, and the columns of their traces that a
+//! figure draws or a claim tests. Other columns are dropped, so that the memory of a cell does not
+//! grow with its number of rounds.
 //!
-//! *Invariant*: what is kept depends on the manifest alone, and a number that is kept has the
-//! bits that were read.
+//! *Invariant*: which columns are in memory depends on the manifest alone, and their numbers have
+//! the bits that were read.
 
 use driftbench_core::federated::Cost;
 use driftbench_core::kernel::dot;
@@ -12,16 +12,16 @@ use driftbench_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What of a cell's runs is asked for beside what they ended with.
+/// What is needed of a cell's traces beside the final values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Keep {
-    /// What is followed along the rounds.
+pub struct TraceNeeds {
+    /// Quantities round by round.
     pub along: BTreeSet<Quantity>,
-    /// What is averaged over rounds, beside the bias and the covariance.
+    /// Averages over rounds, beside the bias and the covariance.
     pub averages: BTreeSet<TimeAverage>,
 }
 
-/// What a run averaged over its rounds.
+/// The averages of a run over its rounds.
 type Averages = Vec<(TimeAverage, Vec<f64>)>;
 
 /// The runs of a cell.
@@ -31,21 +31,21 @@ pub struct Runs {
     diverged: usize,
     /// The largest ‖θ_0 − θ*‖².
     start: f64,
-    /// The quantities that all runs have at the end, a bit each by their order; none if one
+    /// The quantities that all runs have at the end, one bit each in their order; none if a run
     /// diverged.
     known: u32,
-    /// Those, quantity by quantity, a number a run.
+    /// Their final values, quantity by quantity, one number per run.
     ends: Box<[f64]>,
-    /// ‖θ_T − θ*‖² a run, where some diverged.
+    /// ‖θ_T − θ*‖² per run, where some diverged.
     errors: Box<[Option<f64>]>,
     averages: Box<[Averages]>,
-    /// A trace a run with the columns that are kept; none where no column is.
+    /// One trace per run with the columns that are needed; empty if none is.
     along: Vec<Trace>,
 }
 
 impl Runs {
-    /// What is kept of these traces.
-    pub fn of(traces: Vec<Trace>, keep: &Keep, prices: &Prices) -> Self {
+    /// Drops from traces what is not needed.
+    pub fn new(traces: Vec<Trace>, needs: &TraceNeeds, prices: &Prices) -> Self {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
         let (mut known, mut ends) = (0, Vec::new());
@@ -71,10 +71,10 @@ impl Runs {
             along: Vec::new(),
         };
         if traces.iter().any(|t| !t.averages.is_empty()) {
-            runs.averages = traces.iter().map(|t| averages(t, keep)).collect();
+            runs.averages = traces.iter().map(|t| averages(t, needs)).collect();
         }
-        if !keep.along.is_empty() {
-            runs.along = traces.into_iter().map(|t| along(t, &keep.along)).collect();
+        if !needs.along.is_empty() {
+            runs.along = traces.into_iter().map(|t| along(t, &needs.along)).collect();
         }
         runs
     }
@@ -94,12 +94,12 @@ impl Runs {
         self.start
     }
 
-    /// The traces, as far as they are kept.
+    /// The traces with the columns that are needed.
     pub fn along(&self) -> &[Trace] {
         &self.along
     }
 
-    /// ‖θ_T − θ*‖² a replicate; `None` where it diverged.
+    /// ‖θ_T − θ*‖² per replicate; `None` where it diverged.
     pub fn errors(&self) -> Vec<Option<f64>> {
         match self.diverged {
             0 => self.finals(Quantity::SqError).into_iter().flatten().map(Some).collect(),
@@ -107,8 +107,8 @@ impl Runs {
         }
     }
 
-    /// A quantity at the last round, a number a replicate; `None` if one
-    /// diverged, or it is not recorded.
+    /// A quantity at the last round, one number per replicate; `None` if a replicate diverged or
+    /// the quantity is not recorded.
     pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
         if self.diverged > 0 {
             return None;
@@ -121,17 +121,17 @@ impl Runs {
         (self.known & bit != 0).then(|| self.ends[before..before + self.count].to_vec())
     }
 
-    /// What is averaged over the rounds, a vector a replicate.
+    /// An average over the rounds, one vector per replicate.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
         if self.averages.is_empty() {
             return (self.count == 0).then(Vec::new);
         }
-        let of = |all: &'_ Vec<(TimeAverage, Vec<f64>)>| all.iter().position(|(a, _)| *a == what);
-        self.averages.iter().map(|all| of(all).map(|i| &all[i].1[..])).collect()
+        let vectors = self.averages.iter().map(|all| all.iter().find(|(a, _)| *a == what));
+        vectors.map(|found| found.map(|(_, vector)| &vector[..])).collect()
     }
 
-    /// A number a replicate whose mean is the norm of the mean bias, or the trace
-    /// of the covariance: a bias is seen along the direction of its mean.
+    /// One number per replicate: the bias along the direction of the mean bias, so that the mean
+    /// is the norm of the mean bias; or the trace of the covariance.
     fn along_mean(&self, quantity: Quantity, average: TimeAverage) -> Option<Vec<f64>> {
         let sample = self.averages(average)?;
         let size = sample.first()?.len();
@@ -152,22 +152,21 @@ fn bit(quantity: Quantity) -> u32 {
     1 << quantity as u32
 }
 
-fn averages(trace: &Trace, keep: &Keep) -> Vec<(TimeAverage, Vec<f64>)> {
+/// The averages of a trace that are needed.
+fn averages(trace: &Trace, needs: &TraceNeeds) -> Averages {
     let always = [TimeAverage::Bias, TimeAverage::Covariance];
-    let kept = |(what, _): &&(TimeAverage, Vec<f64>)| {
-        always.contains(what) || keep.averages.contains(what)
-    };
-    trace.averages.iter().filter(kept).cloned().collect()
+    let all = trace.averages.iter();
+    all.filter(|(a, _)| always.contains(a) || needs.averages.contains(a)).cloned().collect()
 }
 
 /// A trace with these columns alone.
-fn along(trace: Trace, kept: &BTreeSet<Quantity>) -> Trace {
-    let asked = |q: Quantity| kept.contains(&q);
-    let only = |column: Vec<f64>, q: Quantity| if asked(q) { column } else { Vec::new() };
-    let further = trace.further.into_iter().filter(|(metric, _)| asked(metric.quantity()));
+fn along(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
+    let is_needed = |q: Quantity| needed.contains(&q);
+    let only = |column: Vec<f64>, q: Quantity| if is_needed(q) { column } else { Vec::new() };
+    let further = trace.further.into_iter().filter(|(metric, _)| is_needed(metric.quantity()));
     Trace {
         round: trace.round,
-        cost: if COSTS.into_iter().any(asked) { trace.cost } else { Vec::new() },
+        cost: if COSTS.into_iter().any(is_needed) { trace.cost } else { Vec::new() },
         sq_error: only(trace.sq_error, Quantity::SqError),
         sq_error_limit: only(trace.sq_error_limit, Quantity::SqErrorLimit),
         further: further.collect(),
@@ -177,7 +176,7 @@ fn along(trace: Trace, kept: &BTreeSet<Quantity>) -> Trace {
     }
 }
 
-/// What runs cost.
+/// The costs of a run.
 pub const COSTS: [Quantity; 6] = [
     Quantity::Communications,
     Quantity::LocalSteps,
@@ -237,7 +236,7 @@ mod tests {
     fn ends_are_those_of_the_traces() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Finished)];
         let prices = Prices::default();
-        let runs = Runs::of(traces.clone(), &Keep::default(), &prices);
+        let runs = Runs::new(traces.clone(), &TraceNeeds::default(), &prices);
         assert!(runs.along().is_empty());
         assert_eq!((runs.count(), runs.diverged(), runs.start()), (2, 0, 4.0));
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
@@ -251,22 +250,22 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_asked_for_is_followed() {
-        let keep = Keep {
+    fn only_needed_columns_stay() {
+        let needs = TraceNeeds {
             along: [Quantity::Lyapunov].into(),
             averages: [TimeAverage::CrossCovariance].into(),
         };
-        let runs = Runs::of(vec![trace(Outcome::Finished)], &keep, &Prices::default());
-        let [kept] = runs.along() else { panic!("one run") };
-        assert_eq!((kept.rows(), kept.sq_error.len(), kept.cost.len()), (3, 0, 0));
-        assert_eq!(kept.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
+        let runs = Runs::new(vec![trace(Outcome::Finished)], &needs, &Prices::default());
+        let [trace] = runs.along() else { panic!("one run") };
+        assert_eq!((trace.rows(), trace.sq_error.len(), trace.cost.len()), (3, 0, 0));
+        assert_eq!(trace.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
         assert_eq!(runs.averages(TimeAverage::CrossCovariance).map(|a| a.len()), Some(1));
     }
 
     #[test]
     fn a_run_that_diverged_leaves_no_mean_and_keeps_the_others() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Diverged)];
-        let runs = Runs::of(traces, &Keep::default(), &Prices::default());
+        let runs = Runs::new(traces, &TraceNeeds::default(), &Prices::default());
         assert_eq!(runs.finals(Quantity::SqError), None);
         assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
     }

@@ -1,62 +1,88 @@
-//! `[[figure.scaling]]`: a final metric over a setting, on log axes.
+//! `[[figure.scaling]]`: a final metric over a setting, on logarithmic axes.
 
-use super::convergence::{band_name, cut_band, nothing, point};
+use super::convergence::{band_name, clipped_band, nothing, point};
 use super::curves::views;
-use super::figure::{
-    Across, Asks, Body, Curve, Figure, GREY, Key, Legend, Panel, Point, Role, Scale, Series, Style,
-};
-use super::lines;
-use super::theory::Theory as Predictions;
-use super::{Result, select};
+use super::figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, XAxis};
+use super::line::{Curve, Line, Reference};
+use super::theory::Theory;
+use super::{CellResult, predictions, setting_text};
 use crate::stats::mean;
 use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::{self, Scaling};
+use driftbench_runner::manifest::figure::{Scale, Scaling};
 use driftbench_runner::plan::{Setting, short};
 
-pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -> Figure {
-    let views = views(&figure.panels, &across_names(&figure.x), cells);
+/// The figure.
+pub fn figure(asked: &Scaling, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+    let views = views(&asked.common.panels, &settings_of_axis(&asked.x), cells);
     let own = &views[0];
     let mut panels = Vec::new();
-    for (title, places) in &own.groups {
-        let mut mine: Vec<Vec<&Result<'_>>> = vec![Vec::new(); own.curves.len()];
-        places.iter().for_each(|place| mine[own.of[*place]].push(cells[*place]));
+    for (title, indices) in &own.groups {
+        let mut of_curve: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); own.curves.len()];
+        indices.iter().for_each(|i| of_curve[own.curve_of_cell[*i]].push(cells[*i]));
         let mut series: Vec<Series> = Vec::new();
-        for (curve, cells) in own.curves.iter().zip(&mine).filter(|(_, cells)| !cells.is_empty()) {
-            series.push(measured(figure, curve, cells));
-            series.extend(predicted(figure, curve, cells, theory));
+        for (curve, cells) in own.curves.iter().zip(of_curve).filter(|(_, cells)| !cells.is_empty())
+        {
+            series.push(measured(asked, curve, &cells));
+            series.extend(predicted(asked, curve, &cells, theory));
         }
-        if let Some(slope) = figure.reference_slope {
+        if let Some(slope) = asked.reference_slope {
             series.extend(reference(&series, slope));
         }
         panels.push(Panel { title: title.clone(), series });
     }
-    let mut legend = lines::legends(&own.curves, &figure.theory, &panels);
-    let mut series = panels.iter().flat_map(|p| &p.series);
-    let referred = series.find(|s| s.role == Role::Reference);
-    legend.extend(referred.map(|line| Legend {
-        label: line.label.clone(),
-        style: line.style,
-        key: Key::Reference,
-    }));
-    let referred = referred.is_some();
+    let (x, y) = (axis_title(&asked.x, cells), asked.y.formula().to_owned());
+    let title = asked.common.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
+    let columns = asked.common.columns.unwrap_or(panels.len().clamp(1, 4));
+    let (scale_x, scale_y, legend) = (asked.scale_x, Scale::Log, Vec::new());
+    let mut plot = Plot { panels, legend, x, y, scale_x, scale_y };
+    predictions::add_legend(&mut plot, &own.curves, &asked.theory);
+    Figure {
+        id: String::new(),
+        title,
+        caption: caption(asked, cells, &plot, theory),
+        columns,
+        exploration: Some(Exploration {
+            x: XAxis::Cells(asked.x.clone()),
+            y: asked.y,
+            band: asked.band,
+            cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
+            views,
+            slopes: asked.reference_slope.into_iter().collect(),
+        }),
+        body: Body::Plot(plot),
+    }
+}
+
+/// The title of the x axis: the symbol of a setting or of a quantity.
+fn axis_title(name: &str, cells: &[&CellResult<'_>]) -> String {
+    let is_setting = cells.iter().any(|c| c.cell.settings.get(name).is_some());
+    match Quantity::named(name).filter(|_| !is_setting) {
+        Some(quantity) => quantity.formula().to_owned(),
+        None => setting_text::symbol(name),
+    }
+}
+
+fn caption(asked: &Scaling, cells: &[&CellResult<'_>], plot: &Plot, theory: &Theory<'_>) -> String {
+    if plot.series().all(|s| s.points.is_empty()) {
+        return nothing(cells);
+    }
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
-    let drawn = panels.iter().any(Panel::drawn);
-    let (y, runs, band) = (figure.y.formula(), count(n, "run"), band_name(figure.band));
-    let mut caption = match figure.y.average() {
+    let (y, runs, band) = (asked.y.formula(), count(n, "run"), band_name(asked.band));
+    let mut caption = match asked.y.average() {
         Some(_) => {
             format!("{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}.")
         }
         None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
     };
-    caption.push_str(cut_band(figure.band));
-    if referred {
+    caption.push_str(clipped_band(asked.band));
+    if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
         caption.push_str(
             " Grey dots: the slope to compare with, through the first curve's first point.",
         );
     }
-    caption.push_str(&lines::caption(&figure.theory, figure.y, &panels, cells, theory));
+    caption.push_str(&predictions::caption(&asked.theory, asked.y, plot, cells, theory));
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
@@ -64,88 +90,47 @@ pub fn draw(figure: &Scaling, cells: &[&Result<'_>], theory: &Predictions<'_>) -
             cells.len()
         ));
     }
-    if !drawn {
-        caption = nothing(cells);
-    }
-    let setting = cells.iter().any(|c| c.cell.settings.get(&figure.x).is_some());
-    let symbol = select::pretty(&figure.x, &Setting::Text(String::new()));
-    let symbol = match Quantity::named(&figure.x).filter(|_| !setting) {
-        Some(quantity) => quantity.formula().to_owned(),
-        None => symbol.trim_end_matches([' ', '=']).to_owned(),
-    };
-    Figure {
-        id: String::new(),
-        title: figure
-            .title
-            .clone()
-            .unwrap_or_else(|| format!("{} over {symbol}", figure.y.formula())),
-        caption,
-        columns: figure.columns.unwrap_or(panels.len().clamp(1, 4)),
-        asks: Some(Asks {
-            x: Across::Cells(figure.x.clone()),
-            y: figure.y,
-            band: figure.band,
-            cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
-            views,
-            slopes: figure.reference_slope.into_iter().collect(),
-        }),
-        body: Body::Panels {
-            panels,
-            legend,
-            x: symbol,
-            y: figure.y.formula().into(),
-            scale_x: match figure.scale_x {
-                figure::Scale::Linear => Scale::Linear,
-                figure::Scale::Log => Scale::Log,
-            },
-            scale_y: Scale::Log,
-        },
-    }
+    caption
 }
 
-/// The settings that the x axis tells, so that no curve's name has to: itself first.
-pub fn across_names(x: &str) -> Vec<&str> {
+/// The settings that the x axis shows, so that names of curves need not; itself first.
+pub fn settings_of_axis(x: &str) -> Vec<&str> {
     // γH changes with the step size as well.
     if short(x) == "path-length" { vec![x, "step-size"] } else { vec![x] }
 }
 
 /// What was measured of a curve's cells.
-fn measured(figure: &Scaling, curve: &Curve, cells: &[&Result<'_>]) -> Series {
-    let points = cells.iter().filter_map(|c| Some((c.cell.id.clone(), place(c, figure)?)));
-    let (ids, points) = ordered(points.collect());
+fn measured(asked: &Scaling, curve: &Curve, cells: &[&CellResult<'_>]) -> Series {
+    let measured = |cell: &&CellResult<'_>| {
+        let point = point(x_value(cell, &asked.x)?, &cell.finals(asked.y)?, asked.band);
+        Some((cell.cell.id.clone(), point))
+    };
+    let (ids, points) = ordered(cells.iter().filter_map(measured).collect());
     Series {
-        label: curve.label.clone(),
-        style: curve.style,
-        role: Role::Measured,
-        points,
         diverged: cells.iter().map(|c| c.diverged()).sum(),
         cells: ids,
-        rows: Vec::new(),
+        ..Series::new(Line::Measured(curve.clone()), points)
     }
 }
 
 /// The predictions for a curve's cells.
 fn predicted(
-    figure: &Scaling,
+    asked: &Scaling,
     curve: &Curve,
-    cells: &[&Result<'_>],
-    theory: &Predictions<'_>,
+    cells: &[&CellResult<'_>],
+    theory: &Theory<'_>,
 ) -> Vec<Series> {
-    let line = |prediction: &Prediction| {
-        let at = |c: &&Result<'_>| -> Option<(String, Point)> {
-            let x = across(c, &figure.x)?;
-            let y = theory.curve(&c.cell.id, figure.y, *prediction)?.pop()?;
-            let point = Point { x, y, low: f64::NAN, high: f64::NAN, n: 0 };
-            (y > 0.0).then(|| (c.cell.id.clone(), point))
+    let series = |prediction: &Prediction| {
+        let predicted = |c: &&CellResult<'_>| -> Option<(String, Point)> {
+            let x = x_value(c, &asked.x)?;
+            let y = theory.curve(&c.cell.id, asked.y, *prediction)?.pop()?;
+            (y > 0.0).then(|| (c.cell.id.clone(), Point::bare(x, y)))
         };
-        let (cells, points) = ordered(cells.iter().filter_map(at).collect());
-        let label = format!("{} {}", lines::words(*prediction), curve.label);
-        let style = lines::style(*prediction, curve.style);
-        let (role, diverged, rows) = (Role::Theory(*prediction), 0, Vec::new());
-        (points.len() > 1).then_some(Series { label, style, role, points, diverged, cells, rows })
+        let (cells, points) = ordered(cells.iter().filter_map(predicted).collect());
+        let line = Line::Predicted(curve.clone(), *prediction);
+        (points.len() > 1).then(|| Series { cells, ..Series::new(line, points) })
     };
-    let asked = figure.theory.iter().flat_map(|kind| lines::predictions(*kind));
-    asked.filter_map(line).collect()
+    asked.theory.iter().flat_map(|k| predictions::predictions(*k)).filter_map(series).collect()
 }
 
 /// Points from left to right, with their cells.
@@ -154,12 +139,8 @@ fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
     points.into_iter().unzip()
 }
 
-fn place(cell: &Result<'_>, figure: &Scaling) -> Option<Point> {
-    Some(point(across(cell, &figure.x)?, &cell.finals(figure.y)?, figure.band))
-}
-
-/// Where a cell stands across: a setting, or else the mean of a quantity at the end.
-pub fn across(cell: &Result<'_>, name: &str) -> Option<f64> {
+/// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.
+pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name) {
         Some(Setting::Number(x)) => Some(*x),
         Some(Setting::Text(_)) => None,
@@ -174,20 +155,7 @@ fn reference(series: &[Series], slope: f64) -> Option<Series> {
     let points = || series.iter().flat_map(|s| &s.points).filter(placed);
     let from = points().next()?;
     let ends = points().fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
-    let at = |x: f64| Point {
-        x,
-        y: from.y * libm::pow(x / from.x, slope),
-        low: f64::NAN,
-        high: f64::NAN,
-        n: 0,
-    };
-    (ends.0 < ends.1).then(|| Series {
-        label: format!("slope {slope}"),
-        style: Style { dash: lines::REFERENCE, ..Style::plain(GREY) },
-        role: Role::Reference,
-        points: vec![at(ends.0), at(ends.1)],
-        diverged: 0,
-        cells: Vec::new(),
-        rows: Vec::new(),
-    })
+    let at = |x: f64| Point::bare(x, from.y * libm::pow(x / from.x, slope));
+    let line = Line::Reference(Reference::Slope(slope));
+    (ends.0 < ends.1).then(|| Series::new(line, vec![at(ends.0), at(ends.1)]))
 }

@@ -1,27 +1,27 @@
-//! Final metrics of every cell, as rows.
+//! The final metrics of every cell, as rows of a table.
 
-use super::{Experiment, Result};
+use super::{CellResult, Experiment};
 use crate::stats::{Summary, mean};
 use driftbench_runner::manifest::{Metric, Quantity};
 use driftbench_runner::plan::short;
 use std::collections::HashSet;
 
 /// A table of the cells' final metrics.
-pub struct Table<'a> {
+pub struct FinalsTable<'a> {
     /// Names of the settings that vary.
     pub settings: Vec<String>,
     /// Whether theory knows an exact bias.
     pub has_bias: bool,
     /// Whether errors around the limit are recorded.
     pub has_limit: bool,
-    /// What else is recorded of any cell.
+    /// Further quantities that are recorded of some cell.
     pub further: Vec<Quantity>,
-    /// A row a cell, worked out when it is asked for.
-    cells: &'a [Result<'a>],
+    /// The cells; each row is computed when it is read.
+    cells: &'a [CellResult<'a>],
 }
 
 /// A cell's final metrics.
-pub struct Row {
+pub struct FinalsRow {
     /// Content id.
     pub id: String,
     /// Name of the algorithm.
@@ -38,15 +38,15 @@ pub struct Row {
     pub sq_error_limit: Option<Summary>,
     /// ‖lim E θ_t − θ*‖².
     pub exact_bias: Option<f64>,
-    /// What else is recorded, in the table's order.
+    /// The table's further quantities.
     pub further: Vec<Option<Summary>>,
     /// Digest of the traces.
     pub digest: String,
 }
 
 /// The final metrics of an experiment.
-pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
-    let cells: &[Result<'_>] = &experiment.cells;
+pub fn finals<'a>(experiment: &'a Experiment<'_>) -> FinalsTable<'a> {
+    let cells: &[CellResult<'_>] = &experiment.cells;
     let mut settings: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
     for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
@@ -58,9 +58,9 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
     let own = own
         .filter(|path| path.starts_with("algorithm.") && path.matches('.').count() == 2)
         .map(short);
-    let all: Vec<&Result<'_>> = cells.iter().collect();
+    let all: Vec<&CellResult<'_>> = cells.iter().collect();
     for name in own {
-        if seen.insert(name) && super::select::distinct(&all, name).len() > 1 {
+        if seen.insert(name) && super::panels::distinct(&all, name).len() > 1 {
             settings.push(name.to_owned());
         }
     }
@@ -70,7 +70,7 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
         (found && quantity != Quantity::SqErrorLimit).then_some(quantity)
     };
     let asked = &experiment.plan.manifest.record.metrics;
-    Table {
+    FinalsTable {
         settings,
         has_bias: cells.iter().any(|c| c.exact_bias.is_some()),
         has_limit: cells.iter().any(|c| c.finals(Quantity::SqErrorLimit).is_some()),
@@ -79,18 +79,18 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> Table<'a> {
     }
 }
 
-impl Table<'_> {
+impl FinalsTable<'_> {
     /// Its rows, in the order of the cells.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row> {
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = FinalsRow> {
         self.cells.iter().map(|cell| self.row(cell))
     }
 
-    /// So many of the rows, those with the smallest mean error, in the order of the cells:
-    /// where runs diverged there is none, and it comes last.
-    pub fn best(&self, most: usize) -> impl ExactSizeIterator<Item = Row> {
+    /// At most `most` rows, those with the smallest mean error, in the order of the cells. Cells
+    /// with runs that diverged have no mean and rank last.
+    pub fn best(&self, most: usize) -> impl ExactSizeIterator<Item = FinalsRow> {
         let mut places: Vec<usize> = (0..self.cells.len()).collect();
         if places.len() > most {
-            let error = |cell: &Result<'_>| {
+            let error = |cell: &CellResult<'_>| {
                 cell.finals(Quantity::SqError).map_or(f64::INFINITY, |sample| mean(&sample))
             };
             let errors: Vec<f64> = self.cells.iter().map(error).collect();
@@ -101,12 +101,12 @@ impl Table<'_> {
         places.into_iter().map(|place| self.row(&self.cells[place]))
     }
 
-    fn row(&self, cell: &Result<'_>) -> Row {
+    fn row(&self, cell: &CellResult<'_>) -> FinalsRow {
         let value = |name: &String| {
             cell.cell.settings.get(name).map(ToString::to_string).unwrap_or_default()
         };
-        let summary = |metric| cell.finals(metric).map(|sample| Summary::of(&sample));
-        Row {
+        let summary = |metric| cell.finals(metric).map(|sample| Summary::new(&sample));
+        FinalsRow {
             id: cell.cell.id.clone(),
             label: cell.cell.label.clone(),
             settings: self.settings.iter().map(value).collect(),

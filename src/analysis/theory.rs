@@ -1,5 +1,5 @@
-//! What theory says of the cells of an experiment, by cell and by name; worked out
-//! when it is first asked for.
+//! Predictions of theory for the cells of an experiment, by cell and by name. They are computed
+//! when they are first asked for.
 
 mod published;
 mod refused;
@@ -22,53 +22,53 @@ use driftbench_runner::runner::{Ground, Prepared, predict};
 pub use published::fits;
 use rayon::prelude::*;
 pub use refused::bounds as bounds_of_cost;
-use refused::{Part, Refused};
+use refused::{Computation, Refused};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The exact moments of a cell, or why there are none.
-type Expected = Result<Vec<Moments>, predict::Without>;
+type ExpectedMoments = Result<Vec<Moments>, predict::NoMoments>;
 
-/// What infinitely many replicates would give of each quantity that moments tell, at
-/// each recorded round; or why nothing.
-type Course = Result<Columns, predict::Without>;
+/// The mean of each quantity that moments give over infinitely many replicates, at each recorded
+/// round; or why there is none.
+type ExpectedColumns = Result<Columns, predict::NoMoments>;
 
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, CovarianceBlocks)>;
 
-/// Theory beside the cells of an experiment.
+/// Predictions for the cells of an experiment.
 pub struct Theory<'a> {
     cells: HashMap<&'a str, &'a Prepared<'a>>,
-    expected: HashMap<&'a str, Course>,
+    expected: HashMap<&'a str, ExpectedColumns>,
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
-    /// Numbers that these hold.
+    /// The numbers that these hold.
     at_rest: Cell<usize>,
     refused: RefCell<Refused>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
 }
 
-/// Cells of an experiment beyond which exact moments are not kept beside results: a small
-/// cell's are worked out about as fast as a file is read, and so many files are a burden.
-const MOST_KEPT: usize = 1000;
+/// The exact moments of experiments with more cells than this are not cached: those of a small
+/// cell are computed about as fast as a file is read, and so many files are a burden.
+const MOST_CACHED: usize = 1000;
 
-/// Where exact moments are looked for, and left.
+/// Where exact moments are cached.
 #[derive(Clone, Copy)]
-pub enum Keeping<'a> {
+pub enum MomentsCache<'a> {
     /// Nowhere.
-    Nothing,
-    /// They are read where they stand and never left.
+    Off,
+    /// In results: they are read and never written.
     Read(&'a Store),
-    /// They are read, else worked out and left beside the results.
-    Keep(&'a Store),
+    /// In results: they are read, else computed and written.
+    ReadAndWrite(&'a Store),
 }
 
-impl<'a> Keeping<'a> {
-    /// What is kept for the pages of an experiment.
-    pub fn of(plan: &Plan, store: &'a Store) -> Self {
-        if plan.cells.len() > MOST_KEPT { Self::Nothing } else { Self::Keep(store) }
+impl<'a> MomentsCache<'a> {
+    /// The cache for the pages of an experiment.
+    pub fn for_plan(plan: &Plan, store: &'a Store) -> Self {
+        if plan.cells.len() > MOST_CACHED { Self::Off } else { Self::ReadAndWrite(store) }
     }
 }
 
@@ -87,29 +87,31 @@ impl<'a> Theory<'a> {
         plan: &Plan,
         prepared: &'a [Prepared<'a>],
         moments: &HashSet<&str>,
-        keeping: Keeping<'_>,
+        cache: MomentsCache<'_>,
     ) -> Self {
         let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
-        let course = |p: &'a Prepared<'a>| {
+        let columns = |p: &'a Prepared<'a>| {
             let (name, id) = (&plan.experiment, p.cell.id.as_str());
-            let kept = match keeping {
-                Keeping::Nothing => None,
-                Keeping::Read(store) | Keeping::Keep(store) => {
+            let cached = match cache {
+                MomentsCache::Off => None,
+                MomentsCache::Read(store) | MomentsCache::ReadAndWrite(store) => {
                     store.columns(name, id, moments::VERSION)
                 }
             };
-            if let Some(kept) = kept {
-                return (id, Ok(kept));
+            if let Some(cached) = cached {
+                return (id, Ok(cached));
             }
-            let course = mean_over_grounds(p).map(|all| course(p, &all));
-            if let (Ok(course), Keeping::Keep(store)) = (&course, keeping) {
-                store.keep_columns(name, id, moments::VERSION, course);
+            let columns = mean_over_grounds(p).map(|all| moment_columns(p, &all));
+            if let (Ok(columns), MomentsCache::ReadAndWrite(store)) = (&columns, cache) {
+                store.cache_columns(name, id, moments::VERSION, columns);
             }
-            (id, course)
+            (id, columns)
         };
-        let expected: HashMap<&str, Course> = wanted.map(course).collect();
-        let costly = |(id, course): (&&str, &Course)| match course {
-            Err(predict::Without::Costly(cost)) => Some((((*id).to_owned(), Part::Moments), *cost)),
+        let expected: HashMap<&str, ExpectedColumns> = wanted.map(columns).collect();
+        let costly = |(id, columns): (&&str, &ExpectedColumns)| match columns {
+            Err(predict::NoMoments::Costly(cost)) => {
+                Some((((*id).to_owned(), Computation::Moments), *cost))
+            }
             _ => None,
         };
         Self {
@@ -158,7 +160,7 @@ impl<'a> Theory<'a> {
             }
             Prediction::Stationary => {
                 let found = self.stationary(id)?;
-                let ground = only(prepared)?;
+                let ground = single_ground(prepared)?;
                 let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
                 Some(constant(of_moments(&found.0, quantity, limit, optimum)?))
             }
@@ -182,25 +184,25 @@ impl<'a> Theory<'a> {
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
     /// squares), or with what SLIDES prints, which says so of the distance itself.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
-        let ground = only(prepared)?;
+        let ground = single_ground(prepared)?;
         let facts: &dyn Facts = &*ground.instance;
         let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = plain(&components[0].terms)?;
-        self.within(prepared, Part::Measures, || Measures::effort(facts))?;
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
         let mu = Measures::new(facts)?.mu;
         let start = squared_distance(&ground.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
-        let at = |t: &u64| {
+        let bound = |t: &u64| {
             let shrunk = bounds::contraction(mu, step, steps as u64, *t);
             start * libm::pow(shrunk, power)
         };
-        Some(prepared.recorded.iter().map(at).collect())
+        Some(prepared.recorded.iter().map(bound).collect())
     }
 
     /// A prediction of a vector of a cell at stationarity.
     pub fn vector(&self, id: &str, what: TimeAverage, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
-        let ground = only(prepared)?;
+        let ground = single_ground(prepared)?;
         if what == TimeAverage::Bias {
             return self.bias(prepared, ground, by);
         }
@@ -214,11 +216,11 @@ impl<'a> Theory<'a> {
                 let terms = self.expansion(prepared, ground)?;
                 let components = prepared.cell.identity.algorithm.components();
                 let [Component { terms: run, .. }] = components.as_slice() else { return None };
-                let (step, steps, corrected) = plain(run)?;
+                let (step, steps, corrected) = uniform_terms(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*ground.instance;
                 let cost = || Expansion::blocks_effort(facts, corrected);
-                self.within(prepared, Part::Expansion, cost)?;
+                self.permit(prepared, Computation::Expansion, cost)?;
                 terms.blocks(facts, step, steps, corrected, printed)
             }
             _ => return None,
@@ -242,7 +244,7 @@ impl<'a> Theory<'a> {
         }
         let expansion = self.expansion(prepared, ground)?;
         for component in prepared.cell.identity.algorithm.components() {
-            let (step, steps, corrected) = plain(&component.terms)?;
+            let (step, steps, corrected) = uniform_terms(&component.terms)?;
             let one = match by {
                 Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
                 // RR, first version, Table 1: both signs the other way round.
@@ -268,7 +270,7 @@ impl<'a> Theory<'a> {
         ground: &Ground,
         component: &Component,
     ) -> Option<Vec<f64>> {
-        let (step, steps, corrected) = plain(&component.terms)?;
+        let (step, steps, corrected) = uniform_terms(&component.terms)?;
         if component.terms.schedule != Schedule::Every {
             return None;
         }
@@ -278,7 +280,7 @@ impl<'a> Theory<'a> {
             None if facts.linear() => facts,
             None => return None,
         };
-        let mut scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+        let mut scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
         let place = prepared.cell.identity.algorithm.components();
         let place = place.iter().position(|c| c == component)?;
         let mut run = scheme.runs.swap_remove(place);
@@ -291,7 +293,7 @@ impl<'a> Theory<'a> {
             moments::stationary_effort(twin, &scheme)
                 + expansion::closure_effort(facts, steps as u64)
         };
-        self.within(prepared, Part::Closure, cost)?;
+        self.permit(prepared, Computation::Closure, cost)?;
         let exact = ExactMoments::new(twin, &scheme)?;
         let (moments, blocks) = exact.stationary()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
@@ -304,18 +306,18 @@ impl<'a> Theory<'a> {
         }
         let find = || {
             let prepared = self.cells.get(id)?;
-            let facts: &dyn Facts = &*only(prepared)?.instance;
-            let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+            let facts: &dyn Facts = &*single_ground(prepared)?.instance;
+            let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
             if !moments::are_closed(facts, &scheme) {
                 return None;
             }
             let cost = || moments::stationary_effort(facts, &scheme);
-            self.within(prepared, Part::Stationary, cost)?;
+            self.permit(prepared, Computation::Stationary, cost)?;
             Some(Rc::new(ExactMoments::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
-        // They are matrices: what was asked for long ago is worked out again.
+        // They are matrices: beyond the limit all are dropped, and computed again if needed.
         let numbers = found.as_ref().map_or(0, |found| found.1.numbers());
         if 8.0 * (self.at_rest.get() + numbers) as f64 > MOST_BYTES {
             known.clear();
@@ -332,7 +334,7 @@ impl<'a> Theory<'a> {
         if let Some(known) = self.expansions.borrow().get(&key) {
             return known.clone();
         }
-        self.within(prepared, Part::Expansion, || Expansion::effort(facts))?;
+        self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
         let found = Expansion::new(facts).ok().map(Rc::new);
         self.expansions.borrow_mut().insert(key, found.clone());
         found
@@ -342,22 +344,22 @@ impl<'a> Theory<'a> {
     pub fn reach(&self, id: &str) -> Option<f64> {
         let prepared = self.cells.get(id)?;
         let components = prepared.cell.identity.algorithm.components();
-        let (step, steps, _) = plain(&components[0].terms)?;
-        Some(self.expansion(prepared, only(prepared)?)?.reach(step, steps))
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        Some(self.expansion(prepared, single_ground(prepared)?)?.reach(step, steps))
     }
 }
 
-/// The instance of a cell whose replicates share one: what is said of it is said of each.
-fn only<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
+/// The instance of a cell, if its replicates share one.
+fn single_ground<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
     match &prepared.grounds[..] {
         [ground] => Some(ground),
         _ => None,
     }
 }
 
-/// γ, H and whether there are control variates, of a run that the expansions
-/// speak of: all clients take part and do the same.
-fn plain(terms: &Terms) -> Option<(f64, f64, bool)> {
+/// γ, H and whether there are control variates, of a run to which the expansions apply: all
+/// clients take part with the same number of local steps.
+fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
     let corrected = match terms.variates {
         Variates::None => false,
         Variates::Kept(_) => true,
@@ -400,8 +402,8 @@ fn of_moments(
     value.is_finite().then_some(value)
 }
 
-/// The quantities that moments tell.
-const TOLD: [Quantity; 5] = [
+/// The quantities that moments give.
+const OF_MOMENTS: [Quantity; 5] = [
     Quantity::SqError,
     Quantity::SqErrorAverage,
     Quantity::SqErrorClients,
@@ -409,27 +411,27 @@ const TOLD: [Quantity; 5] = [
     Quantity::SqErrorLimit,
 ];
 
-/// What moments say of each quantity that they tell of all of the rounds.
-fn course(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
+/// The quantities that moments give at every round.
+fn moment_columns(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
     let ground = &prepared.grounds[0];
     let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
     let column = |q: &Quantity| {
         let values = all.iter().map(|m| of_moments(m, *q, limit, optimum));
         Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
     };
-    TOLD.iter().filter_map(column).collect()
+    OF_MOMENTS.iter().filter_map(column).collect()
 }
 
 /// The moments of a cell, their mean over instances where each replicate has one.
-fn mean_over_grounds(prepared: &Prepared<'_>) -> Expected {
-    predict::known(prepared)?;
+fn mean_over_grounds(prepared: &Prepared<'_>) -> ExpectedMoments {
+    predict::check_exact_moments(prepared)?;
     let Some((last, others)) = prepared.grounds.split_last() else {
-        return Err(predict::Without::Open);
+        return Err(predict::NoMoments::Open);
     };
-    // Those of one instance at a time: each is a matrix a round.
-    let mut mean = predict::expected(prepared.cell, last)?;
+    // One instance at a time, since its moments are one matrix per round.
+    let mut mean = predict::exact_moments(prepared.cell, last)?;
     for ground in others {
-        let more = predict::expected(prepared.cell, ground)?;
+        let more = predict::exact_moments(prepared.cell, ground)?;
         mean.iter_mut()
             .zip(&more)
             .for_each(|(sum, moments)| change(sum, |own, of| own + of(moments)));
@@ -439,8 +441,8 @@ fn mean_over_grounds(prepared: &Prepared<'_>) -> Expected {
     Ok(mean)
 }
 
-/// Replaces each number that is a mean over instances by a function of it and of where
-/// it stands.
+/// Replaces each number that is a mean over instances by a function of it and of the field that
+/// it is in.
 fn change(all: &mut Moments, to: impl Fn(f64, &dyn Fn(&Moments) -> f64) -> f64) {
     let some = |x: Option<f64>| x.unwrap_or(f64::NAN);
     all.sq_error = to(all.sq_error, &|m| m.sq_error);

@@ -1,4 +1,4 @@
-//! Engines that are deliberately wrong, for tests: claims and diffs must notice.
+//! Engines that are deliberately wrong, for tests that claims and diffs detect it.
 
 use driftbench_core::algorithm::Spec;
 use driftbench_core::federated::{Clients, Conditions, ControlVariates, Cost, Run};
@@ -16,9 +16,9 @@ pub enum Mutation {
     None,
     /// Control variates learn with the wrong sign.
     FlippedSign,
-    /// They learn half of what they should.
+    /// Control variates learn half of what they should.
     HalfLearnt,
-    /// The server takes the clients' mean of the round before.
+    /// The server takes the clients' mean of the previous round.
     StaleAverage,
 }
 
@@ -57,7 +57,7 @@ struct WrongRun<P: Problem + 'static> {
     local_steps: u64,
     corrected: bool,
     theta: Vec<f64>,
-    /// The clients' mean of the round before.
+    /// The clients' mean of the previous round.
     stale: Vec<f64>,
     /// θ_c, N rows of d.
     ends: Vec<f64>,
@@ -90,7 +90,7 @@ impl<P: Problem> WrongRun<P> {
         }
     }
 
-    /// What the control variates take for γH.
+    /// The value of γH that the control variates use.
     fn learning_length(&self) -> f64 {
         let length = self.step_size * self.local_steps as f64;
         match self.mutation {

@@ -1,16 +1,16 @@
-//! An axis: where a value is placed, and which values are named.
+//! An axis: the position of a value, and the values with tick labels.
 
 use crate::analysis::Scale;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use std::ops::Range;
 
-/// What plotters knows of an axis: its ends, and the places that have names.
+/// An axis as plotters reads it: its ends and its ticks.
 pub struct Ruler {
     /// Left or lower end.
     pub low: f64,
     /// Right or upper end.
     pub high: f64,
-    /// Named places.
+    /// Positions and labels of the ticks.
     pub ticks: Vec<(f64, String)>,
 }
 
@@ -18,8 +18,8 @@ impl Ranged for Ruler {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
     fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
-        let share = (value - self.low) / (self.high - self.low);
-        from + (share * f64::from(to - from)).round() as i32
+        let fraction = (value - self.low) / (self.high - self.low);
+        from + (fraction * f64::from(to - from)).round() as i32
     }
     fn key_points<Hint: KeyPointHint>(&self, _hint: Hint) -> Vec<f64> {
         self.ticks.iter().map(|t| t.0).collect()
@@ -36,19 +36,18 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
-/// An axis over `low..=high` in placed coordinates: the value, or its decimal
-/// logarithm.
+/// An axis over `low..=high`. A position on it is a value, or its decimal logarithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
     scale: Scale,
-    /// Left or lower end, placed.
+    /// Position of the left or lower end.
     pub low: f64,
-    /// Right or upper end, placed.
+    /// Position of the right or upper end.
     pub high: f64,
 }
 
 impl Axis {
-    /// An axis that holds all of `values` that can be placed, with some room.
+    /// An axis over all `values` that have a position, with some room at both ends.
     pub fn over(scale: Scale, values: impl Iterator<Item = f64>, room: f64) -> Self {
         let placed = values.filter_map(|v| place(scale, v));
         let ends = placed.fold(None, |ends: Option<(f64, f64)>, v| {
@@ -64,13 +63,13 @@ impl Axis {
         Self { scale, low: low - pad, high: high + pad }
     }
 
-    /// Where a value is drawn; `None` if it is not finite, out of range, or
-    /// not above 0 on a log axis.
+    /// The position of a value; `None` if it is not finite, out of range, or not above 0 on a
+    /// logarithmic axis.
     pub fn place(&self, value: f64) -> Option<f64> {
         place(self.scale, value).filter(|v| (self.low..=self.high).contains(v))
     }
 
-    /// Where an end of an area is drawn: at the edge if it lies beyond.
+    /// The position of an end of a band: the edge of the panel if it is out of range.
     pub fn clip(&self, value: f64) -> f64 {
         match place(self.scale, value) {
             Some(v) => v.clamp(self.low, self.high),
@@ -79,12 +78,12 @@ impl Axis {
         }
     }
 
-    /// The axis as plotters knows it, with about so many names.
+    /// The axis as plotters reads it, with about so many ticks.
     pub fn ruler(&self, about: usize) -> Ruler {
         Ruler { low: self.low, high: self.high, ticks: self.ticks(about) }
     }
 
-    /// The named places, from low to high.
+    /// Positions and labels of the ticks, from low to high.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         match self.scale {
             Scale::Linear => {
@@ -105,12 +104,12 @@ impl Axis {
         }
     }
 
-    /// 1, 2, 5 times a power of ten, where less than a decade is shown.
+    /// Ticks at 1, 2 and 5 times a power of ten, for axes of less than a decade.
     fn minor(&self, from: i32) -> Vec<(f64, String)> {
         let all = (from..from + 3).flat_map(|e| [(1, e), (2, e), (5, e)]);
-        let at = |(m, e): (i32, i32)| (libm::log10(f64::from(m)) + f64::from(e), m, e);
-        let inside = all.map(at).filter(|(at, _, _)| (self.low..=self.high).contains(at));
-        inside.map(|(at, m, e)| (at, scientific(m, e))).collect()
+        let tick =
+            |(m, e): (i32, i32)| (libm::log10(f64::from(m)) + f64::from(e), scientific(m, e));
+        all.map(tick).filter(|(position, _)| (self.low..=self.high).contains(position)).collect()
     }
 }
 
@@ -170,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_drawn_has_no_place() {
+    fn values_that_cannot_be_drawn_have_no_position() {
         let axis = Axis::over(Scale::Log, [1e-3, 10.0].into_iter(), 0.0);
         assert_eq!(axis.place(1.0), Some(0.0));
         for value in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-4, 11.0] {

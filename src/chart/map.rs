@@ -1,9 +1,9 @@
-//! A map over two settings: who wins, by what factor; how many runs diverged.
+//! A map over two settings: the ranking of algorithms, or how many runs diverged.
 
 use super::axis::Ruler;
-use super::look::color;
+use super::style::plotters_color;
 use super::{Drawing, FINE, Size, centred, font, inner};
-use crate::analysis::{Map, MapCell, Style};
+use crate::analysis::{Map, Square};
 use plotters::prelude::*;
 
 /// The inside of a map; `x` and `y` name its axes.
@@ -33,8 +33,8 @@ pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
             .y_desc(y)
             .draw()?;
         let letters = ((size.wide - 70) / nx.max(1) as u32 / 9).clamp(6, 11);
-        for cell in &map.cells {
-            square(&mut chart, cell, letters)?;
+        for square in &map.squares {
+            draw_square(&mut chart, square, letters)?;
         }
         for (from, to) in map.edges() {
             let heavy = RGBColor(20, 20, 20).stroke_width(3 * FINE);
@@ -47,23 +47,23 @@ pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
-fn square(
+fn draw_square(
     chart: &mut Chart<'_, '_>,
-    cell: &MapCell,
+    square: &Square,
     letters: u32,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let (x, y) = (cell.x as f64, cell.y as f64);
+    let (x, y) = (square.x as f64, square.y as f64);
     let ink = RGBColor(20, 20, 20);
-    let fill = color(Style::plain(cell.color)).mix(cell.strength());
+    let fill = plotters_color(square.color()).mix(square.opacity());
     let corners = |inset: f64| [(x + inset, y + inset), (x + 1.0 - inset, y + 1.0 - inset)];
     chart.draw_series([Rectangle::new(corners(0.02), fill.filled())])?;
-    if cell.stability.is_some_and(|found| found.differs()) {
+    if square.is_outlined() {
         let outline = Rectangle::new(corners(0.06), ink.stroke_width(FINE));
         chart.draw_series([outline])?;
     }
-    for (i, line) in cell.lines.iter().enumerate() {
+    for (i, line) in square.lines().into_iter().enumerate() {
         let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
-        chart.draw_series([Text::new(line.clone(), at, centred(letters, ink))])?;
+        chart.draw_series([Text::new(line, at, centred(letters, ink))])?;
     }
     Ok(())
 }

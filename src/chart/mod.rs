@@ -4,24 +4,23 @@
 //! that a page can hide one. Plotters draws at four times the size, since its
 //! coordinates are whole pixels, and without fonts: text is left to the viewer.
 //!
-//! *Invariant*: a curve is cut at what is not finite or out of range; nothing
-//! is drawn where it is not.
+//! *Invariant*: values that are not finite or out of range are omitted and interrupt a curve.
 
 mod axis;
-pub mod look;
 mod map;
 mod panel;
+pub mod style;
 
-use crate::analysis::{Body, Figure, Key, Legend, Scale};
-use look::{color, color_name, mark, pattern};
+use crate::analysis::{Body, Figure, LegendEntry, Panel, Scale};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write;
+use style::{color_name, dash_array, marker, rgb};
 
-/// Plotters' pixels for one of ours.
+/// Plotters' pixels per pixel of the drawing.
 const FINE: u32 = 4;
 
-/// Width and height of a panel: the fewer stand in a row, the larger they are.
+/// Width and height of a panel: the fewer are in a row, the larger they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Size {
     wide: u32,
@@ -29,12 +28,8 @@ struct Size {
 }
 
 impl Size {
-    fn of(figure: &Figure) -> Self {
-        let panels = match &figure.body {
-            Body::Panels { panels, .. } => panels.len(),
-            Body::Maps { maps, .. } => maps.len(),
-        };
-        match figure.columns.min(panels) {
+    fn new(figure: &Figure) -> Self {
+        match figure.columns.min(figure.panels()) {
             0 | 1 => Self { wide: 620, high: 360 },
             2 => Self { wide: 480, high: 320 },
             _ => Self { wide: 330, high: 250 },
@@ -52,15 +47,15 @@ const LINE: u32 = 18;
 
 /// Ends of the y axis that the panels of a figure share; `None` of maps.
 pub fn extent(figure: &Figure) -> Option<(f64, f64)> {
-    let Body::Panels { scale_y, .. } = &figure.body else { return None };
-    let (low, high) = panel::Frames::of(figure, Size::of(figure)).ends();
-    Some(match scale_y {
+    let Body::Plot(plot) = &figure.body else { return None };
+    let (low, high) = panel::Frames::new(plot, figure.columns, Size::new(figure)).ends();
+    Some(match plot.scale_y {
         Scale::Linear => (low, high),
         Scale::Log => (libm::pow(10.0, low), libm::pow(10.0, high)),
     })
 }
 
-/// A font size of ours as plotters wants it: it divides by 1.24, and draws fine.
+/// A font size in plotters' pixels; plotters divides it by 1.24.
 fn font(size: u32) -> f64 {
     f64::from(size * FINE) * 1.24
 }
@@ -75,7 +70,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// What plotters drew, without the enclosing element.
+/// The output of plotters without the enclosing element.
 fn inner(svg: &str) -> &str {
     let from = svg.find("<svg").and_then(|i| svg[i..].find('>').map(|j| i + j + 1)).unwrap_or(0);
     let to = svg.rfind("</svg>").unwrap_or(svg.len());
@@ -87,33 +82,33 @@ fn inner(svg: &str) -> &str {
 pub struct Layout {
     /// Width and height of a panel.
     pub size: (u32, u32),
-    /// What surrounds the plotting area: left, top, right, bottom.
+    /// Margins of the plotting area: left, top, right, bottom.
     pub margins: (u32, u32, u32, u32),
     /// Height of a panel's title.
     pub title: u32,
     /// Panels in a row.
     pub columns: usize,
-    /// The panels: what tells each apart, and its axes.
+    /// The panels.
     pub frames: Vec<Frame>,
 }
 
 /// A panel's title and axes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Frame {
-    /// What tells it apart.
+    /// The settings that distinguish it.
     pub title: String,
-    /// Ends of the x axis, placed: decimal logarithms where it is logarithmic.
+    /// Ends of the x axis: decimal logarithms if it is logarithmic.
     pub x: (f64, f64),
-    /// Ends of the y axis, placed.
+    /// Ends of the y axis, likewise.
     pub y: (f64, f64),
 }
 
 /// Where the panels of a figure of curves are; `None` of a map.
 pub fn layout(figure: &Figure) -> Option<Layout> {
-    let Body::Panels { panels, .. } = &figure.body else { return None };
-    let size = Size::of(figure);
-    let frames = panel::Frames::of(figure, size);
-    let frame = |(i, panel): (usize, &crate::analysis::Panel)| {
+    let Body::Plot(plot) = &figure.body else { return None };
+    let size = Size::new(figure);
+    let frames = panel::Frames::new(plot, figure.columns, size);
+    let frame = |(i, panel): (usize, &Panel)| {
         let (x, y) = frames.axes(i);
         Frame { title: panel.title.clone(), x: (x.low, x.high), y: (y.low, y.high) }
     };
@@ -121,8 +116,8 @@ pub fn layout(figure: &Figure) -> Option<Layout> {
         size: (size.wide, size.high),
         margins: panel::MARGINS,
         title: LINE,
-        columns: figure.columns.max(1).min(panels.len().max(1)),
-        frames: panels.iter().enumerate().map(frame).collect(),
+        columns: figure.columns.max(1).min(figure.panels().max(1)),
+        frames: plot.panels.iter().enumerate().map(frame).collect(),
     })
 }
 
@@ -132,33 +127,33 @@ type Drawing = Result<String, Box<dyn std::error::Error>>;
 /// The figure as a file.
 ///
 /// # Errors
-/// What plotters says, if it cannot draw.
+/// The error of plotters, if it cannot draw.
 pub fn svg(figure: &Figure) -> Result<String, String> {
-    let size = Size::of(figure);
-    let (drawings, legend) = match &figure.body {
-        Body::Panels { panels, legend, .. } => {
-            let frames = panel::Frames::of(figure, size);
-            let draw = |(i, p)| (p, frames.draw(i));
-            let drawn = panels.iter().enumerate().map(draw);
-            (drawn.map(|(p, d)| (p.title.as_str(), d)).collect::<Vec<_>>(), legend)
+    let size = Size::new(figure);
+    let drawings: Vec<(&str, Drawing)> = match &figure.body {
+        Body::Plot(plot) => {
+            let frames = panel::Frames::new(plot, figure.columns, size);
+            let panels = plot.panels.iter().enumerate();
+            panels.map(|(i, panel)| (panel.title.as_str(), frames.draw(i))).collect()
         }
-        Body::Maps { maps, legend, x, y } => {
-            let drawn = maps.iter().map(|m| (m.title.as_str(), map::draw(m, x, y, size)));
-            (drawn.collect(), legend)
+        Body::Maps(maps) => {
+            let draw = |map| map::draw(map, &maps.x, &maps.y, size);
+            maps.maps.iter().map(|map| (map.title.as_str(), draw(map))).collect()
         }
     };
-    let mut placed = Vec::new();
+    let mut panels = Vec::new();
     for (title, drawing) in drawings {
-        placed.push((title, drawing.map_err(|e| format!("figure {}: {e}", figure.id))?));
+        panels.push((title, drawing.map_err(|e| format!("figure {}: {e}", figure.id))?));
     }
-    Ok(page(figure, size, &placed, legend))
+    Ok(document(figure, size, &panels))
 }
 
-fn page(figure: &Figure, size: Size, panels: &[(&str, String)], legend: &[Legend]) -> String {
+/// The SVG of some panels under the figure's legend.
+fn document(figure: &Figure, size: Size, panels: &[(&str, String)]) -> String {
     let columns = (figure.columns.max(1) as u32).min(panels.len().max(1) as u32);
     let rows = (panels.len() as u32).div_ceil(columns);
     let width = columns * size.wide + 10;
-    let (keys, lines) = legend_lines(legend, width);
+    let (keys, lines) = legend_lines(figure.legend(), width);
     let top = 10 + lines * LINE;
     let height = top + rows * (size.high + LINE) + 6;
     let mut out = format!(
@@ -181,43 +176,22 @@ fn page(figure: &Figure, size: Size, panels: &[(&str, String)], legend: &[Legend
 }
 
 /// The legend above the panels, and how many lines it takes.
-fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
+fn legend_lines(legend: &[LegendEntry], width: u32) -> (String, u32) {
     let mut out = String::from("<g class=\"legend\" font-size=\"12\" fill=\"#222222\">\n");
     let (mut x, mut line) = (12, 0);
-    for item in legend {
-        let long = 38 + 7 * item.label.chars().count() as u32;
+    for entry in legend {
+        let (name, style) = (entry.name(), entry.style());
+        let long = 38 + 7 * name.chars().count() as u32;
         if x > 12 && x + long > width {
             (x, line) = (12, line + 1);
         }
         let y = 6 + line * LINE;
-        let RGBColor(r, g, b) = color(item.style);
-        let middle = y + 7;
-        let mark = match item.key {
-            Key::Patch => format!(
-                "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>"
-            ),
-            Key::Line | Key::Theory | Key::Reference => {
-                let measured = item.key == Key::Line;
-                let (pattern, thick) =
-                    (pattern(measured, item.style), if measured { 2.0 } else { 1.4 });
-                let corner = |(a, b): (i32, i32)| {
-                    let [a, b] = [a, b].map(|v| f64::from(v) / f64::from(FINE));
-                    format!("{},{}", f64::from(x + 13) + a, f64::from(middle) + b)
-                };
-                let shape = mark(item.style).outline(4 * FINE).into_iter();
-                let corners: Vec<String> = shape.filter(|_| measured).map(corner).collect();
-                let corners = corners.join(" ");
-                format!(
-                    "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{thick}\" stroke-dasharray=\"{pattern}\"/><polygon points=\"{corners}\" fill=\"rgb({r},{g},{b})\"/>",
-                    x + 26
-                )
-            }
-        };
-        let label = escape(&item.label);
+        let name = escape(&name);
         let _ = writeln!(
             out,
-            "<g class=\"key\" data-label=\"{label}\" data-color=\"{}\">{mark}<text x=\"{}\" y=\"{}\">{label}</text></g>",
-            color_name(item.style),
+            "<g class=\"key\" data-label=\"{name}\" data-color=\"{}\">{}<text x=\"{}\" y=\"{}\">{name}</text></g>",
+            color_name(style.color),
+            legend_sample(entry, x, y),
             x + 31,
             y + 11
         );
@@ -225,6 +199,31 @@ fn legend_lines(legend: &[Legend], width: u32) -> (String, u32) {
     }
     out.push_str("</g>\n");
     (out, if legend.is_empty() { 0 } else { line + 1 })
+}
+
+/// The patch or the stretch of line before an entry's name; only measured curves have markers.
+fn legend_sample(entry: &LegendEntry, x: u32, y: u32) -> String {
+    let style = entry.style();
+    let (r, g, b) = rgb(style.color);
+    if entry.is_patch() {
+        return format!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>"
+        );
+    }
+    let (measured, middle) = (style.dash.is_measured(), y + 7);
+    let corner = |(a, b): (i32, i32)| {
+        let [a, b] = [a, b].map(|v| f64::from(v) / f64::from(FINE));
+        format!("{},{}", f64::from(x + 13) + a, f64::from(middle) + b)
+    };
+    let outline = marker(style).outline(4 * FINE).into_iter();
+    let corners: Vec<String> = outline.filter(|_| measured).map(corner).collect();
+    format!(
+        "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{}\" stroke-dasharray=\"{}\"/><polygon points=\"{}\" fill=\"rgb({r},{g},{b})\"/>",
+        x + 26,
+        if measured { 2.0 } else { 1.4 },
+        dash_array(style.dash),
+        corners.join(" ")
+    )
 }
 
 #[cfg(test)]

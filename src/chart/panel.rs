@@ -1,79 +1,65 @@
 //! A panel of curves.
 
 use super::axis::{Axis, Ruler};
-use super::look::{color, color_name, mark, marked, pattern};
+use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
 use super::{Drawing, FINE, Size, escape, font, inner};
-use crate::analysis::{Body, Figure, Panel, Point, Role, Scale, Series};
+use crate::analysis::{Line, Plot, Point, Scale, Series};
 use plotters::prelude::*;
 use std::fmt::Write;
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
-/// The panels of a figure, which share their y axis.
+/// The frames of a figure's panels, which have one y axis.
 pub struct Frames<'a> {
-    panels: &'a [Panel],
+    plot: &'a Plot,
     columns: usize,
-    names: (&'a str, &'a str),
-    scale_x: Scale,
     y: Axis,
     size: Size,
 }
 
-/// What surrounds the plotting area: left, top, right, bottom. The outermost
-/// pixels stay empty.
+/// Margins of the plotting area: left, top, right, bottom. The outermost pixels stay empty.
 pub const MARGINS: (u32, u32, u32, u32) = (66, 6, 14, 42);
 const EDGE: u32 = 6;
 
-/// Radius of a mark, in plotters' pixels; outer and inner radius of an open one.
+/// Radius of a marker, in plotters' pixels; outer and inner radius of an open one.
 const MARK: u32 = 3 * FINE;
 const OPEN: (u32, u32) = (5 * FINE / 2, 3 * FINE / 2);
 
-/// A diverging curve may leave the panel: the axis ends at so many times the
-/// largest start, or the largest value of those that do not diverge.
+/// A diverging curve may leave the panel: the axis ends at so many times the largest start, or at
+/// the largest value of curves that do not diverge.
 const BEYOND: f64 = 100.0;
-/// A prediction this many times below all that was measured is left out, so
-/// that it does not squash the curves.
+/// A prediction that is this many times below all measured values does not extend the axis, so
+/// that curves stay legible.
 const BELOW: f64 = 30.0;
 
 impl<'a> Frames<'a> {
-    pub fn of(figure: &'a Figure, size: Size) -> Self {
-        let Body::Panels { panels, x, y, scale_x, scale_y, .. } = &figure.body else {
-            unreachable!("only figures of panels have frames")
-        };
-        let series = || panels.iter().flat_map(|p| &p.series);
-        let measured = || series().filter(|s| s.role == Role::Measured).flat_map(|s| &s.points);
-        let calm = series().filter(|s| s.diverged == 0).flat_map(|s| &s.points);
-        let starts = series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
+    pub fn new(plot: &'a Plot, columns: usize, size: Size) -> Self {
+        let measured = plot.series().filter(|s| s.line.is_measured()).flat_map(|s| &s.points);
+        let calm = plot.series().filter(|s| s.diverged == 0).flat_map(|s| &s.points);
+        let starts = plot.series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
         let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
-        let mut drawn: Vec<f64> = measured().map(|p| p.y).filter(|y| *y <= top).collect();
+        let mut drawn: Vec<f64> = measured.map(|p| p.y).filter(|y| *y <= top).collect();
         let least = drawn.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
-        let beside = series().filter(|s| s.role != Role::Measured).flat_map(|s| &s.points);
+        let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(|s| &s.points);
         drawn.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
-        Self {
-            panels,
-            columns: figure.columns.max(1),
-            names: (x, y),
-            scale_x: *scale_x,
-            y: Axis::over(*scale_y, drawn.into_iter(), 0.04),
-            size,
-        }
+        let y = Axis::over(plot.scale_y, drawn.into_iter(), 0.04);
+        Self { plot, columns: columns.max(1), y, size }
     }
 
     /// The axes of panel `index`.
     pub fn axes(&self, index: usize) -> (Axis, Axis) {
-        let xs = self.panels[index].series.iter().flat_map(|s| &s.points).map(|p| p.x);
-        let room = if self.scale_x == Scale::Log { 0.02 } else { 0.0 };
-        (Axis::over(self.scale_x, xs, room), self.y)
+        let xs = self.plot.panels[index].series.iter().flat_map(|s| &s.points).map(|p| p.x);
+        let room = if self.plot.scale_x == Scale::Log { 0.02 } else { 0.0 };
+        (Axis::over(self.plot.scale_x, xs, room), self.y)
     }
 
-    /// Ends of the y axis, placed.
+    /// Ends of the y axis, as positions.
     pub fn ends(&self) -> (f64, f64) {
         (self.y.low, self.y.high)
     }
 
-    /// The inside of panel `index`: its axes, then a layer a series.
+    /// The inside of panel `index`: its axes, then one layer per series.
     pub fn draw(&self, index: usize) -> Drawing {
-        let panel = &self.panels[index];
         let (x, _) = self.axes(index);
         let left = index.is_multiple_of(self.columns);
         let axes = layer(self.size, x, self.y, |chart| {
@@ -84,25 +70,26 @@ impl<'a> Frames<'a> {
                 .axis_style(RGBColor(120, 120, 120).stroke_width(FINE / 2))
                 .label_style(("sans-serif", font(11)).into_font().color(&RGBColor(60, 60, 60)))
                 .axis_desc_style(("sans-serif", font(12)).into_font().color(&RGBColor(34, 34, 34)))
-                .x_desc(self.names.0)
-                .y_desc(if left { self.names.1 } else { "" })
+                .x_desc(&self.plot.x)
+                .y_desc(if left { &self.plot.y } else { "" })
                 .draw()?;
             Ok(())
         })?;
         let mut out = format!("<g class=\"axes\">\n{axes}\n</g>");
-        for series in &panel.series {
+        for series in &self.plot.panels[index].series {
             let drawn = layer(self.size, x, self.y, |chart| draw(chart, series, x, self.y))?;
-            let (role, measured) = (series.role.name(), series.role == Role::Measured);
-            let fine: Vec<String> = pattern(measured, series.style)
+            let style = series.line.style();
+            let fine: Vec<String> = dash_array(style.dash)
                 .split_whitespace()
                 .filter_map(|n| n.parse::<f64>().ok())
                 .map(|n| (n * f64::from(FINE)).to_string())
                 .collect();
-            let label = escape(&series.label);
             write!(
                 out,
-                "\n<g class=\"series {role}\" data-label=\"{label}\" data-color=\"{}\" stroke-dasharray=\"{}\">\n{drawn}\n</g>",
-                color_name(series.style),
+                "\n<g class=\"series {}\" data-label=\"{}\" data-color=\"{}\" stroke-dasharray=\"{}\">\n{drawn}\n</g>",
+                series.line.role(),
+                escape(&series.line.name()),
+                color_name(style.color),
                 fine.join(" ")
             )?;
         }
@@ -110,7 +97,7 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// Something drawn into the frame that all layers of a panel share.
+/// A drawing in the frame that all layers of a panel have in common.
 fn layer(
     size: Size,
     x: Axis,
@@ -134,7 +121,7 @@ fn layer(
     Ok(inner(&svg).to_owned())
 }
 
-/// The stretches of a curve that can be drawn: it is cut elsewhere.
+/// The stretches of a curve that can be drawn: other points interrupt it.
 pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     let mut all = vec![Vec::new()];
     for point in points {
@@ -147,8 +134,7 @@ pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     all
 }
 
-/// The stretches of a band, as closed outlines: where the mean is drawn, the
-/// band's ends clipped to the panel.
+/// The stretches of a band as closed outlines, where the mean is drawn, clipped to the panel.
 fn outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
     let visible = |p: &&Point| x.place(p.x).is_some() && y.place(p.y).is_some();
     let banded = |p: &&Point| visible(p) && !p.low.is_nan() && !p.high.is_nan();
@@ -168,11 +154,12 @@ fn draw(
     x: Axis,
     y: Axis,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let color = color(series.style);
+    let (style, measured) = (series.line.style(), series.line.is_measured());
+    let color = plotters_color(style.color);
     for outline in outlines(&series.points, x, y) {
         chart.draw_series(std::iter::once(Polygon::new(outline, color.mix(0.16).filled())))?;
     }
-    let width = if series.role == Role::Measured { 2 * FINE } else { FINE + FINE / 2 };
+    let width = if measured { 2 * FINE } else { FINE + FINE / 2 };
     let stretches = stretches(&series.points, x, y);
     for stretch in &stretches {
         match stretch.as_slice() {
@@ -184,15 +171,15 @@ fn draw(
             }
         }
     }
-    if series.role != Role::Reference {
-        let shape = mark(series.style);
-        // What is predicted has smaller, open marks, seen on the mark of what is measured.
+    if !matches!(series.line, Line::Reference(_)) {
+        let shape = marker(style);
+        // Predictions have smaller, open markers, which are visible on those of measured curves.
         let paper = RGBColor(255, 255, 255);
-        let sizes = match series.role {
-            Role::Measured => vec![(MARK, color)],
-            _ => vec![(OPEN.0, color), (OPEN.1, paper)],
+        let sizes = match measured {
+            true => vec![(MARK, color)],
+            false => vec![(OPEN.0, color), (OPEN.1, paper)],
         };
-        for at in marked(stretches.concat(), series.style, series.role) {
+        for at in marked_points(stretches.concat(), style) {
             for (radius, color) in &sizes {
                 let outline = shape.outline(*radius);
                 chart

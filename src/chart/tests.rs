@@ -1,8 +1,8 @@
-//! What a chart must not do.
+//! Properties of every chart.
 
 use super::panel::stretches;
 use super::*;
-use crate::analysis::{Panel, Point, Role, Scale, Series, Style};
+use crate::analysis::{Color, Curve, Line, Panel, Plot, Point, Scale, Series, Style};
 use axis::Axis;
 
 fn at(x: f64, y: f64) -> Point {
@@ -10,35 +10,27 @@ fn at(x: f64, y: f64) -> Point {
 }
 
 fn figure(points: Vec<Point>) -> Figure {
-    let style = Style::plain(0);
-    let series = Series {
-        label: "a < b".into(),
-        style,
-        role: Role::Measured,
-        points,
-        diverged: 0,
-        cells: vec![],
-        rows: vec![],
-    };
+    let curve = Curve::new("a < b", Style::solid(Color::Palette(0)));
+    let series = Series::new(Line::Measured(curve.clone()), points);
     Figure {
         id: "test".into(),
         title: "<script>".into(),
         caption: String::new(),
         columns: 1,
-        asks: None,
-        body: Body::Panels {
+        exploration: None,
+        body: Body::Plot(Plot {
             panels: vec![Panel { title: "one".into(), series: vec![series] }],
-            legend: vec![Legend { label: "a < b".into(), style, key: Key::Line }],
+            legend: vec![LegendEntry::Line(Line::Measured(curve))],
             x: "x".into(),
             y: "y".into(),
             scale_x: Scale::Linear,
             scale_y: Scale::Log,
-        },
+        }),
     }
 }
 
 #[test]
-fn curves_are_cut_where_nothing_can_be_drawn() {
+fn points_that_cannot_be_drawn_interrupt_curves() {
     let (x, y) = (
         Axis::over(Scale::Linear, [0.0, 10.0].into_iter(), 0.0),
         Axis::over(Scale::Log, [0.1, 10.0].into_iter(), 0.0),
@@ -56,8 +48,8 @@ fn curves_are_cut_where_nothing_can_be_drawn() {
     assert_eq!(lengths, [1, 2, 1]);
 }
 
-/// Plotters clamps to the axis: what is cut above must not reappear as a line
-/// along the panel's edge.
+/// Plotters clamps to the axis: points that are omitted must not reappear as a line along the
+/// panel's edge.
 #[test]
 fn no_curve_touches_the_edge_of_the_panel() {
     let mut points: Vec<Point> = (0..20).map(|i| at(f64::from(i), 1.0 + f64::from(i))).collect();
@@ -94,7 +86,7 @@ fn an_empty_figure_is_drawn_empty() {
     assert!(!svg.contains("NaN"));
 }
 
-/// All of a small drawing: a curve that is cut, its band, marks, axes and legend.
+/// A whole small drawing: an interrupted curve, its band, markers, axes and legend.
 #[test]
 fn a_small_figure_as_svg() {
     let mut points: Vec<Point> = (0..5).map(|i| at(f64::from(i), 1.0 + f64::from(i))).collect();

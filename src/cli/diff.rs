@@ -1,12 +1,13 @@
-//! `diff`: two sides, each a folder of results, a folder of reports or a git
-//! revision, and what a comparison of them costs: the exit code.
+//! `diff`: compares two sides, each a results folder, a reports folder or a git revision, and
+//! chooses the exit code.
 
 use super::{Code, Failure, print};
 use crate::analysis::compare::results::Folder;
 use crate::analysis::compare::{
-    Change, Class, Comparison, Options, Record, Side, Verdict, compare, curves, record,
+    Change, ChangeVerdict, Class, Comparison, Options, Side, SideExperiment, compare, curves,
+    record,
 };
-use crate::report::diff::{self as pages, Drawn, Format};
+use crate::report::diff::{self as pages, ChangeFigures, Format};
 use crate::store::{Store, git};
 use driftbench_runner::files::write_beside;
 use std::collections::BTreeMap;
@@ -14,26 +15,27 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example: driftbench diff results other-results\n         driftbench diff HEAD reports\n         driftbench diff v0.1.0 main:reports --format html --out diff.html\n\nExit codes: 0 nothing that --fail-on names; 1 something; 2 bad input; 3 nothing to compare."
+    after_help = "Example: driftbench diff results other-results\n         driftbench diff HEAD reports\n         driftbench diff v0.1.0 main:reports --format html --out diff.html\n\nExit codes: 0 nothing that --fail-on names; 1 something that it names; 2 bad input; 3 nothing to compare."
 )]
 pub struct Args {
-    /// What was: a results folder, a reports folder, a git revision with reports/, or REV:folder
+    /// State before: a results folder, a reports folder, a git revision with reports/, or
+    /// REV:folder
     a: String,
-    /// What is: the same
+    /// State after: one of the same
     b: String,
-    /// What is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Kind,
-    /// Where to, instead of standard output
+    /// File to write instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// What is exit code 1: worse, diverged, failed, claims, removed, added, underpowered,
-    /// incomparable, changed, or none
+    /// What makes the exit code 1: worse, diverged, failed, claims, removed, added,
+    /// underpowered, incomparable, changed, or none
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     #[arg(default_value = "worse,diverged,failed,claims")]
     fail_on: Vec<String>,
-    /// Relative change of an error that counts as none
-    #[arg(long, value_name = "SHARE", default_value_t = Options::default().margin)]
+    /// Largest relative change of an error that counts as none
+    #[arg(long, value_name = "FRACTION", default_value_t = Options::default().margin)]
     margin: f64,
     /// Squared errors below this are rounding, and count as this
     #[arg(long, value_name = "ERROR", default_value_t = Options::default().floor)]
@@ -55,7 +57,7 @@ enum Kind {
     Json,
 }
 
-/// Changed cells that are drawn.
+/// The largest number of changed cells that are drawn.
 const MOST_DRAWN: usize = 50;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
@@ -65,12 +67,12 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     a.fill(&b.side);
     b.fill(&a.side);
     if !args.no_claims {
-        // The other side's are asked for where nothing changed.
+        // Where nothing changed, a side takes the verdicts of the other.
         a.judge(&b.side);
         b.judge(&a.side);
     }
     let comparison = compare(&a.side, &b.side, &options);
-    let told: Vec<(Class, usize)> =
+    let fails: Vec<(Class, usize)> =
         classes.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0).collect();
     let format = match args.format {
         Kind::Text => Format::Text,
@@ -78,14 +80,14 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         Kind::Html => Format::Html(figures(&comparison, &a, &b)),
         Kind::Json => Format::Json,
     };
-    let text = pages::render(&comparison, &told, format)?;
+    let text = pages::render(&comparison, &fails, format)?;
     match &args.out {
         Some(path) => write_beside(path, text.as_bytes())?,
         None => print(&text)?,
     }
     Ok(match comparison.is_empty() {
         true => Code::NotComparable,
-        false if told.is_empty() => Code::Done,
+        false if fails.is_empty() => Code::Done,
         false => Code::Refuted,
     })
 }
@@ -103,7 +105,8 @@ fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
 fn options(args: &Args) -> Result<Options, Failure> {
     for (key, value, most) in [("margin", args.margin, 10.0), ("floor", args.floor, 1.0)] {
         if !(value > 0.0 && value <= most) {
-            let message = format!("error: --{key} is {value}: it must be above 0, {most} at most");
+            let message =
+                format!("error: --{key} is {value}: it must be above 0 and at most {most}");
             return Err(Failure::input(message));
         }
     }
@@ -155,13 +158,13 @@ impl Source {
 }
 
 fn results(path: &Path, name: &str, schema: u32) -> Result<Source, Failure> {
-    let told = format!("{name} (results folder)");
+    let full_name = format!("{name} (results folder)");
     if schema != crate::store::SCHEMA {
-        let side = Side { name: told, foreign: Some(schema), ..Side::default() };
+        let side = Side { name: full_name, foreign: Some(schema), ..Side::default() };
         return Ok(Source { side, folder: None });
     }
     let folder = Folder::open(path)?;
-    let side = folder.side(told)?;
+    let side = folder.side(full_name)?;
     Ok(Source { side, folder: Some(folder) })
 }
 
@@ -174,29 +177,29 @@ fn revision(name: &str) -> Result<Source, Failure> {
             tree.folder
         )));
     }
-    let told = format!("{name} (git revision, commit {commit}, {}/)", tree.folder);
-    reports(name, told, tree.files)
+    let full_name = format!("{name} (git revision, commit {commit}, {}/)", tree.folder);
+    reports(name, full_name, tree.files)
 }
 
 /// A side from the files of reports.
-fn reports(name: &str, told: String, files: Vec<(String, String)>) -> Result<Source, Failure> {
+fn reports(name: &str, full_name: String, files: Vec<(String, String)>) -> Result<Source, Failure> {
     let mut folders: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
     for (file, text) in files {
         let (folder, file) = file.rsplit_once('/').unwrap_or(("", &file));
         let place = usize::from(file == record::FINALS);
         folders.entry(folder.to_owned()).or_default()[place] = Some(text);
     }
-    let mut side = Side { name: told, ..Side::default() };
+    let mut side = Side { name: full_name, ..Side::default() };
     for (experiment, [shared, finals]) in folders {
         let read = match (&shared, finals) {
             (Some(_), None) => Err(record::Wrong {
                 file: record::FINALS,
                 line: None,
-                message: "is not there".into(),
+                message: "is missing".into(),
             }),
             (_, finals) => record::read(shared.as_deref(), &finals.unwrap_or_default()),
         };
-        let read: Record = read.map_err(|wrong| {
+        let read: SideExperiment = read.map_err(|wrong| {
             let line = wrong.line.map(|line| format!(":{line}")).unwrap_or_default();
             let place = Path::new(&experiment).join(wrong.file);
             let place = place.display();
@@ -224,13 +227,13 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std:
 }
 
 /// Charts of the worst changes: curves where both sides have them.
-fn figures<'c>(comparison: &'c Comparison, a: &Source, b: &Source) -> Vec<Drawn<'c>> {
-    let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != Verdict::SameErrors;
+fn figures<'c>(comparison: &'c Comparison, a: &Source, b: &Source) -> Vec<ChangeFigures<'c>> {
+    let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;
     let draw = |change: &'c Change| {
         let traces = |source: &Source, id: &str| {
             source.folder.as_ref().and_then(|f| f.traces(&change.experiment, id))
         };
-        let figures = match (traces(a, &change.was), traces(b, &change.id)) {
+        let figures = match (traces(a, &change.pair.before), traces(b, &change.pair.after)) {
             (Some(before), Some(after)) => curves::of_traces(change, &before, &after),
             _ => curves::of_finals(change),
         };

@@ -10,25 +10,24 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-A row a replicate and recorded round, as in the cells' own files (docs/FORMAT.md), by \
-experiment, cell, replicate and round; null where a cell has not recorded a metric. Cells of \
-earlier settings are there too, with last_run = false. Every setting in which cells of an \
-experiment differ is a column of its own, so that a group-by over these columns mixes no cells. CSV leaves out the column `settings`. A \
-file of this name is replaced. A \
-damaged cell is left out and told; the exit code is then 4.
+The file has one row per replicate and recorded round (docs/FORMAT.md), sorted by experiment, \
+cell, replicate and round; a metric that a cell did not record is null. Cells of earlier settings \
+are included, with last_run = false. Every setting in which the cells of an experiment differ has a \
+column, so that a group-by over these columns mixes no cells. CSV omits the column `settings`. An \
+existing file is replaced. Damaged cells are reported and omitted; the exit code is then 4.
 
 Example: driftbench export results --out results.parquet")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
     results: PathBuf,
-    /// The file: .parquet, or .csv
+    /// File to write, ending in .parquet or .csv
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Only this experiment (may be given more than once)
+    /// Export only this experiment (may be repeated)
     #[arg(long = "experiment", value_name = "NAME")]
     experiments: Vec<String>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -83,7 +82,7 @@ fn chosen(store: &Store, names: &[String]) -> Result<Vec<Chosen>, Failure> {
         )));
     }
     all.retain(|e| names.is_empty() || names.contains(&e.name));
-    let one = |experiment: crate::store::Experiment| {
+    let one = |experiment: crate::store::StoredExperiment| {
         let manifest = experiment.text.clone();
         let plan = report::plan(experiment)?;
         let last_run = plan.cells.iter().map(|c| (c.id.clone(), defaults(c))).collect();

@@ -2,25 +2,26 @@
 
 use super::{Code, Failure, shard};
 use crate::store::merge::{Conflict, Copied, Survey};
-use crate::store::{Experiment, Status, Store};
+use crate::store::{Status, Store, StoredExperiment};
 use driftbench_core::words::count;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Cells are checked by their hashes. Where folders hold the same cell, the numbers must be the \
-same; if they are not, none of them is copied, and the exit code is 1. Damaged cells are told and \
-left out; if no folder has a sound copy the exit code is 4. Folders of another version of \
-driftbench, or of other manifests of the same experiments, are not mixed unless --manifest-of says which manifest reports are to follow. What --out holds stays; \
-it may be one of the folders.
+Cells are checked by their checksums. Where several folders contain the same cell, its numbers \
+must be equal; if they are not, none of them is copied and the exit code is 1. Damaged cells are \
+reported and omitted; if no folder has a sound copy, the exit code is 4. Folders of different \
+versions of driftbench are not merged, nor folders with different manifests of one experiment, \
+unless --manifest-of states which manifest the reports follow. Existing cells of --out stay; it may \
+be one of the folders.
 
 Example: driftbench merge laptop/results cluster/results --out results")]
 pub struct Args {
-    /// Results folders
+    /// Results folders to merge
     #[arg(required = true, value_name = "RESULTS")]
     results: Vec<PathBuf>,
-    /// The results folder that they are put into
+    /// Folder of the merged results
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Cells that must be there in the end, listed as for `run --only`: each is read again
@@ -31,7 +32,7 @@ pub struct Args {
     /// reports show the cells of that manifest
     #[arg(long, value_name = "RESULTS")]
     manifest_of: Option<PathBuf>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -147,7 +148,7 @@ fn mixable(survey: &Survey<'_>, folders: &[Store]) -> Result<(), Failure> {
 }
 
 /// In what two manifests differ.
-fn difference(a: &Experiment, b: &Experiment) -> String {
+fn difference(a: &StoredExperiment, b: &StoredExperiment) -> String {
     let mut parts = Vec::new();
     if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {
         parts.push(format!("first in line {}", line + 1));
@@ -155,7 +156,7 @@ fn difference(a: &Experiment, b: &Experiment) -> String {
         parts.push("one is longer".to_owned());
     }
     if a.overrides != b.overrides {
-        let sets = |e: &Experiment| match e.overrides.as_slice() {
+        let sets = |e: &StoredExperiment| match e.overrides.as_slice() {
             [] => "none".to_owned(),
             all => all.join(" "),
         };

@@ -2,9 +2,9 @@
 
 use super::interrupt::Interrupt;
 use super::progress::Progress;
-use super::{Code, Failure, Manifests, ask, memory, names, pool, prepared, shard};
+use super::{Code, Failure, Manifests, confirm, memory, names, pool, prepared, shard};
 use crate::store::provenance::Provenance;
-use crate::store::{Keeper, Lock, Status, Store};
+use crate::store::{BatchWriter, Lock, Status, Store};
 use driftbench_core::words::count;
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::{Cell, Plan};
@@ -29,28 +29,28 @@ pub struct How {
     /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub out: PathBuf,
-    /// Threads; by default as many as the machine has
+    /// Number of threads; by default as many as the machine has
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Run only the cells that this file lists, an id a line (- for standard input)
+    /// Run only the cells listed in this file, one id per line (- for standard input)
     #[arg(long, value_name = "FILE")]
     pub only: Option<PathBuf>,
-    /// Run share I of N of the cells, balanced by what they are expected to cost
+    /// Run shard I of N of the cells; shards are balanced by expected cost
     #[arg(long, value_name = "I/N", value_parser = shard::parse)]
     pub shard: Option<(u64, u64)>,
-    /// Run cells again that are done
+    /// Also run cells that are done
     #[arg(long)]
     pub force: bool,
-    /// Run cells again that failed
+    /// Also run cells that failed before
     #[arg(long)]
     pub rerun_failed: bool,
-    /// Run without asking, however much it is
+    /// Do not ask for confirmation before large runs
     #[arg(long)]
     pub yes: bool,
-    /// Memory that runs may take, such as 64G; by default what is free
-    #[arg(long, value_name = "SIZE", value_parser = memory::size)]
+    /// Memory that runs may use, such as 64G; by default the available memory
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse_size)]
     pub memory: Option<f64>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -73,12 +73,12 @@ pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     });
     memory::fits(&missing, threads, how.memory)?;
     if !how.yes {
-        ask::before(&missing, threads)?;
+        confirm::confirm(&missing, threads)?;
     }
     let interrupt = Interrupt::listen()?;
     // Every instance is built before anything is written, so that bad input
     // costs nothing.
-    let mut waiting: Vec<Task<'_>> = interrupt.at_once(|| {
+    let mut waiting: Vec<Task<'_>> = interrupt.immediately(|| {
         let build = missing.into_iter().zip(chosen).map(|((plan, missing), share)| {
             let missing = pool.install(|| prepared(plan, &missing))?;
             Ok(Task { plan, share, missing })
@@ -94,13 +94,13 @@ pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
         for task in waiting {
             // Another run's experiments come last: by then it may have done them.
             match store.try_lock(&task.plan.experiment)? {
-                Some(lock) if !session.interrupt.came() => {
+                Some(lock) if !session.interrupt.is_requested() => {
                     code = code.and(session.experiment(task, &lock)?);
                 }
                 Some(_) => return Ok(Code::Interrupted),
                 None => busy.push(task),
             }
-            if session.interrupt.came() {
+            if session.interrupt.is_requested() {
                 return Ok(Code::Interrupted);
             }
         }
@@ -181,8 +181,8 @@ impl Session<'_> {
     fn experiment(&self, task: Task<'_>, _lock: &Lock) -> Result<Code, Failure> {
         let Task { plan, share, missing } = task;
         let (store, name) = (self.store, &plan.experiment);
-        store.keep_experiment(plan)?;
-        for (e, aside) in store.mend(name)? {
+        store.write_experiment(plan)?;
+        for (e, aside) in store.recover(name)? {
             eprintln!("{name}: {e}; moved to {} and run again", aside.display());
         }
         self.tell_others(plan);
@@ -192,7 +192,7 @@ impl Session<'_> {
         for (cell, status) in share.iter().zip(&found) {
             match status {
                 Status::Damaged(reason) => {
-                    let aside = store.set_aside(name, &cell.id)?;
+                    let aside = store.quarantine(name, &cell.id)?;
                     eprintln!("{name}: {reason}; moved to {} and run again", aside.display());
                 }
                 Status::Done => kept.push(*cell),
@@ -217,7 +217,7 @@ impl Session<'_> {
             let ready: HashSet<&str> = cells.iter().map(|p| &*p.cell.id).collect();
             let gone = |c: &&&Cell| wanted.contains(&*c.id) && !ready.contains(&*c.id);
             let gone: Vec<&Cell> = share.iter().filter(gone).copied().collect();
-            cells.extend(self.interrupt.at_once(|| prepared(plan, &gone))?);
+            cells.extend(self.interrupt.immediately(|| prepared(plan, &gone))?);
         }
         let code = if failed > 0 { Code::SomeFailed } else { Code::Done };
         if cells.is_empty() {
@@ -245,29 +245,29 @@ impl Session<'_> {
         let total = cells.iter().map(Prepared::client_steps).sum();
         let flag = self.interrupt.flag();
         let progress = Progress::new(name, (before, all), total, quiet, flag);
-        let keeper = Keeper::new(self.store, plan, &self.by)?;
+        let writer = BatchWriter::new(self.store, plan, &self.by)?;
         let keep = |done: runner::Done<'a>| {
             let clients = clients[&*done.cell.id];
-            keeper.keep(done, clients)
+            writer.keep(done, clients)
         };
         let threads = self.pool.current_num_threads();
         let run = || self.pool.install(|| runner::run(cells, threads, &progress, keep));
-        let done = || before + keeper.stored();
+        let done = || before + writer.stored();
         let last = || {
-            let closed = keeper.close();
+            let closed = writer.close();
             progress.finish();
             match closed {
                 Ok(()) => eprintln!("{}", interrupted(name, done(), all)),
                 Err(e) => eprintln!("{}", stopped(name, &e, done(), all).message),
             }
         };
-        let result = self.interrupt.in_time(last, || keeper.during(run));
+        let result = self.interrupt.in_time(last, || writer.during(run));
         progress.finish();
         let failed = result.map_err(|e| stopped(name, &e, done(), all))?;
         for failed in &failed {
-            self.tell_failed(plan, cells, &keeper, failed)?;
+            self.tell_failed(plan, cells, &writer, failed)?;
         }
-        if self.interrupt.came() {
+        if self.interrupt.is_requested() {
             eprintln!("{}", interrupted(name, done(), all));
             return Ok(Code::Interrupted);
         }
@@ -278,12 +278,12 @@ impl Session<'_> {
         &self,
         plan: &Plan,
         cells: &[Prepared<'_>],
-        keeper: &Keeper<'_>,
+        writer: &BatchWriter<'_>,
         failed: &Failed,
     ) -> Result<(), Failure> {
         eprintln!("{}: cell {} failed: {}", plan.experiment, failed.cell, failed.reason);
         if let Some(prepared) = cells.iter().find(|p| p.cell.id == failed.cell) {
-            keeper.fail(prepared.cell, failed)?;
+            writer.fail(prepared.cell, failed)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::{Code, Failure, pool, print};
-use crate::store::{Store, Stored};
+use crate::store::{Store, StoredCell};
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::{Cell, Plan, hex};
 use driftbench_runner::runner::{self, Prepared, prepare};
@@ -20,19 +20,19 @@ pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
     results: PathBuf,
-    /// Cells that are run again, chosen by chance
+    /// Number of randomly chosen cells to run again
     #[arg(long, value_name = "N", default_value_t = 20)]
     sample: usize,
     /// Run all cells again
     #[arg(long, conflicts_with = "sample")]
     all: bool,
-    /// What the choice of cells follows from
+    /// Seed of the random choice
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Threads; by default as many as the machine has
+    /// Number of threads; by default as many as the machine has
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Say nothing but what differs
+    /// Print differences only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
     let pool = pool(args.threads)?;
     let mut plans: Vec<(Plan, Vec<String>)> = Vec::new();
-    let mut told = Told::default();
+    let mut told = Findings::default();
     for (_, experiment) in store.listing()? {
         let experiment = match experiment {
             Ok(experiment) => experiment,
@@ -68,12 +68,12 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let chosen = chosen(&plans, args);
     let interrupt = Interrupt::listen()?;
     for (plan, cells) in plans.iter().map(|(plan, _)| plan).zip(&chosen) {
-        if !cells.is_empty() && !interrupt.came() {
+        if !cells.is_empty() && !interrupt.is_requested() {
             let work = || again(plan, cells, &store, args, &interrupt, &mut told);
             pool.install(work)?;
         }
     }
-    if interrupt.came() {
+    if interrupt.is_requested() {
         print(&told.text)?;
         return Ok(Code::Interrupted);
     }
@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 
 /// What was found.
 #[derive(Default)]
-struct Told {
+struct Findings {
     text: String,
     equal: usize,
     other: usize,
@@ -131,7 +131,7 @@ fn again(
     store: &Store,
     args: &Args,
     interrupt: &Interrupt,
-    told: &mut Told,
+    told: &mut Findings,
 ) -> Result<(), Failure> {
     let name = &plan.experiment;
     let mut stored: HashMap<&str, String> = HashMap::new();
@@ -149,7 +149,7 @@ fn again(
             }
         }
     }
-    let cells = interrupt.at_once(|| buildable(plan, &sound, told));
+    let cells = interrupt.immediately(|| buildable(plan, &sound, told));
     let total = cells.iter().map(Prepared::client_steps).sum();
     let progress = Progress::new(name, (0, cells.len()), total, args.quiet, interrupt.flag());
     let differences = Mutex::new(Vec::new());
@@ -186,7 +186,7 @@ fn again(
 }
 
 /// The cells whose instances can be built; the others are counted and named.
-fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], told: &mut Told) -> Vec<Prepared<'a>> {
+fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], told: &mut Findings) -> Vec<Prepared<'a>> {
     if let Ok(all) = prepare(&plan.folder(), cells) {
         return all;
     }
@@ -210,7 +210,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Where a cell's numbers first differ from those that are stored.
-fn difference(cell: &Cell, before: &Stored, now: &[Trace], digest: &str) -> String {
+fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: &str) -> String {
     let by = &before.record.provenance;
     let place = before.traces.iter().zip(now).enumerate().find_map(|(r, (a, b))| {
         let i = a.sq_error.iter().zip(&b.sq_error).position(|(x, y)| x.to_bits() != y.to_bits())?;

@@ -1,130 +1,138 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
-use super::cut::{File, MOST_ROWS, Table};
-use super::view::{bracket, short};
-use crate::analysis::bounds::Row;
-use crate::analysis::claims::{Claim as Judged, Part};
-use crate::analysis::orders::Row as Order;
+use super::number_text::{self, short};
+use super::truncation::{File, MOST_ROWS, TextTable};
+use crate::analysis::bounds::BoundRow;
+use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
+use crate::analysis::first_order::FirstOrderRow;
 use crate::stats::verdict::{Doubt, Verdict};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::claim::Expected;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// A claim.
+/// What a manifest claims.
 #[derive(Clone, Serialize)]
-pub struct Claim {
+pub struct Statement {
     pub id: String,
-    /// The experiment's name, and its title.
+    /// Name of the experiment.
     pub page: String,
     pub statement: String,
     pub source: String,
     pub figure: String,
+    /// The disagreement between sources that it bears on, and which side it states.
+    pub dispute: String,
+    pub side: String,
+}
+
+/// A claim with its verdict.
+#[derive(Clone, Serialize)]
+pub struct ClaimText {
+    #[serde(flatten)]
+    pub stated: Statement,
     pub formula: String,
-    /// `supported`, `refuted`, `inconclusive` or `not tested`.
-    pub verdict: String,
-    /// The verdict with what was expected of it.
-    pub told: String,
+    pub verdict: Verdict,
+    /// The verdict, and whether it was expected.
+    pub verdict_text: String,
     pub estimate: String,
     pub p: String,
     pub n: usize,
-    pub together: usize,
     /// What was tested, and what could not be.
     pub remarks: Vec<String>,
     /// Each cell or pair: name, estimate, verdict by itself.
-    pub parts: Table,
-    pub dispute: String,
-    pub side: String,
+    pub parts: TextTable,
 }
 
 /// The sides of a disagreement.
 #[derive(Serialize)]
 pub struct Dispute {
     pub name: String,
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClaimText>,
 }
 
 /// An estimate with its interval, if it has one.
-pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
-    if estimate.is_nan() {
-        return "–".into();
-    }
-    // Rounding alone is no interval.
-    if high - low > 1e-9 * estimate.abs() {
-        let interval = bracket(estimate, (low, high)).unwrap_or_default();
-        format!("{} {interval}", short(estimate))
-    } else {
-        short(estimate)
+pub fn interval(estimate: Estimate) -> String {
+    number_text::interval(estimate.value, estimate.interval)
+}
+
+/// A claim of a page.
+pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> ClaimText {
+    let (common, decision) = (claim.common, &claim.decision);
+    let verdict = decision.verdict.name();
+    let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    ClaimText {
+        stated: Statement {
+            id: common.id.clone(),
+            page: page.to_owned(),
+            statement: common.statement.clone(),
+            source: text(&common.source),
+            figure: text(&common.figure),
+            dispute: text(&common.dispute),
+            side: text(&common.side),
+        },
+        formula: claim.formula.clone(),
+        verdict: decision.verdict,
+        verdict_text: match is_surprising {
+            true => verdict.to_owned(),
+            false => format!("{verdict}, as expected"),
+        },
+        estimate: interval(claim.estimate),
+        p: probability(decision.p),
+        n: claim.n,
+        remarks: remarks(claim),
+        parts: parts(claim, files),
     }
 }
 
-pub fn claim(page: &str, claim: &Judged, files: &mut Vec<File>) -> Claim {
-    let verdict = claim.verdict.map_or("not tested", Verdict::name);
-    let mut remarks = Vec::new();
-    if claim.parts.len() > 1 {
-        let part = if claim.part.is_empty() { "one of them" } else { &claim.part };
-        remarks.push(format!(
-            "must hold for each of {}; the estimate is of {part}",
-            claim.parts.len()
-        ));
-    }
-    let expected = match claim.expected.0 {
+/// The verdict that the manifest expects.
+fn expected(claim: &JudgedClaim<'_>) -> &'static str {
+    match claim.common.expected {
         Expected::Supported => "supported",
         Expected::Refuted => "refuted",
         Expected::NotTested => "not tested",
-    };
-    if let Some(reason) = &claim.expected.1 {
-        remarks.push(format!("expected to be {expected}: {reason}"));
     }
-    match (claim.verdict, claim.needed) {
-        (Some(Verdict::Inconclusive), Some(n)) => {
-            remarks.push(format!("about {} runs would decide it", two_digits(n)));
-        }
-        (Some(Verdict::Inconclusive), None) => {
-            remarks.push("more runs may decide it; how many is not known".into());
-        }
-        _ => {}
+}
+
+/// Remarks on a verdict: what it was tested on, and what the runs do not show.
+fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (verdict, parts) = (claim.decision.verdict, claim.parts.len());
+    if parts > 1 {
+        let weakest = if claim.weakest.is_empty() { "one of them" } else { &claim.weakest };
+        remarks.push(format!("must hold for each of {parts}; the estimate is for {weakest}"));
     }
-    let decided = matches!(claim.verdict, Some(Verdict::Supported | Verdict::Refuted));
-    let doubt = match claim.doubt {
+    if let Some(reason) = &claim.common.reason {
+        remarks.push(format!("expected to be {}: {reason}", expected(claim)));
+    }
+    if verdict == Verdict::Inconclusive {
+        remarks.push(match claim.decision.needed {
+            Some(n) => format!("about {} runs would decide it", two_digits(n)),
+            None => "more runs may decide it; their number cannot be estimated".into(),
+        });
+    }
+    let is_decided = matches!(verdict, Verdict::Supported | Verdict::Refuted);
+    let doubt = match claim.decision.doubt {
         Doubt::Heavy => {
-            "the errors of some runs have a heavier tail than a lognormal law: their limits are twice as far"
+            "some errors have a heavier tail than a lognormal distribution: their limits are twice as far from the estimate"
         }
         Doubt::Skewed => {
-            "for so few vectors, or vectors so skewed, the radius of the interval is three times as large"
+            "the vectors are few, or skewed for their number: the radius of the interval is three times as large"
         }
-        Doubt::Few if decided => {
-            "so few runs do not show how heavy the tail of their errors is: the verdict assumes that it is no heavier than a lognormal law's"
+        Doubt::Few if is_decided => {
+            "the runs are too few to show how heavy the tail of the errors is: the verdict assumes that it is no heavier than that of a lognormal distribution"
         }
         _ => "",
     };
     remarks.extend((!doubt.is_empty()).then(|| doubt.to_owned()));
     const MOST_NOTES: usize = 4;
-    for (notes, what) in [(&claim.untested, "not tested"), (&claim.outside, "not claimed")] {
+    for (notes, what) in [(&claim.untested, "not tested"), (&claim.outside, "outside the claim")] {
         remarks.extend(notes.iter().take(MOST_NOTES).map(|note| format!("{what}: {note}")));
         if notes.len() > MOST_NOTES {
             remarks.push(format!("{what}: {} more", notes.len() - MOST_NOTES));
         }
     }
-    let (dispute, side) = claim.dispute.clone().unwrap_or_default();
-    let as_expected = claim.expected.0 != Expected::Supported && expected == verdict;
-    Claim {
-        id: claim.id.clone(),
-        page: page.to_owned(),
-        statement: claim.statement.clone(),
-        source: claim.source.clone(),
-        figure: claim.figure.clone().unwrap_or_default(),
-        formula: claim.formula.clone(),
-        told: if as_expected { format!("{verdict}, as expected") } else { verdict.to_owned() },
-        verdict: verdict.to_owned(),
-        estimate: interval(claim.estimate, claim.interval),
-        p: probability(claim.p),
-        n: claim.n,
-        together: claim.together,
-        remarks,
-        parts: parts(claim, files),
-        dispute,
-        side,
-    }
+    remarks
 }
 
 /// A number of runs, rounded up to two digits.
@@ -133,18 +141,19 @@ fn two_digits(n: u64) -> u64 {
     n.div_ceil(unit).saturating_mul(unit)
 }
 
-fn parts(claim: &Judged, files: &mut Vec<File>) -> Table {
+fn parts(claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
-    let row = |p: &Part| {
+    let row = |p: &ClaimPart| {
         let name = if p.name.is_empty() { "–" } else { &p.name };
-        vec![name.to_owned(), interval(p.estimate, p.interval), p.verdict.name().to_owned()]
+        vec![name.to_owned(), interval(p.estimate), p.verdict.name().to_owned()]
     };
     let heads = ["cell", "estimate, 95 % interval", "by itself"].map(str::to_owned).to_vec();
-    let name = format!("claim-{}", claim.id);
-    Table::first(heads, parts.iter().map(row), (MOST_ROWS, &name), files)
+    let name = format!("claim-{}", claim.common.id);
+    TextTable::first(heads, parts.iter().map(row), (MOST_ROWS, &name), files)
 }
 
-fn probability(p: f64) -> String {
+/// A p-value.
+pub fn probability(p: f64) -> String {
     match p {
         p if p.is_nan() => "–".into(),
         p if p < 1e-4 => "< 0.0001".into(),
@@ -153,62 +162,54 @@ fn probability(p: f64) -> String {
 }
 
 /// The published bounds of an experiment's cells.
-pub fn bounds(rows: &[Row], files: &mut Vec<File>) -> Table {
+pub fn bounds(rows: &[BoundRow], files: &mut Vec<File>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
-    let row = |row: &Row| {
+    let row = |row: &BoundRow| {
         let cell = joined(&[&row.cell.1, &row.details]);
         let proved = if row.proved { "" } else { " (leading terms only: no bound)" };
-        let told = |(condition, have, need): &(String, f64, f64)| match (*have, *need) {
+        let condition = |(condition, have, need): &(String, f64, f64)| match (*have, *need) {
             (0.0, 1.0) => condition.clone(),
             _ => format!("{condition} ({} against {})", short(*have), short(*need)),
         };
-        let unmet = row.unmet.iter().map(told).collect::<Vec<_>>().join("; ");
+        let unmet = row.unmet.iter().map(condition).collect::<Vec<_>>().join("; ");
         let value = row.value.map_or("–".into(), short);
         let measured = row.measured.map_or("–".into(), short);
         vec![cell, format!("{}{proved}", row.name), value, measured, unmet]
     };
     let heads = heads.map(str::to_owned).to_vec();
-    Table::first(heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
+    TextTable::first(heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
 }
 
 /// Where the first order of the bias holds.
-pub fn orders(rows: &[Order], files: &mut Vec<File>) -> Table {
+pub fn first_order(rows: &[FirstOrderRow], files: &mut Vec<File>) -> TextTable {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
     let percent = |x: &Option<f64>| match x {
         Some(x) => format!("{:.1} %", 100.0 * x),
         None => "–".into(),
     };
-    let row = |row: &Order| {
+    let row = |row: &FirstOrderRow| {
         let cell = joined(&[&row.cell.0, &row.cell.1]);
         let mut cells = vec![cell, short(row.reach), short(row.bias)];
         cells.extend(row.apart.iter().map(percent));
         cells
     };
     let heads = heads.map(str::to_owned).to_vec();
-    Table::first(heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
+    TextTable::first(heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
 }
 
 /// The disagreements, each with the claims that bear on it.
-pub fn disputes(claims: &[Claim]) -> Vec<Dispute> {
-    let mut all: Vec<Dispute> = Vec::new();
-    for claim in claims.iter().filter(|c| !c.dispute.is_empty()) {
-        match all.iter_mut().find(|d| d.name == claim.dispute) {
-            Some(dispute) => dispute.claims.push(claim.clone()),
-            None => {
-                all.push(Dispute { name: claim.dispute.clone(), claims: vec![claim.clone()] });
-            }
-        }
+pub fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
+    let mut all: BTreeMap<&str, Vec<ClaimText>> = BTreeMap::new();
+    for claim in claims.iter().filter(|claim| !claim.stated.dispute.is_empty()) {
+        all.entry(&claim.stated.dispute).or_default().push(claim.clone());
     }
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    all
+    all.into_iter().map(|(name, claims)| Dispute { name: name.into(), claims }).collect()
 }
 
 /// How many claims have each verdict.
-pub fn counts(claims: &[Claim]) -> Vec<(String, usize)> {
-    ["supported", "refuted", "inconclusive", "not tested"]
-        .into_iter()
-        .map(|verdict| (verdict.to_owned(), claims.iter().filter(|c| c.verdict == verdict).count()))
-        .filter(|(_, count)| *count > 0)
-        .collect()
+pub fn counts(claims: &[ClaimText]) -> Vec<(Verdict, usize)> {
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let counts = Verdict::ALL.into_iter().map(|verdict| (verdict, count(verdict)));
+    counts.filter(|(_, count)| *count > 0).collect()
 }

@@ -1,5 +1,5 @@
-//! What runs and what is measured, as formulas: written once in TeX, shown as
-//! MathML by pages and as TeX by Markdown.
+//! The algorithms and the quantities of a page as formulas: written once in TeX, shown as MathML
+//! by HTML and as TeX by Markdown.
 
 use crate::analysis::Experiment;
 use driftbench_runner::manifest::Quantity;
@@ -27,7 +27,7 @@ impl Formula {
     }
 }
 
-/// TeX as MathML; as it is, if it is not understood.
+/// TeX as MathML; the TeX itself if it cannot be converted.
 fn mathml(tex: &str) -> String {
     let storage = Storage::new();
     let config = RenderConfig { display_mode: DisplayMode::Block, ..RenderConfig::default() };
@@ -45,7 +45,7 @@ const MEAN: &str = r"\theta_{t+1} = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
 const LEARN: &str = r"\xi_c \leftarrow \xi_c + \frac{\theta_c - \theta_{t+1}}{\gamma H}";
 const COIN: &str = r"\xi_c \leftarrow \xi_c + \frac{p}{\gamma} \left( \theta_c - \bar\theta \right), \quad \bar\theta = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
 
-/// The steps of an algorithm, by the kind that manifests call it.
+/// The steps of an algorithm, by its kind in manifests.
 fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
     const EVERY: &str = "H local steps of every client from θ_t, then their mean; two vectors a client and round, θ down and up";
     Some(match kind {
@@ -116,7 +116,7 @@ pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
     all.iter().filter_map(formula).collect()
 }
 
-/// What a quantity is.
+/// The meaning of a quantity, and its formula.
 fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
     Some(match quantity {
         Quantity::SqError => (
@@ -167,9 +167,9 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// What the figures of an experiment draw, and what it records beside.
+/// The quantities that an experiment's figures show or that it records.
 pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
-    let drawn = experiment.figures.iter().filter_map(|f| f.asks.as_ref()).map(|asks| asks.y);
+    let drawn = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
     let mut all: Vec<Quantity> = Vec::new();
     for quantity in std::iter::once(Quantity::SqError).chain(drawn).chain(recorded) {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tex_is_shown_as_it_is() {
+    fn text_that_is_no_tex_is_shown_unchanged() {
         assert_eq!(mathml(r"\frac{1}"), r"<code>\frac{1}</code>");
     }
 }

@@ -1,21 +1,23 @@
 //! Pages from analysed experiments: the only user of minijinja.
 //!
-//! *Invariant*: a page is a function of the results alone. It holds no time,
-//! no machine and no commit, so that writing it again changes nothing; those
-//! are on a provenance page beside it, which is not kept under version control.
+//! *Invariant*: a page is a function of the results alone. It has no time, no machine and no
+//! commit, so that writing it again changes nothing; those are on a provenance page in the same
+//! folder, which is not under version control.
 //!
 //! *Invariant*: everything that comes from a manifest is escaped.
 
 mod claims;
-mod cut;
+mod description;
 pub mod diff;
-mod explore;
 mod formula;
 mod latex;
-mod narrate;
+mod markdown;
+mod number_text;
 mod numbers;
 mod owned;
+mod page_data;
 mod series;
+mod truncation;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
@@ -32,7 +34,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What reports are written as.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Pages for a browser.
@@ -43,8 +45,8 @@ pub enum Format {
     Latex,
 }
 
-/// The pages of experiments, one after the other or side by side, and then an
-/// index over all: so that no more than a few experiments are held at once.
+/// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
+/// only a few experiments are in memory at the same time.
 pub struct Writer {
     pages: Pages,
     out: PathBuf,
@@ -52,14 +54,14 @@ pub struct Writer {
     formats: Vec<Format>,
 }
 
-/// What an index tells of an experiment.
-pub struct Entry {
+/// What the index needs of an experiment.
+pub struct IndexEntry {
     page: Value,
-    claims: Vec<claims::Claim>,
+    claims: Vec<claims::ClaimText>,
 }
 
 impl Writer {
-    /// For pages of these formats in this folder, which it makes.
+    /// A writer of pages of these formats in this folder, which it creates.
     ///
     /// # Errors
     /// If there can be no such folder, or a page would overwrite a file that is not its own.
@@ -78,14 +80,14 @@ impl Writer {
         self.formats.contains(&format)
     }
 
-    /// Writes an experiment's page and what stands beside it.
+    /// Writes an experiment's page and the other files in its folder.
     ///
     /// # Errors
     /// If a file cannot be written, or an analysis text is not a template.
-    pub fn page(&self, experiment: &Experiment<'_>) -> Result<Entry, Error> {
+    pub fn page(&self, experiment: &Experiment<'_>) -> Result<IndexEntry, Error> {
         let folder = self.out.join(&experiment.plan.experiment);
         let figures = folder.join("figures");
-        see_inside(&self.out, &figures)?;
+        check_inside(&self.out, &figures)?;
         fs::create_dir_all(&figures).map_err(|e| error(&figures, e))?;
         let page =
             view::page(experiment).map_err(|message| error(&manifest(experiment), message))?;
@@ -118,27 +120,28 @@ impl Writer {
         let tables = page.files.iter().map(|(file, _)| file.clone()).collect();
         sweep(&self.owned, &folder, is_table, &tables)?;
         self.owned.write(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
-        for (file, text) in compare::record::files(&compare::results::of(experiment)) {
+        for (file, text) in compare::record::files(&compare::results::side_experiment(experiment)) {
             self.owned.write(&folder.join(file), text.as_bytes())?;
         }
         let provenance = provenance(experiment);
         self.owned.write(&folder.join("provenance.md"), provenance.as_bytes())?;
-        let view::Page { name, title, source, cells, missing, claims, counts, .. } = page;
         let names = page.figures.into_iter().map(|f| context! { id => f.id, title => f.title });
         let figures: Vec<Value> = names.collect();
-        let counts = Value::from(Serde(counts));
-        Ok(Entry {
-            page: context! { name, title, source, cells, missing, counts, figures },
-            claims,
-        })
+        let counts = Value::from(Serde(page.claims.counts));
+        let experiment = Value::from(Serde(page.experiment));
+        Ok(IndexEntry { page: context! { experiment, counts, figures }, claims: page.claims.list })
     }
 
-    /// Writes the index, the claims and the disagreements. The experiments of which there is
-    /// no page are named with the reason.
+    /// Writes the index, the claims and the disagreements. Experiments without a page are listed
+    /// with the reason.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn index(&self, entries: Vec<Entry>, failed: &[(String, String)]) -> Result<(), Error> {
+    pub fn index(
+        &self,
+        entries: Vec<IndexEntry>,
+        failed: &[(String, String)],
+    ) -> Result<(), Error> {
         let (mut pages, mut claims) = (Vec::new(), Vec::new());
         for entry in entries {
             pages.push(entry.page);
@@ -174,19 +177,18 @@ fn manifest(experiment: &Experiment<'_>) -> PathBuf {
     PathBuf::from(&experiment.plan.source.name)
 }
 
-/// Whether a manifest's analysis text can be told: that it is a template, and
-/// that the cells which it names are there.
+/// Checks that a manifest's analysis text is a template and names cells of the plan.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn check_analysis(plan: &Plan) -> Result<(), String> {
     let text = plan.manifest.analysis.as_deref().unwrap_or_default();
-    narrate::check(text, plan)
+    description::check(text, plan)
 }
 
-/// Sees that no part of a folder below `out` is a symbolic link: figures are neither
+/// Checks that no part of a folder below `out` is a symbolic link, so that figures are neither
 /// written nor removed elsewhere.
-fn see_inside(out: &Path, folder: &Path) -> Result<(), Error> {
+fn check_inside(out: &Path, folder: &Path) -> Result<(), Error> {
     let mut place = out.to_owned();
     for part in folder.strip_prefix(out).unwrap_or(folder) {
         place.push(part);
@@ -197,8 +199,8 @@ fn see_inside(out: &Path, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes files of a folder that are its own, are called as some kind of file is, and are not
-/// wanted any more: figures that the manifest no longer has, tables that fit their page again.
+/// Removes files of a folder that a report wrote, whose names are those of a kind of file, and
+/// that are obsolete: figures that the manifest no longer has, tables that fit their page again.
 fn sweep(
     owned: &Owned,
     folder: &Path,
@@ -227,15 +229,16 @@ impl Pages {
         let mut syntax = SyntaxConfig::builder();
         syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
         env.set_syntax(syntax.build().expect("the default delimiters are valid"));
-        env.add_filter("md", markdown);
+        env.add_filter("md", markdown::escaped);
         env.add_filter("count", |number: usize, noun: &str| count(number, noun));
-        env.add_filter("prose", prose);
-        env.add_filter("code", code);
-        env.add_filter("fenced", fenced);
-        // Scripts are plain text: no template looks into them.
+        env.add_filter("prose", markdown::prose);
+        env.add_filter("code", markdown::code);
+        env.add_filter("fenced", markdown::fenced);
+        // Scripts are plain text and not templates.
         env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
         env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
         for (name, text) in [
+            ("parts.md", include_str!("../../templates/parts.md")),
             ("report.md", include_str!("../../templates/report.md")),
             ("report.html", include_str!("../../templates/report.html")),
             ("index.md", include_str!("../../templates/index.md")),
@@ -260,65 +263,12 @@ impl Pages {
     }
 }
 
-/// Text as Markdown shows it literally, also inside a table: in one line.
-fn markdown(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '\n' | '\r' => out.push(' '),
-            '|' | '*' | '_' | '[' | ']' | '\\' | '`' | '~' | '$' => {
-                out.push('\\');
-                out.push(c);
-            }
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
-/// A paragraph as Markdown shows it: no line of it begins anything else.
-fn prose(text: &str) -> String {
-    let line = |line: &str| {
-        let text = markdown(line.trim());
-        let digits = text.chars().take_while(char::is_ascii_digit).count();
-        match text[digits..].chars().next() {
-            Some('#' | '+' | '-' | '=') if digits == 0 => format!("\\{text}"),
-            Some('.' | ')') if digits > 0 => format!("{}\\{}", &text[..digits], &text[digits..]),
-            _ => text,
-        }
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Text between as many backticks as close nowhere within it.
-fn code(text: &str) -> String {
-    let text = text.replace(['\n', '\r'], " ");
-    let ticks = "`".repeat(longest_run(&text) + 1);
-    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    format!("{ticks}{space}{text}{space}{ticks}")
-}
-
-/// Lines of a file between fences that no line of it closes.
-fn fenced(text: &str, language: &str) -> String {
-    let ticks = "`".repeat(longest_run(text).max(3) + 1);
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("{ticks}{language}\n{text}{end}{ticks}")
-}
-
-/// How many backticks stand together at most.
-fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
-}
-
-/// Nine digits: enough to see a change, few enough to be the same everywhere.
+/// A number with nine digits: enough to show a change, few enough to be equal on all machines.
 fn number(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:.8e}") }
 }
 
-/// A line a cell, for programs and for later diffs.
+/// One line per cell, for programs and for later diffs.
 fn summary(experiment: &Experiment<'_>) -> String {
     let table = table::finals(experiment);
     let mut out = String::from("cell,label");
@@ -348,7 +298,7 @@ fn summary(experiment: &Experiment<'_>) -> String {
     out
 }
 
-/// Who computed the results, where, and how long it took.
+/// Which versions computed the results, on which system, and how long it took.
 fn provenance(experiment: &Experiment<'_>) -> String {
     let mut by: Vec<String> = Vec::new();
     for cell in &experiment.cells {
@@ -368,23 +318,4 @@ fn provenance(experiment: &Experiment<'_>) -> String {
         std::env::consts::ARCH,
         std::thread::available_parallelism().map_or(1, usize::from),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markdown_shows_texts_as_they_are() {
-        assert_eq!(markdown("a|b\\|c `d` *e*"), "a\\|b\\\\\\|c \\`d\\` \\*e\\*");
-        assert_eq!(markdown("\\[x\\](javascript:y)"), "\\\\\\[x\\\\\\](javascript:y)");
-        assert_eq!(markdown("two\nlines <b>"), "two lines &lt;b&gt;");
-        assert_eq!(prose("1. a\n# b\n---\n  - c\n12 d"), "1\\. a\n\\# b\n\\---\n\\- c\n12 d");
-        assert_eq!(
-            (code("a"), code("a`b"), code("``")),
-            ("`a`".into(), "``a`b``".into(), "``` `` ```".into())
-        );
-        assert_eq!(fenced("x", "toml"), "````toml\nx\n````");
-        assert_eq!(fenced("`````\n", ""), "``````\n`````\n``````");
-    }
 }

@@ -1,15 +1,15 @@
 //! Numbers inside a page: all of them in two blocks of base64, each sequence once.
 //!
-//! *Invariant*: a number is there with seven digits or more; what seven digits and
-//! the exponents of single precision cannot hold is in the block of doubles.
+//! *Invariant*: a number is stored with seven digits or more; sequences that exceed the exponents
+//! of single precision are in the block of doubles.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Where a sequence is: its block (0 of singles, 1 of doubles), its first number,
-/// its length.
+/// A stored sequence: its block (0 of singles, 1 of doubles), the index of its first number, its
+/// length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slice(pub u8, pub usize, pub usize);
 
@@ -28,21 +28,21 @@ pub struct Blocks {
     doubles: String,
 }
 
-/// Whether single precision holds a number to seven digits.
-fn small(x: f64) -> bool {
+/// Whether single precision stores a number to seven digits.
+fn fits_single(x: f64) -> bool {
     let size = x.abs();
     x == 0.0 || !x.is_finite() || (1e-37..1e38).contains(&size)
 }
 
 impl Numbers {
-    /// Adds a sequence, or finds it again.
+    /// Adds a sequence that is not stored yet.
     pub fn add(&mut self, values: impl IntoIterator<Item = f64>) -> Slice {
         let values: Vec<f64> = values.into_iter().collect();
         let bits: Vec<u64> = values.iter().map(|x| x.to_bits()).collect();
         if let Some(known) = self.known.get(&bits) {
             return *known;
         }
-        let slice = if values.iter().all(|x| small(*x)) {
+        let slice = if values.iter().all(|x| fits_single(*x)) {
             let first = self.singles.len() / 4;
             values.iter().for_each(|x| self.singles.extend((*x as f32).to_le_bytes()));
             Slice(0, first, values.len())
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sequence_is_kept_once_and_in_the_block_that_holds_it() {
+    fn a_sequence_is_stored_once_and_in_the_block_that_fits() {
         let mut numbers = Numbers::default();
         let a = numbers.add([1.0, 0.0, f64::NAN, -3e37]);
         assert_eq!(a, Slice(0, 0, 4));

@@ -1,8 +1,8 @@
-//! Which files of a reports folder are its own: a list of them stands in the folder.
+//! Which files of a reports folder were written by reports: the folder contains a list of them.
 //!
-//! *Invariant*: no file that is not on the list is overwritten or removed, unless what is
-//! written is what it holds already. A file is listed before it is written, so that what an
-//! interrupted report left is its own too.
+//! *Invariant*: no file that is not on the list is overwritten or removed, except by the same
+//! content. A file is listed before it is written, so that the list also has the files of an
+//! interrupted report.
 
 use crate::analysis::compare::record::{FINALS, RECORD};
 use driftbench_runner::files::{Error, error, remove_leftovers, write_beside};
@@ -12,9 +12,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The list.
+/// The name of the list.
 const LIST: &str = ".driftbench-reports";
-/// What it begins with.
+/// Its first line.
 const HEAD: &str = "# What `driftbench report` wrote here; it overwrites and removes nothing else.";
 
 /// A reports folder.
@@ -25,7 +25,7 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// The files of a folder, which is there.
+    /// The files of an existing folder.
     ///
     /// # Errors
     /// If the list cannot be read.
@@ -56,25 +56,25 @@ impl Owned {
         known.contains(&self.name(path))
     }
 
-    /// Sees that a file may be written, and lists it.
+    /// Checks that a file may be written, and lists it.
     ///
     /// # Errors
-    /// If it is there and not its own, or the list cannot be written.
+    /// If it exists and is not listed, or the list cannot be written.
     pub fn claim(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         let name = self.name(path);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.contains(&name) {
             return Ok(());
         }
-        let there = path.symlink_metadata().is_ok();
-        if there && !fs::read(path).is_ok_and(|old| old == bytes) {
+        let exists = path.symlink_metadata().is_ok();
+        if exists && !fs::read(path).is_ok_and(|old| old == bytes) {
             return Err(error(
                 path,
                 "was not written by `driftbench report`, which does not overwrite it: name another folder with --out, or move it away",
             ));
         }
         let list = self.out.join(LIST);
-        // A line that was cut by a kill is ended first.
+        // The line break in front ends a line that a kill has truncated.
         let append = || {
             let mut file = fs::File::options().create(true).append(true).open(&list)?;
             file.write_all(format!("\n{name}\n").as_bytes())
@@ -93,24 +93,24 @@ impl Owned {
         write_beside(path, bytes)
     }
 
-    /// Writes the list down in order, without what is gone.
+    /// Writes the list in order, without files that no longer exist.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn settle(&self) -> Result<(), Error> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let list = self.out.join(LIST);
-        // Another report may have added to it.
+        // Another report may have added to the list.
         let text = fs::read_to_string(&list).unwrap_or_default();
         let added = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let all: BTreeSet<&str> = added.chain(known.iter().map(String::as_str)).collect();
-        let there = all.into_iter().filter(|name| self.out.join(name).is_file());
-        let lines: Vec<&str> = std::iter::once(HEAD).chain(there).collect();
+        let existing = all.into_iter().filter(|name| self.out.join(name).is_file());
+        let lines: Vec<&str> = std::iter::once(HEAD).chain(existing).collect();
         write_beside(&list, format!("{}\n", lines.join("\n")).as_bytes())
     }
 }
 
-/// The pages over all experiments.
+/// The pages about all experiments.
 pub const PAGES: [&str; 6] = [
     "README.md",
     "index.html",
@@ -120,8 +120,8 @@ pub const PAGES: [&str; 6] = [
     "disagreements.html",
 ];
 
-/// What reports of versions without a list wrote: known by how the pages begin, and by the
-/// record that stands in each experiment's folder.
+/// The files that versions without a list wrote: identified by the beginnings of the pages, and
+/// by the record in each experiment's folder.
 fn unlisted(out: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let begins = ["# Experiments\n\nWritten by", "# Claims\n\n", "# Where the sources disagree\n"];
@@ -160,18 +160,18 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
     plain.collect()
 }
 
-/// Whether a file beside an experiment's figures is called as one.
+/// Whether a file has the name of a figure of an experiment.
 pub fn is_figure(name: &str) -> bool {
     [".svg", ".csv", ".tex"].iter().any(|end| name.ends_with(end))
 }
 
-/// Whether a file is called as the table of a page.
+/// Whether a file has the name of a table of a page.
 pub fn is_table(name: &str) -> bool {
     let table = name.strip_suffix(".csv");
     table.is_some_and(|t| ["winners", "bounds", "orders"].contains(&t) || t.starts_with("claim-"))
 }
 
-/// Whether a file is called as one of those that stand beside an experiment's page.
+/// Whether a file has the name of one in the folder of an experiment's page.
 fn is_page(name: &str) -> bool {
     let fixed =
         ["report.md", "report.html", "summary.csv", "provenance.md", "tables.tex", "all.tex"];

@@ -1,17 +1,17 @@
-//! What a figure draws, as CSV: every point of every curve, every square of a map.
+//! The values of a figure as CSV: every point of every curve, every square of a map.
 //!
-//! *Invariant*: numbers have the digits that bring back the same bits; what is not
-//! there (a band's end, the other kind's columns) is empty.
+//! *Invariant*: numbers have the digits that give the same bits when they are read; a value that
+//! does not exist (the end of a band) is empty.
 
-use crate::analysis::{Body, Figure, Map, Panel};
+use crate::analysis::{Body, Figure, Map, Panel, SquareValue};
 use driftbench_core::words::inert;
 use std::fmt::Write;
 
-/// A figure's values, a line a point or a square.
+/// A figure's values, one line per point or square.
 pub fn csv(figure: &Figure) -> String {
     match &figure.body {
-        Body::Panels { panels, .. } => curves(panels),
-        Body::Maps { maps, .. } => squares(maps),
+        Body::Plot(plot) => curves(&plot.panels),
+        Body::Maps(maps) => squares(&maps.maps),
     }
 }
 
@@ -19,13 +19,13 @@ fn curves(panels: &[Panel]) -> String {
     let mut out = String::from("panel,series,role,x,y,low,high,n,diverged\n");
     for panel in panels {
         for series in &panel.series {
-            let role = series.role.name();
-            let (title, label) = (quoted(&panel.title), quoted(&series.label));
+            let role = series.line.role();
+            let (title, name) = (quoted(&panel.title), quoted(&series.line.name()));
             for point in &series.points {
                 let [x, y, low, high] = [point.x, point.y, point.low, point.high].map(number);
                 let _ = writeln!(
                     out,
-                    "{title},{label},{role},{x},{y},{low},{high},{},{}",
+                    "{title},{name},{role},{x},{y},{low},{high},{},{}",
                     point.n, series.diverged
                 );
             }
@@ -35,25 +35,27 @@ fn curves(panels: &[Panel]) -> String {
 }
 
 fn squares(maps: &[Map]) -> String {
-    let stability = maps.iter().flat_map(|m| &m.cells).any(|c| c.stability.is_some());
-    let mut out = String::from(if stability {
+    let of_stability = maps.iter().flat_map(|m| &m.squares).any(|s| s.stability().is_some());
+    let mut out = String::from(if of_stability {
         "panel,x,y,runs,diverged,radius_mean,radius_square,differs\n"
     } else {
         "panel,x,y,winner,detail,sure\n"
     });
     for map in maps {
-        for cell in &map.cells {
-            let [title, x, y] = [&map.title, &map.x[cell.x], &map.y[cell.y]].map(|t| quoted(t));
-            let _ = match &cell.stability {
-                Some(found) => {
+        for square in &map.squares {
+            let place = [&map.title, &map.x[square.x], &map.y[square.y]].map(|t| quoted(t));
+            let place = place.join(",");
+            let _ = match &square.value {
+                SquareValue::Stability(found) => {
                     let [mean, square] =
                         [found.mean, found.square].map(|r| number(r.unwrap_or(f64::NAN)));
                     let (runs, diverged, differs) = (found.runs, found.diverged, found.differs());
-                    writeln!(out, "{title},{x},{y},{runs},{diverged},{mean},{square},{differs}")
+                    writeln!(out, "{place},{runs},{diverged},{mean},{square},{differs}")
                 }
-                None => {
-                    let [winner, detail] = [&cell.winner, &cell.detail].map(|t| quoted(t));
-                    writeln!(out, "{title},{x},{y},{winner},{detail},{}", cell.sure)
+                SquareValue::Ranking(ranking) => {
+                    let (winner, detail) = (ranking.winner(), ranking.detail().join(" "));
+                    let (winner, detail) = (quoted(&winner), quoted(&detail));
+                    writeln!(out, "{place},{winner},{detail},{}", ranking.is_separated())
                 }
             };
         }
@@ -76,34 +78,31 @@ pub fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{MapCell, Point, Role, Scale, Series, Stability, Style};
+    use crate::analysis::{
+        Color, Curve, Lead, Line, Maps, Plot, Point, Ranking, Scale, Series, Square, Stability,
+        Style,
+    };
 
     fn figure(body: Body) -> Figure {
         let [id, title, caption] = ["f", "t", "c"].map(str::to_owned);
-        Figure { id, title, caption, columns: 1, asks: None, body }
+        Figure { id, title, caption, columns: 1, exploration: None, body }
     }
 
     #[test]
     fn points_come_back_bit_for_bit_and_fields_are_quoted() {
         let values = [1.0 / 3.0, 5e-324, f64::MAX, f64::INFINITY, -0.0];
         let point = |y: f64| Point { x: 0.1 + 0.2, y, low: f64::NAN, high: y, n: 3 };
-        let series = Series {
-            label: "a \"b\", c".into(),
-            style: Style::plain(0),
-            role: Role::Measured,
-            points: values.map(point).to_vec(),
-            diverged: 1,
-            cells: Vec::new(),
-            rows: Vec::new(),
-        };
-        let text = csv(&figure(Body::Panels {
+        let curve = Curve::new("a \"b\", c", Style::solid(Color::Palette(0)));
+        let points = values.map(point).to_vec();
+        let series = Series { diverged: 1, ..Series::new(Line::Measured(curve), points) };
+        let text = csv(&figure(Body::Plot(Plot {
             panels: vec![Panel { title: "H = 1\n".into(), series: vec![series] }],
             legend: vec![],
             x: "x".into(),
             y: "y".into(),
             scale_x: Scale::Linear,
             scale_y: Scale::Log,
-        }));
+        })));
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<::csv::StringRecord> = reader.records().map(|r| r.unwrap()).collect();
         assert_eq!(rows.len(), values.len());
@@ -115,25 +114,25 @@ mod tests {
     }
 
     #[test]
-    fn squares_tell_what_their_map_is_of() {
-        let found = Stability { runs: 4, diverged: 0, mean: None, square: Some(1.5) };
-        let cell = |stability| MapCell {
-            x: 0,
-            y: 1,
-            color: 0,
-            winner: "0 of 4 ≠".into(),
-            detail: "ρ 1.500".into(),
-            lines: Vec::new(),
-            sure: false,
-            stability,
-        };
-        let map = |stability| {
+    fn squares_have_the_columns_of_their_map() {
+        let map = |value| {
             let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
             let (x, y) = (names(&["0.1"]), names(&["1", "10"]));
-            let maps = vec![Map { title: "FedAvg".into(), x, y, cells: vec![cell(stability)] }];
-            csv(&figure(Body::Maps { maps, legend: vec![], x: "γ".into(), y: "H".into() }))
+            let squares = vec![Square { x: 0, y: 1, value }];
+            let maps = vec![Map { title: "FedAvg".into(), x, y, squares }];
+            let (x, y) = ("γ".into(), "H".into());
+            csv(&figure(Body::Maps(Maps { maps, legend: vec![], x, y })))
         };
-        assert!(map(Some(found)).ends_with("\nFedAvg,0.1,10,4,0,,1.5,true\n"));
-        assert!(map(None).ends_with("\nFedAvg,0.1,10,0 of 4 ≠,ρ 1.500,false\n"));
+        let stability = Stability { runs: 4, diverged: 0, mean: None, square: Some(1.5) };
+        let lines = map(SquareValue::Stability(stability));
+        assert!(lines.ends_with("\nFedAvg,0.1,10,4,0,,1.5,true\n"), "{lines}");
+        let ranking = Ranking {
+            leaders: vec!["FedAvg".into(), "Scaffold".into()],
+            color: Color::Neutral,
+            lead: Lead::Ratio { estimate: 1.125, low: 0.9, high: 1.5 },
+        };
+        let lines = map(SquareValue::Ranking(ranking));
+        let expected = "\nFedAvg,0.1,10,FedAvg or Scaffold,\"×1.12 [0.90, 1.50]\",false\n";
+        assert!(lines.ends_with(expected), "{lines}");
     }
 }

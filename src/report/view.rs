@@ -1,69 +1,76 @@
-//! What the templates see: strings only.
+//! A page as its templates read it: texts only.
 
-use super::claims::{self, Claim};
-use super::cut::{File, MOST_ROWS, Table};
+use super::claims::{self, ClaimText};
 use super::formula::{self, Formula};
-use super::{explore, narrate};
+use super::number_text::{bracket, interval, short};
+use super::truncation::{File, MOST_ROWS, TextTable};
+use super::{description, page_data};
 use crate::analysis::{
-    Experiment, Missing, Rival, Separation, Standing, Standings, problems, settings_of, table,
-    thousands,
+    Experiment, Missing, Rival, Separation, Standing, Standings, details, problems, table,
 };
 use crate::chart;
+use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, Summary};
+use driftbench_core::words::thousands;
 use driftbench_runner::manifest::{Quantity, Source};
+use driftbench_runner::plan::{Cell, Plan};
 use serde::Serialize;
 
+/// The page of an experiment.
 #[derive(Serialize)]
 pub struct Page {
-    pub name: String,
-    pub title: String,
-    pub source: String,
-    pub manifest: String,
-    /// The command that runs it again.
-    pub again: String,
-    pub text: String,
-    pub seed: u64,
-    pub replicates: u64,
-    pub cells: usize,
-    pub missing: usize,
-    /// The cells without results, if there are others.
-    pub absent: Table,
-    /// What else the results hold: what bears on verdicts, and what does not.
-    pub siblings: [String; 2],
+    pub experiment: ExperimentText,
+    pub manifest: ManifestText,
+    pub notes: Notes,
+    /// The paragraphs of the analysis text.
     pub paragraphs: Vec<String>,
-    pub figures: Vec<Figure>,
-    pub table: Table,
+    pub figures: Vec<PageFigure>,
+    pub claims: PageClaims,
+    pub ranking: RankingText,
+    pub tables: Tables,
     pub problems: Problems,
-    /// What theory does not compute at this size.
-    pub not_computed: Vec<String>,
-    pub claims: Vec<Claim>,
-    pub counts: Vec<(String, usize)>,
-    pub bounds: Table,
-    pub orders: Table,
-    pub settings: Vec<(String, String)>,
-    pub winners: Table,
-    /// Comparisons with the best of a place, in the table of winners and in maps.
-    pub compared: String,
-    pub algorithms: Vec<Formula>,
-    pub quantities: Vec<Formula>,
+    pub formulas: Formulas,
     /// The numbers of its figures, as JSON that a script element can hold.
     pub data: String,
-    /// What is too long for the page.
+    /// Tables that are too long for the page.
     #[serde(skip)]
     pub files: Vec<File>,
 }
 
 #[derive(Serialize)]
-pub struct Problems {
-    pub per_replicate: bool,
-    /// Whether some instance has an optimum of the averaged environment.
-    pub has_virtual: bool,
-    pub instances: Table,
-    pub drifts: Table,
+pub struct ExperimentText {
+    pub name: String,
+    pub title: String,
+    pub source: String,
+    pub seed: u64,
+    pub replicates: u64,
+    pub cells: usize,
+    /// Cells without results.
+    pub missing: usize,
 }
 
 #[derive(Serialize)]
-pub struct Figure {
+pub struct ManifestText {
+    pub file: String,
+    /// The command that runs it.
+    pub command: String,
+    pub text: String,
+    /// The settings that all cells have in common.
+    pub settings: Vec<(String, String)>,
+}
+
+#[derive(Serialize)]
+pub struct Notes {
+    /// What the results contain besides the cells of this page and affects verdicts.
+    pub warning: String,
+    /// What they contain besides that does not.
+    pub other_cells: String,
+    /// Theory that is not computed at this size.
+    pub not_computed: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub struct PageFigure {
     pub id: String,
     pub title: String,
     pub caption: String,
@@ -72,63 +79,125 @@ pub struct Figure {
     pub live: bool,
 }
 
+#[derive(Serialize)]
+pub struct PageClaims {
+    pub list: Vec<ClaimText>,
+    /// How many have each verdict.
+    pub counts: Vec<(Verdict, usize)>,
+}
+
+#[derive(Serialize)]
+pub struct RankingText {
+    pub table: TextTable,
+    /// The number of comparisons in the table and in maps.
+    pub comparisons: String,
+}
+
+#[derive(Serialize)]
+pub struct Tables {
+    pub finals: TextTable,
+    /// The cells without results, if there are others.
+    pub missing: TextTable,
+    pub bounds: TextTable,
+    pub first_order: TextTable,
+}
+
+#[derive(Serialize)]
+pub struct Problems {
+    pub per_replicate: bool,
+    /// Whether some instance has an optimum of the averaged environment.
+    pub has_virtual: bool,
+    pub instances: TextTable,
+    pub drifts: TextTable,
+}
+
+#[derive(Serialize)]
+pub struct Formulas {
+    pub algorithms: Vec<Formula>,
+    pub quantities: Vec<Formula>,
+}
+
+/// The page of an experiment.
+///
+/// # Errors
+/// If a figure cannot be drawn, or the analysis text cannot be filled.
 pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let plan = &experiment.plan;
     let manifest = &plan.manifest;
-    let text = manifest.analysis.as_deref().unwrap_or_default();
-    let narrated = narrate::render(text, experiment)?;
+    let analysis = manifest.analysis.as_deref().unwrap_or_default();
     let mut files = Vec::new();
-    let told = experiment.claims.iter();
-    let judged: Vec<Claim> = told.map(|c| claims::claim(&plan.experiment, c, &mut files)).collect();
-    let figures = experiment.figures.iter().map(|figure| {
-        Ok(Figure {
-            id: figure.id.clone(),
-            title: figure.title.clone(),
-            caption: match &manifest.source {
-                Some(source) => format!("{source}. {}", figure.caption),
-                None => figure.caption.clone(),
-            },
-            svg: chart::svg(figure)?,
-            live: figure.asks.is_some(),
-        })
-    });
-    Ok(Page {
-        name: plan.experiment.clone(),
-        title: manifest.title.clone(),
-        source: manifest.source.clone().unwrap_or_default(),
-        manifest: plan.source.name.clone(),
-        again: again(&plan.source),
-        text: plan.source.text.clone(),
-        seed: manifest.seed,
-        replicates: manifest.replicates,
-        cells: plan.cells.len(),
-        missing: experiment.missing.len(),
-        absent: absent(experiment),
-        siblings: [experiment.siblings.warning(), experiment.siblings.told()],
-        paragraphs: paragraphs(&narrated),
-        figures: figures.collect::<Result<_, String>>()?,
-        table: finals(experiment),
-        problems: problems(&experiment.problems),
-        not_computed: experiment.not_computed.clone(),
-        counts: claims::counts(&judged),
-        claims: judged,
+    let list: Vec<ClaimText> = experiment
+        .claims
+        .iter()
+        .map(|claim| claims::claim(&plan.experiment, claim, &mut files))
+        .collect();
+    let tables = Tables {
+        finals: finals(experiment),
+        missing: missing(experiment),
         bounds: claims::bounds(&experiment.bounds, &mut files),
-        orders: claims::orders(&experiment.orders, &mut files),
-        settings: settings(experiment),
-        winners: winners(&experiment.standings, &mut files),
-        compared: match experiment.standings.compared {
-            1 => "1 comparison".into(),
-            several => format!("{} comparisons", thousands(several)),
+        first_order: claims::first_order(&experiment.first_order, &mut files),
+    };
+    Ok(Page {
+        experiment: ExperimentText {
+            name: plan.experiment.clone(),
+            title: manifest.title.clone(),
+            source: manifest.source.clone().unwrap_or_default(),
+            seed: manifest.seed,
+            replicates: manifest.replicates,
+            cells: plan.cells.len(),
+            missing: experiment.missing.len(),
         },
-        algorithms: formula::algorithms(experiment),
-        quantities: formula::quantities(experiment),
+        manifest: ManifestText {
+            file: plan.source.name.clone(),
+            command: command(&plan.source),
+            text: plan.source.text.clone(),
+            settings: shared_settings(plan),
+        },
+        notes: Notes {
+            warning: experiment.unplanned.warning(),
+            other_cells: experiment.unplanned.other_settings(),
+            not_computed: experiment.not_computed.clone(),
+        },
+        paragraphs: paragraphs(&description::render(analysis, experiment)?),
+        figures: figures(experiment)?,
+        claims: PageClaims { counts: claims::counts(&list), list },
+        ranking: RankingText {
+            table: ranking(&experiment.standings, &mut files),
+            comparisons: match experiment.standings.compared {
+                1 => "1 comparison".into(),
+                several => format!("{} comparisons", thousands(several)),
+            },
+        },
+        tables,
+        problems: problems(&experiment.problems),
+        formulas: Formulas {
+            algorithms: formula::algorithms(experiment),
+            quantities: formula::quantities(experiment),
+        },
         data: data(experiment)?,
         files,
     })
 }
 
+fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
+    let source = experiment.plan.manifest.source.as_ref();
+    let figures = experiment.figures.iter().map(|figure| {
+        Ok(PageFigure {
+            id: figure.id.clone(),
+            title: figure.title.clone(),
+            caption: match source {
+                Some(source) => format!("{source}. {}", figure.caption),
+                None => figure.caption.clone(),
+            },
+            svg: chart::svg(figure)?,
+            live: figure.exploration.is_some(),
+        })
+    });
+    figures.collect()
+}
+
 /// The command that runs a manifest again, for a shell.
-fn again(source: &Source) -> String {
+fn command(source: &Source) -> String {
     let manifest = &source.name;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%".contains(c);
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
@@ -137,43 +206,44 @@ fn again(source: &Source) -> String {
     format!("driftbench run {file}{}", sets.collect::<String>())
 }
 
-/// No `<`, so that nothing in it ends the element.
+/// The data of the page's script, without `<`, so that nothing in it ends the element.
 fn data(experiment: &Experiment<'_>) -> Result<String, String> {
-    let json = serde_json::to_string(&explore::data(experiment)).map_err(|e| e.to_string())?;
+    let json =
+        serde_json::to_string(&page_data::page_data(experiment)).map_err(|e| e.to_string())?;
     Ok(json.replace('<', "\\u003c"))
 }
 
-/// Who wins, where several algorithms stand beside one another.
-fn winners(standings: &Standings, files: &mut Vec<File>) -> Table {
+/// Which algorithm ranks first at each grid point with several algorithms.
+fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let mut heads = standings.axes.clone();
     let further = ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "runs"];
     heads.extend(further.map(str::to_owned));
-    let row = |row: &Standing| {
-        let mut cells = row.place.clone();
-        cells.push(match row.leaders.as_slice() {
-            [] if row.error.is_nan() => "none: all diverged".into(),
+    let row = |standing: &Standing| {
+        let mut cells = standing.values.clone();
+        cells.push(match standing.leaders.as_slice() {
+            [] if standing.error.is_nan() => "none: all diverged".into(),
             [] => "none: above the start".into(),
             [one] => one.clone(),
             several => format!("tie: {}", several.join("; ")),
         });
-        cells.push(short(row.error));
-        cells.extend(match &row.next {
+        cells.push(short(standing.error));
+        cells.extend(match &standing.next {
             // Equal but for rounding.
             Some((next, Rival { separation: Separation::Equal, .. })) => [next.clone(), "1".into()],
             Some((next, Rival { ratio, .. })) => {
-                [next.clone(), claims::interval(ratio.estimate, (ratio.low, ratio.high))]
+                [next.clone(), interval(ratio.estimate, (ratio.low, ratio.high))]
             }
-            None if row.leaders.is_empty() => ["–".into(), "–".into()],
+            None if standing.leaders.is_empty() => ["–".into(), "–".into()],
             None => ["all others diverged".into(), "–".into()],
         });
-        let diverged = match row.diverged.len() {
+        let diverged = match standing.diverged.len() {
             0 => String::new(),
-            _ => format!("; diverged: {}", row.diverged.join(", ")),
+            _ => format!("; diverged: {}", standing.diverged.join(", ")),
         };
-        cells.push(format!("{}{diverged}", row.n));
+        cells.push(format!("{}{diverged}", standing.n));
         cells
     };
-    Table::first(heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
+    TextTable::first(heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
 }
 
 fn paragraphs(text: &str) -> Vec<String> {
@@ -181,39 +251,7 @@ fn paragraphs(text: &str) -> Vec<String> {
     blocks.filter(|p| !p.is_empty()).collect()
 }
 
-/// Three digits: `1.23e-4`.
-pub fn short(value: f64) -> String {
-    match value {
-        v if v.is_nan() => "–".into(),
-        f64::INFINITY => "∞".into(),
-        f64::NEG_INFINITY => "−∞".into(),
-        0.0 => "0".into(),
-        v => {
-            // The exponent after rounding: 0.9996 is 1.00.
-            let scientific = format!("{v:.2e}");
-            let exponent = scientific.rsplit('e').next().and_then(|e| e.parse::<i32>().ok());
-            match exponent {
-                Some(e @ -2..=2) => format!("{v:.*}", (2 - e) as usize),
-                _ => scientific,
-            }
-        }
-    }
-}
-
-/// Limits of something positive that are further from the estimate than by this factor say
-/// nothing, and are shown as 0 and ∞.
-const MOST_APART: f64 = 1e6;
-
-/// The interval of an estimate; `None` where there is none, as of a single run.
-pub fn bracket(estimate: f64, (low, high): (f64, f64)) -> Option<String> {
-    let is_positive = estimate > 0.0 && low >= 0.0;
-    let low = if is_positive && low < estimate / MOST_APART { 0.0 } else { low };
-    let high = if is_positive && high > estimate * MOST_APART { f64::INFINITY } else { high };
-    let is_there = !low.is_nan() && !high.is_nan();
-    is_there.then(|| format!("[{}, {}]", short(low), short(high)))
-}
-
-fn finals(experiment: &Experiment<'_>) -> Table {
+fn finals(experiment: &Experiment<'_>) -> TextTable {
     let table = table::finals(experiment);
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(table.settings.iter().cloned());
@@ -227,148 +265,125 @@ fn finals(experiment: &Experiment<'_>) -> Table {
     }
     heads.extend(table.further.iter().map(|quantity| metric(*quantity)));
     heads.extend(["runs".into(), "cell".into()]);
+    let dash = || "–".to_owned();
+    let mean = |summary: &Option<Summary>| summary.as_ref().map_or_else(dash, |s| short(s.mean));
     let rows = table.best(MOST_ROWS).map(|row| {
         let mut cells = vec![row.label.clone()];
         cells.extend(row.settings.iter().cloned());
         match &row.sq_error {
             Some(summary) => {
-                // Runs that differ by rounding alone do not differ.
+                // Runs that differ by rounding alone have no deviation.
                 let is_rounding = summary.sd <= 1e-13 * summary.mean.abs();
                 cells.push(short(summary.mean));
                 cells.push(short(if is_rounding { 0.0 } else { summary.sd }));
-                let interval = bracket(summary.mean, summary.interval);
-                cells.push(interval.unwrap_or_else(|| "–".into()));
+                cells.push(bracket(summary.mean, summary.interval).unwrap_or_else(dash));
             }
-            None => cells.extend(["diverged".into(), "–".into(), "–".into()]),
+            None => cells.extend(["diverged".into(), dash(), dash()]),
         }
-        if table.has_limit {
-            let mean = |s: &Summary| short(s.mean);
-            cells.push(row.sq_error_limit.as_ref().map_or("–".into(), mean));
-        }
-        if table.has_bias {
-            cells.push(row.exact_bias.map_or("–".into(), short));
-        }
-        for summary in &row.further {
-            cells.push(summary.as_ref().map_or("–".into(), |s| short(s.mean)));
-        }
+        cells.extend(table.has_limit.then(|| mean(&row.sq_error_limit)));
+        cells.extend(table.has_bias.then(|| row.exact_bias.map_or_else(dash, short)));
+        cells.extend(row.further.iter().map(mean));
         let diverged =
             if row.diverged > 0 { format!(", {} diverged", row.diverged) } else { String::new() };
-        cells.push(format!("{}{diverged}", row.n));
-        cells.push(row.id.clone());
+        cells.extend([format!("{}{diverged}", row.n), row.id]);
         cells
     });
     let (rows, all): (Vec<Vec<String>>, _) = (rows.collect(), experiment.cells.len());
-    let (mut cut, mut file) = (String::new(), String::new());
-    if rows.len() < all {
+    let mut table = TextTable { heads, rows, ..TextTable::default() };
+    if table.rows.len() < all {
         let diverged = match experiment.cells.iter().filter(|c| c.diverged() > 0).count() {
             0 => String::new(),
             count => format!(" (runs of {} diverged)", thousands(count)),
         };
-        let (shown, all) = (thousands(rows.len()), thousands(all));
-        cut = format!("The {shown} of {all} cells{diverged} with the smallest mean; all are in");
-        file = "summary.csv".into();
+        let (shown, all) = (thousands(table.rows.len()), thousands(all));
+        table.note =
+            format!("The {shown} of {all} cells{diverged} with the smallest mean; all are in");
+        table.file = "summary.csv".into();
     }
-    Table { heads, rows, cut, file }
+    table
 }
 
-/// The cells without results, where others have some: which, and why.
-fn absent(experiment: &Experiment<'_>) -> Table {
+/// The cells without results, where others have some: settings, and why.
+fn missing(experiment: &Experiment<'_>) -> TextTable {
     let missing = &experiment.missing;
     if missing.len() == experiment.plan.cells.len() && missing.iter().all(|m| m.failed.is_none()) {
-        return Table::default();
+        return TextTable::default();
     }
     let row = |missing: &Missing<'_>| {
-        let told = settings_of(missing.cell).map(|(_, told)| told).collect::<Vec<_>>().join(", ");
         let why = missing.failed.clone().unwrap_or_else(|| "not run yet".into());
-        vec![missing.cell.label.clone(), told, why, missing.cell.id.clone()]
+        let cell = missing.cell;
+        vec![cell.label.clone(), details(cell, &[]), why, cell.id.clone()]
     };
-    // Those that failed have something to say.
-    let mut first: Vec<&Missing<'_>> = missing.iter().collect();
-    first.sort_by_key(|missing| missing.failed.is_none());
+    // Failed cells first, because their reasons are of interest.
+    let mut order: Vec<&Missing<'_>> = missing.iter().collect();
+    order.sort_by_key(|missing| missing.failed.is_none());
     let heads = ["algorithm", "settings", "why", "cell"];
-    let mut table = Table::new(&heads, first.into_iter().take(MOST_ABSENT).map(row));
-    if missing.len() > MOST_ABSENT {
-        let (shown, all) = (thousands(MOST_ABSENT), thousands(missing.len()));
-        table.cut = format!("{shown} of {all}; `driftbench plan` lists all.");
+    let mut table = TextTable::new(&heads, order.into_iter().take(MOST_MISSING).map(row));
+    if missing.len() > MOST_MISSING {
+        let (shown, all) = (thousands(MOST_MISSING), thousands(missing.len()));
+        table.note = format!("{shown} of {all}; `driftbench plan` lists all.");
     }
     table
 }
 
 /// Cells without results that a page names.
-const MOST_ABSENT: usize = 100;
+const MOST_MISSING: usize = 100;
 
-/// ζ₁, ζ₂ and their kin, an instance a row; the drifts in a table of their own.
-fn problems(table: &problems::Table) -> Problems {
-    let several = table.rows.len() > 1;
-    let gap = table.rows.iter().any(|row| row.measures.and_then(|m| m.virtual_gap).is_some());
-    let mut heads = Vec::new();
-    if several {
-        heads.push("problem");
-    }
+/// ζ₁, ζ₂ and further measures, one row per instance; the drifts in a table of their own.
+fn problems(found: &problems::Instances) -> Problems {
+    let several = found.rows.len() > 1;
+    let has_virtual =
+        found.rows.iter().any(|row| row.measures.and_then(|m| m.virtual_gap).is_some());
+    let name = |instance: &problems::Instance| several.then(|| instance.name.clone());
+    let mut heads: Vec<&str> = several.then_some("problem").into_iter().collect();
+    let mut drift_heads = heads.clone();
     heads.extend(["N", "d", "ζ₁", "ζ₂", "μ", "L", "noise: N⁻¹ Σ tr C_c"]);
-    if gap {
-        heads.push("‖θ* − θ̃‖");
-    }
-    let instance = |row: &problems::Row| {
-        let mut cells = if several { vec![row.name.clone()] } else { Vec::new() };
+    heads.extend(has_virtual.then_some("‖θ* − θ̃‖"));
+    drift_heads.extend(["γ", "H", "average drift at θ*"]);
+    let instance = |row: &problems::Instance| {
+        let mut cells: Vec<String> = name(row).into_iter().collect();
         cells.extend([row.size.0.to_string(), row.size.1.to_string()]);
         let five = row.measures.map(|m| [m.zeta1, m.zeta2, m.mu, m.smoothness, m.noise]);
         cells.extend(five.unwrap_or([f64::NAN; 5]).map(|x| short(without_rounding(x))));
-        if gap {
-            let found = row.measures.and_then(|m| m.virtual_gap);
-            cells.push(found.map_or("–".into(), short));
-        }
+        let gap = row.measures.and_then(|m| m.virtual_gap);
+        cells.extend(has_virtual.then(|| gap.map_or("–".into(), short)));
         cells
     };
-    let drift = |row: &problems::Row| {
-        let name = several.then(|| row.name.clone());
-        let line = move |(step, steps, drift): &(f64, u64, f64)| {
-            let mut cells: Vec<String> = name.clone().into_iter().collect();
+    let drifts = found.rows.iter().flat_map(|row| {
+        row.drifts.iter().map(move |(step, steps, drift)| {
+            let mut cells: Vec<String> = name(row).into_iter().collect();
             let drift = short(without_rounding(*drift));
             cells.extend([step.to_string(), steps.to_string(), drift]);
             cells
-        };
-        row.drifts.iter().map(line).collect::<Vec<_>>()
-    };
-    let drifts: Vec<Vec<String>> = table.rows.iter().flat_map(drift).collect();
-    let mut drift_heads: Vec<String> = if several { vec!["problem".into()] } else { Vec::new() };
-    drift_heads.extend(["γ".into(), "H".into(), "average drift at θ*".into()]);
-    Problems {
-        per_replicate: table.per_replicate,
-        has_virtual: gap,
-        instances: Table {
-            cut: more(table.rows.len(), table.further, "instances"),
-            ..Table::new(&heads, table.rows.iter().map(instance))
-        },
-        drifts: Table {
-            cut: more(drifts.len(), table.further_drifts, "drifts"),
-            heads: drift_heads,
-            rows: drifts,
-            file: String::new(),
-        },
-    }
+        })
+    });
+    let mut instances = TextTable::new(&heads, found.rows.iter().map(instance));
+    let mut drifts = TextTable::new(&drift_heads, drifts);
+    instances.note = note_on_further(instances.rows.len(), found.further, "instances");
+    drifts.note = note_on_further(drifts.rows.len(), found.further_drifts, "drifts");
+    Problems { per_replicate: found.per_replicate, has_virtual, instances, drifts }
 }
 
-/// A measure of heterogeneity or noise, 0 where it is what rounding leaves of 0.
+/// A measure of heterogeneity or noise; 0 where rounding alone makes it differ from 0.
 fn without_rounding(x: f64) -> f64 {
     if x.abs() < ROUNDING_FLOOR.sqrt() { 0.0 } else { x }
 }
 
-/// That there are more than are told.
-fn more(shown: usize, further: usize, what: &str) -> String {
+/// That there are more than are shown.
+fn note_on_further(shown: usize, further: usize, what: &str) -> String {
     match further {
         0 => String::new(),
         _ => format!("The first {} of {} {what}.", thousands(shown), thousands(shown + further)),
     }
 }
 
-/// Settings that all cells share.
-fn settings(experiment: &Experiment<'_>) -> Vec<(String, String)> {
-    let Some(first) = experiment.plan.cells.first() else { return Vec::new() };
+/// The settings that all cells have in common.
+fn shared_settings(plan: &Plan) -> Vec<(String, String)> {
+    let Some(first) = plan.cells.first() else { return Vec::new() };
     let shared = first.settings.iter().filter(|(path, value)| {
         let leaf = !first.settings.iter().any(|(k, _)| k.starts_with(&format!("{path}.")));
-        let same = |c: &driftbench_runner::plan::Cell| c.settings.at(path) == Some(*value);
-        leaf && path.contains('.') && experiment.plan.cells.iter().all(same)
+        let same = |cell: &Cell| cell.settings.at(path) == Some(*value);
+        leaf && path.contains('.') && plan.cells.iter().all(same)
     });
     shared.map(|(path, value)| (path.to_owned(), value.to_string())).collect()
 }

@@ -1,28 +1,28 @@
-//! What paired samples say of Σ_j w_j log E x_j: of one mean (w = 1), of the ratio of two
-//! (1, −1), of a slope through several.
+//! Estimates and limits of Σ_j w_j log E x_j from paired samples: of one mean (w = 1), of the
+//! ratio of two (1, −1), of a slope through several.
 //!
-//! Squared errors are positive and skewed, and an interval that overlooks it lies below the
-//! truth too often: the largest values are those that a small sample has not seen. A limit
-//! here is therefore the widest of three, each valid where the others fail:
+//! Squared errors are positive and skewed, and an interval that ignores this lies below the
+//! truth too often, because a small sample rarely contains the largest values. A limit here is
+//! therefore the widest of three, each valid where the others fail:
 //!
 //! - Student's t of the linearised logarithm;
 //! - the same with Hall's (1992) transformation, which corrects for the sample's skewness;
-//! - that of lognormal samples: Cox's estimate, mean of logarithms plus half their variance,
-//!   whose two parts have errors that are put together as Zou, Huo and Taleb (2009) do. The
-//!   part of the variance has the limit of the χ² law as far as one sample's variance
-//!   prevails, and Student's as far as the variances of paired samples cancel.
+//! - that of lognormal samples: Cox's estimate, the mean of logarithms plus half their variance.
+//!   The errors of its two parts are combined as by Zou, Huo and Taleb (2009). The part of the
+//!   variance has the limit of the χ² distribution as far as one sample's variance prevails, and
+//!   Student's as far as the variances of paired samples cancel.
 //!
-//! The third is left out where it is not needed, in a sample that is mildly skewed for its size,
-//! and where the sample contradicts it: logarithms skewed to the left, and no more variation
-//! than a squared norm of a Gaussian vector has. Where a sample is not mildly skewed and its
-//! logarithms are skewed to the right, the tail is heavier than a lognormal law's and no
-//! interval for a mean is known to hold: limits on that side are twice as far.
-//! docs/METHODOLOGY.md has the measured size of all this (`examples/claim_size.rs`).
+//! The third is left out where it is not needed (the sample is mildly skewed for its size) and
+//! where the sample contradicts it (the logarithms are skewed to the left, and the sample varies
+//! no more than the squared norm of a Gaussian vector). Where a sample is not mildly skewed and
+//! its logarithms are skewed to the right, the tail is heavier than a lognormal distribution's
+//! and no interval for a mean is known to hold: limits on that side are twice as far.
+//! docs/METHODOLOGY.md has the measured size of these tests (`examples/claim_size.rs`).
 //!
 //! *Invariant*: a limit at a smaller level is never the nearer one, and a p-value is the
 //! level at which the limit is the hypothesis.
 
-use super::{mean, standard_deviation};
+use super::{mean, standard_deviation, student_tail};
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -38,12 +38,12 @@ pub const VERY_FEW: usize = 20;
 const MOST_VARIED: f64 = 1.6;
 /// Skewness over √n of a sample up to which Hall's transformation is enough.
 const MILD: f64 = 0.25;
-/// How many times as far a limit is where the tail is heavier than a lognormal law's.
+/// How many times as far a limit is where the tail is heavier than a lognormal distribution's.
 const HEAVY: f64 = 2.0;
 /// Spread of logarithms from which the tail of a sample that is not very small matters.
 const WIDE: f64 = 0.2;
 
-/// An estimate of Σ_j w_j log E x_j and what its limits rest on.
+/// An estimate of Σ_j w_j log E x_j, and what determines its limits.
 #[derive(Clone, Debug)]
 pub struct LogMeans {
     /// Replicates.
@@ -55,7 +55,7 @@ pub struct LogMeans {
     /// Whether the logarithms are skewed to the right, so that limits are twice as far: the lower
     /// one, the upper one.
     pub heavy: (bool, bool),
-    /// Whether the runs are too few to see a tail that matters.
+    /// Whether the runs are too few to show a tail that matters.
     pub few: bool,
     /// Standard error and skewness of the linearised terms.
     error: f64,
@@ -64,7 +64,7 @@ pub struct LogMeans {
     quantiles: Rc<Quantiles>,
 }
 
-/// What lognormal samples would say.
+/// The limits of lognormal samples.
 #[derive(Clone, Copy, Debug)]
 struct Lognormal {
     /// Mean of Σ w_j log x_j, plus half of Σ w_j s_j².
@@ -83,7 +83,7 @@ impl LogMeans {
     /// From pairs of a weight and a sample, samples paired by index; values are at least 0, or
     /// signed with a mean above 0 (then the third limit is left out). `None` for less
     /// than two replicates or a mean that is not above 0.
-    pub fn of(points: &[(f64, &[f64])]) -> Option<Self> {
+    pub fn new(points: &[(f64, &[f64])]) -> Option<Self> {
         let n = points.iter().map(|(_, x)| x.len()).min().filter(|n| *n > 1)?;
         let samples: Vec<(f64, &[f64])> = points.iter().map(|(w, x)| (*w, &x[..n])).collect();
         let means: Vec<f64> = samples.iter().map(|(_, x)| mean(x)).collect();
@@ -96,7 +96,7 @@ impl LogMeans {
         let terms: Vec<f64> = (0..n).map(term).collect();
         let size = parts().map(|((w, x), m)| x.iter().fold(0.0, |s, x| (w * x / m).abs().max(s)));
         let sd = standard_deviation(&terms);
-        let quantiles = Quantiles::of(n);
+        let quantiles = Quantiles::cached(n);
         let mut found = Self {
             n,
             estimate,
@@ -115,16 +115,16 @@ impl LogMeans {
         let negative = samples.iter().any(|(_, x)| x.iter().any(|x| *x < 0.0));
         let zero = samples.iter().any(|(_, x)| x.contains(&0.0));
         if !negative && zero {
-            // Some runs at exactly 0 and others not: no law of a tail is known.
+            // Some values are exactly 0 and others are not: nothing is known of the tail.
             found.unlimited = true;
         } else if !negative {
-            found.look_at_logarithms(&samples);
+            found.add_lognormal(&samples);
         }
         Some(found)
     }
 
-    /// The limits of lognormal samples, and whether the samples speak against them.
-    fn look_at_logarithms(&mut self, samples: &[(f64, &[f64])]) {
+    /// Adds the limits of lognormal samples, unless the samples contradict them.
+    fn add_lognormal(&mut self, samples: &[(f64, &[f64])]) {
         let n = self.n as f64;
         let logs: Vec<(f64, Vec<f64>)> =
             samples.iter().map(|(w, x)| (*w, x.iter().map(|x| libm::log(*x)).collect())).collect();
@@ -150,7 +150,7 @@ impl LogMeans {
         let square = square.max(f64::MIN_POSITIVE);
         let spread = standard_deviation(&sum);
         let k = logs.len() as f64;
-        // One test a sample, all together at the level of two standard errors.
+        // One test per sample, all together at the level of two standard errors.
         let strict = normal_quantile(1.0 - 0.0228 / k);
         let (mut light, mut mild, mut varied) = (true, self.n >= VERY_FEW, false);
         let mut heavy = (false, false);
@@ -183,13 +183,13 @@ impl LogMeans {
         }
     }
 
-    /// The same of Σ w_j log E x_j + offset.
+    /// The same for Σ w_j log E x_j + offset.
     pub fn shifted(self, offset: f64) -> Self {
         let lognormal = self.lognormal.map(|l| Lognormal { centre: l.centre + offset, ..l });
         Self { estimate: self.estimate + offset, lognormal, ..self }
     }
 
-    /// Whether runs do not differ but for rounding.
+    /// Whether runs differ by rounding at most.
     pub fn constant(&self) -> bool {
         self.error == 0.0
     }
@@ -217,10 +217,11 @@ impl LogMeans {
         let distance = if farther { distance / HEAVY } else { distance };
         let x = self.estimate - sign * distance;
         let t = distance / self.error;
-        // Hall's transformation of the statistic, seen from this side.
+        // Hall's transformation of the statistic for this side.
         let a = sign * self.skewness / (self.n as f64).sqrt();
         let hall = t + a * t * t / 3.0 + a * a * t * t * t / 27.0 + a / 6.0;
-        let plain = self.quantiles.tail(t.min(hall));
+        let t = t.min(hall);
+        let plain = if t > 0.0 { student_tail(t, self.n) } else { 1.0 };
         let lognormal = self.lognormal.map_or(0.0, |l| {
             let distance = sign * (l.centre - x);
             self.quantiles.level(distance, |q| l.reach(q, above))
@@ -233,7 +234,7 @@ impl LogMeans {
         if self.constant() {
             return (self.estimate, self.estimate);
         }
-        let q = self.quantiles.at(level);
+        let q = self.quantiles.interpolate(level);
         let a = self.skewness / (self.n as f64).sqrt();
         // The inverse of Hall's transformation.
         let hall = |t: f64| match a {
@@ -285,7 +286,6 @@ struct Quantile {
 /// Quantiles over levels, for one number of replicates.
 #[derive(Debug)]
 struct Quantiles {
-    n: usize,
     /// From level 0.5 down.
     table: Vec<Quantile>,
 }
@@ -295,7 +295,7 @@ const KNOTS: usize = 8;
 const LEAST: f64 = 1e-12;
 
 impl Quantiles {
-    fn of(n: usize) -> Rc<Self> {
+    fn cached(n: usize) -> Rc<Self> {
         thread_local! {
             static KNOWN: RefCell<HashMap<usize, Rc<Quantiles>>> = RefCell::default();
         }
@@ -315,30 +315,22 @@ impl Quantiles {
         let squares = ChiSquared::new(freedom).ok();
         let one = |level: f64| {
             let t = match &student {
-                Some(law) => root(|t| law.cdf(-t), level),
+                Some(student) => root(|t| student.cdf(-t), level),
                 None => f64::INFINITY,
             };
             let square = match &squares {
-                Some(law) => 1.0 / root(|x| law.cdf(1.0 / x), level),
+                Some(squares) => 1.0 / root(|x| squares.cdf(1.0 / x), level),
                 None => 0.0,
             };
             let variance = (freedom / square - 1.0) * (freedom / 2.0).sqrt();
             // Near the median the variance's limit is below its estimate.
             Quantile { level, t, variance: variance.max(t) }
         };
-        Self { n, table: levels.take_while(|level| *level > LEAST).map(one).collect() }
-    }
-
-    /// P(T > t), never below the table's last level.
-    fn tail(&self, t: f64) -> f64 {
-        match StudentsT::new(0.0, 1.0, self.n as f64 - 1.0) {
-            Ok(law) if t > 0.0 => law.cdf(-t),
-            _ => 1.0,
-        }
+        Self { table: levels.take_while(|level| *level > LEAST).map(one).collect() }
     }
 
     /// The quantiles at a level, between two of the table's by the level's logarithm.
-    fn at(&self, level: f64) -> Quantile {
+    fn interpolate(&self, level: f64) -> Quantile {
         let step = libm::log(0.025 / 0.5) / KNOTS as f64;
         let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.table.len() - 1) as f64);
         let (low, share) = (place as usize, place - libm::floor(place));
@@ -365,8 +357,8 @@ impl Quantiles {
     }
 }
 
-/// Where a function that falls from above a level to 0 over the positive numbers is that
-/// level, by bisection of the logarithm.
+/// The positive number at which a decreasing function takes a level, by bisection of the
+/// logarithm.
 fn root(f: impl Fn(f64) -> f64, level: f64) -> f64 {
     let (mut low, mut high) = (-60.0, 60.0);
     for _ in 0..70 {

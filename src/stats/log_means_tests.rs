@@ -1,18 +1,18 @@
-//! Limits by hand, and their size over laws and sample sizes.
+//! Limits of known samples, and their size over distributions and sample sizes.
 
 use super::*;
 use driftbench_core::rng::Stream;
 
-/// Draws of a law with mean 1.
-type Law = fn(&mut Stream) -> f64;
+/// Draws from a distribution with mean 1.
+type Draw = fn(&mut Stream) -> f64;
 
 fn square(rng: &mut Stream) -> f64 {
     let x = rng.gaussian();
     x * x
 }
 
-/// Laws of squared errors, each with mean 1.
-const LAWS: [(&str, Law); 6] = [
+/// Distributions of squared errors, each with mean 1.
+const DISTRIBUTIONS: [(&str, Draw); 6] = [
     ("χ² with 1 degree of freedom", square),
     ("exponential", |rng| 0.5 * (square(rng) + square(rng))),
     ("1, 0.1 and 0.01 χ²", |rng| (square(rng) + 0.1 * square(rng) + 0.01 * square(rng)) / 1.11),
@@ -22,10 +22,10 @@ const LAWS: [(&str, Law); 6] = [
 ];
 
 /// Shares of intervals above and below the truth, 0.
-fn misses(trials: u32, mut draw: impl FnMut() -> LogMeans) -> (f64, f64) {
+fn misses(trials: u32, mut estimate: impl FnMut() -> LogMeans) -> (f64, f64) {
     let (mut above, mut below) = (0, 0);
     for _ in 0..trials {
-        let (low, high) = draw().interval();
+        let (low, high) = estimate().interval();
         above += u32::from(low > 0.0);
         below += u32::from(high < 0.0);
     }
@@ -35,15 +35,15 @@ fn misses(trials: u32, mut draw: impl FnMut() -> LogMeans) -> (f64, f64) {
 /// No error in either direction is more frequent than 2.5 %, but for what the documentation
 /// says of small samples (3.5 %) and four standard errors.
 #[test]
-fn limits_of_a_mean_hold_for_skewed_laws() {
+fn limits_of_a_mean_hold_for_skewed_distributions() {
     let mut rng = Stream::shared_instance(1);
     let trials = 1500;
     let most = 0.035 + 4.0 * (0.035_f64 * 0.965 / f64::from(trials)).sqrt();
-    for (name, law) in LAWS {
+    for (name, draw) in DISTRIBUTIONS {
         for n in [2, 5, 10, 30] {
             let (above, below) = misses(trials, || {
-                let x: Vec<f64> = (0..n).map(|_| law(&mut rng)).collect();
-                LogMeans::of(&[(1.0, &x)]).unwrap()
+                let x: Vec<f64> = (0..n).map(|_| draw(&mut rng)).collect();
+                LogMeans::new(&[(1.0, &x)]).unwrap()
             });
             assert!(above <= most && below <= most, "{name}, n = {n}: {above} and {below}");
         }
@@ -51,28 +51,29 @@ fn limits_of_a_mean_hold_for_skewed_laws() {
 }
 
 #[test]
-fn limits_of_ratios_and_slopes_hold_for_skewed_laws() {
+fn limits_of_ratios_and_slopes_hold_for_skewed_distributions() {
     let mut rng = Stream::shared_instance(2);
     let trials = 700;
     let most = 0.035 + 4.0 * (0.035_f64 * 0.965 / f64::from(trials)).sqrt();
     let weights = crate::stats::verdict::slope_weights(&[1.0, 2.0, 4.0, 8.0]);
-    for (name, law) in LAWS {
+    for (name, draw) in DISTRIBUTIONS {
         for n in [3, 10, 30] {
             for (kind, count, common) in
                 [("ratio", 2, false), ("paired", 2, true), ("slope", 4, true)]
             {
                 let (above, below) = misses(trials, || {
-                    let shared: Vec<f64> = (0..n).map(|_| law(&mut rng)).collect();
+                    let shared: Vec<f64> = (0..n).map(|_| draw(&mut rng)).collect();
                     let mut one = || -> Vec<f64> {
-                        let own =
-                            |c: &f64| if common { c * law(&mut rng).sqrt() } else { law(&mut rng) };
+                        let own = |c: &f64| {
+                            if common { c * draw(&mut rng).sqrt() } else { draw(&mut rng) }
+                        };
                         shared.iter().map(own).collect()
                     };
                     let all: Vec<Vec<f64>> = (0..count).map(|_| one()).collect();
                     let w: &[f64] = if count == 2 { &[1.0, -1.0] } else { &weights };
                     let points: Vec<(f64, &[f64])> =
                         w.iter().copied().zip(all.iter().map(|x| &x[..])).collect();
-                    LogMeans::of(&points).unwrap()
+                    LogMeans::new(&points).unwrap()
                 });
                 assert!(above <= most && below <= most, "{name}, {kind}, n = {n}: {above} {below}");
             }
@@ -80,8 +81,8 @@ fn limits_of_ratios_and_slopes_hold_for_skewed_laws() {
     }
 }
 
-/// Where a sample's tail is heavier than a lognormal law's the upper limit is twice as far, and few
-/// runs are said to be few.
+/// Where a sample's tail is heavier than a lognormal distribution's the upper limit is twice as
+/// far, and a small sample is marked as one.
 #[test]
 fn heavy_tails_have_farther_limits() {
     let mut rng = Stream::shared_instance(3);
@@ -91,12 +92,12 @@ fn heavy_tails_have_farther_limits() {
     };
     let (mut heavy, mut below) = (0, 0);
     for _ in 0..500 {
-        let known = LogMeans::of(&[(1.0, &pareto(60))]).unwrap();
+        let known = LogMeans::new(&[(1.0, &pareto(60))]).unwrap();
         heavy += u32::from(known.heavy == (false, true));
         below += u32::from(known.interval().1 < 0.0);
     }
     assert!(heavy >= 400 && below <= 25 + 4 * 5, "{heavy} {below}");
-    assert!(LogMeans::of(&[(1.0, &pareto(10))]).unwrap().few);
+    assert!(LogMeans::new(&[(1.0, &pareto(10))]).unwrap().few);
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn p_values_are_the_levels_of_limits() {
     for n in [2, 3, 7, 40] {
         let x: Vec<f64> = (0..n).map(|_| libm::exp(0.7 * rng.gaussian())).collect();
         let y: Vec<f64> = x.iter().map(|x| x * libm::exp(0.3 * rng.gaussian())).collect();
-        let known = LogMeans::of(&[(1.0, &x), (-1.0, &y)]).unwrap();
+        let known = LogMeans::new(&[(1.0, &x), (-1.0, &y)]).unwrap();
         for level in [0.1, 0.025, 1e-3, 1e-5] {
             let (low, high) = known.limits(level);
             for (p, limit) in [(known.above(low), low), (known.below(high), high)] {
@@ -121,7 +122,7 @@ fn p_values_are_the_levels_of_limits() {
 #[test]
 fn quiet_samples_have_students_interval() {
     let x = [0.99, 1.01, 1.02, 0.98, 1.0];
-    let known = LogMeans::of(&[(1.0, &x)]).unwrap();
+    let known = LogMeans::new(&[(1.0, &x)]).unwrap();
     let (low, high) = known.interval();
     let half = crate::stats::student_95(5) * standard_deviation(&x) / 5f64.sqrt();
     assert!((high - half).abs() < 0.05 * half && (low + half).abs() < 0.05 * half, "{known:?}");
@@ -130,22 +131,22 @@ fn quiet_samples_have_students_interval() {
 
 #[test]
 fn quantiles_are_those_of_tables() {
-    let q = Quantiles::of(5).at(0.025);
+    let q = Quantiles::cached(5).interpolate(0.025);
     assert!((q.t - 2.776445).abs() < 1e-5, "{q:?}");
     // The 2.5 % quantile of χ² with four degrees of freedom is 0.484419.
     assert!((q.variance - (4.0 / 0.484419 - 1.0) * 2f64.sqrt()).abs() < 1e-3, "{q:?}");
-    let q = Quantiles::of(2).at(1e-6);
+    let q = Quantiles::cached(2).interpolate(1e-6);
     assert!((q.t / 318309.886 - 1.0).abs() < 0.02, "{q:?}");
 }
 
 #[test]
 fn rounding_is_no_spread_and_one_run_no_sample() {
     let (a, b) = ([0.1, 0.3, 0.7], [0.2, 0.6, 1.4]);
-    let known = LogMeans::of(&[(1.0, &a), (-1.0, &b)]).unwrap();
+    let known = LogMeans::new(&[(1.0, &a), (-1.0, &b)]).unwrap();
     assert!(known.constant(), "{known:?}");
     assert_eq!(known.interval(), (known.estimate, known.estimate));
-    assert!(LogMeans::of(&[(1.0, &[1.0])]).is_none());
-    assert!(LogMeans::of(&[(1.0, &[0.0, 0.0])]).is_none());
-    let some = LogMeans::of(&[(1.0, &[0.0, 0.0, 1.0])]).unwrap();
+    assert!(LogMeans::new(&[(1.0, &[1.0])]).is_none());
+    assert!(LogMeans::new(&[(1.0, &[0.0, 0.0])]).is_none());
+    let some = LogMeans::new(&[(1.0, &[0.0, 0.0, 1.0])]).unwrap();
     assert_eq!((some.below(5.0), some.above(-5.0)), (1.0, 1.0), "zeros among others");
 }

@@ -26,11 +26,11 @@ pub struct Summary {
 
 impl Summary {
     /// The summary of a sample.
-    pub fn of(sample: &[f64]) -> Self {
+    pub fn new(sample: &[f64]) -> Self {
         let (mean, sd) = (mean(sample), standard_deviation(sample));
         let half = student_95(sample.len()) * sd / (sample.len() as f64).sqrt();
         let known = match sample.iter().all(|x| *x > 0.0) {
-            true => LogMeans::of(&[(1.0, sample)]),
+            true => LogMeans::new(&[(1.0, sample)]),
             false => None,
         };
         let interval = match known.map(|known| known.interval()) {
@@ -60,7 +60,7 @@ impl Ratio {
     /// pair, or a mean that is not above 0.
     pub fn of_means(a: &[f64], b: &[f64]) -> Self {
         let estimate = mean(a) / mean(b);
-        let Some(known) = LogMeans::of(&[(1.0, a), (-1.0, b)]) else {
+        let Some(known) = LogMeans::new(&[(1.0, a), (-1.0, b)]) else {
             return Self { estimate, low: f64::NAN, high: f64::NAN, p: 1.0 };
         };
         let (low, high) = known.interval();
@@ -69,12 +69,11 @@ impl Ratio {
     }
 }
 
-/// The two-sided p-value of a t statistic from a sample of n; 1 where there is
-/// nothing to tell from.
-fn student_p(t: f64, n: usize) -> f64 {
+/// P(T > t) under Student's t of a sample of n; 1 where there is no such distribution.
+fn student_tail(t: f64, n: usize) -> f64 {
     match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
-        Ok(law) if t.is_finite() => 2.0 * law.cdf(-t.abs()),
-        Ok(_) if t.is_infinite() => 0.0,
+        Ok(_) if t == f64::INFINITY => 0.0,
+        Ok(student) if !t.is_nan() => student.cdf(-t),
         _ => 1.0,
     }
 }
@@ -103,7 +102,7 @@ pub fn student_95(n: usize) -> f64 {
         return value;
     }
     let value = match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
-        Ok(law) if n > 1 => law.inverse_cdf(0.975),
+        Ok(student) if n > 1 => student.inverse_cdf(0.975),
         _ => f64::NAN,
     };
     LAST.set((n, value));
@@ -142,7 +141,7 @@ mod tests {
     use driftbench_core::rng::Stream;
 
     #[test]
-    fn small_samples_by_hand() {
+    fn small_samples() {
         assert_eq!(mean(&[1.0, 2.0, 6.0]), 3.0);
         assert_eq!(standard_deviation(&[1.0, 3.0]), 2f64.sqrt());
         assert!(standard_deviation(&[1.0]).is_nan());
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn holm_by_hand() {
+    fn holm_of_few_p_values() {
         assert_eq!(holm(&[0.01, 0.04, 0.03]), [0.03, 0.06, 0.06]);
         assert_eq!(holm(&[0.5, 0.9]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
@@ -164,7 +163,7 @@ mod tests {
         let covered = (0..trials)
             .filter(|_| {
                 let sample: Vec<f64> = (0..6).map(|_| 2.0 + 3.0 * rng.gaussian()).collect();
-                let (low, high) = Summary::of(&sample).interval;
+                let (low, high) = Summary::new(&sample).interval;
                 (low..=high).contains(&2.0)
             })
             .count();

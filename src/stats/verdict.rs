@@ -2,7 +2,8 @@
 //! claims at once.
 
 use super::log_means::{LogMeans, VERY_FEW, skewness};
-use super::{holm, mean, student_95};
+use super::{holm, mean, student_95, student_tail};
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 /// What a sample says of the claim that a parameter lies in a region.
@@ -22,114 +23,82 @@ pub struct Evidence {
     pub distance: f64,
     /// Sample size.
     pub n: usize,
-    /// What the sample cannot say.
+    /// What the sample does not show of its distribution.
     pub doubt: Doubt,
 }
 
-/// What a sample cannot say of the law that it comes from.
+/// What a sample does not show of the distribution that it comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
     /// Nothing is known against it.
     #[default]
     None,
-    /// It is too small to see how heavy the tails are: limits assume none heavier than a
-    /// lognormal law's.
+    /// It is too small to show how heavy the tails are: limits assume none heavier than a
+    /// lognormal distribution's.
     Few,
     /// Its vectors are very few, or skewed for their number: the radius is three times as large.
     Skewed,
-    /// Its tail is heavier than a lognormal law's: the limit is twice as far.
+    /// Its tail is heavier than a lognormal distribution's: the limit is twice as far.
     Heavy,
 }
 
 /// A closed interval, either end perhaps infinite.
 pub type Region = (f64, f64);
 
-fn inside(x: f64, (low, high): Region) -> bool {
-    low <= x && x <= high
+/// How far a number is from the nearest end of a region.
+pub fn distance_to_ends(x: f64, (low, high): Region) -> f64 {
+    (x - low).abs().min((x - high).abs())
 }
 
-/// A region of logarithms with its ends, which numbers that are equal but for rounding lie on
-/// either side of.
+/// A region of logarithms, widened so that numbers that equal an end up to rounding are inside.
 pub fn widened((low, high): Region) -> Region {
     (low - 1e-9, high + 1e-9)
 }
 
-/// P(T > t) under Student's law with n − 1 degrees of freedom; 1 where there is
-/// no such law.
-fn upper(t: f64, n: usize) -> f64 {
-    match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
-        Ok(_) if t == f64::INFINITY => 0.0,
-        Ok(law) if !t.is_nan() => law.cdf(-t),
-        _ => 1.0,
-    }
-}
-
 impl Evidence {
     /// Of a number that is not random.
-    pub fn exact(estimate: f64, region: Region) -> Self {
-        let distance = (estimate - region.0).abs().min((estimate - region.1).abs());
-        Self { distance, ..Self::certain(estimate, inside(estimate, region)) }
+    pub fn exact(estimate: f64, (low, high): Region) -> Self {
+        let is_inside = low <= estimate && estimate <= high;
+        let distance = distance_to_ends(estimate, (low, high));
+        Self { distance, ..Self::certain(estimate, is_inside) }
     }
 
     /// Of a claim that is known to hold, or not to.
     pub fn certain(estimate: f64, holds: bool) -> Self {
-        let p = |x: bool| if x { 0.0 } else { 1.0 };
         Self {
             estimate,
             error: 0.0,
             interval: (estimate, estimate),
-            support: p(holds),
-            refute: p(!holds),
+            support: f64::from(u8::from(!holds)),
+            refute: f64::from(u8::from(holds)),
             distance: f64::NAN,
             n: 1,
             doubt: Doubt::None,
         }
     }
 
-    /// Of an estimate with a standard error from n replicates, by Student's t:
-    /// inside by two one-sided tests, outside by one of two.
+    /// Of an estimate with a standard error from n replicates, by Student's t.
     pub fn student(estimate: f64, error: f64, n: usize, region: Region) -> Self {
         if error == 0.0 {
             return Self { n, ..Self::exact(estimate, region) };
         }
-        let (low, high) = region;
-        let t = |x: f64| x / error;
-        let support = upper(t(estimate - low), n).max(upper(t(high - estimate), n));
-        let sides = f64::from(u8::from(low.is_finite())) + f64::from(u8::from(high.is_finite()));
-        let beyond = upper(t(low - estimate), n).min(upper(t(estimate - high), n));
+        let above = |x: f64| student_tail((estimate - x) / error, n);
+        let below = |x: f64| student_tail((x - estimate) / error, n);
         let half = student_95(n) * error;
-        Self {
-            estimate,
-            error,
-            interval: (estimate - half, estimate + half),
-            support,
-            refute: (sides * beyond).min(1.0),
-            distance: (estimate - low).abs().min((estimate - high).abs()),
-            n,
-            doubt: Doubt::None,
-        }
+        let interval = (estimate - half, estimate + half);
+        Self { estimate, error, interval, n, ..Self::from_ends(estimate, region, above, below) }
     }
 
     /// Of Σ w_j log E x_j.
-    pub fn of_log_means(known: &LogMeans, region: Region) -> Self {
+    pub fn from_log_means(known: &LogMeans, region: Region) -> Self {
         if known.constant() {
             return Self { n: known.n, ..Self::exact(known.estimate, widened(region)) };
         }
-        let interval = known.interval();
-        let (low, high) = region;
-        let above = |x: f64| if x == f64::NEG_INFINITY { 0.0 } else { known.above(x) };
-        let below = |x: f64| if x == f64::INFINITY { 0.0 } else { known.below(x) };
-        let sides = f64::from(u8::from(low.is_finite())) + f64::from(u8::from(high.is_finite()));
-        let outside = |end: f64, p: f64| if end.is_finite() { p } else { 1.0 };
-        let beyond = outside(low, below(low)).min(outside(high, above(high)));
+        let (estimate, interval) = (known.estimate, known.interval());
         Self {
-            estimate: known.estimate,
             // What half the interval would be the right multiple of.
             error: 0.5 * (interval.1 - interval.0) / student_95(known.n),
             interval,
-            support: above(low).max(below(high)),
-            refute: (sides * beyond).min(1.0),
-            distance: (known.estimate - low).abs().min((known.estimate - high).abs()),
             n: known.n,
             doubt: match known.heavy {
                 (false, false) if known.unlimited => Doubt::Heavy,
@@ -137,6 +106,30 @@ impl Evidence {
                 (false, false) => Doubt::None,
                 _ => Doubt::Heavy,
             },
+            ..Self::from_ends(estimate, region, |x| known.above(x), |x| known.below(x))
+        }
+    }
+
+    /// Of an estimate, from the p-values of the hypotheses that the parameter is at most an end
+    /// of the region (`above`) and at least one (`below`): inside by two one-sided tests, outside
+    /// by one of two, at half of the level each.
+    fn from_ends(
+        estimate: f64,
+        region: Region,
+        above: impl Fn(f64) -> f64,
+        below: impl Fn(f64) -> f64,
+    ) -> Self {
+        let (low, high) = region;
+        let p = |end: f64, at_infinity: f64, p: &dyn Fn(f64) -> f64| {
+            if end.is_finite() { p(end) } else { at_infinity }
+        };
+        let sides = f64::from(u8::from(low.is_finite())) + f64::from(u8::from(high.is_finite()));
+        let outside = p(low, 1.0, &below).min(p(high, 1.0, &above));
+        Self {
+            support: p(low, 0.0, &above).max(p(high, 0.0, &below)),
+            refute: (sides * outside).min(1.0),
+            distance: distance_to_ends(estimate, region),
+            ..Self::undecided(estimate, 0)
         }
     }
 
@@ -149,17 +142,16 @@ impl Evidence {
     }
 
     /// Of ‖x − target‖/‖target‖ ≤ margin, for a vector that is not random.
-    pub fn exact_distance(x: &[f64], target: &[f64], margin: f64) -> Self {
+    pub fn from_exact_vector(x: &[f64], target: &[f64], margin: f64) -> Self {
         let apart: Vec<f64> = x.iter().zip(target).map(|(x, t)| x - t).collect();
         Self::exact(norm(&apart) / norm(target), (0.0, margin))
     }
 
-    /// Of ‖E x − target‖/‖target‖ ≤ margin, from n vectors x: Scheffé's region
-    /// around the mean (F with D and n − D degrees of freedom, the largest variance
-    /// in all directions), so that it holds whatever the direction of the difference.
-    /// For few vectors, or vectors that are skewed along that direction, the radius is three
-    /// times as large.
-    pub fn of_distance(sample: &[Vec<f64>], target: &[f64], margin: f64) -> Self {
+    /// Of ‖E x − target‖/‖target‖ ≤ margin, from n vectors x: Scheffé's region around the mean
+    /// (F with D and n − D degrees of freedom, the largest variance in all directions), so that
+    /// the limits hold whatever the direction of the difference is. For few vectors, or vectors
+    /// that are skewed along that direction, the radius is three times as large.
+    pub fn from_vectors(sample: &[Vec<f64>], target: &[f64], margin: f64) -> Self {
         let (n, d) = (sample.len(), target.len());
         let size = norm(target);
         let mut apart: Vec<f64> = target.iter().map(|x| -x).collect();
@@ -178,14 +170,17 @@ impl Evidence {
         let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
         let reach = if skewed { WIDENED } else { 1.0 };
         let error = reach * (largest_variance(sample, &apart, target) / n as f64).sqrt() / size;
-        let law = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten();
+        let fisher = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten();
         let scale = if n > d { (n - d) as f64 / (d as f64 * (n - 1) as f64) } else { f64::NAN };
-        let tail = |x: f64| match &law {
-            Some(law) if x > 0.0 && x.is_finite() => law.sf(scale * (x / error) * (x / error)),
+        let tail = |x: f64| match &fisher {
+            Some(fisher) if x > 0.0 && x.is_finite() => {
+                fisher.sf(scale * (x / error) * (x / error))
+            }
             _ => 1.0,
         };
-        let radius =
-            law.as_ref().map_or(f64::NAN, |law| (law.inverse_cdf(0.95) / scale).sqrt() * error);
+        let radius = fisher
+            .as_ref()
+            .map_or(f64::NAN, |fisher| (fisher.inverse_cdf(0.95) / scale).sqrt() * error);
         Self {
             estimate,
             error,
@@ -202,10 +197,9 @@ impl Evidence {
         }
     }
 
-    /// Of a claim that holds where all of these hold: it is supported as surely
-    /// as the least of them, and refuted by any of them (Bonferroni). The estimate
-    /// shown is that of the part with the least support. Where further parts could not be
-    /// tested the others cannot support it.
+    /// Of a claim that holds where all parts hold: it has the support of the part with the least
+    /// support, and any part refutes it (Bonferroni). The estimate is that of the part with the
+    /// least support. Where further parts could not be tested the claim has no support.
     pub fn all(parts: &[Self], untested: bool) -> Option<Self> {
         let weakest = parts.iter().max_by(|a, b| {
             (a.support, b.refute)
@@ -214,15 +208,20 @@ impl Evidence {
         })?;
         let least = parts.iter().map(|e| e.refute).fold(1.0, f64::min);
         let refute = (least * parts.len() as f64).min(1.0);
-        let least_sure = if untested { 1.0 } else { 0.0 };
-        let support = parts.iter().map(|e| e.support).fold(least_sure, f64::max);
+        let of_untested = if untested { 1.0 } else { 0.0 };
+        let support = parts.iter().map(|e| e.support).fold(of_untested, f64::max);
         let doubt = parts.iter().map(|e| e.doubt).max().unwrap_or_default();
         Some(Self { support, refute, doubt, ..*weakest })
     }
 
     /// The verdict on this evidence by itself.
     pub fn alone(&self) -> Verdict {
-        match self.p() <= LEVEL {
+        self.verdict(self.p())
+    }
+
+    /// The verdict with this adjusted p-value.
+    fn verdict(&self, p: f64) -> Verdict {
+        match p <= LEVEL {
             true if self.support <= self.refute => Verdict::Supported,
             true => Verdict::Refuted,
             false => Verdict::Inconclusive,
@@ -274,24 +273,33 @@ fn largest_variance(sample: &[Vec<f64>], apart: &[f64], target: &[f64]) -> f64 {
 /// Steps of a power iteration.
 const ITERATIONS: usize = 100;
 
-/// What is known of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// How a claim ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It holds.
     Supported,
     /// It does not hold.
     Refuted,
-    /// The runs do not tell.
+    /// The runs do not suffice to decide it.
     Inconclusive,
+    /// Nothing could be tested.
+    #[serde(rename = "not tested")]
+    NotTested,
 }
 
 impl Verdict {
-    /// In one word.
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Supported, Self::Refuted, Self::Inconclusive, Self::NotTested];
+
+    /// Its name on pages and in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Supported => "supported",
             Self::Refuted => "refuted",
             Self::Inconclusive => "inconclusive",
+            Self::NotTested => "not tested",
         }
     }
 }
@@ -302,15 +310,7 @@ pub const LEVEL: f64 = 0.05;
 /// Verdicts over claims that are tested together, with Holm's adjusted p-values.
 pub fn verdicts(evidence: &[Evidence]) -> Vec<(Verdict, f64)> {
     let p: Vec<f64> = evidence.iter().map(Evidence::p).collect();
-    let told = |(evidence, p): (&Evidence, f64)| {
-        let verdict = match p <= LEVEL {
-            true if evidence.support <= evidence.refute => Verdict::Supported,
-            true => Verdict::Refuted,
-            false => Verdict::Inconclusive,
-        };
-        (verdict, p)
-    };
-    evidence.iter().zip(holm(&p)).map(told).collect()
+    evidence.iter().zip(holm(&p)).map(|(evidence, p)| (evidence.verdict(p), p)).collect()
 }
 
 /// Replicates that would decide an inconclusive claim four times out of five if
@@ -320,8 +320,8 @@ pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
     if !(evidence.error > 0.0 && evidence.distance > 0.0 && evidence.distance.is_finite()) {
         return None;
     }
-    let law = StudentsT::new(0.0, 1.0, evidence.n as f64 - 1.0).ok()?;
-    let reach = law.inverse_cdf(1.0 - LEVEL / (2.0 * together.max(1) as f64)) + 0.8416;
+    let student = StudentsT::new(0.0, 1.0, evidence.n as f64 - 1.0).ok()?;
+    let reach = student.inverse_cdf(1.0 - LEVEL / (2.0 * together.max(1) as f64)) + 0.8416;
     let ratio = reach * evidence.error / evidence.distance;
     let n = (evidence.n as f64 * ratio * ratio).ceil();
     (n < 1e12).then_some((n as u64).max(evidence.n as u64 + 1))
@@ -394,21 +394,21 @@ mod tests {
     fn vector_distances_are_covered_and_keep_their_size() {
         let mut rng = Stream::shared_instance(3);
         let target = [3.0, 0.0, 4.0];
-        // The truth is 20 % away, in a direction that no one told.
+        // The truth is 20 % away, in a direction that the test does not know.
         let truth = [3.0, 1.0, 4.0];
         let mut draw = |n: usize| -> Vec<Vec<f64>> {
             (0..n).map(|_| truth.iter().map(|t| t + 1.5 * rng.gaussian()).collect()).collect()
         };
         let (mut covered, mut wrong) = (0, 0);
         for _ in 0..1500 {
-            let e = Evidence::of_distance(&draw(40), &target, 0.2);
+            let e = Evidence::from_vectors(&draw(40), &target, 0.2);
             covered += u32::from(e.interval.0 <= 0.2 && 0.2 <= e.interval.1);
             wrong += u32::from(e.support <= 0.05) + u32::from(e.refute <= 0.05);
         }
         assert!(covered >= 1425, "{covered} of 1500");
         assert!(wrong <= 90, "{wrong} of 3000");
-        let far = Evidence::of_distance(&draw(400), &target, 0.05);
-        let near = Evidence::of_distance(&draw(400), &target, 0.6);
+        let far = Evidence::from_vectors(&draw(400), &target, 0.05);
+        let near = Evidence::from_vectors(&draw(400), &target, 0.6);
         assert!(far.refute < 1e-3 && near.support < 1e-6, "{far:?} {near:?}");
     }
 
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_random_is_decided() {
+    fn exact_numbers_are_decided() {
         let yes = Evidence::student(1.0, 0.0, 5, (0.5, 1.5));
         let no = Evidence::exact(2.0, (0.5, 1.5));
         assert_eq!(verdicts(&[yes, no]), [(Verdict::Supported, 0.0), (Verdict::Refuted, 0.0)]);

@@ -6,8 +6,8 @@
 use super::pack::Packed;
 use super::parquet::{self, Context, Entry, Rows};
 use super::provenance::Provenance;
-use super::record::{CellRecord, FailedRecord, sealed, unsealed};
-use super::{CELL, FAILED, Status, Store, Stored, Summary, TRACES};
+use super::record::{CellRecord, FailedRecord, checksummed, verify_checksum};
+use super::{CELL, CellSummary, FAILED, Status, Store, StoredCell, TRACES};
 use driftbench_runner::files::{Beside, Error, error, read_plain, write_synced};
 use driftbench_runner::plan::{Cell, Plan, cell_id, hex};
 use driftbench_runner::trace::{self, Trace};
@@ -27,15 +27,15 @@ impl Store {
         id: &str,
     ) -> Result<Option<CellRecord>, Error> {
         let path = self.cell_folder(experiment, id).join(CELL);
-        let record: Option<CellRecord> = self.sealed(&path)?;
+        let record: Option<CellRecord> = self.checksummed(&path)?;
         if let Some(CellRecord { id: named, cell, .. }) = &record {
             is_of(id, named, cell).map_err(|message| error(&path, message))?;
         }
         Ok(record)
     }
 
-    /// A sealed record; `None` if there is no such file.
-    pub(super) fn sealed<T: serde::de::DeserializeOwned>(
+    /// A checksummed record; `None` if there is no such file.
+    pub(super) fn checksummed<T: serde::de::DeserializeOwned>(
         &self,
         path: &Path,
     ) -> Result<Option<T>, Error> {
@@ -43,7 +43,7 @@ impl Store {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             _ => {
                 let bytes = read_plain(path)?;
-                unsealed(&bytes).map(Some).map_err(|e| error(path, e))
+                verify_checksum(&bytes).map(Some).map_err(|e| error(path, e))
             }
         }
     }
@@ -70,7 +70,7 @@ impl Store {
     ///
     /// # Errors
     /// If they are not as they were written.
-    pub fn checked(&self, experiment: &str, id: &str) -> Result<Option<Summary>, Error> {
+    pub fn checked(&self, experiment: &str, id: &str) -> Result<Option<CellSummary>, Error> {
         Ok(match self.find(experiment, id)? {
             None => None,
             Some(Kept::Alone(record)) => {
@@ -89,7 +89,7 @@ impl Store {
     ///
     /// # Errors
     /// If it is not as it was written.
-    pub fn summary(&self, experiment: &str, id: &str) -> Result<Option<Summary>, Error> {
+    pub fn summary(&self, experiment: &str, id: &str) -> Result<Option<CellSummary>, Error> {
         Ok(self.find(experiment, id)?.map(|kept| kept.summary()))
     }
 
@@ -143,7 +143,7 @@ impl Store {
     /// If what is written down is not as it was written.
     pub fn failed(&self, experiment: &str, id: &str) -> Result<Option<FailedRecord>, Error> {
         let path = self.cell_folder(experiment, id).join(FAILED);
-        let record = self.sealed(&path)?;
+        let record = self.checksummed(&path)?;
         if let Some(FailedRecord { id: named, cell, .. }) = &record {
             is_of(id, named, cell).map_err(|message| error(&path, message))?;
         }
@@ -154,11 +154,11 @@ impl Store {
     ///
     /// # Errors
     /// If they are not as they were written.
-    pub fn read(&self, experiment: &str, id: &str) -> Result<Option<Stored>, Error> {
+    pub fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error> {
         let Some(kept) = self.find(experiment, id)? else { return Ok(None) };
         let record = kept.summary();
         let traces = self.rows(experiment, kept, |traces, _, _| traces)?;
-        Ok(Some(Stored { record, traces }))
+        Ok(Some(StoredCell { record, traces }))
     }
 
     /// What `of` makes of a cell's traces and of the rows that they are read from. Their
@@ -169,7 +169,7 @@ impl Store {
         kept: Kept,
         of: impl FnOnce(Vec<Trace>, &Rows, Range<usize>) -> T,
     ) -> Result<T, Error> {
-        let Summary { id, digest, .. } = kept.summary();
+        let CellSummary { id, digest, .. } = kept.summary();
         let checked = |path: &Path, rows: &Rows, range: Range<usize>| {
             let traces = rows.traces(range.clone()).map_err(|e| error(path, e))?;
             if trace::digest(&traces) == digest {
@@ -238,7 +238,7 @@ impl Store {
         let place = self.cell_folder(&plan.experiment, &record.id);
         let (length, sha256) = (bytes.len() as u64, hex(&Sha256::digest(bytes)));
         let record = CellRecord { bytes: length, sha256, ..record };
-        let text = sealed(&record).map_err(|e| error(&place, e))?;
+        let text = checksummed(&record).map_err(|e| error(&place, e))?;
         let beside = Beside::new(&folder)?;
         beside.add(TRACES, bytes)?;
         beside.add(CELL, text.as_bytes())?;
@@ -257,11 +257,11 @@ impl Store {
         }
         fs::create_dir_all(&place).map_err(|e| error(&place, e))?;
         let path = place.join(FAILED);
-        let text = sealed(failed).map_err(|e| error(&path, e))?;
+        let text = checksummed(failed).map_err(|e| error(&path, e))?;
         write_synced(&path, text.as_bytes())
     }
 
-    /// Stored labels follow the manifest's, which do not enter the id.
+    /// StoredCell labels follow the manifest's, which do not enter the id.
     ///
     /// # Errors
     /// If a cell cannot be read or written.
@@ -313,7 +313,7 @@ pub enum Kept {
 
 impl Kept {
     /// What is written down of the cell.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> CellSummary {
         match self {
             Self::Alone(record) => record.summary(),
             Self::Packed(cell) => cell.summary(),

@@ -28,7 +28,7 @@ impl Store {
     }
 
     /// Keeps columns beside a cell that has results, if that can be done.
-    pub fn keep_columns(&self, experiment: &str, id: &str, version: u32, columns: &Columns) {
+    pub fn cache_columns(&self, experiment: &str, id: &str, version: u32, columns: &Columns) {
         let file = self.columns_file(experiment, id);
         let folder = file.parent().and_then(|folder| folder.symlink_metadata().ok());
         if folder.is_some_and(|folder| folder.is_dir()) {

@@ -3,7 +3,7 @@
 //!
 //! *Invariant*: a copy holds the bytes that its name says, or is not read.
 
-use super::{Experiment, Store};
+use super::{Store, StoredExperiment};
 use driftbench_runner::data::{Folder, MOST_KEPT};
 use driftbench_runner::files::{Error, error, remove_leftovers, write_synced};
 use std::fs;
@@ -24,7 +24,7 @@ impl Store {
     ///
     /// # Errors
     /// If a copy cannot be written.
-    pub(super) fn keep_data<'a>(
+    pub(super) fn copy_data_files<'a>(
         &self,
         from: &Folder,
         files: impl IntoIterator<Item = (&'a String, &'a String)>,
@@ -56,9 +56,13 @@ impl Store {
 
     /// Copies the data files of an experiment from another results folder, those that it
     /// holds and that are sound.
-    pub(super) fn take_data(&self, from: &Self, experiment: &Experiment) -> Result<(), Error> {
+    pub(super) fn copy_data_files_from(
+        &self,
+        from: &Self,
+        experiment: &StoredExperiment,
+    ) -> Result<(), Error> {
         let folder = Folder::new(Path::new("")).with_copies(Some(Self::copies(&from.root)));
         let held = |(_, hash): &(&String, &String)| folder.has_copy(hash);
-        self.keep_data(&folder, experiment.files.iter().filter(held))
+        self.copy_data_files(&folder, experiment.files.iter().filter(held))
     }
 }

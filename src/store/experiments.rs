@@ -5,8 +5,8 @@
 //! another experiment. A folder that holds cells without a sound `experiment.toml` is an
 //! error that names the file; it is never skipped.
 
-use super::mend::is_quarantined;
-use super::record::{is_sealed, sealed, unsealed};
+use super::record::{checksummed, has_checksum, verify_checksum};
+use super::recovery::is_quarantined;
 use super::{EXPERIMENT, Store, is_cell, pack};
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::manifest::Source;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// An experiment as it was last run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Experiment {
+pub struct StoredExperiment {
     /// Its name.
     pub name: String,
     /// The manifest's file, as it was given.
@@ -35,7 +35,7 @@ pub struct Experiment {
     pub copies: Option<PathBuf>,
 }
 
-impl Experiment {
+impl StoredExperiment {
     /// The file that keeps it in its folder.
     pub const FILE: &str = EXPERIMENT;
 
@@ -56,13 +56,13 @@ impl Experiment {
     ///
     /// # Errors
     /// If the text keeps an experiment and is not as it was written.
-    pub fn kept(text: &str) -> Result<Option<Self>, String> {
-        match (toml::from_str::<Self>(text), is_sealed(text)) {
+    pub fn parse(text: &str) -> Result<Option<Self>, String> {
+        match (toml::from_str::<Self>(text), has_checksum(text)) {
             (Err(_), false) => Ok(None),
             (Ok(_), false) => {
                 Err("has no seal: it is damaged, or an older release wrote it".to_owned())
             }
-            (_, true) => unsealed(text.as_bytes()).map(Some),
+            (_, true) => verify_checksum(text.as_bytes()).map(Some),
         }
     }
 
@@ -80,26 +80,30 @@ impl Experiment {
 }
 
 /// An experiment's name, and what was last run or why that cannot be read.
-pub type Listed = (String, Result<Experiment, Error>);
+pub type ListedExperiment = (String, Result<StoredExperiment, Error>);
 
 impl Store {
     /// Writes down what is run, and keeps its data files, for reports.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn keep_experiment(&self, plan: &Plan) -> Result<(), Error> {
+    pub fn write_experiment(&self, plan: &Plan) -> Result<(), Error> {
         self.make_folder(&plan.experiment)?;
-        self.keep_data(&plan.folder(), &plan.source.files)?;
-        self.keep_as(&plan.experiment, &Experiment::of(plan))
+        self.copy_data_files(&plan.folder(), &plan.source.files)?;
+        self.write_experiment_as(&plan.experiment, &StoredExperiment::of(plan))
     }
 
     /// Writes down an experiment under this name.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(super) fn keep_as(&self, name: &str, experiment: &Experiment) -> Result<(), Error> {
+    pub(super) fn write_experiment_as(
+        &self,
+        name: &str,
+        experiment: &StoredExperiment,
+    ) -> Result<(), Error> {
         let path = self.make_folder(name)?.join(EXPERIMENT);
-        let text = sealed(experiment).map_err(|e| error(&path, e))?;
+        let text = checksummed(experiment).map_err(|e| error(&path, e))?;
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
             return Ok(());
         }
@@ -110,7 +114,7 @@ impl Store {
     ///
     /// # Errors
     /// If a folder cannot be read, or an experiment is not as it was written.
-    pub fn experiments(&self) -> Result<Vec<Experiment>, Error> {
+    pub fn experiments(&self) -> Result<Vec<StoredExperiment>, Error> {
         self.listing()?.into_iter().map(|(_, experiment)| experiment).collect()
     }
 
@@ -118,7 +122,7 @@ impl Store {
     ///
     /// # Errors
     /// If a folder cannot be read.
-    pub fn listing(&self) -> Result<Vec<Listed>, Error> {
+    pub fn listing(&self) -> Result<Vec<ListedExperiment>, Error> {
         let mut found = Vec::new();
         let mut open = vec![self.root.clone()];
         while let Some(folder) = open.pop() {
@@ -137,14 +141,14 @@ impl Store {
         Ok(found)
     }
 
-    fn experiment(&self, folder: &Path, name: &str) -> Result<Experiment, Error> {
+    fn experiment(&self, folder: &Path, name: &str) -> Result<StoredExperiment, Error> {
         const MEND: &str = "`driftbench run` with the experiment's manifest writes it again";
         let path = folder.join(EXPERIMENT);
-        let kept = self.sealed::<Experiment>(&path);
+        let kept = self.checksummed::<StoredExperiment>(&path);
         let kept = kept.map_err(|e| error(&e.path, format!("{}; {MEND}", e.message)))?;
         match kept {
             Some(experiment) if experiment.name == name => {
-                Ok(Experiment { copies: Some(Self::copies(&self.root)), ..experiment })
+                Ok(StoredExperiment { copies: Some(Self::copies(&self.root)), ..experiment })
             }
             Some(other) => {
                 Err(error(&path, format!("is of the experiment \"{}\"; {MEND}", other.name)))

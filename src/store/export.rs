@@ -5,7 +5,7 @@
 //! no time is more in memory than one cell and one group of rows.
 
 use super::axes::{Axis, Leaves, Survey, leaves};
-use super::{Kept, Store, Summary, TRACES};
+use super::{CellSummary, Kept, Store, TRACES};
 use driftbench_core::words::inert;
 use driftbench_runner::files::{Error, error, remove_leftovers, stream_beside};
 use driftbench_runner::manifest::{Metric, TimeAverage};
@@ -53,7 +53,7 @@ pub struct Exported {
 /// A cell whose file was found sound.
 struct Found<'a> {
     experiment: &'a Chosen,
-    record: Summary,
+    record: CellSummary,
 }
 
 /// Writes all cells of these experiments to `to`, beside its place and renamed. What is
@@ -135,7 +135,7 @@ fn metadata(experiments: &[Chosen], axes: &[Axis]) -> Vec<(String, String)> {
 }
 
 /// What is written down of a sound cell, the columns that it has, and its settings.
-type Look = (Summary, Vec<String>, toml::Table);
+type Look = (CellSummary, Vec<String>, toml::Table);
 
 /// Looks at a cell; `None` if it has no results.
 fn look(store: &Store, experiment: &str, id: &str) -> Result<Option<Look>, Error> {

@@ -5,7 +5,7 @@
 //! Every cell is checked by its hash where it is read and again where it is copied.
 
 use super::pack::{self, Pack};
-use super::{CELL, Experiment, FailedRecord, Listed, Store, TRACES};
+use super::{CELL, FailedRecord, ListedExperiment, Store, StoredExperiment, TRACES};
 use driftbench_runner::files::{Beside, Error, error, read_plain};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -37,7 +37,7 @@ pub struct Survey<'a> {
     packs: Vec<Pack>,
     damaged: Vec<Damage>,
     failed: BTreeMap<Key, (usize, FailedRecord)>,
-    experiments: BTreeMap<String, Vec<(usize, Experiment)>>,
+    experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
     versions: BTreeMap<String, BTreeMap<usize, usize>>,
     preferred: Option<usize>,
 }
@@ -164,8 +164,8 @@ impl<'a> Survey<'a> {
     /// Experiments of which two folders hold manifests that mean different things: the
     /// manifest's text, a `--set` or a data file, and none of them is preferred. How its file
     /// was called does not matter.
-    pub fn manifests_apart(&self) -> Vec<[(usize, &Experiment); 2]> {
-        let differ = |(a, b): (&Experiment, &Experiment)| {
+    pub fn manifests_apart(&self) -> Vec<[(usize, &StoredExperiment); 2]> {
+        let differ = |(a, b): (&StoredExperiment, &StoredExperiment)| {
             a.text != b.text || a.overrides != b.overrides || a.files != b.files
         };
         let mut apart = Vec::new();
@@ -216,13 +216,13 @@ impl<'a> Survey<'a> {
             let preferred = kept.iter().find(|(folder, _)| Some(*folder) == self.preferred);
             let chosen = preferred.or(kept.first()).filter(|(folder, _)| *folder > 0);
             if let Some((_, experiment)) = chosen {
-                to.keep_as(name, experiment)?;
+                to.write_experiment_as(name, experiment)?;
             }
             for (folder, experiment) in kept.iter().filter(|(folder, _)| *folder > 0) {
-                to.take_data(&self.folders[*folder], experiment)?;
+                to.copy_data_files_from(&self.folders[*folder], experiment)?;
             }
             // What is damaged there makes room, its packs at once, cells where they are copied.
-            to.mend(name)?;
+            to.recover(name)?;
             let hurt = self.damaged.iter().filter(|damage| damage.folder == 0);
             let hurt: HashSet<&Key> = hurt.flat_map(|damage| &damage.cells).collect();
             let (first, last) = ((name.clone(), String::new()), (name.clone(), "g".to_owned()));
@@ -239,7 +239,7 @@ impl<'a> Survey<'a> {
                 match hurt.contains(cell) {
                     true => {
                         if to.cell_folder(&cell.0, &cell.1).is_dir() {
-                            to.set_aside(&cell.0, &cell.1)?;
+                            to.quarantine(&cell.0, &cell.1)?;
                         }
                         copied.healed += 1;
                     }
@@ -307,7 +307,7 @@ impl Store {
 
     /// How many cells the folder holds, sound or not: what progress counts.
     pub fn count(&self) -> usize {
-        let count = |(name, _): &Listed| self.ids(name).map_or(0, |ids| ids.len());
+        let count = |(name, _): &ListedExperiment| self.ids(name).map_or(0, |ids| ids.len());
         self.listing().map_or(0, |all| all.iter().map(count).sum())
     }
 }

@@ -5,28 +5,28 @@
 //! half written never counts.
 
 mod axes;
+mod batch_writer;
 mod cells;
 mod columns;
 mod data;
 mod experiments;
 pub mod export;
 pub mod git;
-mod keeper;
 mod lock;
-mod mend;
 pub mod merge;
 mod pack;
 mod parquet;
 pub mod provenance;
 mod record;
+mod recovery;
 mod table;
 
+pub use batch_writer::BatchWriter;
 use cells::{Kept, whole};
 pub use columns::Columns;
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::trace::Trace;
-pub use experiments::{Experiment, Listed};
-pub use keeper::Keeper;
+pub use experiments::{ListedExperiment, StoredExperiment};
 pub use lock::Lock;
 use pack::{Packs, Recent};
 use provenance::Provenance;
@@ -64,7 +64,7 @@ struct Marker {
 
 /// What is written down of a cell, but for its settings.
 #[derive(Clone, Debug)]
-pub struct Summary {
+pub struct CellSummary {
     /// Content id.
     pub id: String,
     /// Name of the curve when it was stored.
@@ -91,9 +91,9 @@ pub enum Status {
 }
 
 /// A cell as it was stored.
-pub struct Stored {
+pub struct StoredCell {
     /// What is written down of it.
-    pub record: Summary,
+    pub record: CellSummary,
     /// A trace per replicate.
     pub traces: Vec<Trace>,
 }

@@ -11,7 +11,7 @@
 
 use super::parquet::{self, Context, Entry, Rows};
 use super::provenance::Provenance;
-use super::{Store, Summary, TRACES, whole};
+use super::{CellSummary, Store, TRACES, whole};
 use driftbench_runner::files::{Beside, Error, error, read_plain};
 use driftbench_runner::plan::{Plan, cell_id, hex};
 use driftbench_runner::trace::{self, Trace};
@@ -163,9 +163,9 @@ impl Pack {
         }
     }
 
-    fn summary(&self, i: usize) -> Summary {
+    fn summary(&self, i: usize) -> CellSummary {
         let held = &self.cells[i];
-        Summary {
+        CellSummary {
             id: held.id.to_string(),
             label: held.label.to_string(),
             digest: held.digest.to_string(),
@@ -444,7 +444,7 @@ pub struct Packed {
 
 impl Packed {
     /// What the index says of it.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> CellSummary {
         self.pack.summary(self.i)
     }
 

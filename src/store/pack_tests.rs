@@ -46,7 +46,7 @@ fn packed(folder: &Path, manifest: &str) -> (Store, Plan, Vec<Vec<Trace>>) {
     let traces = all(&plan);
     let store = Store::open(folder).unwrap();
     store.create().unwrap();
-    store.keep_experiment(&plan).unwrap();
+    store.write_experiment(&plan).unwrap();
     keep(&store, &plan, &(0..plan.cells.len()).collect::<Vec<_>>(), &traces, 1);
     (store, plan, traces)
 }
@@ -126,7 +126,7 @@ fn every_flipped_bit_of_a_pack_is_found() {
     fs::rename(&pack, pack.with_file_name("pack-0123456789abcdef")).unwrap();
     store.forget(NAME);
     assert!(matches!(store.status(NAME, id), Status::Damaged(_)), "its name is its hash");
-    let aside = store.mend(NAME).unwrap();
+    let aside = store.recover(NAME).unwrap();
     assert_eq!(aside.len(), 1);
     assert_eq!(store.status(NAME, id), Status::Missing);
 }
@@ -183,7 +183,7 @@ fn leftovers_are_put_right() {
     fs::write(at(".writing-abc").join(TRACES), "half").unwrap();
     fs::rename(at(&one.id), at(&format!(".replaced-{}", one.id))).unwrap();
     fs::create_dir(at(&format!(".replaced-{}", two.id))).unwrap();
-    assert!(store.mend(NAME).unwrap().is_empty());
+    assert!(store.recover(NAME).unwrap().is_empty());
     assert!(!at(".writing-abc").exists());
     assert!(!at(&format!(".replaced-{}", two.id)).exists());
     for cell in [one, two] {
@@ -221,16 +221,16 @@ fn links_are_not_followed_out_of_the_results() {
     let refused = |e: Error| assert!(e.message.contains("is a symbolic link"), "{e}");
     assert!(inside.experiments().unwrap().is_empty());
     refused(inside.try_lock(NAME).unwrap_err());
-    refused(inside.keep_experiment(&plan).unwrap_err());
+    refused(inside.write_experiment(&plan).unwrap_err());
     refused(inside.read(NAME, &plan.cells[0].id).map(|_| ()).unwrap_err());
-    refused(inside.mend(NAME).map(|_| ()).unwrap_err());
+    refused(inside.recover(NAME).map(|_| ()).unwrap_err());
     refused(inside.write(&plan, &plan.cells[0], 2, &traces[0], Duration::ZERO, &by()).unwrap_err());
     fs::remove_file(inside.folder(NAME)).unwrap();
     fs::create_dir(inside.folder(NAME)).unwrap();
     let id = &plan.cells[0].id;
     symlink(elsewhere.cell_folder(NAME, id), inside.cell_folder(NAME, id)).unwrap();
     assert!(matches!(inside.status(NAME, id), Status::Damaged(_)));
-    inside.set_aside(NAME, id).unwrap();
+    inside.quarantine(NAME, id).unwrap();
     inside.write(&plan, &plan.cells[0], 2, &traces[0], Duration::ZERO, &by()).unwrap();
     assert_eq!(inside.status(NAME, id), Status::Done);
     let file = inside.cell_folder(NAME, id).join(TRACES);

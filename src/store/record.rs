@@ -4,7 +4,7 @@
 //! *Invariant*: the last line of either is a hash of the lines above it; a text in
 //! which any bit is another is refused.
 
-use super::Summary;
+use super::CellSummary;
 use super::provenance::Provenance;
 use driftbench_runner::plan::{Cell, hex};
 use serde::de::DeserializeOwned;
@@ -53,8 +53,8 @@ pub struct FailedRecord {
 
 impl CellRecord {
     /// What it says, but for the settings.
-    pub fn summary(&self) -> Summary {
-        Summary {
+    pub fn summary(&self) -> CellSummary {
+        CellSummary {
             id: self.id.clone(),
             label: self.label.clone(),
             digest: self.digest.clone(),
@@ -79,27 +79,27 @@ impl FailedRecord {
 }
 
 /// What the last line begins with.
-const SEAL: &str = "# sha256 ";
+const CHECKSUM: &str = "# sha256 ";
 
 /// A record as text, with a hash of it in the last line.
-pub fn sealed(record: &impl Serialize) -> Result<String, String> {
+pub fn checksummed(record: &impl Serialize) -> Result<String, String> {
     let text = toml::to_string(record).map_err(|e| e.to_string())?;
     let hash = hex(&Sha256::digest(text.as_bytes()));
-    Ok(format!("{text}{SEAL}{hash}\n"))
+    Ok(format!("{text}{CHECKSUM}{hash}\n"))
 }
 
 /// Whether the last line of a text is a seal, be it the right one or not.
-pub fn is_sealed(text: &str) -> bool {
-    text.lines().next_back().is_some_and(|last| last.starts_with(SEAL))
+pub fn has_checksum(text: &str) -> bool {
+    text.lines().next_back().is_some_and(|last| last.starts_with(CHECKSUM))
 }
 
-/// The record of a sealed text.
-pub fn unsealed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+/// The record of a checksummed text.
+pub fn verify_checksum<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let whole = || {
         let text = std::str::from_utf8(bytes).ok()?;
         let (body, last) = text.strip_suffix('\n')?.rsplit_once('\n')?;
         let body = &text[..body.len() + 1];
-        let hash = last.strip_prefix(SEAL)?;
+        let hash = last.strip_prefix(CHECKSUM)?;
         (hex(&Sha256::digest(body.as_bytes())) == hash).then_some(body)
     };
     let body = whole().ok_or("is not as it was written")?;
@@ -113,15 +113,15 @@ mod tests {
     #[test]
     fn every_flipped_bit_and_every_cut_is_seen() {
         let record = Provenance { version: "1".into(), commit: "c".into(), dirty: true };
-        let text = sealed(&record).unwrap();
-        assert_eq!(unsealed::<Provenance>(text.as_bytes()).unwrap(), record);
+        let text = checksummed(&record).unwrap();
+        assert_eq!(verify_checksum::<Provenance>(text.as_bytes()).unwrap(), record);
         for cut in 0..text.len() {
-            assert!(unsealed::<Provenance>(&text.as_bytes()[..cut]).is_err(), "{cut}");
+            assert!(verify_checksum::<Provenance>(&text.as_bytes()[..cut]).is_err(), "{cut}");
         }
         for bit in 0..8 * text.len() {
             let mut wrong = text.clone().into_bytes();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            assert!(unsealed::<Provenance>(&wrong).is_err(), "{bit}");
+            assert!(verify_checksum::<Provenance>(&wrong).is_err(), "{bit}");
         }
     }
 }

@@ -12,7 +12,7 @@ fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
     let plan = Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let store = Store::open(folder).unwrap();
     store.create().unwrap();
-    store.keep_experiment(&plan).unwrap();
+    store.write_experiment(&plan).unwrap();
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let by = Provenance { version: "0".into(), commit: "c".into(), dirty: false };
     runner::run(&prepared, 1, &Silent, |done| {
@@ -123,7 +123,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
     let (store_of_both, diverging) = {
         let source = Source { name: "d".into(), text: DIVERGING.into(), ..Source::default() };
         let plan = Plan::new("smoke/d".into(), source).unwrap_or_else(|e| panic!("{e}"));
-        store.keep_experiment(&plan).unwrap();
+        store.write_experiment(&plan).unwrap();
         let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
         let by = Provenance { version: "0".into(), commit: "other".into(), dirty: true };
         runner::run(&prepared, 1, &Silent, |done| {

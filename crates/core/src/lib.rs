@@ -11,7 +11,7 @@
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
 //! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
-//! [`words`]; [`kernel`]; [`problem`]; [`federated`], the engine; [`algorithm`] and, apart
+//! [`words`], [`flattened`]; [`kernel`]; [`problem`]; [`federated`], the engine; [`algorithm`] and, apart
 //! from it and from the engine, [`theory`].
 
 #![deny(unsafe_code)]
@@ -19,6 +19,7 @@
 
 pub mod algorithm;
 pub mod federated;
+pub mod flattened;
 #[allow(unsafe_code)]
 pub mod kernel;
 pub mod linalg;

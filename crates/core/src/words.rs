@@ -8,6 +8,18 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{end}")
 }
 
+/// A count with a space before each group of three digits: `100 000`.
+pub fn thousands(count: usize) -> String {
+    let digits = count.to_string();
+    let parts: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|part| std::str::from_utf8(part).unwrap_or_default())
+        .collect();
+    parts.join(" ")
+}
+
 /// The parts that are not empty, separated by commas.
 pub fn joined(parts: &[&str]) -> String {
     parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
@@ -33,7 +45,7 @@ pub fn revived(field: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, inert, revived};
+    use super::{count, inert, revived, thousands};
 
     #[test]
     fn no_text_is_a_formula_and_numbers_stay() {
@@ -49,5 +61,10 @@ mod tests {
     #[test]
     fn one_is_singular() {
         assert_eq!([0, 1, 2].map(|n| count(n, "cell")), ["0 cells", "1 cell", "2 cells"]);
+    }
+
+    #[test]
+    fn thousands_are_apart() {
+        assert_eq!([0, 999, 1000, 100_000].map(thousands), ["0", "999", "1 000", "100 000"]);
     }
 }

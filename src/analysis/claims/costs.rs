@@ -1,49 +1,37 @@
-//! What it costs to bring the mean of a metric down to a target.
+//! Claims on the cost to bring the mean of a metric down to a target.
 //!
-//! Each recorded round is a hypothesis: that the mean there is above the target, or at
-//! most it. Limits of the first round at which the mean is at most the target follow by
-//! testing rounds in a fixed order, from the first onwards for the lower limit and from the last
-//! backwards for the upper one, so that their number costs nothing; the upper limit also looks at
-//! all rounds at once, at half of the level.
+//! Each recorded round has two hypotheses: that the mean there is above the target, and that it
+//! is at most the target. Limits of the first round at which the mean is at most the target
+//! follow by testing rounds in a fixed order, from the first onwards for the lower limit and from
+//! the last backwards for the upper one, so that the number of rounds costs no power; the upper
+//! limit also tests all rounds together, at half of the level.
 
-use super::side::{Side, ratio};
-use super::tested::{Parts, number};
-use super::words::{noted, target, told};
-use super::{Judge, Shown, Tested};
-use crate::analysis::Result;
-use crate::stats::verdict::{Doubt, Evidence, Region};
+use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::sample::{MetricSample, log_ratio};
+use super::text::{selection_text, target_text, with_reason};
+use crate::analysis::CellResult;
+use crate::stats::verdict::{Doubt, Evidence, Region, distance_to_ends};
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::{Prediction, Reaches, Reaching, Slope};
+use driftbench_runner::manifest::claim::{Prediction, Reaches, Reaching};
 use std::borrow::Cow;
 
 impl Judge<'_> {
-    pub(super) fn reaches(&self, claim: &Reaches) -> Tested {
+    /// Tests that the mean of a metric reaches a target within a cost: a number, or what a
+    /// published bound needs.
+    pub fn reaches(&self, claim: &Reaches) -> Tested {
         let mut parts = Parts::default();
         for cell in self.chosen(&claim.of) {
-            let name = self.name(cell, &claim.of);
+            let name = self.name(cell, &claim.of, &[]);
             let limit = match (claim.within, claim.prediction) {
-                (Some(within), _) => Some(within),
-                (None, Some(by)) => match self.promised(cell, claim, by) {
-                    Some(limit) => Some(limit),
-                    None => {
-                        let bound = self.theory.bound(&cell.cell.id, by, 1);
-                        match bound.is_some_and(|bound| bound.value.is_ok()) {
-                            true => {
-                                let why = format!("{} never comes down to the target", by.words());
-                                parts.outside.push(noted(&name, &why));
-                            }
-                            false => self.without(cell, by, name, &mut parts),
-                        }
-                        continue;
-                    }
-                },
-                _ => None,
+                (None, Some(by)) => self.cost_of_bound(cell, claim, by),
+                (within, _) => within,
             };
-            let course = Course::new(cell, claim.metric, &claim.reaching);
-            match limit.zip(course) {
-                Some((limit, course)) => parts.tested.push((name, course.within(limit))),
-                None => parts.untested.push(noted(&name, "it is not recorded")),
-            }
+            let Some(limit) = limit else {
+                self.add_without_limit(cell, claim, &name, &mut parts);
+                continue;
+            };
+            let curve = CostCurve::new(cell, claim.metric, &claim.reaching);
+            parts.add(name, curve.map(|curve| curve.within(limit)), "it is not recorded");
         }
         let most = match (claim.within, claim.prediction) {
             (Some(within), _) => within.to_string(),
@@ -54,14 +42,32 @@ impl Judge<'_> {
             "{} until {} of {} ≤ {} is at most {most}",
             claim.reaching.cost.formula(),
             claim.metric.formula(),
-            told(&claim.of),
-            target(&claim.reaching)
+            selection_text(&claim.of),
+            target_text(&claim.reaching)
         );
-        Tested { parts, formula, shown: Shown::Plain }
+        Tested { parts, formula, scale: EstimateScale::Plain }
+    }
+
+    /// Adds a cell for which no bound gives a cost.
+    fn add_without_limit(
+        &self,
+        cell: &CellResult<'_>,
+        claim: &Reaches,
+        name: &str,
+        parts: &mut Parts,
+    ) {
+        let Some(by) = claim.prediction else { return };
+        let bound = self.theory.bound(&cell.cell.id, by, 1);
+        if bound.is_some_and(|bound| bound.value.is_ok()) {
+            let reason = format!("{} never reaches the target", by.words());
+            parts.outside.push(with_reason(name, &reason));
+        } else {
+            self.add_unpredicted(cell, by, name, parts);
+        }
     }
 
     /// The cost after which a bound is below the target, at the cell's settings.
-    fn promised(&self, cell: &Result<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
+    fn cost_of_bound(&self, cell: &CellResult<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
         let target = target_of(cell, &claim.reaching)?;
         let below = |round: u64| {
             let bound = self.theory.bound(&cell.cell.id, by, round)?;
@@ -87,35 +93,33 @@ impl Judge<'_> {
     }
 }
 
-/// Evidence for the slope of a cost over a setting: each cell's limits are put together as if
-/// their errors were independent, which common noise makes too wide (MOVER). `None` if
-/// a cell does not come down to the target.
-pub(super) fn slope_of_cost(
-    claim: &Slope,
+/// Evidence for the slope of a cost over a setting. The limits of the cells are combined as if
+/// their errors were independent (MOVER), which common noise makes too wide. `None` if a cell
+/// does not reach the target.
+pub fn slope_of_cost(
+    metric: Quantity,
     reaching: &Reaching,
-    group: &[(f64, &Result<'_>)],
+    group: &[(f64, &CellResult<'_>)],
     weights: &[f64],
     region: Region,
 ) -> Option<Evidence> {
-    let courses: Option<Vec<Course>> =
-        group.iter().map(|(_, cell)| Course::new(cell, claim.metric, reaching)).collect();
-    let courses = courses?;
-    let logs: Option<Vec<f64>> =
-        courses.iter().map(|c| c.reached().map(|row| libm::log(c.rows[row].cost))).collect();
-    let logs = logs?;
+    let curves = group.iter().map(|(_, cell)| CostCurve::new(cell, metric, reaching));
+    let curves: Vec<CostCurve> = curves.collect::<Option<_>>()?;
+    let logs = curves.iter().map(|curve| Some(libm::log(curve.cost_reached()?)));
+    let logs: Vec<f64> = logs.collect::<Option<_>>()?;
     let estimate: f64 = weights.iter().zip(&logs).map(|(w, log)| w * log).sum();
-    let n = courses.iter().map(|c| c.n).min()?;
+    let n = curves.iter().map(|curve| curve.n).min()?;
     if !estimate.is_finite() {
         // A cell that is at the target from the start: its cost has no logarithm.
         return None;
     }
-    if courses.iter().all(|c| c.fixed) {
+    if curves.iter().all(|curve| curve.fixed) {
         return Some(Evidence { n, ..Evidence::exact(estimate, region) });
     }
     let limits = |level: f64| {
         let (mut below, mut above) = (0.0, 0.0);
-        for ((course, w), log) in courses.iter().zip(weights).zip(&logs) {
-            let (low, high) = course.limits(level);
+        for ((curve, w), log) in curves.iter().zip(weights).zip(&logs) {
+            let (low, high) = curve.limits(level);
             let (down, up) = (w * (log - libm::log(low)), w * (libm::log(high) - log));
             let (down, up) = if *w > 0.0 { (down, up) } else { (up, down) };
             below += down * down;
@@ -137,119 +141,127 @@ pub(super) fn slope_of_cost(
         interval: limits(0.025),
         support,
         refute: (2.0 * beyond).min(1.0),
-        distance: (estimate - low).abs().min((estimate - high).abs()),
+        distance: distance_to_ends(estimate, region),
         n,
-        doubt: courses.iter().map(|c| c.doubt).max().unwrap_or_default(),
+        doubt: curves.iter().map(|curve| curve.doubt).max().unwrap_or_default(),
     })
 }
 
-/// Levels at which limits of a slope of costs are looked at.
+/// Levels at which the limits of a slope of costs are computed.
 const LEVELS: [f64; 16] = [
     0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.035, 0.025, 0.0125, 6e-3, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6,
 ];
 
 /// A recorded round: its cost, and p-values.
-struct Row {
+struct RoundCost {
     /// The mean cost.
     cost: f64,
-    /// Costs of the replicates, where they differ.
-    costs: Side,
+    /// The costs of the replicates.
+    costs: MetricSample,
     /// The mean of the metric.
     mean: f64,
-    /// Of the hypothesis that the mean is above the target.
+    /// p-value of the hypothesis that the mean is above the target.
     above: f64,
-    /// Of the hypothesis that it is at most the target.
+    /// p-value of the hypothesis that it is at most the target.
     at_most: f64,
 }
 
 /// A cell's metric against a target, round by round.
-struct Course {
-    rows: Vec<Row>,
+struct CostCurve {
+    rounds: Vec<RoundCost>,
     target: f64,
     n: usize,
     fixed: bool,
     doubt: Doubt,
 }
 
-impl Course {
+impl CostCurve {
     /// `None` if the metric or the target is not known.
-    fn new(cell: &Result<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
+    fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let target = target_of(cell, reaching)?;
-        let column = |of| cell.along().iter().map(|t| cell.column(t, of)).collect::<Vec<_>>();
+        let column = |quantity| -> Vec<_> {
+            cell.along().iter().map(|t| cell.column(t, quantity)).collect()
+        };
         let (metrics, costs) = (column(metric), column(reaching.cost));
         // After a run has diverged no mean is finite, and none at most the target.
         let rows = metrics.iter().chain(&costs).map(|c| c.len()).min().filter(|rows| *rows > 0)?;
-        let side = |all: &[Cow<'_, [f64]>], of: Quantity, row: usize| {
-            Side::new(cell, of, all.iter().map(|c| c[row]).collect())
-        };
-        let row = |row: usize| (side(&costs, reaching.cost, row), side(&metrics, metric, row));
-        Some(Self::of((0..rows).map(row), target, cell.is_deterministic(), cell.replicates()))
+        let samples = (0..rows).map(|row| {
+            let at_row = |columns: &[Cow<'_, [f64]>]| columns.iter().map(|c| c[row]).collect();
+            let costs = MetricSample::new(cell, reaching.cost, at_row(&costs));
+            (costs, MetricSample::new(cell, metric, at_row(&metrics)))
+        });
+        Some(Self::from_samples(samples, target, cell.is_deterministic(), cell.replicates()))
     }
 
-    /// From costs and values round by round.
-    fn of(rows: impl Iterator<Item = (Side, Side)>, target: f64, fixed: bool, n: usize) -> Self {
-        let (goal, mut doubt) = (Side::number(target), Doubt::None);
-        let row = |(costs, metric): (Side, Side)| {
-            let evidence = ratio(&metric, &goal, (f64::NEG_INFINITY, 0.0));
+    /// From the costs and the values of the metric at each round.
+    fn from_samples(
+        rounds: impl Iterator<Item = (MetricSample, MetricSample)>,
+        target: f64,
+        fixed: bool,
+        n: usize,
+    ) -> Self {
+        let (goal, mut doubt) = (MetricSample::number(target), Doubt::None);
+        let round = |(costs, metric): (MetricSample, MetricSample)| {
+            let evidence = log_ratio(&metric, &goal, (f64::NEG_INFINITY, 0.0));
             let (above, at_most) = evidence.map_or((1.0, 1.0), |e| (e.support, e.refute));
             doubt = doubt.max(evidence.map_or(Doubt::None, |e| e.doubt));
-            Row { cost: costs.mean(), costs, mean: metric.mean(), above, at_most }
+            RoundCost { cost: costs.mean(), costs, mean: metric.mean(), above, at_most }
         };
-        Self { rows: rows.map(row).collect(), target, n, fixed, doubt }
+        Self { rounds: rounds.map(round).collect(), target, n, fixed, doubt }
     }
 
-    /// The first round at which the mean is at most the target.
-    fn reached(&self) -> Option<usize> {
-        self.rows.iter().position(|row| row.mean <= self.target)
+    /// The cost of the first round at which the mean is at most the target.
+    fn cost_reached(&self) -> Option<f64> {
+        self.rounds.iter().find(|round| round.mean <= self.target).map(|round| round.cost)
     }
 
     /// Limits of the cost of the first such round, each at this one-sided level.
     fn limits(&self, level: f64) -> (f64, f64) {
         let never = f64::INFINITY;
         if self.fixed {
-            let cost = self.reached().map_or(never, |row| self.rows[row].cost);
+            let cost = self.cost_reached().unwrap_or(never);
             return (cost, cost);
         }
-        let low = self.rows.iter().find(|row| row.at_most > level);
+        let low = self.rounds.iter().find(|round| round.at_most > level);
         // Half of the level is for the rounds from the last one backwards, half for all.
-        let rows = self.rows.len();
-        let sure = self.rows.iter().rev().take_while(|row| row.above <= 0.5 * level).count();
-        let backwards = (sure > 0).then(|| rows - sure);
-        let among = self.rows.iter().position(|row| row.above * 2.0 * rows as f64 <= level);
+        let count = self.rounds.len();
+        let backwards = self.rounds.iter().rev().take_while(|round| round.above <= 0.5 * level);
+        let backwards = Some(count - backwards.count()).filter(|first| *first < count);
+        let among = self.rounds.iter().position(|r| r.above * 2.0 * count as f64 <= level);
         let first = backwards.into_iter().chain(among).min();
-        let high = first.map_or(never, |row| self.rows[row].cost);
-        (low.map_or(never, |row| row.cost), high)
+        let high = first.map_or(never, |row| self.rounds[row].cost);
+        (low.map_or(never, |round| round.cost), high)
     }
 
     /// Evidence that the mean is at most the target at a round that costs at most this.
     fn within(&self, limit: f64) -> Evidence {
-        let affordable = |row: &Row| {
-            let found = ratio(&row.costs, &Side::number(limit), (f64::NEG_INFINITY, 0.0));
+        let affordable = |round: &RoundCost| {
+            let limit = MetricSample::number(limit);
+            let found = log_ratio(&round.costs, &limit, (f64::NEG_INFINITY, 0.0));
             found.map_or((1.0, 1.0), |e| (e.support, e.refute))
         };
-        // Half of the level is for the last round that can be paid for, the rest for the others.
-        let paid: Vec<&Row> = self.rows.iter().filter(|row| row.cost <= limit).collect();
+        // Half of the level is for the last affordable round, the rest for the others.
+        let paid: Vec<&RoundCost> = self.rounds.iter().filter(|r| r.cost <= limit).collect();
         let mut support = 1.0_f64;
-        for (i, row) in paid.iter().enumerate() {
-            let share = match paid.len() {
+        for (i, round) in paid.iter().enumerate() {
+            let factor = match paid.len() {
                 1 => 1.0,
                 many if i + 1 == many => 2.0,
                 many => 2.0 * (many - 1) as f64,
             };
-            support = support.min(share * row.above.max(affordable(row).0));
+            support = support.min(factor * round.above.max(affordable(round).0));
         }
         let mut refute = 0.0_f64;
-        for row in &self.rows {
-            let dear = affordable(row).1;
+        for round in &self.rounds {
             // A round fails if its mean is above the target, or if it costs too much.
-            let fails = match dear {
+            let fails = match affordable(round).1 {
                 0.0 => 0.0,
-                1.0 => row.at_most,
-                dear => 2.0 * row.at_most.min(dear),
+                1.0 => round.at_most,
+                too_dear => 2.0 * round.at_most.min(too_dear),
             };
             refute = refute.max(fails);
         }
-        let estimate = self.reached().map_or(f64::INFINITY, |row| self.rows[row].cost);
+        let estimate = self.cost_reached().unwrap_or(f64::INFINITY);
         Evidence {
             estimate,
             error: f64::NAN,
@@ -263,7 +275,8 @@ impl Course {
     }
 }
 
-fn target_of(cell: &Result<'_>, reaching: &Reaching) -> Option<f64> {
+/// The target for a cell.
+fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
     match &reaching.per {
         None => Some(reaching.target),
         Some(per) => Some(reaching.target * number(cell, per)?),
@@ -278,18 +291,18 @@ mod tests {
 
     /// Runs whose mean falls by a tenth a round from 1, times a skewed factor of each run's own
     /// and one of each round, against a target that it meets exactly at a round.
-    fn course(rng: &mut Stream, n: usize, target: f64) -> Course {
+    fn curve(rng: &mut Stream, n: usize, target: f64) -> CostCurve {
         let factor = |rng: &mut Stream| libm::exp(0.7 * rng.gaussian() - 0.245);
         let own: Vec<f64> = (0..n).map(|_| factor(rng)).collect();
-        let side = |sample| Side { sample, fixed: false, floor: 0.0 };
-        let rows: Vec<(Side, Side)> = (0..30)
+        let sample = |values| MetricSample { values, fixed: false, floor: 0.0 };
+        let rows: Vec<(MetricSample, MetricSample)> = (0..30)
             .map(|row| {
                 let mean = libm::pow(0.9, f64::from(row));
                 let values = own.iter().map(|own| mean * own * factor(rng)).collect();
-                (side(vec![f64::from(row); n]), side(values))
+                (sample(vec![f64::from(row); n]), sample(values))
             })
             .collect();
-        Course::of(rows.into_iter(), target, false, n)
+        CostCurve::from_samples(rows.into_iter(), target, false, n)
     }
 
     /// A false claim, with the target just below the mean at the round that is allowed, is
@@ -303,7 +316,7 @@ mod tests {
         for n in [2, 3, 5, 10, 30, 100] {
             let mut rate = |target: f64, wrong: Verdict| {
                 let hits = (0..trials).filter(|_| {
-                    let evidence = course(&mut rng, n, target).within(15.0);
+                    let evidence = curve(&mut rng, n, target).within(15.0);
                     verdicts(&[evidence])[0].0 == wrong
                 });
                 hits.count() as f64 / f64::from(trials)
@@ -319,18 +332,18 @@ mod tests {
     fn limits_of_the_first_round_hold_it() {
         let (mut rng, trials, n) = (Stream::shared_instance(2), 400, 10);
         let meets = libm::pow(0.9, 15.0) * (1.0 + 1e-9);
-        let held = (0..trials).filter(|_| {
-            let (low, high) = course(&mut rng, n, meets).limits(0.025);
+        let covered = (0..trials).filter(|_| {
+            let (low, high) = curve(&mut rng, n, meets).limits(0.025);
             low <= 15.0 && 15.0 <= high
         });
-        assert!(held.count() >= trials * 9 / 10);
+        assert!(covered.count() >= trials * 9 / 10);
     }
 
     #[test]
-    fn what_can_be_decided_is() {
+    fn clear_cases_are_decided() {
         let mut rng = Stream::shared_instance(3);
-        let easy = verdicts(&[course(&mut rng, 40, 0.5).within(25.0)]);
-        let hard = verdicts(&[course(&mut rng, 40, 0.1).within(10.0)]);
+        let easy = verdicts(&[curve(&mut rng, 40, 0.5).within(25.0)]);
+        let hard = verdicts(&[curve(&mut rng, 40, 0.1).within(10.0)]);
         assert_eq!((easy[0].0, hard[0].0), (Verdict::Supported, Verdict::Refuted));
     }
 }

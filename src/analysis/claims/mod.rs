@@ -1,221 +1,179 @@
-//! Claims: what the results say of the statements in a manifest.
+//! Claims: whether the results support the statements in a manifest.
 //!
-//! *Invariant*: a claim that names several cells holds only if it holds for each
-//! of them; what theory cannot say, or a run that diverged, is said and never
-//! counted as support.
+//! *Invariant*: a claim that names several cells is supported only if it holds for each of them;
+//! a cell without a prediction, or with a run that diverged, is reported and never counted as
+//! support.
 
+mod comparison;
 mod costs;
+mod judge;
 mod pairs;
-mod side;
-mod tested;
-mod words;
+mod ratios;
+mod sample;
+mod slopes;
+#[cfg(test)]
+mod tests;
+mod text;
 
-use super::Result;
+use super::CellResult;
 use super::theory::Theory;
 use crate::stats::verdict::{Doubt, Evidence, Verdict, needed, verdicts};
-use driftbench_runner::manifest::claim::{Common, Expected, Selection};
+pub use comparison::{Against, MeanComparison};
+use driftbench_runner::manifest::claim::{Common, Expected};
 use driftbench_runner::plan::Plan;
-use tested::{Against, Parts};
+use judge::{Judge, Tested};
 
-/// A claim and what became of it.
+/// A claim with its verdict.
 #[derive(Clone, Debug)]
-pub struct Claim {
-    /// Its name.
-    pub id: String,
-    /// What is claimed.
-    pub statement: String,
-    /// Where it is claimed.
-    pub source: String,
-    /// Id of the figure that shows it.
-    pub figure: Option<String>,
+pub struct JudgedClaim<'a> {
+    /// What the manifest states.
+    pub common: &'a Common,
     /// What was tested, as a formula.
     pub formula: String,
-    /// The verdict; `None` where nothing could be tested.
-    pub verdict: Option<Verdict>,
-    /// The estimate and its 95 % interval, as readers read it.
-    pub estimate: f64,
-    /// Ends of the interval.
-    pub interval: (f64, f64),
-    /// p-value adjusted for all claims of the manifest (Holm).
-    pub p: f64,
+    /// The verdict.
+    pub decision: Decision,
+    /// The estimate, for the cell or pair with the least support.
+    pub estimate: Estimate,
+    /// The name of that cell or pair.
+    pub weakest: String,
     /// Replicates.
     pub n: usize,
-    /// Cells or pairs of cells that it was tested on: their names, estimates and
-    /// intervals, and whether each alone would be supported (at the level 5 %,
-    /// not adjusted).
-    pub parts: Vec<Part>,
-    /// Which of them the estimate is of: the one with the least support.
-    pub part: String,
-    /// Claims that were tested together.
-    pub together: usize,
-    /// Replicates that would decide it.
-    pub needed: Option<u64>,
-    /// What the runs cannot say of the law of the errors.
-    pub doubt: Doubt,
-    /// The verdict that the manifest expects, and why.
-    pub expected: (Expected, Option<String>),
-    /// The disagreement that it bears on, and its side.
-    pub dispute: Option<(String, String)>,
-    /// Cells of which the claim says nothing, and why: a bound whose conditions they
-    /// do not meet.
+    /// The cells or pairs of cells that it was tested on.
+    pub parts: Vec<ClaimPart>,
+    /// Cells of which the claim states nothing, and why: a bound whose conditions they do not
+    /// meet.
     pub outside: Vec<String>,
     /// What could not be tested, and why: while there is any, the claim is not supported.
     pub untested: Vec<String>,
 }
 
-impl Claim {
-    /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
-    /// claim contradicts no expectation.
-    pub fn contradiction(&self) -> Option<&'static str> {
-        match (self.verdict, self.expected.0) {
-            (Some(Verdict::Refuted), Expected::Supported | Expected::NotTested) => Some("refuted"),
-            (Some(Verdict::Supported), Expected::Refuted) => {
-                Some("supported, and was expected to be refuted")
-            }
-            (None, Expected::Supported | Expected::Refuted) => Some("not tested"),
-            _ => None,
-        }
-    }
+/// The verdict on a claim and what it rests on.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// p-value adjusted for all claims of the manifest (Holm); NaN if nothing was tested.
+    pub p: f64,
+    /// Claims that were tested together.
+    pub together: usize,
+    /// The replicates that would decide an inconclusive claim, if they can be estimated.
+    pub needed: Option<u64>,
+    /// What the runs do not show of the distribution of the errors.
+    pub doubt: Doubt,
+}
+
+/// An estimate as it is shown to readers.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// The estimate; NaN if nothing was tested.
+    pub value: f64,
+    /// Ends of its 95 % interval.
+    pub interval: (f64, f64),
 }
 
 /// A cell or a pair of cells that a claim was tested on.
 #[derive(Clone, Debug)]
-pub struct Part {
-    /// What tells it apart.
+pub struct ClaimPart {
+    /// The settings that distinguish it.
     pub name: String,
-    /// The estimate, as readers read it.
-    pub estimate: f64,
-    /// Ends of its 95 % interval.
-    pub interval: (f64, f64),
-    /// What the part says by itself.
+    /// The estimate.
+    pub estimate: Estimate,
+    /// The verdict on the part by itself (at the level 5 %, not adjusted).
     pub verdict: Verdict,
 }
 
-/// How an estimate is shown.
-#[derive(Clone, Copy)]
-enum Shown {
-    /// As it is.
-    Plain,
-    /// The exponential of itself, times this: a ratio, or a mean in units of the value that it
-    /// is compared with.
-    Times(f64),
-}
-
-impl Shown {
-    /// How the logarithm of a mean relative to this is shown.
-    fn of(against: &Against<'_>) -> Self {
-        match against {
-            Against::Value(value) => Self::Times(*value),
-            Against::Cells(_) | Against::Prediction(_) => Self::Times(1.0),
+impl JudgedClaim<'_> {
+    /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
+    /// claim contradicts no expectation.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        match (self.decision.verdict, self.common.expected) {
+            (Verdict::Refuted, Expected::Supported | Expected::NotTested) => Some("refuted"),
+            (Verdict::Supported, Expected::Refuted) => {
+                Some("supported, and was expected to be refuted")
+            }
+            (Verdict::NotTested, Expected::Supported | Expected::Refuted) => Some("not tested"),
+            _ => None,
         }
     }
 }
 
-/// What a claim was tested on.
-struct Tested {
-    parts: Parts,
-    formula: String,
-    shown: Shown,
-}
-
-/// The claims of a manifest, judged together.
-pub fn judge(plan: &Plan, cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Claim> {
-    let judge = Judge { plan, cells, theory };
-    let table = &plan.manifest.claim;
-    let mut tested: Vec<Tested> = Vec::new();
-    let both = |left, right: &'_ Option<Selection>| -> Vec<Selection> {
-        std::iter::once(Selection::clone(left)).chain(right.clone()).collect()
-    };
-    for c in &table.less {
-        tested.push(judge.whole(&both(&c.left, &c.right), judge.less(c)));
-    }
-    for c in &table.at_least {
-        tested.push(judge.whole(&both(&c.left, &c.right), judge.at_least(c)));
-    }
-    for c in &table.slope {
-        tested.push(judge.whole(&both(&c.of, &None), judge.slope(c)));
-    }
-    for c in &table.matches {
-        tested.push(judge.whole(&both(&c.of, &c.right), judge.matches(c)));
-    }
-    for c in &table.reaches {
-        tested.push(judge.whole(&both(&c.of, &None), judge.reaches(c)));
-    }
-    let all: Vec<Option<Evidence>> = tested
-        .iter()
-        .map(|t| {
-            let each: Vec<Evidence> = t.parts.tested.iter().map(|(_, e)| *e).collect();
-            Evidence::all(&each, !t.parts.untested.is_empty())
-        })
-        .collect();
-    let told: Vec<Evidence> = all.iter().flatten().copied().collect();
-    let mut found = verdicts(&told).into_iter();
-    let together = told.len();
-    let mut claims = Vec::with_capacity(tested.len());
-    for (((_, common), tested), evidence) in table.all().into_iter().zip(tested).zip(all) {
-        let verdict = evidence.and_then(|_| found.next());
-        claims.push(Some(claim(common, tested, evidence, verdict, together)));
-    }
-    plan.claims.iter().filter_map(|place| claims[*place].take()).collect()
-}
-
-fn claim(
-    common: Common<'_>,
-    tested: Tested,
-    evidence: Option<Evidence>,
-    verdict: Option<(Verdict, f64)>,
-    together: usize,
-) -> Claim {
-    let shown = |x: f64| match tested.shown {
-        Shown::Plain => x,
-        Shown::Times(unit) => unit * libm::exp(x),
-    };
-    let nan = f64::NAN;
-    let (low, high) = evidence.map_or((nan, nan), |e| e.interval);
-    let weakest = evidence.and_then(|e| {
-        tested.parts.tested.iter().find(|(_, p)| p.estimate.to_bits() == e.estimate.to_bits())
+/// The claims of a manifest, judged together, in the order of the manifest.
+pub fn judge<'a>(
+    plan: &'a Plan,
+    cells: &[CellResult<'_>],
+    theory: &Theory<'_>,
+) -> Vec<JudgedClaim<'a>> {
+    let tested = Judge { plan, cells, theory }.test_all();
+    let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
+    let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
+    let mut found = verdicts(&family).into_iter();
+    let stated = plan.manifest.claim.all().into_iter().map(|(_, common)| common);
+    let judged = stated.zip(tested).zip(evidence).map(|((common, tested), evidence)| {
+        let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
+        Some(judged(common, tested, evidence, family.len()))
     });
-    Claim {
-        id: common.id.to_owned(),
-        statement: common.statement.to_owned(),
-        source: common.source.unwrap_or_default().to_owned(),
-        figure: common.figure.map(str::to_owned),
-        formula: tested.formula,
-        verdict: verdict.map(|(v, _)| v),
-        estimate: shown(evidence.map_or(nan, |e| e.estimate)),
-        interval: (shown(low), shown(high)),
-        p: verdict.map_or(nan, |(_, p)| p),
-        n: evidence.map_or(0, |e| e.n),
-        part: weakest.map(|(name, _)| name.clone()).unwrap_or_default(),
-        parts: tested
-            .parts
-            .tested
-            .iter()
-            .map(|(name, e)| Part {
+    let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
+    plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
+}
+
+impl Judge<'_> {
+    /// Tests every claim, kind by kind.
+    fn test_all(&self) -> Vec<Tested> {
+        let table = &self.plan.manifest.claim;
+        let less = table.less.iter();
+        let less = less.map(|c| self.if_complete(&c.left, c.right.as_ref(), self.less(c)));
+        let at_least = table.at_least.iter();
+        let at_least =
+            at_least.map(|c| self.if_complete(&c.left, c.right.as_ref(), self.at_least(c)));
+        let slopes = table.slope.iter().map(|c| self.if_complete(&c.of, None, self.slope(c)));
+        let matches = table.matches.iter();
+        let matches = matches.map(|c| self.if_complete(&c.of, c.right.as_ref(), self.matches(c)));
+        let reaches = table.reaches.iter();
+        let reaches = reaches.map(|c| self.if_complete(&c.of, None, self.reaches(c)));
+        less.chain(at_least).chain(slopes).chain(matches).chain(reaches).collect()
+    }
+}
+
+/// A claim with the evidence for it, its verdict and adjusted p-value; without any if nothing
+/// could be tested.
+fn judged<'a>(
+    common: &'a Common,
+    tested: Tested,
+    evidence: Option<(Evidence, (Verdict, f64))>,
+    together: usize,
+) -> JudgedClaim<'a> {
+    let Tested { parts, formula, scale } = tested;
+    let estimate = |e: &Evidence| Estimate {
+        value: scale.apply(e.estimate),
+        interval: (scale.apply(e.interval.0), scale.apply(e.interval.1)),
+    };
+    let weakest = evidence.and_then(|(e, _)| {
+        parts.tested.iter().find(|(_, part)| part.estimate.to_bits() == e.estimate.to_bits())
+    });
+    let (verdict, p) = evidence.map_or((Verdict::NotTested, f64::NAN), |(_, verdict)| verdict);
+    let is_open = |_: &_| verdict == Verdict::Inconclusive;
+    let nothing = Estimate { value: f64::NAN, interval: (f64::NAN, f64::NAN) };
+    JudgedClaim {
+        common,
+        formula,
+        decision: Decision {
+            verdict,
+            p,
+            together,
+            needed: evidence.filter(is_open).and_then(|(e, _)| needed(&e, together)),
+            doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
+        },
+        estimate: evidence.map_or(nothing, |(e, _)| estimate(&e)),
+        weakest: weakest.map(|(name, _)| name.clone()).unwrap_or_default(),
+        n: evidence.map_or(0, |(e, _)| e.n),
+        parts: (parts.tested.iter())
+            .map(|(name, e)| ClaimPart {
                 name: name.clone(),
-                estimate: shown(e.estimate),
-                interval: (shown(e.interval.0), shown(e.interval.1)),
+                estimate: estimate(e),
                 verdict: e.alone(),
             })
             .collect(),
-        together,
-        needed: match (verdict, evidence) {
-            (Some((Verdict::Inconclusive, _)), Some(e)) => needed(&e, together),
-            _ => None,
-        },
-        doubt: evidence.map_or(Doubt::None, |e| e.doubt),
-        expected: (common.expected, common.reason.map(str::to_owned)),
-        dispute: common.dispute.map(|d| (d.to_owned(), common.side.unwrap_or_default().to_owned())),
-        outside: tested.parts.outside,
-        untested: tested.parts.untested,
+        outside: parts.outside,
+        untested: parts.untested,
     }
 }
-
-struct Judge<'a> {
-    plan: &'a Plan,
-    cells: &'a [Result<'a>],
-    theory: &'a Theory<'a>,
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,48 +1,49 @@
-//! Which cells of two selections stand beside one another.
+//! Which cells of two selections are compared with one another.
 
-use super::Judge;
-use crate::analysis::Result;
-use driftbench_runner::manifest::claim::{Scalar, Selection};
+use super::judge::{Judge, fixed_keys};
+use crate::analysis::CellResult;
+use driftbench_runner::manifest::claim::Selection;
 use driftbench_runner::plan::{SettingKey, short};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The settings that tell the cells of an entry apart.
+/// The paths of the settings that vary among the cells of an entry.
 type Axes<'a> = &'a [String];
 
-/// Cells of two selections that stand beside one another.
+/// The cells of two selections, paired.
 #[derive(Default)]
-pub(super) struct Pairs<'a> {
+pub struct Pairs<'a> {
     /// A left cell and a right one.
-    pub both: Vec<(&'a Result<'a>, &'a Result<'a>)>,
-    /// Left cells that no right cell has the settings of.
-    pub left_alone: Vec<&'a Result<'a>>,
-    /// Right cells that no left cell has the settings of.
-    pub right_alone: Vec<&'a Result<'a>>,
+    pub both: Vec<(&'a CellResult<'a>, &'a CellResult<'a>)>,
+    /// Left cells whose settings no right cell has.
+    pub left_alone: Vec<&'a CellResult<'a>>,
+    /// Right cells whose settings no left cell has.
+    pub right_alone: Vec<&'a CellResult<'a>>,
 }
 
-/// The right cells that a left cell of some axes may stand beside, found by the
-/// values of what both leave open and not one by one.
-struct Partners<'a>(Vec<Kin<'a>>);
+/// The right cells that a left cell of some axes may be paired with. They are found by the
+/// values of the settings that neither selection fixes, since trying each pair is too slow.
+struct Partners<'a>(Vec<SameAxes<'a>>);
 
 /// Right cells of the same axes.
-struct Kin<'a> {
+struct SameAxes<'a> {
     /// Settings that have to agree where both cells have them.
     open: BTreeSet<&'a str>,
-    /// Places of the cells by what they have, and of all of them.
+    /// Places of the cells that have every setting, by their values.
     by_values: HashMap<Vec<SettingKey<'a>>, Vec<usize>>,
-    all: Vec<(usize, &'a Result<'a>)>,
-    /// Places of cells that do not have every setting.
-    lacking: Vec<(usize, &'a Result<'a>)>,
+    /// All cells with their places.
+    all: Vec<(usize, &'a CellResult<'a>)>,
+    /// Those that lack a setting.
+    lacking: Vec<(usize, &'a CellResult<'a>)>,
 }
 
 impl<'a> Partners<'a> {
-    fn of(axes: Axes<'a>, right: &[&'a Result<'a>], said: &BTreeSet<String>) -> Self {
-        let mut kin: BTreeMap<Axes<'a>, Kin<'a>> = BTreeMap::new();
+    fn new(axes: Axes<'a>, right: &[&'a CellResult<'a>], fixed: &BTreeSet<&str>) -> Self {
+        let mut groups: BTreeMap<Axes<'a>, SameAxes<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
-            let own = kin.entry(&cell.cell.varied).or_insert_with(|| {
+            let own = groups.entry(&cell.cell.varied).or_insert_with(|| {
                 let names = axes.iter().chain(&cell.cell.varied).map(|path| short(path));
-                Kin {
-                    open: names.filter(|name| !said.contains(*name)).collect(),
+                SameAxes {
+                    open: names.filter(|name| !fixed.contains(*name)).collect(),
                     by_values: HashMap::new(),
                     all: Vec::new(),
                     lacking: Vec::new(),
@@ -54,26 +55,26 @@ impl<'a> Partners<'a> {
                 None => own.lacking.push((place, cell)),
             }
         }
-        Self(kin.into_values().collect())
+        Self(groups.into_values().collect())
     }
 
     /// Places of the right cells of the same settings, in their order.
-    fn of_cell(&self, cell: &'a Result<'a>) -> Vec<usize> {
+    fn of_cell(&self, cell: &'a CellResult<'a>) -> Vec<usize> {
         let mut places = Vec::new();
-        for kin in &self.0 {
-            let beside = |(place, other): &(usize, &'a Result<'a>)| {
-                let same = kin.open.iter().all(|name| {
+        for same in &self.0 {
+            let agreeing = |(place, other): &(usize, &'a CellResult<'a>)| {
+                let agree = same.open.iter().all(|name| {
                     let (x, y) = (cell.cell.settings.get(name), other.cell.settings.get(name));
                     x.is_none() || y.is_none() || x == y
                 });
-                same.then_some(*place)
+                agree.then_some(*place)
             };
-            match kin.values(cell) {
+            match same.values(cell) {
                 Some(values) => {
-                    places.extend(kin.by_values.get(&values).into_iter().flatten());
-                    places.extend(kin.lacking.iter().filter_map(beside));
+                    places.extend(same.by_values.get(&values).into_iter().flatten());
+                    places.extend(same.lacking.iter().filter_map(agreeing));
                 }
-                None => places.extend(kin.all.iter().filter_map(beside)),
+                None => places.extend(same.all.iter().filter_map(agreeing)),
             }
         }
         places.sort_unstable();
@@ -81,43 +82,29 @@ impl<'a> Partners<'a> {
     }
 }
 
-impl<'a> Kin<'a> {
-    /// A cell's values of what is open; `None` if it lacks any.
-    fn values(&self, cell: &'a Result<'a>) -> Option<Vec<SettingKey<'a>>> {
+impl<'a> SameAxes<'a> {
+    /// A cell's values of the open settings; `None` if it lacks any.
+    fn values(&self, cell: &'a CellResult<'a>) -> Option<Vec<SettingKey<'a>>> {
         self.open.iter().map(|name| Some(cell.cell.settings.get(name)?.key())).collect()
     }
 }
 
 impl<'a> Judge<'a> {
-    /// The settings that are zipped with this one.
-    pub(super) fn partners(&self, name: &str) -> Vec<String> {
-        let zips = self.plan.manifest.zip.iter();
-        let with = zips.filter(|zip| zip.iter().any(|other| short(other) == short(name)));
-        with.flatten().map(|other| short(other).to_owned()).collect()
-    }
-
     /// Left cells with the right cells of the same settings and the same label, where
-    /// neither selection says otherwise.
-    pub(super) fn pairs(&self, left: &Selection, right: &Selection) -> Pairs<'a> {
-        let mut found = Pairs::default();
-        let fixed = |side: &Selection| -> Vec<String> {
-            let fixed = side.0.iter().filter(|(_, value)| !matches!(value, Scalar::Any(_)));
-            fixed.map(|(key, _)| key.clone()).collect()
-        };
-        let keys: Vec<String> = fixed(left).into_iter().chain(fixed(right)).collect();
-        let said: BTreeSet<String> = keys
-            .iter()
-            .flat_map(|key| self.partners(key).into_iter().chain([key.clone()]))
-            .collect();
+    /// neither selection fixes them.
+    pub fn pairs(&self, left: &Selection, right: &Selection) -> Pairs<'a> {
+        let fixed: BTreeSet<&str> = fixed_keys(left).chain(fixed_keys(right)).collect();
+        let zipped: Vec<&str> = fixed.iter().flat_map(|key| self.zipped_with(key)).collect();
+        let fixed: BTreeSet<&str> = fixed.into_iter().chain(zipped).collect();
         let right = self.chosen(right);
-        let mut paired = BTreeSet::new();
+        let (mut found, mut paired) = (Pairs::default(), BTreeSet::new());
         let mut partners: BTreeMap<Axes<'a>, Partners<'a>> = BTreeMap::new();
         for a in self.chosen(left) {
             let known = partners
                 .entry(&a.cell.varied)
-                .or_insert_with(|| Partners::of(&a.cell.varied, &right, &said));
+                .or_insert_with(|| Partners::new(&a.cell.varied, &right, &fixed));
             let mut places = known.of_cell(a);
-            if !said.contains("label") {
+            if !fixed.contains("label") {
                 places.retain(|place| right[*place].cell.label == a.cell.label);
             }
             if places.is_empty() {

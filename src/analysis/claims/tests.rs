@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::analysis::Runs;
-use crate::analysis::asked::{Asked, moments_by_claims};
-use crate::analysis::theory::Keeping;
+use crate::analysis::needs::{Needs, claims_need_moments};
+use crate::analysis::theory::MomentsCache;
 use crate::analysis::wrong::{self, Mutation};
 use driftbench_runner::manifest::{Prices, Source};
 use driftbench_runner::runner::prepare;
@@ -90,17 +90,20 @@ expected = "refuted"
 reason = "it has a bias"
 "#;
 
-fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
+fn plan(text: &str) -> Plan {
     let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
-    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap();
-    let asked = Asked::by_claims(&plan);
-    let results: Vec<Result<'_>> = prepared
+    let needs = Needs::of_claims(plan);
+    let results: Vec<CellResult<'_>> = prepared
         .iter()
-        .map(|p| Result {
+        .map(|p| CellResult {
             cell: p.cell,
-            runs: Runs::of(wrong::traces(p, mutation), &asked.keep(p.cell), &Prices::default()),
+            runs: Runs::new(wrong::traces(p, mutation), &needs.traces(p.cell), &Prices::default()),
             digest: String::new(),
             provenance: Arc::default(),
             seconds: 0.0,
@@ -108,36 +111,38 @@ fn judged(text: &str, mutation: Mutation) -> Vec<Claim> {
             prices: Prices::default(),
         })
         .collect();
-    let moments = plan.cells.iter().filter(|cell| moments_by_claims(&plan, cell));
+    let moments = plan.cells.iter().filter(|cell| claims_need_moments(plan, cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
-    let theory = Theory::new(&plan, &prepared, &moments, Keeping::Nothing);
-    judge(&plan, &results, &theory)
+    let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Off);
+    judge(plan, &results, &theory)
 }
 
-fn verdicts_of(claims: &[Claim]) -> Vec<(&str, Option<Verdict>)> {
-    claims.iter().map(|c| (c.id.as_str(), c.verdict)).collect()
+fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {
+    claims.iter().map(|claim| (claim.common.id.as_str(), claim.decision.verdict)).collect()
 }
 
 #[test]
 fn a_right_engine_is_supported() {
-    let claims = judged(MANIFEST, Mutation::None);
+    let plan = plan(MANIFEST);
+    let claims = judged(&plan, Mutation::None);
     use Verdict::*;
     assert_eq!(
         verdicts_of(&claims),
         [
-            ("curve", Some(Supported)),
-            ("lyapunov", Some(Supported)),
-            ("below", Some(Supported)),
-            ("rounds", None),
-            ("reaches", Some(Supported)),
-            ("never", Some(Refuted)),
+            ("curve", Supported),
+            ("lyapunov", Supported),
+            ("below", Supported),
+            ("rounds", NotTested),
+            ("reaches", Supported),
+            ("never", Refuted),
         ]
     );
-    assert!(claims.iter().all(|c| c.id == "rounds" || c.contradiction().is_none()));
+    assert!(claims.iter().all(|c| c.common.id == "rounds" || c.contradiction().is_none()));
     assert!(claims[3].untested[0].contains("no slope"), "{:?}", claims[3].untested);
     let curve = &claims[0];
-    assert_eq!((curve.parts.len(), curve.n, curve.together), (30, 300, 5));
-    assert!(curve.interval.0 < curve.estimate && curve.estimate < curve.interval.1);
+    assert_eq!((curve.parts.len(), curve.n, curve.decision.together), (30, 300, 5));
+    let Estimate { value, interval } = curve.estimate;
+    assert!(interval.0 < value && value < interval.1);
     assert!(
         curve.formula.contains("at every recorded round equals the exact moments"),
         "{curve:?}"
@@ -146,25 +151,26 @@ fn a_right_engine_is_supported() {
 
 #[test]
 fn wrong_engines_are_refuted() {
+    let plan = plan(MANIFEST);
     for mutation in [Mutation::FlippedSign, Mutation::HalfLearnt, Mutation::StaleAverage] {
-        let claims = judged(MANIFEST, mutation);
+        let claims = judged(&plan, mutation);
         let failing: Vec<&str> = claims
             .iter()
             .filter(|c| c.contradiction() == Some("refuted"))
-            .map(|c| c.id.as_str())
+            .map(|c| c.common.id.as_str())
             .collect();
         assert!(!failing.is_empty(), "{mutation:?}: {:?}", verdicts_of(&claims));
     }
 }
 
-/// Means of runs that diverged are infinite, and enter as that.
+/// Means of runs that diverged are infinite.
 #[test]
 fn infinite_means_enter_as_what_they_are() {
-    let text = MANIFEST.replace("step-size = 0.1", "step-size = 40.0");
-    let claims = judged(&text, Mutation::None);
-    let of = |id: &str| claims.iter().find(|c| c.id == id).unwrap();
-    assert_eq!(of("below").verdict, None, "both are infinite");
-    assert!(of("below").untested[0].contains("both means are infinite"), "{:?}", of("below"));
-    assert_eq!(of("reaches").verdict, Some(Verdict::Refuted));
-    assert_eq!(of("reaches").estimate, f64::INFINITY);
+    let plan = plan(&MANIFEST.replace("step-size = 0.1", "step-size = 40.0"));
+    let claims = judged(&plan, Mutation::None);
+    let claim = |id: &str| claims.iter().find(|c| c.common.id == id).unwrap();
+    assert_eq!(claim("below").decision.verdict, Verdict::NotTested, "both are infinite");
+    assert!(claim("below").untested[0].contains("both means are infinite"), "{:?}", claim("below"));
+    assert_eq!(claim("reaches").decision.verdict, Verdict::Refuted);
+    assert_eq!(claim("reaches").estimate.value, f64::INFINITY);
 }

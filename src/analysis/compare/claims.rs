@@ -1,65 +1,78 @@
-//! Claims on two sides: which verdicts are others.
+//! Claims on two sides: the ones whose verdict changed.
 
-use crate::analysis::claims::Claim as Judged;
+use crate::analysis::claims::{Estimate, JudgedClaim};
 use crate::stats::verdict::Verdict;
 use driftbench_runner::manifest::claim::Expected;
+use serde::{Deserialize, Serialize};
 
-/// What is kept of a claim.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Claim {
+/// A claim as a side of a comparison stores it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SideClaim {
     /// Its name.
     pub id: String,
     /// What is claimed.
     pub statement: String,
-    /// `supported`, `refuted`, `inconclusive` or `not tested`.
-    pub verdict: String,
+    /// The verdict.
+    pub verdict: Verdict,
     /// Whether the manifest expects it to be refuted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expected_refuted: bool,
     /// The estimate.
     pub estimate: f64,
-    /// Ends of its 95 % interval.
-    pub interval: (f64, f64),
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
-impl Claim {
-    /// What is kept of a claim that was judged.
-    pub fn of(claim: &Judged) -> Self {
+impl SideClaim {
+    /// The estimate with its interval.
+    pub fn estimate(&self) -> Estimate {
+        Estimate { value: self.estimate, interval: (self.low, self.high) }
+    }
+}
+
+impl From<&JudgedClaim<'_>> for SideClaim {
+    fn from(claim: &JudgedClaim<'_>) -> Self {
         Self {
-            id: claim.id.clone(),
-            statement: claim.statement.clone(),
-            verdict: claim.verdict.map_or("not tested", Verdict::name).to_owned(),
-            expected_refuted: claim.expected.0 == Expected::Refuted,
-            estimate: claim.estimate,
-            interval: claim.interval,
+            id: claim.common.id.to_owned(),
+            statement: claim.common.statement.to_owned(),
+            verdict: claim.decision.verdict,
+            expected_refuted: claim.common.expected == Expected::Refuted,
+            estimate: claim.estimate.value,
+            low: claim.estimate.interval.0,
+            high: claim.estimate.interval.1,
         }
     }
 }
 
-/// A claim with another verdict, or on one side only.
+/// A claim whose verdict changed, or that is on one side only.
 #[derive(Clone, Debug)]
 pub struct ClaimChange {
     /// Its experiment.
     pub experiment: String,
     /// The claim before, if it was there.
-    pub before: Option<Claim>,
+    pub before: Option<SideClaim>,
     /// The claim after, if it is there.
-    pub after: Option<Claim>,
+    pub after: Option<SideClaim>,
     /// Whether it is refuted, was not, and is not expected to be.
     pub fails: bool,
 }
 
-/// The claims of an experiment whose verdict is another.
-pub fn changes(experiment: &str, old: &[Claim], new: &[Claim]) -> Vec<ClaimChange> {
-    let find = |all: &[Claim], id: &str| all.iter().find(|c| c.id == id).cloned();
-    let ids = new.iter().chain(old.iter().filter(|c| find(new, &c.id).is_none()));
-    let change = |claim: &Claim| {
+/// The claims of an experiment whose verdict changed.
+pub fn changes(experiment: &str, old: &[SideClaim], new: &[SideClaim]) -> Vec<ClaimChange> {
+    let find = |all: &[SideClaim], id: &str| all.iter().find(|c| c.id == id).cloned();
+    let all = new.iter().chain(old.iter().filter(|c| find(new, &c.id).is_none()));
+    let change = |claim: &SideClaim| {
         let (before, after) = (find(old, &claim.id), find(new, &claim.id));
-        let verdict = |c: &Option<Claim>| c.as_ref().map(|c| c.verdict.clone());
-        let refuted = |c: &Option<Claim>| c.as_ref().is_some_and(|c| c.verdict == "refuted");
-        let expected = after.as_ref().is_some_and(|c| c.expected_refuted);
-        let fails = before.is_some() && !refuted(&before) && refuted(&after) && !expected;
-        let other = verdict(&before) != verdict(&after);
-        other.then(|| ClaimChange { experiment: experiment.into(), before, after, fails })
+        let verdict = |claim: &Option<SideClaim>| claim.as_ref().map(|claim| claim.verdict);
+        let (was, is) = (verdict(&before), verdict(&after));
+        let is_expected = after.as_ref().is_some_and(|claim| claim.expected_refuted);
+        let refuted = Some(Verdict::Refuted);
+        let fails = was.is_some() && was != refuted && is == refuted && !is_expected;
+        let experiment = experiment.to_owned();
+        (was != is).then_some(ClaimChange { experiment, before, after, fails })
     };
-    ids.filter_map(change).collect()
+    all.filter_map(change).collect()
 }

@@ -1,80 +1,63 @@
-//! What changed, drawn: both curves on one chart and their ratio on another; from
-//! final errors alone, a dot a replicate.
+//! Figures of a change: both curves on one chart and their ratio on another; from
+//! final errors alone, one dot per replicate.
 //!
-//! *Invariant*: the ratio is of paired replicates; where either is 0 or has
-//! diverged there is none, and nothing is drawn.
+//! *Invariant*: the ratio is of paired replicates; where either is 0 or has diverged, no point
+//! is drawn.
 
-use super::Change;
+use super::judge::Change;
 use crate::analysis::convergence::point;
-use crate::analysis::lines::REFERENCE;
-use crate::analysis::{Body, Figure, Key, Legend, Panel, Point, Role, Scale, Series, Style};
+use crate::analysis::{
+    Body, Color, Curve, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference, Scale,
+    Series, Style,
+};
 use crate::stats::{mean, standard_deviation, student_95};
 use driftbench_runner::manifest::figure::Band;
 use driftbench_runner::trace::Trace;
 use std::collections::BTreeMap;
 
-const BEFORE: Style = Style { color: 0, dash: 0, mark: 0 };
-const AFTER: Style = Style { color: 1, dash: 1, mark: 1 };
-const RATIO: Style = Style { color: 3, dash: 0, mark: 3 };
-const EQUAL: Style = Style { color: 6, dash: REFERENCE, mark: 6 };
+const BEFORE: Style = Style { color: Color::Palette(0), dash: Dash::Measured(0), marker: 0 };
+const AFTER: Style = Style { color: Color::Palette(1), dash: Dash::Measured(1), marker: 1 };
+const RATIO: Style = Style { color: Color::Palette(3), dash: Dash::Measured(0), marker: 3 };
 
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
-    let curves = vec![
-        series("before", BEFORE, curve(before), change.diverged.0),
-        series("after", AFTER, curve(after), change.diverged.1),
-    ];
-    let upper = figure(
-        format!("{}: ‖θ_t − θ*‖² before and after", change.name),
-        "Mean over runs with its 95 % interval (Student's t, on the logarithm).",
-        (curves, "t".into(), "‖θ_t − θ*‖²".into(), Scale::Log),
-    );
-    [upper, ratio(change, ratios(before, after), "t")]
+    let mean = "Mean over runs with its 95 % interval (Student's t, on the logarithm).";
+    let ratio = "Geometric mean over paired runs with its 95 % interval (Student).";
+    let axes = Axes { x: "t", y: "‖θ_t − θ*‖²", scale: Scale::Log };
+    [
+        both_sides(change, axes, mean, [curve(before), curve(after)]),
+        ratio_figure(change, "t", ratio, ratios(before, after)),
+    ]
 }
 
-/// A dot a replicate, where curves are not at hand.
+/// One dot per replicate, where curves are not available.
 pub fn of_finals(change: &Change) -> [Figure; 2] {
     let (before, after) = &change.finals;
-    let dots = |finals: &[Option<f64>]| apart(finals.iter().map(|f| f.unwrap_or(f64::NAN)));
-    let upper = figure(
-        format!("{}: ‖θ_T − θ*‖² before and after", change.name),
-        "A dot a run: reports keep final errors and no curves.",
-        (
-            vec![
-                series("before", BEFORE, dots(before), change.diverged.0),
-                series("after", AFTER, dots(after), change.diverged.1),
-            ],
-            "run".into(),
-            "‖θ_T − θ*‖²".into(),
-            Scale::Log,
-        ),
-    );
+    let dots = |finals: &[Option<f64>]| dots(finals.iter().map(|f| f.unwrap_or(f64::NAN)));
     let quotient = |(a, b): (&Option<f64>, &Option<f64>)| match (a, b) {
         (Some(a), Some(b)) if *a > 0.0 && *b > 0.0 => b / a,
         _ => f64::NAN,
     };
-    [upper, ratio(change, apart(before.iter().zip(after).map(quotient)), "run")]
+    let ratios = self::dots(before.iter().zip(after).map(quotient));
+    let both = "One dot per run: reports store final errors and no curves.";
+    let axes = Axes { x: "run", y: "‖θ_T − θ*‖²", scale: Scale::Log };
+    [
+        both_sides(change, axes, both, [dots(before), dots(after)]),
+        ratio_figure(change, "run", "One dot per run.", ratios),
+    ]
 }
 
-/// Dots that no line joins: a gap after each.
-fn apart(values: impl Iterator<Item = f64>) -> Vec<Point> {
+/// Dots that no line joins, since a gap follows each.
+fn dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
     let dot = |(i, y): (usize, f64)| {
-        let at = |y: f64| Point { x: (i + 1) as f64, y, low: f64::NAN, high: f64::NAN, n: 1 };
-        [at(y), at(f64::NAN)]
+        let point = |y: f64| Point { x: (i + 1) as f64, y, low: f64::NAN, high: f64::NAN, n: 1 };
+        [point(y), point(f64::NAN)]
     };
     values.enumerate().flat_map(dot).collect()
 }
 
-fn series(label: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
-    Series {
-        label: label.into(),
-        style,
-        role: Role::Measured,
-        points,
-        diverged,
-        cells: Vec::new(),
-        rows: Vec::new(),
-    }
+fn series(name: &str, style: Style, points: Vec<Point>, diverged: usize) -> Series {
+    Series { diverged, ..Series::new(Line::Measured(Curve::new(name, style)), points) }
 }
 
 /// The mean over replicates up to the first divergence.
@@ -100,64 +83,61 @@ fn ratios(before: &[Trace], after: &[Trace]) -> Vec<Point> {
             }
         }
     }
-    let at = |(t, logs): (u64, Vec<f64>)| {
+    let ratio = |(t, logs): (u64, Vec<f64>)| {
         let (n, mean) = (logs.len(), mean(&logs));
         let half = student_95(n) * standard_deviation(&logs) / (n as f64).sqrt();
         let ends = (libm::exp(mean - half), libm::exp(mean + half));
         Point { x: t as f64, y: libm::exp(mean), low: ends.0, high: ends.1, n }
     };
-    rounds.into_iter().filter(|(_, logs)| logs.len() == pairs).map(at).collect()
+    rounds.into_iter().filter(|(_, logs)| logs.len() == pairs).map(ratio).collect()
 }
 
-/// The chart below: what `points` say, and the line of no change.
-fn ratio(change: &Change, points: Vec<Point>, x: &str) -> Figure {
-    let drawn = || points.iter().filter(|p| p.y.is_finite());
-    let ends = drawn().fold((1.0_f64, 1.0_f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
+/// The axes of a chart.
+struct Axes {
+    x: &'static str,
+    y: &'static str,
+    scale: Scale,
+}
+
+/// The upper chart: both sides.
+fn both_sides(change: &Change, axes: Axes, caption: &str, points: [Vec<Point>; 2]) -> Figure {
+    let title = format!("{}: {} before and after", change.name, axes.y);
+    let ([before, after], diverged) = (points, change.diverged());
+    let before = series("before", BEFORE, before, diverged.0);
+    figure(title, caption, axes, vec![before, series("after", AFTER, after, diverged.1)])
+}
+
+/// The lower chart: ratios, and the line of no change.
+fn ratio_figure(change: &Change, x: &'static str, caption: &str, points: Vec<Point>) -> Figure {
+    let finite = || points.iter().filter(|p| p.y.is_finite());
+    let ends = finite().fold((1.0_f64, 1.0_f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
     let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };
-    let across = drawn()
+    let across = finite()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.x), high.max(p.x)));
-    let one = |x: f64| Point { x, y: 1.0, low: f64::NAN, high: f64::NAN, n: 0 };
     let mut all = vec![series("after over before", RATIO, points, 0)];
     if across.0 <= across.1 {
-        let equal = series("no change", EQUAL, vec![one(across.0), one(across.1)], 0);
-        all.push(Series { role: Role::Reference, ..equal });
+        let ends = [across.0, across.1].map(|x| Point::bare(x, 1.0));
+        all.push(Series::new(Line::Reference(Reference::NoChange), ends.to_vec()));
     }
-    let of = if x == "run" {
-        "A dot a run."
-    } else {
-        "Geometric mean over paired runs with its 95 % interval (Student)."
-    };
-    figure(
-        format!("{}: after over before", change.name),
-        of,
-        (all, x.into(), "after / before".into(), scale),
-    )
+    let title = format!("{}: after over before", change.name);
+    figure(title, caption, Axes { x, y: "after / before", scale }, all)
 }
 
-fn figure(
-    title: String,
-    caption: &str,
-    (series, x, y, scale_y): (Vec<Series>, String, String, Scale),
-) -> Figure {
-    let key = |s: &Series| Legend {
-        label: s.label.clone(),
-        style: s.style,
-        key: if s.role == Role::Measured { Key::Line } else { Key::Reference },
-    };
-    let legend = series.iter().map(key).collect();
+fn figure(title: String, caption: &str, axes: Axes, series: Vec<Series>) -> Figure {
+    let legend = series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
     Figure {
         id: "diff".into(),
         title,
         caption: caption.into(),
-        asks: None,
+        exploration: None,
         columns: 1,
-        body: Body::Panels {
+        body: Body::Plot(Plot {
             panels: vec![Panel { title: String::new(), series }],
             legend,
-            x,
-            y,
+            x: axes.x.into(),
+            y: axes.y.into(),
             scale_x: Scale::Linear,
-            scale_y,
-        },
+            scale_y: axes.scale,
+        }),
     }
 }

@@ -1,26 +1,48 @@
-//! What became of a cell whose bits changed, and the verdicts over all of them.
+//! The verdict on each cell whose bits changed.
 //!
 //! *Invariant*: a verdict of worse, better or equivalent contradicts neither the
 //! interval that is shown nor Holm's adjustment over all tested cells.
 
-use super::pairing::Other;
-use super::{Cell, Options, Runs, cell_name};
-use crate::stats::holm;
+use super::pairing::Pair;
+use super::side::{SideCell, SideRuns};
 use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
+use crate::stats::{ROUNDING_FLOOR, holm};
 use driftbench_core::rng::Stream;
-use std::collections::BTreeMap;
+use serde::{Serialize, Serializer};
 
-/// What is known of a change, the worst first.
+/// How changes are judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The largest relative change of an error that counts as none, above 0.
+    pub margin: f64,
+    /// Squared errors below this are rounding, and count as this.
+    pub floor: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { margin: 0.05, floor: ROUNDING_FLOOR }
+    }
+}
+
+impl Options {
+    /// The margin of a log ratio.
+    fn log_margin(&self) -> f64 {
+        libm::log(1.0 + self.margin)
+    }
+}
+
+/// How a cell changed, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum ChangeVerdict {
     /// There are no sound results, and there were.
     Failed,
     /// Replicates diverged that did not.
     NewlyDiverged,
     /// The errors rose.
     Worse,
-    /// The runs do not tell.
+    /// The runs do not suffice for a verdict.
     Underpowered,
     /// The errors fell.
     Better,
@@ -34,7 +56,13 @@ pub enum Verdict {
     SameErrors,
 }
 
-impl Verdict {
+impl Serialize for ChangeVerdict {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl ChangeVerdict {
     /// All of them, the worst first.
     pub const ALL: [Self; 9] = [
         Self::Failed,
@@ -48,7 +76,7 @@ impl Verdict {
         Self::SameErrors,
     ];
 
-    /// In a word or two.
+    /// Its name on pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -69,161 +97,161 @@ impl Verdict {
 pub struct Change {
     /// Its experiment.
     pub experiment: String,
-    /// Its id before.
-    pub was: String,
-    /// Its id after.
-    pub id: String,
-    /// Name of the algorithm, with the settings that tell it apart.
+    /// Name of the algorithm, with the settings that distinguish it.
     pub name: String,
-    /// Settings that are others; empty for the same cell.
-    pub other: Vec<Other>,
-    /// Replicates that diverged, before and after.
-    pub diverged: (usize, usize),
-    /// Final errors of paired replicates, before and after, as they are.
+    /// The cell before and after.
+    pub pair: Pair,
+    /// Final errors before and after, one per replicate; `None` where it diverged.
     pub finals: (Vec<Option<f64>>, Vec<Option<f64>>),
     /// The mean log ratio of paired final errors, after over before.
     pub shift: Option<Shift>,
     /// The log ratio where nothing is random.
     pub exact: Option<f64>,
-    /// Log ratio that would have been seen four times out of five.
+    /// The log ratio that would have been detected four times out of five.
     pub detectable: Option<f64>,
     /// Adjusted p-value of the verdict, or of a difference if there is none.
     pub p: Option<f64>,
     /// The verdict.
-    pub verdict: Verdict,
-    /// What readers should know of it.
+    pub verdict: ChangeVerdict,
+    /// Remarks on the verdict.
     pub note: String,
 }
 
 impl Change {
     /// How many times larger the error is after, in the geometric mean.
     pub fn ratio(&self) -> Option<f64> {
-        self.shift.map(|s| s.mean).or(self.exact).map(libm::exp)
+        self.log_ratio().map(libm::exp)
     }
 
     /// How far the change is, for sorting.
     pub fn severity(&self) -> f64 {
-        self.shift.map(|s| s.mean).or(self.exact).map_or(0.0, f64::abs)
+        self.log_ratio().map_or(0.0, f64::abs)
     }
-}
 
-/// What became of a cell: experiment, id and cell after, id and cell before.
-pub fn change(
-    (experiment, id, is): (&str, &str, &Cell),
-    (old_id, was): (&str, &Cell),
-    told: &BTreeMap<String, bool>,
-    other: Vec<Other>,
-    options: &Options,
-) -> Change {
-    let mut change = Change {
-        experiment: experiment.into(),
-        was: old_id.into(),
-        id: id.into(),
-        name: cell_name(is, told),
-        other,
-        diverged: (0, 0),
-        finals: (Vec::new(), Vec::new()),
-        shift: None,
-        exact: None,
-        detectable: None,
-        p: None,
-        verdict: Verdict::Underpowered,
-        note: String::new(),
-    };
-    let lost = |runs: &Runs| match runs {
-        Runs::Damaged(why) => format!("damaged: {why}"),
-        _ => "no results are stored".into(),
-    };
-    match (&was.runs, &is.runs) {
-        (Runs::Done { finals: old, .. }, Runs::Done { finals: new, .. }) => {
-            change.finals = (old.clone(), new.clone());
-            runs(&mut change, is, options);
-        }
-        (old, Runs::Done { .. }) => {
-            change.verdict = Verdict::Recovered;
-            change.note = format!("before: {}", lost(old));
-        }
-        (_, new) => {
-            change.verdict = Verdict::Failed;
-            change.note = lost(new);
-        }
+    fn log_ratio(&self) -> Option<f64> {
+        self.shift.map(|shift| shift.mean).or(self.exact)
     }
-    change
-}
 
-/// The verdict on a cell's runs by themselves, or the shift to be tested.
-fn runs(change: &mut Change, is: &Cell, options: &Options) {
-    let (old, new) = &change.finals;
-    let count = |finals: &[Option<f64>]| finals.iter().filter(|f| f.is_none()).count();
-    change.diverged = (count(old), count(new));
-    // Other numbers of replicates: streams are named by replicate, so that the
-    // first ones are counterparts.
-    let both = || old.iter().zip(new);
-    let newly = both().filter(|(a, b)| a.is_some() && b.is_none()).count();
-    let no_longer = both().filter(|(a, b)| a.is_none() && b.is_some()).count();
-    let paired: Vec<(f64, f64)> = both().filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect();
-    let (n, all) = (paired.len(), old.len().max(new.len()));
-    if newly > 0 {
-        change.verdict = Verdict::NewlyDiverged;
-        change.note = format!("{newly} of {} runs diverge that did not", both().count());
-        return;
+    /// Replicates that diverged, before and after.
+    pub fn diverged(&self) -> (usize, usize) {
+        let count = |finals: &[Option<f64>]| finals.iter().filter(|f| f.is_none()).count();
+        (count(&self.finals.0), count(&self.finals.1))
     }
-    if no_longer > 0 {
-        change.verdict = Verdict::NoLongerDiverged;
-        change.note = format!("{no_longer} of {} runs diverged and no longer do", both().count());
-        return;
-    }
-    if n < all {
-        change.note = format!("of {n} runs that finished on both sides");
-    }
-    if paired.iter().all(|(a, b)| a == b) {
-        change.verdict = Verdict::SameErrors;
-        return;
-    }
-    let log = |x: f64| libm::log(x.max(options.floor));
-    let differences: Vec<f64> = paired.iter().map(|(a, b)| log(*b) - log(*a)).collect();
-    if paired.iter().any(|(a, b)| a.min(*b) < options.floor) {
-        note(change, &format!("errors below {:e} count as that", options.floor));
-    }
-    let alike = paired.windows(2).all(|two| two[0] == two[1]);
-    if alike && (n > 1 || is_exact(is)) {
-        change.exact = Some(differences[0]);
-        change.verdict = match differences[0] {
-            x if x.abs() <= libm::log(1.0 + options.margin) => Verdict::Equivalent,
-            x if x > 0.0 => Verdict::Worse,
-            _ => Verdict::Better,
+
+    /// The change between two cells: its verdict, or the shift to be tested.
+    pub fn new(
+        experiment: &str,
+        name: String,
+        pair: Pair,
+        was: &SideCell,
+        is: &SideCell,
+        options: &Options,
+    ) -> Self {
+        let mut change = Self {
+            experiment: experiment.into(),
+            name,
+            pair,
+            finals: (Vec::new(), Vec::new()),
+            shift: None,
+            exact: None,
+            detectable: None,
+            p: None,
+            verdict: ChangeVerdict::Underpowered,
+            note: String::new(),
         };
-        note(change, "nothing is random: no interval");
-        return;
+        let lost = |runs: &SideRuns| match runs {
+            SideRuns::Damaged(why) => format!("damaged: {why}"),
+            _ => "no results are stored".into(),
+        };
+        match (&was.runs, &is.runs) {
+            (SideRuns::Done { finals: old, .. }, SideRuns::Done { finals: new, .. }) => {
+                change.finals = (old.clone(), new.clone());
+                change.judge_runs(is, options);
+            }
+            (old, SideRuns::Done { .. }) => {
+                change.verdict = ChangeVerdict::Recovered;
+                change.note = format!("before: {}", lost(old));
+            }
+            (_, new) => {
+                change.verdict = ChangeVerdict::Failed;
+                change.note = lost(new);
+            }
+        }
+        change
     }
-    // Seeded by the cell, so that a report says the same every time.
-    let mut stream = Stream::shared_instance(u64::from_str_radix(&change.id, 16).unwrap_or(0));
-    let margin = libm::log(1.0 + options.margin);
-    change.shift = Shift::of(&differences, margin, |n| stream.index(n));
-    if change.shift.is_none() {
-        note(change, "one run has no interval");
-    }
-}
 
-fn note(change: &mut Change, text: &str) {
-    if !change.note.is_empty() {
-        change.note.push_str("; ");
+    /// The verdict on the runs by themselves, or the shift to be tested.
+    fn judge_runs(&mut self, is: &SideCell, options: &Options) {
+        let (old, new) = &self.finals;
+        // Streams are named by replicate: where the numbers of replicates differ, the first ones
+        // are counterparts.
+        let both = || old.iter().zip(new);
+        let newly = both().filter(|(a, b)| a.is_some() && b.is_none()).count();
+        let no_longer = both().filter(|(a, b)| a.is_none() && b.is_some()).count();
+        let paired: Vec<(f64, f64)> = both().filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect();
+        let (n, all) = (paired.len(), old.len().max(new.len()));
+        if newly > 0 {
+            self.note = format!("{newly} of {} runs diverge and did not before", both().count());
+            self.verdict = ChangeVerdict::NewlyDiverged;
+            return;
+        }
+        if no_longer > 0 {
+            self.note = format!("{no_longer} of {} runs diverged and no longer do", both().count());
+            self.verdict = ChangeVerdict::NoLongerDiverged;
+            return;
+        }
+        if n < all {
+            self.note = format!("of {n} runs that finished on both sides");
+        }
+        if paired.iter().all(|(a, b)| a == b) {
+            self.verdict = ChangeVerdict::SameErrors;
+            return;
+        }
+        let log = |x: f64| libm::log(x.max(options.floor));
+        let differences: Vec<f64> = paired.iter().map(|(a, b)| log(*b) - log(*a)).collect();
+        if paired.iter().any(|(a, b)| a.min(*b) < options.floor) {
+            self.add_note(&format!("errors below {0:e} count as {0:e}", options.floor));
+        }
+        let alike = paired.windows(2).all(|two| two[0] == two[1]);
+        if alike && (n > 1 || is_exact(is)) {
+            self.exact = Some(differences[0]);
+            self.verdict = match differences[0] {
+                x if x.abs() <= options.log_margin() => ChangeVerdict::Equivalent,
+                x if x > 0.0 => ChangeVerdict::Worse,
+                _ => ChangeVerdict::Better,
+            };
+            self.add_note("nothing is random: no interval");
+            return;
+        }
+        // Seeded by the cell, so that the same diff has the same intervals every time.
+        let seed = u64::from_str_radix(&self.pair.after, 16).unwrap_or(0);
+        let mut stream = Stream::shared_instance(seed);
+        self.shift = Shift::new(&differences, options.log_margin(), |n| stream.index(n));
+        if self.shift.is_none() {
+            self.add_note("one run has no interval");
+        }
     }
-    change.note.push_str(text);
+
+    fn add_note(&mut self, text: &str) {
+        if !self.note.is_empty() {
+            self.note.push_str("; ");
+        }
+        self.note.push_str(text);
+    }
 }
 
 /// Whether a single run of the cell is all that there is to know.
-fn is_exact(cell: &Cell) -> bool {
+fn is_exact(cell: &SideCell) -> bool {
     let random =
         |path: &str| ["cohort", "communication-probability"].iter().any(|key| path.ends_with(key));
     let oracle = cell.settings.get("oracle").is_some_and(|oracle| oracle == "exact");
     oracle && !cell.settings.keys().any(random)
 }
 
-/// Tests all shifts together: a family of differences and one of equivalences,
-/// of which a cell can be wrong in one only. How many were tested.
-pub fn together(changes: &mut [Change], options: &Options) -> usize {
-    let margin = libm::log(1.0 + options.margin);
+/// Tests all shifts together: a family of differences and one of equivalences, of which a cell
+/// can be wrong in one only. Returns how many were tested.
+pub fn test_together(changes: &mut [Change], options: &Options) -> usize {
+    let margin = options.log_margin();
     let mut tested: Vec<(&mut Change, Shift)> =
         changes.iter_mut().filter_map(|c| c.shift.map(|shift| (c, shift))).collect();
     let count = tested.len();
@@ -232,14 +260,14 @@ pub fn together(changes: &mut [Change], options: &Options) -> usize {
     let (differs, equivalent) = (adjusted(|s| s.differs), adjusted(|s| s.equivalent));
     for (((change, shift), differs), equivalent) in tested.iter_mut().zip(differs).zip(equivalent) {
         change.detectable = Some(shift.detectable(count, LEVEL));
-        let told = differs <= LEVEL && shift.excludes_zero();
+        let is_significant = differs <= LEVEL && shift.excludes_zero();
         (change.verdict, change.p) = match shift.mean > 0.0 {
             _ if equivalent <= LEVEL && shift.within(margin) => {
-                (Verdict::Equivalent, Some(equivalent))
+                (ChangeVerdict::Equivalent, Some(equivalent))
             }
-            true if told => (Verdict::Worse, Some(differs)),
-            false if told => (Verdict::Better, Some(differs)),
-            _ => (Verdict::Underpowered, Some(differs)),
+            true if is_significant => (ChangeVerdict::Worse, Some(differs)),
+            false if is_significant => (ChangeVerdict::Better, Some(differs)),
+            _ => (ChangeVerdict::Underpowered, Some(differs)),
         };
     }
     count

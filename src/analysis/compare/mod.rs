@@ -1,9 +1,9 @@
-//! Two sides, experiment by experiment and cell by cell: what cannot be compared,
-//! what is gone, what is new, what has the same bits, and what changed, by how
-//! much and how surely. docs/DIFF.md says how verdicts are reached.
+//! Compares two sides, experiment by experiment and cell by cell: what cannot be compared, which
+//! cells were removed and added, which have the same bits, and which changed, by how much and
+//! how significantly. docs/DIFF.md says how verdicts are reached.
 //!
-//! This part reads no file: [`results`] and [`record`] make sides, [`curves`]
-//! draws what changed. Streams are common, so replicates are paired.
+//! This module reads no file: [`results`] and [`record`] make sides, [`curves`]
+//! draws what changed. Random streams are common, so replicates are paired.
 //!
 //! *Invariant*: cells with equal digests enter no statistics, nor do cells whose problem,
 //! instance or start differ; diverged replicates are never averaged away; timings are no
@@ -12,6 +12,7 @@
 mod claims;
 pub mod curves;
 mod judge;
+mod names;
 mod pairing;
 pub mod record;
 pub mod results;
@@ -20,30 +21,15 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-pub use claims::{Claim, ClaimChange};
-use driftbench_runner::plan::Setting;
-pub use judge::{Change, Verdict};
+pub use claims::{ClaimChange, SideClaim};
+pub use judge::{Change, ChangeVerdict, Options};
+use names::Names;
 use pairing::Agree;
-pub use pairing::Other;
+pub use pairing::{OtherSetting, Pair};
 use rayon::prelude::*;
 pub use settings::{Settings, Texts};
-pub use side::{Cell, Record, Runs, SCHEMA, Side};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// How a comparison judges.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Relative change of an error that counts as none, above 0.
-    pub margin: f64,
-    /// Squared errors below this are rounding, and count as this.
-    pub floor: f64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { margin: 0.05, floor: crate::stats::ROUNDING_FLOOR }
-    }
-}
+pub use side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
+use std::collections::BTreeSet;
 
 /// An experiment that both sides have, and no cell of it can be compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,19 +44,15 @@ pub struct Incomparable {
     pub after: String,
 }
 
-/// A cell and what would be its counterpart, if its problem, instance and start were the same.
+/// A cell and its counterpart, whose problem, instance or start is another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtherProblem {
     /// Its experiment.
     pub experiment: String,
-    /// Its id before.
-    pub was: String,
-    /// Its id after.
-    pub id: String,
-    /// Name of the algorithm, with the settings that tell it apart.
+    /// Name of the algorithm, with the settings that distinguish it.
     pub name: String,
-    /// Settings that are others.
-    pub other: Vec<Other>,
+    /// The two cells.
+    pub pair: Pair,
 }
 
 /// A cell that one side alone has.
@@ -80,16 +62,16 @@ pub struct Lone {
     pub experiment: String,
     /// Its id.
     pub id: String,
-    /// Name of the algorithm, with the settings that tell it apart.
+    /// Name of the algorithm, with the settings that distinguish it.
     pub name: String,
 }
 
-/// What the cells of an experiment took, where both sides tell.
+/// The time of an experiment's cells, of those whose time both sides store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     /// Its name.
     pub experiment: String,
-    /// Cells that both sides ran.
+    /// The number of cells.
     pub cells: usize,
     /// Seconds of one thread, before and after.
     pub seconds: (f64, f64),
@@ -104,7 +86,7 @@ pub struct Comparison {
     pub margin: f64,
     /// Experiments without a cell that can be compared.
     pub incomparable: Vec<Incomparable>,
-    /// Cells that have counterparts on other problems, which are not compared.
+    /// Cells that have counterparts on other problems, with which they are not compared.
     pub problems: Vec<OtherProblem>,
     /// Cells that only the second side has.
     pub added: Vec<Lone>,
@@ -116,11 +98,11 @@ pub struct Comparison {
     pub changed: Vec<Change>,
     /// Cells among them that were tested together.
     pub tested: usize,
-    /// Claims whose verdict is another, those that fail first.
+    /// Claims whose verdict changed, those that fail first.
     pub claims: Vec<ClaimChange>,
-    /// Experiments whose claims one side does not tell.
-    pub untold: Vec<String>,
-    /// What runs took.
+    /// Experiments whose claims one side does not have.
+    pub without_claims: Vec<String>,
+    /// The time of runs.
     pub timings: Vec<Timing>,
 }
 
@@ -135,11 +117,11 @@ pub enum Class {
     Failed,
     /// Claims that are refuted and were not, unless that is expected.
     Claims,
-    /// Cells that are gone.
+    /// Cells that only the first side has.
     Removed,
-    /// Cells that are new.
+    /// Cells that only the second side has.
     Added,
-    /// Cells of which the runs do not tell.
+    /// Cells whose runs do not suffice for a verdict.
     Underpowered,
     /// Experiments that cannot be compared, and cells whose problem is another.
     Incomparable,
@@ -180,18 +162,22 @@ impl Class {
 impl Comparison {
     /// How many of this class there are.
     pub fn count(&self, class: Class) -> usize {
-        let of = |v: Verdict| self.changed.iter().filter(|c| c.verdict == v).count();
         match class {
-            Class::Worse => of(Verdict::Worse),
-            Class::Diverged => of(Verdict::NewlyDiverged),
-            Class::Failed => of(Verdict::Failed),
+            Class::Worse => self.count_verdict(ChangeVerdict::Worse),
+            Class::Diverged => self.count_verdict(ChangeVerdict::NewlyDiverged),
+            Class::Failed => self.count_verdict(ChangeVerdict::Failed),
             Class::Claims => self.claims.iter().filter(|c| c.fails).count(),
             Class::Removed => self.removed.len(),
             Class::Added => self.added.len(),
-            Class::Underpowered => of(Verdict::Underpowered),
+            Class::Underpowered => self.count_verdict(ChangeVerdict::Underpowered),
             Class::Incomparable => self.incomparable.len() + self.problems.len(),
             Class::Changed => self.changed.len(),
         }
+    }
+
+    /// How many changed cells have this verdict.
+    pub fn count_verdict(&self, verdict: ChangeVerdict) -> usize {
+        self.changed.iter().filter(|change| change.verdict == verdict).count()
     }
 
     /// Whether no cell is in both.
@@ -208,11 +194,11 @@ pub fn compare(before: &Side, after: &Side, options: &Options) -> Comparison {
         ..Comparison::default()
     };
     if before.foreign.is_some() || after.foreign.is_some() {
-        let told = |side: &Side| match side.foreign {
+        let schema = |side: &Side| match side.foreign {
             Some(schema) => schema.to_string(),
             None => "the one that is read here".into(),
         };
-        let (before, after) = (told(before), told(after));
+        let (before, after) = (schema(before), schema(after));
         let experiment = "everything".into();
         out.incomparable.push(Incomparable { experiment, what: "schema", before, after });
         return out;
@@ -227,151 +213,128 @@ pub fn compare(before: &Side, after: &Side, options: &Options) -> Comparison {
             (None, None) => {}
         }
     }
-    out.tested = judge::together(&mut out.changed, options);
-    let key = |c: &Change| (c.verdict, c.severity(), c.experiment.clone(), c.id.clone());
+    out.tested = judge::test_together(&mut out.changed, options);
     out.changed.sort_by(|a, b| {
-        let (a, b) = (key(a), key(b));
-        a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then((a.2, a.3).cmp(&(b.2, b.3)))
+        let by_verdict = a.verdict.cmp(&b.verdict);
+        let by_name = (&a.experiment, &a.pair.after).cmp(&(&b.experiment, &b.pair.after));
+        by_verdict.then(b.severity().total_cmp(&a.severity())).then(by_name)
     });
     out.claims.sort_by_key(|c| !c.fails);
     out
 }
 
-fn experiment(name: &str, old: &Record, new: &Record, options: &Options, out: &mut Comparison) {
+fn experiment(
+    name: &str,
+    old: &SideExperiment,
+    new: &SideExperiment,
+    options: &Options,
+    out: &mut Comparison,
+) {
     if old.schema != SCHEMA || new.schema != SCHEMA {
         out.incomparable.push(incomparable(name, old, new));
         return;
     }
     let common: Vec<&String> = new.cells.keys().filter(|id| old.cells.contains_key(*id)).collect();
-    let alone = |one: &Record, other: &Record| -> Vec<String> {
+    let alone = |one: &SideExperiment, other: &SideExperiment| -> Vec<String> {
         one.cells.keys().filter(|id| !other.cells.contains_key(*id)).cloned().collect()
     };
     let (mut gone, mut come) = (alone(old, new), alone(new, old));
-    let pairs = counterparts((old, &mut gone), (new, &mut come), Agree::Problem);
-    let others = counterparts((old, &mut gone), (new, &mut come), Agree::Kinds);
-    let apart = common.is_empty() && pairs.is_empty();
-    if apart && others.is_empty() && !old.cells.is_empty() && !new.cells.is_empty() {
+    let mut pairs = counterparts(old, &mut gone, new, &mut come, Agree::Problem);
+    let others = counterparts(old, &mut gone, new, &mut come, Agree::Kinds);
+    let nothing_compared = common.is_empty() && pairs.is_empty();
+    let both_have_cells = !old.cells.is_empty() && !new.cells.is_empty();
+    if nothing_compared && others.is_empty() && both_have_cells {
         out.incomparable.push(incomparable(name, old, new));
         return;
     }
     out.removed.extend(lone(name, old, gone.iter()));
     out.added.extend(lone(name, new, come.iter()));
-    let told = told_apart(new);
+    let names = Names::new(new);
     out.problems.extend(others.into_iter().map(|pair| OtherProblem {
         experiment: name.into(),
-        name: cell_name(&new.cells[&pair.after], &told),
-        was: pair.before,
-        id: pair.after,
-        other: pair.other,
+        name: names.name(&new.cells[&pair.after]),
+        pair,
     }));
-    if apart {
+    if nothing_compared {
         // Claims on other problems are other claims.
         return;
     }
-    let mut timing = Timing { experiment: name.into(), cells: 0, seconds: (0.0, 0.0) };
-    let mut todo = Vec::new();
-    for id in common {
-        let (was, is) = (&old.cells[id], &new.cells[id]);
-        if let (Some(a), Some(b)) = (was.seconds, is.seconds) {
-            timing.cells += 1;
-            timing.seconds = (timing.seconds.0 + a, timing.seconds.1 + b);
-        }
-        match (was.digest(), is.digest()) {
+    for id in &common {
+        match (old.cells[*id].digest(), new.cells[*id].digest()) {
             (Some(a), Some(b)) if a == b => out.identical += 1,
             // No result on either side is no change.
             (None, None) => {}
-            _ => todo.push(pairing::Pair::same(id)),
+            _ => pairs.push(Pair::same(id)),
         }
     }
-    todo.extend(pairs);
-    let change = |pair: pairing::Pair| {
+    let change = |pair: Pair| {
         let (was, is) = (&old.cells[&pair.before], &new.cells[&pair.after]);
-        judge::change((name, &pair.after, is), (&pair.before, was), &told, pair.other, options)
+        Change::new(name, names.name(is), pair, was, is, options)
     };
     // Resampling takes its time, and each cell has a stream of its own.
-    out.changed.extend(todo.into_par_iter().map(change).collect::<Vec<_>>());
-    if timing.cells > 0 {
-        out.timings.push(timing);
-    }
+    out.changed.extend(pairs.into_par_iter().map(change).collect::<Vec<_>>());
+    out.timings.extend(timing(name, &common, old, new));
     match (&old.claims, &new.claims) {
         (Some(old), Some(new)) => out.claims.extend(claims::changes(name, old, new)),
-        _ => out.untold.push(name.to_owned()),
+        _ => out.without_claims.push(name.to_owned()),
     }
+}
+
+/// The time of the cells that both sides have, if any is stored.
+fn timing(
+    name: &str,
+    common: &[&String],
+    old: &SideExperiment,
+    new: &SideExperiment,
+) -> Option<Timing> {
+    let mut timing = Timing { experiment: name.into(), cells: 0, seconds: (0.0, 0.0) };
+    for id in common {
+        if let (Some(before), Some(after)) = (old.cells[*id].seconds, new.cells[*id].seconds) {
+            timing.cells += 1;
+            timing.seconds = (timing.seconds.0 + before, timing.seconds.1 + after);
+        }
+    }
+    (timing.cells > 0).then_some(timing)
 }
 
 /// The counterparts among cells that one side alone has, which are taken from their lists.
 fn counterparts(
-    (old, gone): (&Record, &mut Vec<String>),
-    (new, come): (&Record, &mut Vec<String>),
+    old: &SideExperiment,
+    gone: &mut Vec<String>,
+    new: &SideExperiment,
+    come: &mut Vec<String>,
     agree: Agree,
-) -> Vec<pairing::Pair> {
+) -> Vec<Pair> {
     let pairs = pairing::pairs(old, gone, new, come, agree);
-    let paired = |of: fn(&pairing::Pair) -> &String| pairs.iter().map(of).collect::<BTreeSet<_>>();
-    let (before, after) = (paired(|p| &p.before), paired(|p| &p.after));
+    let before: BTreeSet<&String> = pairs.iter().map(|pair| &pair.before).collect();
+    let after: BTreeSet<&String> = pairs.iter().map(|pair| &pair.after).collect();
     gone.retain(|id| !before.contains(id));
     come.retain(|id| !after.contains(id));
     pairs
 }
 
-fn incomparable(name: &str, old: &Record, new: &Record) -> Incomparable {
+fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incomparable {
     let (what, before, after) = if old.schema != SCHEMA || new.schema != SCHEMA {
         ("schema", old.schema.to_string(), new.schema.to_string())
     } else if old.seed != new.seed {
         ("seed", old.seed.to_string(), new.seed.to_string())
     } else {
-        let count = |r: &Record| format!("{} other cells", r.cells.len());
+        let count = |side: &SideExperiment| format!("{} other cells", side.cells.len());
         ("manifest", count(old), count(new))
     };
     Incomparable { experiment: name.into(), what, before, after }
 }
 
-/// The settings that tell apart an experiment's cells of one label, by path:
-/// whether they have several values, or some cells are without.
-fn told_apart(record: &Record) -> BTreeMap<String, bool> {
-    let mut labels: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
-    record.cells.values().for_each(|cell| labels.entry(&cell.label).or_default().push(cell));
-    let mut told = BTreeMap::new();
-    for cells in labels.values() {
-        let paths: BTreeSet<&str> = cells.iter().flat_map(|c| c.settings.keys()).collect();
-        for path in paths {
-            let all = cells.iter().map(|cell| cell.settings.get(path));
-            let values: BTreeSet<Option<&str>> = all.collect();
-            let several = values.iter().flatten().count() > 1;
-            if values.len() > 1 {
-                *told.entry(path.to_owned()).or_default() |= several;
-            }
-        }
-    }
-    told
-}
-
-/// A cell's name: its label, and the settings that tell it apart.
-fn cell_name(cell: &Cell, told: &BTreeMap<String, bool>) -> String {
-    let mut parts = vec![cell.label.clone()];
-    for (path, several) in told {
-        let Some(value) = cell.settings.get(path) else { continue };
-        let value = super::pretty(path, &Setting::Text(value.to_owned()));
-        // A choice with settings of its own: its name tells enough, but for those
-        // that vary.
-        let steps: Vec<&str> = path.split('.').collect();
-        let part = match steps[..] {
-            [_, _, _, choice, _] if *several => format!("{choice} {value}"),
-            [_, _, _, choice, _] => choice.to_owned(),
-            _ => value,
-        };
-        if !parts.contains(&part) {
-            parts.push(part);
-        }
-    }
-    parts.join(", ")
-}
-
-fn lone<'a>(experiment: &str, record: &Record, ids: impl Iterator<Item = &'a String>) -> Vec<Lone> {
-    let told = told_apart(record);
-    let of = |id: &String| Lone {
+fn lone<'a>(
+    experiment: &str,
+    side: &SideExperiment,
+    ids: impl Iterator<Item = &'a String>,
+) -> Vec<Lone> {
+    let names = Names::new(side);
+    let lone = |id: &String| Lone {
         experiment: experiment.into(),
         id: id.clone(),
-        name: cell_name(&record.cells[id], &told),
+        name: names.name(&side.cells[id]),
     };
-    ids.map(of).collect()
+    ids.map(lone).collect()
 }

@@ -1,16 +1,16 @@
-//! Cells that are not the same and yet counterparts: the same algorithm under the
-//! same label on the same kind of problem, with a few other settings.
+//! Counterparts: cells of the same algorithm under the same label on the same kind of problem,
+//! of which a few settings differ.
 //!
-//! Ids are hashes of all settings, so that a step size of 0.0101 for 0.01 makes
-//! one cell go and another come. No stream depends on the settings, so that the
-//! two can still be compared run by run.
+//! Ids are hashes of all settings, so that a step size of 0.0101 instead of 0.01 removes one
+//! cell and adds another. No random stream depends on the settings, so that the two can still be
+//! compared run by run.
 //!
-//! *Invariant*: a pair is told only if it is unambiguous: each is the other's one
-//! nearest, by the number of settings that differ and then by how far. What is compared run
-//! by run has the same problem, instance and start: another θ* or another way to it makes
-//! errors that say nothing about each other.
+//! *Invariant*: pairs are unambiguous: each cell is the one nearest to the other, by the number
+//! of settings that differ and then by how far they differ. Cells that are compared run by run
+//! have the same problem, instance and start, since errors with respect to another θ*, or from
+//! another start, cannot be compared.
 
-use super::{Cell, Record};
+use super::side::{SideCell, SideExperiment};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,8 +19,16 @@ use std::sync::Arc;
 /// Settings that may differ between counterparts.
 const MOST: usize = 3;
 
-/// A setting with another value: path, before, after.
-pub type Other = (String, String, String);
+/// A setting whose value changed; `–` where a cell does not have it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherSetting {
+    /// Its path.
+    pub path: String,
+    /// Its value before.
+    pub before: String,
+    /// Its value after.
+    pub after: String,
+}
 
 /// Two cells that are counterparts.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +38,7 @@ pub struct Pair {
     /// Id after.
     pub after: String,
     /// The settings that differ.
-    pub other: Vec<Other>,
+    pub other: Vec<OtherSetting>,
 }
 
 impl Pair {
@@ -40,13 +48,13 @@ impl Pair {
     }
 }
 
-/// In what counterparts must agree, beside their label, seed, and kinds of algorithm and
-/// problem.
+/// The settings in which counterparts must agree, beside their label, seed, and kinds of
+/// algorithm and problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agree {
-    /// In all that determines the instance, its optimum and the start.
+    /// All that determine the instance, its optimum and the start.
     Problem,
-    /// In nothing else.
+    /// No others.
     Kinds,
 }
 
@@ -56,20 +64,20 @@ fn is_of_problem(path: &str) -> bool {
     ["problem", "start", "instance", "seed"].contains(&top)
 }
 
-/// The counterparts among cells that are gone and cells that have come.
+/// The counterparts among removed cells (`gone`) and added ones (`come`).
 pub fn pairs(
-    old: &Record,
+    old: &SideExperiment,
     gone: &[String],
-    new: &Record,
+    new: &SideExperiment,
     come: &[String],
     agree: Agree,
 ) -> Vec<Pair> {
     if gone.is_empty() || come.is_empty() {
         return Vec::new();
     }
-    let was: Vec<&Cell> = gone.iter().map(|id| &old.cells[id]).collect();
-    let is: Vec<&Cell> = come.iter().map(|id| &new.cells[id]).collect();
-    let (was, is) = Grid::of(&was, &is, agree);
+    let was: Vec<&SideCell> = gone.iter().map(|id| &old.cells[id]).collect();
+    let is: Vec<&SideCell> = come.iter().map(|id| &new.cells[id]).collect();
+    let (was, is) = Grid::new(&was, &is, agree);
     let pair = |place: usize| {
         let before = was.nearest(&is, place)?;
         let back = is.nearest(&was, before)?;
@@ -82,7 +90,7 @@ pub fn pairs(
     (0..come.len()).into_par_iter().filter_map(pair).collect()
 }
 
-/// Cells as numbers, so that many can be held against many.
+/// Cells as numbers, so that many can be compared with many.
 struct Grid {
     /// Cells that agree in what counterparts must agree in have one number.
     kinds: Vec<u32>,
@@ -96,7 +104,7 @@ struct Grid {
 
 impl Grid {
     /// The cells of both sides, by the paths along which any two of them may differ.
-    fn of(was: &[&Cell], is: &[&Cell], agree: Agree) -> (Self, Self) {
+    fn new(was: &[&SideCell], is: &[&SideCell], agree: Agree) -> (Self, Self) {
         let all = || was.iter().chain(is);
         let mut paths: BTreeMap<&str, (Option<&str>, usize, bool)> = BTreeMap::new();
         for (path, value) in all().flat_map(|cell| cell.settings.iter()) {
@@ -189,7 +197,7 @@ impl Grid {
 }
 
 /// The algorithms and problems that a cell's settings are of.
-fn kinds_of(cell: &Cell) -> BTreeSet<&str> {
+fn kinds_of(cell: &SideCell) -> BTreeSet<&str> {
     let two = |path: &'_ str| {
         let mut dots = path.match_indices('.').map(|(place, _)| place);
         let (top, end) = (dots.next()?, dots.next().unwrap_or(path.len()));
@@ -198,13 +206,13 @@ fn kinds_of(cell: &Cell) -> BTreeSet<&str> {
     cell.settings.keys().filter_map(|path| Some(&path[..two(path)?])).collect()
 }
 
-/// The settings that differ; one that a side does not have is `–`.
-fn differing(a: &Cell, b: &Cell) -> Vec<Other> {
+/// The settings that differ.
+fn differing(a: &SideCell, b: &SideCell) -> Vec<OtherSetting> {
     let paths: BTreeSet<&str> = a.settings.keys().chain(b.settings.keys()).collect();
     let other = |path: &str| {
         let (a, b) = (a.settings.get(path), b.settings.get(path));
-        let told = |value: Option<&str>| value.unwrap_or("–").to_owned();
-        (a != b).then(|| (path.to_owned(), told(a), told(b)))
+        let text = |value: Option<&str>| value.unwrap_or("–").to_owned();
+        (a != b).then(|| OtherSetting { path: path.into(), before: text(a), after: text(b) })
     };
     paths.into_iter().filter_map(other).collect()
 }
@@ -213,7 +221,7 @@ fn differing(a: &Cell, b: &Cell) -> Vec<Other> {
 mod tests {
     use super::*;
 
-    fn cell(label: &str, step: f64, steps: u32) -> Cell {
+    fn cell(label: &str, step: f64, steps: u32) -> SideCell {
         let settings = [
             ("seed", "1".to_owned()),
             ("problem.garnet.states", "9".into()),
@@ -221,17 +229,17 @@ mod tests {
             ("algorithm.fedavg.local-steps", steps.to_string()),
         ];
         let settings = settings.map(|(path, value)| (path.to_owned(), value));
-        Cell { label: label.into(), settings: settings.into(), ..Cell::default() }
+        SideCell { label: label.into(), settings: settings.into(), ..SideCell::default() }
     }
 
-    fn record(cells: &[(&str, Cell)]) -> Record {
+    fn record(cells: &[(&str, SideCell)]) -> SideExperiment {
         let cells = cells.iter().map(|(id, cell)| ((*id).to_owned(), cell.clone()));
-        Record { cells: cells.collect(), ..Record::default() }
+        SideExperiment { cells: cells.collect(), ..SideExperiment::default() }
     }
 
-    fn found(old: &[(&str, Cell)], new: &[(&str, Cell)]) -> Vec<(String, String)> {
+    fn found(old: &[(&str, SideCell)], new: &[(&str, SideCell)]) -> Vec<(String, String)> {
         let (old, new) = (record(old), record(new));
-        let ids = |r: &Record| r.cells.keys().cloned().collect::<Vec<_>>();
+        let ids = |r: &SideExperiment| r.cells.keys().cloned().collect::<Vec<_>>();
         let pairs = pairs(&old, &ids(&old), &new, &ids(&new), Agree::Kinds);
         pairs.into_iter().map(|p| (p.before, p.after)).collect()
     }
@@ -241,13 +249,13 @@ mod tests {
         let old = [("a", cell("F", 0.01, 5)), ("b", cell("F", 0.02, 5))];
         let new = [("x", cell("F", 0.0202, 5)), ("y", cell("F", 0.0101, 5))];
         assert_eq!(found(&old, &new), [("b".into(), "x".into()), ("a".into(), "y".into())]);
-        // The second has two as near: neither is told.
+        // The second has two as near: neither is its counterpart.
         let new = [("x", cell("F", 0.01, 5)), ("y", cell("F", 0.01, 5))];
         assert!(found(&old, &new).is_empty());
     }
 
     #[test]
-    fn labels_seeds_and_kinds_tell_apart() {
+    fn labels_seeds_and_kinds_must_agree() {
         let old = [("a", cell("F", 0.01, 5))];
         assert!(found(&old, &[("x", cell("G", 0.02, 5))]).is_empty());
         let other = |path: &str, value: &str| {
@@ -265,11 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told() {
+    fn settings_that_differ_are_listed() {
         let (old, new) = (record(&[("a", cell("F", 0.01, 5))]), cell("F", 0.0101, 5));
         let new = record(&[("x", new)]);
         let pairs = pairs(&old, &["a".into()], &new, &["x".into()], Agree::Problem);
-        let other = ("algorithm.fedavg.step-size".into(), "0.01".into(), "0.0101".into());
+        let path = "algorithm.fedavg.step-size".into();
+        let other = OtherSetting { path, before: "0.01".into(), after: "0.0101".into() };
         assert_eq!(pairs[0].other, [other]);
     }
 }

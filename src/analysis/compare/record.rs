@@ -1,11 +1,13 @@
-//! What a report folder keeps for later diffs: `record.toml`, what all cells of
-//! an experiment share and what became of its claims, and `finals.csv`, a line a
-//! cell with every bit of every replicate's final error.
+//! The files of a report folder that later diffs read: `record.toml` has the settings that all
+//! cells of an experiment share and the verdicts on its claims; `finals.csv` has one line per
+//! cell, with every bit of every replicate's final error.
 //!
-//! *Invariant*: what is written comes back to the last bit, and a file that is not
-//! as it was written is refused: `record.toml` holds the hash of `finals.csv`.
+//! *Invariant*: numbers are read back to the last bit, and a file that was changed is refused:
+//! `record.toml` holds the hash of `finals.csv`.
 
-use super::{Cell, Claim, Record, Runs, SCHEMA, Texts};
+use super::claims::SideClaim;
+use super::settings::Texts;
+use super::side::{SCHEMA, SideCell, SideExperiment, SideRuns};
 use driftbench_core::words::{inert, revived};
 use driftbench_runner::plan::hex;
 use serde::{Deserialize, Serialize};
@@ -14,14 +16,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Name of the file of what cells share.
+/// The file of settings that cells share.
 pub const RECORD: &str = "record.toml";
-/// Name of the file of final errors.
+/// The file of final errors.
 pub const FINALS: &str = "finals.csv";
 
-/// What stands for the final error of a replicate that diverged.
+/// Stands for the final error of a replicate that diverged.
 const DIVERGED: &str = "diverged";
-/// Columns before those of the settings that tell cells apart.
+/// Columns before those of the settings that vary among cells.
 const HEAD: [&str; 3] = ["cell", "digest", "label"];
 
 #[derive(Serialize, Deserialize)]
@@ -33,20 +35,7 @@ struct File {
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    claim: Vec<Told>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Told {
-    id: String,
-    statement: String,
-    verdict: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    expected_refuted: bool,
-    estimate: f64,
-    low: f64,
-    high: f64,
+    claim: Vec<SideClaim>,
 }
 
 /// What is wrong with a file.
@@ -66,31 +55,22 @@ pub fn hash(text: &str) -> String {
 }
 
 /// The files of a record: names and texts.
-pub fn files(record: &Record) -> [(&'static str, String); 2] {
+pub fn files(record: &SideExperiment) -> [(&'static str, String); 2] {
     let finals = finals(record);
-    let told = |c: &Claim| Told {
-        id: c.id.clone(),
-        statement: c.statement.clone(),
-        verdict: c.verdict.clone(),
-        expected_refuted: c.expected_refuted,
-        estimate: c.estimate,
-        low: c.interval.0,
-        high: c.interval.1,
-    };
     let file = File {
         schema: record.schema,
         seed: record.seed,
         manifest: record.manifest.clone(),
         finals: hash(&finals),
         settings: shared(record),
-        claim: record.claims.iter().flatten().map(told).collect(),
+        claim: record.claims.clone().unwrap_or_default(),
     };
     let text = toml::to_string(&file).expect("a record is a plain table");
     [(RECORD, text), (FINALS, finals)]
 }
 
 /// Settings that all cells have, with one value.
-fn shared(record: &Record) -> BTreeMap<String, String> {
+fn shared(record: &SideExperiment) -> BTreeMap<String, String> {
     let mut cells = record.cells.values();
     let first = cells.next().into_iter().flat_map(|cell| cell.settings.iter());
     let mut all: Vec<(&str, &str)> = first.collect();
@@ -98,7 +78,7 @@ fn shared(record: &Record) -> BTreeMap<String, String> {
     all.into_iter().map(|(path, value)| (path.to_owned(), value.to_owned())).collect()
 }
 
-fn finals(record: &Record) -> String {
+fn finals(record: &SideExperiment) -> String {
     let shared = shared(record);
     let paths = record.cells.values().flat_map(|cell| cell.settings.keys());
     let varied: BTreeSet<&str> = paths.filter(|path| !shared.contains_key(*path)).collect();
@@ -108,8 +88,8 @@ fn finals(record: &Record) -> String {
     line(HEAD.into_iter().chain(names).chain(["finals"]).collect());
     for (id, cell) in &record.cells {
         let (digest, finals) = match &cell.runs {
-            Runs::Done { digest, finals } => (digest.as_str(), numbers(finals)),
-            Runs::Missing | Runs::Damaged(_) => ("", String::new()),
+            SideRuns::Done { digest, finals } => (digest.as_str(), numbers(finals)),
+            SideRuns::Missing | SideRuns::Damaged(_) => ("", String::new()),
         };
         let value = |path: &&str| inert(cell.settings.get(path).unwrap_or_default());
         let settings: Vec<Cow<'_, str>> = varied.iter().map(value).collect();
@@ -135,12 +115,12 @@ fn numbers(finals: &[Option<f64>]) -> String {
     out
 }
 
-/// A record from its files; reports of before had finals alone.
+/// A record from its files; the first reports had no `record.toml`.
 ///
 /// # Errors
-/// Where a file is not as it was written.
-pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
-    let Some(text) = record else { return Ok(Record::default()) };
+/// If a file was changed.
+pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Wrong> {
+    let Some(text) = record else { return Ok(SideExperiment::default()) };
     let wrong = |file, line, message: String| Wrong { file, line, message };
     let refused = |e: toml::de::Error| {
         let line = e.span().map(|at| 1 + text[..at.start].matches('\n').count() as u64);
@@ -149,8 +129,11 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
     let table: toml::Table = toml::from_str(text).map_err(refused)?;
     let schema = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
     if schema != i64::from(SCHEMA) {
-        // Not for this program to read.
-        return Ok(Record { schema: u32::try_from(schema).unwrap_or(0), ..Record::default() });
+        // This program does not know how to read the rest.
+        return Ok(SideExperiment {
+            schema: u32::try_from(schema).unwrap_or(0),
+            ..SideExperiment::default()
+        });
     }
     let file: File = toml::from_str(text).map_err(refused)?;
     let cells = cells(finals, &file.settings)
@@ -159,26 +142,21 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<Record, Wrong> {
         let message = "does not have the hash that it was written with".into();
         return Err(wrong(FINALS, None, message));
     }
-    let claim = |told: Told| Claim {
-        id: told.id,
-        statement: told.statement,
-        verdict: told.verdict,
-        expected_refuted: told.expected_refuted,
-        estimate: told.estimate,
-        interval: (told.low, told.high),
-    };
-    Ok(Record {
+    Ok(SideExperiment {
         schema: SCHEMA,
         seed: file.seed,
         manifest: file.manifest,
         cells,
-        claims: Some(file.claim.into_iter().map(claim).collect()),
+        claims: Some(file.claim),
     })
 }
 
 type Line = (u64, String);
 
-fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<String, Cell>, Line> {
+fn cells(
+    text: &str,
+    shared: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, SideCell>, Line> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let place = |e: csv::Error| {
         let line = e.position().map_or(1, csv::Position::line);
@@ -188,7 +166,7 @@ fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<Strin
     let columns: Vec<&str> = heads.iter().collect();
     let known = columns.len() > HEAD.len() && columns[..HEAD.len()] == HEAD;
     if !known || columns.last() != Some(&"finals") {
-        return Err((1, "is not what a report writes".into()));
+        return Err((1, "does not have the columns that a report writes".into()));
     }
     let (mut all, mut texts) = (BTreeMap::new(), Texts::default());
     for row in reader.records() {
@@ -200,13 +178,13 @@ fn cells(text: &str, shared: &BTreeMap<String, String>) -> Result<BTreeMap<Strin
         let shared = shared.iter().map(|(path, value)| (path.as_str(), value.as_str()));
         let settings = texts.settings(shared.chain(own));
         let runs = match &row[1] {
-            "" => Runs::Missing,
-            digest => Runs::Done {
+            "" => SideRuns::Missing,
+            digest => SideRuns::Done {
                 digest: digest.to_owned(),
                 finals: parsed(&row[row.len() - 1]).map_err(|message| (line, message))?,
             },
         };
-        let cell = Cell { label: revived(&row[2]).to_owned(), settings, runs, seconds: None };
+        let cell = SideCell { label: revived(&row[2]).to_owned(), settings, runs, seconds: None };
         if all.insert(row[0].to_owned(), cell).is_some() {
             return Err((line, format!("names the cell {} again", &row[0])));
         }
@@ -226,33 +204,35 @@ fn parsed(text: &str) -> Result<Vec<Option<f64>>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::verdict::Verdict;
 
-    fn record() -> Record {
-        let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| Cell {
+    fn record() -> SideExperiment {
+        let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| SideCell {
             label: label.into(),
             settings: [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
                 .into(),
-            runs: Runs::Done { digest: format!("digest of {step}"), finals },
+            runs: SideRuns::Done { digest: format!("digest of {step}"), finals },
             seconds: None,
         };
         let mut missing = cell("F", "3", Vec::new());
-        missing.runs = Runs::Missing;
+        missing.runs = SideRuns::Missing;
         let numbers = [0.1 + 0.2, 0.0, 1e-300, f64::MIN_POSITIVE / 3.0, 123_456.789, 1e22];
         let cells = [
             ("x", cell("F, 1", "1", numbers.map(Some).to_vec())),
             ("y", cell("=\"G\"", "2", vec![None, Some(1.0 / 3.0)])),
             ("z", missing),
         ];
-        let claim = Claim {
+        let claim = SideClaim {
             id: "c".into(),
             statement: "\"quoted\"".into(),
-            verdict: "supported".into(),
+            verdict: Verdict::Supported,
             expected_refuted: true,
             estimate: 0.5,
-            interval: (f64::NEG_INFINITY, 1.0),
+            low: f64::NEG_INFINITY,
+            high: 1.0,
         };
-        Record {
+        SideExperiment {
             schema: SCHEMA,
             seed: 7,
             manifest: "hash".into(),
@@ -287,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemas_are_told_and_not_read() {
+    fn other_schemas_are_named_and_not_read() {
         let [(_, toml), (_, finals)] = files(&record());
         assert_eq!(read(None, "anything").unwrap().schema, 0);
         let other = toml.replace("schema = 1", "schema = 9");

@@ -1,10 +1,13 @@
-//! A side made from results: digests first, and from the Parquet files only what
-//! a comparison with the other side asks for.
+//! A side from a results folder: the digests of all cells, and only those numbers of the Parquet
+//! files that a comparison with the other side needs.
 //!
-//! *Invariant*: every file that counts has the hash that it was written with; a
-//! cell whose file has not is damaged, and keeps no other from being compared.
+//! *Invariant*: every file is checked against its hash; a cell whose file differs is damaged, and
+//! the others are still compared.
 
-use super::{Cell, Claim, Record, Runs, SCHEMA, Side, Texts, record};
+use super::claims::SideClaim;
+use super::record;
+use super::settings::Texts;
+use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use crate::analysis::Experiment;
 use crate::store::{self, Store};
 use driftbench_runner::files::Error;
@@ -17,41 +20,42 @@ use std::path::Path;
 /// A results folder.
 pub struct Folder {
     store: Store,
-    experiments: Vec<store::Experiment>,
+    experiments: Vec<store::StoredExperiment>,
 }
 
-/// What an analysed experiment leaves for later diffs.
-pub fn of(experiment: &Experiment<'_>) -> Record {
+/// What a report stores of an analysed experiment for later diffs.
+pub fn side_experiment(experiment: &Experiment<'_>) -> SideExperiment {
     let plan = experiment.plan;
-    let mut cells: BTreeMap<String, Cell> = planned(plan).into_iter().collect();
+    let mut cells: BTreeMap<String, SideCell> = planned(plan).into_iter().collect();
     for result in &experiment.cells {
         if let Some(cell) = cells.get_mut(&result.cell.id) {
             let finals = result.runs.errors();
-            cell.runs = Runs::Done { digest: result.digest.clone(), finals };
+            cell.runs = SideRuns::Done { digest: result.digest.clone(), finals };
         }
     }
-    Record {
+    SideExperiment {
         schema: SCHEMA,
         seed: plan.manifest.seed,
         manifest: manifest(&plan.source.text, &plan.source.overrides),
         cells,
-        claims: Some(experiment.claims.iter().map(Claim::of).collect()),
+        claims: Some(experiment.claims.iter().map(SideClaim::from).collect()),
     }
 }
 
+/// The hash of a manifest and its overrides.
 fn manifest(text: &str, overrides: &[String]) -> String {
     let parts: Vec<&str> = std::iter::once(text).chain(overrides.iter().map(|o| &**o)).collect();
     record::hash(&parts.join("\n"))[..16].to_owned()
 }
 
 /// An experiment as it was last run, if this release can read its manifest.
-fn plan(experiment: &store::Experiment) -> Option<Plan> {
+fn plan(experiment: &store::StoredExperiment) -> Option<Plan> {
     Plan::new(experiment.name.clone(), experiment.source()).ok()
 }
 
 /// The cells of a plan, without results.
-fn planned(plan: &Plan) -> Vec<(String, Cell)> {
-    // Each text is held once, and that of a few cells at a time more often.
+fn planned(plan: &Plan) -> Vec<(String, SideCell)> {
+    // Each text is in memory once, except for those of a few cells at a time.
     const AT_ONCE: usize = 4096;
     let (mut cells, mut texts) = (Vec::with_capacity(plan.cells.len()), Texts::default());
     for some in plan.cells.chunks(AT_ONCE) {
@@ -59,32 +63,28 @@ fn planned(plan: &Plan) -> Vec<(String, Cell)> {
         let settings: Vec<BTreeMap<String, String>> = settings.collect();
         cells.extend(some.iter().zip(settings).map(|(cell, settings)| {
             let (label, settings) = (cell.label.clone(), texts.settings(settings));
-            (cell.id.clone(), Cell { label, settings, ..Cell::default() })
+            (cell.id.clone(), SideCell { label, settings, ..SideCell::default() })
         }));
     }
     cells
 }
 
-/// Settings by dotted path.
+/// Settings by dotted path; those that are empty are left out.
 fn leaves(table: &toml::Table) -> BTreeMap<String, String> {
-    fn add(path: &str, value: &toml::Value, all: &mut BTreeMap<String, String>) {
-        match value {
+    fn add(path: String, value: &toml::Value, all: &mut BTreeMap<String, String>) {
+        let text = match value {
             toml::Value::Table(inner) if !inner.is_empty() => {
-                inner.iter().for_each(|(key, value)| add(&format!("{path}.{key}"), value, all));
+                inner.iter().for_each(|(key, value)| add(format!("{path}.{key}"), value, all));
+                return;
             }
-            toml::Value::String(text) => {
-                all.insert(path.to_owned(), text.clone());
-            }
-            toml::Value::Float(number) => {
-                all.insert(path.to_owned(), number.to_string());
-            }
-            other => {
-                all.insert(path.to_owned(), other.to_string());
-            }
-        }
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Float(number) => number.to_string(),
+            other => other.to_string(),
+        };
+        all.insert(path, text);
     }
     let mut all = BTreeMap::new();
-    table.iter().for_each(|(key, value)| add(key, value, &mut all));
+    table.iter().for_each(|(key, value)| add(key.clone(), value, &mut all));
     all.retain(|_, value| !value.is_empty());
     all
 }
@@ -105,10 +105,11 @@ impl Folder {
     /// # Errors
     /// If a folder cannot be read.
     pub fn side(&self, name: String) -> Result<Side, Error> {
-        // A manifest of another release may say what this one does not know; its cells can be
-        // compared all the same. A plan is dropped once its cells are named.
-        let cells = |experiment: &store::Experiment| plan(experiment).map(|plan| planned(&plan));
-        let all: Vec<Option<Vec<(String, Cell)>>> =
+        // This release may not be able to read a manifest of another one; the cells can still be
+        // compared. A plan is dropped once its cells are listed, to save memory.
+        let cells =
+            |experiment: &store::StoredExperiment| plan(experiment).map(|plan| planned(&plan));
+        let all: Vec<Option<Vec<(String, SideCell)>>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
         for (experiment, cells) in self.experiments.iter().zip(all) {
@@ -120,9 +121,9 @@ impl Folder {
                 let cell = self.check(&experiment.name, &id, cell);
                 (id, cell)
             });
-            let cells: BTreeMap<String, Cell> = checked.collect();
+            let cells: BTreeMap<String, SideCell> = checked.collect();
             let seed = cells.values().find_map(|c| c.settings.get("seed")?.parse().ok());
-            let record = Record {
+            let record = SideExperiment {
                 schema: SCHEMA,
                 seed: seed.unwrap_or_default(),
                 manifest: manifest(&experiment.text, &experiment.overrides),
@@ -134,26 +135,26 @@ impl Folder {
         Ok(side)
     }
 
-    /// The cells of an experiment whose manifest is none any more, as they were stored.
-    fn stored(&self, experiment: &str) -> Result<Vec<(String, Cell)>, Error> {
+    /// The cells of an experiment whose manifest cannot be read, as they were stored.
+    fn stored(&self, experiment: &str) -> Result<Vec<(String, SideCell)>, Error> {
         let (mut cells, mut texts) = (Vec::new(), Texts::default());
         for id in self.store.ids(experiment)? {
             let settings = texts.settings(leaves(&self.store.settings(experiment, &id)?));
             let label = self.store.summary(experiment, &id)?.map_or(String::new(), |s| s.label);
-            cells.push((id, Cell { label, settings, ..Cell::default() }));
+            cells.push((id, SideCell { label, settings, ..SideCell::default() }));
         }
         Ok(cells)
     }
 
-    fn check(&self, experiment: &str, id: &str, cell: Cell) -> Cell {
+    fn check(&self, experiment: &str, id: &str, cell: SideCell) -> SideCell {
         match self.store.checked(experiment, id) {
-            Ok(Some(record)) => Cell {
-                runs: Runs::Done { digest: record.digest, finals: Vec::new() },
+            Ok(Some(record)) => SideCell {
+                runs: SideRuns::Done { digest: record.digest, finals: Vec::new() },
                 seconds: Some(record.seconds),
                 ..cell
             },
             Ok(None) => cell,
-            Err(e) => Cell { runs: damaged(&e), ..cell },
+            Err(e) => SideCell { runs: damaged(&e), ..cell },
         }
     }
 
@@ -161,36 +162,35 @@ impl Folder {
     pub fn fill(&self, side: &mut Side, other: &Side) {
         for (name, record) in &mut side.experiments {
             let Some(theirs) = other.experiments.get(name) else { continue };
-            let same = |id: &String, cell: &Cell| {
+            let same = |id: &String, cell: &SideCell| {
                 theirs.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
             };
-            let wanted: Vec<(&String, &mut Cell)> =
+            let wanted: Vec<(&String, &mut SideCell)> =
                 record.cells.iter_mut().filter(|(id, cell)| !same(id, cell)).collect();
             let ids: Vec<&str> = wanted.iter().map(|(id, _)| id.as_str()).collect();
             let order = self.store.reading_order(name, &ids);
-            let mut wanted: Vec<Option<(&String, &mut Cell)>> =
+            let mut wanted: Vec<Option<(&String, &mut SideCell)>> =
                 wanted.into_iter().map(Some).collect();
-            let mut wanted: Vec<(&String, &mut Cell)> =
+            let mut wanted: Vec<(&String, &mut SideCell)> =
                 order.into_iter().filter_map(|place| wanted[place].take()).collect();
-            let fill = |(id, cell): &mut (&String, &mut Cell)| {
-                if let Runs::Done { finals, .. } = &mut cell.runs {
+            let fill = |(id, cell): &mut (&String, &mut SideCell)| {
+                if let SideRuns::Done { finals, .. } = &mut cell.runs {
                     match self.store.finals(name, id) {
                         Ok(read) => *finals = read,
                         Err(e) => cell.runs = damaged(&e),
                     }
                 }
             };
-            let stretch = crate::analysis::stretch(wanted.len());
-            wanted.par_chunks_mut(stretch).for_each(|some| some.iter_mut().for_each(fill));
+            let chunk = crate::analysis::cells_per_task(wanted.len());
+            wanted.par_chunks_mut(chunk).for_each(|some| some.iter_mut().for_each(fill));
         }
     }
 
-    /// Judges the claims of experiments that changed; where nothing did, no
-    /// verdict can be another.
+    /// Judges the claims of experiments that changed; the verdicts of the others are the same.
     pub fn judge(&self, side: &mut Side, other: &Side) {
         let known = self.experiments.iter().map(|e| (e.name.as_str(), e));
-        let known: BTreeMap<&str, &store::Experiment> = known.collect();
-        let records: Vec<(&String, &mut Record)> = side.experiments.iter_mut().collect();
+        let known: BTreeMap<&str, &store::StoredExperiment> = known.collect();
+        let records: Vec<(&String, &mut SideExperiment)> = side.experiments.iter_mut().collect();
         records.into_par_iter().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };
             record.claims = if unchanged(record, theirs) {
@@ -201,12 +201,12 @@ impl Folder {
         });
     }
 
-    fn claims(&self, plan: &Plan) -> Result<Vec<Claim>, Error> {
+    fn claims(&self, plan: &Plan) -> Result<Vec<SideClaim>, Error> {
         if plan.manifest.claim.all().is_empty() {
             return Ok(Vec::new());
         }
         let judged = crate::analysis::judged(plan, &self.store)?;
-        Ok(judged.iter().map(Claim::of).collect())
+        Ok(judged.iter().map(SideClaim::from).collect())
     }
 
     /// The traces of a cell, if they can be read.
@@ -215,15 +215,15 @@ impl Folder {
     }
 }
 
-fn damaged(error: &Error) -> Runs {
+fn damaged(error: &Error) -> SideRuns {
     let file = error.path.file_name().unwrap_or_default().to_string_lossy();
-    Runs::Damaged(format!("{file} {}", error.message))
+    SideRuns::Damaged(format!("{file} {}", error.message))
 }
 
 /// Whether two records have the same manifest and the same bits in every cell.
-fn unchanged(a: &Record, b: &Record) -> bool {
-    let ids = |r: &Record| r.cells.keys().cloned().collect::<BTreeSet<_>>();
-    let same = |(id, cell): (&String, &Cell)| {
+fn unchanged(a: &SideExperiment, b: &SideExperiment) -> bool {
+    let ids = |r: &SideExperiment| r.cells.keys().cloned().collect::<BTreeSet<_>>();
+    let same = |(id, cell): (&String, &SideCell)| {
         cell.digest().is_some() && b.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
     };
     a.manifest == b.manifest && ids(a) == ids(b) && a.cells.iter().all(same)

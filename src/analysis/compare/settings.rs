@@ -1,6 +1,6 @@
-//! Settings of many cells: by path, each text once for all cells that have it.
+//! Settings of many cells by path; cells share equal texts.
 //!
-//! *Invariant*: paths are in their order and each is there once.
+//! *Invariant*: paths are in alphabetical order, and each occurs once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct Settings(Vec<(Arc<str>, Arc<str>)>);
 pub struct Texts(HashSet<Arc<str>>);
 
 impl Texts {
-    /// A text, the same one for all who ask for it.
+    /// The shared copy of a text.
     pub fn shared(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.0.get(text) {
             return known.clone();
@@ -24,7 +24,7 @@ impl Texts {
         new
     }
 
-    /// Settings of these paths and values; of a path that is there twice, the last.
+    /// Settings with these paths and values; of a repeated path, the last value.
     pub fn settings<P: AsRef<str>, V: AsRef<str>>(
         &mut self,
         all: impl IntoIterator<Item = (P, V)>,

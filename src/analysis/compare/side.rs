@@ -1,59 +1,60 @@
-//! What a side of a comparison is.
+//! A side of a comparison: its experiments and cells.
 
-use super::{Claim, Settings};
+use super::claims::SideClaim;
+use super::settings::Settings;
 use std::collections::BTreeMap;
 
-/// Version of what a side keeps of an experiment. Reports of before had finals
+/// Version of what a side stores of an experiment. The first reports had final errors
 /// alone, and count as 0.
 pub const SCHEMA: u32 = 1;
 
 /// A side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
-    /// What it is, as readers are told.
+    /// Its name on pages.
     pub name: String,
-    /// Schema of a results folder that this program does not read.
+    /// Schema of a results folder, if this program does not read it.
     pub foreign: Option<u32>,
     /// Its experiments.
-    pub experiments: BTreeMap<String, Record>,
+    pub experiments: BTreeMap<String, SideExperiment>,
 }
 
-/// What is kept of an experiment.
+/// An experiment of a side.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Record {
-    /// [`SCHEMA`] of whoever wrote it.
+pub struct SideExperiment {
+    /// [`SCHEMA`] of the program that wrote it.
     pub schema: u32,
     /// Seed of its streams.
     pub seed: u64,
     /// Hash of its manifest's text and `--set`s; empty if not known.
     pub manifest: String,
     /// Its cells by id.
-    pub cells: BTreeMap<String, Cell>,
+    pub cells: BTreeMap<String, SideCell>,
     /// Its claims; `None` if they were not judged.
-    pub claims: Option<Vec<Claim>>,
+    pub claims: Option<Vec<SideClaim>>,
 }
 
-/// What is kept of a cell.
+/// A cell of a side.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
+pub struct SideCell {
     /// Name of the algorithm.
     pub label: String,
-    /// What determines the numbers, by dotted path.
+    /// The settings that determine the numbers, by dotted path.
     pub settings: Settings,
     /// Its runs.
-    pub runs: Runs,
-    /// Time on one thread, in seconds, where results tell.
+    pub runs: SideRuns,
+    /// Time on one thread, in seconds; reports do not store it.
     pub seconds: Option<f64>,
 }
 
-/// What became of a cell's runs.
+/// The runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Runs {
-    /// They are there.
+pub enum SideRuns {
+    /// They are stored.
     Done {
         /// Digest of the traces.
         digest: String,
-        /// ‖θ_T − θ*‖² a replicate; `None` where it diverged.
+        /// ‖θ_T − θ*‖² per replicate; `None` where it diverged.
         finals: Vec<Option<f64>>,
     },
     /// The manifest asks for the cell, and nothing is stored.
@@ -63,11 +64,11 @@ pub enum Runs {
     Damaged(String),
 }
 
-impl Cell {
+impl SideCell {
     /// Digest of its traces, if they are there.
     pub fn digest(&self) -> Option<&str> {
         match &self.runs {
-            Runs::Done { digest, .. } => Some(digest),
+            SideRuns::Done { digest, .. } => Some(digest),
             _ => None,
         }
     }

@@ -1,9 +1,9 @@
-//! Published bounds for the cells of an experiment: which speak of a cell, and of what.
+//! Published bounds for the cells of an experiment: which apply to a cell, and to which quantity.
 //!
-//! *Invariant*: a cell that a bound's conditions leave out gets none of it.
+//! *Invariant*: a cell that does not meet a bound's conditions has no value of it.
 
 use super::Theory;
-use super::refused::Part;
+use super::refused::Computation;
 use driftbench_core::algorithm::Average;
 use driftbench_core::federated::{Clock, Schedule, Variates};
 use driftbench_core::kernel::squared_distance;
@@ -23,7 +23,7 @@ impl Theory<'_> {
         if let Some(known) = self.constants.borrow().get(&key) {
             return known.clone();
         }
-        self.within(prepared, Part::Constants, || Constants::effort(facts))?;
+        self.permit(prepared, Computation::Constants, || Constants::effort(facts))?;
         let found = Constants::new(facts).map(Rc::new);
         self.constants.borrow_mut().insert(key, found.clone());
         found
@@ -35,11 +35,11 @@ impl Theory<'_> {
         self.bounds(id, round).into_iter().find(|b| b.name == name)
     }
 
-    /// All published bounds that speak of a cell, at a round.
+    /// All published bounds that apply to a cell, at a round.
     pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
         let find = || {
             let prepared = self.cells.get(id)?;
-            let ground = super::only(prepared)?;
+            let ground = super::single_ground(prepared)?;
             let identity = &prepared.cell.identity;
             let components = identity.algorithm.components();
             let terms = &components[0].terms;
@@ -64,7 +64,7 @@ impl Theory<'_> {
             if scheme == bounds::Algorithm::FedAvg && terms.normalised && simple {
                 let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
                 let setting = bounds::RunSetup {
-                    // BOOK's μ is the whole way of a round.
+                    // BOOK's μ is the step size of a whole round.
                     step_size: terms.step_size,
                     local_steps: 1,
                     rounds: round,
@@ -105,7 +105,7 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
     })
 }
 
-/// Whether a bound is one of a quantity.
+/// Whether a bound bounds a quantity.
 pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
     matches!(
         (bound.quantity, quantity),

@@ -1,4 +1,4 @@
-//! What theory does not compute because it would take too much: of which cells, and what.
+//! Predictions that are not computed because they would take too much time or memory.
 
 use super::Theory;
 use driftbench_core::theory::effort::{Effort, MOST_BYTES, MOST_PRODUCTS};
@@ -6,9 +6,9 @@ use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::runner::Prepared;
 use std::collections::{BTreeMap, HashMap};
 
-/// What is computed for a prediction.
+/// A computation that predictions need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum Computation {
     /// Exact moments round by round.
     Moments,
     /// Exact moments at stationarity.
@@ -23,7 +23,7 @@ pub enum Part {
     Measures,
 }
 
-impl Part {
+impl Computation {
     fn words(self) -> &'static str {
         match self {
             Self::Moments => "exact moments round by round",
@@ -35,7 +35,7 @@ impl Part {
         }
     }
 
-    /// Whether a prediction is made of it.
+    /// Whether a prediction needs it.
     fn serves(self, by: Prediction) -> bool {
         match by {
             Prediction::ExactMoments => matches!(self, Self::Moments | Self::Stationary),
@@ -51,22 +51,22 @@ impl Part {
     }
 }
 
-/// Estimates that exceed their bounds, by cell and part.
-pub type Refused = HashMap<(String, Part), Effort>;
+/// Costs that exceed the bounds, by cell and computation.
+pub type Refused = HashMap<(String, Computation), Effort>;
 
-/// The bounds, as a sentence.
+/// The bounds on time and memory, as a sentence.
 pub fn bounds() -> String {
     let memory = MOST_BYTES / 1e9;
     format!("A computation may take {MOST_PRODUCTS:.0e} products and {memory:.0} GB of memory.")
 }
 
 impl Theory<'_> {
-    /// Whether a part of the theory of a cell may be computed; `None` if it would take too
-    /// much, which is remembered.
-    pub(super) fn within(
+    /// Whether a computation for a cell fits in time and memory; `None` if it does not, which is
+    /// remembered.
+    pub(super) fn permit(
         &self,
         prepared: &Prepared<'_>,
-        part: Part,
+        part: Computation,
         cost: impl FnOnce() -> Effort,
     ) -> Option<()> {
         let key = (prepared.cell.id.clone(), part);
@@ -80,7 +80,7 @@ impl Theory<'_> {
         cost.fits().then_some(())
     }
 
-    /// What a prediction of a cell would take, if that is why there is none; known once the
+    /// The cost of a prediction for a cell, if that is why there is none; known once the
     /// prediction was asked for.
     pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Effort> {
         let known = self.refused.borrow();
@@ -88,18 +88,18 @@ impl Theory<'_> {
         mine.map(|(_, cost)| *cost).reduce(Effort::most)
     }
 
-    /// What was not computed, a sentence each.
+    /// The computations that were refused, one sentence each.
     pub fn not_computed(&self) -> Vec<String> {
-        let mut parts: BTreeMap<Part, (usize, Effort)> = BTreeMap::new();
+        let mut parts: BTreeMap<Computation, (usize, Effort)> = BTreeMap::new();
         for ((_, part), cost) in self.refused.borrow().iter() {
             let known = parts.entry(*part).or_default();
             *known = (known.0 + 1, known.1.most(*cost));
         }
-        let told = |(part, (count, cost)): (Part, (usize, Effort))| {
+        let sentence = |(part, (count, cost)): (Computation, (usize, Effort))| {
             let (cells, of) = if count == 1 { ("cell", "it") } else { ("cells", "one of them") };
             let part = part.words();
             format!("Of {count} {cells} {part}: for {of} that would take {cost}.")
         };
-        parts.into_iter().map(told).collect()
+        parts.into_iter().map(sentence).collect()
     }
 }

@@ -1,16 +1,15 @@
 //! A comparison for programs.
 
 use crate::analysis::compare::{
-    Change, Claim, ClaimChange, Class, Comparison, Lone, Other, Verdict,
+    Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherSetting, SideClaim,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Everything, with numbers as numbers; docs/DIFF.md says what each is.
 pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
-    let count = |v: Verdict| comparison.changed.iter().filter(|c| c.verdict == v).count();
-    let counts: BTreeMap<&str, usize> =
-        Verdict::ALL.into_iter().map(|v| (v.name(), count(v))).collect();
+    let counts = ChangeVerdict::ALL.into_iter().map(|v| (v.name(), comparison.count_verdict(v)));
+    let counts: BTreeMap<&str, usize> = counts.collect();
     let lone = |cells: &[Lone]| -> Vec<Value> {
         let one = |c: &Lone| json!({"experiment": c.experiment, "cell": c.id, "name": c.name});
         cells.iter().map(one).collect()
@@ -23,8 +22,8 @@ pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
         .iter()
         .map(|t| json!({"experiment": t.experiment, "cells": t.cells, "seconds": t.seconds}));
     let problems = comparison.problems.iter().map(|c| {
-        json!({"experiment": c.experiment, "cell": c.id, "cell-before": c.was, "name": c.name,
-            "other-settings": others(&c.other)})
+        json!({"experiment": c.experiment, "cell": c.pair.after, "cell-before": c.pair.before,
+            "name": c.name, "other-settings": others(&c.pair.other)})
     });
     json!({
         "schema": 1,
@@ -42,14 +41,14 @@ pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
         "verdicts": counts,
         "changed": comparison.changed.iter().map(json_change).collect::<Vec<_>>(),
         "claims": comparison.claims.iter().map(json_claim).collect::<Vec<_>>(),
-        "claims-untold": comparison.untold,
+        "claims-untold": comparison.without_claims,
         "timings": timings.collect::<Vec<_>>(),
     })
 }
 
-/// Settings that are others.
-fn others(other: &[Other]) -> Vec<Value> {
-    let one = |(path, a, b): &Other| json!({"path": path, "before": a, "after": b});
+/// Settings that changed.
+fn others(other: &[OtherSetting]) -> Vec<Value> {
+    let one = |o: &OtherSetting| json!({"path": o.path, "before": o.before, "after": o.after});
     other.iter().map(one).collect()
 }
 
@@ -57,13 +56,13 @@ fn json_change(change: &Change) -> Value {
     let interval = change.shift.map(|s| [libm::exp(s.interval.0), libm::exp(s.interval.1)]);
     json!({
         "experiment": change.experiment,
-        "cell": change.id,
-        "cell-before": change.was,
+        "cell": change.pair.after,
+        "cell-before": change.pair.before,
         "name": change.name,
         "verdict": change.verdict.name(),
-        "other-settings": others(&change.other),
+        "other-settings": others(&change.pair.other),
         "runs": [change.finals.0.len(), change.finals.1.len()],
-        "diverged": [change.diverged.0, change.diverged.1],
+        "diverged": change.diverged(),
         "ratio": change.ratio(),
         "interval": interval,
         "p": change.p,
@@ -73,12 +72,12 @@ fn json_change(change: &Change) -> Value {
 }
 
 fn json_claim(change: &ClaimChange) -> Value {
-    let told = |claim: &Option<Claim>| {
+    let side = |claim: &Option<SideClaim>| {
         claim.as_ref().map(|c| {
             json!({
-                "verdict": c.verdict,
+                "verdict": c.verdict.name(),
                 "estimate": c.estimate,
-                "interval": [c.interval.0, c.interval.1],
+                "interval": [c.low, c.high],
             })
         })
     };
@@ -87,8 +86,8 @@ fn json_claim(change: &ClaimChange) -> Value {
         "experiment": change.experiment,
         "id": either.map(|c| &c.id),
         "statement": either.map(|c| &c.statement),
-        "before": told(&change.before),
-        "after": told(&change.after),
+        "before": side(&change.before),
+        "after": side(&change.after),
         "fails": change.fails,
     })
 }

@@ -1,22 +1,25 @@
-//! A comparison as a reader meets it: a summary for a terminal, Markdown for a
-//! pull request, a page with charts, JSON for programs.
+//! A comparison as text: a summary for a terminal, Markdown for a pull request, a page with
+//! charts, JSON for programs.
 //!
-//! *Invariant*: all four say the same of every cell; what Markdown cuts, since a
-//! comment holds only so much, and a page, since a browser opens only so much, is counted.
-//! JSON cuts nothing.
+//! *Invariant*: all four agree on every cell. Markdown and the page are truncated, because a
+//! comment and a browser hold only so much, and state the number of rows left out. JSON is
+//! complete.
 
 mod json;
-mod text;
+mod terminal;
 
 use super::Pages;
-use super::view::short;
+use super::claims::{interval, probability};
+use super::number_text::short;
 use crate::analysis::Figure;
 use crate::analysis::compare::{
-    Change, ClaimChange, Class, Comparison, Lone, Other, OtherProblem, Timing, Verdict,
+    Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
+    SideClaim, Timing,
 };
 use crate::chart;
 use driftbench_core::words;
 use driftbench_runner::files::{Error, error};
+use driftbench_runner::plan::short as short_path;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -24,7 +27,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A change and its charts.
-pub type Drawn<'a> = (&'a Change, [Figure; 2]);
+pub type ChangeFigures<'a> = (&'a Change, [Figure; 2]);
 
 /// How a comparison is written.
 pub enum Format<'a> {
@@ -33,7 +36,7 @@ pub enum Format<'a> {
     /// For a pull request.
     Markdown,
     /// A page, with charts of the first changes.
-    Html(Vec<Drawn<'a>>),
+    Html(Vec<ChangeFigures<'a>>),
     /// For programs.
     Json,
 }
@@ -54,63 +57,80 @@ pub fn render(
     fails: &[(Class, usize)],
     format: Format<'_>,
 ) -> Result<String, Error> {
-    let mut view = View::of(comparison, fails);
+    let mut text = DiffText::new(comparison, fails);
     match format {
-        Format::Text => Ok(text::text(&view)),
+        Format::Text => Ok(terminal::summary(&text)),
         Format::Json => Ok(format!("{:#}\n", json::json(comparison, fails))),
         Format::Markdown => {
             let mut out = String::new();
             for most in MOST_ROWS {
-                out = Pages::new().render("diff.md", values(&view, most))?;
+                out = Pages::new().render("diff.md", values(&text, most))?;
                 if out.chars().count() <= MOST_CHARACTERS {
                     break;
                 }
             }
             Ok(out)
         }
-        Format::Html(drawn) => {
-            view.charts = drawn.iter().map(Charts::of).collect::<Result<_, Error>>()?;
-            Pages::new().render("diff.html", values(&view, usize::MAX))
+        Format::Html(figures) => {
+            text.charts = figures.iter().map(Charts::new).collect::<Result<_, Error>>()?;
+            Pages::new().render("diff.html", values(&text, usize::MAX))
         }
     }
 }
 
-fn values(view: &View, most: usize) -> Value {
-    context! { diff => Value::from(Serde(view)), most => most.min(1 << 40) }
+fn values(text: &DiffText, most: usize) -> Value {
+    context! { diff => Value::from(Serde(text)), most => most.min(1 << 40) }
 }
 
 /// What templates see.
 #[derive(Serialize)]
-struct View {
+struct DiffText {
     before: String,
     after: String,
-    /// The verdicts and how many cells have each, in one line.
-    headline: String,
-    /// What makes the comparison fail; empty if nothing does.
-    fails: String,
-    empty: bool,
-    margin: String,
-    tested: usize,
-    identical: usize,
+    summary: Summary,
     incomparable: Vec<String>,
-    removed: Vec<String>,
-    added: Vec<String>,
-    /// How many cells these are.
-    lone: (usize, usize),
-    /// The same cells, and cells with other settings, the first of them.
-    changed: Vec<Row>,
-    settings: Vec<Row>,
-    /// How many there are of both.
-    rows: (usize, usize),
-    claims: Vec<Claim>,
-    untold: Vec<String>,
+    removed: LoneText,
+    added: LoneText,
+    /// The same cells, and cells with other settings.
+    changed: ChangeTable,
+    settings: ChangeTable,
+    claims: Vec<ClaimChangeText>,
+    /// Experiments whose claims are not compared.
+    without_claims: Vec<String>,
     timings: Vec<[String; 5]>,
     charts: Vec<Charts>,
 }
 
 #[derive(Serialize)]
-struct Row {
-    verdict: &'static str,
+struct Summary {
+    /// The verdicts and how many cells have each, in one line.
+    headline: String,
+    /// What makes the comparison fail; empty if nothing does.
+    fails: String,
+    /// Whether no cell is on both sides.
+    empty: bool,
+    margin: String,
+    /// Cells that were tested together.
+    tested: usize,
+}
+
+/// Cells of one side: a line per experiment, and how many cells there are.
+#[derive(Serialize)]
+struct LoneText {
+    lines: Vec<String>,
+    count: usize,
+}
+
+/// The first changes of a kind, and how many there are.
+#[derive(Serialize)]
+struct ChangeTable {
+    rows: Vec<ChangeText>,
+    count: usize,
+}
+
+#[derive(Serialize)]
+struct ChangeText {
+    verdict: ChangeVerdict,
     /// For colours: `refuted`, `supported` or `inconclusive`.
     tone: &'static str,
     experiment: String,
@@ -119,13 +139,13 @@ struct Row {
     other: String,
     ratio: String,
     p: String,
-    detectable: String,
+    detectable: Option<String>,
     diverged: String,
     note: String,
 }
 
 #[derive(Serialize)]
-struct Claim {
+struct ClaimChangeText {
     experiment: String,
     id: String,
     statement: String,
@@ -136,57 +156,58 @@ struct Claim {
 
 #[derive(Serialize)]
 struct Charts {
-    verdict: &'static str,
+    verdict: ChangeVerdict,
     tone: &'static str,
     ratio: String,
     experiment: String,
     name: String,
-    drawn: Vec<(String, String)>,
+    /// Each drawing with its caption.
+    drawings: Vec<(String, String)>,
 }
 
 impl Charts {
-    fn of((change, figures): &Drawn<'_>) -> Result<Self, Error> {
+    fn new((change, figures): &ChangeFigures<'_>) -> Result<Self, Error> {
         let draw = |figure: &Figure| {
             let svg = chart::svg(figure).map_err(|e| error(Path::new("diff.html"), e))?;
             Ok((svg, figure.caption.clone()))
         };
-        let Row { verdict, tone, ratio, experiment, name, .. } = row(change);
-        let drawn = figures.iter().map(draw).collect::<Result<_, Error>>()?;
-        Ok(Self { verdict, tone, ratio, experiment, name, drawn })
+        let ChangeText { verdict, tone, ratio, experiment, name, .. } = change_text(change);
+        let drawings = figures.iter().map(draw).collect::<Result<_, Error>>()?;
+        Ok(Self { verdict, tone, ratio, experiment, name, drawings })
     }
 }
 
-impl View {
-    fn of(comparison: &Comparison, fails: &[(Class, usize)]) -> Self {
-        let rows = |other: bool| {
-            let changed = comparison.changed.iter().filter(|c| c.other.is_empty() != other);
-            changed.take(MOST_SHOWN).map(row).collect()
+impl DiffText {
+    fn new(comparison: &Comparison, fails: &[(Class, usize)]) -> Self {
+        let table = |with_other_settings: bool| {
+            let wanted = |c: &&Change| c.pair.other.is_empty() != with_other_settings;
+            let changes = || comparison.changed.iter().filter(wanted);
+            let rows = changes().take(MOST_SHOWN).map(change_text).collect();
+            ChangeTable { rows, count: changes().count() }
         };
-        let other = comparison.changed.iter().filter(|c| !c.other.is_empty()).count();
         let incomparable = comparison.incomparable.iter().map(|i| {
             format!("{}: another {} ({} before, {} after)", i.experiment, i.what, i.before, i.after)
         });
         let problems = other_problems(&comparison.problems);
-        let fails: Vec<String> =
-            fails.iter().map(|(class, count)| format!("{count} {}", class.name())).collect();
+        let fails = fails.iter().map(|(class, count)| format!("{count} {}", class.name()));
+        let lone = |cells: &[Lone]| LoneText { lines: lone_lines(cells), count: cells.len() };
         Self {
             before: clean(&comparison.sides.0),
             after: clean(&comparison.sides.1),
-            headline: headline(comparison),
-            fails: fails.join(", "),
-            empty: comparison.is_empty(),
-            margin: percent(comparison.margin),
-            tested: comparison.tested,
-            identical: comparison.identical,
+            summary: Summary {
+                headline: headline(comparison),
+                fails: fails.collect::<Vec<_>>().join(", "),
+                empty: comparison.is_empty(),
+                margin: percent(comparison.margin),
+                tested: comparison.tested,
+            },
             incomparable: incomparable.chain(problems).map(|line| clean(&line)).collect(),
             removed: lone(&comparison.removed),
             added: lone(&comparison.added),
-            lone: (comparison.removed.len(), comparison.added.len()),
-            changed: rows(false),
-            settings: rows(true),
-            rows: (comparison.changed.len() - other, other),
-            claims: comparison.claims.iter().map(claim).collect(),
-            untold: comparison.untold.clone(),
+            changed: table(false),
+            settings: table(true),
+            claims: comparison.claims.iter().map(claim_text).collect(),
+            without_claims: comparison.without_claims.clone(),
             timings: comparison.timings.iter().map(timing).collect(),
             charts: Vec::new(),
         }
@@ -203,8 +224,8 @@ fn percent(share: f64) -> String {
 }
 
 fn headline(comparison: &Comparison) -> String {
-    let count = |v: Verdict| comparison.changed.iter().filter(|c| c.verdict == v).count();
-    let verdicts = Verdict::ALL.into_iter().map(|v| (count(v), v.name()));
+    let verdicts = ChangeVerdict::ALL.into_iter();
+    let verdicts = verdicts.map(|v| (comparison.count_verdict(v), v.name()));
     let changed: Vec<String> =
         verdicts.filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
     let changed =
@@ -216,8 +237,8 @@ fn headline(comparison: &Comparison) -> String {
     )
 }
 
-/// Cells by experiment: a line each.
-fn lone(cells: &[Lone]) -> Vec<String> {
+/// Cells, one line per experiment.
+fn lone_lines(cells: &[Lone]) -> Vec<String> {
     let mut by: BTreeMap<&str, Vec<&Lone>> = BTreeMap::new();
     cells.iter().for_each(|cell| by.entry(&cell.experiment).or_default().push(cell));
     let line = |(experiment, cells): (&str, Vec<&Lone>)| {
@@ -233,25 +254,26 @@ fn lone(cells: &[Lone]) -> Vec<String> {
     by.into_iter().map(line).collect()
 }
 
-/// Cells whose problem is another, by experiment: a line each, with how many there are.
+/// Cells whose problem changed, one line per experiment, with their number.
 fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|cell| *by.entry(&cell.experiment).or_default() += 1);
-    let named = cells.iter().map(|OtherProblem { experiment, id, name, other, .. }| Lone {
+    let named = cells.iter().map(|OtherProblem { experiment, name, pair }| Lone {
         experiment: match by[experiment.as_str()] {
             1 => format!("{experiment}: another problem or start in 1 cell"),
             count => format!("{experiment}: another problem or start in {count} cells"),
         },
-        id: id.clone(),
-        name: format!("{name}, {}", others(other)),
+        id: pair.after.clone(),
+        name: format!("{name}, {}", others(&pair.other)),
     });
-    lone(&named.collect::<Vec<_>>())
+    lone_lines(&named.collect::<Vec<_>>())
 }
 
-/// Settings that are others, with their values before and after.
-fn others(other: &[Other]) -> String {
-    let one =
-        |(path, a, b): &Other| format!("{} {a} → {b}", path.rsplit('.').next().unwrap_or(path));
+/// Settings that changed, with their values before and after.
+fn others(other: &[OtherSetting]) -> String {
+    let one = |OtherSetting { path, before, after }: &OtherSetting| {
+        format!("{} {before} → {after}", short_path(path))
+    };
     other.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -259,8 +281,8 @@ fn factor(log: f64) -> String {
     format!("×{}", fine(libm::exp(log)))
 }
 
-/// What could have been seen; two or three runs see next to nothing.
-fn seen(log: f64) -> String {
+/// The ratio that could have been detected: with two or three runs hardly any.
+fn detectable(log: f64) -> String {
     if log > libm::log(1e6) { "> ×10⁶".into() } else { factor(log) }
 }
 
@@ -291,44 +313,49 @@ fn ratio(change: &Change) -> String {
     }
 }
 
-fn row(change: &Change) -> Row {
+fn change_text(change: &Change) -> ChangeText {
     let tone = match change.verdict {
-        Verdict::Failed | Verdict::NewlyDiverged | Verdict::Worse => "refuted",
-        Verdict::Better | Verdict::NoLongerDiverged | Verdict::Recovered => "supported",
-        Verdict::Underpowered | Verdict::Equivalent | Verdict::SameErrors => "inconclusive",
+        ChangeVerdict::Failed | ChangeVerdict::NewlyDiverged | ChangeVerdict::Worse => "refuted",
+        ChangeVerdict::Better | ChangeVerdict::NoLongerDiverged | ChangeVerdict::Recovered => {
+            "supported"
+        }
+        ChangeVerdict::Underpowered | ChangeVerdict::Equivalent | ChangeVerdict::SameErrors => {
+            "inconclusive"
+        }
     };
-    let p = |p: f64| if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") };
-    let (was, is) = change.diverged;
-    Row {
-        verdict: change.verdict.name(),
+    ChangeText {
+        verdict: change.verdict,
         tone,
         experiment: change.experiment.clone(),
-        cell: change.id.clone(),
+        cell: change.pair.after.clone(),
         name: clean(&change.name),
-        other: clean(&others(&change.other)),
+        other: clean(&others(&change.pair.other)),
         ratio: ratio(change),
-        p: change.p.map_or("–".into(), p),
-        detectable: change.detectable.map_or("–".into(), seen),
-        diverged: if was + is == 0 { "–".into() } else { format!("{was} → {is}") },
+        p: probability(change.p.unwrap_or(f64::NAN)),
+        detectable: change.detectable.map(detectable),
+        diverged: match change.diverged() {
+            (0, 0) => "–".into(),
+            (before, after) => format!("{before} → {after}"),
+        },
         note: clean(&change.note),
     }
 }
 
-fn claim(change: &ClaimChange) -> Claim {
-    let told = |claim: &Option<crate::analysis::compare::Claim>| match claim {
+fn claim_text(change: &ClaimChange) -> ClaimChangeText {
+    let text = |claim: &Option<SideClaim>| match claim {
         Some(c) if c.estimate.is_finite() => {
-            format!("{} ({})", c.verdict, super::claims::interval(c.estimate, c.interval))
+            format!("{} ({})", c.verdict.name(), interval(c.estimate()))
         }
-        Some(c) => c.verdict.clone(),
-        None => "not there".into(),
+        Some(c) => c.verdict.name().to_owned(),
+        None => "absent".into(),
     };
     let either = change.after.as_ref().or(change.before.as_ref());
-    Claim {
+    ClaimChangeText {
         experiment: change.experiment.clone(),
         id: either.map(|c| clean(&c.id)).unwrap_or_default(),
         statement: either.map(|c| clean(&c.statement)).unwrap_or_default(),
-        before: told(&change.before),
-        after: told(&change.after),
+        before: text(&change.before),
+        after: text(&change.after),
         fails: change.fails,
     }
 }

@@ -1,13 +1,12 @@
 //! Figures of curves for `pgfplots`: a group of panels that share their y axis.
 //!
-//! *Invariant*: what is drawn is what the SVG draws: curves are cut where they are not
-//! finite or beyond the panel, bands end at its edge.
+//! *Invariant*: it draws what the SVG draws: curves end where they are not finite or leave the
+//! panel, bands are clipped at its edge.
 
 use super::escape::text;
-use super::{entries, ink};
+use super::{color_name, entries};
 use crate::analysis::{
-    Body, DASHES as PATTERNS, Figure, Key, Legend, MARKS as SHAPES, Panel, Point, Role, Scale,
-    Series, Style,
+    self, Body, Dash, Figure, LegendEntry, Line, Panel, Point, Scale, Series, Style,
 };
 use crate::chart;
 use std::fmt::Write;
@@ -15,12 +14,12 @@ use std::fmt::Write;
 /// Width of all panels of a row together, and height of one, in centimetres.
 const WIDE: f64 = 15.0;
 
-/// Marks along a curve, about.
+/// Markers along a curve, about.
 const MARKED: usize = 8;
 
-/// Dashes of measured curves, and of predictions, by pattern.
-const DASHES: [&str; PATTERNS] = ["solid", "dashed", "densely dotted", "dash dot"];
-const FAINT: [&str; 13] = [
+/// Dash patterns of measured curves, and the thin ones.
+const DASHES: [&str; analysis::DASHES] = ["solid", "dashed", "densely dotted", "dash dot"];
+const THIN_DASHES: [&str; analysis::THIN_DASHES] = [
     "dash pattern=on 1pt off 1.6pt",
     "dash pattern=on 3.5pt off 1.4pt",
     "dash pattern=on 5pt off 1.6pt on 1pt off 1.6pt",
@@ -35,8 +34,8 @@ const FAINT: [&str; 13] = [
     "dash pattern=on 1.4pt off 3.5pt",
     "dash pattern=on 1pt off 3pt",
 ];
-/// Marks of pgfplots, and by how many degrees they are turned.
-const MARKS: [(&str, u32); SHAPES] = [
+/// Markers of pgfplots, and by how many degrees they are turned.
+const MARKERS: [(&str, u32); analysis::MARKERS] = [
     ("*", 0),
     ("square*", 0),
     ("triangle*", 0),
@@ -56,15 +55,15 @@ const MARKS: [(&str, u32); SHAPES] = [
 ];
 
 pub fn draw(figure: &Figure) -> String {
-    let Body::Panels { panels, legend, x, y, scale_x, scale_y } = &figure.body else {
-        return String::new();
-    };
+    let Body::Plot(plot) = &figure.body else { return String::new() };
+    let (panels, legend, scale_x, scale_y) =
+        (&plot.panels, &plot.legend, plot.scale_x, plot.scale_y);
     let columns = figure.columns.clamp(1, panels.len().max(1));
     let rows = panels.len().div_ceil(columns);
     let wide =
         if columns == 1 { 9.0 } else { (WIDE - 0.35 * (columns - 1) as f64) / columns as f64 };
     let high = (0.68 * wide).max(3.2);
-    let mode = |scale: &Scale| if *scale == Scale::Log { "log" } else { "linear" };
+    let mode = |scale: Scale| if scale == Scale::Log { "log" } else { "linear" };
     let (low, top) = chart::extent(figure).unwrap_or((1.0, 10.0));
     let mut out = format!(
         "\\begin{{tikzpicture}}\n\\begin{{groupplot}}[\n  group style={{group size={columns} by {rows}, horizontal sep=0.35cm, vertical sep=1.7cm, yticklabels at=edge left, ylabels at=edge left}},\n  scale only axis, width={wide:.2}cm, height={high:.2}cm,\n  xmode={}, ymode={}, ymin={}, ymax={},\n  xlabel={{{}}}, ylabel={{{}}},\n  tick label style={{font=\\scriptsize}}, label style={{font=\\footnotesize}}, title style={{font=\\footnotesize, yshift=-0.8ex}},\n  grid=major, grid style={{black!12}}, tick align=outside, tick pos=left, axis line style={{black!50}},\n  every axis plot/.append style={{line join=round}},\n{}]\n",
@@ -72,27 +71,27 @@ pub fn draw(figure: &Figure) -> String {
         mode(scale_y),
         number(low),
         number(top),
-        text(x),
-        text(y),
-        ticks("y", *scale_y, low, top),
+        text(&plot.x),
+        text(&plot.y),
+        ticks("y", scale_y, low, top),
     );
     for (i, panel) in panels.iter().enumerate() {
         let key = if i == 0 { key_style(legend, columns, wide, high) } else { String::new() };
-        let (left, right) = across(panel, *scale_x);
+        let (left, right) = x_ends(panel, scale_x);
         let _ = writeln!(
             out,
             "\\nextgroupplot[title={{{}}}, xmin={}, xmax={},\n{}{key}]",
             text(&panel.title),
             number(left),
             number(right),
-            ticks("x", *scale_x, left, right),
+            ticks("x", scale_x, left, right),
         );
         let sides = Sides { x: (left, right), y: (low, top) };
         for series in &panel.series {
             curve(&mut out, series, sides);
         }
         if i == 0 {
-            legend.iter().for_each(|item| entry(&mut out, item));
+            legend.iter().for_each(|entry| add_entry(&mut out, entry));
         }
     }
     out.push_str("\\end{groupplot}\n\\end{tikzpicture}\n");
@@ -113,13 +112,13 @@ impl Sides {
     }
 }
 
-/// Six digits: more than can be seen.
+/// A number with six digits: more than are visible.
 fn number(value: f64) -> String {
     format!("{value:.5e}")
 }
 
 /// Ends of a panel's x axis.
-fn across(panel: &Panel, scale: Scale) -> (f64, f64) {
+fn x_ends(panel: &Panel, scale: Scale) -> (f64, f64) {
     let xs = panel.series.iter().flat_map(|s| &s.points).map(|p| p.x);
     let xs = xs.filter(|x| x.is_finite() && (scale == Scale::Linear || *x > 0.0));
     let (low, high) =
@@ -135,8 +134,8 @@ fn across(panel: &Panel, scale: Scale) -> (f64, f64) {
     }
 }
 
-/// Ticks of a log axis that spans hardly a power of ten: 1, 2, 5 times one. Others are
-/// left to pgfplots.
+/// Ticks at 1, 2 and 5 times powers of ten for a logarithmic axis of less than two decades.
+/// pgfplots chooses those of other axes.
 fn ticks(axis: &str, scale: Scale, low: f64, high: f64) -> String {
     if scale == Scale::Linear || high / low >= 100.0 {
         return String::new();
@@ -147,12 +146,12 @@ fn ticks(axis: &str, scale: Scale, low: f64, high: f64) -> String {
         .map(|(m, e)| (f64::from(m) * libm::pow(10.0, f64::from(e)), m, e))
         .filter(|(value, ..)| (low..=high).contains(value))
         .map(|(value, m, e)| {
-            let told = match e {
+            let name = match e {
                 -2..=2 => format!("${}$", short(value)),
                 e if m == 1 => format!("$10^{{{e}}}$"),
                 e => format!("${m}\\cdot 10^{{{e}}}$"),
             };
-            (number(value), format!("{{{told}}}"))
+            (number(value), format!("{{{name}}}"))
         })
         .collect();
     let (places, names): (Vec<String>, Vec<String>) = shown.into_iter().unzip();
@@ -167,7 +166,7 @@ fn short(value: f64) -> String {
 }
 
 /// The legend above all panels, placed from the first.
-fn key_style(legend: &[Legend], columns: usize, wide: f64, high: f64) -> String {
+fn key_style(legend: &[LegendEntry], columns: usize, wide: f64, high: f64) -> String {
     let all = columns as f64 * wide + 0.35 * (columns - 1) as f64;
     let middle = 0.5 * all / wide;
     let above = 1.0 + 0.75 / high;
@@ -177,34 +176,40 @@ fn key_style(legend: &[Legend], columns: usize, wide: f64, high: f64) -> String 
     )
 }
 
-fn entry(out: &mut String, item: &Legend) {
-    let line = match item.key {
-        Key::Line => format!("{}, {}", measured(item.style), mark(item.style, true)),
-        Key::Theory | Key::Reference => theory(item.style),
-        Key::Patch => format!("area legend, draw=none, fill={}", ink(item.style)),
+fn add_entry(out: &mut String, entry: &LegendEntry) {
+    let style = entry.style();
+    let image = match entry {
+        LegendEntry::Patch { color, .. } => {
+            format!("area legend, draw=none, fill={}", color_name(*color))
+        }
+        _ if style.dash.is_measured() => format!("{}, {}", stroke(style), marker(style)),
+        _ => stroke(style),
     };
-    let _ = writeln!(out, "\\addlegendimage{{{line}}}\\addlegendentry{{{}}}", text(&item.label));
+    let _ = writeln!(out, "\\addlegendimage{{{image}}}\\addlegendentry{{{}}}", text(&entry.name()));
 }
 
-fn measured(style: Style) -> String {
-    format!("{}, line width=0.9pt, {}", ink(style), DASHES[style.dash % DASHES.len()])
+/// Colour, width and dash pattern of a line.
+fn stroke(style: Style) -> String {
+    let (width, pattern) = match style.dash {
+        Dash::Measured(index) => ("0.9pt", DASHES[index % DASHES.len()]),
+        Dash::Thin(index) => ("0.7pt", THIN_DASHES[index % THIN_DASHES.len()]),
+    };
+    format!("{}, line width={width}, {pattern}", color_name(style.color))
 }
 
-fn theory(style: Style) -> String {
-    format!("{}, line width=0.7pt, {}", ink(style), FAINT[style.dash % FAINT.len()])
-}
-
-/// A mark: filled where it is of what is measured, open where it is predicted.
-fn mark(style: Style, measured: bool) -> String {
-    let (name, turn) = MARKS[style.mark % MARKS.len()];
-    let (size, fill) = if measured { ("1.4pt", "") } else { ("1.1pt", ", fill=white") };
-    let look = format!("{{solid, rotate={turn}{fill}}}");
-    format!("mark={name}, mark size={size}, every mark/.append style={look}")
+/// A marker: filled on a measured curve, open on a prediction.
+fn marker(style: Style) -> String {
+    let (name, turn) = MARKERS[style.marker % MARKERS.len()];
+    let (size, fill) =
+        if style.dash.is_measured() { ("1.4pt", "") } else { ("1.1pt", ", fill=white") };
+    let options = format!("{{solid, rotate={turn}{fill}}}");
+    format!("mark={name}, mark size={size}, every mark/.append style={options}")
 }
 
 fn curve(out: &mut String, series: &Series, sides: Sides) {
-    let _ = writeln!(out, "% {}", super::comment(&series.label));
-    let color = ink(series.style);
+    let _ = writeln!(out, "% {}", super::comment(&series.line.name()));
+    let style = series.line.style();
+    let color = color_name(style.color);
     let seen = |p: &Point| sides.holds(p);
     let banded = |p: &Point| seen(p) && !p.low.is_nan() && !p.high.is_nan();
     for stretch in series.points.split(|p| !banded(p)).filter(|s| s.len() > 1) {
@@ -218,9 +223,7 @@ fn curve(out: &mut String, series: &Series, sides: Sides) {
             outline.join(" ")
         );
     }
-    let of_runs = series.role == Role::Measured;
-    let look = if of_runs { measured(series.style) } else { theory(series.style) };
-    let mark = mark(series.style, of_runs);
+    let (stroke, mark) = (stroke(style), marker(style));
     let stretches = || series.points.split(|p| !seen(p)).filter(|s| !s.is_empty());
     for stretch in stretches() {
         let points: Vec<String> =
@@ -228,16 +231,16 @@ fn curve(out: &mut String, series: &Series, sides: Sides) {
         let every = stretch.len().div_ceil(MARKED);
         let marks = match stretch.len() {
             1 => format!("only marks, {mark}"),
-            _ if series.role == Role::Reference => "mark=none".into(),
+            _ if matches!(series.line, Line::Reference(_)) => "mark=none".into(),
             _ if every == 1 => mark.clone(),
             _ => {
-                let first = 1 + series.style.mark % SHAPES * every / SHAPES;
+                let first = 1 + style.marker % MARKERS.len() * every / MARKERS.len();
                 format!("{mark}, mark repeat={every}, mark phase={first}")
             }
         };
         let _ = writeln!(
             out,
-            "\\addplot[forget plot, {look}, {marks}] coordinates {{{}}};",
+            "\\addplot[forget plot, {stroke}, {marks}] coordinates {{{}}};",
             points.join(" ")
         );
     }

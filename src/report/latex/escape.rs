@@ -1,146 +1,54 @@
 //! Text as LaTeX shows it literally, with the mathematics that this program writes.
 //!
-//! *Invariant*: what comes out is ASCII (accented Latin letters aside, which every
-//! engine knows), and no character of a manifest acts as a command.
+//! *Invariant*: the output is ASCII, except for accented Latin letters, which every engine knows,
+//! and no character of a manifest acts as a command.
 
-/// Characters and what stands for them in mathematics.
-const SYMBOLS: &[(char, &str)] = &[
-    ('Γ', r"\Gamma"),
-    ('Δ', r"\Delta"),
-    ('Λ', r"\Lambda"),
-    ('Π', r"\Pi"),
-    ('Σ', r"\Sigma"),
-    ('Φ', r"\Phi"),
-    ('Ψ', r"\Psi"),
-    ('Ω', r"\Omega"),
-    ('α', r"\alpha"),
-    ('β', r"\beta"),
-    ('γ', r"\gamma"),
-    ('δ', r"\delta"),
-    ('ε', r"\varepsilon"),
-    ('ζ', r"\zeta"),
-    ('η', r"\eta"),
-    ('θ', r"\theta"),
-    ('κ', r"\kappa"),
-    ('λ', r"\lambda"),
-    ('μ', r"\mu"),
-    ('µ', r"\mu"),
-    ('ν', r"\nu"),
-    ('ξ', r"\xi"),
-    ('π', r"\pi"),
-    ('ρ', r"\rho"),
-    ('σ', r"\sigma"),
-    ('τ', r"\tau"),
-    ('φ', r"\varphi"),
-    ('χ', r"\chi"),
-    ('ψ', r"\psi"),
-    ('ω', r"\omega"),
-    ('Ā', r"\bar{A}"),
-    ('Ã', r"\tilde{A}"),
-    ('ℓ', r"\ell"),
-    ('±', r"\pm"),
-    ('×', r"\times"),
-    ('·', r"\cdot"),
-    ('−', "-"),
-    ('≤', r"\leq"),
-    ('≥', r"\geq"),
-    ('≠', r"\neq"),
-    ('≈', r"\approx"),
-    ('≪', r"\ll"),
-    ('≫', r"\gg"),
-    ('≲', r"\lesssim"),
-    ('≻', r"\succ"),
-    ('≼', r"\preceq"),
-    ('∝', r"\propto"),
-    ('∞', r"\infty"),
-    ('∈', r"\in"),
-    ('∇', r"\nabla"),
-    ('∂', r"\partial"),
-    ('√', r"\surd"),
-    ('⊗', r"\otimes"),
-    ('→', r"\to"),
-    ('←', r"\leftarrow"),
-    ('‖', r"\Vert"),
-    ('⟨', r"\langle"),
-    ('⟩', r"\rangle"),
-    ('°', r"^{\circ}"),
-    ('½', r"\tfrac{1}{2}"),
-    ('✕', r"\times"),
-    ('<', "<"),
-    ('>', ">"),
-    ('|', "|"),
-];
+/// Characters, each followed by its symbol in mathematics.
+const SYMBOLS: &str = r"
+    Γ \Gamma   Δ \Delta   Λ \Lambda   Π \Pi   Σ \Sigma   Φ \Phi   Ψ \Psi   Ω \Omega   α \alpha
+    β \beta   γ \gamma   δ \delta   ε \varepsilon   ζ \zeta   η \eta   θ \theta   κ \kappa
+    λ \lambda   μ \mu   µ \mu   ν \nu   ξ \xi   π \pi   ρ \rho   σ \sigma   τ \tau   φ \varphi
+    χ \chi   ψ \psi   ω \omega   Ā \bar{A}   Ã \tilde{A}   ℓ \ell   ± \pm   × \times   · \cdot
+    − -   ≤ \leq   ≥ \geq   ≠ \neq   ≈ \approx   ≪ \ll   ≫ \gg   ≲ \lesssim   ≻ \succ
+    ≼ \preceq   ∝ \propto   ∞ \infty   ∈ \in   ∇ \nabla   ∂ \partial   √ \surd   ⊗ \otimes
+    → \to   ← \leftarrow   ‖ \Vert   ⟨ \langle   ⟩ \rangle   ° ^{\circ}   ½ \tfrac{1}{2}
+    ✕ \times   < <   > >   | |
+";
 
-/// Raised characters and what is raised.
-const RAISED: &[(char, &str)] = &[
-    ('⁰', "0"),
-    ('¹', "1"),
-    ('²', "2"),
-    ('³', "3"),
-    ('⁴', "4"),
-    ('⁵', "5"),
-    ('⁶', "6"),
-    ('⁷', "7"),
-    ('⁸', "8"),
-    ('⁹', "9"),
-    ('⁻', "-"),
-    ('⁺', "+"),
-    ('ⁱ', "i"),
-    ('ⁿ', "n"),
-    ('ˢ', "s"),
-    ('ᵗ', "t"),
-    ('ᵀ', r"\top"),
-];
+/// Superscript characters, each followed by what it raises.
+const RAISED: &str = r"
+    ⁰ 0   ¹ 1   ² 2   ³ 3   ⁴ 4   ⁵ 5   ⁶ 6   ⁷ 7   ⁸ 8   ⁹ 9   ⁻ -   ⁺ +   ⁱ i   ⁿ n   ˢ s
+    ᵗ t   ᵀ \top
+";
 
-/// Lowered characters and what is lowered.
-const LOWERED: &[(char, &str)] = &[
-    ('₀', "0"),
-    ('₁', "1"),
-    ('₂', "2"),
-    ('₃', "3"),
-    ('₄', "4"),
-    ('₅', "5"),
-    ('₆', "6"),
-    ('₇', "7"),
-    ('₈', "8"),
-    ('₉', "9"),
-];
+/// Subscript characters, each followed by what it lowers.
+const LOWERED: &str = r"
+    ₀ 0   ₁ 1   ₂ 2   ₃ 3   ₄ 4   ₅ 5   ₆ 6   ₇ 7   ₈ 8   ₉ 9
+";
 
 /// Accents that follow their letter.
 const ACCENTS: &[(char, &str)] =
     &[('\u{302}', r"\hat"), ('\u{303}', r"\tilde"), ('\u{304}', r"\bar"), ('\u{305}', r"\bar")];
 
-/// What is neither mathematics nor itself.
-const TEXT: &[(char, &str)] = &[
-    ('\\', r"\textbackslash{}"),
-    ('{', r"\{"),
-    ('}', r"\}"),
-    ('$', r"\$"),
-    ('&', r"\&"),
-    ('#', r"\#"),
-    ('%', r"\%"),
-    ('_', r"\_"),
-    ('~', r"\textasciitilde{}"),
-    ('^', r"\textasciicircum{}"),
-    ('"', r"\textquotedbl{}"),
-    ('\'', "'"),
-    ('`', r"\textasciigrave{}"),
-    ('–', "--"),
-    ('—', "---"),
-    ('…', r"\ldots{}"),
-    ('§', r"\S{}"),
-    ('’', "'"),
-    ('‘', "`"),
-    ('“', "``"),
-    ('”', "''"),
-    ('\u{a0}', "~"),
-];
+/// Characters that are not mathematics, each followed by what shows it literally.
+const TEXT: &str = r#"
+    \ \textbackslash{}   { \{   } \}   $ \$   & \&   # \#   % \%   _ \_   ~ \textasciitilde{}
+    ^ \textasciicircum{}   " \textquotedbl{}   ' '   ` \textasciigrave{}   – --   — ---
+    … \ldots{}   § \S{}   ’ '   ‘ `   “ ``   ” ''
+"#;
 
-fn of<'a>(table: &[(char, &'a str)], c: char) -> Option<&'a str> {
-    table.iter().find(|(from, _)| *from == c).map(|(_, to)| *to)
+/// What follows a character in a table.
+fn lookup(table: &'static str, c: char) -> Option<&'static str> {
+    let mut words = table.split_whitespace();
+    while let (Some(from), Some(to)) = (words.next(), words.next()) {
+        if from.chars().eq([c]) {
+            return Some(to);
+        }
+    }
+    None
 }
 
-/// A stretch of what comes out.
+/// A part of the output.
 enum Piece {
     Text(String),
     Math(String),
@@ -160,7 +68,7 @@ pub fn text(text: &str) -> String {
         }
         let c = chars[i];
         let after_symbol = matches!(pieces.last(), Some(Piece::Math(_)));
-        if let Some(accent) = of(ACCENTS, c) {
+        if let Some((_, accent)) = ACCENTS.iter().find(|(from, _)| *from == c) {
             let letter = match pieces.pop() {
                 Some(Piece::Math(m)) => m,
                 Some(Piece::Text(t)) => t,
@@ -176,14 +84,15 @@ pub fn text(text: &str) -> String {
             }
             pieces.push(Piece::Math(format!("_{{{}}}", chars[i + 1])));
             i += 1;
-        } else if let Some((mark, table)) =
-            [("^", RAISED), ("_", LOWERED)].into_iter().find(|(_, table)| of(table, c).is_some())
+        } else if let Some((mark, table)) = [("^", RAISED), ("_", LOWERED)]
+            .into_iter()
+            .find(|(_, table)| lookup(table, c).is_some())
         {
-            let run = chars[i..].iter().map_while(|c| of(table, *c));
+            let run = chars[i..].iter().map_while(|c| lookup(table, *c));
             let run: Vec<&str> = run.collect();
             pieces.push(Piece::Math(format!("{mark}{{{}}}", run.concat())));
             i += run.len() - 1;
-        } else if let Some(symbol) = of(SYMBOLS, c) {
+        } else if let Some(symbol) = lookup(SYMBOLS, c) {
             let apart = if symbol.ends_with(|c: char| c.is_ascii_alphabetic()) { " " } else { "" };
             pieces.push(Piece::Math(format!("{symbol}{apart}")));
         } else {
@@ -191,7 +100,7 @@ pub fn text(text: &str) -> String {
         }
         i += 1;
     }
-    joined(&pieces)
+    concatenated(&pieces)
 }
 
 /// The letter whose index begins here: `_` between one character and one more.
@@ -208,15 +117,16 @@ fn indexed(chars: &[char], at: usize) -> Option<char> {
 /// A character that is no symbol.
 fn literal(c: char) -> String {
     match c {
-        _ if of(TEXT, c).is_some() => of(TEXT, c).unwrap_or_default().into(),
+        _ if lookup(TEXT, c).is_some() => lookup(TEXT, c).unwrap_or_default().into(),
+        '\u{a0}' => "~".into(),
         c if c.is_control() || c.is_whitespace() => " ".into(),
         c if c.is_ascii() || ('\u{c0}'..='\u{17f}').contains(&c) => c.into(),
         c => format!("[U+{:04X}]", c as u32),
     }
 }
 
-/// Neighbours of mathematics in one group.
-fn joined(pieces: &[Piece]) -> String {
+/// The output, with neighbouring mathematics in one group.
+fn concatenated(pieces: &[Piece]) -> String {
     let mut out = String::new();
     let mut math = String::new();
     for piece in pieces {
@@ -275,7 +185,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn what_commands_are_made_of_is_told_literally() {
+    fn characters_of_commands_are_shown_literally() {
         assert_eq!(
             text(r#"ab_cd & 5% #1 {x} ~ ^ \input{/etc/passwd} $x$ <>|"#),
             concat!(
@@ -305,9 +215,9 @@ mod tests {
 
     #[track_caller]
     fn mapped(what: &str) {
-        let told = text(what);
-        assert!(!told.contains("[U+"), "{what:?}: {told}");
-        assert!(told.is_ascii(), "{what:?}: {told}");
+        let escaped = text(what);
+        assert!(!escaped.contains("[U+"), "{what:?}: {escaped}");
+        assert!(escaped.is_ascii(), "{what:?}: {escaped}");
     }
 
     #[test]
@@ -337,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Also what the published manifests and the captions of figures say.
+    /// Also those of the published manifests and of the captions of figures.
     #[test]
     fn every_symbol_of_the_manifests_and_captions_is_mapped() {
         fn walk(folder: &Path, end: &str, seen: &mut usize) {

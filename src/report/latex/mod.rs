@@ -10,7 +10,7 @@ mod maps;
 mod tables;
 
 use super::view::Page;
-use crate::analysis::{Body, COLORS, Figure, GREY, Legend, Style};
+use crate::analysis::{Body, COLORS, Color, Figure, LegendEntry};
 use crate::chart;
 use escape::text;
 use std::fmt::Write;
@@ -26,51 +26,42 @@ pub fn files(page: &Page, figures: &[Figure]) -> Vec<File> {
     all
 }
 
-/// What goes into a comment or stays on one line.
+/// Text without line breaks, for a comment.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A name for `\label`: letters, digits and what separates them.
+/// A name for `\label`: letters, digits and separators.
 fn key(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
     text.chars().map(|c| if plain(c) { c } else { '-' }).collect()
 }
 
-/// A figure to be \input.
+/// A figure for `\input`.
 fn figure(figure: &Figure) -> String {
     let mut out = format!(
         "% {}\n% Needs \\usepackage{{amssymb,pgfplots}} and \\usepgfplotslibrary{{groupplots}}.\n",
         comment(&figure.title)
     );
-    let legend = match &figure.body {
-        Body::Panels { legend, .. } | Body::Maps { legend, .. } => legend,
-    };
-    let mut styles: Vec<Style> = legend.iter().map(|l| l.style).collect();
-    styles.extend(figure.styles());
-    let mut known: Vec<String> = Vec::new();
-    for style in styles {
-        let name = ink(style);
-        if !known.contains(&name) {
-            let (r, g, b) = chart::look::rgb(style);
+    let legend = figure.legend().iter().map(|entry| entry.style().color);
+    let mut defined: Vec<String> = Vec::new();
+    for color in legend.chain(figure.colors()) {
+        let name = color_name(color);
+        if !defined.contains(&name) {
+            let (r, g, b) = chart::style::rgb(color);
             let _ = writeln!(out, "\\definecolor{{{name}}}{{RGB}}{{{r},{g},{b}}}");
-            known.push(name);
+            defined.push(name);
         }
     }
     out.push_str(&match &figure.body {
-        Body::Panels { panels, .. } if !panels.iter().any(|p| p.drawn()) => {
-            nothing(&figure.caption)
-        }
-        Body::Maps { maps, .. } if !maps.iter().any(|m| !m.cells.is_empty()) => {
-            nothing(&figure.caption)
-        }
-        Body::Panels { .. } => curves::draw(figure),
-        Body::Maps { .. } => maps::draw(figure),
+        _ if !figure.has_content() => nothing(&figure.caption),
+        Body::Plot(_) => curves::draw(figure),
+        Body::Maps(maps) => maps::draw(maps, figure.columns),
     });
     out
 }
 
-/// A figure in which there is nothing to draw says so.
+/// A figure without content shows its caption instead.
 fn nothing(caption: &str) -> String {
     format!(
         "\\begin{{tikzpicture}}\n\\node[text width=9cm, align=center, draw=gray, inner sep=1em] {{{}}};\n\\end{{tikzpicture}}\n",
@@ -78,14 +69,17 @@ fn nothing(caption: &str) -> String {
     )
 }
 
-/// The name of a style's colour.
-fn ink(style: Style) -> String {
-    if style.color == GREY { "dbgrey".into() } else { format!("db{}", style.color % COLORS) }
+/// The name of a colour.
+fn color_name(color: Color) -> String {
+    match color {
+        Color::Palette(index) => format!("db{}", index % COLORS),
+        Color::Neutral => "dbgrey".into(),
+    }
 }
 
 /// Entries of a legend in a row of so many centimetres.
-fn entries(legend: &[Legend], wide: f64) -> usize {
-    let longest = legend.iter().map(|l| l.label.chars().count()).max().unwrap_or(0);
+fn entries(legend: &[LegendEntry], wide: f64) -> usize {
+    let longest = legend.iter().map(|entry| entry.name().chars().count()).max().unwrap_or(0);
     let one = 1.2 + 0.16 * longest as f64;
     ((wide / one) as usize).clamp(1, legend.len().max(1))
 }
@@ -108,8 +102,12 @@ fn document(page: &Page) -> String {
         "\\usebox{\\fitted}}\n",
         "\\begin{document}\n",
     ));
-    let source = if page.source.is_empty() { String::new() } else { format!(" ({})", page.source) };
-    let _ = writeln!(out, "\\section*{{{}{}}}", text(&page.title), text(&source));
+    let source = if page.experiment.source.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", page.experiment.source)
+    };
+    let _ = writeln!(out, "\\section*{{{}{}}}", text(&page.experiment.title), text(&source));
     for paragraph in &page.paragraphs {
         let _ = writeln!(out, "{}\n", text(paragraph));
     }

@@ -1,38 +1,43 @@
-//! Tables as `booktabs` wants them, as wide as the text at most.
+//! Tables for `booktabs`, at most as wide as the text.
 
 use super::escape::text;
-use crate::report::claims::Claim;
-use crate::report::cut::Table;
+use crate::report::claims::ClaimText;
+use crate::report::truncation::TextTable;
 use crate::report::view::Page;
 use std::fmt::Write;
 
-/// Rows after which a table goes on as another, so that it fits a page.
+/// Rows after which a table is continued as another, so that it fits a page.
 const ROWS: usize = 40;
 
 /// All tables of a page.
 pub fn tables(page: &Page) -> String {
-    let mut out = format!("% {}: tables.\n", super::comment(&page.name));
+    let mut out = format!("% {}: tables.\n", super::comment(&page.experiment.name));
     out.push_str("% Needs \\usepackage{booktabs,graphicx}.\n");
-    let label = page.name.replace('/', ":");
-    if page.table.rows.is_empty() {
+    let label = page.experiment.name.replace('/', ":");
+    if page.tables.finals.rows.is_empty() {
         out.push_str("No cell has results yet.\n");
     }
-    // The last column is the cell's id, which is of use to programs alone.
-    table(&mut out, &without_last(&page.table), &page.title, &format!("tab:{label}"));
-    claims(&mut out, &page.claims, &label);
-    let caption = format!("How heterogeneous the problems are. {}", page.title);
+    // The last column is the cell's id, which only programs use.
+    table(
+        &mut out,
+        &without_last(&page.tables.finals),
+        &page.experiment.title,
+        &format!("tab:{label}"),
+    );
+    claims(&mut out, &page.claims.list, &label);
+    let caption = format!("How heterogeneous the problems are. {}", page.experiment.title);
     table(&mut out, &page.problems.instances, &caption, &format!("tab:{label}:problems"));
-    let caption = format!("Published bounds at the last round. {}", page.title);
-    table(&mut out, &page.bounds, &caption, &format!("tab:{label}:bounds"));
-    let caption = format!("How far predictions are from the bias. {}", page.title);
-    table(&mut out, &page.orders, &caption, &format!("tab:{label}:orders"));
+    let caption = format!("Published bounds at the last round. {}", page.experiment.title);
+    table(&mut out, &page.tables.bounds, &caption, &format!("tab:{label}:bounds"));
+    let caption = format!("How far predictions are from the bias. {}", page.experiment.title);
+    table(&mut out, &page.tables.first_order, &caption, &format!("tab:{label}:orders"));
     out
 }
 
-fn without_last(table: &Table) -> Table {
-    let cut = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
-    let rows = table.rows.iter().map(cut).collect();
-    Table { heads: cut(&table.heads), rows, ..table.clone() }
+fn without_last(table: &TextTable) -> TextTable {
+    let shorter = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
+    let rows = table.rows.iter().map(shorter).collect();
+    TextTable { heads: shorter(&table.heads), rows, ..table.clone() }
 }
 
 /// Whether a cell is a number, an interval, or the lack of one.
@@ -40,7 +45,7 @@ fn numeric(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit() || "-[–".contains(c)) || cell == "diverged"
 }
 
-fn table(out: &mut String, table: &Table, caption: &str, label: &str) {
+fn table(out: &mut String, table: &TextTable, caption: &str, label: &str) {
     for (part, rows) in table.rows.chunks(ROWS).enumerate() {
         let right = |column: usize| {
             let cells = table.rows.iter().filter_map(|row| row.get(column));
@@ -71,7 +76,7 @@ fn line(out: &mut String, cells: &[String]) {
     let _ = writeln!(out, "{} \\\\", cells.join(" & "));
 }
 
-fn claims(out: &mut String, claims: &[Claim], label: &str) {
+fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
     for (part, some) in claims.chunks(ROWS / 4).enumerate() {
         let number = if part == 0 { String::new() } else { format!(":{}", part + 1) };
         let _ = writeln!(
@@ -80,12 +85,12 @@ fn claims(out: &mut String, claims: &[Claim], label: &str) {
             super::key(&format!("tab:{label}:claims")),
         );
         for claim in some {
-            let source = match claim.source.as_str() {
+            let source = match claim.stated.source.as_str() {
                 "" => String::new(),
                 source => format!(" ({source})"),
             };
-            let said = format!("{}{source}", claim.statement);
-            let cells = [said, claim.told.clone(), claim.estimate.clone()];
+            let statement = format!("{}{source}", claim.stated.statement);
+            let cells = [statement, claim.verdict_text.clone(), claim.estimate.clone()];
             line(out, &cells);
         }
         out.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");

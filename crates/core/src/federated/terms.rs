@@ -42,7 +42,7 @@ pub enum Schedule {
     },
 }
 
-/// What a round is under random communication: two laws of one run.
+/// What a round is under random communication; the run itself is the same.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -51,8 +51,8 @@ pub enum Clock {
     /// From one communication to the next: a geometric number of local steps.
     #[default]
     Communications,
-    /// So many local steps, 1/p rounded, whatever was communicated in them:
-    /// the law of SCAFFLSA Thm 5.1.
+    /// A fixed number of local steps, 1/p rounded, whether or not there was communication in them,
+    /// as in SCAFFLSA, Theorem 5.1.
     Steps,
 }
 

@@ -12,11 +12,12 @@ use crate::rng::{MAX_CLIENTS, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.atoms]`
+/// Linear stochastic approximation whose noise takes finitely many values: client c draws atom m
+/// with probability p_cm and evaluates A_cm θ − b_cm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// An `.npz` file with `A` (N, M, d, d), `b` (N, M, d) and `p` (N, M), M
+    /// An `.npz` file with `A` (N, M, d, d), `b` (N, M, d) and `p` (N, M): M
     /// atoms for each of N clients; each row of `p` sums to one.
     #[schemars(example = &"lsa.npz")]
     pub file: DataFile,

@@ -14,17 +14,18 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.garnet]`
+/// Policy evaluation on random environments: TD(0) with linear features. Every client has a
+/// Garnet environment (SCAFFLSA, section 6) of its own, and all share the features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// S; from 1 to 65536.
+    /// S, the number of states; from 1 to 65536.
     #[schemars(range(min = 1, max = 65536), example = 30)]
     pub states: usize,
-    /// A; 1 or more.
+    /// A, the number of actions; 1 or more.
     #[schemars(range(min = 1), example = 2)]
     pub actions: usize,
-    /// b, distinct successors of each pair (s, a); from 1 to `states`.
+    /// b, the number of distinct successors of each pair (s, a); from 1 to `states`.
     #[schemars(range(min = 1), example = 2)]
     pub branching: usize,
     /// d, the dimension of φ(s) and of θ; from 1 to `states`.
@@ -33,7 +34,7 @@ pub struct Settings {
     /// The discount γ of the rewards, in [0, 1).
     #[schemars(range(min = 0.0, max = 1.0), example = 0.95)]
     pub discount: f64,
-    /// N; 1 or more.
+    /// N, the number of clients; 1 or more.
     #[schemars(range(min = 1), example = 100)]
     pub clients: usize,
     /// How the clients' environments differ.
@@ -42,7 +43,7 @@ pub struct Settings {
     /// The policy that is evaluated.
     #[serde(default)]
     pub policy: Policy,
-    /// Whether draws are independent or follow the chain.
+    /// Whether the draws of a client are independent or follow its chain.
     #[serde(default, skip_serializing_if = "Noise::is_independent")]
     #[schemars(extend("default" = "independent"))]
     pub noise: Noise,
@@ -52,12 +53,12 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Heterogeneity {
-    /// One kernel and reward, perturbed by each client.
+    /// One kernel and one reward, which every client perturbs.
     Perturbed {
-        /// ε, 0 or more: U[0, ε] is added to each non-zero transition weight.
+        /// ε, 0 or more: a draw from U[0, ε] is added to each non-zero transition weight.
         #[schemars(range(min = 0.0), example = 0.02)]
         kernel: f64,
-        /// U[0, reward] is added to each reward; 0 or more.
+        /// A draw from U[0, `reward`] is added to each reward; 0 or more.
         #[serde(default)]
         #[schemars(range(min = 0.0), example = 0.02)]
         reward: f64,
@@ -72,10 +73,10 @@ pub enum Heterogeneity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Every action with probability 1/A (the paper).
+    /// Every action with probability 1/A, as in the paper.
     #[default]
     Uniform,
-    /// One random action per state, the same for all clients (the authors' code).
+    /// One random action per state, the same for all clients, as in the authors' code.
     OneAction,
 }
 

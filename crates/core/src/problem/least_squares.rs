@@ -11,19 +11,18 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.least-squares-dataset]`
+/// Ridge regression on the records of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// The records, and how they are dealt to clients, who weigh the same
-    /// whatever they hold.
+    /// The records, and how they are partitioned among clients.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, 0 or more; 0 needs records of full rank at every client.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; 0 needs records of full rank at every client.
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
-    /// B, records drawn with replacement at each local step; 1 or more.
+    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
     #[serde(default = "one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,

@@ -12,27 +12,28 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.lms]`
+/// Least mean squares (BOOK, 5.44–5.46): client k observes y = hᵀw_k + v with
+/// Gaussian h of covariance R_k.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
     /// d, the dimension of h and of θ; 1 or more.
     #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// K (N); 1 or more.
+    /// N (K in BOOK), the number of clients; 1 or more.
     #[schemars(range(min = 1), example = 20)]
     pub clients: usize,
-    /// Eigenvalues of R_k, evenly in the logarithm.
+    /// Eigenvalues of R_k, evenly spaced in the logarithm.
     #[schemars(example = Spectrum { from: 0.5, to: 2.0 })]
     pub spectrum: Spectrum,
     /// Whether the clients share one covariance.
     #[serde(default)]
     pub covariances: Covariances,
-    /// Standard deviation of the entries of w_k around a common w, 0 or more.
+    /// The standard deviation of the entries of w_k around a common w, 0 or more.
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.5)]
     pub model_spread: f64,
-    /// σ, 0 or more: standard deviation of v.
+    /// σ, 0 or more: the standard deviation of v.
     #[schemars(range(min = 0.0), example = 0.1)]
     pub noise: f64,
 }
@@ -41,10 +42,10 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Covariances {
-    /// One R.
+    /// All clients have the same R.
     #[default]
     Same,
-    /// R_k of one spectrum, its axes reflected along a direction of each client's own.
+    /// All R_k have the same spectrum; the axes of each are reflected along a random direction.
     Rotated,
 }
 

@@ -9,16 +9,16 @@ use crate::linalg::Matrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.mdp]`
+/// Policy evaluation as in `garnet`, on chains that a file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
     /// An `.npz` file with features `phi` (S, d), kernels under the policy `P`
-    /// (N, S, S), rewards `r` (N, S), stationary laws `mu` (N, S), which are
-    /// computed anew and must agree, and the discount `gamma` ().
+    /// (N, S, S), rewards `r` (N, S), stationary distributions `mu` (N, S), which must agree with
+    /// those that are computed from the kernels, and the discount `gamma` ().
     #[schemars(example = &"chains.npz")]
     pub file: DataFile,
-    /// Whether draws are independent or follow the chain.
+    /// Whether the draws of a client are independent or follow its chain.
     #[serde(default, skip_serializing_if = "Noise::is_independent")]
     #[schemars(extend("default" = "independent"))]
     pub noise: Noise,

@@ -16,17 +16,18 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.quadratic]`
+/// Quadratic losses with a Hessian H_c and an optimum θ_c* for each client, and Gaussian noise on
+/// the gradients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
     /// d, the dimension of θ; 1 or more.
     #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// N; 1 or more, even where there is heterogeneity of either kind or not.
+    /// N, the number of clients; 1 or more, and even if there is heterogeneity of either kind.
     #[schemars(range(min = 1), example = 10)]
     pub clients: usize,
-    /// Eigenvalues of the mean Hessian A, evenly in the logarithm.
+    /// Eigenvalues of the mean Hessian A, evenly spaced in the logarithm.
     #[schemars(example = Spectrum { from: 0.1, to: 1.0 })]
     pub spectrum: Spectrum,
     /// ζ₁ of RR A2, 0 or more: the root mean square of ‖∇f_c(θ*)‖.
@@ -38,10 +39,10 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.05)]
     pub hessian_heterogeneity: f64,
-    /// σ, 0 or more: standard deviation of additive noise in each entry.
+    /// σ, 0 or more: the standard deviation of additive noise in each entry.
     #[schemars(range(min = 0.0), example = 1.0)]
     pub noise: f64,
-    /// τ, 0 or more: standard deviation of the factor on the gradient.
+    /// τ, 0 or more: the standard deviation of a random factor on the gradient, which has mean 1.
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.5)]
     pub multiplicative_noise: f64,

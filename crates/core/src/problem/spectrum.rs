@@ -8,7 +8,7 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Eigenvalues from `from` to `to`, evenly in the logarithm.
+/// Eigenvalues from `from` to `to`, evenly spaced in the logarithm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Spectrum {

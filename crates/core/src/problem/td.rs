@@ -16,17 +16,17 @@ use serde::{Deserialize, Serialize};
 /// local steps, so they have a separate limit.
 const MOST_BURN_IN: u64 = 10_000_000;
 
-/// Whether a client's draws (s, s') are independent or follow its chain.
+/// Whether the draws (s, s') of a client are independent or follow its chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Noise {
-    /// s ~ μ_c anew at each step.
+    /// A new s ~ μ_c in each oracle call.
     #[default]
     Independent,
-    /// One trajectory a client: s' of a step is s of the next.
+    /// One trajectory per client: s' of an oracle call is s of the next.
     #[serde(rename_all = "kebab-case")]
     Markov {
-        /// Transitions from a uniformly drawn state before the first step.
+        /// The number of transitions from a uniformly drawn state before the first oracle call.
         #[schemars(example = 100)]
         burn_in: u64,
     },

@@ -12,30 +12,31 @@ use crate::words::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A data file and how its records are dealt. Clients weigh the same whatever
-/// they hold: θ* is of the mean of their means, not of the pooled records.
+/// A data file, and how its records are partitioned among clients. All clients have the same
+/// weight, however many records they hold: θ* is that of the mean of their means and not of the
+/// pooled records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Dataset {
-    /// CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`,
+    /// The file: CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`,
     /// `.svm`, `.txt`), or `.npz` with `x` (n, d), `y` (n,) and, for a split by
     /// column, `client` (n,).
     #[schemars(example = &"records.csv")]
     pub file: DataFile,
-    /// Column of the labels (CSV, Parquet).
+    /// The column of the labels (CSV, Parquet).
     #[serde(default = "label", skip_serializing_if = "is_label")]
     #[schemars(example = &"label", extend("default" = "label"))]
     pub label: String,
-    /// Columns of the features (CSV, Parquet), in this order; by default all
-    /// but the label and the split's.
+    /// The columns of the features (CSV, Parquet), in this order; by default all
+    /// but those of the label and the split.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_FEATURES)]
     pub features: Vec<String>,
-    /// N, 1 or more; not beside a split by column, which has its own.
+    /// N, the number of clients, 1 or more; not beside a split by column, which determines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 10)]
     pub clients: Option<usize>,
-    /// How records are dealt.
+    /// How records are partitioned.
     #[serde(default)]
     #[schemars(example = Split::Dirichlet(0.5))]
     pub split: Split,
@@ -50,18 +51,18 @@ pub struct Dataset {
     pub intercept: bool,
 }
 
-/// How records are dealt to clients.
+/// How records are partitioned among clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
-    /// Shuffled, then in equal shares.
+    /// Shuffled, then split into equal parts.
     #[default]
     Iid,
-    /// Shuffled, sorted by label, then in equal shares.
+    /// Shuffled, sorted by label, then split into equal parts.
     ByLabel,
-    /// Of each label, shares drawn from Dirichlet(α, …, α); α is above 0.
+    /// The records of each label are split in proportions drawn from Dirichlet(α, …, α), with α above 0.
     Dirichlet(f64),
-    /// A client for each value of this column (npz: of the array `client`).
+    /// One client for each value of this column (npz: of the array `client`).
     Column(#[schemars(example = &"client")] String),
 }
 

@@ -7,23 +7,22 @@ use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.logistic-dataset]`
+/// Logistic regression on the records of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// The records, and how they are dealt to clients, who weigh the same
-    /// whatever they hold. Labels must be of two
+    /// The records, and how they are partitioned among clients. Labels must be of two
     /// classes; the greater is +1.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, above 0.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
-    /// m; the usual loss has 0.
+    /// m, subtracted from the margin of each record; the usual loss has 0.
     #[serde(default)]
     #[schemars(example = 0.0)]
     pub margin: f64,
-    /// B, records drawn with replacement at each local step; 1 or more.
+    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
     #[serde(default = "super::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,

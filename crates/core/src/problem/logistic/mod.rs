@@ -17,33 +17,33 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.logistic]`
+/// Logistic regression on synthetic records of two classes (RR, section 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
     /// d, the dimension of the records and of θ; 1 or more.
     #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// Records that each client holds; 1 or more.
+    /// The number of records that each client holds; 1 or more.
     #[schemars(range(min = 1), example = 100)]
     pub records: usize,
-    /// N; 1 or more.
+    /// N, the number of clients; 1 or more.
     #[schemars(range(min = 1), example = 10)]
     pub clients: usize,
-    /// The two blobs and what clients see of them.
+    /// The two blobs of records, and which records clients hold.
     #[schemars(example = Data::Noisy { spread: 3.0, separation: 1.0 })]
     pub data: Data,
-    /// Whether clients that see the same law also hold the same records.
+    /// Whether clients with the same distribution also hold the same records.
     #[serde(default)]
     pub split: Split,
-    /// λ, above 0.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
-    /// m; RR §7 prints 1, the usual loss has 0.
+    /// m, subtracted from the margin of each record; RR, section 7 prints 1, the usual loss has 0.
     #[serde(default)]
     #[schemars(example = 0.0)]
     pub margin: f64,
-    /// B, records drawn with replacement at each local step; 1 or more.
+    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
     #[serde(default = "one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
@@ -57,27 +57,27 @@ fn one() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Data {
-    /// Every client sees the same law.
+    /// All clients have the same distribution.
     Noisy {
-        /// Standard deviation of a blob in each direction, 0 or more.
+        /// The standard deviation of a blob in each direction, 0 or more.
         #[schemars(range(min = 0.0), example = 1.0)]
         spread: f64,
-        /// Distance of a blob's centre from 0, 0 or more.
+        /// The distance of a blob's centre from 0, 0 or more.
         #[serde(default = "unit")]
         #[schemars(range(min = 0.0), example = 1.0)]
         separation: f64,
     },
-    /// Clients 0, 2, 4, … see the blobs; clients 1, 3, 5, … see records that
+    /// Clients 0, 2, 4, … hold records of the blobs; clients 1, 3, 5, … hold records that
     /// were perturbed and whose labels were shuffled.
     Heterogeneous {
-        /// Standard deviation of a blob in each direction, 0 or more.
+        /// The standard deviation of a blob in each direction, 0 or more.
         #[schemars(range(min = 0.0), example = 1.0)]
         spread: f64,
-        /// Distance of a blob's centre from 0, 0 or more.
+        /// The distance of a blob's centre from 0, 0 or more.
         #[serde(default = "unit")]
         #[schemars(range(min = 0.0), example = 1.0)]
         separation: f64,
-        /// Standard deviation of the perturbation in each direction, 0 or more.
+        /// The standard deviation of the perturbation in each direction, 0 or more.
         #[schemars(range(min = 0.0), example = 1.0)]
         perturbation: f64,
     },
@@ -99,14 +99,14 @@ fn unit() -> f64 {
     1.0
 }
 
-/// How the records are dealt.
+/// Which records clients with the same distribution hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
-    /// Clients of one law hold the same records: exactly one law.
+    /// Such clients hold the same records, so that their oracles have the same distribution.
     #[default]
     Same,
-    /// Every client holds records of its own: one law up to sampling.
+    /// Every client holds records of its own, drawn from that distribution.
     Own,
 }
 

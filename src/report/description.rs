@@ -1,23 +1,23 @@
-//! The analysis text of a manifest, its numbers taken from the results, so
-//! that a sentence cannot go stale:
+//! The analysis text of a manifest, in which calls stand for numbers from the results, so that
+//! no sentence becomes outdated:
 //!
-//! - `cell("FedLSA", local_steps=10)` names the one cell of this label with
-//!   these settings (`_` for `-`);
-//! - `mean(a)` is its final mean squared error with its 95 % interval,
-//!   `mean(a, of="lyapunov")` that of another quantity, `limit(a)` that around
-//!   the exact limit, `bias(a)` its squared exact bias;
-//! - `ratio(a, b)` is how many times larger a's mean is than b's, with its
-//!   95 % interval over paired runs; `ratio(a, b, of="…")` of another quantity,
-//!   `ratio_limit(a, b)` around the limits;
+//! - `cell("FedLSA", local_steps=10)` names the one cell of this label with these settings (`_`
+//!   for `-`);
+//! - `mean(a)` is its final mean squared error with its 95 % interval, `mean(a, of="lyapunov")`
+//!   that of another quantity, `limit(a)` that around the exact limit, `bias(a)` its squared exact
+//!   bias;
+//! - `ratio(a, b)` is how many times larger the mean of a is than that of b, with its 95 %
+//!   interval over paired runs; `ratio(a, b, of="…")` of another quantity, `ratio_limit(a, b)`
+//!   around the limits;
 //! - `diverged(a)` is how many of its runs diverged, as in "3 of 10".
 //!
-//! Where runs do not differ, without noise, the number stands alone.
+//! Where runs do not differ, because nothing is random, the number has no interval.
 //!
-//! *Invariant*: a text that [`check`] accepts can be filled from any results of its plan, in
-//! time and memory that grow with the text alone: it holds nothing but calls.
+//! *Invariant*: a text that [`check`] accepts can be filled from any results of its plan, in time
+//! and memory that grow with the text alone, because it contains nothing but calls.
 
-use super::view::{bracket, short};
-use crate::analysis::{Experiment, Result as CellResult, draws_exact_bias};
+use super::number_text::{interval, short};
+use crate::analysis::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::{Ratio, Summary};
 use driftbench_runner::manifest::{Metric, Oracle, Quantity};
 use driftbench_runner::plan::{Cell, Plan, Setting, unrecorded};
@@ -26,23 +26,23 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a text may ask of a cell.
-struct Facts {
+/// What a text may name of a cell.
+struct CellFacts {
     label: String,
     id: String,
     settings: driftbench_runner::plan::Settings,
-    /// What is recorded at the last round; nothing where runs diverged.
+    /// The recorded quantities at the last round; empty where runs diverged.
     finals: BTreeMap<Quantity, Vec<f64>>,
     exact_bias: Option<f64>,
     /// Replicates that diverged, and all.
     diverged: (usize, usize),
-    /// What cannot be asked of the cell, and why; known of cells that are planned.
+    /// The quantities that the cell cannot have, and why; known of planned cells.
     lacks: Arc<BTreeMap<Quantity, String>>,
-    /// Why the exact bias cannot be asked for.
+    /// Why the cell cannot have an exact bias.
     lacks_bias: Option<&'static str>,
 }
 
-impl Facts {
+impl CellFacts {
     /// A cell that was not run yet.
     fn planned(cell: &Cell, lacks: &[Arc<BTreeMap<Quantity, String>>; 2], biases: bool) -> Self {
         let (label, id, settings) = (cell.label.clone(), cell.id.clone(), cell.settings.clone());
@@ -57,7 +57,8 @@ impl Facts {
         Self { label, id, settings, finals, exact_bias, diverged, lacks, lacks_bias }
     }
 
-    fn of(cell: &CellResult<'_>) -> Self {
+    /// A cell with its results.
+    fn from_result(cell: &CellResult<'_>) -> Self {
         Self {
             label: cell.cell.label.clone(),
             id: cell.cell.id.clone(),
@@ -74,12 +75,12 @@ impl Facts {
     }
 }
 
-fn wrong(message: String) -> Error {
+fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-/// Whether a text is one of a template that has something to work out.
-fn asks(text: &str) -> bool {
+/// Whether a text has anything to fill in or to reject.
+fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
 }
 
@@ -95,10 +96,10 @@ pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<String, String>
         });
         return Ok(parts.collect());
     }
-    if !asks(text) {
+    if !is_template(text) {
         return Ok(text.to_owned());
     }
-    tell(text, experiment.cells.iter().map(Facts::of).collect())
+    fill(text, experiment.cells.iter().map(CellFacts::from_result).collect())
 }
 
 /// Whether an analysis text can be filled from results of this plan.
@@ -106,7 +107,7 @@ pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<String, String>
 /// # Errors
 /// What is wrong with it.
 pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
-    if !asks(text) {
+    if !is_template(text) {
         return Ok(());
     }
     let manifest = &plan.manifest;
@@ -116,8 +117,8 @@ pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
     without_limit.insert(Quantity::SqErrorLimit, NO_LIMIT.into());
     let lacks = [Arc::new(without_limit), Arc::new(lacks)];
     let biases = draws_exact_bias(plan);
-    let planned = |cell: &Cell| Facts::planned(cell, &lacks, biases);
-    tell(text, plan.cells.iter().map(planned).collect()).map(|_| ())
+    let planned = |cell: &Cell| CellFacts::planned(cell, &lacks, biases);
+    fill(text, plan.cells.iter().map(planned).collect()).map(|_| ())
 }
 
 const NO_LIMIT: &str = "the limit is not known: the field is not linear";
@@ -133,8 +134,11 @@ fn may_have_limit(cell: &Cell) -> bool {
 /// The functions that a text may call.
 const FUNCTIONS: &str = "cell, mean, limit, bias, ratio, ratio_limit, diverged";
 
-/// Whether there is nothing within `{{ … }}` but calls with texts and numbers: other
-/// expressions could ask for any amount of memory.
+/// Accepts only calls with texts and numbers within `{{ … }}`, because other expressions could
+/// take any amount of memory.
+///
+/// # Errors
+/// The first character that belongs to no call.
 fn only_calls(text: &str) -> Result<(), String> {
     let mut rest = text;
     while let Some((_, expression)) = rest.split_once("{{") {
@@ -142,7 +146,7 @@ fn only_calls(text: &str) -> Result<(), String> {
         for (at, c) in expression.char_indices() {
             let plain = c.is_alphanumeric() || c.is_whitespace() || "_(),=.+-".contains(c);
             match quote {
-                // Escapes would say otherwise where a text ends.
+                // An escape could hide the end of a text.
                 _ if c == '\\' => return Err(not_offered(c)),
                 Some(open) => quote = Some(open).filter(|open| *open != c),
                 None if expression[at..].starts_with("}}") => {
@@ -163,48 +167,60 @@ fn not_offered(c: char) -> String {
     format!("`{c}` is not offered in {{{{ … }}}}, only calls of {FUNCTIONS} with texts and numbers")
 }
 
-fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
+/// Fills a text from what is known of the cells.
+fn fill(text: &str, facts: Vec<CellFacts>) -> Result<String, String> {
     if text.contains("{%") {
         return Err("statements {% … %} are not offered, only {{ … }}".into());
     }
     only_calls(text)?;
-    let facts = Arc::new(facts);
-    // Nothing but what is added here: no filters, no ranges, no loops without end.
+    // Without filters, ranges and loops, which an empty environment does not have.
     let mut env = Environment::empty();
     env.set_undefined_behavior(UndefinedBehavior::Strict);
+    add_functions(&mut env, &Arc::new(facts));
+    env.render_str(text, ()).map_err(|e| {
+        let message = e.detail().map_or(e.to_string(), str::to_owned);
+        match e.kind() {
+            ErrorKind::UnknownFunction => format!("{message} (allowed: {FUNCTIONS})"),
+            _ => message,
+        }
+    })
+}
+
+/// Offers the functions of [`FUNCTIONS`].
+fn add_functions(env: &mut Environment<'_>, facts: &Arc<Vec<CellFacts>>) {
     let known = facts.clone();
     env.add_function("cell", move |label: String, settings: Kwargs| {
         find(&known, &label, &settings)
     });
     for (name, usual) in [("mean", Quantity::SqError), ("limit", Quantity::SqErrorLimit)] {
         let known = facts.clone();
-        env.add_function(name, move |id: String, how: Kwargs| -> Result<String, Error> {
-            let quantity = quantity(&how, usual)?;
+        env.add_function(name, move |id: String, options: Kwargs| -> Result<String, Error> {
+            let quantity = quantity(&options, usual)?;
             Ok(finals(&known, &id, quantity)?.map_or_else(str::to_owned, |sample| {
-                let summary = Summary::of(sample);
-                let (low, high) = summary.interval;
-                with_interval(summary.mean, low, high)
+                let summary = Summary::new(sample);
+                interval(summary.mean, summary.interval)
             }))
         });
     }
     for (name, usual) in [("ratio", Quantity::SqError), ("ratio_limit", Quantity::SqErrorLimit)] {
         let known = facts.clone();
-        env.add_function(name, move |a: String, b: String, how: Kwargs| -> Result<String, Error> {
-            let quantity = quantity(&how, usual)?;
+        let ratio = move |a: String, b: String, options: Kwargs| -> Result<String, Error> {
+            let quantity = quantity(&options, usual)?;
             match (finals(&known, &a, quantity)?, finals(&known, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
                     let Ratio { estimate, low, high, .. } = Ratio::of_means(a, b);
-                    Ok(with_interval(estimate, low, high))
+                    Ok(interval(estimate, (low, high)))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),
             }
-        });
+        };
+        env.add_function(name, ratio);
     }
     let known = facts.clone();
     env.add_function("bias", move |id: String| -> Result<String, Error> {
         let cell = by_id(&known, &id)?;
         match cell.lacks_bias {
-            Some(why) => Err(wrong(why.into())),
+            Some(why) => Err(invalid(why.into())),
             None => Ok(cell.exact_bias.map_or_else(|| UNKNOWN.to_owned(), short)),
         }
     });
@@ -213,58 +229,37 @@ fn tell(text: &str, facts: Vec<Facts>) -> Result<String, String> {
         let (count, runs) = by_id(&known, &id)?.diverged;
         Ok(if runs == 0 { "–".to_owned() } else { format!("{count} of {runs}") })
     });
-    let said = env.render_str(text, ());
-    said.map_err(|e| {
-        let told = e.detail().map_or(e.to_string(), str::to_owned);
-        match e.kind() {
-            ErrorKind::UnknownFunction => {
-                format!("{told} (allowed: {FUNCTIONS})")
-            }
-            _ => told,
-        }
-    })
 }
 
-fn by_id<'a>(facts: &'a [Facts], id: &str) -> Result<&'a Facts, Error> {
-    facts.iter().find(|f| f.id == id).ok_or_else(|| wrong(format!("{id} is no cell")))
-}
-
-/// `1.23 [1.20, 1.26]`; the estimate alone where it has no interval: one run,
-/// or runs that are the same but for rounding.
-fn with_interval(estimate: f64, low: f64, high: f64) -> String {
-    if high - low > 1e-9 * estimate.abs() {
-        let interval = bracket(estimate, (low, high)).unwrap_or_default();
-        format!("{} {interval}", short(estimate))
-    } else {
-        short(estimate)
-    }
+fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {
+    facts.iter().find(|f| f.id == id).ok_or_else(|| invalid(format!("{id} is no cell")))
 }
 
 /// The quantity that `of="…"` names.
-fn quantity(how: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
-    let named: Option<String> = how.get("of")?;
-    how.assert_all_used()?;
+fn quantity(options: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
+    let named: Option<String> = options.get("of")?;
+    options.assert_all_used()?;
     let Some(name) = named else { return Ok(usual) };
     Quantity::named(&name).ok_or_else(|| {
         let all: Vec<&str> = Quantity::ALL.iter().map(|q| q.name()).collect();
-        wrong(format!("\"{name}\" is no quantity (allowed: {})", all.join(", ")))
+        invalid(format!("\"{name}\" is no quantity (allowed: {})", all.join(", ")))
     })
 }
 
-/// What a text says where there is no number.
+/// The text where there is no number.
 const UNKNOWN: &str = "not known";
 
-/// A quantity at the last round, or what a text says in its place.
+/// A quantity at the last round, or the text in its place.
 fn finals<'a>(
-    facts: &'a [Facts],
+    facts: &'a [CellFacts],
     id: &str,
-    of: Quantity,
+    quantity: Quantity,
 ) -> Result<Result<&'a [f64], &'static str>, Error> {
     let facts = by_id(facts, id)?;
-    if let Some(why) = facts.lacks.get(&of) {
-        return Err(wrong(format!("of {}: {why}", facts.label)));
+    if let Some(why) = facts.lacks.get(&quantity) {
+        return Err(invalid(format!("of {}: {why}", facts.label)));
     }
-    Ok(match facts.finals.get(&of) {
+    Ok(match facts.finals.get(&quantity) {
         Some(sample) => Ok(sample),
         // A cell that was run and did not diverge has its errors.
         None if facts.finals.is_empty() => Err("diverged"),
@@ -272,14 +267,14 @@ fn finals<'a>(
     })
 }
 
-fn find(facts: &[Facts], label: &str, wanted: &Kwargs) -> Result<String, Error> {
+fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Error> {
     let names: Vec<&str> = wanted.args().collect();
     let mut values = Vec::new();
     for name in names {
         let value: Value = wanted.get(name)?;
         values.push((name.replace('_', "-"), value));
     }
-    let fits = |f: &&Facts| {
+    let fits = |f: &&CellFacts| {
         let same = |(name, value): &(String, Value)| match f.settings.get(name) {
             Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|v| v == *x),
             Some(Setting::Text(text)) => value.as_str().is_some_and(|v| text.starts_with(v)),
@@ -287,7 +282,7 @@ fn find(facts: &[Facts], label: &str, wanted: &Kwargs) -> Result<String, Error> 
         };
         f.label == label && values.iter().all(same)
     };
-    let found: Vec<&Facts> = facts.iter().filter(fits).collect();
+    let found: Vec<&CellFacts> = facts.iter().filter(fits).collect();
     match found.as_slice() {
         [one] => Ok(one.id.clone()),
         several => {
@@ -297,7 +292,7 @@ fn find(facts: &[Facts], label: &str, wanted: &Kwargs) -> Result<String, Error> 
                 values.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
             let (count, settings) = (several.len(), settings.concat());
             let labels = labels.join(", ");
-            Err(wrong(format!(
+            Err(invalid(format!(
                 "cell(\"{label}\"{settings}) names {count} cells, not one (labels: {labels})"
             )))
         }

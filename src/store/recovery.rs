@@ -15,7 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// If a folder cannot be read or moved.
-    pub fn mend(&self, experiment: &str) -> Result<Vec<(Error, PathBuf)>, Error> {
+    pub fn recover(&self, experiment: &str) -> Result<Vec<(Error, PathBuf)>, Error> {
         self.see_inside(experiment)?;
         let folder = self.folder(experiment);
         let entries = fs::read_dir(&folder).map_err(|e| error(&folder, e))?;
@@ -47,7 +47,7 @@ impl Store {
     ///
     /// # Errors
     /// If it cannot be moved.
-    pub fn set_aside(&self, experiment: &str, id: &str) -> Result<PathBuf, Error> {
+    pub fn quarantine(&self, experiment: &str, id: &str) -> Result<PathBuf, Error> {
         debug_assert!(is_cell(id));
         move_aside(&self.cell_folder(experiment, id))
     }

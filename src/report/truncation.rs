@@ -1,10 +1,10 @@
-//! Tables of a page, cut where they have more rows than a browser can open.
+//! Tables of a page, truncated if they have more rows than a browser can open.
 //!
-//! *Invariant*: a table that fits is whole; one that does not says how many rows it has, which
-//! of them it shows and where all are.
+//! *Invariant*: a table that fits is complete; a truncated one has a note on how many rows there
+//! are, which of them it shows and which file has all.
 
 use super::series::quoted;
-use crate::analysis::thousands;
+use driftbench_core::words::thousands;
 use serde::Serialize;
 
 /// Rows of a table.
@@ -12,26 +12,26 @@ pub const MOST_ROWS: usize = 1000;
 
 /// A table as templates see it.
 #[derive(Clone, Default, Serialize)]
-pub struct Table {
+pub struct TextTable {
     pub heads: Vec<String>,
     pub rows: Vec<Vec<String>>,
-    /// How many rows there are, if these are not all, and which these are.
-    pub cut: String,
-    /// The file in which all of them are, beside the page.
+    /// How many rows there are and which of them these are, if these are not all.
+    pub note: String,
+    /// The file with all of them, in the folder of the page.
     pub file: String,
 }
 
-/// A file beside a page: its name and its text.
+/// A file in the folder of a page: its name and its text.
 pub type File = (String, String);
 
-impl Table {
+impl TextTable {
     /// A table of these rows.
     pub fn new(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Self {
         let heads = heads.iter().map(|head| (*head).to_owned()).collect();
         Self { heads, rows: rows.collect(), ..Self::default() }
     }
 
-    /// The first rows of these; if they are not all, a file of this name has them.
+    /// The first `most` of these rows; if there are more, a file of this name has all.
     pub fn first(
         heads: Vec<String>,
         rows: impl ExactSizeIterator<Item = Vec<String>>,
@@ -55,8 +55,8 @@ impl Table {
             }
         }
         files.push((file.clone(), text));
-        let cut = format!("The first {} of {} rows; all are in", thousands(most), thousands(all));
-        Self { heads, rows: shown, cut, file }
+        let note = format!("The first {} of {} rows; all are in", thousands(most), thousands(all));
+        Self { heads, rows: shown, note, file }
     }
 }
 
@@ -65,15 +65,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_that_is_cut_says_so_and_a_file_has_all() {
+    fn a_truncated_table_has_a_note_and_a_file_with_all_rows() {
         let heads = || vec!["n".to_owned(), "told, so".to_owned()];
         let rows = |count: usize| (0..count).map(|i| vec![i.to_string(), "a \"b\"".to_owned()]);
         let mut files = Vec::new();
-        let whole = Table::first(heads(), rows(3), (3, "t"), &mut files);
-        assert_eq!((whole.rows.len(), whole.cut.as_str(), files.len()), (3, "", 0));
-        let cut = Table::first(heads(), rows(1234), (2, "t"), &mut files);
-        assert_eq!(cut.rows.len(), 2);
-        assert_eq!((&*cut.cut, &*cut.file), ("The first 2 of 1 234 rows; all are in", "t.csv"));
+        let whole = TextTable::first(heads(), rows(3), (3, "t"), &mut files);
+        assert_eq!((whole.rows.len(), whole.note.as_str(), files.len()), (3, "", 0));
+        let short = TextTable::first(heads(), rows(1234), (2, "t"), &mut files);
+        assert_eq!(short.rows.len(), 2);
+        assert_eq!(
+            (&*short.note, &*short.file),
+            ("The first 2 of 1 234 rows; all are in", "t.csv")
+        );
         let [(name, text)] = files.as_slice() else { panic!("one file") };
         assert_eq!((name.as_str(), text.lines().count()), ("t.csv", 1235));
         assert!(text.starts_with("n,\"told, so\"\n0,\"a \"\"b\"\"\"\n"), "{text}");

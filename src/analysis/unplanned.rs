@@ -1,5 +1,5 @@
-//! Cells in the results of an experiment that its page leaves out: of other runs of the
-//! manifest, with another number of replicates, another seed or other settings.
+//! Cells in the results of an experiment that its page leaves out, because they are of runs with
+//! another number of replicates, another seed or other settings.
 
 use crate::store::Store;
 use driftbench_runner::files::Error;
@@ -7,10 +7,10 @@ use driftbench_runner::plan::Plan;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 
-/// What else the results of an experiment hold.
+/// The cells in the results of an experiment that are not in its plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Siblings {
-    /// Numbers of replicates of cells that differ from those of the page in nothing else.
+pub struct UnplannedCells {
+    /// Numbers of replicates of cells that differ in nothing else from those of the page.
     pub replicates: BTreeSet<u64>,
     /// Seeds of cells that differ in the seed, and perhaps in the number of replicates.
     pub seeds: BTreeSet<i64>,
@@ -18,25 +18,25 @@ pub struct Siblings {
     pub others: usize,
 }
 
-/// What an experiment holds beside the cells of its plan.
+/// The cells in the results of an experiment that are not in its plan.
 ///
 /// # Errors
 /// If its folder cannot be read.
-pub fn of(plan: &Plan, store: &Store) -> Result<Siblings, Error> {
+pub fn find(plan: &Plan, store: &Store) -> Result<UnplannedCells, Error> {
     let name = &plan.experiment;
     let planned: HashSet<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     // An experiment that was never run has no folder.
     let mut ids = if plan.cells.is_empty() { Vec::new() } else { store.ids(name)? };
     ids.retain(|id| !planned.contains(id.as_str()));
-    let mut found = Siblings::default();
+    let mut found = UnplannedCells::default();
     if ids.is_empty() {
         return Ok(found);
     }
     let seed = i64::try_from(plan.manifest.seed).unwrap_or(i64::MAX);
     let same: HashSet<String> =
-        plan.cells.par_iter().map(|cell| Run::of(cell.identity.canonical()).rest).collect();
-    // Of a cell whose record is damaged nothing is known but that it is another.
-    let read = |id: &String| store.settings(name, id).ok().map(Run::of);
+        plan.cells.par_iter().map(|cell| Run::new(cell.identity.canonical()).rest).collect();
+    // A cell whose record is damaged counts as one of other settings.
+    let read = |id: &String| store.settings(name, id).ok().map(Run::new);
     for run in ids.par_iter().map(read).collect::<Vec<_>>() {
         match run.filter(|run| same.contains(&run.rest)) {
             Some(run) if run.seed == seed => {
@@ -51,7 +51,7 @@ pub fn of(plan: &Plan, store: &Store) -> Result<Siblings, Error> {
     Ok(found)
 }
 
-/// A cell's settings, apart from those that say how often it is run.
+/// A cell's settings, apart from its seed and its number of replicates.
 struct Run {
     replicates: u64,
     seed: i64,
@@ -59,7 +59,7 @@ struct Run {
 }
 
 impl Run {
-    fn of(mut settings: toml::Table) -> Self {
+    fn new(mut settings: toml::Table) -> Self {
         let mut take = |key: &str| settings.remove(key).and_then(|value| value.as_integer());
         let (replicates, seed) = (take("replicates"), take("seed"));
         let replicates = replicates.and_then(|n| n.try_into().ok()).unwrap_or_default();
@@ -67,31 +67,31 @@ impl Run {
     }
 }
 
-impl Siblings {
-    /// That the same cells were run with other numbers of replicates or other seeds, and what
-    /// that means for verdicts; empty if they were not.
+impl UnplannedCells {
+    /// A warning that the same cells were run with other numbers of replicates or other seeds;
+    /// empty if they were not.
     pub fn warning(&self) -> String {
-        let mut held = Vec::new();
+        let mut sets = Vec::new();
         let mut add = |count: usize, what: &str, each: String| {
             if count > 0 {
-                let sets = if count == 1 { "set" } else { "sets" };
-                held.push(format!("{count} further {sets} of these cells with {what} ({each})"));
+                let noun = if count == 1 { "set" } else { "sets" };
+                sets.push(format!("{count} further {noun} of these cells with {what} ({each})"));
             }
         };
         let replicates = self.replicates.iter().map(u64::to_string);
         add(self.replicates.len(), "other numbers of replicates", listed(replicates));
         add(self.seeds.len(), "other seeds", listed(self.seeds.iter().map(i64::to_string)));
-        if held.is_empty() {
+        if sets.is_empty() {
             return String::new();
         }
         format!(
             "The results hold {}. Whoever chooses the number of replicates or the seed after a look at verdicts voids their error guarantee (optional stopping).",
-            held.join(" and ")
+            sets.join(" and ")
         )
     }
 
-    /// How many cells of other settings there are; empty if there are none.
-    pub fn told(&self) -> String {
+    /// The number of cells of other settings, as a sentence; empty if there are none.
+    pub fn other_settings(&self) -> String {
         match self.others {
             0 => String::new(),
             1 => {
@@ -99,7 +99,7 @@ impl Siblings {
             }
             n => format!(
                 "The results also hold {} cells of other settings, which this page leaves out.",
-                super::thousands(n)
+                driftbench_core::words::thousands(n)
             ),
         }
     }

@@ -1,12 +1,12 @@
-//! How lines look: colours, dashes and marks, so that nobody has to tell two
-//! curves apart by colour alone. Pages read the same tables.
+//! The tables of colours, dash patterns and markers, so that no reader has to distinguish curves
+//! by colour alone. Pages read the same tables.
 
-use crate::analysis::{COLORS, DASHES as PATTERNS, GREY, MARKS as SHAPES, Role, Style};
+use crate::analysis::{self, Color, Dash, Style};
 use plotters::style::RGBColor;
 
-/// Colours that colour-blind readers can tell apart, on white paper: four of Okabe
-/// and Ito's, and four found by search to lie apart from them and from one another.
-pub const PALETTE: [(u8, u8, u8); COLORS] = [
+/// Colours that colour-blind readers can distinguish on white paper: four of Okabe and Ito's, and
+/// four that a search found to be far from them and from one another.
+pub const PALETTE: [(u8, u8, u8); analysis::COLORS] = [
     (0, 114, 178),
     (213, 94, 0),
     (0, 158, 115),
@@ -17,11 +17,11 @@ pub const PALETTE: [(u8, u8, u8); COLORS] = [
     (161, 32, 117),
 ];
 
-/// Dash patterns; the first is solid.
-pub const DASHES: [&str; PATTERNS] = ["", "7 3", "2 2.5", "6 3 2 3"];
+/// Dash patterns of measured curves; the first is solid.
+pub const DASHES: [&str; analysis::DASHES] = ["", "7 3", "2 2.5", "6 3 2 3"];
 
-/// The patterns of predictions; the last is that of lines to compare with.
-pub const FAINT: [&str; 13] = [
+/// Dash patterns of predictions; the last is that of reference lines.
+pub const THIN_DASHES: [&str; analysis::THIN_DASHES] = [
     "1.5 3",
     "5 2",
     "8 3 1.5 3",
@@ -37,32 +37,32 @@ pub const FAINT: [&str; 13] = [
     "1.5 6",
 ];
 
-/// The marks of curves: filled where they are measured, open where they are predicted.
-pub const MARKS: [Mark; SHAPES] = [
-    Mark { corners: 12, turn: 0.0, waist: 1.0 },
-    Mark { corners: 4, turn: 45.0, waist: 1.0 },
-    Mark { corners: 3, turn: 0.0, waist: 1.0 },
-    Mark { corners: 4, turn: 0.0, waist: 1.0 },
-    Mark { corners: 3, turn: 180.0, waist: 1.0 },
-    Mark { corners: 5, turn: 0.0, waist: 0.45 },
-    Mark { corners: 6, turn: 0.0, waist: 1.0 },
-    Mark { corners: 4, turn: 45.0, waist: 0.35 },
-    Mark { corners: 3, turn: 90.0, waist: 1.0 },
-    Mark { corners: 4, turn: 0.0, waist: 0.35 },
-    Mark { corners: 3, turn: 270.0, waist: 1.0 },
-    Mark { corners: 5, turn: 0.0, waist: 1.0 },
-    Mark { corners: 3, turn: 0.0, waist: 0.3 },
-    Mark { corners: 6, turn: 0.0, waist: 0.45 },
-    Mark { corners: 3, turn: 180.0, waist: 0.3 },
-    Mark { corners: 5, turn: 180.0, waist: 0.45 },
+/// The markers of curves: filled where they are measured, open where they are predicted.
+pub const MARKERS: [Marker; analysis::MARKERS] = [
+    Marker { corners: 12, turn: 0.0, waist: 1.0 },
+    Marker { corners: 4, turn: 45.0, waist: 1.0 },
+    Marker { corners: 3, turn: 0.0, waist: 1.0 },
+    Marker { corners: 4, turn: 0.0, waist: 1.0 },
+    Marker { corners: 3, turn: 180.0, waist: 1.0 },
+    Marker { corners: 5, turn: 0.0, waist: 0.45 },
+    Marker { corners: 6, turn: 0.0, waist: 1.0 },
+    Marker { corners: 4, turn: 45.0, waist: 0.35 },
+    Marker { corners: 3, turn: 90.0, waist: 1.0 },
+    Marker { corners: 4, turn: 0.0, waist: 0.35 },
+    Marker { corners: 3, turn: 270.0, waist: 1.0 },
+    Marker { corners: 5, turn: 0.0, waist: 1.0 },
+    Marker { corners: 3, turn: 0.0, waist: 0.3 },
+    Marker { corners: 6, turn: 0.0, waist: 0.45 },
+    Marker { corners: 3, turn: 180.0, waist: 0.3 },
+    Marker { corners: 5, turn: 180.0, waist: 0.45 },
 ];
 
-/// Marks along a curve, at most.
-pub const MOST_MARKS: usize = 7;
+/// Markers along a curve, at most.
+pub const MOST_MARKERS: usize = 7;
 
 /// A polygon or a star.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
-pub struct Mark {
+pub struct Marker {
     /// Corners on the outer circle.
     pub corners: u32,
     /// Degrees from one corner above.
@@ -71,7 +71,7 @@ pub struct Mark {
     pub waist: f64,
 }
 
-impl Mark {
+impl Marker {
     /// Its corners around the origin, for an outer circle of this radius.
     pub fn outline(self, radius: u32) -> Vec<(i32, i32)> {
         let between = if self.waist < 1.0 { 2 } else { 1 };
@@ -86,60 +86,67 @@ impl Mark {
     }
 }
 
-/// A style's colour.
-pub fn color(style: Style) -> RGBColor {
-    let (r, g, b) = PALETTE.get(style.color % PALETTE.len()).copied().unwrap_or_default();
-    if style.color == GREY { RGBColor(60, 60, 60) } else { RGBColor(r, g, b) }
+/// A colour: red, green and blue.
+pub fn rgb(color: Color) -> (u8, u8, u8) {
+    match color {
+        Color::Palette(index) => PALETTE[index % PALETTE.len()],
+        Color::Neutral => (60, 60, 60),
+    }
 }
 
-/// A style's colour: red, green and blue.
-pub fn rgb(style: Style) -> (u8, u8, u8) {
-    let RGBColor(r, g, b) = color(style);
-    (r, g, b)
+/// A colour as plotters knows it.
+pub fn plotters_color(color: Color) -> RGBColor {
+    let (r, g, b) = rgb(color);
+    RGBColor(r, g, b)
 }
 
-/// A style's colour as the class that style sheets know it by.
-pub fn color_name(style: Style) -> String {
-    if style.color == GREY { "none".into() } else { (style.color % PALETTE.len()).to_string() }
+/// The name of a colour in attributes that style sheets read.
+pub fn color_name(color: Color) -> String {
+    match color {
+        Color::Palette(index) => (index % PALETTE.len()).to_string(),
+        Color::Neutral => "none".into(),
+    }
 }
 
-/// A style's mark.
-pub fn mark(style: Style) -> Mark {
-    MARKS[style.mark % MARKS.len()]
+/// A style's marker.
+pub fn marker(style: Style) -> Marker {
+    MARKERS[style.marker % MARKERS.len()]
 }
 
-/// The pattern of a line: of what is measured, or of another.
-pub fn pattern(measured: bool, style: Style) -> &'static str {
-    if measured { DASHES[style.dash % DASHES.len()] } else { FAINT[style.dash % FAINT.len()] }
+/// A dash pattern as SVG writes it.
+pub fn dash_array(dash: Dash) -> &'static str {
+    match dash {
+        Dash::Measured(index) => DASHES[index % DASHES.len()],
+        Dash::Thin(index) => THIN_DASHES[index % THIN_DASHES.len()],
+    }
 }
 
-/// The places of marks among the points of a curve: all of a few, some of many, and others
-/// for each mark and role, so that they do not lie on one another.
-pub fn marked(points: Vec<(f64, f64)>, style: Style, role: Role) -> Vec<(f64, f64)> {
-    if points.len() <= 2 * MOST_MARKS {
+/// The points of a curve at which its markers are drawn: all of a few, some of many, and others
+/// for each marker and for predictions, so that markers do not cover one another.
+pub fn marked_points(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
+    if points.len() <= 2 * MOST_MARKERS {
         return points;
     }
-    let every = points.len().div_ceil(MOST_MARKS);
-    let first = style.mark % MARKS.len() * every / MARKS.len();
-    let first = if role == Role::Measured { first } else { (first + every / 2) % every };
+    let every = points.len().div_ceil(MOST_MARKERS);
+    let first = style.marker % MARKERS.len() * every / MARKERS.len();
+    let first = if style.dash.is_measured() { first } else { (first + every / 2) % every };
     points.into_iter().skip(first).step_by(every).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench_runner::manifest::claim::Prediction;
 
     #[test]
-    fn marks_stand_around_their_place() {
-        for (i, mark) in MARKS.iter().enumerate() {
-            let outline = mark.outline(100);
+    fn markers_are_drawn_around_their_point() {
+        for (i, marker) in MARKERS.iter().enumerate() {
+            let outline = marker.outline(100);
             let reach = outline.iter().map(|(x, y)| libm::hypot(f64::from(*x), f64::from(*y)));
             assert!((reach.fold(0.0, f64::max) - 100.0).abs() < 1.5, "{i}");
-            let others = MARKS.iter().skip(i + 1).map(|other| other.outline(100));
+            let others = MARKERS.iter().skip(i + 1).map(|other| other.outline(100));
             assert!(others.into_iter().all(|other| other != outline), "{i}");
         }
-        assert_eq!(MARKS[2].outline(10)[0], (0, -10));
+        assert_eq!(MARKERS[2].outline(10)[0], (0, -10));
     }
 
     /// Machado, Oliveira and Fernandes (2009), full severity, on linear RGB.
@@ -212,13 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_two_curves_lie_apart() {
+    fn markers_of_two_curves_lie_apart() {
         let points: Vec<(f64, f64)> = (0..200).map(|i| (f64::from(i), 0.0)).collect();
-        let style = |mark| Style { color: 0, dash: 0, mark };
-        let at = |mark| marked(points.clone(), style(mark), Role::Measured);
-        assert!(at(0).len() <= MOST_MARKS && at(0).iter().all(|p| !at(1).contains(p)));
-        assert_eq!(marked(points[..5].to_vec(), style(3), Role::Measured).len(), 5);
-        let predicted = marked(points.clone(), style(0), Role::Theory(Prediction::Closure));
-        assert!(predicted.iter().all(|p| !at(0).contains(p)));
+        let solid = Style::solid(Color::Palette(0));
+        let with = |marker| marked_points(points.clone(), Style { marker, ..solid });
+        assert!(with(0).len() <= MOST_MARKERS && with(0).iter().all(|p| !with(1).contains(p)));
+        let few = Style { marker: 3, ..solid };
+        assert_eq!(marked_points(points[..5].to_vec(), few).len(), 5);
+        let predicted = marked_points(points.clone(), Style { dash: Dash::Thin(4), ..solid });
+        assert!(predicted.iter().all(|p| !with(0).contains(p)));
     }
 }

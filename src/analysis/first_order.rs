@@ -1,7 +1,7 @@
-//! Where the first order of the bias holds: γ(H − 1)Nλ of each cell beside how far
-//! its measured bias is from the first order, the term after it and the closure.
+//! Where the first order of the bias holds: γ(H − 1)Nλ of each cell, and how far its measured bias
+//! is from the first order, from the sum with the next term and from the closure.
 
-use super::Result;
+use super::CellResult;
 use super::theory::Theory;
 use crate::stats::ROUNDING_FLOOR;
 use driftbench_core::kernel::{axpy, dot};
@@ -10,8 +10,8 @@ use driftbench_runner::manifest::claim::Prediction;
 
 /// A cell whose bias was measured.
 #[derive(Clone, Debug)]
-pub struct Row {
-    /// Name of the algorithm, and the settings that tell the cell apart.
+pub struct FirstOrderRow {
+    /// Label of the algorithm, and the settings that distinguish the cell.
     pub cell: (String, String),
     /// γ(H − 1)Nλ, λ the largest diagonal entry of A.
     pub reach: f64,
@@ -23,15 +23,15 @@ pub struct Row {
     pub apart: [Option<f64>; 3],
 }
 
-/// The cells with a measured bias and a prediction of it, by how far they are out of reach.
-pub fn of(cells: &[Result<'_>], theory: &Theory<'_>) -> Vec<Row> {
-    let mut rows: Vec<Row> = cells.iter().filter_map(|cell| row(cell, theory)).collect();
+/// The cells with a measured bias and a prediction of it, in the order of γ(H − 1)Nλ.
+pub fn rows(cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<FirstOrderRow> {
+    let mut rows: Vec<FirstOrderRow> = cells.iter().filter_map(|cell| row(cell, theory)).collect();
     rows.retain(|row| row.apart.iter().any(Option::is_some));
     rows.sort_by(|a, b| a.reach.total_cmp(&b.reach));
     rows
 }
 
-fn row(cell: &Result<'_>, theory: &Theory<'_>) -> Option<Row> {
+fn row(cell: &CellResult<'_>, theory: &Theory<'_>) -> Option<FirstOrderRow> {
     let sample =
         cell.averages(TimeAverage::Bias).filter(|s| cell.diverged() == 0 && !s.is_empty())?;
     let mut mean = vec![0.0; sample[0].len()];
@@ -46,8 +46,8 @@ fn row(cell: &Result<'_>, theory: &Theory<'_>) -> Option<Row> {
         (!is_zero).then(|| norm(&off) / size)
     };
     let by = [Prediction::FirstOrder, Prediction::SecondOrder, Prediction::Closure];
-    Some(Row {
-        cell: (cell.cell.label.clone(), super::select::details(cell, &[])),
+    Some(FirstOrderRow {
+        cell: (cell.cell.label.clone(), super::setting_text::details(cell.cell, &[])),
         reach: theory.reach(&cell.cell.id)?,
         bias: norm(&mean),
         apart: by.map(apart),

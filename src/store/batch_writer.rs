@@ -27,7 +27,7 @@ const FEWEST: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Keeps the cells of one experiment that is being run.
-pub struct Keeper<'a> {
+pub struct BatchWriter<'a> {
     store: &'a Store,
     plan: &'a Plan,
     provenance: &'a Provenance,
@@ -65,7 +65,7 @@ impl Kept<'_> {
     }
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> BatchWriter<'a> {
     /// Keeps cells of this plan, computed by `provenance`.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ fn numbers(trace: &Trace) -> usize {
 }
 
 /// Ends the thread that writes in time.
-struct Close<'k, 'a>(&'k Keeper<'a>);
+struct Close<'k, 'a>(&'k BatchWriter<'a>);
 
 impl Drop for Close<'_, '_> {
     fn drop(&mut self) {

@@ -1,0 +1,157 @@
+//! The values of a metric that a claim is about, one per replicate, and the evidence about
+//! ratios and products of their means.
+//!
+//! *Invariant*: a mean that is 0 or infinite enters as what it is; only a sample of a cell
+//! without any randomness has no sampling error.
+
+use crate::analysis::CellResult;
+use crate::stats::log_means::LogMeans;
+use crate::stats::verdict::{Evidence, Region, widened};
+use crate::stats::{ROUNDING_FLOOR, mean};
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::When;
+
+/// A metric of a cell at one time, one value per replicate.
+pub struct MetricSample {
+    /// The values; infinite for a replicate that had diverged.
+    pub values: Vec<f64>,
+    /// Whether nothing in the cell is random, so that one run is all that there is to know.
+    pub fixed: bool,
+    /// Means below this are rounding and count as 0.
+    pub floor: f64,
+}
+
+impl MetricSample {
+    /// The values of a metric of a cell.
+    pub fn new(cell: &CellResult<'_>, metric: Quantity, values: Vec<f64>) -> Self {
+        let floor = match metric {
+            // A norm and a difference of objectives: no squares of what is known to 1e-16.
+            Quantity::Bias | Quantity::Suboptimality => ROUNDING_FLOOR.sqrt(),
+            _ => ROUNDING_FLOOR,
+        };
+        Self { values, fixed: cell.is_deterministic(), floor }
+    }
+
+    /// A number that is not random.
+    pub fn number(value: f64) -> Self {
+        Self { values: vec![value], fixed: true, floor: ROUNDING_FLOOR }
+    }
+
+    /// The mean over replicates, 0 where it is rounding.
+    pub fn mean(&self) -> f64 {
+        match mean(&self.values) {
+            m if m.abs() < self.floor => 0.0,
+            m => m,
+        }
+    }
+
+    /// Whether the replicates suffice to judge their mean.
+    fn can_be_judged(&self) -> bool {
+        self.fixed || self.values.len() > 1
+    }
+}
+
+/// A metric of a cell at one of the times that a claim is about.
+pub struct TimedSample {
+    /// The time, where a claim is about several.
+    pub time: String,
+    /// The recorded round by its row; `None` for the last one.
+    pub row: Option<usize>,
+    /// The values.
+    pub sample: MetricSample,
+}
+
+/// A metric of a cell at each time that a claim is about: infinite where a run had diverged.
+/// `None` if it is not recorded.
+pub fn samples(cell: &CellResult<'_>, metric: Quantity, at: When) -> Option<Vec<TimedSample>> {
+    let at_row = |time: String, row: Option<usize>, values: Vec<f64>| TimedSample {
+        time,
+        row,
+        sample: MetricSample::new(cell, metric, values),
+    };
+    let at_end = |values: Vec<f64>| Some(vec![at_row(String::new(), None, values)]);
+    let diverged = || at_end(vec![f64::INFINITY; cell.replicates()]);
+    let is_average = metric.average().is_some();
+    if cell.diverged() > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
+        return diverged();
+    }
+    if is_average || at == When::End {
+        return at_end(cell.finals(metric)?);
+    }
+    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, metric)).collect();
+    // A run that diverged has fewer rows than the others.
+    let longest = (0..columns.len()).max_by_key(|&i| columns[i].len())?;
+    let rows = Some(columns[longest].len()).filter(|rows| *rows > 0)?;
+    let rounds = &cell.along()[longest].round;
+    let of_row = |row: usize| -> Vec<f64> {
+        columns.iter().map(|c| c.get(row).copied().unwrap_or(f64::INFINITY)).collect()
+    };
+    match at {
+        When::Round(round) => {
+            if cell.diverged() == cell.replicates() && rounds[rows - 1] < round {
+                return diverged();
+            }
+            let row = (0..rows).min_by_key(|&i| rounds[i].abs_diff(round))?;
+            Some(vec![at_row(String::new(), Some(row), of_row(row))])
+        }
+        When::EveryRound => {
+            let one = |row| at_row(format!("round {}", rounds[row]), Some(row), of_row(row));
+            Some((1..rows).map(one).collect())
+        }
+        // The end was answered above.
+        When::End | When::Stationary => {
+            at_end(columns.iter().map(|c| mean(&c[rows / 2..rows])).collect())
+        }
+    }
+}
+
+/// Evidence that log(mean a / mean b) lies in a region; `None` where the ratio is not
+/// defined: both means are infinite, or one is no number or negative.
+pub fn log_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
+    let (x, y) = (a.mean(), b.mean());
+    let n = a.values.len().min(b.values.len());
+    let can_be_judged = a.can_be_judged() && b.can_be_judged();
+    let log = match (x, y) {
+        (x, y) if !(x >= 0.0 && y >= 0.0) || x.is_infinite() && y.is_infinite() => return None,
+        // 0 is as much as 0, whatever the factor, and has no ratio to it.
+        (0.0, 0.0) if can_be_judged => {
+            return Some(Evidence { n, ..Evidence::certain(f64::NAN, true) });
+        }
+        (0.0, 0.0) => 0.0,
+        (x, y) if x == 0.0 || y.is_infinite() => f64::NEG_INFINITY,
+        (x, y) if y == 0.0 || x.is_infinite() => f64::INFINITY,
+        (x, y) => libm::log(x / y),
+    };
+    if !can_be_judged {
+        return Some(Evidence::undecided(log, n));
+    }
+    if log.is_infinite() {
+        return Some(Evidence { n, ..Evidence::exact(log, region) });
+    }
+    log_combination(&[(1.0, a), (-1.0, b)], region)
+}
+
+/// Evidence that Σ w_j log E x_j lies in a region; `None` where a mean is not above 0 and
+/// finite.
+pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Option<Evidence> {
+    let means: Vec<f64> = samples.iter().map(|(_, sample)| sample.mean()).collect();
+    if !means.iter().all(|m| *m > 0.0 && m.is_finite()) {
+        return None;
+    }
+    let logs = samples.iter().zip(&means).map(|((w, x), m)| (x.fixed, w * libm::log(*m)));
+    let (fixed, random): (Vec<_>, Vec<_>) = logs.partition(|(fixed, _)| *fixed);
+    let offset: f64 = fixed.iter().map(|(_, log)| log).sum();
+    if random.is_empty() {
+        return Some(Evidence::exact(offset, widened(region)));
+    }
+    let of_random = samples.iter().filter(|(_, sample)| !sample.fixed);
+    let points: Vec<(f64, &[f64])> = of_random.map(|(w, x)| (*w, &x.values[..])).collect();
+    match LogMeans::new(&points) {
+        Some(known) => Some(Evidence::from_log_means(&known.shifted(offset), region)),
+        None => {
+            let estimate = offset + random.iter().map(|(_, log)| log).sum::<f64>();
+            let n = points.iter().map(|(_, x)| x.len()).min().unwrap_or(0);
+            Some(Evidence::undecided(estimate, n))
+        }
+    }
+}

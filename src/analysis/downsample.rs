@@ -1,0 +1,255 @@
+//! Which cells a figure shows if it has more than a reader can distinguish or a browser can open.
+//!
+//! *Invariant*: a figure below the limits shows every cell. The caption of any other states how
+//! many it shows of how many, and how they were chosen: evenly spread from the smallest to the
+//! largest final value, not the best alone.
+
+use super::curves::curves;
+use super::panels::{Group, distinct, has_label, panels};
+use super::{CellResult, scaling};
+use crate::stats::mean;
+use driftbench_core::words::thousands;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::figure::{Convergence, Scaling, Table};
+use driftbench_runner::plan::{Cell, Setting};
+use std::collections::{BTreeSet, HashSet};
+
+/// Curves of a figure.
+pub const MOST_CURVES: usize = 100;
+/// Curves of a figure that has more.
+const FEW_CURVES: usize = 48;
+/// Panels of a figure.
+const MOST_PANELS: usize = 32;
+/// Points of a figure over a setting: each is a cell.
+const MOST_POINTS: usize = 1000;
+/// Values along a side of a map, and squares of all maps of a figure.
+const MOST_SIDE: usize = 40;
+const MOST_SQUARES: usize = 600;
+
+/// The cells that a figure shows, and what its caption says about the others.
+pub struct Sample {
+    /// Indices of the cells among all, in their order.
+    pub cells: Vec<usize>,
+    /// What was left out; empty if nothing was.
+    pub note: String,
+}
+
+impl Sample {
+    fn new(all: &[CellResult<'_>], cells: &[&CellResult<'_>], notes: &[String]) -> Self {
+        let ids: HashSet<&str> = cells.iter().map(|cell| cell.cell.id.as_str()).collect();
+        let inside = |index: &usize| ids.contains(all[*index].cell.id.as_str());
+        Self { cells: (0..all.len()).filter(inside).collect(), note: sentence(notes) }
+    }
+
+    /// The cells themselves.
+    pub fn among<'a>(&self, all: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+        self.cells.iter().map(|index| &all[*index]).collect()
+    }
+}
+
+/// The cells that the figures of a manifest show, each kind in its order.
+pub struct FigureCells {
+    /// `[[figure.convergence]]`.
+    pub convergence: Vec<Sample>,
+    /// `[[figure.scaling]]`.
+    pub scaling: Vec<Sample>,
+    /// `[[figure.winners]]`.
+    pub winners: Vec<Sample>,
+    /// `[[figure.stability]]`.
+    pub stability: Vec<Sample>,
+}
+
+impl FigureCells {
+    /// What each figure shows of these cells.
+    pub fn new(table: &Table, cells: &[CellResult<'_>]) -> Self {
+        let winners = table.winners.iter();
+        let stability = table.stability.iter();
+        Self {
+            convergence: table.convergence.iter().map(|f| convergence(f, cells)).collect(),
+            scaling: table.scaling.iter().map(|f| scaling(f, cells)).collect(),
+            winners: winners
+                .map(|f| maps(cells, &f.common.labels, &f.common.panels, (&f.x, &f.y)))
+                .collect(),
+            stability: stability
+                .map(|f| maps(cells, &f.common.labels, &f.common.panels, (&f.x, &f.y)))
+                .collect(),
+        }
+    }
+}
+
+fn with_labels<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+    cells.iter().filter(|cell| has_label(labels, cell.cell)).collect()
+}
+
+/// The final mean of a cell; infinite where runs diverged.
+fn final_mean(cell: &CellResult<'_>, quantity: Quantity) -> f64 {
+    cell.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))
+}
+
+/// The cells of a figure over a cost: each is a curve.
+fn convergence(figure: &Convergence, all: &[CellResult<'_>]) -> Sample {
+    let cells = with_labels(&figure.common.labels, all);
+    if cells.len() <= MOST_CURVES {
+        return Sample::new(all, &cells, &[]);
+    }
+    let (groups, panels_note) = few_panels(panels(&figure.common.panels, &cells));
+    let each = (FEW_CURVES / groups.len().max(1)).max(2);
+    let last = |cell: &&CellResult<'_>| final_mean(cell, figure.y);
+    let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
+    let sample = in_order(&cells, groups.flatten());
+    let mut notes = vec![format!(
+        "{} of {} curves are drawn, spread evenly from the smallest to the largest final mean of {} in each panel (cells whose runs diverged rank last)",
+        sample.len(),
+        thousands(cells.len()),
+        figure.y.formula()
+    )];
+    notes.extend(panels_note);
+    Sample::new(all, &sample, &notes)
+}
+
+/// The cells of a figure over a setting: each is a point.
+fn scaling(figure: &Scaling, all: &[CellResult<'_>]) -> Sample {
+    let mut cells = with_labels(&figure.common.labels, all);
+    let (count, mut notes) = (cells.len(), Vec::new());
+    let groups = panels(&figure.common.panels, &cells);
+    if groups.len() > MOST_PANELS {
+        let (groups, note) = few_panels(groups);
+        notes.extend(note);
+        cells = in_order(&cells, groups.into_iter().flat_map(|group| group.cells));
+    }
+    let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
+    let known = [known, scaling::settings_of_axis(&figure.x)].concat();
+    let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
+    let (names, curve_of_cell) = curves(&plain, &known);
+    let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
+    cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
+    if curves.len() > MOST_CURVES {
+        let least = |curve: &Vec<&CellResult<'_>>| {
+            curve.iter().map(|cell| final_mean(cell, figure.y)).fold(f64::INFINITY, f64::min)
+        };
+        curves = by_rank(curves, FEW_CURVES, least);
+        notes.push(format!(
+            "{} of {} curves are drawn, spread evenly from the smallest to the largest of their least values",
+            curves.len(),
+            thousands(names.len())
+        ));
+    }
+    if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
+        let each = (MOST_POINTS / curves.len().max(1)).max(2);
+        let x = |cell: &&CellResult<'_>| scaling::x_value(cell, &figure.x).unwrap_or(f64::INFINITY);
+        curves = curves.into_iter().map(|curve| by_rank(curve, each, x)).collect();
+        notes.push(format!(
+            "of each curve at most {each} points are drawn, spread evenly from left to right"
+        ));
+    }
+    if notes.is_empty() {
+        return Sample::new(all, &cells, &[]);
+    }
+    let cells = in_order(&cells, curves.into_iter().flatten());
+    notes.push(format!("{} of {} cells stand behind them", cells.len(), thousands(count)));
+    Sample::new(all, &cells, &notes)
+}
+
+/// The cells of a figure of maps over the settings `x` and `y`.
+fn maps<'a>(
+    all: &'a [CellResult<'a>],
+    labels: &[String],
+    names: &[String],
+    (x, y): (&str, &str),
+) -> Sample {
+    let cells = with_labels(labels, all);
+    let (xs, ys) = (distinct(&cells, x), distinct(&cells, y));
+    let groups = panels(names, &cells);
+    let (wide, high) = (xs.len().min(MOST_SIDE), ys.len().min(MOST_SIDE));
+    let most = (MOST_SQUARES / (wide * high).max(1)).clamp(1, MOST_PANELS);
+    let fits = xs.len() == wide && ys.len() == high;
+    if fits && (groups.len() <= most || cells.len() <= MOST_SQUARES) {
+        return Sample::new(all, &cells, &[]);
+    }
+    let count = groups.len();
+    let groups = evenly(groups, most);
+    let mut notes = Vec::new();
+    if groups.len() < count {
+        notes.push(format!("{} of {} maps are drawn", groups.len(), thousands(count)));
+    }
+    if !fits {
+        notes.push(format!(
+            "{wide} of {} values across and {high} of {} upwards are drawn, spread evenly",
+            thousands(xs.len()),
+            thousands(ys.len())
+        ));
+    }
+    let values = |values: Vec<&'a Setting>, most: usize| -> BTreeSet<String> {
+        evenly(values, most).iter().map(ToString::to_string).collect()
+    };
+    let (xs, ys) = (values(xs, wide), values(ys, high));
+    let is_among = |cell: &CellResult<'_>, name: &str, values: &BTreeSet<String>| {
+        cell.cell.settings.get(name).is_none_or(|value| values.contains(&value.to_string()))
+    };
+    let inside = groups.into_iter().flat_map(|group| group.cells);
+    let inside = inside.filter(|cell| is_among(cell, x, &xs) && is_among(cell, y, &ys));
+    Sample::new(all, &in_order(&cells, inside), &notes)
+}
+
+/// At most [`MOST_PANELS`] of a figure's panels, and a note if these are not all.
+fn few_panels<'a>(groups: Vec<Group<'a>>) -> (Vec<Group<'a>>, Option<String>) {
+    let count = groups.len();
+    let groups = evenly(groups, MOST_PANELS);
+    let note = format!("{} of {} panels are drawn", groups.len(), thousands(count));
+    let note = (groups.len() < count).then_some(note);
+    (groups, note)
+}
+
+/// `most` items at even ranks of a number, the first and the last among them.
+fn by_rank<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> f64) -> Vec<T> {
+    if all.len() <= most {
+        return all;
+    }
+    let mut ranked: Vec<(f64, T)> = all.into_iter().map(|item| (number(&item), item)).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    evenly(ranked, most).into_iter().map(|(_, item)| item).collect()
+}
+
+/// `most` items of a list, evenly spread, the first and the last among them.
+fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    if all.len() <= most {
+        return all;
+    }
+    let last = all.len() - 1;
+    let chosen: BTreeSet<usize> =
+        (0..most).map(|i| i * last / most.saturating_sub(1).max(1)).collect();
+    all.into_iter().enumerate().filter(|(i, _)| chosen.contains(i)).map(|(_, item)| item).collect()
+}
+
+/// Some cells in the order of all, each once.
+fn in_order<'a>(
+    all: &[&'a CellResult<'a>],
+    some: impl Iterator<Item = &'a CellResult<'a>>,
+) -> Vec<&'a CellResult<'a>> {
+    let ids: BTreeSet<&str> = some.map(|cell| cell.cell.id.as_str()).collect();
+    all.iter().copied().filter(|cell| ids.contains(cell.cell.id.as_str())).collect()
+}
+
+/// The notes as a sentence after a caption; empty if there are none.
+fn sentence(notes: &[String]) -> String {
+    let mut text = notes.join("; ");
+    let Some(first) = text.get(..1).map(str::to_uppercase) else { return text };
+    text.replace_range(..1, &first);
+    format!(" {text}: all cells are in summary.csv, all rounds in what `driftbench export` writes.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_evenly_and_has_both_ends() {
+        assert_eq!(evenly((0..10).collect(), 10), (0..10).collect::<Vec<_>>());
+        assert_eq!(evenly((0..101).collect(), 5), [0, 25, 50, 75, 100]);
+        assert_eq!(evenly((0..1000).collect(), 3), [0, 499, 999]);
+        assert_eq!(evenly(vec![7, 8, 9], 1), [7]);
+        let values = vec![3.0, f64::INFINITY, 1.0, 2.0, 5.0];
+        assert_eq!(by_rank(values.clone(), 3, |v| *v), [1.0, 3.0, f64::INFINITY]);
+        assert_eq!(by_rank(values.clone(), 5, |v| *v), values);
+    }
+}

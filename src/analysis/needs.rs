@@ -1,0 +1,190 @@
+//! What the figures and claims of a manifest need of each cell: columns of its traces, and
+//! predictions of theory.
+
+use super::CellResult;
+use super::claims::{Against, MeanComparison};
+use super::downsample::{FigureCells, MOST_CURVES};
+use super::panels::has_label;
+use super::runs::{COSTS, TraceNeeds};
+use driftbench_runner::manifest::claim::{Prediction, Selection, Table as Claims, When};
+use driftbench_runner::manifest::figure::{Convergence, Theory as Drawn};
+use driftbench_runner::manifest::{Quantity, TimeAverage};
+use driftbench_runner::plan::{Cell, Plan, selected};
+use std::collections::HashSet;
+
+/// What a manifest needs.
+pub struct Needs<'a> {
+    plan: &'a Plan,
+    /// The figures of curves that draw every cell of their labels.
+    complete: Vec<&'a Convergence>,
+}
+
+impl<'a> Needs<'a> {
+    /// What figures and claims need.
+    pub fn of_plan(plan: &'a Plan) -> Self {
+        let is_complete = |figure: &&Convergence| {
+            let cells = plan.cells.iter().filter(|cell| has_label(&figure.common.labels, cell));
+            cells.take(MOST_CURVES + 1).count() <= MOST_CURVES
+        };
+        let figures = plan.manifest.figure.convergence.iter();
+        Self { plan, complete: figures.filter(is_complete).collect() }
+    }
+
+    /// What claims need.
+    pub fn of_claims(plan: &'a Plan) -> Self {
+        Self { plan, complete: Vec::new() }
+    }
+
+    /// Whether a figure draws every cell of its labels.
+    pub fn draws_all(&self, figure: &Convergence) -> bool {
+        self.complete.iter().any(|complete| std::ptr::eq(*complete, figure))
+    }
+
+    /// What is needed of a cell's traces when they are read first.
+    pub fn traces(&self, cell: &Cell) -> TraceNeeds {
+        let mut needs = TraceNeeds::default();
+        for figure in self.complete.iter().filter(|figure| has_label(&figure.common.labels, cell)) {
+            add_figure(figure, &mut needs);
+        }
+        add_claims(&self.plan.manifest.claim, cell, &mut needs);
+        needs
+    }
+
+    /// What is needed of a cell that a figure of more curves than it can draw has chosen.
+    pub fn traces_of_chosen(&self, cell: &Cell, figure: &Convergence) -> TraceNeeds {
+        let mut needs = self.traces(cell);
+        add_figure(figure, &mut needs);
+        needs
+    }
+
+    /// The cells for which a figure or a claim needs theory, by id.
+    pub fn theory<'c>(&self, shown: &FigureCells, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
+        let mut ids = self.ids(shown, cells, |line| !line.theory.is_empty(), claims_need_theory);
+        let mapped = shown.stability.iter().flat_map(|chosen| &chosen.cells);
+        ids.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
+        ids
+    }
+
+    /// The cells whose exact moments a figure draws or a claim needs, by id.
+    pub fn moments<'c>(
+        &self,
+        shown: &FigureCells,
+        cells: &'c [CellResult<'_>],
+    ) -> HashSet<&'c str> {
+        self.ids(shown, cells, |line| line.draws_moments(), claims_need_moments)
+    }
+
+    /// The cells that are drawn in such a figure of lines, or that such a claim is about.
+    fn ids<'c>(
+        &self,
+        shown: &FigureCells,
+        cells: &'c [CellResult<'_>],
+        figure: impl Fn(&Line<'_>) -> bool,
+        claimed: impl Fn(&Plan, &Cell) -> bool,
+    ) -> HashSet<&'c str> {
+        let chosen = shown.convergence.iter().chain(&shown.scaling);
+        let figures = lines(self.plan).zip(chosen).filter(|(line, _)| figure(line));
+        let in_figures = figures.flat_map(|(_, chosen)| &chosen.cells).map(|place| &cells[*place]);
+        let in_claims = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
+        in_figures.chain(in_claims).map(|cell| cell.cell.id.as_str()).collect()
+    }
+}
+
+/// A figure that draws lines: what it draws as such, and which predictions.
+struct Line<'a> {
+    labels: &'a [String],
+    y: Quantity,
+    theory: &'a [Drawn],
+}
+
+impl Line<'_> {
+    /// Whether exact moments are drawn.
+    fn draws_moments(&self) -> bool {
+        self.y.average().is_none() && self.theory.contains(&Drawn::ExactMoments)
+    }
+}
+
+/// The figures of convergence, then those of scaling.
+fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
+    let table = &plan.manifest.figure;
+    let convergence = table.convergence.iter().map(|f| (&f.common.labels, f.y, &f.theory));
+    let all = convergence.chain(table.scaling.iter().map(|f| (&f.common.labels, f.y, &f.theory)));
+    all.map(|(labels, y, theory)| Line { labels, y, theory })
+}
+
+/// Adds what a figure of curves draws: a page offers each curve over any cost.
+fn add_figure(figure: &Convergence, needs: &mut TraceNeeds) {
+    needs.along.extend(COSTS.into_iter().chain([figure.x, figure.y]));
+}
+
+/// Adds what claims need of a cell.
+fn add_claims(table: &Claims, cell: &Cell, needs: &mut TraceNeeds) {
+    let mut follow = |cells: &Selection, quantities: &[Quantity]| {
+        if selected(cell, cells) {
+            needs.along.extend(quantities.iter().filter(|q| q.average().is_none()));
+        }
+    };
+    for c in MeanComparison::all(table).filter(|c| c.at != When::End) {
+        follow(c.left, &[c.metric]);
+        if let Against::Cells(right) = c.against {
+            follow(right, &[c.metric]);
+        }
+    }
+    for c in &table.slope {
+        match &c.reaching {
+            Some(reaching) => follow(&c.of, &[c.metric, reaching.cost]),
+            None if c.at != When::End => follow(&c.of, &[c.metric]),
+            None => {}
+        }
+    }
+    for c in &table.reaches {
+        follow(&c.of, &[c.metric, c.reaching.cost]);
+    }
+    let averages = table.matches.iter().filter(|c| selected(cell, &c.of));
+    needs.averages.extend(averages.filter_map(|c| c.average));
+}
+
+/// Whether a figure or a claim needs a cell's exact moments round by round.
+pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
+    lines(plan).any(|line| line.draws_moments() && has_label(line.labels, cell))
+        || claims_need_moments(plan, cell)
+}
+
+/// Whether the page of a manifest has predictions for every cell.
+pub fn every_cell_needs_theory(plan: &Plan) -> bool {
+    let claims = &plan.manifest.claim;
+    let less = claims.less.iter().map(|c| c.prediction);
+    let mut claimed = less.chain(claims.reaches.iter().map(|c| c.prediction)).flatten();
+    predictions_drawn(plan).any(|kind| kind == Drawn::Bounds)
+        || claimed.any(Prediction::is_bound)
+        || plan.manifest.record.averages.contains(&TimeAverage::Bias)
+}
+
+/// Whether a claim needs theory of a cell.
+pub fn claims_need_theory(plan: &Plan, cell: &Cell) -> bool {
+    let claims = &plan.manifest.claim;
+    let less = claims.less.iter().map(|c| (&c.left, c.prediction));
+    let at_least = claims.at_least.iter().map(|c| (&c.left, c.prediction));
+    let matches = claims.matches.iter().map(|c| (&c.of, c.prediction));
+    let reaches = claims.reaches.iter().map(|c| (&c.of, c.prediction));
+    let mut all = less.chain(at_least).chain(matches).chain(reaches);
+    all.any(|(cells, prediction)| prediction.is_some() && selected(cell, cells))
+}
+
+/// Whether a claim needs a cell's exact moments round by round.
+pub fn claims_need_moments(plan: &Plan, cell: &Cell) -> bool {
+    MeanComparison::all(&plan.manifest.claim).any(|c| {
+        let is_moment = matches!(c.against, Against::Prediction(Prediction::ExactMoments));
+        is_moment && c.metric.average().is_none() && selected(cell, c.left)
+    })
+}
+
+/// Whether a figure draws exact biases, so that tables have them too.
+pub fn draws_exact_bias(plan: &Plan) -> bool {
+    predictions_drawn(plan).any(|kind| kind == Drawn::ExactBias)
+}
+
+/// The kinds of predictions that figures draw.
+fn predictions_drawn(plan: &Plan) -> impl Iterator<Item = Drawn> {
+    lines(plan).flat_map(|line| line.theory).copied()
+}

@@ -1,0 +1,88 @@
+//! The panels of a figure: which cells each of them shows, and its title.
+
+use super::CellResult;
+use super::setting_text::pretty;
+use driftbench_runner::plan::{Cell, Setting, SettingKey};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The cells of a panel.
+pub struct Group<'a> {
+    /// The settings that distinguish it.
+    pub title: String,
+    /// Their values.
+    pub values: Vec<String>,
+    /// Its cells.
+    pub cells: Vec<&'a CellResult<'a>>,
+}
+
+/// The cells grouped by the values of some settings, the first outermost, values in the order of
+/// the cells. A cell without one of the settings belongs to every value of it: FedAvg has no
+/// coupling and is in the panels of each.
+pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'a>> {
+    let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
+    let places: Vec<HashMap<SettingKey<'_>, usize>> = values.iter().map(|v| placed(v)).collect();
+    // Keyed by the index of each value, so that combinations without a cell do not occur.
+    let mut groups: BTreeMap<Vec<usize>, Vec<&'a CellResult<'a>>> = BTreeMap::new();
+    for cell in cells {
+        let mut keys = vec![Vec::new()];
+        for (name, places) in names.iter().zip(&places) {
+            let indices = match cell.cell.settings.get(name).and_then(|v| places.get(&v.key())) {
+                Some(place) => *place..*place + 1,
+                None => 0..places.len(),
+            };
+            let longer = |head: &Vec<usize>| -> Vec<Vec<usize>> {
+                indices.clone().map(|i| head.iter().copied().chain([i]).collect()).collect()
+            };
+            keys = keys.iter().flat_map(longer).collect();
+        }
+        keys.into_iter().for_each(|key| groups.entry(key).or_default().push(cell));
+    }
+    let titles: Vec<Vec<String>> =
+        names.iter().zip(&values).map(|(name, values)| value_titles(name, values)).collect();
+    let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| Group {
+        title: chosen.iter().zip(&titles).map(|(i, of)| &*of[*i]).collect::<Vec<_>>().join(", "),
+        values: chosen.iter().zip(&values).map(|(i, of)| of[*i].to_string()).collect(),
+        cells,
+    };
+    groups.into_iter().map(group).collect()
+}
+
+/// Whether a figure that names these labels shows a cell. A figure that names none shows all.
+pub fn has_label(labels: &[String], cell: &Cell) -> bool {
+    labels.is_empty() || labels.contains(&cell.label)
+}
+
+/// The values on the x axis and on the y axis of a map.
+pub type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
+
+/// The index of each value in a list.
+pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<SettingKey<'a>, usize> {
+    values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect()
+}
+
+/// The values of a setting in the titles of panels, without what is in brackets where they are
+/// distinguishable without.
+fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
+    let mut heads: HashMap<&str, usize> = HashMap::new();
+    values.iter().filter_map(|v| head(v)).for_each(|h| *heads.entry(h).or_default() += 1);
+    let one = |value: &&Setting| match head(value).filter(|head| heads[head] == 1) {
+        Some(head) => pretty(name, &Setting::Text(head.to_owned())),
+        None => pretty(name, value),
+    };
+    values.iter().map(one).collect()
+}
+
+/// A text without what is in brackets.
+fn head(value: &Setting) -> Option<&str> {
+    match value {
+        Setting::Text(text) => text.split(" (").next(),
+        Setting::Number(_) => None,
+    }
+}
+
+/// The values of a setting in the order of the cells.
+pub fn distinct<'a>(cells: &[&'a CellResult<'a>], name: &str) -> Vec<&'a Setting> {
+    let mut seen = HashSet::new();
+    let values = cells.iter().filter_map(|cell| cell.cell.settings.get(name));
+    values.filter(|value| seen.insert(value.key())).collect()
+}

@@ -1,0 +1,97 @@
+//! The predictions in figures of curves: which ones a kind of theory stands for, and what legends
+//! and captions say about them.
+
+use super::CellResult;
+use super::figure::Plot;
+use super::line::{Curve, LegendEntry, Line, legend_text};
+use super::theory::Theory;
+use driftbench_core::theory::effort::Effort;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::manifest::figure::Theory as Kind;
+
+/// The predictions that a kind of theory stands for.
+pub fn predictions(kind: Kind) -> &'static [Prediction] {
+    match kind {
+        Kind::ExactBias => &[Prediction::ExactBias],
+        Kind::ExactMoments => &[Prediction::ExactMoments],
+        Kind::FirstOrder => &[Prediction::FirstOrder],
+        Kind::SecondOrder => &[Prediction::SecondOrder],
+        Kind::Closure => &[Prediction::Closure],
+        Kind::Bounds => &[
+            Prediction::ScafflsaA5,
+            Prediction::ScafflsaB2,
+            Prediction::ScafflsaB5,
+            Prediction::RrProposition4,
+            Prediction::RrTheorem2,
+            Prediction::Book51,
+        ],
+    }
+}
+
+/// Adds the entries of a figure's legend: the curves that have points, the predictions that are
+/// drawn beside them, and a reference line.
+pub fn add_legend(plot: &mut Plot, curves: &[Curve], kinds: &[Kind]) {
+    let measured = |curve: &&Curve| {
+        let shows = |line: &Line| matches!(line, Line::Measured(shown) if shown == *curve);
+        plot.series().any(|s| !s.points.is_empty() && shows(&s.line))
+    };
+    let mut legend: Vec<LegendEntry> = curves
+        .iter()
+        .filter(measured)
+        .map(|curve| LegendEntry::Line(Line::Measured(curve.clone())))
+        .collect();
+    let is_drawn = |by: &&Prediction| plot.series().any(|s| s.line.prediction() == Some(**by));
+    let predicted = kinds.iter().flat_map(|kind| predictions(*kind)).filter(is_drawn);
+    legend.extend(predicted.map(|by| LegendEntry::Prediction(*by)));
+    let reference = plot.series().find(|s| matches!(s.line, Line::Reference(_)));
+    legend.extend(reference.map(|s| LegendEntry::Line(s.line.clone())));
+    plot.legend = legend;
+}
+
+/// What a caption says about the predictions beside a figure's curves.
+pub fn caption(
+    kinds: &[Kind],
+    y: Quantity,
+    plot: &Plot,
+    cells: &[&CellResult<'_>],
+    theory: &Theory<'_>,
+) -> String {
+    let is_drawn = |kind: Kind| {
+        let mut drawn = plot.series().filter_map(|s| s.line.prediction());
+        drawn.any(|by| predictions(kind).contains(&by))
+    };
+    let mut out = String::new();
+    for kind in kinds {
+        out.push_str(match (kind, is_drawn(*kind)) {
+            (Kind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
+            (Kind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: what infinitely many runs would give, by exact second moments.",
+            (Kind::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) AC, of the covariance.",
+            (Kind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
+            (Kind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
+            (Kind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
+            (Kind::Bounds, true) => " Published bounds that speak of this quantity round by round are drawn where their conditions hold.",
+            (Kind::Bounds, false) => " The conditions of no published bound hold; the table of bounds says which fail.",
+            _ => "",
+        });
+    }
+    for kind in kinds {
+        let without = |c: &&CellResult<'_>| {
+            let mut each = predictions(*kind).iter();
+            each.find_map(|by| theory.too_costly(&c.cell.id, *by))
+        };
+        let costs: Vec<Effort> = cells.iter().filter_map(without).collect();
+        if let Some(most) = costs.iter().copied().reduce(Effort::most) {
+            let kind = match kind {
+                Kind::Bounds => "published bound",
+                kind => predictions(*kind).first().map_or("", |by| legend_text(*by)),
+            };
+            let count = costs.len();
+            out.push_str(&format!(
+                " Not computed at this size, of {count} of {} cells: \"{kind}\" ({most}).",
+                cells.len()
+            ));
+        }
+    }
+    out
+}

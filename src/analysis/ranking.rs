@@ -1,0 +1,282 @@
+//! Which algorithm ranks first at each grid point with several algorithms: one computation for the
+//! table of a page and for its maps.
+//!
+//! *Invariant*: the algorithms of a grid point are compared once. Every comparison of a page, in
+//! the table or in a map, belongs to one family for Holm's correction, so that no two parts of
+//! a page disagree on a grid point.
+//!
+//! *Invariant*: all algorithms that are not separated from the best are named.
+
+use super::{CellResult, panels, setting_text};
+use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
+use driftbench_core::words::joined;
+use driftbench_runner::manifest::{Quantity, Start};
+use driftbench_runner::plan::short;
+use std::collections::{BTreeSet, HashMap};
+
+/// Family-wise level of all comparisons of a page.
+const LEVEL: f64 = 0.05;
+
+/// Means whose relative difference is at most this are equal but for rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The result of a comparison with the best of a grid point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Separation {
+    /// The mean is larger, after Holm's correction.
+    Larger,
+    /// The runs do not decide.
+    Unclear,
+    /// The means are equal but for rounding.
+    Equal,
+}
+
+/// An algorithm that is compared with the best of its grid point.
+#[derive(Clone, Debug)]
+pub struct Rival {
+    /// Index of its cell among those compared.
+    pub cell: usize,
+    /// How many times larger its mean is, over paired runs.
+    pub ratio: Ratio,
+    /// The result.
+    pub separation: Separation,
+}
+
+/// The ranking at a grid point.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Runs of every algorithm diverged, so that none has a mean.
+    Diverged,
+    /// The smallest mean error is above the error at the start.
+    AboveStart {
+        /// That mean.
+        error: f64,
+    },
+    /// One has the smallest mean.
+    Ranked {
+        /// Index of its cell among those compared.
+        best: usize,
+        /// Its mean.
+        error: f64,
+        /// Its runs.
+        n: usize,
+        /// The others that have a mean, from the smallest to the largest.
+        rivals: Vec<Rival>,
+    },
+}
+
+impl Outcome {
+    /// The best and those that are not separated from it, as indices among those compared.
+    pub fn leaders(&self) -> Vec<usize> {
+        let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
+        let close = rivals.iter().filter(|rival| rival.separation != Separation::Larger);
+        std::iter::once(*best).chain(close.map(|rival| rival.cell)).collect()
+    }
+}
+
+/// The ids of the cells that are compared at a grid point, in their order, and by which quantity.
+type Comparison<'a> = (Vec<&'a str>, Quantity);
+
+/// The outcomes at all grid points of a page.
+#[derive(Default)]
+pub struct Rankings<'a> {
+    outcomes: HashMap<Comparison<'a>, Outcome>,
+    /// Comparisons in the family of the correction.
+    pub compared: usize,
+}
+
+impl<'a> Rankings<'a> {
+    /// Compares the algorithms of each of these grid points with the best there.
+    pub fn new(points: impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)>) -> Self {
+        let mut outcomes = HashMap::new();
+        let mut order: Vec<Comparison<'a>> = Vec::new();
+        for (cells, quantity) in points {
+            let key = key(&cells, quantity);
+            if !outcomes.contains_key(&key) {
+                outcomes.insert(key.clone(), rank(&cells, quantity));
+                order.push(key);
+            }
+        }
+        let mut open: Vec<(&Comparison<'a>, usize, f64)> = Vec::new();
+        for key in &order {
+            let Outcome::Ranked { rivals, .. } = &outcomes[key] else { continue };
+            let unclear = rivals.iter().enumerate();
+            let unclear = unclear.filter(|(_, rival)| rival.separation == Separation::Unclear);
+            open.extend(unclear.map(|(i, rival)| (key, i, rival.ratio.p)));
+        }
+        let p: Vec<f64> = open.iter().map(|(_, _, p)| if p.is_nan() { 1.0 } else { *p }).collect();
+        let compared = open.len();
+        for ((key, i, _), p) in open.into_iter().zip(holm(&p)) {
+            if let Some(Outcome::Ranked { rivals, .. }) = outcomes.get_mut(key)
+                && p <= LEVEL
+                && rivals[i].ratio.low > 1.0
+            {
+                rivals[i].separation = Separation::Larger;
+            }
+        }
+        Self { outcomes, compared }
+    }
+
+    /// The ranking of these cells, which were among the grid points.
+    pub fn outcome(&self, cells: &[&'a CellResult<'a>], quantity: Quantity) -> Option<&Outcome> {
+        self.outcomes.get(&key(cells, quantity))
+    }
+}
+
+fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity) -> Comparison<'a> {
+    (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity)
+}
+
+/// The cells of a grid point by their means; comparisons that need a test are left unclear.
+fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> Outcome {
+    let finals = cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.finals(quantity)?)));
+    let mut all: Vec<(usize, Vec<f64>)> = finals.filter(|(_, v)| !mean(v).is_nan()).collect();
+    all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
+    let Some(((best, sample), others)) = all.split_first() else { return Outcome::Diverged };
+    let error = mean(sample);
+    let start = cells.iter().map(|c| c.runs.start()).fold(0.0, f64::max);
+    // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
+    let is_away =
+        start > 0.0 && cells.iter().all(|c| !matches!(*c.cell.identity.start, Start::Limit(_)));
+    if quantity == Quantity::SqError && is_away && error > start {
+        return Outcome::AboveStart { error };
+    }
+    let rival = |(cell, other): &(usize, Vec<f64>)| {
+        let ratio = Ratio::of_means(other, sample);
+        let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
+        Rival { cell: *cell, ratio, separation: untested_separation(other, sample, exact) }
+    };
+    let rivals = others.iter().map(rival).collect();
+    Outcome::Ranked { best: *best, error, n: sample.len(), rivals }
+}
+
+/// The result of a comparison that needs no test: the means are equal, no run differs from
+/// another, or nothing is random, so that one run is `exact`.
+fn untested_separation(other: &[f64], best: &[f64], exact: bool) -> Separation {
+    let constant = |sample: &[f64]| sample.len() > 1 && sample.iter().all(|v| *v == sample[0]);
+    let larger = mean(other);
+    if larger <= mean(best) * (1.0 + ROUNDING) || larger < ROUNDING_FLOOR {
+        Separation::Equal
+    } else if exact || constant(other) && constant(best) {
+        Separation::Larger
+    } else {
+        Separation::Unclear
+    }
+}
+
+/// A row of the table: the values of the settings that all algorithms have, and the cells there.
+pub struct GridPoint<'a> {
+    values: Vec<String>,
+    /// The cells that are compared.
+    pub cells: Vec<&'a CellResult<'a>>,
+    names: Vec<String>,
+}
+
+/// The ranking at every grid point with several algorithms.
+pub struct Standings {
+    /// Names of the settings that all algorithms have.
+    pub axes: Vec<String>,
+    /// A row for each combination of their values.
+    pub rows: Vec<Standing>,
+    /// Comparisons on the whole page, maps included, in the family of Holm's correction.
+    pub compared: usize,
+}
+
+/// The ranking at a grid point, as a row of the table.
+pub struct Standing {
+    /// The values of the settings that distinguish grid points.
+    pub values: Vec<String>,
+    /// The algorithm with the smallest mean of ‖θ_T − θ*‖², and all that are not separated
+    /// from it; none if no algorithm has a mean or all ended above the start.
+    pub leaders: Vec<String>,
+    /// The smallest mean; NaN if there is none.
+    pub error: f64,
+    /// The next, and how many times larger its mean is.
+    pub next: Option<(String, Rival)>,
+    /// Replicates of the best.
+    pub n: usize,
+    /// Algorithms with runs that diverged, which are not ranked.
+    pub diverged: Vec<String>,
+}
+
+impl Standings {
+    /// The rows of these grid points.
+    pub fn new<'a>(axes: Vec<String>, points: &[GridPoint<'a>], rankings: &Rankings<'a>) -> Self {
+        let standing = |point: &GridPoint<'a>| {
+            let outcome = rankings.outcome(&point.cells, Quantity::SqError)?;
+            Some(point.standing(outcome))
+        };
+        let rows = points.iter().filter_map(standing).collect();
+        Self { axes, rows, compared: rankings.compared }
+    }
+}
+
+impl GridPoint<'_> {
+    fn standing(&self, outcome: &Outcome) -> Standing {
+        let name = |index: usize| self.names[index].clone();
+        let (error, n, next) = match outcome {
+            Outcome::Diverged => (f64::NAN, self.cells[0].replicates(), None),
+            Outcome::AboveStart { error } => (*error, self.cells[0].replicates(), None),
+            Outcome::Ranked { error, n, rivals, .. } => (*error, *n, rivals.first()),
+        };
+        let diverged = self.cells.iter().zip(&self.names).filter(|(c, _)| c.diverged() > 0);
+        Standing {
+            values: self.values.clone(),
+            leaders: outcome.leaders().into_iter().map(name).collect(),
+            error,
+            next: next.map(|rival| (name(rival.cell), rival.clone())),
+            n,
+            diverged: diverged.map(|(_, name)| name.clone()).collect(),
+        }
+    }
+}
+
+/// The settings that all algorithms have, and the grid points of their values with several cells.
+pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<GridPoint<'a>>) {
+    let cells: Vec<&'a CellResult<'a>> = cells.iter().collect();
+    let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
+    let mut axes: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
+        let has_setting = |label: &&str| {
+            let mut own = cells.iter().filter(|c| c.cell.label == **label);
+            own.any(|c| c.cell.settings.get(name).is_some())
+        };
+        if seen.insert(name) && labels.iter().all(has_setting) {
+            axes.push(name.to_owned());
+        }
+    }
+    if labels.len() < 2 {
+        return (axes, Vec::new());
+    }
+    let known: Vec<&str> = axes.iter().map(String::as_str).collect();
+    let name =
+        |c: &&CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
+    let point = |group: panels::Group<'a>| {
+        let names = group.cells.iter().map(name).collect();
+        GridPoint { values: group.values, cells: group.cells, names }
+    };
+    let groups = panels::panels(&axes, &cells).into_iter().filter(|group| group.cells.len() > 1);
+    let points = groups.map(point).collect();
+    (axes, points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_that_need_no_test() {
+        let random = |other: &[f64], best: &[f64]| untested_separation(other, best, false);
+        assert_eq!(random(&[2.0, 2.0], &[2.0, 2.0]), Separation::Equal);
+        assert_eq!(random(&[0.0, 0.0], &[0.0, 0.0]), Separation::Equal);
+        assert_eq!(random(&[2.0, 2.0], &[1.0, 1.0]), Separation::Larger);
+        assert_eq!(random(&[2.0, 2.0], &[0.0, 0.0]), Separation::Larger);
+        assert_eq!(random(&[2.0, 2.5], &[1.0, 1.0]), Separation::Unclear);
+        // One run shows no spread, unless there is none.
+        assert_eq!(random(&[2.0], &[1.0]), Separation::Unclear);
+        assert_eq!(untested_separation(&[2.0], &[1.0], true), Separation::Larger);
+        // Rounding is not larger than rounding.
+        assert_eq!(untested_separation(&[2e-30], &[1e-32], true), Separation::Equal);
+    }
+}

@@ -1,0 +1,152 @@
+//! `[[figure.winners]]`: which algorithm has the smallest final mean, over two settings, by
+//! which factor it is ahead of the next, and which are not separated from it.
+
+use super::CellResult;
+use super::figure::{Body, Figure};
+use super::line::{Color, LegendEntry};
+use super::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
+use super::panels::{Group, Sides, distinct, panels, placed};
+use super::ranking::{Outcome, Rankings};
+use super::setting_text::symbol;
+use crate::stats::Ratio;
+use driftbench_core::words::count;
+use driftbench_runner::manifest::figure::Winners;
+use driftbench_runner::plan::SettingKey;
+use std::collections::{BTreeMap, HashMap};
+
+/// The figure.
+pub fn figure<'a>(
+    asked: &Winners,
+    cells: &[&'a CellResult<'a>],
+    rankings: &Rankings<'a>,
+) -> Figure {
+    let labels = labels(cells);
+    let sides = (distinct(cells, &asked.x), distinct(cells, &asked.y));
+    let map = |group: Group<'a>| {
+        let squares = grid_points(asked, &sides, &group).into_iter().map(|((x, y), cells)| {
+            let outcome = rankings.outcome(&cells, asked.metric).unwrap_or(&Outcome::Diverged);
+            Square { x, y, value: SquareValue::Ranking(ranking(outcome, &cells, &labels)) }
+        });
+        let squares = squares.collect();
+        Map::new(group.title, &sides, squares)
+    };
+    let maps: Vec<Map> = panels(&asked.common.panels, cells).into_iter().map(map).collect();
+    let named = labels.iter().enumerate().map(|(i, label)| (label.clone(), Color::Palette(i)));
+    let mut legend: Vec<LegendEntry> =
+        named.map(|(name, color)| LegendEntry::Patch { name, color }).collect();
+    let undecided = |r: &Ranking| r.color == Color::Neutral && r.lead != Lead::AllDiverged;
+    if rankings_of(&maps).any(undecided) {
+        let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
+        legend.push(LegendEntry::Patch { name, color });
+    }
+    Figure {
+        id: String::new(),
+        title: asked.common.title.clone().unwrap_or_else(|| "Which algorithm wins".into()),
+        caption: caption(asked, cells, &maps, rankings.compared),
+        columns: asked.common.columns.unwrap_or(maps.len().clamp(1, 2)),
+        exploration: None,
+        body: Body::Maps(Maps { maps, legend, x: symbol(&asked.x), y: symbol(&asked.y) }),
+    }
+}
+
+fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
+    maps.iter().flat_map(|map| &map.squares).filter_map(|square| match &square.value {
+        SquareValue::Ranking(ranking) => Some(ranking),
+        SquareValue::Stability(_) => None,
+    })
+}
+
+fn caption(asked: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: usize) -> String {
+    if cells.is_empty() {
+        return "There is nothing to draw: no cell has results yet.".into();
+    }
+    let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
+    let mut caption = format!(
+        "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the algorithms that are named are not separated from the best. Each is compared with the best of its square; Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
+        asked.metric.formula(),
+        count(n, "run"),
+        count(compared, "comparison")
+    );
+    let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
+    if diverged > 0 {
+        caption.push_str(&format!(
+            " {diverged} of {} cells have runs that diverged and take no part.",
+            cells.len()
+        ));
+    }
+    if rankings_of(maps).any(|ranking| ranking.lead == Lead::AboveStart) {
+        caption.push_str(
+            " Above the start: even the smallest mean is larger than where the runs began.",
+        );
+    }
+    caption.push_str(&blank_squares(maps));
+    caption
+}
+
+/// The labels of some cells, each once.
+pub fn labels(cells: &[&CellResult<'_>]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for cell in cells {
+        if !labels.contains(&cell.cell.label) {
+            labels.push(cell.cell.label.clone());
+        }
+    }
+    labels
+}
+
+/// The cells that are compared in each square of a figure's maps.
+pub fn compared_cells<'a>(
+    asked: &Winners,
+    cells: &[&'a CellResult<'a>],
+) -> Vec<Vec<&'a CellResult<'a>>> {
+    let sides = (distinct(cells, &asked.x), distinct(cells, &asked.y));
+    let groups = panels(&asked.common.panels, cells);
+    groups.iter().flat_map(|group| grid_points(asked, &sides, group).into_values()).collect()
+}
+
+/// The cells at each grid point of a map. A cell without one of the two settings is at every
+/// value of it.
+fn grid_points<'a>(
+    asked: &Winners,
+    (xs, ys): &Sides<'_>,
+    group: &Group<'a>,
+) -> BTreeMap<(usize, usize), Vec<&'a CellResult<'a>>> {
+    let (at_x, at_y) = (placed(xs), placed(ys));
+    let mut points: BTreeMap<(usize, usize), Vec<&CellResult<'_>>> = BTreeMap::new();
+    for cell in &group.cells {
+        let along = |name: &str, places: &HashMap<SettingKey<'_>, usize>| match cell
+            .cell
+            .settings
+            .get(name)
+        {
+            None => 0..places.len(),
+            Some(value) => places.get(&value.key()).map_or(0..0, |place| *place..*place + 1),
+        };
+        for x in along(&asked.x, &at_x) {
+            for y in along(&asked.y, &at_y) {
+                points.entry((x, y)).or_default().push(cell);
+            }
+        }
+    }
+    points
+}
+
+/// What a square shows: which algorithms rank first, and how far ahead the first is.
+fn ranking(outcome: &Outcome, cells: &[&CellResult<'_>], labels: &[String]) -> Ranking {
+    let leaders = outcome.leaders().into_iter().map(|place| cells[place].cell.label.clone());
+    let leaders: Vec<String> = leaders.collect();
+    let lead = match outcome {
+        Outcome::Diverged => Lead::AllDiverged,
+        Outcome::AboveStart { .. } => Lead::AboveStart,
+        Outcome::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
+            Some(Ratio { estimate, low, high, .. }) => Lead::Ratio { estimate, low, high },
+            None if cells.len() > 1 => Lead::OthersDiverged,
+            None => Lead::Alone,
+        },
+    };
+    let color = match leaders.as_slice() {
+        [winner] => labels.iter().position(|label| label == winner),
+        _ => None,
+    };
+    Ranking { leaders, color: color.map_or(Color::Neutral, Color::Palette), lead }
+}

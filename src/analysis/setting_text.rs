@@ -1,0 +1,66 @@
+//! Settings as texts for readers: `γ = 0.1` instead of `step-size = 0.1`.
+
+use driftbench_runner::plan::{Cell, Setting, short};
+
+/// The settings, except those named in `known`, that distinguish a cell from the others of its
+/// label, as one text.
+pub fn details(cell: &Cell, known: &[&str]) -> String {
+    let settings = distinguishing_settings(cell, known).into_iter();
+    settings.map(|(path, value)| pretty(path, value)).collect::<Vec<_>>().join(", ")
+}
+
+/// The settings, except those named in `known`, that vary over the grid and that a cell has: the
+/// path of each, and its value.
+pub fn distinguishing_settings<'a>(
+    cell: &'a Cell,
+    known: &[&str],
+) -> Vec<(&'a String, &'a Setting)> {
+    let shown: Vec<&str> = known.iter().filter_map(|name| cell.settings.path(name)).collect();
+    let varied = cell.varied.iter().filter(|path| !shown.contains(&path.as_str()));
+    varied.filter_map(|path| Some((path, cell.settings.get(path)?))).collect()
+}
+
+/// The symbol of a setting, as the title of an axis.
+pub fn symbol(name: &str) -> String {
+    pretty(name, &Setting::Text(String::new())).trim_end_matches([' ', '=']).to_owned()
+}
+
+/// A setting in the notation of the sources.
+pub fn pretty(name: &str, value: &Setting) -> String {
+    match (short(name), value) {
+        ("step-size", _) => format!("γ = {value}"),
+        ("local-steps", _) => format!("H = {value}"),
+        ("path-length", _) => format!("γH = {value}"),
+        ("communication-probability", _) => format!("p = {value}"),
+        ("proximal", _) => format!("μ = {value}"),
+        ("cohort", _) => format!("L = {value}"),
+        ("steps-per-client", _) => format!("E = {value}"),
+        ("batch-per-client", _) => format!("B = {value}"),
+        ("gradient-heterogeneity", _) => format!("ζ₁ = {value}"),
+        ("hessian-heterogeneity", _) => format!("ζ₂ = {value}"),
+        ("normalised", Setting::Text(text)) => {
+            if text == "true" {
+                "γ/E".into()
+            } else {
+                "γ as it is".into()
+            }
+        }
+        ("noise", Setting::Text(text)) => format!("{text} noise"),
+        ("clients", _) => format!("N = {value}"),
+        ("dimension" | "features", _) => format!("d = {value}"),
+        ("l2", _) => format!("λ = {value}"),
+        ("average", Setting::Text(text)) if text == "none" => "iterates".into(),
+        ("average", _) => "averaged".into(),
+        ("start", Setting::Text(text)) => match text.as_str() {
+            "zero" | "zero true" => "from 0".into(),
+            "limit" | "limit true" => "from the limit".into(),
+            "offset" => "from an offset".into(),
+            "offset 0" => "from θ*".into(),
+            other => format!("from {other}"),
+        },
+        ("heterogeneity" | "data", _) => value.to_string(),
+        ("coupling", _) => format!("{value} noise"),
+        ("split", _) => format!("{value} records"),
+        (name, _) => format!("{name} {value}"),
+    }
+}

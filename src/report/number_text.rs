@@ -1,0 +1,41 @@
+//! Numbers and intervals as texts on pages.
+
+/// A number with three digits: `1.23e-4`.
+pub fn short(value: f64) -> String {
+    match value {
+        v if v.is_nan() => "–".into(),
+        f64::INFINITY => "∞".into(),
+        f64::NEG_INFINITY => "−∞".into(),
+        0.0 => "0".into(),
+        v => {
+            // The exponent after rounding: 0.9996 is 1.00.
+            let scientific = format!("{v:.2e}");
+            let exponent = scientific.rsplit('e').next().and_then(|e| e.parse::<i32>().ok());
+            match exponent {
+                Some(e @ -2..=2) => format!("{v:.*}", (2 - e) as usize),
+                _ => scientific,
+            }
+        }
+    }
+}
+
+/// Limits of something positive that differ from the estimate by more than this factor are shown
+/// as 0 and ∞.
+const MOST_APART: f64 = 1e6;
+
+/// The interval of an estimate; `None` where there is none, as of a single run.
+pub fn bracket(estimate: f64, (low, high): (f64, f64)) -> Option<String> {
+    let is_positive = estimate > 0.0 && low >= 0.0;
+    let low = if is_positive && low < estimate / MOST_APART { 0.0 } else { low };
+    let high = if is_positive && high > estimate * MOST_APART { f64::INFINITY } else { high };
+    let is_there = !low.is_nan() && !high.is_nan();
+    is_there.then(|| format!("[{}, {}]", short(low), short(high)))
+}
+
+/// An estimate with its interval: `1.23 [1.20, 1.26]`. The estimate alone where it has no
+/// interval: one run, or runs that differ only by rounding.
+pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
+    let is_wide = high - low > 1e-9 * estimate.abs();
+    let limits = bracket(estimate, (low, high)).filter(|_| is_wide);
+    limits.map_or_else(|| short(estimate), |limits| format!("{} {limits}", short(estimate)))
+}

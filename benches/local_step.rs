@@ -27,7 +27,7 @@ struct Bench<'p, P: Problem> {
     states: Vec<P::State>,
     theta: Vec<f64>,
     correction: Vec<f64>,
-    work: Vec<LocalSteps>,
+    plans: Vec<LocalSteps>,
 }
 
 impl<'p, P: Problem> Bench<'p, P> {
@@ -35,15 +35,15 @@ impl<'p, P: Problem> Bench<'p, P> {
         let (n, d) = (problem.clients(), problem.dim());
         let mut streams = streams(n);
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        let work = vec![LocalSteps { step, steps, batch: 1 }; n];
+        let plans = vec![LocalSteps { step, steps, batch: 1 }; n];
         let (theta, correction) = (vec![0.0; n * d], vec![0.0; d]);
-        Self { problem, members: Members::all(n), streams, states, theta, correction, work }
+        Self { problem, members: Members::all(n), streams, states, theta, correction, plans }
     }
 
     fn cohort(&mut self) -> Cohort<'_, P::State> {
         let own = (&mut self.streams[..], &mut self.states[..]);
-        let (steps, theta) = (self.work[0].steps, (None, &mut self.theta[..]));
-        Cohort::new(&self.members, theta, &self.correction, own, &self.work, Some(steps))
+        let (steps, theta) = (self.plans[0].steps, (None, &mut self.theta[..]));
+        Cohort::new(&self.members, theta, &self.correction, own, &self.plans, Some(steps))
     }
 
     fn run(&mut self) {

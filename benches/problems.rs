@@ -37,13 +37,13 @@ fn pair<P: Problem>(
     group.throughput(Throughput::Elements(STEPS));
     let (mut rng, correction) = ([stream()], [0.0; D]);
     let mut state = [problem.begin(0, &mut rng[0])];
-    let (members, work) = (Members::all(1), [LocalSteps { step: 0.01, steps: STEPS, batch: 1 }]);
+    let (members, plans) = (Members::all(1), [LocalSteps { step: 0.01, steps: STEPS, batch: 1 }]);
     group.bench_function("problem", |b| {
         let mut theta = [0.0; D];
         b.iter(|| {
             let own = (&mut rng[..], &mut state[..]);
             let rows = (None, &mut theta[..]);
-            let cohort = Cohort::new(&members, rows, &correction, own, &work, Some(STEPS));
+            let cohort = Cohort::new(&members, rows, &correction, own, &plans, Some(STEPS));
             problem.advance(cohort);
         });
         black_box(theta);

@@ -1,9 +1,10 @@
-//! An algorithm of one's own: FedAvg with server momentum (FedAvgM, Hsu et al.
-//! 2019), around the engine's rounds. `cargo run --release --locked --example own_algorithm`.
+//! A user's own algorithm: FedAvg with server momentum (FedAvgM, Hsu et al. 2019), as a
+//! wrapper around the engine's rounds.
+//! `cargo run --release --locked --example own_algorithm`.
 //!
-//! Where an algorithm is only a choice of terms (step sizes, work, cohort,
-//! control variates), `components` is all that it needs. Where it does more
-//! between rounds, it overrides `start` and wraps a run, as here.
+//! An algorithm that is only a choice of terms (step sizes, local steps, cohort, control
+//! variates) implements `components` alone. One that does more between rounds overrides
+//! `start` and wraps a run, as here.
 
 use driftbench::algorithm::{Component, Kind};
 use driftbench::federated::{Conditions, Cost, Federated, Run, Terms};

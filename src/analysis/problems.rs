@@ -152,7 +152,8 @@ fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
         let Some(group) = groups.get_mut(place) else { continue };
         // The drift is defined for local steps of one length, equally many for every client.
         let components = cell.identity.algorithm.components().into_iter();
-        let equal = |c: &Component| c.terms.schedule == Schedule::Every && c.terms.work.len() == 1;
+        let equal =
+            |c: &Component| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1;
         for component in components.filter(equal) {
             let walk = (component.terms.step(0), component.terms.most_steps());
             if group.known.insert((walk.0.to_bits(), walk.1)) {

@@ -366,10 +366,10 @@ fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
         Variates::Fresh => return None,
     };
     let steps = match terms.schedule {
-        Schedule::Every => terms.work[0] as f64,
+        Schedule::Every => terms.local_steps[0] as f64,
         Schedule::Bernoulli { probability, .. } => 1.0 / probability,
     };
-    let even = terms.work.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
+    let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
     let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
     (even && terms.proximal == 0.0 && terms.server_step == 1.0).then_some((step, steps, corrected))
 }

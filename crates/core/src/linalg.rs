@@ -269,21 +269,40 @@ pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
     })
 }
 
-/// x with a x = b by an approximate solver, whose corrections are added up until they are
-/// negligible. If the solver is right to one digit, no bit of x depends on the solver, and
-/// so none depends on the processor.
+/// x with a x = b by an approximate solver.
 fn refined(
     a: &Matrix,
     b: &[f64],
     solver: impl Fn(&[f64]) -> Vec<f64>,
 ) -> Result<Vec<f64>, Singular> {
-    let n = b.len();
-    let mut x = vec![Dd::default(); n];
-    let mut residual = b.to_vec();
+    refine(
+        b,
+        |residual| Ok(solver(residual)),
+        |x, i| {
+            let row = a.row(i).iter().zip(x);
+            row.fold(Dd::from(b[i]), |sum, (&a, x)| sum.minus_product(a, *x)).hi
+        },
+    )
+}
+
+/// The solution x of a linear system with right side `rhs` by approximate corrections: they
+/// are added to x in double-double until they are negligible. `residual(x, i)` is entry i of
+/// the right side minus the left side at x. If a correction is right to one digit, no bit of
+/// x depends on how it is computed, and so none depends on the processor.
+///
+/// # Errors
+/// [`Singular`] if corrections fail, are not finite or do not shrink.
+pub fn refine(
+    rhs: &[f64],
+    correction: impl Fn(&[f64]) -> Result<Vec<f64>, Singular>,
+    residual: impl Fn(&[Dd], usize) -> f64,
+) -> Result<Vec<f64>, Singular> {
+    let mut x = vec![Dd::default(); rhs.len()];
+    let mut left = rhs.to_vec();
     let mut last = f64::INFINITY;
     for _ in 0..MAX_PASSES {
         let (mut moved, mut size) = (0.0_f64, 0.0_f64);
-        for (x, delta) in x.iter_mut().zip(solver(&residual)) {
+        for (x, delta) in x.iter_mut().zip(correction(&left)?) {
             if !delta.is_finite() {
                 return Err(Singular);
             }
@@ -295,19 +314,18 @@ fn refined(
         if change < 1e-28 || (change < 1e-20 && change >= last) {
             return Ok(x.into_iter().map(|x| x.hi).collect());
         }
-        if change > 0.5 * last {
+        if !change.is_finite() || change > 0.5 * last {
             return Err(Singular);
         }
         last = change;
-        for (i, residual) in residual.iter_mut().enumerate() {
-            let row = a.row(i).iter().zip(&x);
-            *residual = row.fold(Dd::from(b[i]), |sum, (&a, x)| sum.minus_product(a, *x)).hi;
+        for (i, left) in left.iter_mut().enumerate() {
+            *left = residual(&x, i);
         }
     }
     Err(Singular)
 }
 
-/// Passes of refinement after which a system counts as singular.
+/// The most passes of refinement; a system that needs more counts as singular.
 const MAX_PASSES: usize = 60;
 
 /// An unevaluated sum hi + lo, about 32 digits.

@@ -73,7 +73,7 @@ impl Theory<'_> {
                 };
                 return Some(vec![bounds::book::unequal(&constants, &setting, &steps)]);
             }
-            let even = terms.work.iter().all(|e| *e == terms.work[0]);
+            let even = terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
             let equal = even && terms.batches == [1];
             if !equal || terms.proximal != 0.0 || terms.server_step != 1.0 {
                 return None;

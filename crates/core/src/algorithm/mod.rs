@@ -87,8 +87,8 @@ impl Work {
 
     /// These terms with E_k local steps, 1 where neither key is written.
     fn terms(&self, terms: Terms) -> Terms {
-        let work = numbers(self.local_steps, &self.steps_per_client);
-        Terms { work, normalised: self.normalised, ..terms }
+        let local_steps = numbers(self.local_steps, &self.steps_per_client);
+        Terms { local_steps, normalised: self.normalised, ..terms }
     }
 
     /// Exactly one of `local-steps` and `steps-per-client` must be written.
@@ -199,7 +199,7 @@ fn combination<'p, P: Problem>(
     problem: &'p P,
     from: &Conditions,
 ) -> Box<dyn Run + 'p> {
-    let steps = |c: &Component| (c.terms.work.clone(), c.terms.batches.clone());
+    let steps = |c: &Component| (c.terms.local_steps.clone(), c.terms.batches.clone());
     let same = components.iter().all(|c| c.copy == components[0].copy);
     let coin = matches!(components[0].terms.schedule, Schedule::Bernoulli { .. });
     let follow = same && !coin && components.iter().any(|c| steps(c) != steps(&components[0]));

@@ -47,7 +47,7 @@ impl ControlVariates {
         kernel::learn(members, (before, ends), lengths, own);
     }
 
-    /// c_k ← `value`, d numbers; call [`Self::settle`] afterwards.
+    /// c_k ← `value`, d numbers; call [`Self::update_corrections`] afterwards.
     pub fn set(&mut self, client: usize, value: &[f64]) {
         self.variates[client * self.d..][..self.d].copy_from_slice(value);
     }
@@ -62,12 +62,12 @@ impl ControlVariates {
                 variate[i] -= rate * (end[i] - mean[i]);
             }
         }
-        self.settle();
+        self.update_corrections();
     }
 
     /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k.
-    pub fn settle(&mut self) {
-        kernel::settle(&mut self.variates, &mut self.mean, &mut self.corrections);
+    pub fn update_corrections(&mut self) {
+        kernel::update_corrections(&mut self.variates, &mut self.mean, &mut self.corrections);
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Extra<'a> {
 }
 
 /// θ ← θ − γ_k (B_k⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − θ_t)), E_k times.
-pub fn walk<P: Problem>(problem: &P, local: Local<'_, P::State>, extra: &Extra<'_>) {
+pub fn local_steps<P: Problem>(problem: &P, local: Local<'_, P::State>, extra: &Extra<'_>) {
     let d = problem.dim();
     let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
     for _ in 0..local.steps {

@@ -233,7 +233,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             return share(self.problem, cohort);
         }
         let extra = local::Extra { proximal: self.terms.proximal, anchor: &self.theta };
-        cohort.each(|local| local::walk(self.problem, local, &extra));
+        cohort.each(|local| local::local_steps(self.problem, local, &extra));
     }
 
     /// Sets c_k to the mean of E_k B_k oracle calls at θ, for each member of the cohort.
@@ -250,7 +250,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             });
             variates.set(client, &mean);
         }
-        variates.settle();
+        variates.update_corrections();
     }
 
     /// A round with fixed numbers of local steps.

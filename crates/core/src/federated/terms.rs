@@ -11,10 +11,10 @@ pub struct Terms {
     /// γ.
     pub step_size: f64,
     /// E_k, local steps per round; client k has entry k modulo the length.
-    pub work: Vec<u64>,
+    pub local_steps: Vec<u64>,
     /// Whether γ_k = γ/E_k (BOOK 5.11); else γ_k = γ.
     pub normalised: bool,
-    /// B_k, oracle calls averaged in a local step; repeated cyclically like `work`.
+    /// B_k, oracle calls averaged in a local step; repeated cyclically like `local_steps`.
     pub batches: Vec<u64>,
     /// When clients communicate.
     pub schedule: Schedule,
@@ -90,7 +90,7 @@ impl Terms {
     pub fn fedavg(step_size: f64, local_steps: u64) -> Self {
         Self {
             step_size,
-            work: vec![local_steps],
+            local_steps: vec![local_steps],
             normalised: false,
             batches: vec![1],
             schedule: Schedule::Every,
@@ -109,7 +109,7 @@ impl Terms {
 
     /// E_k.
     pub fn steps(&self, client: usize) -> u64 {
-        self.work[client % self.work.len()]
+        self.local_steps[client % self.local_steps.len()]
     }
 
     /// γ_k.
@@ -126,7 +126,7 @@ impl Terms {
     /// communication 1/p, rounded.
     pub fn most_steps(&self) -> u64 {
         match self.schedule {
-            Schedule::Every => self.work.iter().copied().max().unwrap_or(1),
+            Schedule::Every => self.local_steps.iter().copied().max().unwrap_or(1),
             Schedule::Bernoulli { probability, .. } => expected_steps(probability),
         }
     }
@@ -137,8 +137,9 @@ impl Terms {
             Schedule::Every => {
                 // The list repeats cyclically over the clients.
                 let sum = |steps: &[u64]| steps.iter().map(|&e| u128::from(e)).sum::<u128>();
-                let (whole, left) = (clients / self.work.len(), clients % self.work.len());
-                let all = sum(&self.work) * whole as u128 + sum(&self.work[..left]);
+                let (whole, left) =
+                    (clients / self.local_steps.len(), clients % self.local_steps.len());
+                let all = sum(&self.local_steps) * whole as u128 + sum(&self.local_steps[..left]);
                 let took_part = self.cohort.unwrap_or(clients) as u128;
                 let mean = all.saturating_mul(took_part).div_ceil(clients as u128);
                 u64::try_from(mean).unwrap_or(u64::MAX)
@@ -152,12 +153,14 @@ impl Terms {
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.positive("step-size", self.step_size);
-        let key = if self.work.len() == 1 { "local-steps" } else { "steps-per-client" };
-        faults.require(self.work.iter().all(|&e| e > 0) && !self.work.is_empty(), key, || {
-            "must be 1 or more, not 0".into()
-        });
+        let key = if self.local_steps.len() == 1 { "local-steps" } else { "steps-per-client" };
+        faults.require(
+            self.local_steps.iter().all(|&e| e > 0) && !self.local_steps.is_empty(),
+            key,
+            || "must be 1 or more, not 0".into(),
+        );
         let too_many = |n: &&u64| **n > MOST_STEPS;
-        if let Some(n) = self.work.iter().find(too_many) {
+        if let Some(n) = self.local_steps.iter().find(too_many) {
             faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
         }
         let key = "batch-per-client";
@@ -172,7 +175,7 @@ impl Terms {
         faults.require(self.cohort != Some(0), "cohort", || "must be 1 or more, not 0".into());
         let fresh = self.variates == Variates::Fresh;
         faults.require(self.cohort.is_none() || !fresh, "cohort", || {
-            "is not offered over FedLin".into()
+            "is not supported for FedLin".into()
         });
         faults.positive("server-step", self.server_step);
         faults.non_negative("proximal", self.proximal);
@@ -181,11 +184,11 @@ impl Terms {
                 format!("must be from 1e-9 to 1, not {p}")
             });
             faults.require(self.cohort.is_none(), "cohort", || {
-                "cannot stand beside `communication-probability`: all clients work at every step"
+                "cannot be combined with `communication-probability`: all clients take every local step"
                     .into()
             });
             faults.require(self.server_step == 1.0, "server-step", || {
-                "cannot stand beside `communication-probability`: the coin's rule has none".into()
+                "cannot be combined with `communication-probability`: communication by a coin has no server step".into()
             });
         }
         faults.0
@@ -199,7 +202,9 @@ impl Terms {
                 format!("must be at most the number of clients, {clients}, not {cohort}")
             });
         }
-        for (key, list) in [("steps-per-client", &self.work), ("batch-per-client", &self.batches)] {
+        for (key, list) in
+            [("steps-per-client", &self.local_steps), ("batch-per-client", &self.batches)]
+        {
             faults.require(list.len() <= clients, key, || {
                 format!("has {} for {}", count(list.len(), "number"), count(clients, "client"))
             });

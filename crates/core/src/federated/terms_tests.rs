@@ -61,21 +61,21 @@ fn corrected() -> Vec<(&'static str, Terms)> {
             "FedLin, unequal work",
             Terms {
                 variates: Variates::Fresh,
-                work: work.clone(),
+                local_steps: work.clone(),
                 normalised: true,
                 ..scaffold.clone()
             },
         ),
         ("server step", Terms { server_step: 0.5, ..scaffold.clone() }),
-        ("unequal work", Terms { work: work.clone(), ..scaffold.clone() }),
+        ("unequal work", Terms { local_steps: work.clone(), ..scaffold.clone() }),
         (
             "unequal work, normalised",
-            Terms { work: work.clone(), normalised: true, ..scaffold.clone() },
+            Terms { local_steps: work.clone(), normalised: true, ..scaffold.clone() },
         ),
         ("two of four", Terms { cohort: Some(2), ..scaffold.clone() }),
         (
             "one of four, unequal work, server step",
-            Terms { cohort: Some(1), work, server_step: 0.7, ..scaffold.clone() },
+            Terms { cohort: Some(1), local_steps: work, server_step: 0.7, ..scaffold.clone() },
         ),
         (
             "two of four, option I",
@@ -111,11 +111,11 @@ fn uncorrected_runs_without_noise_reach_their_own_limit() {
     let work = vec![1, 7, 2];
     for (name, terms) in [
         ("FedAvg", plain.clone()),
-        ("unequal work", Terms { work: work.clone(), ..plain.clone() }),
-        ("normalised", Terms { work: work.clone(), normalised: true, ..plain.clone() }),
+        ("unequal work", Terms { local_steps: work.clone(), ..plain.clone() }),
+        ("normalised", Terms { local_steps: work.clone(), normalised: true, ..plain.clone() }),
         ("server step", Terms { server_step: 0.5, ..plain.clone() }),
         ("FedProx", Terms { proximal: 2.0, ..plain.clone() }),
-        ("FedProx, unequal work", Terms { proximal: 1.0, work, ..plain }),
+        ("FedProx, unequal work", Terms { proximal: 1.0, local_steps: work, ..plain }),
     ] {
         let work = |c: usize| LocalUpdate {
             batch: 1,
@@ -150,7 +150,7 @@ fn unnormalised_work_weighs_clients() {
     }
     let weighted = crate::linalg::solve(&system, &rhs).unwrap();
     let gap = |gamma: f64, normalised: bool, from: &[f64]| {
-        let terms = Terms { work: vec![1, 7, 2], normalised, ..Terms::fedavg(gamma, 1) };
+        let terms = Terms { local_steps: vec![1, 7, 2], normalised, ..Terms::fedavg(gamma, 1) };
         let work = |c: usize| LocalUpdate::plain(terms.step(c), terms.steps(c));
         distance(&linear::limit(&problem, work).unwrap(), from)
     };
@@ -332,7 +332,7 @@ fn costs_follow_the_work() {
     assert_eq!(cost(plain.clone()), expected(2, 6, 24, 6, 16));
     assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), expected(2, 6, 120, 30, 16));
     assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), expected(2, 6, 12, 6, 8));
-    assert_eq!(cost(Terms { work: vec![1, 4], ..plain.clone() }), expected(2, 8, 20, 8, 16));
+    assert_eq!(cost(Terms { local_steps: vec![1, 4], ..plain.clone() }), expected(2, 8, 20, 8, 16));
     assert_eq!(
         cost(Terms { variates: Variates::Fresh, ..plain.clone() }),
         expected(4, 6, 48, 12, 32)
@@ -349,7 +349,7 @@ fn homogeneous_clients_have_no_bias_under_any_scheme() {
     let problem = homogeneous(4);
     let mut schemes = corrected();
     schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
-    schemes.push(("unequal", Terms { work: vec![1, 7, 2], ..Terms::fedavg(0.1, 5) }));
+    schemes.push(("unequal", Terms { local_steps: vec![1, 7, 2], ..Terms::fedavg(0.1, 5) }));
     schemes.push(("FedProx", Terms { proximal: 1.0, ..Terms::fedavg(0.1, 5) }));
     for (name, terms) in schemes {
         let (mut thetas, mut variates) = (vec![Vec::new(); 3], vec![Vec::new(); 3]);
@@ -379,7 +379,7 @@ fn the_variance_is_one_over_n_under_every_full_scheme() {
     let (two, eight) = (homogeneous(2), homogeneous(8));
     let mut schemes = corrected();
     schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
-    schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.work.len() == 1);
+    schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.local_steps.len() == 1);
     assert!(schemes.len() > 6);
     for (name, terms) in schemes {
         let squares = |problem: &quadratic::Quadratic| -> Vec<f64> {

@@ -66,8 +66,8 @@ pub struct Cohort<'a, S> {
     stride: usize,
     streams: &'a mut [Stream],
     states: &'a mut [S],
-    work: &'a [LocalSteps],
-    /// The number of steps of every client, if it overrides `work`.
+    plans: &'a [LocalSteps],
+    /// The number of steps of every client, if it overrides `plans`.
     steps: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ pub struct Local<'a, S> {
 
 impl<'a, S> Cohort<'a, S> {
     /// The members' part of `theta` (θ_c, N rows of d), `corrections` (ξ_c, N
-    /// rows of d, or one row for all), `streams`, `states` and `work` (N each).
+    /// rows of d, or one row for all), `streams`, `states` and `plans` (N each).
     /// With `start` (d numbers) all members begin there, and their rows only receive
     /// their ends; with `steps` all do that many.
     ///
@@ -104,18 +104,18 @@ impl<'a, S> Cohort<'a, S> {
         (start, theta): (Option<&'a [f64]>, &'a mut [f64]),
         corrections: &'a [f64],
         (streams, states): (&'a mut [Stream], &'a mut [S]),
-        work: &'a [LocalSteps],
+        plans: &'a [LocalSteps],
         steps: Option<u64>,
     ) -> Self {
         let n = streams.len();
-        assert!(n > 0 && members.end <= n && states.len() == n && work.len() == n);
+        assert!(n > 0 && members.end <= n && states.len() == n && plans.len() == n);
         let d = theta.len() / n;
         assert!(d > 0 && theta.len() == n * d && start.is_none_or(|start| start.len() == d));
         assert!(corrections.len() == n * d || corrections.len() == d);
         let stride = if corrections.len() == n * d { d } else { 0 };
         let members = &members.who[..];
         let first = 0;
-        Self { d, members, first, theta, start, corrections, stride, streams, states, work, steps }
+        Self { d, members, first, theta, start, corrections, stride, streams, states, plans, steps }
     }
 
     /// d.
@@ -142,7 +142,7 @@ impl<'a, S> Cohort<'a, S> {
     pub fn client_steps(&self) -> u64 {
         match self.steps {
             Some(steps) => steps * self.len() as u64,
-            None => self.members.iter().map(|&c| self.work[c - self.first].steps).sum(),
+            None => self.members.iter().map(|&c| self.plans[c - self.first].steps).sum(),
         }
     }
 
@@ -158,7 +158,7 @@ impl<'a, S> Cohort<'a, S> {
         };
         let (streams, streams_high) = self.streams.split_at_mut(boundary);
         let (states, states_high) = self.states.split_at_mut(boundary);
-        let (work, work_high) = self.work.split_at(boundary);
+        let (plans, plans_high) = self.plans.split_at(boundary);
         let high = Self {
             members: high,
             first: self.first + boundary,
@@ -166,7 +166,7 @@ impl<'a, S> Cohort<'a, S> {
             corrections: corrections_high,
             streams: streams_high,
             states: states_high,
-            work: work_high,
+            plans: plans_high,
             ..self
         };
         let low = Cohort {
@@ -179,7 +179,7 @@ impl<'a, S> Cohort<'a, S> {
             stride: high.stride,
             streams,
             states,
-            work,
+            plans,
             steps: high.steps,
         };
         (low, high)
@@ -190,7 +190,7 @@ impl<'a, S> Cohort<'a, S> {
         let d = self.d;
         for &client in self.members {
             let entry = client - self.first;
-            let LocalSteps { step, steps, batch } = self.work[entry];
+            let LocalSteps { step, steps, batch } = self.plans[entry];
             let theta = &mut self.theta[entry * d..][..d];
             if let Some(start) = self.start {
                 theta.copy_from_slice(start);
@@ -211,8 +211,8 @@ impl<'a, S> Cohort<'a, S> {
     /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps.
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
-        let (work, steps, first) = (self.work, self.steps, self.first);
-        let steps_of = |client: usize| steps.unwrap_or(work[client - first].steps);
+        let (plans, steps, first) = (self.plans, self.steps, self.first);
+        let steps_of = |client: usize| steps.unwrap_or(plans[client - first].steps);
         let mut call = |members: &[usize]| {
             let Some(&client) = members.first() else { return };
             run(&mut EqualSteps {
@@ -224,7 +224,7 @@ impl<'a, S> Cohort<'a, S> {
                 corrections: self.corrections,
                 stride: self.stride,
                 streams: self.streams,
-                work,
+                plans,
                 steps: steps_of(client),
             });
         };
@@ -247,7 +247,7 @@ pub(in crate::kernel) struct EqualSteps<'a> {
     corrections: &'a [f64],
     stride: usize,
     streams: &'a mut [Stream],
-    work: &'a [LocalSteps],
+    plans: &'a [LocalSteps],
     /// The number of steps of each.
     pub steps: u64,
 }
@@ -369,7 +369,7 @@ impl EqualSteps<'_> {
                 lanes.theta[k] = theta.add(entry * self.d);
                 lanes.start[k] = self.start.map_or(lanes.theta[k].cast_const(), <[f64]>::as_ptr);
                 lanes.correction[k] = self.corrections.as_ptr().add(entry * self.stride);
-                lanes.step[k] = self.work.get_unchecked(entry).step;
+                lanes.step[k] = self.plans.get_unchecked(entry).step;
                 lanes.streams[k] = streams.add(entry);
             }
         }
@@ -402,16 +402,16 @@ pub(in crate::kernel) mod testing {
         let mut theta = vec![0.5; d * clients];
         let correction: Vec<f64> = (0..d * clients).map(|i| 0.01 * (i % 5) as f64 - 0.02).collect();
         let mut units = vec![(); clients];
-        let work: Vec<_> =
+        let plans: Vec<_> =
             (0..clients).map(|c| LocalSteps { step: 0.1, steps: steps(c), batch: 1 }).collect();
         let members = Members::all(clients);
         let own = (&mut streams[..], &mut units[..]);
-        run(Cohort::new(&members, (None, &mut theta), &correction, own, &work, None));
+        run(Cohort::new(&members, (None, &mut theta), &correction, own, &plans, None));
         let mut out: Vec<u64> = theta.iter().map(|x| x.to_bits()).collect();
         let some = Members::new((0..clients).filter(|c| c % 3 != 1).collect());
         let (start, own) = (vec![-0.25; d], (&mut streams[..], &mut units[..]));
         let rows = (Some(&start[..]), &mut theta[..]);
-        let (low, high) = Cohort::new(&some, rows, &correction[..d], own, &work, None).halves();
+        let (low, high) = Cohort::new(&some, rows, &correction[..d], own, &plans, None).halves();
         run(low);
         run(high);
         out.extend(theta.iter().map(|x| x.to_bits()));
@@ -436,12 +436,12 @@ mod tests {
                 let mut streams: Vec<_> =
                     (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect();
                 let mut states: Vec<usize> = (0..n).collect();
-                let work: Vec<_> = (0..n)
+                let plans: Vec<_> = (0..n)
                     .map(|c| LocalSteps { step: c as f64, steps: c as u64, batch: 1 })
                     .collect();
                 let own = (&mut streams[..], &mut states[..]);
                 let rows = (None, &mut theta[..]);
-                let whole = Cohort::new(&members, rows, &corrections, own, &work, None);
+                let whole = Cohort::new(&members, rows, &corrections, own, &plans, None);
                 assert_eq!(whole.client_steps(), who.iter().sum::<usize>() as u64);
                 let mut seen = Vec::new();
                 let mut see = |local: Local<'_, usize>| {

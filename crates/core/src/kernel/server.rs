@@ -141,7 +141,7 @@ fn learn_on(
 ///
 /// # Panics
 /// If lengths do not agree.
-pub fn settle(variates: &mut [f64], mean: &mut [f64], corrections: &mut [f64]) {
+pub fn update_corrections(variates: &mut [f64], mean: &mut [f64], corrections: &mut [f64]) {
     let d = mean.len();
     let n = variates.len() / d;
     assert!(n > 0 && variates.len() == n * d && corrections.len() == n * d);
@@ -149,7 +149,7 @@ pub fn settle(variates: &mut [f64], mean: &mut [f64], corrections: &mut [f64]) {
     let (who, ends, before, lengths) = (&[][..], &[][..], &[][..], &[][..]);
     let mut all =
         ServerRows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
-    by_columns!(all, d, settle);
+    by_columns!(all, d, update_corrections);
 }
 
 impl ServerRows<'_> {
@@ -196,14 +196,14 @@ impl ServerRows<'_> {
             if self.who.len() == self.all {
                 return self.spread::<I, R>(column, sum);
             }
-            self.settle::<I, R>(column);
+            self.update_corrections::<I, R>(column);
         }
     }
 
     /// # Safety
     /// As for `mean`.
     #[inline(always)]
-    unsafe fn settle<I: Simd, const R: usize>(&mut self, column: usize) {
+    unsafe fn update_corrections<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
             let mut sum = [I::splat(0.0); R];

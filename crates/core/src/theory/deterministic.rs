@@ -8,11 +8,11 @@ use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 
 /// N⁻¹ Σ θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
-pub fn round(facts: &dyn Facts, theta: &[f64], work: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {
+pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {
     let (n, d) = (facts.clients(), facts.dim());
     let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
     for client in 0..n {
-        let LocalUpdate { step, steps, proximal, .. } = work(client);
+        let LocalUpdate { step, steps, proximal, .. } = update(client);
         let mut local = theta.to_vec();
         for _ in 0..steps {
             facts.mean_field(client, &local, &mut field);
@@ -30,14 +30,14 @@ const MAX_PASSES: usize = 200;
 /// The fixed point of [`round`], d numbers: θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ) with
 /// the round map's derivative at θ*, until the residual no longer shrinks. `None`
 /// if it does not converge.
-pub fn fixed_point(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
+pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let d = facts.dim();
-    let map = RoundMap::linearised(facts, &work);
+    let map = RoundMap::linearised(facts, &update);
     let system = Matrix::identity(d).plus(-1.0, &map.gamma);
     let mut theta = facts.optimum().to_vec();
     axpy(1.0, &solve(&system, &map.rho).ok()?, &mut theta);
     let residual = |theta: &[f64]| {
-        let mut moved = round(facts, theta, &work);
+        let mut moved = round(facts, theta, &update);
         axpy(-1.0, theta, &mut moved);
         moved
     };
@@ -72,13 +72,13 @@ pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
 /// The average drift at the optimum (SLIDES): ‖(NH)⁻¹ Σ_c Σ_h F̄_c(θ_c^(h)) −
 /// F̄(θ*)‖ along noiseless local steps from θ*, that is ‖θ* − N⁻¹ Σ θ_c^(H)‖/(γH).
 pub fn drift(facts: &dyn Facts, step_size: f64, local_steps: u64) -> f64 {
-    let work = |_| LocalUpdate::plain(step_size, local_steps);
+    let update = |_| LocalUpdate::plain(step_size, local_steps);
     let length = step_size * local_steps as f64;
     let distance = if facts.linear() {
-        let rho = RoundMap::linearised(facts, work).rho;
+        let rho = RoundMap::linearised(facts, update).rho;
         dot(&rho, &rho)
     } else {
-        squared_distance(&round(facts, facts.optimum(), &work), facts.optimum())
+        squared_distance(&round(facts, facts.optimum(), &update), facts.optimum())
     };
     libm::sqrt(distance) / length
 }

@@ -45,29 +45,29 @@ impl RoundMap {
     }
 
     /// The map in which client c takes the local steps `update(c)`.
-    pub fn with_updates(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Option<Self> {
-        (facts.linear() && facts.independent()).then(|| Self::linearised(facts, work))
+    pub fn with_updates(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Self> {
+        (facts.linear() && facts.independent()).then(|| Self::linearised(facts, update))
     }
 
     /// The map of the field linearised at θ*; exact if the field is linear.
-    pub fn linearised(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Self {
+    pub fn linearised(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Self {
         let (n, d) = (facts.clients() as f64, facts.dim());
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
         let mut single = true;
         let mut known: Vec<((usize, LocalUpdate), MapParts)> = Vec::new();
         for client in 0..facts.clients() {
-            let work = work(client);
-            single &= work.steps == 1;
-            let key = (facts.distribution(client), work);
+            let update = update(client);
+            single &= update.steps == 1;
+            let key = (facts.distribution(client), update);
             // Clients of one kind (distribution and local update) are neighbours, or there
             // are few kinds, so only the last kinds are searched.
             let seen = known.iter().rev().take(16).position(|(k, _)| *k == key);
             let index = seen.map_or(known.len(), |back| known.len() - 1 - back);
             if seen.is_none() {
-                let made = if facts.linear() && work.proximal == 0.0 {
-                    plain(facts, client, work)
+                let made = if facts.linear() && update.proximal == 0.0 {
+                    plain(facts, client, update)
                 } else {
-                    pulled(facts, client, work)
+                    pulled(facts, client, update)
                 };
                 known.push((key, made));
             }
@@ -76,7 +76,7 @@ impl RoundMap {
             axpy(-1.0 / n, back, &mut rho);
             gamma.add(1.0 / n, all);
         }
-        let equal = (1..facts.clients()).all(|c| work(c) == work(0));
+        let equal = (1..facts.clients()).all(|c| update(c) == update(0));
         if single && equal {
             // ρ̄ = −γ F̄(θ*) = 0; the computed sum is rounding error.
             rho.fill(0.0);
@@ -108,10 +108,10 @@ impl RoundMap {
 type MapParts = (Matrix, Vec<f64>, Vec<f64>);
 
 /// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
-fn plain(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
+fn plain(facts: &dyn Facts, client: usize, update: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
-    let one = Matrix::identity(d).plus(-work.step, &facts.jacobian(client));
-    let all = one.power(work.steps);
+    let one = Matrix::identity(d).plus(-update.step, &facts.jacobian(client));
+    let all = one.power(update.steps);
     let local = facts.local_optimum(client).iter().zip(facts.optimum());
     let apart: Vec<f64> = local.map(|(local, global)| local - global).collect();
     let shrunk = all.apply(&apart);
@@ -121,11 +121,11 @@ fn plain(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f6
 /// The same map if a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
 /// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS, and the constant part is
 /// −γS F̄_c(θ*).
-fn pulled(facts: &dyn Facts, client: usize, work: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
+fn pulled(facts: &dyn Facts, client: usize, update: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
-    let (gamma, mu) = (work.step, work.proximal);
+    let (gamma, mu) = (update.step, update.proximal);
     let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));
-    let (power, sum) = power_and_sum(&one, work.steps);
+    let (power, sum) = power_and_sum(&one, update.steps);
     let all = power.plus(gamma * mu, &sum);
     let back = sum.apply(&facts.field_at_optimum(client)).into_iter().map(|x| gamma * x).collect();
     (all, vec![0.0; d], back)
@@ -147,8 +147,8 @@ pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
 
 /// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` if means do not
 /// close or have no limit.
-pub fn limit(facts: &dyn Facts, work: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
-    let mut limit = RoundMap::with_updates(facts, work)?.bias().ok()?;
+pub fn limit(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
+    let mut limit = RoundMap::with_updates(facts, update)?.bias().ok()?;
     axpy(1.0, facts.optimum(), &mut limit);
     Some(limit)
 }

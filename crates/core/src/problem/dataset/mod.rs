@@ -113,12 +113,12 @@ impl Dataset {
         match (&self.split, self.clients) {
             (Split::Column(_), Some(_)) => faults.0.push(Fault::new(
                 "dataset.clients",
-                "stands beside a split by column, whose values are the clients",
+                "cannot be combined with a split by column, which defines the clients",
             )),
             (Split::Column(_), None) => {}
             (_, None) => faults.0.push(Fault::new(
                 "dataset.clients",
-                "is needed: to how many clients are the records dealt?",
+                "is required: the number of clients among which the records are partitioned",
             )),
             (_, Some(clients)) => faults.require(
                 (1..=MAX_CLIENTS).contains(&(clients as u64)),

@@ -177,7 +177,7 @@ impl Dataset {
             return Err(Fault::new("dataset.features", format!("names `{name}` twice")));
         }
         if names.contains(&&self.label) {
-            let message = format!("names `{}`, which is the column of the labels", self.label);
+            let message = format!("names `{}`, which is the label column", self.label);
             return Err(Fault::new("dataset.features", message));
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Dataset {
         let (row, value) = first.map_or((0, String::new()), |(row, value)| (row, sanitised(value)));
         let name = sanitised(name);
         self.fault(format!(
-            "column `{name}` is no feature: row {row} is \"{value}\", not a number; list the `features` that are meant"
+            "column `{name}` is not a feature: row {row} is \"{value}\", not a number; list the `features` that are meant"
         ))
     }
 

@@ -84,9 +84,9 @@ fn recursion(
 /// out and corrected (see the source of `recursion`): √λ + c and μ²σ_fed²/√λ + c' instead of
 /// √λ and 2μ²σ_fed² of (5.55). (5.44) has the gradient of a square, (5.45) half of it; the
 /// fields of the problem are used.
-pub fn theorem_5_1(constants: &Constants, setting: &RunSetup) -> Bound {
-    let steps = vec![setting.local_steps; constants.clients.len()];
-    unequal(constants, setting, &steps)
+pub fn theorem_5_1(constants: &Constants, setup: &RunSetup) -> Bound {
+    let steps = vec![setup.local_steps; constants.clients.len()];
+    unequal(constants, setup, &steps)
 }
 
 /// Theorem 5.1 if client k takes E_k = `steps[k]` local steps of size μ/E_k, with μ = γH of
@@ -94,11 +94,11 @@ pub fn theorem_5_1(constants: &Constants, setting: &RunSetup) -> Bound {
 ///
 /// # Panics
 /// If the numbers of `steps` and clients differ.
-pub fn unequal(constants: &Constants, setting: &RunSetup, steps: &[u64]) -> Bound {
+pub fn unequal(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> Bound {
     assert_eq!(steps.len(), constants.clients.len());
-    let mu = setting.step_size * setting.h();
+    let mu = setup.step_size * setup.h();
     let steps_of = |c: usize| steps[c];
-    let cohort = setting.cohort.unwrap_or(steps.len());
+    let cohort = setup.cohort.unwrap_or(steps.len());
     let mut check = Check::default();
     check.moments(constants);
     check.gradient(constants);
@@ -116,21 +116,21 @@ pub fn unequal(constants: &Constants, setting: &RunSetup, steps: &[u64]) -> Boun
         proved: true,
         value: check.then(|| {
             let Recursion { factor, added, .. } = found?;
-            let shrunk = decay(1.0 - factor, setting.rounds as f64);
-            Some(shrunk * setting.start_sq_error + added / (1.0 - factor))
+            let shrunk = decay(1.0 - factor, setup.rounds as f64);
+            Some(shrunk * setup.start_sq_error + added / (1.0 - factor))
         }),
     }
 }
 
 /// (5.57) without its higher orders: √λⁱ‖w̃_0‖² + 4μσ_fed²/ν; (5.55) even gives 2μσ_fed²/ν.
-pub fn leading(constants: &Constants, setting: &RunSetup) -> Bound {
-    let mu = setting.step_size * setting.h();
-    let cohort = setting.cohort.unwrap_or(constants.clients.len());
+pub fn leading(constants: &Constants, setup: &RunSetup) -> Bound {
+    let mu = setup.step_size * setup.h();
+    let cohort = setup.cohort.unwrap_or(constants.clients.len());
     let mut check = Check::default();
     check.moments(constants);
     check.gradient(constants);
     let nu = constants.mean_curvature;
-    let found = gradient_noise(constants, &|_| setting.local_steps, cohort);
+    let found = gradient_noise(constants, &|_| setup.local_steps, cohort);
     let lambda = found.map_or(f64::NAN, |fed| {
         1.0 - 2.0 * mu * nu + mu * mu * (constants.mean_norm * constants.mean_norm + fed.beta2)
     });
@@ -144,8 +144,8 @@ pub fn leading(constants: &Constants, setting: &RunSetup) -> Bound {
         quantity: Bounded::SqError,
         proved: false,
         value: check.then(|| {
-            let shrunk = decay(1.0 - libm::sqrt(lambda.max(0.0)), setting.rounds as f64);
-            Some(shrunk * setting.start_sq_error + 4.0 * mu * found?.sigma2 / nu)
+            let shrunk = decay(1.0 - libm::sqrt(lambda.max(0.0)), setup.rounds as f64);
+            Some(shrunk * setup.start_sq_error + 4.0 * mu * found?.sigma2 / nu)
         }),
     }
 }

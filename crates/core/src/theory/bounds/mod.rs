@@ -109,28 +109,28 @@ impl RunSetup {
 pub fn all(
     facts: &dyn Facts,
     constants: &Constants,
-    scheme: Algorithm,
-    setting: &RunSetup,
+    algorithm: Algorithm,
+    setup: &RunSetup,
 ) -> Vec<Bound> {
-    match scheme {
+    match algorithm {
         Algorithm::FedAvg => vec![
-            scafflsa::theorem_a5(facts, constants, setting),
-            richardson_romberg::proposition_2(constants, setting),
-            richardson_romberg::corollary_1(constants, setting),
-            richardson_romberg::theorem_2(constants, setting),
-            richardson_romberg::lemma_7(constants, setting),
-            richardson_romberg::proposition_4(constants, setting),
-            book::theorem_5_1(constants, setting),
-            book::leading(constants, setting),
+            scafflsa::theorem_a5(facts, constants, setup),
+            richardson_romberg::proposition_2(constants, setup),
+            richardson_romberg::corollary_1(constants, setup),
+            richardson_romberg::theorem_2(constants, setup),
+            richardson_romberg::lemma_7(constants, setup),
+            richardson_romberg::proposition_4(constants, setup),
+            book::theorem_5_1(constants, setup),
+            book::leading(constants, setup),
         ],
         Algorithm::Scaffold => {
-            vec![scafflsa::theorem_b5(constants, setting), scaffold::rate(constants, setting)]
+            vec![scafflsa::theorem_b5(constants, setup), scaffold::rate(constants, setup)]
         }
         Algorithm::Coin { probability } => {
-            vec![scafflsa::theorem_b2(constants, setting, probability)]
+            vec![scafflsa::theorem_b2(constants, setup, probability)]
         }
         Algorithm::RichardsonRomberg => {
-            vec![richardson_romberg::theorem_5(facts, constants, setting)]
+            vec![richardson_romberg::theorem_5(facts, constants, setup)]
         }
     }
 }
@@ -180,8 +180,8 @@ impl Check {
         moments
     }
 
-    fn everyone(&mut self, constants: &Constants, setting: &RunSetup) {
-        let all = setting.cohort.is_none_or(|l| l == constants.clients.len());
+    fn everyone(&mut self, constants: &Constants, setup: &RunSetup) {
+        let all = setup.cohort.is_none_or(|l| l == constants.clients.len());
         self.holds("every client takes part in every round", all);
     }
 

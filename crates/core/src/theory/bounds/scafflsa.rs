@@ -23,15 +23,15 @@ fn stability(check: &mut Check, constants: &Constants, moments: &MatrixMoments, 
 /// source bounds the distance from θ* + θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is
 /// known exactly, is added before squaring. The third term is printed as
 /// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
-pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setting: &RunSetup) -> Bound {
+pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
-    check.everyone(constants, setting);
-    let a = moments.map(|m| stability(&mut check, constants, &m, setting.step_size));
+    check.everyone(constants, setup);
+    let a = moments.map(|m| stability(&mut check, constants, &m, setup.step_size));
     let value = check.then(|| {
         let (m, a) = (moments?, a?);
-        let map = RoundMap::new(facts, setting.step_size, setting.local_steps)?;
-        let (eta, h, n) = (setting.step_size, setting.h(), constants.count());
+        let map = RoundMap::new(facts, setup.step_size, setup.local_steps)?;
+        let (eta, h, n) = (setup.step_size, setup.h(), constants.count());
         let q = decay(eta * a, h);
         let noise = libm::sqrt(eta * m.sigma_epsilon / (a * n * (1.0 - libm::exp(-2.0))));
         let spread = libm::sqrt(2.0 * eta * m.v_heter / (n * a));
@@ -39,8 +39,8 @@ pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setting: &RunSetup) 
         let apart = 1.0 - q;
         let fluctuation = eta * libm::sqrt(h * m.multiplicative / n) * rho * q
             / ((1.0 - eta * a) * apart * libm::sqrt(apart));
-        let start = decay(eta * a, setting.steps()) * libm::sqrt(setting.start_sq_error);
-        let total = noise + spread + fluctuation + start + transient(&map, setting.rounds)?;
+        let start = decay(eta * a, setup.steps()) * libm::sqrt(setup.start_sq_error);
+        let total = noise + spread + fluctuation + start + transient(&map, setup.rounds)?;
         Some(total * total)
     });
     Bound {
@@ -66,11 +66,11 @@ fn transient(map: &RoundMap, rounds: u64) -> Option<f64> {
 /// Theorem B.2 (5.1), H1: E ψ_K ≤ (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ with ζ = min(ηa, p²)
 /// after K local steps under the coin. The inequality (14) of A3 is printed reversed, and
 /// Appendix B has σ̄_ε.
-pub fn theorem_b2(constants: &Constants, setting: &RunSetup, probability: f64) -> Bound {
+pub fn theorem_b2(constants: &Constants, setup: &RunSetup, probability: f64) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
-    check.everyone(constants, setting);
-    let eta = setting.step_size;
+    check.everyone(constants, setup);
+    let eta = setup.step_size;
     if let Some(m) = moments {
         check.at_most("η ≤ 1/(2L)", eta, 0.5 / m.cocoercivity);
     }
@@ -78,9 +78,9 @@ pub fn theorem_b2(constants: &Constants, setting: &RunSetup, probability: f64) -
     let value = check.then(|| {
         let zeta = (eta * constants.curvature()).min(probability * probability);
         let ratio = eta * constants.zeta1() / probability;
-        let start = setting.start_sq_error + ratio * ratio;
+        let start = setup.start_sq_error + ratio * ratio;
         let floor = 2.0 * eta * eta * constants.sigma_omega() / zeta;
-        Some(decay(zeta, setting.steps()) * start + floor)
+        Some(decay(zeta, setup.steps()) * start + floor)
     });
     Bound {
         name: "SCAFFLSA, Theorem B.2",
@@ -94,11 +94,11 @@ pub fn theorem_b2(constants: &Constants, setting: &RunSetup, probability: f64) -
 /// Theorem B.5 (5.3), H2: E ψ_t ≤ (1 − ηaH/4)^t ψ_0 + 16ησ̄_ω/a. Appendix B
 /// prints σ̄_ε. The main text's H ≤ a/(32ηC_A²) omits ‖Σ_Ã‖; the appendix's condition is
 /// checked. ηH ≤ 1 is checked although the proof does not use it.
-pub fn theorem_b5(constants: &Constants, setting: &RunSetup) -> Bound {
+pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
-    check.everyone(constants, setting);
-    let (eta, h) = (setting.step_size, setting.h());
+    check.everyone(constants, setup);
+    let (eta, h) = (setup.step_size, setup.h());
     let a = moments.map(|m| {
         let a = stability(&mut check, constants, &m, eta);
         check.at_most("ηaH ≤ 1", eta * a * h, 1.0);
@@ -110,8 +110,8 @@ pub fn theorem_b5(constants: &Constants, setting: &RunSetup) -> Bound {
     let value = check.then(|| {
         let a = a?;
         let ratio = eta * h * constants.zeta1();
-        let start = setting.start_sq_error + ratio * ratio;
-        let shrunk = decay(0.25 * eta * a * h, setting.rounds as f64);
+        let start = setup.start_sq_error + ratio * ratio;
+        let shrunk = decay(0.25 * eta * a * h, setup.rounds as f64);
         Some(shrunk * start + 16.0 * eta * constants.sigma_omega() / a)
     });
     Bound {

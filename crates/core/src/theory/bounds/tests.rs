@@ -49,12 +49,12 @@ fn garnet() -> td::Td {
     .unwrap()
 }
 
-fn setting(step_size: f64, local_steps: u64, rounds: u64) -> RunSetup {
+fn setup(step_size: f64, local_steps: u64, rounds: u64) -> RunSetup {
     RunSetup { step_size, local_steps, rounds, start_sq_error: 4.0, cohort: None }
 }
 
 /// Second moments of (θ − θ*, 1) under FedAvg, closed, with
-/// ‖θ_0 − θ*‖² as the setting has it.
+/// ‖θ_0 − θ*‖² as the setup has it.
 struct Exactly {
     moments: Matrix,
     d: usize,
@@ -120,7 +120,7 @@ fn bounds_hold(facts: &dyn Facts, step: f64, steps: u64) -> Vec<&'static str> {
     let mut exactly = Exactly::start(facts.dim(), 4.0);
     let mut names = Vec::new();
     for t in 0..150 {
-        for bound in all(facts, &constants, Algorithm::FedAvg, &setting(step, steps, t)) {
+        for bound in all(facts, &constants, Algorithm::FedAvg, &setup(step, steps, t)) {
             let Ok(value) = bound.value else { continue };
             let have = match bound.quantity {
                 Bounded::SqError => exactly.sq_error(),
@@ -178,7 +178,7 @@ fn richardson_romberg_stays_below_theorem_5() {
     let mut runs = [Exactly::start(3, 4.0), Exactly::start(3, 4.0)];
     for t in 0..200 {
         let bound =
-            &all(&problem, &constants, Algorithm::RichardsonRomberg, &setting(step, steps, t))[0];
+            &all(&problem, &constants, Algorithm::RichardsonRomberg, &setup(step, steps, t))[0];
         let mean = |run: &Exactly| (0..3).map(|i| run.moments[(i, 3)]).collect::<Vec<f64>>();
         let (near, far) = (mean(&runs[0]), mean(&runs[1]));
         let spread = |run: &Exactly, mean: &[f64]| run.sq_error_around(mean);
@@ -201,7 +201,7 @@ fn scaffold_stays_below_theorem_b5() {
     let mut variates = vec![vec![0.0; d]; n];
     let length = step * steps as f64;
     for t in 0..300 {
-        let bound = &all(&problem, &constants, Algorithm::Scaffold, &setting(step, steps, t))[0];
+        let bound = &all(&problem, &constants, Algorithm::Scaffold, &setup(step, steps, t))[0];
         let mut psi = squared_distance(&theta, problem.optimum());
         let mut mean = vec![0.0; d];
         let (mut ends, mut field) = (Vec::new(), vec![0.0; d]);
@@ -254,8 +254,8 @@ fn the_scalar_example_stays_below_theorem_b2() {
     for k in [0, 1, 10, 100, 1000] {
         let gone = libm::pow(1.0 - z, k as f64);
         let exact = gone * start + (1.0 - gone) * eta * eta / z;
-        let scheme = Algorithm::Coin { probability: libm::sqrt(z) };
-        let bound = &all(&problem, &constants, scheme, &setting(eta, 1, k))[0];
+        let algorithm = Algorithm::Coin { probability: libm::sqrt(z) };
+        let bound = &all(&problem, &constants, algorithm, &setup(eta, 1, k))[0];
         let value = *bound.value.as_ref().unwrap();
         assert!(exact <= value && value < 4.0 * exact + 0.5, "{k}: {exact} {value}");
     }
@@ -296,17 +296,18 @@ fn td_is_no_gradient() {
 fn what_fails_is_said() {
     let problem = quadratic(0.5, 0.3);
     let constants = Constants::new(&problem).unwrap();
-    let bound = |scheme, setting: &RunSetup| all(&problem, &constants, scheme, setting)[0].clone();
-    let unmet = bound(Algorithm::Scaffold, &setting(0.1, 100, 1)).value.unwrap_err();
+    let bound =
+        |algorithm, setup: &RunSetup| all(&problem, &constants, algorithm, setup)[0].clone();
+    let unmet = bound(Algorithm::Scaffold, &setup(0.1, 100, 1)).value.unwrap_err();
     let conditions: Vec<&str> = unmet.iter().map(|u| u.condition.as_str()).collect();
     assert_eq!(conditions, ["ηaH ≤ 1", "η ≤ a/(16H max(‖Ā_c‖² + ‖Σ_Ã‖))", "ηH ≤ 1"]);
     assert!(unmet.iter().all(|u| u.have > u.need));
-    let partial = RunSetup { cohort: Some(2), ..setting(0.01, 2, 1) };
+    let partial = RunSetup { cohort: Some(2), ..setup(0.01, 2, 1) };
     let unmet = bound(Algorithm::FedAvg, &partial).value.unwrap_err();
     assert_eq!(unmet[0].condition, "every client takes part in every round");
-    let unmet = bound(Algorithm::Coin { probability: 0.0 }, &setting(0.9, 1, 1)).value.unwrap_err();
+    let unmet = bound(Algorithm::Coin { probability: 0.0 }, &setup(0.9, 1, 1)).value.unwrap_err();
     assert_eq!(unmet.len(), 2);
-    let noisy = &all(&problem, &constants, Algorithm::FedAvg, &setting(0.01, 2, 1));
+    let noisy = &all(&problem, &constants, Algorithm::FedAvg, &setup(0.01, 2, 1));
     let corollary = noisy.iter().find(|b| b.name == "RR, Corollary 1").unwrap();
     assert_eq!(corollary.value.as_ref().unwrap_err()[0].condition, "fields are exact");
 }
@@ -328,7 +329,7 @@ fn no_bound_is_drawn_on_a_logistic_field() {
     .unwrap();
     let constants = Constants::new(&problem).unwrap();
     assert!(!constants.linear && constants.gradient && constants.moments().is_none());
-    for bound in all(&problem, &constants, Algorithm::FedAvg, &setting(0.01, 2, 1)) {
+    for bound in all(&problem, &constants, Algorithm::FedAvg, &setup(0.01, 2, 1)) {
         let unmet = bound.value.unwrap_err();
         assert!(unmet[0].condition.starts_with("the field is linear"), "{unmet:?}");
     }
@@ -352,9 +353,9 @@ fn the_halved_bound_of_rr_fails_and_the_whole_holds() {
         .unwrap();
         let constants = Constants::new(&problem).unwrap();
         for steps in [2, 3, 10, 50] {
-            let setting = setting(1.0 / (1.02 * steps as f64), steps, 1);
-            let bias = RoundMap::new(&problem, setting.step_size, steps).unwrap().bias().unwrap();
-            let bound = richardson_romberg::theorem_2(&constants, &setting).value.unwrap();
+            let setup = setup(1.0 / (1.02 * steps as f64), steps, 1);
+            let bias = RoundMap::new(&problem, setup.step_size, steps).unwrap().bias().unwrap();
+            let bound = richardson_romberg::theorem_2(&constants, &setup).value.unwrap();
             most = most.max(libm::sqrt(dot(&bias, &bias)) / bound);
         }
     }
@@ -369,11 +370,11 @@ fn unequal_work_and_cohorts_enter_the_noise_of_the_book() {
     let less = book::gradient_noise(&constants, &|_| 1, 5).unwrap();
     assert!(part.sigma2 > whole.sigma2 && part.beta2 > whole.beta2);
     assert!((less.sigma2 - 4.0 * whole.sigma2).abs() < 1e-12);
-    let setting = RunSetup { cohort: Some(2), ..setting(1e-4, 3, 1_000_000_000) };
-    let bound = |steps: &[u64]| book::unequal(&constants, &setting, steps).value.unwrap();
+    let setup = RunSetup { cohort: Some(2), ..setup(1e-4, 3, 1_000_000_000) };
+    let bound = |steps: &[u64]| book::unequal(&constants, &setup, steps).value.unwrap();
     let (equal, mixed) = (bound(&[3; 5]), bound(&[1, 2, 3, 4, 5]));
     assert!(mixed != equal && mixed > 0.0);
-    let leading = book::leading(&constants, &setting).value.unwrap();
+    let leading = book::leading(&constants, &setup).value.unwrap();
     assert!(equal < leading && equal > 0.2 * leading, "{equal} {leading}");
 }
 

@@ -3,8 +3,8 @@
 //! it they are not, so the second moments of a pair are not the product of their means.
 
 use super::ExactMoments;
-use super::stages::second;
-use super::state::{MomentState, Past, picked};
+use super::stages::second_moment;
+use super::state::{MomentState, Past, sparse_sandwich};
 use crate::linalg::Matrix;
 
 /// A linear map of s (left) and of a client's v (right).
@@ -30,11 +30,11 @@ impl ExactMoments<'_> {
     /// E y y'ᵀ of a client of type g and another of type h.
     fn coin_pair(&self, state: &MomentState, begins: &[MapOfBoth], g: usize, h: usize) -> Matrix {
         let (a, b) = (&begins[g], &begins[h]);
-        let mut out = picked(&a.0, &state.s, &b.0);
+        let mut out = sparse_sandwich(&a.0, &state.s, &b.0);
         if state.own() > 0 {
-            out.add(1.0, &picked(&a.0, &state.x[h], &b.1));
-            out.add(1.0, &picked(&a.1, &state.x[g].transpose(), &b.0));
-            out.add(1.0, &picked(&a.1, state.pair(g, h), &b.1));
+            out.add(1.0, &sparse_sandwich(&a.0, &state.x[h], &b.1));
+            out.add(1.0, &sparse_sandwich(&a.1, &state.x[g].transpose(), &b.0));
+            out.add(1.0, &sparse_sandwich(&a.1, state.pair(g, h), &b.1));
         }
         out
     }
@@ -43,7 +43,7 @@ impl ExactMoments<'_> {
         let mut sum = 0.0;
         for (g, coin) in self.coins.iter().enumerate() {
             let begin = self.begin(g, 0);
-            sum += state.counts[g] * coin.own(&second(state, g, &begin, &begin)).trace();
+            sum += state.counts[g] * coin.own(&second_moment(state, g, &begin, &begin)).trace();
         }
         sum / self.facts.clients() as f64
     }
@@ -56,7 +56,7 @@ impl ExactMoments<'_> {
             (coin.end.times(&begin.0), coin.end.times(&begin.1))
         };
         let own: Vec<Matrix> = (0..types)
-            .map(|g| self.coins[g].own(&second(state, g, &begins[g], &begins[g])))
+            .map(|g| self.coins[g].own(&second_moment(state, g, &begins[g], &begins[g])))
             .collect();
         let mut pairs = vec![Matrix::zeros(d, d); types * types];
         for g in 0..types {

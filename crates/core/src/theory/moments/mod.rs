@@ -24,7 +24,7 @@ use averages::AverageMoments;
 use local::{Drive, Steps};
 pub use size::{rounds_effort as effort, stationary_effort};
 pub use stability::SpectralRadii;
-use stages::{StateLayout, TypeSteps, second};
+use stages::{StateLayout, TypeSteps, second_moment};
 use state::{MomentState, Past, Stage, sandwich};
 
 /// The correction of the clients' fields, in the theory's own type.
@@ -130,7 +130,7 @@ pub struct ExactMoments<'a> {
     types: Vec<Type>,
     /// The type of each client.
     type_of: Vec<usize>,
-    courses: Vec<TypeSteps>,
+    type_steps: Vec<TypeSteps>,
     coins: Vec<local::GeometricSteps>,
     stages: Vec<Stage>,
 }
@@ -189,7 +189,7 @@ impl<'a> ExactMoments<'a> {
             layout,
             types,
             type_of,
-            courses: Vec::new(),
+            type_steps: Vec::new(),
             coins: Vec::new(),
             stages: Vec::new(),
         };
@@ -200,8 +200,8 @@ impl<'a> ExactMoments<'a> {
                 let step = Steps::new(facts, new.types[g].first, [drive; 2], true)?;
                 new.coins.push(local::GeometricSteps::new(&step, p));
             } else {
-                let course = new.course(g)?;
-                new.courses.push(course);
+                let steps = new.steps_of_type(g)?;
+                new.type_steps.push(steps);
             }
         }
         if model.coin.is_none() {
@@ -211,7 +211,7 @@ impl<'a> ExactMoments<'a> {
     }
 
     /// The state before the first round, from θ_0.
-    fn begin_at(&self, start: &[f64]) -> MomentState {
+    fn initial_state(&self, start: &[f64]) -> MomentState {
         let StateLayout { d, m, n, .. } = self.layout;
         let mut s = vec![0.0; m];
         s[0] = 1.0;
@@ -234,7 +234,7 @@ impl<'a> ExactMoments<'a> {
     fn estimate(&self) -> Matrix {
         let mut out = Matrix::zeros(self.layout.d, self.layout.m);
         for (r, run) in self.model.runs.iter().enumerate() {
-            out.add(run.weight, &self.layout.pick(self.layout.m, self.layout.e[r], 1.0));
+            out.add(run.weight, &self.layout.selection(self.layout.m, self.layout.e[r], 1.0));
         }
         // Weights need not sum to one (RR Remark 1, as printed).
         let weights = self.model.runs.iter().fold(0.0, |sum, run| sum + run.weight);
@@ -270,10 +270,10 @@ impl<'a> ExactMoments<'a> {
         let moved = fresh.then(|| state.after(&self.stages[0], &self.noises(state, 0)));
         let state = moved.as_ref().unwrap_or(state);
         let mut sum = 0.0;
-        for (g, course) in self.courses.iter().enumerate() {
-            let end = (course.from_s.clone(), course.from_v.clone());
-            let end = second(state, g, &end, &end);
-            sum += state.counts[g] * end.plus(1.0, &self.walk_noise(state, g)).trace();
+        for (g, steps) in self.type_steps.iter().enumerate() {
+            let end = (steps.from_s.clone(), steps.from_v.clone());
+            let end = second_moment(state, g, &end, &end);
+            sum += state.counts[g] * end.plus(1.0, &self.local_noise(state, g)).trace();
         }
         Some(sum / self.facts.clients() as f64)
     }
@@ -305,7 +305,7 @@ impl<'a> ExactMoments<'a> {
     /// The moments at these rounds, in increasing order, from θ_0 = `start`.
     pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
         let estimate = self.estimate();
-        let mut state = self.begin_at(start);
+        let mut state = self.initial_state(start);
         let mut clients = None;
         let mut averages = AverageMoments::new(self, &state);
         let mut out = Vec::new();

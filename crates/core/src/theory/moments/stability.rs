@@ -38,7 +38,7 @@ impl ExactMoments<'_> {
     /// The growth rate of second moments from the identity, without the noise that each
     /// round adds.
     fn square_radius(&self) -> Option<f64> {
-        let begin = self.begin_at(self.facts.optimum());
+        let begin = self.initial_state(self.facts.optimum());
         let mut state = begin.with(0.0, &vec![0.0; begin.numbers().len()]);
         (1..state.s.rows()).for_each(|i| state.s[(i, i)] = 1.0);
         for block in &mut state.p {
@@ -50,7 +50,7 @@ impl ExactMoments<'_> {
         let mut take = ROUNDS.0;
         loop {
             while round < take {
-                state = self.settled(&state);
+                state = self.consistent_round(&state);
                 let size = size(&state);
                 if size == 0.0 {
                     return Some(0.0);
@@ -76,7 +76,7 @@ impl ExactMoments<'_> {
 
     /// The spectral radius of the mean's map.
     fn mean_radius(&self) -> Option<f64> {
-        let begin = self.begin_at(self.facts.optimum());
+        let begin = self.initial_state(self.facts.optimum());
         let zero = begin.with(0.0, &vec![0.0; begin.numbers().len()]);
         let (m, own, types) = (zero.s.rows(), zero.own(), zero.types());
         let size = m - 1 + types * own;
@@ -94,7 +94,7 @@ impl ExactMoments<'_> {
                 let (g, i) = ((j + 1 - m) / own, (j + 1 - m) % own);
                 state.x[g][(0, i)] = 1.0;
             }
-            let after = self.settled(&state);
+            let after = self.consistent_round(&state);
             (1..m).for_each(|i| map[(i - 1, j)] = after.s[(0, i)]);
             for (g, x) in after.x.iter().enumerate() {
                 (0..own).for_each(|i| map[(m - 1 + g * own + i, j)] = x[(0, i)]);

@@ -2,7 +2,7 @@
 //! updates of the server and of its control variate, and the noise of each.
 
 use super::local::{self, Drive, Steps};
-use super::state::{MemberUpdate, MomentState, Stage, picked};
+use super::state::{MemberUpdate, MomentState, Stage, sparse_sandwich};
 use super::{Correction, ExactMoments, Type};
 use crate::linalg::Matrix;
 use crate::theory::linear::LocalUpdate;
@@ -36,13 +36,13 @@ impl StateLayout {
     }
 
     /// The d × `cols` matrix that picks d entries from `at` on, times `scale`.
-    pub(super) fn pick(&self, cols: usize, begin: usize, scale: f64) -> Matrix {
+    pub(super) fn selection(&self, cols: usize, begin: usize, scale: f64) -> Matrix {
         Matrix::from_fn(self.d, cols, |i, j| if i + begin == j { scale } else { 0.0 })
     }
 }
 
 /// Adds `scale` times `block` to the rows from `begin` on.
-pub(super) fn put(into: &mut Matrix, begin: usize, scale: f64, block: &Matrix) {
+pub(super) fn add_block(into: &mut Matrix, begin: usize, scale: f64, block: &Matrix) {
     for i in 0..block.rows() {
         for j in 0..block.cols() {
             into[(begin + i, j)] += scale * block[(i, j)];
@@ -78,21 +78,21 @@ impl ExactMoments<'_> {
         let pulled = self.pulled(run, update);
         let rows = local::length(d, pulled);
         let (mut from_s, mut from_v) = (Matrix::zeros(rows, m), Matrix::zeros(rows, n));
-        put(&mut from_s, 0, 1.0, &self.layout.pick(m, self.layout.e[run], 1.0));
+        add_block(&mut from_s, 0, 1.0, &self.layout.selection(m, self.layout.e[run], 1.0));
         from_s[(d, 0)] = 1.0;
         if pulled {
             // w is the drift that is constant within the round: c̄ − c, or F̄_c(θ*).
-            put(
+            add_block(
                 &mut from_s,
                 d + 1,
                 -update.proximal,
-                &self.layout.pick(m, self.layout.e[run], 1.0),
+                &self.layout.selection(m, self.layout.e[run], 1.0),
             );
             match (self.layout.mean[run], self.layout.own[run]) {
                 (mean, Some(own)) => {
-                    put(&mut from_v, d + 1, -1.0, &self.layout.pick(n, own, 1.0));
+                    add_block(&mut from_v, d + 1, -1.0, &self.layout.selection(n, own, 1.0));
                     if let Some(mean) = mean {
-                        put(&mut from_s, d + 1, 1.0, &self.layout.pick(m, mean, 1.0));
+                        add_block(&mut from_s, d + 1, 1.0, &self.layout.selection(m, mean, 1.0));
                     }
                 }
                 _ => {
@@ -104,7 +104,7 @@ impl ExactMoments<'_> {
         (from_s, from_v)
     }
 
-    pub(super) fn course(&self, g: usize) -> Option<TypeSteps> {
+    pub(super) fn steps_of_type(&self, g: usize) -> Option<TypeSteps> {
         let StateLayout { d, m, n, .. } = self.layout;
         let Type { first, updates, .. } = &self.types[g];
         let runs = updates.len();
@@ -130,8 +130,8 @@ impl ExactMoments<'_> {
         let (mut from_s, mut from_v) = (Matrix::zeros(runs * d, m), Matrix::zeros(runs * d, n));
         for r in 0..runs {
             let end = steps[pair(runs, r, r)].end(0);
-            put(&mut from_s, r * d, 1.0, &end.times(&begin[r].0));
-            put(&mut from_v, r * d, 1.0, &end.times(&begin[r].1));
+            add_block(&mut from_s, r * d, 1.0, &end.times(&begin[r].0));
+            add_block(&mut from_v, r * d, 1.0, &end.times(&begin[r].1));
         }
         Some(TypeSteps {
             begin,
@@ -196,23 +196,23 @@ impl ExactMoments<'_> {
         for mean in self.layout.mean.iter().flatten() {
             (0..d).for_each(|i| keep[(mean + i, mean + i)] = 0.0);
         }
-        let member = |course: &TypeSteps| {
+        let member = |steps: &TypeSteps| {
             let mut member = self.blank(runs * d);
             for r in 0..runs {
                 let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
                     continue;
                 };
-                let field = course.jacobian.times(&self.layout.pick(m, self.layout.e[r], 1.0));
-                let noise = self.layout.pick(runs * d, r * d, 1.0);
-                put(&mut member.s_s, mean, 1.0 / clients, &field);
-                put(&mut member.s_e, mean, 1.0 / clients, &noise);
-                put(&mut member.v_s, own, 1.0, &field);
-                put(&mut member.v_e, own, 1.0, &noise);
-                put(&mut member.v_v, own, -1.0, &self.layout.pick(n, own, 1.0));
+                let field = steps.jacobian.times(&self.layout.selection(m, self.layout.e[r], 1.0));
+                let noise = self.layout.selection(runs * d, r * d, 1.0);
+                add_block(&mut member.s_s, mean, 1.0 / clients, &field);
+                add_block(&mut member.s_e, mean, 1.0 / clients, &noise);
+                add_block(&mut member.v_s, own, 1.0, &field);
+                add_block(&mut member.v_e, own, 1.0, &noise);
+                add_block(&mut member.v_v, own, -1.0, &self.layout.selection(n, own, 1.0));
             }
             member
         };
-        let members = self.courses.iter().map(member).collect();
+        let members = self.type_steps.iter().map(member).collect();
         let two = if clients > 1.0 { 1.0 } else { 0.0 };
         Stage::new(keep, (1.0, two), members, &self.counts())
     }
@@ -222,7 +222,7 @@ impl ExactMoments<'_> {
     /// those of each run's oracle calls at θ_t, if there are any.
     fn member(&self, g: usize) -> MemberUpdate {
         let StateLayout { d, m, n, .. } = self.layout;
-        let course = &self.courses[g];
+        let steps = &self.type_steps[g];
         let (runs, clients) = (self.model.runs.len(), self.facts.clients() as f64);
         let noises = if self.calls() { 2 * runs * d } else { runs * d };
         let mut member = self.blank(noises);
@@ -231,51 +231,51 @@ impl ExactMoments<'_> {
         for (r, run) in self.model.runs.iter().enumerate() {
             let share = run.server_step / self.model.cohort as f64;
             let e = self.layout.e[r];
-            let (from_s, from_v) = (rows(&course.from_s, r), rows(&course.from_v, r));
-            let noise = self.layout.pick(noises, r * d, 1.0);
-            put(&mut member.s_s, e, share, &from_s);
-            put(&mut member.s_v, e, share, &from_v);
-            put(&mut member.s_e, e, share, &noise);
+            let (from_s, from_v) = (rows(&steps.from_s, r), rows(&steps.from_v, r));
+            let noise = self.layout.selection(noises, r * d, 1.0);
+            add_block(&mut member.s_s, e, share, &from_s);
+            add_block(&mut member.s_v, e, share, &from_v);
+            add_block(&mut member.s_e, e, share, &noise);
             let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
                 continue;
             };
             // The increment of c_k as a map of s, v and the noises.
             let update = &self.types[g].updates[r];
             let length = update.step * update.steps as f64;
-            let begin = self.layout.pick(m, e, 1.0);
+            let begin = self.layout.selection(m, e, 1.0);
             let (by_s, by_v, by_noise) = match run.correction {
                 Correction::Kept => {
                     let mut by_s = begin.plus(-1.0, &from_s).scaled(1.0 / length);
-                    by_s.add(-1.0, &self.layout.pick(m, mean, 1.0));
+                    by_s.add(-1.0, &self.layout.selection(m, mean, 1.0));
                     (by_s, from_v.scaled(-1.0 / length), noise.scaled(-1.0 / length))
                 }
                 Correction::KeptFresh => {
-                    let calls = self.layout.pick(noises, (runs + r) * d, 1.0);
-                    (course.jacobian.times(&begin), self.layout.pick(n, own, -1.0), calls)
+                    let calls = self.layout.selection(noises, (runs + r) * d, 1.0);
+                    (steps.jacobian.times(&begin), self.layout.selection(n, own, -1.0), calls)
                 }
                 _ => continue,
             };
-            put(&mut member.v_s, own, 1.0, &by_s);
-            put(&mut member.v_v, own, 1.0, &by_v);
-            put(&mut member.v_e, own, 1.0, &by_noise);
-            put(&mut member.s_s, mean, 1.0 / clients, &by_s);
-            put(&mut member.s_v, mean, 1.0 / clients, &by_v);
-            put(&mut member.s_e, mean, 1.0 / clients, &by_noise);
+            add_block(&mut member.v_s, own, 1.0, &by_s);
+            add_block(&mut member.v_v, own, 1.0, &by_v);
+            add_block(&mut member.v_e, own, 1.0, &by_noise);
+            add_block(&mut member.s_s, mean, 1.0 / clients, &by_s);
+            add_block(&mut member.s_v, mean, 1.0 / clients, &by_v);
+            add_block(&mut member.s_e, mean, 1.0 / clients, &by_noise);
         }
         member
     }
 
     /// E y y'ᵀ of two runs of one client of type g.
     fn joint(&self, state: &MomentState, g: usize, r: usize, q: usize) -> Matrix {
-        let (a, b) = (&self.courses[g].begin[r], &self.courses[g].begin[q]);
-        second(state, g, a, b)
+        let (a, b) = (&self.type_steps[g].begin[r], &self.type_steps[g].begin[q]);
+        second_moment(state, g, a, b)
     }
 
     /// The covariance of the noises of the local steps, all runs by all runs.
-    pub(super) fn walk_noise(&self, state: &MomentState, g: usize) -> Matrix {
+    pub(super) fn local_noise(&self, state: &MomentState, g: usize) -> Matrix {
         let runs = self.model.runs.len();
         self.by_pairs(|r, q| {
-            self.courses[g].steps[pair(runs, r, q)].covariance(&self.joint(state, g, r, q))
+            self.type_steps[g].steps[pair(runs, r, q)].covariance(&self.joint(state, g, r, q))
         })
     }
 
@@ -286,7 +286,7 @@ impl ExactMoments<'_> {
             let (a, b) = (self.layout.e[r], self.layout.e[q]);
             let position = |begin: usize, i: usize| if i < d { begin + i } else { 0 };
             let s = Matrix::from_fn(d + 1, d + 1, |i, j| state.s[(position(a, i), position(b, j))]);
-            let factor = self.courses[g].calls[pair(runs, r, q)];
+            let factor = self.type_steps[g].calls[pair(runs, r, q)];
             let map = self.facts.noise_map(self.types[g].first, &s);
             map.map_or_else(|| Matrix::zeros(d, d), |c| c.scaled(factor))
         })
@@ -316,13 +316,13 @@ impl ExactMoments<'_> {
             if !last {
                 return self.call_noise(state, g);
             }
-            let walk = self.walk_noise(state, g);
+            let local = self.local_noise(state, g);
             if !self.calls() {
-                return walk;
+                return local;
             }
-            let (size, call) = (walk.rows(), self.call_noise(state, g));
+            let (size, call) = (local.rows(), self.call_noise(state, g));
             Matrix::from_fn(2 * size, 2 * size, |i, j| match (i < size, j < size) {
-                (true, true) => walk[(i, j)],
+                (true, true) => local[(i, j)],
                 (false, false) => call[(i - size, j - size)],
                 _ => 0.0,
             })
@@ -332,17 +332,17 @@ impl ExactMoments<'_> {
 }
 
 /// E y y'ᵀ where y and y' come from s and a type's v by these maps.
-pub(super) fn second(
+pub(super) fn second_moment(
     state: &MomentState,
     g: usize,
     a: &(Matrix, Matrix),
     b: &(Matrix, Matrix),
 ) -> Matrix {
-    let mut out = picked(&a.0, &state.s, &b.0);
+    let mut out = sparse_sandwich(&a.0, &state.s, &b.0);
     if state.own() > 0 {
-        out.add(1.0, &picked(&a.0, &state.x[g], &b.1));
-        out.add(1.0, &picked(&a.1, &state.x[g].transpose(), &b.0));
-        out.add(1.0, &picked(&a.1, &state.p[g], &b.1));
+        out.add(1.0, &sparse_sandwich(&a.0, &state.x[g], &b.1));
+        out.add(1.0, &sparse_sandwich(&a.1, &state.x[g].transpose(), &b.0));
+        out.add(1.0, &sparse_sandwich(&a.1, &state.p[g], &b.1));
     }
     out
 }

@@ -73,7 +73,7 @@ pub fn sandwich(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
 }
 
 /// The same for sparse a and c, such as maps that pick entries.
-pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
+pub fn sparse_sandwich(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     // The nonzero entries of c, and the end of each of its rows.
     let (mut entries, mut ends) = (Vec::new(), Vec::with_capacity(c.rows()));
     for j in 0..c.rows() {
@@ -232,7 +232,7 @@ impl MomentState {
         let (m, n, members) = (self.s.rows(), self.own(), &stage.members);
         let (one, two) = stage.inclusion;
         let moved = self.sum(m, m, |g| products.all[g].clone());
-        let mut s = picked(&stage.keep, &self.s, &stage.keep);
+        let mut s = sparse_sandwich(&stage.keep, &self.s, &stage.keep);
         let crossed = stage.keep.times_transposed(&moved);
         s.add(one, &crossed);
         s.add(one, &crossed.transpose());
@@ -281,7 +281,7 @@ impl MomentState {
         let mut own = p.plus(1.0, &with_own);
         own.add(1.0, &turned);
         next_x.add(one, &member.s_v.times(&own));
-        next_x.add(one, &picked(&member.s_e, noise, &member.v_e));
+        next_x.add(one, &sparse_sandwich(&member.s_e, noise, &member.v_e));
 
         let mut moved = turned.transpose();
         moved.add(1.0, &member.v_v.times(p));
@@ -291,7 +291,7 @@ impl MomentState {
         let mut rest = turned;
         rest.add(1.0, &with_own);
         next_p.add(one, &member.v_v.times(&rest));
-        next_p.add(one, &picked(&member.v_e, noise, &member.v_e));
+        next_p.add(one, &sparse_sandwich(&member.v_e, noise, &member.v_e));
         (next_x, next_p.symmetric_part())
     }
 
@@ -310,7 +310,7 @@ impl MomentState {
             with_v.add(1.0, &member.s_v.times(&self.p[g]));
             out.add(1.0, &with_v.times_transposed(&member.s_v));
         }
-        out.add(1.0, &picked(&member.s_e, noise, &member.s_e));
+        out.add(1.0, &sparse_sandwich(&member.s_e, noise, &member.s_e));
         out
     }
 

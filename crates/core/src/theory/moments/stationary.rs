@@ -16,11 +16,11 @@ const RESTARTS: usize = 40;
 impl ExactMoments<'_> {
     /// The stationary state; `None` if none is found.
     fn stationary_state(&self) -> Option<super::MomentState> {
-        let begin = self.begin_at(self.facts.optimum());
+        let begin = self.initial_state(self.facts.optimum());
         let start = begin.numbers();
         // The map is affine: x ← B x + c.
-        let constant = self.settled(&begin.with(1.0, &vec![0.0; start.len()])).numbers();
-        let map = |x: &[f64]| self.settled(&begin.with(0.0, x)).numbers();
+        let constant = self.consistent_round(&begin.with(1.0, &vec![0.0; start.len()])).numbers();
+        let map = |x: &[f64]| self.consistent_round(&begin.with(0.0, x)).numbers();
         let found = if start.len() <= DIRECT {
             let mut system = Matrix::identity(start.len());
             let mut unit = vec![0.0; start.len()];
@@ -45,7 +45,7 @@ impl ExactMoments<'_> {
     /// The state after a round, with c̄ replaced by the mean of the variates, which it
     /// equals in every run. The round's map alone preserves their difference, so it has
     /// further fixed points.
-    pub(super) fn settled(&self, state: &super::MomentState) -> super::MomentState {
+    pub(super) fn consistent_round(&self, state: &super::MomentState) -> super::MomentState {
         let mut state = self.round(state, None).0;
         if self.model.coin.is_some() && state.own() > 0 {
             return centred(state, self.type_of.len() as f64);

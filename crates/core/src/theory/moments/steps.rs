@@ -3,8 +3,8 @@
 //! step: each step is a local step, followed by a communication with probability p.
 
 use super::local::{Drive, Steps};
-use super::stages::put;
-use super::state::{MemberUpdate, MomentState, Stage, picked};
+use super::stages::add_block;
+use super::state::{MemberUpdate, MomentState, Stage, sparse_sandwich};
 use super::{AlgorithmModel, Correction, Moments, Type, types};
 use crate::kernel::dot;
 use crate::linalg::Matrix;
@@ -20,23 +20,23 @@ pub fn at_rounds(
     start: &[f64],
     rounds: &[u64],
 ) -> Option<Vec<Moments>> {
-    let walk = Walk::new(facts, model)?;
-    let mut state = walk.begin(start);
+    let process = FixedSteps::new(facts, model)?;
+    let mut state = process.begin(start);
     let (mut out, mut round) = (Vec::new(), 0);
     for &target in rounds {
         while round < target {
             for _ in 0..per_round {
-                state = walk.step(&state);
+                state = process.step(&state);
             }
             round += 1;
         }
-        out.push(walk.moments(&state, round));
+        out.push(process.moments(&state, round));
     }
     Some(out)
 }
 
 /// One local step and one communication; v = (e, c) of a client, s = 1.
-struct Walk<'a> {
+struct FixedSteps<'a> {
     facts: &'a dyn Facts,
     probability: f64,
     /// γ and p/γ.
@@ -48,7 +48,7 @@ struct Walk<'a> {
     steps: Vec<Steps>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FixedSteps<'a> {
     fn new(facts: &'a dyn Facts, model: &AlgorithmModel<'_>) -> Option<Self> {
         let (Some(probability), [run]) = (model.coin, model.runs.as_slice()) else {
             return None;
@@ -114,17 +114,17 @@ impl<'a> Walk<'a> {
             self.steps[g].covariance(&y)
         };
         let noises: Vec<Matrix> = (0..self.types.len()).map(noise).collect();
-        let walked = state.after(&self.stage, &noises);
-        let met = self.communicate(&walked);
+        let stepped = state.after(&self.stage, &noises);
+        let met = self.communicate(&stepped);
         let p = self.probability;
         let mix = |a: &Matrix, b: &Matrix| a.scaled(1.0 - p).plus(p, b);
         let mixed = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
         MomentState {
-            counts: walked.counts.clone(),
-            s: walked.s.clone(),
-            x: mixed(&walked.x, &met.x),
-            p: mixed(&walked.p, &met.p),
-            q: mixed(&walked.q, &met.q),
+            counts: stepped.counts.clone(),
+            s: stepped.s.clone(),
+            x: mixed(&stepped.x, &met.x),
+            p: mixed(&stepped.p, &met.p),
+            q: mixed(&stepped.q, &met.q),
         }
     }
 
@@ -134,13 +134,13 @@ impl<'a> Walk<'a> {
         let width = state.own();
         // K removes e and adds it to c; L puts ē in both places.
         let (mut keep, mut give) = (Matrix::zeros(width, width), Matrix::zeros(width, d));
-        put(&mut give, 0, 1.0, &Matrix::identity(d));
+        add_block(&mut give, 0, 1.0, &Matrix::identity(d));
         if self.corrected {
             for i in 0..d {
                 keep[(d + i, d + i)] = 1.0;
                 keep[(d + i, i)] = -self.rate;
             }
-            put(&mut give, d, self.rate, &Matrix::identity(d));
+            add_block(&mut give, d, self.rate, &Matrix::identity(d));
         }
         let top = |m: &Matrix| Matrix::from_fn(d, m.cols(), |i, j| m[(i, j)]);
         // E ē v_gᵀ, E ē ēᵀ and E ē.
@@ -158,11 +158,12 @@ impl<'a> Walk<'a> {
         }
         // (K v_g + L ē)(K v_h + L ē)ᵀ.
         let left: Vec<Matrix> =
-            with_mean.iter().map(|v| picked(&keep, &v.transpose(), &give)).collect();
-        let right: Vec<Matrix> = with_mean.iter().map(|v| picked(&give, v, &keep)).collect();
-        let common = picked(&give, &square, &give);
+            with_mean.iter().map(|v| sparse_sandwich(&keep, &v.transpose(), &give)).collect();
+        let right: Vec<Matrix> =
+            with_mean.iter().map(|v| sparse_sandwich(&give, v, &keep)).collect();
+        let common = sparse_sandwich(&give, &square, &give);
         let product = |a: &Matrix, g: usize, h: usize| {
-            let mut out = picked(&keep, a, &keep);
+            let mut out = sparse_sandwich(&keep, a, &keep);
             out.add(1.0, &left[g]);
             out.add(1.0, &right[h]);
             out.add(1.0, &common);

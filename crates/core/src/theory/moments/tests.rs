@@ -239,13 +239,13 @@ fn unstable_moments_grow_at_their_spectral_radius() {
 
 #[test]
 fn picking_has_the_bits_of_the_product() {
-    use super::state::{picked, sandwich};
+    use super::state::{sandwich, sparse_sandwich};
     let b = Matrix::from_fn(5, 4, |i, j| libm::sin((3 * i + j) as f64));
     let sparse = |rows: usize, cols: usize| {
         Matrix::from_fn(rows, cols, |i, j| if (i + 2 * j) % 3 == 0 { 0.3 + i as f64 } else { 0.0 })
     };
     let (a, c) = (sparse(6, 5), sparse(3, 4));
-    assert_eq!(picked(&a, &b, &c), sandwich(&a, &b, &c));
+    assert_eq!(sparse_sandwich(&a, &b, &c), sandwich(&a, &b, &c));
 }
 
 /// Cached moments of a version have the bits of that version.

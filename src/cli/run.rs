@@ -47,7 +47,7 @@ pub struct How {
     /// Run without asking, however much it is
     #[arg(long)]
     pub yes: bool,
-    /// Memory that runs may take, such as 64G; by default what is free
+    /// Memory that runs may take, such as 64G; by default the free memory
     #[arg(long, value_name = "SIZE", value_parser = memory::size)]
     pub memory: Option<f64>,
     /// Say nothing but errors
@@ -315,7 +315,7 @@ mod tests {
     use driftbench_runner::manifest::Source;
     use driftbench_runner::runner::fault;
 
-    /// A panic in one cell: its reason is kept, the others are stored, and it is not
+    /// A panic in one cell: its reason is stored, the others are stored, and it is not
     /// run again unless that is asked for.
     #[test]
     fn a_failed_cell_is_remembered_until_it_is_run_again() {

@@ -26,7 +26,7 @@ pub struct Args {
     /// Run all cells again
     #[arg(long, conflicts_with = "sample")]
     all: bool,
-    /// What the choice of cells follows from
+    /// Seed of the choice of cells
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Threads; by default as many as the machine has

@@ -337,7 +337,7 @@ fn settings(experiment: &Experiment<'_>) -> Vec<(String, String)> {
     let Some(first) = experiment.plan.cells.first() else { return Vec::new() };
     let shared = first.settings.iter().filter(|(path, value)| {
         let leaf = !first.settings.iter().any(|(k, _)| k.starts_with(&format!("{path}.")));
-        let same = |c: &driftbench_runner::plan::Cell| c.settings.at(path) == Some(*value);
+        let same = |c: &driftbench_runner::plan::Cell| c.settings.at_path(path) == Some(*value);
         leaf && path.contains('.') && experiment.plan.cells.iter().all(same)
     });
     shared.map(|(path, value)| (path.to_owned(), value.to_string())).collect()

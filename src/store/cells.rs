@@ -8,7 +8,7 @@ use super::parquet::{self, Context, Entry, Rows};
 use super::provenance::Provenance;
 use super::record::{CellRecord, FailedRecord, checksummed, verify_checksum};
 use super::{CELL, CellSummary, FAILED, Status, Store, StoredCell, TRACES};
-use driftbench_runner::files::{Beside, Error, error, read_plain, write_synced};
+use driftbench_runner::files::{Error, TemporaryFolder, error, read_plain, write_synced};
 use driftbench_runner::plan::{Cell, Plan, cell_id, hex};
 use driftbench_runner::trace::{self, Trace};
 use sha2::{Digest, Sha256};
@@ -239,7 +239,7 @@ impl Store {
         let (length, sha256) = (bytes.len() as u64, hex(&Sha256::digest(bytes)));
         let record = CellRecord { bytes: length, sha256, ..record };
         let text = checksummed(&record).map_err(|e| error(&place, e))?;
-        let beside = Beside::new(&folder)?;
+        let beside = TemporaryFolder::new(&folder)?;
         beside.add(TRACES, bytes)?;
         beside.add(CELL, text.as_bytes())?;
         beside.settle(&place)

@@ -5,7 +5,7 @@
 //! cell, is damaged or cannot be written is worked out again, without a word.
 
 use super::Store;
-use driftbench_runner::files::write_beside;
+use driftbench_runner::files::write_atomically;
 use driftbench_runner::plan::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl Store {
         let folder = file.parent().and_then(|folder| folder.symlink_metadata().ok());
         if folder.is_some_and(|folder| folder.is_dir()) {
             // Nothing depends on it: a folder that only can be read is as good.
-            let _ = write_beside(&file, &encode(columns, version, id));
+            let _ = write_atomically(&file, &encode(columns, version, id));
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::axes::{Axis, Leaves, Survey, leaves};
 use super::{CellSummary, Kept, Store, TRACES};
 use driftbench_core::words::inert;
-use driftbench_runner::files::{Error, error, remove_leftovers, stream_beside};
+use driftbench_runner::files::{Error, error, remove_leftovers, stream_atomically};
 use driftbench_runner::manifest::{Metric, TimeAverage};
 use driftbench_runner::plan::Setting;
 use polars::prelude::*;
@@ -95,7 +95,7 @@ pub fn export(
     // As text, a line each, they would be half of the file.
     columns.retain(|(name, _)| format == Format::Parquet || name != "settings");
     remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
-    stream_beside(to, |file| {
+    stream_atomically(to, |file| {
         let mut all = columns.clone();
         all.extend(axes.iter().map(|axis| (axis.name.clone(), axis.data_type())));
         let metadata = metadata(experiments, &axes);

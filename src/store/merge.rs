@@ -6,7 +6,7 @@
 
 use super::pack::{self, Pack};
 use super::{CELL, FailedRecord, ListedExperiment, Store, StoredExperiment, TRACES};
-use driftbench_runner::files::{Beside, Error, error, read_plain};
+use driftbench_runner::files::{Error, TemporaryFolder, error, read_plain};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
@@ -293,7 +293,7 @@ fn copy_cell(from: &Store, to: &Store, (experiment, id): &Key) -> Result<(), Err
     let gone = || error(&source, "is not there any more");
     let record = from.own_record(experiment, id)?.ok_or_else(gone)?;
     let bytes = from.bytes(experiment, &record)?;
-    let beside = Beside::new(&to.make_folder(experiment)?)?;
+    let beside = TemporaryFolder::new(&to.make_folder(experiment)?)?;
     beside.add(TRACES, &bytes)?;
     beside.add(CELL, &read_plain(&source)?)?;
     beside.settle(&to.cell_folder(experiment, id))

@@ -12,7 +12,7 @@
 use super::parquet::{self, Context, Entry, Rows};
 use super::provenance::Provenance;
 use super::{CellSummary, Store, TRACES, whole};
-use driftbench_runner::files::{Beside, Error, error, read_plain};
+use driftbench_runner::files::{Error, TemporaryFolder, error, read_plain};
 use driftbench_runner::plan::{Plan, cell_id, hex};
 use driftbench_runner::trace::{self, Trace};
 use serde::{Deserialize, Serialize};
@@ -214,7 +214,7 @@ impl Pack {
         let kept = |held: &&Held| !without.contains(&*held.id);
         if self.cells.iter().all(|held| kept(&held)) {
             let index = read_plain(&self.folder.join(INDEX))?;
-            let beside = Beside::new(to)?;
+            let beside = TemporaryFolder::new(to)?;
             beside.add(TRACES, &bytes)?;
             beside.add(INDEX, &index)?;
             return beside.settle(&to.join(format!("{PREFIX}{}", name_of(&index))));
@@ -249,7 +249,7 @@ impl Pack {
         }
         index.push('\n');
         let place = folder.join(format!("{PREFIX}{}", name_of(index.as_bytes())));
-        let beside = Beside::new(folder)?;
+        let beside = TemporaryFolder::new(folder)?;
         beside.add(TRACES, traces)?;
         beside.add(INDEX, index.as_bytes())?;
         beside.settle(&place)?;

@@ -146,7 +146,8 @@ impl Kind for RichardsonRomberg {
             "is needed: how many local steps has a round?".into()
         });
         faults.require(!(coin && self.local_steps.is_some()), "local-steps", || {
-            "cannot stand beside `over = { scaffnew = … }`: the coin says how many steps".into()
+            "cannot stand beside `over = { scaffnew = … }`: the number of local steps is random"
+                .into()
         });
         let over_steps = self.extrapolate != Extrapolate::StepSize;
         let has_steps = !coin && self.over != Base::MinibatchSgd;

@@ -239,10 +239,10 @@ impl Store {
         let (length, sha256) = (bytes.len() as u64, hex(&Sha256::digest(bytes)));
         let record = CellRecord { bytes: length, sha256, ..record };
         let text = checksummed(&record).map_err(|e| error(&place, e))?;
-        let beside = TemporaryFolder::new(&folder)?;
-        beside.add(TRACES, bytes)?;
-        beside.add(CELL, text.as_bytes())?;
-        beside.settle(&place)
+        let temporary = TemporaryFolder::new(&folder)?;
+        temporary.add(TRACES, bytes)?;
+        temporary.add(CELL, text.as_bytes())?;
+        temporary.settle(&place)
     }
 
     /// Writes down that a cell could not be run to its end. Results that it had stay.

@@ -293,10 +293,10 @@ fn copy_cell(from: &Store, to: &Store, (experiment, id): &Key) -> Result<(), Err
     let gone = || error(&source, "is not there any more");
     let record = from.own_record(experiment, id)?.ok_or_else(gone)?;
     let bytes = from.bytes(experiment, &record)?;
-    let beside = TemporaryFolder::new(&to.make_folder(experiment)?)?;
-    beside.add(TRACES, &bytes)?;
-    beside.add(CELL, &read_plain(&source)?)?;
-    beside.settle(&to.cell_folder(experiment, id))
+    let temporary = TemporaryFolder::new(&to.make_folder(experiment)?)?;
+    temporary.add(TRACES, &bytes)?;
+    temporary.add(CELL, &read_plain(&source)?)?;
+    temporary.settle(&to.cell_folder(experiment, id))
 }
 
 impl Store {

@@ -214,10 +214,10 @@ impl Pack {
         let kept = |held: &&Held| !without.contains(&*held.id);
         if self.cells.iter().all(|held| kept(&held)) {
             let index = read_plain(&self.folder.join(INDEX))?;
-            let beside = TemporaryFolder::new(to)?;
-            beside.add(TRACES, &bytes)?;
-            beside.add(INDEX, &index)?;
-            return beside.settle(&to.join(format!("{PREFIX}{}", name_of(&index))));
+            let temporary = TemporaryFolder::new(to)?;
+            temporary.add(TRACES, &bytes)?;
+            temporary.add(INDEX, &index)?;
+            return temporary.settle(&to.join(format!("{PREFIX}{}", name_of(&index))));
         }
         let (mut lines, mut rows) = (Vec::new(), Vec::new());
         for (i, held) in self.cells.iter().enumerate().filter(|(_, held)| kept(held)) {
@@ -249,10 +249,10 @@ impl Pack {
         }
         index.push('\n');
         let place = folder.join(format!("{PREFIX}{}", name_of(index.as_bytes())));
-        let beside = TemporaryFolder::new(folder)?;
-        beside.add(TRACES, traces)?;
-        beside.add(INDEX, index.as_bytes())?;
-        beside.settle(&place)?;
+        let temporary = TemporaryFolder::new(folder)?;
+        temporary.add(TRACES, traces)?;
+        temporary.add(INDEX, index.as_bytes())?;
+        temporary.settle(&place)?;
         Ok(place)
     }
 }

@@ -21,6 +21,7 @@ mod truncation;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
+use driftbench_core::sources;
 use driftbench_core::words::count;
 use driftbench_runner::files::{Error, error, remove_leftovers};
 use driftbench_runner::plan::Plan;
@@ -147,8 +148,10 @@ impl Writer {
             pages.push(entry.page);
             claims.extend(entry.claims);
         }
+        let sources: Vec<&str> = claims.iter().map(|claim| claim.stated.source.as_str()).collect();
         let values = context! {
             pages,
+            cited => Value::from(Serde(sources::named_in(&sources.join(";")))),
             failed => Value::from(Serde(failed)),
             claims => Value::from(Serde(&claims)),
             counts => Value::from(Serde(claims::counts(&claims))),

@@ -11,7 +11,7 @@
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
 //! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
-//! [`words`]; [`kernel`]; [`problem`]; [`federated`], the engine; [`algorithm`] and, apart
+//! [`sources`], [`words`]; [`kernel`]; [`problem`]; [`federated`], the engine; [`algorithm`] and, apart
 //! from it and from the engine, [`theory`].
 
 #![deny(unsafe_code)]
@@ -24,6 +24,7 @@ pub mod kernel;
 pub mod linalg;
 pub mod problem;
 pub mod rng;
+pub mod sources;
 pub mod theory;
 pub mod words;
 

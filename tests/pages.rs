@@ -311,7 +311,7 @@ fn exact_runs_have_a_winner() {
         [budget]\nrounds = 3000\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 5\n\
         [[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 5\n";
     let page = page_of(text);
-    let table = page.split("## Who wins").nth(1).unwrap().split("\n## ").next().unwrap();
+    let table = page.split("## Ranking").nth(1).unwrap().split("\n## ").next().unwrap();
     assert!(table.lines().any(|line| line.starts_with("| Scaffold | ")), "{table}");
     assert!(table.contains("the 0 comparisons of this page"), "{table}");
 }
@@ -325,7 +325,7 @@ fn runs_from_their_limit_are_ranked() {
         limit = true\n[budget]\nrounds = 50\n[[algorithm.fedavg]]\nstep-size = 0.1\n\
         local-steps = 2\n[[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 2\n";
     let page = page_of(text);
-    assert!(page.contains("## Who wins") && !page.contains("above the start"), "{page}");
+    assert!(page.contains("## Ranking") && !page.contains("above the start"), "{page}");
     assert!(page.contains("for the 1 comparison of this page"), "{page}");
 }
 

@@ -144,7 +144,7 @@ pub fn band_name(band: Band) -> &'static str {
 pub fn clipped_band(band: Band) -> &'static str {
     match band {
         Band::None => "",
-        _ => " A band is cut at the panel's edge where it goes beyond, or down to 0.",
+        _ => " A band that reaches beyond the panel, or down to 0, is clipped at its edge.",
     }
 }
 
@@ -169,31 +169,31 @@ fn caption(
     let mut caption = format!("Mean of {y} over n = {runs}; {band}.");
     if cells.iter().any(|c| uneven(c, asked.x)) {
         caption.push_str(
-            " Runs have spent different amounts at the same recorded round; the mean over runs is drawn.",
+            " Runs have different costs at the same recorded round; the x axis shows their mean.",
         );
     }
     caption.push_str(clipped_band(asked.band));
     if plot.series().any(|s| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0)) {
-        caption.push_str(" A mean that is 0 has no place on the logarithmic axis.");
+        caption.push_str(" A mean of 0 is omitted, because the axis is logarithmic.");
     }
     caption.push_str(&predictions::caption(&asked.theory, asked.y, plot, cells, theory));
     let with_bias = asked.theory.contains(&Kind::ExactBias);
     if with_bias && cells.iter().all(|cell| cell.exact_bias.is_none()) {
         caption.push_str(
-            " No exact bias is known here: the field is not linear, or draws are not independent.",
+            " The exact bias is not known: the field is not linear, or draws are not independent.",
         );
     }
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
-            " Runs diverged in {diverged} of {} cells (✕): such a curve ends where the first of its runs did.",
+            " Runs diverged in {diverged} of {} cells (✕): the curve of such a cell ends where the first run diverged.",
             cells.len()
         ));
     }
     caption
 }
 
-/// Why there is nothing to draw, in words.
+/// Why a figure is empty, in words.
 pub fn nothing(cells: &[&CellResult<'_>]) -> String {
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     let why = match (cells.len(), diverged) {
@@ -201,5 +201,5 @@ pub fn nothing(cells: &[&CellResult<'_>]) -> String {
         (all, diverged) if all == diverged => "runs of every cell diverged",
         _ => "no cell has results for this metric",
     };
-    format!("There is nothing to draw: {why}.")
+    format!("The figure is empty: {why}.")
 }

@@ -41,7 +41,7 @@ pub fn figure<'a>(
     }
     Figure {
         id: String::new(),
-        title: asked.title.clone().unwrap_or_else(|| "Which algorithm wins".into()),
+        title: asked.title.clone().unwrap_or_else(|| "Which algorithm ranks first".into()),
         caption: caption(asked, cells, &maps, rankings.compared),
         columns: asked.columns.unwrap_or(maps.len().clamp(1, 2)),
         exploration: None,
@@ -58,11 +58,11 @@ fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
 
 fn caption(asked: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: usize) -> String {
     if cells.is_empty() {
-        return "There is nothing to draw: no cell has results yet.".into();
+        return "The figure is empty: no cell has results yet.".into();
     }
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
-        "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the algorithms that are named are not separated from the best. Each is compared with the best of its square; Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
+        "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
         asked.metric.formula(),
         count(n, "run"),
         count(compared, "comparison")
@@ -70,13 +70,13 @@ fn caption(asked: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: u
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
-            " {diverged} of {} cells have runs that diverged and take no part.",
+            " {diverged} of {} cells have runs that diverged and are not ranked.",
             cells.len()
         ));
     }
     if rankings_of(maps).any(|ranking| ranking.lead == Lead::AboveStart) {
         caption.push_str(
-            " Above the start: even the smallest mean is larger than where the runs began.",
+            " Above the start: even the smallest mean is larger than the error at the start.",
         );
     }
     caption.push_str(&blank_squares(maps));

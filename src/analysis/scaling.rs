@@ -78,15 +78,14 @@ fn caption(asked: &Scaling, cells: &[&CellResult<'_>], plot: &Plot, theory: &The
     };
     caption.push_str(clipped_band(asked.band));
     if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
-        caption.push_str(
-            " Grey dots: the slope to compare with, through the first curve's first point.",
-        );
+        caption
+            .push_str(" Grey dots: a reference slope through the first point of the first curve.");
     }
     caption.push_str(&predictions::caption(&asked.theory, asked.y, plot, cells, theory));
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
-            " {diverged} of {} cells have runs that diverged and no point.",
+            " {diverged} of {} cells have runs that diverged and are omitted.",
             cells.len()
         ));
     }

@@ -103,7 +103,7 @@ fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
 
 fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     if cells.is_empty() {
-        return "There is nothing to draw: no cell has results yet.".into();
+        return "The figure is empty: no cell has results yet.".into();
     }
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
@@ -111,13 +111,13 @@ fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     );
     if known == 0 {
         caption.push_str(
-            " Theory says nothing here: the field is not linear, or its moments are not followed.",
+            " No spectral radius is known: the field is not linear, or theory does not follow its moments.",
         );
     } else {
-        caption.push_str(" ρ: the spectral radius of one round's exact linear map of the second moments, below it that of the mean's; the heavy line is where ρ passes 1.");
+        caption.push_str(" ρ: the spectral radius of one round's exact linear map of the second moments; below it the radius of the map of the mean. The heavy line separates ρ < 1 from ρ ≥ 1.");
         if known < cells.len() {
             let without = cells.len() - known;
-            caption.push_str(&format!(" Of {without} of {} cells it is not known.", cells.len()));
+            caption.push_str(&format!(" It is not known for {without} of {} cells.", cells.len()));
         }
     }
     let squares = maps.iter().flat_map(|m| &m.squares);

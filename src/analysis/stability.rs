@@ -28,19 +28,19 @@ const ROUNDS: u64 = 1024;
 const MOST_PRODUCTS: f64 = 4e9;
 
 /// The figure.
-pub fn figure(asked: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
     let known: Vec<&Prepared<'_>> =
         cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
     let radii: HashMap<&str, Radii> =
         known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p)?))).collect();
-    let sides = (distinct(cells, &asked.x), distinct(cells, &asked.y));
+    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let mut maps = Vec::new();
     for label in ranking_map::labels(cells) {
         let of_label: Vec<&CellResult<'_>> =
             cells.iter().copied().filter(|c| c.cell.label == label).collect();
-        for group in panels(&asked.panels, &of_label) {
+        for group in panels(&spec.panels, &of_label) {
             let title = joined(&[&label, &group.title]);
-            let squares = squares(asked, &sides, &group, &radii);
+            let squares = squares(spec, &sides, &group, &radii);
             maps.push(Map::new(title, &sides, squares));
         }
     }
@@ -52,17 +52,17 @@ pub fn figure(asked: &figure::Stability, cells: &[&CellResult<'_>], theory: &The
     legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
     Figure {
         id: String::new(),
-        title: asked.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
+        title: spec.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
         caption: caption(cells, &maps, radii.len()),
         exploration: None,
-        columns: asked.columns.unwrap_or(maps.len().clamp(1, 2)),
-        body: Body::Maps(Maps { maps, legend, x: symbol(&asked.x), y: symbol(&asked.y) }),
+        columns: spec.columns.unwrap_or(maps.len().clamp(1, 2)),
+        body: Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) }),
     }
 }
 
 /// The squares of a map; a cell without one of the two settings has none.
 fn squares(
-    asked: &figure::Stability,
+    spec: &figure::Stability,
     (xs, ys): &Sides<'_>,
     group: &Group<'_>,
     radii: &HashMap<&str, Radii>,
@@ -72,7 +72,7 @@ fn squares(
         let place = |places: &HashMap<SettingKey<'_>, usize>, name: &str| {
             places.get(&cell.cell.settings.get(name)?.key()).copied()
         };
-        let (x, y) = (place(&at_x, &asked.x)?, place(&at_y, &asked.y)?);
+        let (x, y) = (place(&at_x, &spec.x)?, place(&at_y, &spec.y)?);
         let (runs, diverged) = (cell.replicates(), cell.diverged());
         let radii = radii.get(cell.cell.id.as_str());
         let (mean, square) = (radii.and_then(|r| r.0), radii.map(|r| r.1));

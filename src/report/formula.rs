@@ -169,10 +169,10 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
 
 /// The quantities that an experiment's figures show or that it records.
 pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
-    let drawn = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
+    let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
     let mut all: Vec<Quantity> = Vec::new();
-    for quantity in std::iter::once(Quantity::SqError).chain(drawn).chain(recorded) {
+    for quantity in std::iter::once(Quantity::SqError).chain(shown).chain(recorded) {
         if !all.contains(&quantity) {
             all.push(quantity);
         }

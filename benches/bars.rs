@@ -1,11 +1,11 @@
-//! The summary of `make bench`: every promised bar beside what was measured.
+//! The summary of `make bench`: every promised limit with its measurement.
 //!
 //! `cargo bench --bench bars -- [--quick] [--since FILE]`
 //!
-//! Reads what criterion left under `target/criterion` (with `--since`, only what
-//! is newer than the file), measures whole processes and the peers in Python
-//! (`$PYTHON`, by default python3), and writes `target/bench/summary.md`,
-//! `summary.csv` and `growth.svg`. A bar that fails is told and is no error.
+//! Reads criterion's results under `target/criterion` (with `--since`, only those newer
+//! than the file), measures whole processes and the peers in Python (`$PYTHON`, by default
+//! python3), and writes `target/bench/summary.md`, `summary.csv` and `growth.svg`. A limit
+//! that does not hold is reported and does not change the exit code.
 
 #[path = "bars/beside.rs"]
 mod beside;
@@ -36,7 +36,7 @@ use std::thread;
 use std::time::SystemTime;
 use values::Values;
 
-/// What the command line asks for.
+/// The arguments of the command line.
 #[derive(Default)]
 struct Args {
     quick: bool,
@@ -107,7 +107,7 @@ fn summary(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file; an empty one is removed, so that none is left of another run.
+/// Writes a file, or removes it if the text is empty, so that none of an earlier run remains.
 fn write(path: &Path, text: &str) -> Result<(), String> {
     let written = match text {
         "" if path.exists() => fs::remove_file(path),
@@ -127,13 +127,18 @@ fn page(facts: &[(&str, String)], bars: &str, values: &Values, growth: bool) -> 
     out += "\n## Results of criterion\n\n";
     let row = |t: &support::Timing| {
         let elements = t.elements.map_or("-".into(), |n| n.to_string());
-        vec![t.id.clone(), t.each().shown("ns"), elements, t.iteration.times(1e-3).shown("µs")]
+        vec![
+            t.id.clone(),
+            t.each().with_unit("ns"),
+            elements,
+            t.iteration.times(1e-3).with_unit("µs"),
+        ]
     };
     let rows: Vec<Vec<String>> = values.timings.values().map(row).collect();
     out += &support::table(&["id", "of an element", "elements", "of an iteration"], &rows);
     out += "\n## Measured on whole processes\n\n";
     let rows: Vec<Vec<String>> =
-        values.measured.iter().map(|(id, (v, unit))| vec![id.clone(), v.shown(unit)]).collect();
+        values.measured.iter().map(|(id, (v, unit))| vec![id.clone(), v.with_unit(unit)]).collect();
     out += &support::table(&["id", "value"], &rows);
     if growth {
         out += "\n## Growth\n\n![Time over clients, local steps and dimension](growth.svg)\n";

@@ -1,9 +1,9 @@
-//! The criterion benches of another revision beside those of the working tree.
+//! Compares the criterion benches of another revision with those of the working tree.
 //!
 //! `cargo bench --bench compare -- BASE [--rounds 10] [--threshold 1.05]
 //! [--filter REGEX] [--bench NAME]...`, or `make bench-compare BASE=...`.
 //!
-//! Both are built, then run in turn, so that a slow hour of the machine slows
+//! Both are built, then run alternately, so that changes of the machine's speed affect
 //! both. A time is `slower` only if the whole 95 % interval of the ratio head
 //! over base lies above the threshold; then the exit code is 1. Bad input is
 //! exit code 2. Writes `target/bench/compare.md`.
@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use support::{Value, Verdict, digits, geometric_mean, table, verdict};
 
-/// The benches that can be compared; the first two are by default.
+/// The benches that can be compared; the first two are the default.
 const BENCHES: [&str; 5] = ["local_step", "round", "pipeline", "problems", "moments"];
 
-/// What the command line asks for.
+/// The arguments of the command line.
 struct Args {
     base: String,
     rounds: usize,
@@ -40,7 +40,7 @@ impl Args {
         let (mut rounds, mut threshold, mut filter) = (10, 1.05, None);
         while let Some(word) = words.next() {
             match word.as_str() {
-                // Cargo adds a --bench of its own, without a name.
+                // Cargo adds a --bench without a name.
                 "--bench" => {
                     benches.extend(words.next_if(|name| BENCHES.contains(&name.as_str())));
                 }
@@ -87,27 +87,27 @@ fn main() -> ExitCode {
     }
 }
 
-/// Times of an id, a number a round.
+/// The times of an id, one per round.
 #[derive(Default)]
 struct Times {
     base: Vec<f64>,
     head: Vec<f64>,
 }
 
-/// Whether anything is slower.
+/// Compares the benches; returns whether any is slower.
 fn compare(args: &Args) -> Result<bool, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let commit = build::commit(root, &args.base)?;
     let base_root = build::worktree(root, &commit)?;
-    let both = |name: &&String| build::has(root, name) && build::has(&base_root, name);
-    let names: Vec<&str> = args.benches.iter().filter(both).map(String::as_str).collect();
-    let left: Vec<&str> =
+    let in_both = |name: &&String| build::has(root, name) && build::has(&base_root, name);
+    let names: Vec<&str> = args.benches.iter().filter(in_both).map(String::as_str).collect();
+    let missing: Vec<&str> =
         args.benches.iter().map(String::as_str).filter(|n| !names.contains(n)).collect();
     if names.is_empty() {
-        return Err(format!("{} and the working tree share no bench {left:?}", args.base));
+        return Err(format!("{} and the working tree share no bench {missing:?}", args.base));
     }
-    if !left.is_empty() {
-        eprintln!("compare: not in both: {}", left.join(", "));
+    if !missing.is_empty() {
+        eprintln!("compare: not in both: {}", missing.join(", "));
     }
     let base = build::base(root, &base_root, &names)?;
     let head = build::head(root, &names)?;
@@ -115,7 +115,7 @@ fn compare(args: &Args) -> Result<bool, String> {
     for round in 0..args.rounds {
         eprintln!("compare: round {} of {}", round + 1, args.rounds);
         for name in &names {
-            turn(args, name, round % 2 == 1, (&base_root, &base), (root, &head), &mut times)?;
+            run_both(args, name, round % 2 == 1, (&base_root, &base), (root, &head), &mut times)?;
         }
     }
     let (page, slower) = page(args, &commit, &times);
@@ -132,8 +132,8 @@ fn target(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// One bench of both revisions; who comes first alternates.
-fn turn(
+/// Runs one bench of both revisions; the first one alternates.
+fn run_both(
     args: &Args,
     name: &str,
     head_first: bool,
@@ -152,7 +152,7 @@ fn turn(
     Ok(())
 }
 
-/// Nanoseconds of every id of an executable.
+/// The nanoseconds of every id of an executable.
 fn measured(args: &Args, root: &Path, executable: &Path) -> Result<Vec<(String, f64)>, String> {
     let home = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut command = Command::new(executable);
@@ -166,15 +166,15 @@ fn measured(args: &Args, root: &Path, executable: &Path) -> Result<Vec<(String, 
         .stdin(Stdio::null());
     let output = command.output().map_err(|e| format!("{}: {e}", executable.display()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("");
         return Err(format!("{} ended with {}: {last}", executable.display(), output.status));
     }
     let timings = support::timings(home.path(), None)?;
     Ok(timings.into_iter().map(|t| (t.id.clone(), t.each().value)).collect())
 }
 
-/// The table, and whether anything is slower.
+/// The page, and whether any bench is slower.
 fn page(args: &Args, commit: &str, times: &BTreeMap<String, Times>) -> (String, bool) {
     let (mut rows, mut verdicts) = (Vec::new(), BTreeSet::new());
     let mut alone = [Vec::new(), Vec::new()];
@@ -189,7 +189,7 @@ fn page(args: &Args, commit: &str, times: &BTreeMap<String, Times>) -> (String, 
         verdicts.insert(verdict.name());
         let mean = |times: &[f64]| digits(geometric_mean(times).value);
         let (base, head) = (mean(&times.base), mean(&times.head));
-        rows.push(vec![id.clone(), base, head, shown(ratio), verdict.name().into()]);
+        rows.push(vec![id.clone(), base, head, ratio_text(ratio), verdict.name().into()]);
     }
     let mut out = format!(
         "# The working tree beside {} ({})\n\n{} rounds, threshold {}. Times in ns of an element.\n\n",
@@ -208,7 +208,7 @@ fn page(args: &Args, commit: &str, times: &BTreeMap<String, Times>) -> (String, 
     (out, verdicts.contains(Verdict::Slower.name()))
 }
 
-fn shown(ratio: Value) -> String {
+fn ratio_text(ratio: Value) -> String {
     match ratio.interval {
         Some((low, high)) => format!("{:.3} ({low:.3} to {high:.3})", ratio.value),
         None => format!("{:.3}", ratio.value),

@@ -1,6 +1,5 @@
-//! Time of a local step of one client in the kernels alone: by problem,
-//! dimension and instruction set, beside what no kernel can beat. Read the time
-//! per element.
+//! The time of a local step of one client in the kernels alone, by problem, dimension and
+//! instruction set, with lower limits for any kernel. Read the time per element.
 //!
 //! `cargo bench --bench local_step`, or `make bench`.
 
@@ -9,7 +8,7 @@ mod problems;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use driftbench::kernel::{Cohort, Members, Path, Work};
+use driftbench::kernel::{Cohort, InstructionSet, LocalSteps, Members};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::{Problem, Settings as _, lms, quadratic};
@@ -20,7 +19,7 @@ use problems::{logistic, td};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// What a cohort of all clients works on.
+/// The data of a cohort of all clients.
 struct Bench<'p, P: Problem> {
     problem: &'p P,
     members: Members,
@@ -28,7 +27,7 @@ struct Bench<'p, P: Problem> {
     states: Vec<P::State>,
     theta: Vec<f64>,
     correction: Vec<f64>,
-    work: Vec<Work>,
+    plans: Vec<LocalSteps>,
 }
 
 impl<'p, P: Problem> Bench<'p, P> {
@@ -36,15 +35,15 @@ impl<'p, P: Problem> Bench<'p, P> {
         let (n, d) = (problem.clients(), problem.dim());
         let mut streams = streams(n);
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        let work = vec![Work { step, steps, batch: 1 }; n];
+        let plans = vec![LocalSteps { step, steps, batch: 1 }; n];
         let (theta, correction) = (vec![0.0; n * d], vec![0.0; d]);
-        Self { problem, members: Members::all(n), streams, states, theta, correction, work }
+        Self { problem, members: Members::all(n), streams, states, theta, correction, plans }
     }
 
     fn cohort(&mut self) -> Cohort<'_, P::State> {
         let own = (&mut self.streams[..], &mut self.states[..]);
-        let (steps, theta) = (self.work[0].steps, (None, &mut self.theta[..]));
-        Cohort::new(&self.members, theta, &self.correction, own, &self.work, Some(steps))
+        let (steps, theta) = (self.plans[0].steps, (None, &mut self.theta[..]));
+        Cohort::new(&self.members, theta, &self.correction, own, &self.plans, Some(steps))
     }
 
     fn run(&mut self) {
@@ -63,14 +62,14 @@ fn group<'c>(c: &'c mut Criterion, name: &str, elements: u64) -> BenchmarkGroup<
     group
 }
 
-/// Every path of the fused kernel of TD(0), the loop that does no more than
-/// draw, gather and update, and draws alone.
+/// Every instruction set of the fused kernel of TD(0), the loop that only draws, gathers
+/// and updates, and the draws alone.
 fn temporal_differences(c: &mut Criterion) {
     let (clients, steps) = (100, 1000);
     let problem = td(8, clients);
     let mut group = group(c, "td d=8 N=100 H=1000", clients as u64 * steps);
     let mut bench = Bench::new(&problem, 0.1, steps);
-    for path in Path::available() {
+    for path in InstructionSet::available() {
         group.bench_function(format!("{path:?}"), |b| {
             b.iter(|| problem.tables().advance_on(path, bench.cohort()));
         });
@@ -108,7 +107,7 @@ fn logistics(c: &mut Criterion) {
         let problem = logistic(d);
         let mut group = group(c, &format!("logistic d={d}"), clients * steps);
         let mut bench = Bench::new(&problem, 0.01, steps);
-        for path in Path::available() {
+        for path in InstructionSet::available() {
             group.bench_function(format!("{path:?}"), |b| {
                 b.iter(|| problem.advance_on(path, bench.cohort()));
             });
@@ -117,7 +116,7 @@ fn logistics(c: &mut Criterion) {
     }
 }
 
-/// Fills with Gaussians, as any program must that draws this noise.
+/// Fills a slice with Gaussians, which every program that draws this noise must do.
 fn gaussians(rng: &mut Stream, out: &mut [f64]) {
     out.iter_mut().for_each(|x| *x = rng.gaussian());
 }
@@ -136,12 +135,12 @@ fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
     matmul(out.as_mat_mut(), Accum::Replace, matrix, x.as_mat(), 1.0, Par::Seq);
 }
 
-/// Steps of about as long a time for every d.
+/// A number of steps that takes about the same time for every d.
 fn steps(d: usize) -> u64 {
     (100_000 / (d * d) as u64).max(2)
 }
 
-/// One client's step on a quadratic, beside d Gaussians and faer's product.
+/// One client's step on a quadratic, and its lower limit: d Gaussians and faer's product.
 fn quadratics(c: &mut Criterion) {
     for d in [8, 64, 512] {
         let settings = quadratic::Settings {
@@ -175,7 +174,7 @@ fn quadratics(c: &mut Criterion) {
     }
 }
 
-/// One client's step on a stream of regressors, beside d + 1 Gaussians, two
+/// One client's step on a stream of regressors, and its lower limit: d + 1 Gaussians, two
 /// products of vectors for the regressor's covariance, two for the error.
 fn streaming(c: &mut Criterion) {
     for d in [8, 64, 512] {
@@ -219,7 +218,7 @@ fn streaming(c: &mut Criterion) {
     }
 }
 
-/// Short: `make bench` takes some minutes, and what is compared is interleaved.
+/// Short measurements: `make bench` takes some minutes, and comparisons are interleaved.
 fn timing() -> Criterion {
     let (warm_up, measurement) = (Duration::from_millis(500), Duration::from_secs(2));
     Criterion::default().warm_up_time(warm_up).measurement_time(measurement).sample_size(30)

@@ -1,13 +1,13 @@
-//! Exact moments instead of sampling: the expected curve of a hundred clients
-//! over rounds of ten thousand local steps, and of a million clients of two kinds.
+//! Exact moments: the expected curve of a hundred clients over rounds of ten thousand local
+//! steps, and of a million clients with two distributions.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::garnet::{Heterogeneity, Policy, Settings};
 use driftbench::problem::td::{Noise, Td};
 use driftbench::problem::{Facts, Settings as _};
-use driftbench::theory::linear::Work;
-use driftbench::theory::moments::{Correction, Exact, Run, Scheme};
+use driftbench::theory::linear::LocalUpdate;
+use driftbench::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
 use std::hint::black_box;
 
 fn garnet(clients: usize, heterogeneity: Heterogeneity) -> Td {
@@ -26,18 +26,19 @@ fn garnet(clients: usize, heterogeneity: Heterogeneity) -> Td {
 }
 
 fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> f64 {
-    let run = Run {
+    let run = RunModel {
         weight: 1.0,
-        work: Box::new(move |_| Work::plain(0.01, steps)),
+        update: Box::new(move |_| LocalUpdate::plain(0.01, steps)),
         server_step: 1.0,
         correction,
     };
     let cohort = facts.clients();
-    let scheme = Scheme { runs: vec![run], cohort, common: true, coin: None, burn_in: None };
-    let exact = Exact::new(facts, &scheme).expect("moments close");
+    let scheme =
+        AlgorithmModel { runs: vec![run], cohort, common: true, coin: None, burn_in: None };
+    let exact = ExactMoments::new(facts, &scheme).expect("moments close");
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     let rounds: Vec<u64> = (0..=rounds).collect();
-    exact.at(&start, &rounds).last().map_or(f64::NAN, |m| m.sq_error)
+    exact.at_rounds(&start, &rounds).last().map_or(f64::NAN, |m| m.sq_error)
 }
 
 fn benches(c: &mut Criterion) {

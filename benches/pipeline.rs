@@ -1,5 +1,5 @@
-//! Time of what stands around the local steps: planning, storing and reading
-//! cells, working out figures and claims, writing pages.
+//! The time of everything except local steps: planning, storing and reading cells,
+//! computing figures and claims, writing pages.
 //!
 //! `cargo bench --bench pipeline`, or `make bench`.
 
@@ -12,9 +12,10 @@ use driftbench::store::provenance::Provenance;
 use driftbench::store::{Status, Store};
 use driftbench::{report, trace};
 use std::hint::black_box;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What reports are by default.
+/// The default formats of reports.
 const PAGES: [report::Format; 2] = [report::Format::Html, report::Format::Md];
 
 /// `steps` × `offsets` cells of ten clients, H = 1.
@@ -67,7 +68,7 @@ fn prepared(plan: &Plan) -> Vec<Prepared<'_>> {
     prepare(&plan.folder(), &cells).unwrap_or_else(|_| panic!("every instance has a solution"))
 }
 
-/// Runs `cells` on this thread and hands each to `keep`.
+/// Runs `cells` on this thread and passes each to `keep`.
 fn run(cells: &[Prepared<'_>], keep: impl Fn(Done<'_>) + Sync) {
     let all = runner::run(cells, 1, &Silent, |done| {
         keep(done);
@@ -76,8 +77,7 @@ fn run(cells: &[Prepared<'_>], keep: impl Fn(Done<'_>) + Sync) {
     assert!(all.is_ok_and(|failed| failed.is_empty()));
 }
 
-/// A cell from its line in the manifest to its digest, one round, without the
-/// Parquet file.
+/// A cell of one round, from the manifest to the digest, without the Parquet file.
 fn overhead(c: &mut Criterion) {
     let mut group = c.benchmark_group("pipeline");
     let source = manifest(25, 10, 1, 1);
@@ -106,6 +106,19 @@ fn overhead(c: &mut Criterion) {
     group.finish();
 }
 
+/// A store in this folder with all cells of a plan.
+fn stored(folder: &Path, plan: &Plan) -> Store {
+    let store = Store::open(folder).expect("an empty folder");
+    store.create().expect("a folder that can be written");
+    store.write_experiment(plan).expect("a folder that can be written");
+    let (ready, from) = (prepared(plan), Provenance::now());
+    let clients = ready[0].clients();
+    run(&ready, |done| {
+        store.write(plan, done.cell, clients, &done.traces, done.elapsed, &from).expect("stored");
+    });
+    store
+}
+
 fn parts(c: &mut Criterion) {
     let mut group = c.benchmark_group("pipeline");
     let source = manifest(100, 10, 1, 1);
@@ -116,50 +129,32 @@ fn parts(c: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     let source = manifest(1, 1, 200, 10);
     let plan = plan(&source);
-    let ready = prepared(&plan);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let store = Store::open(folder.path()).expect("an empty folder");
-    store.create().expect("a folder that can be written");
-    store.keep_experiment(&plan).expect("a folder that can be written");
-    let from = Provenance::now();
-    run(&ready, |done| {
-        let n = ready[0].clients();
-        store.write(&plan, done.cell, n, &done.traces, done.elapsed, &from).expect("stored");
-    });
-    let cell = &plan.cells[0];
-    let stored = store.read("short", &cell.id).expect("it is whole").expect("it is there");
+    let store = stored(folder.path(), &plan);
+    let (cell, from) = (&plan.cells[0], Provenance::now());
+    let traces = store.read("short", &cell.id).expect("it is whole").expect("it is there").traces;
     group.bench_function("store a cell of 10 × 201 rows", |b| {
-        b.iter(|| store.write(&plan, cell, 10, &stored.traces, Duration::ZERO, &from));
+        b.iter(|| store.write(&plan, cell, 10, &traces, Duration::ZERO, &from));
     });
     group.bench_function("read a cell of 10 × 201 rows", |b| {
         b.iter(|| store.read("short", &cell.id).expect("it is whole"));
     });
+    let analysed = |source: &Source, store: &Store| {
+        let plan = self::plan(source);
+        analyse(&plan, store).expect("results are whole").cells.len()
+    };
     group.bench_function("analyse two cells with their theory", |b| {
-        b.iter(|| {
-            let plan = self::plan(&source);
-            analyse(&plan, &store).expect("results are whole").cells.len()
-        });
+        b.iter(|| analysed(&source, &store));
     });
     let many = manifest(100, 10, 1, 2);
-    let plan = self::plan(&many);
-    let (count, clients) = (plan.cells.len() as u64, prepared(&plan)[0].clients());
     let many_folder = tempfile::tempdir().expect("a temporary folder");
-    let many_store = Store::open(many_folder.path()).expect("an empty folder");
-    many_store.create().expect("a folder that can be written");
-    many_store.keep_experiment(&plan).expect("a folder that can be written");
-    run(&prepared(&plan), |done| {
-        let write = many_store.write(&plan, done.cell, clients, &done.traces, done.elapsed, &from);
-        write.expect("stored");
-    });
-    group.throughput(Throughput::Elements(count));
+    let many_plan = self::plan(&many);
+    let many_store = stored(many_folder.path(), &many_plan);
+    group.throughput(Throughput::Elements(many_plan.cells.len() as u64));
     group.bench_function("analyse a thousand short cells, a cell", |b| {
-        b.iter(|| {
-            let plan = self::plan(&many);
-            analyse(&plan, &many_store).expect("results are whole").cells.len()
-        });
+        b.iter(|| analysed(&many, &many_store));
     });
     group.throughput(Throughput::Elements(1));
-    let plan = self::plan(&source);
     let experiment = analyse(&plan, &store).expect("results are whole");
     let reports = folder.path().join("reports");
     group.bench_function("write the pages of two cells", |b| {

@@ -1,12 +1,12 @@
-//! A local step of each problem by its own path, beside a loop written by hand
-//! for it (fixed d, the same draws, nothing abstract): what no fused kernel
-//! serves must be at least half as fast.
+//! A local step of each problem, and a loop written for this problem alone (fixed d, the
+//! same draws, no abstraction). A problem without a fused kernel must be at least half as
+//! fast as its loop.
 //!
 //! `cargo bench --bench problems`, or `make bench`.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use driftbench::kernel::alias::Alias;
-use driftbench::kernel::{Cohort, Members, Work};
+use driftbench::kernel::{Cohort, LocalSteps, Members};
 use driftbench::problem::arrays::{Array, Column, Contents, DataFile, Files, NoFiles};
 use driftbench::problem::dataset::{Dataset, Split};
 use driftbench::problem::spectrum::Spectrum;
@@ -25,7 +25,7 @@ fn stream() -> Stream {
     Stream::new(1, Purpose::Client, 0, 0, 0)
 }
 
-/// The problem's `advance` for one client, and `hand`, H steps each.
+/// Times the problem's `advance` for one client and the loop `hand`, H steps each.
 fn pair<P: Problem>(
     c: &mut Criterion,
     name: &str,
@@ -37,13 +37,13 @@ fn pair<P: Problem>(
     group.throughput(Throughput::Elements(STEPS));
     let (mut rng, correction) = ([stream()], [0.0; D]);
     let mut state = [problem.begin(0, &mut rng[0])];
-    let (members, work) = (Members::all(1), [Work { step: 0.01, steps: STEPS, batch: 1 }]);
+    let (members, plans) = (Members::all(1), [LocalSteps { step: 0.01, steps: STEPS, batch: 1 }]);
     group.bench_function("problem", |b| {
         let mut theta = [0.0; D];
         b.iter(|| {
             let own = (&mut rng[..], &mut state[..]);
             let rows = (None, &mut theta[..]);
-            let cohort = Cohort::new(&members, rows, &correction, own, &work, Some(STEPS));
+            let cohort = Cohort::new(&members, rows, &correction, own, &plans, Some(STEPS));
             problem.advance(cohort);
         });
         black_box(theta);

@@ -1,5 +1,5 @@
-//! Time of a client step with the round around it: the engine as runs drive
-//! it, on one thread, and how it grows with the work. Read the time per element.
+//! The time of a client step including its round, with the engine on one thread, and its
+//! growth with clients, local steps and dimension. Read the time per element.
 //!
 //! `cargo bench --bench round`, or `make bench`.
 
@@ -12,7 +12,7 @@ use driftbench::problem::Problem;
 use problems::{logistic, td};
 use std::time::Duration;
 
-/// A round of `terms`, with all that the engine adds to the kernel.
+/// A round of `terms`, including the overhead of the engine.
 fn round<P: Problem>(c: &mut Criterion, group: &str, id: BenchmarkId, problem: &P, terms: Terms) {
     let mut group = c.benchmark_group(group);
     let steps = terms.steps(0) * problem.clients() as u64;
@@ -59,7 +59,7 @@ fn growth(c: &mut Criterion) {
     }
 }
 
-/// Short: `make bench` takes some minutes, and what is compared is interleaved.
+/// Short measurements: `make bench` takes some minutes, and comparisons are interleaved.
 fn timing() -> Criterion {
     let (warm_up, measurement) = (Duration::from_millis(500), Duration::from_secs(2));
     Criterion::default().warm_up_time(warm_up).measurement_time(measurement).sample_size(30)

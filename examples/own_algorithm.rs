@@ -1,36 +1,36 @@
-//! An algorithm of one's own: FedAvg with server momentum (FedAvgM, Hsu et al.
-//! 2019), around the engine's rounds. `cargo run --release --locked --example own_algorithm`.
+//! A user's own algorithm: FedAvg with server momentum (FedAvgM, Hsu et al. 2019), as a
+//! wrapper around the engine's rounds.
+//! `cargo run --release --locked --example own_algorithm`.
 //!
-//! Where an algorithm is only a choice of terms (step sizes, work, cohort,
-//! control variates), `components` is all that it needs. Where it does more
-//! between rounds, it overrides `start` and wraps a run, as here.
+//! An algorithm that is only a choice of terms (step sizes, local steps, cohort, control
+//! variates) implements `components` alone. One that does more between rounds overrides
+//! `start` and wraps a run, as here.
 
-use driftbench::algorithm::{Average, Component, Settings};
+use driftbench::algorithm::{Component, Kind};
 use driftbench::federated::{Conditions, Cost, Federated, Run, Terms};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::{Facts, Problem, Settings as _, quadratic};
 
 struct Momentum {
-    step_size: f64,
     local_steps: u64,
     /// β in [0, 1).
     momentum: f64,
 }
 
-impl Settings for Momentum {
-    fn average(&self) -> Average {
-        Average::None
+impl Kind for Momentum {
+    /// Its costs and its limit are those of FedAvg.
+    fn components(&self, step_size: f64) -> Vec<Component> {
+        vec![Component::one(Terms::fedavg(step_size, self.local_steps))]
     }
-    fn label(&self) -> Option<&str> {
-        Some("FedAvgM")
-    }
-    /// What it costs, and where it goes, is FedAvg's.
-    fn components(&self) -> Vec<Component> {
-        vec![Component::one(Terms::fedavg(self.step_size, self.local_steps))]
-    }
-    fn start<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
-        let terms = self.components().remove(0).terms;
+
+    fn start<'p, P: Problem>(
+        &self,
+        step_size: f64,
+        problem: &'p P,
+        from: &Conditions,
+    ) -> Box<dyn Run + 'p> {
+        let terms = self.components(step_size).remove(0).terms;
         let run = Federated::new(problem, terms, from);
         let (theta, velocity) = (from.start.to_vec(), vec![0.0; from.start.len()]);
         Box::new(WithMomentum { run, theta, velocity, momentum: self.momentum })
@@ -66,7 +66,7 @@ impl<P: Problem> Run for WithMomentum<Federated<'_, P>> {
 fn error(problem: &quadratic::Quadratic, momentum: f64, rounds: u64) -> f64 {
     let start = vec![0.0; problem.dim()];
     let from = Conditions { seed: 1, replicate: 0, start: &start, rounds, copy: 0 };
-    let mut run = Momentum { step_size: 0.01, local_steps: 5, momentum }.start(problem, &from);
+    let mut run = Momentum { local_steps: 5, momentum }.start(0.01, problem, &from);
     (0..rounds).for_each(|_| run.round());
     driftbench::kernel::squared_distance(run.estimate(), problem.optimum())
 }

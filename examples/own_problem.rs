@@ -1,9 +1,8 @@
-//! A problem of one's own: estimating a median by its clients' stochastic
-//! subgradients, smoothed. `cargo run --release --locked --example own_problem`.
+//! A user's own problem: estimating a median by the clients' smoothed stochastic
+//! subgradients. `cargo run --release --locked --example own_problem`.
 //!
-//! What a problem is: facts (dimension, optimum, mean fields, Jacobians, noise)
-//! and an oracle. The compiler asks for each; the test at the end asks whether
-//! they agree.
+//! A problem consists of facts (dimension, optimum, mean fields, Jacobians, noise) and an
+//! oracle. The compiler requires each of them; the test at the end checks that they agree.
 
 use driftbench::algorithm::{Boxed, Spec, fedavg, scaffold};
 use driftbench::federated::Conditions;
@@ -11,7 +10,7 @@ use driftbench::linalg::Matrix;
 use driftbench::problem::{Facts, Problem, Visitor};
 use driftbench::rng::Stream;
 
-/// Client c sees records x around its own place; the field is tanh(θ − x).
+/// Client c draws records x around a centre of its own; the field is tanh(θ − x).
 struct Median {
     records: Vec<Vec<f64>>,
     optimum: Vec<f64>,
@@ -22,7 +21,7 @@ fn field(records: &[f64], theta: f64) -> f64 {
     records.iter().map(|x| libm::tanh(theta - x)).sum::<f64>() / records.len() as f64
 }
 
-/// The root of an increasing function, by halving.
+/// The root of an increasing function, by bisection.
 fn root(f: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (-1e3, 1e3);
     for _ in 0..200 {
@@ -82,8 +81,6 @@ impl Facts for Median {
 
 impl Problem for Median {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(

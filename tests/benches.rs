@@ -107,7 +107,7 @@ fn a_bar_as_markdown() {
         point: "1",
         what: "a | b",
         bar: "at most 9 ns",
-        measured: within(6.612, 6.5, 123.4).shown("ns"),
+        measured: within(6.612, 6.5, 123.4).with_unit("ns"),
         peer: String::new(),
         holds: Holds::when(true),
         command: "cargo bench",

@@ -104,10 +104,10 @@ fn chains_that_are_wrong_are_refused() {
         (chains(doubly(), third.clone(), 1.0), "`gamma` is 1; a discount is in [0, 1)"),
         (
             chains(doubly(), other, 0.9),
-            "`mu`[1, 1] is 0.4, but the stationary law of `P`[1] has 0.333",
+            "`mu`[1, 1] is 0.4, but the stationary distribution of `P`[1] has 0.333",
         ),
         (chains(wheel, third.clone(), 0.9), "`P`[0] is periodic"),
-        (chains(islands, third.clone(), 0.9), "`P`[0] has no unique stationary law"),
+        (chains(islands, third.clone(), 0.9), "`P`[0] has no unique stationary distribution"),
         (npz(&[("phi", &[3, 2], vec![0.0; 6])]), "there is no array `P`, only phi"),
         (npz(&[("phi", &[6], vec![0.0; 6])]), "`phi` has the shape [6]; expected (S, d)"),
         (b"PK\x03\x04 no more".to_vec(), "chains.npz: it is not a zip archive"),
@@ -167,7 +167,7 @@ fn the_labels_are_no_feature() {
     let settings = "clients = 1, features = [\"a\", \"label\"]";
     let data = Data::new(&records(settings), "r.csv", b"a,label\n1,0\n2,1\n3,1\n");
     let said = data.refused();
-    assert!(said.contains("names `label`, which is the column of the labels"), "{said}");
+    assert!(said.contains("names `label`, which is the label column"), "{said}");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn records_that_are_wrong_are_refused() {
         (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 distinct labels (0, 1, 2)"),
         (iid, "age,label\n1,0\n,1\n", "row 1 of column `age` is empty"),
         (iid, "age,label\n1,0\nNaN,1\n", "feature [row, column] = [1, 0], counted from 0, is NaN"),
-        (iid, "age,label\n1,0\nx,1\n", "column `age` is no feature: row 1 is \"x\""),
+        (iid, "age,label\n1,0\nx,1\n", "column `age` is not a feature: row 1 is \"x\""),
         (iid, "age,label\n1,0\n2\n", "line 3: it has 1 value, but there are 2 columns"),
         (iid, "old,label\n1,0\n2,1\n", "there is no column `age` in r.csv, only old, label"),
         ("clients = 2, features = [\"age\"], label = \"y\"", TABLE, "there is no column `y`"),

@@ -1,8 +1,7 @@
 //! Writing out a documented default changes no id: every setting of every table that the
 //! JSON Schema gives a default for, and that enters a cell's id or could.
 
-use driftbench::manifest::Source;
-use driftbench::manifest::schema;
+use driftbench::manifest::{Source, reference, schema};
 use driftbench::plan::Plan;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -191,12 +190,12 @@ fn a_default_that_is_written_out_changes_no_id() {
 /// are no one value.
 #[test]
 fn defaults_in_words_are_no_values() {
-    let page = schema::markdown();
-    let (settings, _) = page.split_once("## `[[figure.").unwrap();
+    let page = reference::markdown();
+    let (settings, _) = page.split_once("`[[figure.<kind>]]`\n").unwrap();
     for row in settings.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
         let in_words = cells[5].contains("by default") && cells[3] == "–";
-        let no_value = ["`label`", "`cohort`", "`dataset.features`"].contains(&cells[0]);
+        let no_value = ["`label`", "`cohort`", "`bandwidth`"].contains(&cells[0]);
         assert!(!in_words || no_value, "{row}");
     }
 }

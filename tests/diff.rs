@@ -250,7 +250,7 @@ fn a_cell_that_diverges_comes_first() {
     assert_eq!(found["changed"][0]["diverged"], serde_json::json!([0, 1]));
     assert_eq!(found["changed"][0]["ratio"], serde_json::Value::Null);
     let said = bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(1);
-    assert!(said.out.contains("1 of 6 runs diverge that did not"), "{}", said.out);
+    assert!(said.out.contains("1 of 6 runs diverge and did not before"), "{}", said.out);
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn reports_hold_what_a_diff_needs() {
     assert_eq!(verdicts(&json(&bench, "pages", "other")), [("worse", "Scaffold")]);
     assert_eq!(verdicts(&json(&bench, "a", "other")), [("worse", "Scaffold")]);
     let said = bench.run(&["diff", "pages", "other", "--format", "html"]).expect(1);
-    assert!(said.out.contains("A dot a run: reports keep final errors and no curves."));
+    assert!(said.out.contains("One dot per run: reports store final errors and no curves."));
 }
 
 #[test]
@@ -320,12 +320,12 @@ fn a_corrupt_file_costs_a_message_with_its_line() {
     refused(&format!("{head} 1{last}\n"), "finals.csv: does not have the hash");
     std::fs::remove_file(bench.path(&path)).unwrap();
     let said = bench.run(&["diff", "pages", "a"]).expect(2);
-    assert!(said.err.contains("finals.csv: is not there"), "{}", said.err);
+    assert!(said.err.contains("finals.csv: is missing"), "{}", said.err);
     let said = bench.run(&["diff", "experiments", "a"]).expect(2);
     assert!(said.err.contains("holds neither results"), "{}", said.err);
     bench.write("pages/small/record.toml", "schema = ");
     let said = bench.run(&["diff", "pages", "a"]).expect(2);
-    assert!(said.err.contains("finals.csv: is not there") || said.err.contains("record.toml:1"));
+    assert!(said.err.contains("finals.csv: is missing") || said.err.contains("record.toml:1"));
 }
 
 fn git(bench: &Bench, arguments: &[&str]) -> Said {

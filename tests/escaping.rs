@@ -325,7 +325,11 @@ fn texts_that_cannot_be_shown_are_refused() {
     bench.write("m m.toml", good);
     for path in ["experiments/..m.toml", "m m.toml"] {
         let said = bench.run(&["run", path]).expect(2);
-        assert!(said.err.contains("the path of a manifest names its results"), "{}", said.err);
+        assert!(
+            said.err.contains("the name of an experiment comes from the path of its manifest"),
+            "{}",
+            said.err
+        );
     }
     assert!(!bench.path("results").exists());
 }

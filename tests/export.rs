@@ -155,9 +155,9 @@ fn groups(rows: &DataFrame, key: &[&str]) -> Vec<(usize, usize)> {
     groups.into_values().map(|(cells, count)| (cells.len(), count)).collect()
 }
 
-/// The keys of README's two snippets, as they stand there.
-fn readme_keys() -> [Vec<String>; 2] {
-    let text = include_str!("../README.md");
+/// The keys of the two snippets in docs/FORMAT.md, as they stand there.
+fn documented_keys() -> [Vec<String>; 2] {
+    let text = include_str!("../docs/FORMAT.md");
     let block = |language: &str| -> &str {
         let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
         let block = rest.split_once("```").unwrap().0;
@@ -173,7 +173,7 @@ fn readme_keys() -> [Vec<String>; 2] {
 }
 
 #[test]
-fn a_group_by_over_settings_or_over_the_keys_of_readme_mixes_no_cells() {
+fn a_group_by_over_settings_or_over_documented_keys_mixes_no_cells() {
     let bench = Bench::new();
     bench.write("axes.toml", AXES);
     bench.run(&["run", "axes.toml", "--quiet"]).expect(0);
@@ -183,14 +183,14 @@ fn a_group_by_over_settings_or_over_the_keys_of_readme_mixes_no_cells() {
     assert_eq!(axes["spread"], "problem.data.noisy.spread");
     assert_eq!(rows.column("l2").unwrap().dtype(), &DataType::Float64);
     assert_eq!(rows.column("algorithm_local_steps").unwrap().dtype(), &DataType::Int64);
-    // What README's snippets did before: cells of two problems in one group.
+    // Without the cell or its settings in the key: cells of two problems in one group.
     let before = ["label", "step_size", "local_steps", "communications"];
     assert!(groups(&rows, &before).iter().all(|(cells, rows)| (*cells, *rows) == (4, 12)));
     let never_mixed = |bench: &Bench| {
         let (rows, axes) = exported(bench);
         let mut settings = vec!["experiment", "problem", "algorithm", "seed", "last_run", "round"];
         settings.extend(axes.keys().map(String::as_str));
-        let keys = readme_keys();
+        let keys = documented_keys();
         let keys = keys.iter().map(|key| key.iter().map(String::as_str).collect());
         for key in std::iter::once(settings).chain(keys) {
             for group in groups(&rows, &key) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A module may import from its own layer's members listed here and below.
 const LAYERS: &[&[&str]] = &[
-    &["rng", "linalg", "sources", "words"],
+    &["rng", "linalg", "sources", "words", "flattened"],
     &["kernel"],
     &["problem"],
     &["federated"],

@@ -180,7 +180,11 @@ fn names_that_collide() {
     for file in refused {
         bench.write(file, GOOD);
         let said = bench.run(&["run", file]).expect(2);
-        assert!(said.err.contains("the path of a manifest names its results"), "{}", said.err);
+        assert!(
+            said.err.contains("the name of an experiment comes from the path of its manifest"),
+            "{}",
+            said.err
+        );
     }
     assert!(!bench.path("results").exists());
     for file in ["Twice.toml", "experiments/twice.toml"] {

@@ -45,7 +45,7 @@ fn check(name: &str) {
                 .map(|v| p.cell.settings.get(v).map(ToString::to_string))
                 .collect::<Vec<_>>()
         );
-        let exact = match predict::expected(p.cell, p.ground(0)) {
+        let exact = match predict::exact_moments(p.cell, p.ground(0)) {
             Ok(exact) => exact,
             Err(reason) => {
                 without.push(format!("{what}: {reason:?}"));

@@ -93,7 +93,7 @@ fn a_run_of_days_wants_a_yes() {
     let long = [("rounds = 4", "rounds = 1_000_000_000_000")];
     let told = said(&["run", "--threads", "2"], &long).expect(2).err;
     assert!(told.starts_with("error: 1 cell to run, about "), "{told}");
-    assert!(told.ends_with(" h on 2 threads; to run them, say --yes\n"), "{told}");
+    assert!(told.ends_with(" h on 2 threads; pass --yes to run them\n"), "{told}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn many_cells_want_a_yes_and_their_plan_is_a_summary() {
     let many = grid(334, 300);
     let many: Vec<(&str, &str)> = many.iter().map(|(from, to)| (*from, to.as_str())).collect();
     let told = said(&["run"], &many).expect(2).err;
-    assert_eq!(told, "error: 100200 cells to run; to run them, say --yes\n");
+    assert_eq!(told, "error: 100200 cells to run; pass --yes to run them\n");
 
     let some = grid(40, 30);
     let some: Vec<(&str, &str)> = some.iter().map(|(from, to)| (*from, to.as_str())).collect();
@@ -115,7 +115,7 @@ fn many_cells_want_a_yes_and_their_plan_is_a_summary() {
         told.starts_with("large: 1200 cells of 2 replicates\n  1200 to do  SCAFFLSA\nsuch as\n"),
         "{told}"
     );
-    assert!(told.contains("\n--all tells every cell\n0 done, 1200 to do: "), "{told}");
+    assert!(told.contains("\n--all lists every cell\n0 done, 1200 to do: "), "{told}");
     assert_eq!(told.lines().count(), 6, "{told}");
     let told = said(&["plan", "--threads", "2", "--all"], &some).expect(0).out;
     assert_eq!(told.lines().count(), 1202);

@@ -172,7 +172,7 @@ fn if_slurm_refuses_nothing_stays() {
     assert!(!slurm.bench.path("here/results/.slurm").exists());
     slurm.program("sbatch", "#!/bin/sh\necho Submitted batch job 41\n");
     let said = slurm.run(&["submit", "--slurm", GARNET]).expect(2);
-    assert!(said.err.contains("no job's number"), "{}", said.err);
+    assert!(said.err.contains("instead of the number of a job"), "{}", said.err);
 }
 
 #[test]
@@ -210,13 +210,13 @@ fn a_task_that_ends_early_is_queued_again() {
     replace("#!/bin/sh\nkill -9 $$\n");
     for turn in 1..=3 {
         let said = slurm.task(folder, "2").expect(137);
-        assert_eq!(said.out.contains("given up"), turn == 3, "{}", said.out);
+        assert_eq!(said.out.contains("gave up"), turn == 3, "{}", said.out);
     }
     assert_eq!(bench.read("requeued"), "requeue 41_2\nrequeue 41_2\n");
-    // Cancelled: Slurm calls it so, and it does not ask.
+    // A task that was cancelled does not requeue itself.
     slurm.program("squeue", "#!/bin/sh\necho COMPLETING\n");
     let said = slurm.task(folder, "1").expect(137);
-    assert!(said.out.contains("Slurm calls it COMPLETING"), "{}", said.out);
+    assert!(said.out.contains("state in Slurm: COMPLETING"), "{}", said.out);
     // Told to end, it tells its program, waits for it, and asks for another turn.
     slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
     replace(
@@ -295,7 +295,7 @@ echo $job
     slurm.program("sbatch", at_once);
     let said = slurm.run(&["submit", "--slurm", GARNET, "--tasks", "2", "--wait"]).expect(0);
     assert!(said.out.contains("18 cells of 1 experiment in 2 tasks"), "{}", said.out);
-    assert!(said.err.contains("leaves the jobs alone"), "{}", said.err);
+    assert!(said.err.contains("does not affect them"), "{}", said.err);
     slurm.run(&["plan", GARNET]).expect(0);
     assert_eq!(slurm.run(&["digest"]).expect(0).out.lines().count(), 36);
 }
@@ -331,7 +331,7 @@ fn tasks_are_kept_until_every_cell_is_in_the_results() {
     let before = files().len();
     let said = slurm.merge(folder).expect(4);
     assert!(said.err.contains("1 of the 4 cells"), "{}", said.err);
-    assert!(said.err.contains("/tasks is kept"), "{}", said.err);
+    assert!(said.err.contains("/tasks stays"), "{}", said.err);
     assert_eq!(files().len(), before, "nothing is removed");
     // What is missing may be submitted again meanwhile.
     let said = slurm.run(&["submit", "--slurm", outer, inner, "--dry-run"]).expect(0);
@@ -354,6 +354,6 @@ fn without_its_list_a_submission_is_kept() {
     slurm.task(folder, "1").expect(0);
     fs::remove_file(slurm.bench.path(&format!("{folder}/todo"))).unwrap();
     let said = slurm.merge(folder).expect(2);
-    assert!(said.err.contains("todo, the list of the cells, is not there"), "{}", said.err);
+    assert!(said.err.contains("todo, the list of cells, is missing"), "{}", said.err);
     assert!(slurm.bench.path(&format!("{folder}/tasks/1/smoke/garnet")).is_dir());
 }

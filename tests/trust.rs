@@ -48,7 +48,7 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Edits a sealed text and seals it again.
+/// Edits a text with a checksum and corrects the checksum.
 fn edit(bench: &Bench, file: &str, edit: impl Fn(&str) -> String) {
     let text = bench.read(file);
     let (body, _) = text.split_once("# sha256 ").unwrap();
@@ -127,7 +127,7 @@ fn a_damaged_or_missing_manifest_of_results_is_an_error() {
     let said = bench.run(&["run", "x/experiment.toml", "--out", "x/out"]).expect(2);
     assert!(said.err.contains("x/experiment.toml: is not as it was written"), "{}", said.err);
     bench.run(&["run", "sound/small/experiment.toml", "--out", "y", "--quiet"]).expect(0);
-    // Without its seal, cut short, of another experiment, or gone.
+    // Without its checksum, truncated, of another experiment, or gone.
     let text = String::from_utf8(sound.clone()).unwrap();
     let (body, _) = text.split_once("# sha256 ").unwrap();
     let renamed = body.replace("name = \"small\"", "name = \"other\"");
@@ -157,10 +157,10 @@ fn settings_that_are_not_of_the_cells_id_are_refused() {
     let id = cells(&bench, "results/small").remove(0);
     let file = format!("results/small/{id}/cell.toml");
     edit(&bench, &file, |text| text.replace("local-steps = 2", "local-steps = 3"));
-    refused_by_all(&bench, &format!("has other settings than those of cell {id}"));
-    // A run finds it too, sets it aside and computes the cell again.
+    refused_by_all(&bench, &format!("where those of {id} belong"));
+    // A run finds it too, quarantines it and computes the cell again.
     let said = bench.run(&["run", "small.toml"]).expect(0);
-    assert!(said.err.contains("has other settings") && said.err.contains("run again"));
+    assert!(said.err.contains("has settings of cell") && said.err.contains("run again"));
     assert_eq!(bench.run(&["digest"]).expect(0).out, before);
 }
 

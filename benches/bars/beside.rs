@@ -1,5 +1,5 @@
-//! The peers' workloads, run here, in the same minute as the peers: best of
-//! several, as they are.
+//! The peers' workloads, run by the engine right before and after the peers: the best of
+//! several runs, as for the peers.
 
 use crate::problems::{logistic, td};
 use crate::values::Values;
@@ -8,11 +8,11 @@ use driftbench::problem::Problem;
 use std::thread;
 use std::time::Instant;
 
-/// Client steps of a measurement: some tenths of a second.
+/// The client steps of a measurement, which take some tenths of a second.
 const STEPS: u64 = 20_000_000;
 
-/// Times every workload on so many threads, a replicate each, and keeps the
-/// best with what was measured before.
+/// Times every workload on so many threads, one replicate per thread, and stores the best
+/// time, also over earlier calls.
 pub fn measure(values: &mut Values, threads: usize) {
     for (clients, steps) in [(100, 1000), (10, 100), (10, 10), (10, 1)] {
         let problem = td(8, clients);
@@ -41,7 +41,7 @@ fn best<P: Problem>(
     values.put(id, now, "ns/element");
 }
 
-/// Wall time of a client step, threads together.
+/// Elapsed nanoseconds per client step of all threads.
 fn nanoseconds<P: Problem>(problem: &P, terms: &Terms, threads: usize) -> f64 {
     let each = terms.steps(0) * problem.clients() as u64;
     let (start, rounds) = (vec![0.0; problem.dim()], STEPS / each);

@@ -1,4 +1,4 @@
-//! How time grows with clients, local steps and dimension.
+//! The growth of time with clients, local steps and dimension.
 
 use crate::support::{Timing, digits};
 use crate::values::Values;
@@ -15,8 +15,9 @@ const GROUPS: [(&str, &str); 3] =
 
 /// The results of a group, `growth N/10` and so on, by their number.
 fn points<'a>(values: &'a Values, group: &str) -> Vec<(f64, &'a Timing)> {
-    let of = |t: &'a Timing| Some((t.id.strip_prefix(group)?.strip_prefix('/')?.parse().ok()?, t));
-    let mut points: Vec<(f64, &Timing)> = values.timings.values().filter_map(of).collect();
+    let point =
+        |t: &'a Timing| Some((t.id.strip_prefix(group)?.strip_prefix('/')?.parse().ok()?, t));
+    let mut points: Vec<(f64, &Timing)> = values.timings.values().filter_map(point).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points
 }
@@ -24,7 +25,7 @@ fn points<'a>(values: &'a Values, group: &str) -> Vec<(f64, &'a Timing)> {
 /// The slope of log time over log size, and the time of a client step at each size.
 ///
 /// # Errors
-/// That there are not two sizes.
+/// If there are fewer than two sizes.
 pub fn slope(values: &Values, group: &str) -> Result<(f64, String), String> {
     let points = points(values, group);
     if points.len() < 2 {
@@ -37,13 +38,13 @@ pub fn slope(values: &Values, group: &str) -> Result<(f64, String), String> {
     Ok((slope, each.collect::<Vec<_>>().join(", ")))
 }
 
-/// A coordinate that takes so much longer than the fastest has left a cache.
+/// A coordinate that takes this many times longer than the fastest no longer fits in a cache.
 const RISE: f64 = 1.25;
 
-/// Nanoseconds of a step and coordinate by dimension, and where they rise.
+/// Nanoseconds per step and coordinate by dimension, and the dimension at which they rise.
 ///
 /// # Errors
-/// That there are not two dimensions.
+/// If there are fewer than two dimensions.
 pub fn coordinates(values: &Values) -> Result<String, String> {
     let points = points(values, "growth d");
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
@@ -66,7 +67,7 @@ pub fn coordinates(values: &Values) -> Result<String, String> {
 /// The figure; `None` without results.
 ///
 /// # Errors
-/// What cannot be drawn.
+/// If the figure cannot be drawn.
 pub fn svg(values: &Values) -> Result<Option<String>, String> {
     let panels: Vec<Panel> = GROUPS
         .iter()

@@ -1,17 +1,17 @@
-//! What the numbers were measured on, and of.
+//! The machine and the revision of the measurements.
 
 use std::fs;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Lines of name and text.
+/// Pairs of name and value.
 pub fn facts(cores: usize) -> Vec<(&'static str, String)> {
     vec![
         ("processor", processor()),
         ("cores", cores.to_string()),
         ("memory", memory()),
         ("load before", load()),
-        ("compiler", said("rustc", &["--version"])),
+        ("compiler", output_of("rustc", &["--version"])),
         ("commit", commit()),
         ("date", date(SystemTime::now())),
     ]
@@ -40,15 +40,15 @@ fn load() -> String {
     first.unwrap_or_else(|| "unknown".into())
 }
 
-fn said(program: &str, arguments: &[&str]) -> String {
+fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().ok();
     let text = output.filter(|o| o.status.success()).map(|o| o.stdout);
     text.map_or("unknown".into(), |t| String::from_utf8_lossy(&t).trim().to_owned())
 }
 
 fn commit() -> String {
-    let changed = said("git", &["status", "--porcelain", "--untracked-files=no"]);
-    let commit = said("git", &["rev-parse", "--short=12", "HEAD"]);
+    let changed = output_of("git", &["status", "--porcelain", "--untracked-files=no"]);
+    let commit = output_of("git", &["rev-parse", "--short=12", "HEAD"]);
     let clean = changed.is_empty() || commit == "unknown";
     if clean { commit } else { format!("{commit}, with changes") }
 }

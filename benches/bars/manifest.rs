@@ -1,11 +1,11 @@
-//! Manifests that are written for measurements alone.
+//! The manifests of the measurements.
 
 /// One Garnet problem under FedLSA.
 pub struct Manifest {
     pub clients: u64,
     pub rounds: u64,
     pub local_steps: u64,
-    /// Values of the start and of the step size: their product is the cells.
+    /// The numbers of starts and of step sizes, whose product is the number of cells.
     pub starts: u64,
     pub step_sizes: u64,
     pub points: u64,
@@ -30,7 +30,7 @@ impl Manifest {
         }
     }
 
-    /// Client steps of the whole.
+    /// The client steps of all cells.
     pub fn client_steps(&self) -> f64 {
         (self.cells() * self.clients * self.rounds * self.local_steps) as f64
     }
@@ -79,7 +79,7 @@ local-steps = {steps}
     }
 }
 
-/// An array of so many numbers, or the number alone.
+/// An array of so many numbers, or a single number.
 fn values(count: u64, from: f64, by: f64) -> String {
     let all: Vec<String> = (0..count).map(|i| format!("{:.4}", from + by * i as f64)).collect();
     if count == 1 { all[0].clone() } else { format!("[{}]", all.join(", ")) }

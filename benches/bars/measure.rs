@@ -1,4 +1,4 @@
-//! What is measured on whole processes.
+//! Measurements of whole processes.
 
 use crate::beside;
 use crate::manifest::Manifest;
@@ -12,7 +12,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-/// Where and how to measure.
+/// The parameters of a measurement.
 pub struct Context {
     pub quick: bool,
     pub cores: usize,
@@ -22,7 +22,7 @@ pub struct Context {
 
 type Measure = fn(&Context, &mut Values) -> Result<(), String>;
 
-/// Each writes ids that begin with its name.
+/// Every measurement, by the name with which its ids begin.
 pub const ALL: &[(&str, Measure)] =
     &[("peers", peers), ("threads", threads), ("memory", memory), ("cells", cells), ("grid", grid)];
 
@@ -48,7 +48,7 @@ fn written(context: &Context, name: &str, manifest: &Manifest) -> Result<String,
     Ok(path.display().to_string())
 }
 
-/// The programs in Python, at one thread and at all, and the same workloads here
+/// The Python programs, on one thread and on all, and the same workloads of the engine
 /// before and after them.
 fn peers(context: &Context, values: &mut Values) -> Result<(), String> {
     let python = env::var("PYTHON").unwrap_or_else(|_| "python3".into());
@@ -77,14 +77,14 @@ fn peer(line: &str, values: &mut Values) -> Option<()> {
     Some(())
 }
 
-/// The published grid and its report, from nothing.
+/// The published grid and its report, without earlier results.
 fn grid(context: &Context, values: &mut Values) -> Result<(), String> {
     if context.quick {
         return Err("left out by --quick".into());
     }
-    let place = |name: &str| context.scratch.join(name).display().to_string();
+    let path = |name: &str| context.scratch.join(name).display().to_string();
     let (manifest, results, reports) =
-        ("experiments/scafflsa/grid.toml", place("grid"), place("grid-reports"));
+        ("experiments/scafflsa/grid.toml", path("grid"), path("grid-reports"));
     let plan = driftbench(&["plan", manifest, "--out", &results], &[0])?;
     let words: Vec<&str> = plan.out.lines().last().unwrap_or("").split_whitespace().collect();
     let named = words.windows(3).find(|w| w[1..] == ["client", "steps,"]);
@@ -110,7 +110,7 @@ fn peak(values: &mut Values, id: &str, ran: &Ran) {
     }
 }
 
-/// Many cells that compute next to nothing, and a second run that finds them done.
+/// Many cells with little computation, and a second run for which they are complete.
 fn cells(context: &Context, values: &mut Values) -> Result<(), String> {
     let manifest = Manifest::many(if context.quick { 1000 } else { 10_000 }, 10);
     let file = written(context, "cells", &manifest)?;
@@ -126,8 +126,8 @@ fn cells(context: &Context, values: &mut Values) -> Result<(), String> {
     Ok(())
 }
 
-/// One long replicate and many small cells, at one thread, at two, and twice at
-/// once at one thread each: what the machine gives to two that share nothing.
+/// One long replicate and many small cells, on one thread, on two, and as two processes
+/// with one thread each: the last shows the speed-up of the machine without shared data.
 fn threads(context: &Context, values: &mut Values) -> Result<(), String> {
     for (name, manifest) in
         [("one replicate", Manifest::one(100, 1000, 4000)), ("cells", Manifest::many(1000, 5000))]
@@ -135,7 +135,7 @@ fn threads(context: &Context, values: &mut Values) -> Result<(), String> {
         let file = written(context, name, &manifest)?;
         let [one, two, apart] = alternately(|turn| match turn {
             0 | 1 => Ok(fresh(context, &file, turn + 1)?.seconds),
-            _ => both(context, &file),
+            _ => two_processes(context, &file),
         })?;
         values.put(format!("threads/{name}, 1"), one, "s");
         values.put(format!("threads/{name}, 2"), two, "s");
@@ -146,8 +146,8 @@ fn threads(context: &Context, values: &mut Values) -> Result<(), String> {
     Ok(())
 }
 
-/// Seconds until both of two runs at one thread each are through.
-fn both(context: &Context, file: &str) -> Result<f64, String> {
+/// Seconds until two simultaneous runs with one thread each have ended.
+fn two_processes(context: &Context, file: &str) -> Result<f64, String> {
     let begin = Instant::now();
     thread::scope(|scope| {
         let other = scope.spawn(|| fresh(context, file, 1));
@@ -157,7 +157,7 @@ fn both(context: &Context, file: &str) -> Result<f64, String> {
     Ok(begin.elapsed().as_secs_f64())
 }
 
-/// Medians of five measurements of each of K kinds, in turn.
+/// Medians of five measurements of each of K kinds, alternating between the kinds.
 fn alternately<const K: usize>(
     mut seconds: impl FnMut(usize) -> Result<f64, String>,
 ) -> Result<[f64; K], String> {
@@ -170,7 +170,7 @@ fn alternately<const K: usize>(
     Ok(samples.map(|sample| quantile(&sample, 0.5)))
 }
 
-/// Peak memory as rounds and local steps grow.
+/// Peak memory for growing numbers of rounds and local steps.
 fn memory(context: &Context, values: &mut Values) -> Result<(), String> {
     for (rounds, steps) in [(1000, 1), (100_000, 1), (1000, 1000)] {
         let file = written(context, "memory", &Manifest::one(100, steps, rounds))?;

@@ -1,4 +1,4 @@
-//! A program run to its end: how long it took and how much memory it held.
+//! Runs a program to its end and measures its time and peak memory.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a run of a program left.
+/// The result of running a program.
 pub struct Ran {
-    /// Wall time.
+    /// Elapsed time.
     pub seconds: f64,
-    /// Peak of resident memory in megabytes; `None` where /proc is absent.
+    /// Peak of resident memory in megabytes; `None` without /proc.
     pub peak: Option<f64>,
-    /// What it printed.
+    /// Its standard output.
     pub out: String,
 }
 
 /// Runs a program.
 ///
 /// # Errors
-/// That it cannot be started, or the last thing it said where its exit code is
-/// none of `accepted`.
+/// If it cannot be started; if its exit code is none of `accepted`, with the last line
+/// that it printed.
 pub fn run(command: &mut Command, accepted: &[i32]) -> Result<Ran, String> {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -57,8 +57,8 @@ fn read(file: &mut File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The peak until the process ends: every millisecond while it is young, since
-/// a short one would end unseen, then every 20.
+/// The peak until the process ends, read every millisecond at first, so that short
+/// processes are measured too, then every 20 milliseconds.
 fn watch(id: u32, ended: &AtomicBool) -> Option<f64> {
     let (begin, mut peak) = (Instant::now(), None::<f64>);
     while !ended.load(Ordering::Relaxed) {

@@ -1,12 +1,12 @@
-//! The bars: what is promised, and how it is read from what was measured.
+//! The promised limits ("bars"), and how each follows from the measurements.
 
 use crate::growth;
 use crate::support::{Holds, Row, Value};
 use crate::values::Values;
 
-/// A promise.
+/// A promised limit.
 struct Bar {
-    /// Which point of the list of promises.
+    /// The number in the list of promises.
     point: &'static str,
     what: &'static str,
     bar: &'static str,
@@ -14,13 +14,13 @@ struct Bar {
     how: How,
 }
 
-/// How a bar is read. Ids of criterion are `group/function/parameter`.
+/// How a limit is checked. Ids of criterion are `group/function/parameter`.
 enum How {
-    /// An id, its unit, the most it may be.
+    /// An id, its unit, and its largest allowed value.
     AtMost(&'static str, &'static str, f64),
-    /// Two ids, the most that the first may be times the second.
+    /// Two ids, and the largest allowed ratio of the first to the second.
     Ratio(&'static str, &'static str, f64),
-    /// A workload, and how many times faster than the peer at least.
+    /// A workload, and the least allowed ratio of the peer's time to ours.
     Peer(&'static str, f64),
     /// Anything else.
     Own(fn(&Values) -> Result<Outcome, String>),
@@ -38,7 +38,7 @@ impl Outcome {
     }
 }
 
-/// Every bar as it came out.
+/// Every limit with its result.
 pub fn rows(values: &Values) -> Vec<Row> {
     BARS.iter().map(|bar| row(bar, values)).collect()
 }
@@ -46,7 +46,7 @@ pub fn rows(values: &Values) -> Vec<Row> {
 fn row(bar: &Bar, values: &Values) -> Row {
     let computed = match bar.how {
         How::AtMost(id, unit, most) => {
-            values.get(id).map(|v| Outcome::new(v.shown(unit), Holds::when(v.value <= most)))
+            values.get(id).map(|v| Outcome::new(v.with_unit(unit), Holds::when(v.value <= most)))
         }
         How::Ratio(a, b, most) => ratio(values, a, b, most),
         How::Peer(workload, least) => peer(values, workload, least),
@@ -68,16 +68,17 @@ fn row(bar: &Bar, values: &Values) -> Row {
 fn ratio(values: &Values, a: &str, b: &str, most: f64) -> Result<Outcome, String> {
     let (a, b) = (values.get(a)?, values.get(b)?);
     let ratio = a.over(b);
-    let measured = format!("{}: {} over {}", ratio.shown(""), a.shown("ns"), b.shown("ns"));
+    let measured =
+        format!("{}: {} over {}", ratio.with_unit(""), a.with_unit("ns"), b.with_unit("ns"));
     Ok(Outcome::new(measured, Holds::when(ratio.value <= most)))
 }
 
-/// Judged at one thread and at two beside the peer as the algorithm reads, both
-/// the best of several in the same minute; those made faster by hand are told
-/// beside it, with how many times faster we are than they.
+/// Compares with the peer's plain implementation of the algorithm, on one thread and on
+/// two, both the best of several runs in the same minute. The optimised implementations of
+/// the peer are reported too, with the ratio of their time to ours.
 fn peer(values: &Values, workload: &str, least: f64) -> Result<Outcome, String> {
     let id = |who: &str, n: usize| format!("{who}/{workload}/threads={n}");
-    let (mut measured, mut told, mut holds) = (Vec::new(), Vec::new(), true);
+    let (mut measured, mut peers, mut holds) = (Vec::new(), Vec::new(), true);
     for threads in [1, 2] {
         let (Ok(ours), Ok(numba)) =
             (values.get(&id("ours", threads)), values.get(&id("peers/numba", threads)))
@@ -86,25 +87,27 @@ fn peer(values: &Values, workload: &str, least: f64) -> Result<Outcome, String> 
         };
         let times = numba.value / ours.value;
         holds &= times >= least;
-        measured
-            .push(format!("{times:.2} times faster, {} (threads: {threads})", ours.shown("ns")));
-        let mut row = format!("numba {}", numba.shown("ns"));
-        for by_hand in ["folded", "unrolled"] {
-            if let Ok(v) = values.get(&id(&format!("peers/numba, {by_hand}"), threads)) {
-                row += &format!(", {by_hand} {} ({:.2})", v.shown("ns"), v.value / ours.value);
+        measured.push(format!(
+            "{times:.2} times faster, {} (threads: {threads})",
+            ours.with_unit("ns")
+        ));
+        let mut row = format!("numba {}", numba.with_unit("ns"));
+        for variant in ["folded", "unrolled"] {
+            if let Ok(v) = values.get(&id(&format!("peers/numba, {variant}"), threads)) {
+                row += &format!(", {variant} {} ({:.2})", v.with_unit("ns"), v.value / ours.value);
             }
         }
-        told.push(format!("{row} (threads: {threads})"));
+        peers.push(format!("{row} (threads: {threads})"));
     }
     if measured.is_empty() {
         values.get(&id("peers/numba", 1))?;
     }
     let mut outcome = Outcome::new(measured.join("; "), Holds::when(holds));
-    outcome.peer = told.join("; ");
+    outcome.peer = peers.join("; ");
     Ok(outcome)
 }
 
-/// The fastest instruction set of the kernel beside its limit.
+/// The fastest instruction set of the kernel over its limit.
 fn kernel(values: &Values) -> Result<Outcome, String> {
     let id = |name: &str| format!("td d=8 N=100 H=1000/{name}");
     let paths = ["Scalar", "Sse2", "Avx2", "Neon"];
@@ -113,72 +116,79 @@ fn kernel(values: &Values) -> Result<Outcome, String> {
         timed.min_by(|a, b| a.1.value.total_cmp(&b.1.value)).ok_or("no result of the kernel")?;
     let limit = values.get(&id("limit"))?;
     let ratio = best.over(limit);
-    let measured =
-        format!("{}: {name} {} over {}", ratio.shown(""), best.shown("ns"), limit.shown("ns"));
+    let measured = format!(
+        "{}: {name} {} over {}",
+        ratio.with_unit(""),
+        best.with_unit("ns"),
+        limit.with_unit("ns")
+    );
     Ok(Outcome::new(measured, Holds::when(ratio.value <= 1.3)))
 }
 
 fn grid_report(values: &Values) -> Result<Outcome, String> {
     let (report, all) = (values.get("grid/report seconds")?, values.get("grid/seconds")?);
     let share = report.value / all.value;
-    let measured = format!("{:.1} %: {} of {}", 1e2 * share, report.shown("s"), all.shown("s"));
+    let measured =
+        format!("{:.1} %: {} of {}", 1e2 * share, report.with_unit("s"), all.with_unit("s"));
     Ok(Outcome::new(measured, Holds::when(share < 0.05)))
 }
 
 fn grid_step(values: &Values) -> Result<Outcome, String> {
     let (step, steps) = (values.get("grid/step")?, values.get("grid/client steps")?);
-    let measured = format!("{}, {} client steps", step.shown("ns"), steps.shown(""));
+    let measured = format!("{}, {} client steps", step.with_unit("ns"), steps.with_unit(""));
     Ok(Outcome::new(measured, Holds::NoBar))
 }
 
-/// Short cells: fewer of them, if there were fewer, count as many times.
+/// Short cells; the time is scaled to 10 000 of them.
 fn short_cells(values: &Values) -> Result<Outcome, String> {
     let (count, first) = (values.get("cells/count")?, values.get("cells/first run")?);
-    let each = values.get("cells/first run, a cell")?.shown("µs");
-    let measured = format!("{} for {:.0} cells, {each} a cell", first.shown("s"), count.value);
+    let each = values.get("cells/first run, a cell")?.with_unit("µs");
+    let measured = format!("{} for {:.0} cells, {each} a cell", first.with_unit("s"), count.value);
     Ok(Outcome::new(measured, Holds::when(first.value / count.value * 10_000.0 < 20.0)))
 }
 
 fn done_cells(values: &Values) -> Result<Outcome, String> {
     let (count, second) = (values.get("cells/count")?, values.get("cells/second run")?);
-    let measured = format!("{} for {:.0} cells", second.shown("s"), count.value);
+    let measured = format!("{} for {:.0} cells", second.with_unit("s"), count.value);
     Ok(Outcome::new(measured, Holds::NoBar))
 }
 
-/// The time of one iteration, of however many elements.
+/// The time of one iteration, whatever its number of elements.
 fn overhead(values: &Values) -> Result<Outcome, String> {
     let id = "pipeline/overhead of a short cell";
     let timing = values.timings.get(id).ok_or_else(|| format!("no result {id}"))?;
     let time = timing.iteration.times(1e-3);
-    Ok(Outcome::new(time.shown("µs"), Holds::when(time.value < 200.0)))
+    Ok(Outcome::new(time.with_unit("µs"), Holds::when(time.value < 200.0)))
 }
 
-/// Two threads: judged where two processes at once, which share nothing, show
-/// that the machine has two cores to give.
+/// Two threads. If two simultaneous processes, which share no data, are not nearly twice as
+/// fast as one, the machine has no two free cores and the limit is not checked.
 fn speedup(values: &Values, name: &str) -> Result<Outcome, String> {
-    let of = |suffix: &str| values.get(&format!("threads/{name}{suffix}"));
-    let (times, one, two, apart) = (of("")?, of(", 1")?, of(", 2")?, of(" apart")?);
-    let measured = format!("{}: {} and {}", times.shown(""), one.shown("s"), two.shown("s"));
+    let value = |suffix: &str| values.get(&format!("threads/{name}{suffix}"));
+    let (times, one, two, apart) = (value("")?, value(", 1")?, value(", 2")?, value(" apart")?);
+    let measured =
+        format!("{}: {} and {}", times.with_unit(""), one.with_unit("s"), two.with_unit("s"));
     let (holds, short) = match times.value >= 1.8 {
         false if apart.value < 1.9 => (Holds::NoBar, ": the machine had no two cores to give"),
         holds => (Holds::when(holds), ""),
     };
-    let peer = format!("two processes at once {}{short}", apart.shown(""));
+    let peer = format!("two processes at once {}{short}", apart.with_unit(""));
     Ok(Outcome { measured, peer, holds })
 }
 
-/// The larger of the peaks that were seen, which is one at least.
+/// The largest of the measured peaks; there is at least one.
 fn peaks(values: &Values, ids: &[&str]) -> Result<Outcome, String> {
     let seen = ids.iter().map(|id| values.get(id)).collect::<Result<Vec<Value>, _>>()?;
     let most = seen.iter().map(|v| v.value).fold(0.0, f64::max);
-    let each: Vec<String> = seen.iter().map(|v| v.shown("MB")).collect();
+    let each: Vec<String> = seen.iter().map(|v| v.with_unit("MB")).collect();
     Ok(Outcome::new(each.join(", "), Holds::when(most < 200.0)))
 }
 
 fn flat(values: &Values, small: &str, large: &str) -> Result<Outcome, String> {
     let (small, large) = (values.get(small)?, values.get(large)?);
     let ratio = large.over(small);
-    let measured = format!("{}: {} and {}", ratio.shown(""), small.shown("MB"), large.shown("MB"));
+    let measured =
+        format!("{}: {} and {}", ratio.with_unit(""), small.with_unit("MB"), large.with_unit("MB"));
     Ok(Outcome::new(measured, Holds::when(ratio.value <= 1.1)))
 }
 
@@ -204,7 +214,7 @@ const fn bar(
     Bar { point, what, bar, command, how }
 }
 
-/// A round of few clients beside one of a hundred with a thousand local steps.
+/// A round of few clients over one of a hundred clients with a thousand local steps.
 const fn small(
     what: &'static str,
     bar_: &'static str,
@@ -215,12 +225,12 @@ const fn small(
     bar("2", what, bar_, ROUND, How::Ratio(id, large, most))
 }
 
-/// Logistic regression beside the peer.
+/// Logistic regression over the peer.
 const fn logistic(what: &'static str, workload: &'static str) -> Bar {
     bar("3", what, THRICE, BARS_OWN, How::Peer(workload, 3.0))
 }
 
-/// A problem beside the floor of what its draws and operations cost.
+/// A problem over the lower limit given by its draws and operations.
 const fn floor(what: &'static str, problem: &'static str, floor: &'static str) -> Bar {
     let most = "at most 1.5 times the floor";
     bar("4", what, most, KERNEL, How::Ratio(problem, floor, 1.5))

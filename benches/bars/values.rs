@@ -1,9 +1,9 @@
-//! All that was measured, by id.
+//! All measurements, by id.
 
 use crate::support::{Timing, Value};
 use std::collections::BTreeMap;
 
-/// Criterion's results, what the program measured itself, and why the rest is
+/// Criterion's results, the program's own measurements, and the reasons why others are
 /// missing.
 #[derive(Default)]
 pub struct Values {
@@ -17,15 +17,15 @@ impl Values {
         self.measured.insert(id.into(), (Value::alone(value), unit));
     }
 
-    /// Why what begins with `first` is missing.
+    /// Adds the reason why ids that begin with `first` are missing.
     pub fn missing(&mut self, first: &'static str, why: String) {
         self.reasons.insert(first, why);
     }
 
-    /// Nanoseconds of an element, or what the program measured.
+    /// Nanoseconds per element of criterion, or the program's own measurement.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     pub fn get(&self, id: &str) -> Result<Value, String> {
         let timed = self.timings.get(id).map(Timing::each);
         if let Some(value) = timed.or_else(|| self.measured.get(id).map(|m| m.0)) {
@@ -39,19 +39,19 @@ impl Values {
     pub fn csv(&self) -> String {
         let mut out = String::from("id,value,low,high,unit\n");
         for t in self.timings.values() {
-            out += &line(&t.id, t.iteration, "ns/iteration");
+            out += &csv_line(&t.id, t.iteration, "ns/iteration");
             if t.elements.is_some() {
-                out += &line(&t.id, t.each(), "ns/element");
+                out += &csv_line(&t.id, t.each(), "ns/element");
             }
         }
         for (id, (value, unit)) in &self.measured {
-            out += &line(id, *value, unit);
+            out += &csv_line(id, *value, unit);
         }
         out
     }
 }
 
-fn line(id: &str, value: Value, unit: &str) -> String {
+fn csv_line(id: &str, value: Value, unit: &str) -> String {
     let (low, high) = match value.interval {
         Some((low, high)) => (low.to_string(), high.to_string()),
         None => Default::default(),

@@ -1,4 +1,4 @@
-//! Two revisions as executables.
+//! Builds the benches of two revisions.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,26 +15,26 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(said.lines().last().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned())
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(stderr.lines().last().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned())
 }
 
-/// The commit that a revision names.
+/// The commit of a revision.
 ///
 /// # Errors
-/// That there is no repository, or no such revision.
+/// If there is no repository, or no such revision.
 pub fn commit(root: &Path, revision: &str) -> Result<String, String> {
     git(root, &["rev-parse", "--git-dir"])?;
     let peeled = format!("{revision}^{{commit}}");
     git(root, &["rev-parse", "--verify", "--end-of-options", &peeled])
-        .map_err(|said| format!("{revision} is no git revision ({said})"))
+        .map_err(|error| format!("{revision} is no git revision ({error})"))
 }
 
-/// A checkout of a commit beside the working tree: the one that is there goes on
-/// to the commit, so that little is built again.
+/// A checkout of a commit under `target`. An existing one is moved to the commit, so that
+/// little is rebuilt.
 ///
 /// # Errors
-/// What git says.
+/// The error message of git.
 pub fn worktree(root: &Path, commit: &str) -> Result<PathBuf, String> {
     let folder = root.join("target/bench-compare/base");
     let top = git(&folder, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
@@ -47,8 +47,8 @@ pub fn worktree(root: &Path, commit: &str) -> Result<PathBuf, String> {
         fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
     git(root, &["worktree", "prune"])?;
-    let place = folder.display().to_string();
-    git(root, &["worktree", "add", "--detach", "--force", &place, commit])?;
+    let path = folder.display().to_string();
+    git(root, &["worktree", "add", "--detach", "--force", &path, commit])?;
     Ok(folder)
 }
 
@@ -58,10 +58,10 @@ pub fn has(root: &Path, name: &str) -> bool {
     benches.join(name).with_extension("rs").exists() || benches.join(name).join("main.rs").exists()
 }
 
-/// Builds the base's benches in a target folder that is kept between calls.
+/// Builds the benches of the base in a target folder that is reused by later calls.
 ///
 /// # Errors
-/// That they do not build.
+/// If they do not build.
 pub fn base(root: &Path, base: &Path, names: &[&str]) -> Result<Executables, String> {
     let target = root.join("target/bench-compare/target");
     if !target.exists() {
@@ -70,10 +70,10 @@ pub fn base(root: &Path, base: &Path, names: &[&str]) -> Result<Executables, Str
     built(base, names, Some(&target))
 }
 
-/// Builds the working tree's benches where they always are.
+/// Builds the benches of the working tree in its target folder.
 ///
 /// # Errors
-/// That they do not build.
+/// If they do not build.
 pub fn head(root: &Path, names: &[&str]) -> Result<Executables, String> {
     built(root, names, None)
 }
@@ -96,7 +96,7 @@ fn built(root: &Path, names: &[&str], target: Option<&Path>) -> Result<Executabl
     Ok(messages.lines().filter_map(executable).collect())
 }
 
-/// The bench and the executable that a message of cargo tells of.
+/// The bench and the executable in a message of cargo.
 fn executable(message: &str) -> Option<(String, PathBuf)> {
     let message: serde_json::Value = serde_json::from_str(message).ok()?;
     let kinds = message["target"]["kind"].as_array()?;

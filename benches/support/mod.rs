@@ -1,7 +1,7 @@
-//! What the programs `bars` and `compare` share with their tests: reading
-//! criterion's results, ratios of times and what they say, tables.
+//! Shared by the programs `bars` and `compare` and their tests: criterion's results,
+//! ratios of times and their verdicts, tables.
 
-// Each of the three that include this file uses a part of it.
+// Each of the three programs that include this file uses a part of it.
 #![allow(dead_code)]
 
 use driftbench::stats::Summary;
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// A number, with its 95 % interval where there is one.
+/// A number, with its 95 % interval if there is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
     pub value: f64,
@@ -26,8 +26,8 @@ impl Value {
         Self { value: self.value * factor, interval }
     }
 
-    /// The ratio of two values that were measured apart: half widths on the
-    /// logarithm add as squares.
+    /// The ratio of two independent values: the squares of the half widths of their
+    /// logarithms add up.
     pub fn over(self, other: Self) -> Self {
         let value = self.value / other.value;
         let half = |v: Self| v.interval.map(|(low, high)| libm::log(high / low) / 2.0);
@@ -42,8 +42,8 @@ impl Value {
         Self { value, interval }
     }
 
-    /// The value for people: three digits, the unit, the interval.
-    pub fn shown(self, unit: &str) -> String {
+    /// The value with three digits, its unit and its interval.
+    pub fn with_unit(self, unit: &str) -> String {
         let space = if unit.is_empty() { "" } else { " " };
         let value = format!("{}{space}{unit}", digits(self.value));
         match self.interval {
@@ -70,20 +70,20 @@ pub fn digits(x: f64) -> String {
 pub struct Timing {
     /// `group/function/parameter`.
     pub id: String,
-    /// Nanoseconds of an iteration.
+    /// Nanoseconds per iteration.
     pub iteration: Value,
-    /// Elements of an iteration, where the bench says how many.
+    /// Elements per iteration, if the bench has them.
     pub elements: Option<f64>,
 }
 
 impl Timing {
-    /// Nanoseconds of an element; of an iteration where there are no elements.
+    /// Nanoseconds per element, or per iteration without elements.
     pub fn each(&self) -> Value {
         self.iteration.times(1.0 / self.elements.unwrap_or(1.0))
     }
 }
 
-/// Every result below criterion's folder that was written since then.
+/// Every result under criterion's folder that is not older than `since`.
 ///
 /// # Errors
 /// The file that cannot be read.
@@ -123,14 +123,14 @@ fn timing(folder: &Path) -> Result<Timing, String> {
     let estimates = json(&folder.join("estimates.json"))?;
     let parts = ["group_id", "function_id", "value_str"];
     let parts: Vec<&str> = parts.iter().filter_map(|key| benchmark[key].as_str()).collect();
-    let of = |name: &str| {
+    let estimate = |name: &str| {
         let ends = &estimates[name]["confidence_interval"];
         Some(Value {
             value: estimates[name]["point_estimate"].as_f64()?,
             interval: Some((ends["lower_bound"].as_f64()?, ends["upper_bound"].as_f64()?)),
         })
     };
-    let iteration = of("slope").or_else(|| of("mean"));
+    let iteration = estimate("slope").or_else(|| estimate("mean"));
     let iteration = iteration.ok_or_else(|| format!("{}: no estimate", folder.display()))?;
     let elements = benchmark["throughput"]["Elements"].as_f64();
     Ok(Timing { id: parts.join("/"), iteration, elements })
@@ -182,7 +182,7 @@ pub fn verdict(ratio: Value, threshold: f64) -> Verdict {
     }
 }
 
-/// A bar as it came out.
+/// A promised limit with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub point: &'static str,
@@ -194,13 +194,13 @@ pub struct Row {
     pub command: &'static str,
 }
 
-/// Whether a bar holds.
+/// Whether a limit holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     Yes,
     No,
     NotMeasured,
-    /// A number without a bar.
+    /// A number without a limit.
     NoBar,
 }
 
@@ -219,7 +219,7 @@ impl Holds {
     }
 }
 
-/// The table of bars, in Markdown.
+/// The table of limits, in Markdown.
 pub fn bars(rows: &[Row]) -> String {
     let head = ["point", "what", "bar", "measured (95 % interval)", "peer", "holds", "command"];
     let row = |r: &Row| {
@@ -240,20 +240,20 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
             cells.chain([head[i].chars().count(), 3]).max().unwrap_or(3)
         })
         .collect();
-    let line = |cells: Vec<&str>| {
+    let row_text = |cells: Vec<&str>| {
         let padded: Vec<String> =
             cells.iter().zip(&widths).map(|(c, w)| format!("{c:<w$}", w = *w)).collect();
         format!("| {} |\n", padded.join(" | "))
     };
     let rule: Vec<String> = widths.iter().map(|w| "-".repeat(*w)).collect();
-    let mut out = line(head.to_vec()) + &line(rule.iter().map(String::as_str).collect());
+    let mut out = row_text(head.to_vec()) + &row_text(rule.iter().map(String::as_str).collect());
     for row in &rows {
-        out += &line(row.iter().map(String::as_str).collect());
+        out += &row_text(row.iter().map(String::as_str).collect());
     }
     out
 }
 
-/// Text inside a cell: no bar and no line end of its own.
+/// The text of a cell, with bars escaped and line ends replaced.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }

@@ -1,11 +1,11 @@
-//! The problems that benches share.
+//! The problems of several benches.
 
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::logistic::{self, Logistic};
 use driftbench::problem::td::{Noise, Td};
 use driftbench::problem::{Settings as _, garnet};
 
-/// TD(0) on a Garnet problem, its kernels and rewards perturbed.
+/// TD(0) on a Garnet problem with perturbed kernels and rewards.
 pub fn td(features: usize, clients: usize) -> Td {
     garnet::Settings {
         states: 30.max(4 * features),
@@ -22,7 +22,7 @@ pub fn td(features: usize, clients: usize) -> Td {
     .expect("the instance has a unique solution")
 }
 
-/// Ten clients of 200 records of their own, one a step.
+/// Ten clients with 200 records each, one record per step.
 pub fn logistic(dimension: usize) -> Logistic {
     logistic::Settings {
         dimension,

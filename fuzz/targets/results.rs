@@ -43,7 +43,7 @@ fn home() -> &'static Home {
         for id in ids(&store) {
             let columns = [("a", vec![1.0, 2.0]), ("b", vec![3.0, 4.0])];
             let columns = columns.map(|(name, values)| (name.to_owned(), values)).into();
-            store.keep_columns("m", &id, 1, &columns);
+            store.cache_columns("m", &id, 1, &columns);
         }
         let mut files = Vec::new();
         gather(Path::new(&results), &mut files);
@@ -57,7 +57,7 @@ fn home() -> &'static Home {
 
 fn ids(store: &Store) -> Vec<String> {
     let experiments = store.experiments().expect("results were written");
-    let plan = |e: &driftbench::store::Experiment| Plan::new(e.name.clone(), e.source());
+    let plan = |e: &driftbench::store::StoredExperiment| Plan::new(e.name.clone(), e.source());
     let plans = experiments.iter().map(|e| plan(e).expect("the manifest is right"));
     plans.flat_map(|plan| plan.cells.into_iter().map(|cell| cell.id)).collect()
 }

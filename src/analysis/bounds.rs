@@ -4,7 +4,7 @@
 use super::CellResult;
 use super::theory::{Theory, fits};
 use crate::stats::mean;
-use driftbench_core::theory::bounds::Quantity as Bounded;
+use driftbench_core::theory::bounds::Bounded;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::figure::Theory as Kind;
 use driftbench_runner::plan::Plan;

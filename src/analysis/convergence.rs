@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// The figure.
 pub fn figure(spec: &Convergence, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
-    let views = views(&spec.panels, &[], cells);
+    let views = views(&spec.common.panels, &[], cells);
     let own = &views[0];
     let mut panels = Vec::new();
     for (title, indices) in &own.groups {
@@ -35,8 +35,8 @@ pub fn figure(spec: &Convergence, cells: &[&CellResult<'_>], theory: &Theory<'_>
         panels.push(Panel { title: title.clone(), series });
     }
     let (x, y) = (spec.x.formula().to_owned(), spec.y.formula().to_owned());
-    let title = spec.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
-    let columns = spec.columns.unwrap_or(panels.len().clamp(1, 4));
+    let title = spec.common.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
+    let columns = spec.common.columns.unwrap_or(panels.len().clamp(1, 4));
     let (scale_x, scale_y, legend) = (spec.scale_x, Scale::Log, Vec::new());
     let mut plot = Plot { panels, legend, x, y, scale_x, scale_y };
     predictions::add_legend(&mut plot, &own.curves, &spec.theory);

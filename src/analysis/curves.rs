@@ -136,10 +136,11 @@ mod tests {
     /// manifest's view, without panels, and with panels for any setting that varies.
     fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
         let table = &plan.manifest.figure;
-        let convergence = table.convergence.iter().map(|f| (&f.labels, &f.panels, Vec::new()));
+        let convergence =
+            table.convergence.iter().map(|f| (&f.common.labels, &f.common.panels, Vec::new()));
         let scaling = table.scaling.iter().map(|f| {
             let across = super::super::scaling::settings_of_axis(&f.x);
-            (&f.labels, &f.panels, across.into_iter().map(str::to_owned).collect())
+            (&f.common.labels, &f.common.panels, across.into_iter().map(str::to_owned).collect())
         });
         let mut all = Vec::new();
         for (labels, manifest, on_x_axis) in convergence.chain(scaling) {

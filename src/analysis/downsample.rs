@@ -67,8 +67,12 @@ impl FigureCells {
         Self {
             convergence: table.convergence.iter().map(|f| convergence(f, cells)).collect(),
             scaling: table.scaling.iter().map(|f| scaling(f, cells)).collect(),
-            winners: winners.map(|f| maps(cells, &f.labels, &f.panels, (&f.x, &f.y))).collect(),
-            stability: stability.map(|f| maps(cells, &f.labels, &f.panels, (&f.x, &f.y))).collect(),
+            winners: winners
+                .map(|f| maps(cells, &f.common.labels, &f.common.panels, (&f.x, &f.y)))
+                .collect(),
+            stability: stability
+                .map(|f| maps(cells, &f.common.labels, &f.common.panels, (&f.x, &f.y)))
+                .collect(),
         }
     }
 }
@@ -84,11 +88,11 @@ fn final_mean(cell: &CellResult<'_>, quantity: Quantity) -> f64 {
 
 /// The cells of a figure over a cost: each is a curve.
 fn convergence(figure: &Convergence, all: &[CellResult<'_>]) -> Sample {
-    let cells = with_labels(&figure.labels, all);
+    let cells = with_labels(&figure.common.labels, all);
     if cells.len() <= MOST_CURVES {
         return Sample::new(all, &cells, &[]);
     }
-    let (groups, panels_note) = few_panels(panels(&figure.panels, &cells));
+    let (groups, panels_note) = few_panels(panels(&figure.common.panels, &cells));
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
     let last = |cell: &&CellResult<'_>| final_mean(cell, figure.y);
     let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
@@ -105,15 +109,15 @@ fn convergence(figure: &Convergence, all: &[CellResult<'_>]) -> Sample {
 
 /// The cells of a figure over a setting: each is a point.
 fn scaling(figure: &Scaling, all: &[CellResult<'_>]) -> Sample {
-    let mut cells = with_labels(&figure.labels, all);
+    let mut cells = with_labels(&figure.common.labels, all);
     let (count, mut notes) = (cells.len(), Vec::new());
-    let groups = panels(&figure.panels, &cells);
+    let groups = panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {
         let (groups, note) = few_panels(groups);
         notes.extend(note);
         cells = in_order(&cells, groups.into_iter().flat_map(|group| group.cells));
     }
-    let known: Vec<&str> = figure.panels.iter().map(String::as_str).collect();
+    let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
     let known = [known, scaling::settings_of_axis(&figure.x)].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let (names, curve_of_cell) = curves(&plain, &known);

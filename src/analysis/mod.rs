@@ -31,7 +31,7 @@ mod unplanned;
 mod wrong;
 
 use crate::store::provenance::Provenance;
-use crate::store::{Store, Stored};
+use crate::store::{Store, StoredCell};
 use claims::JudgedClaim;
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
@@ -41,7 +41,7 @@ use driftbench_core::words::thousands;
 use driftbench_runner::files::{Error, error};
 pub use driftbench_runner::manifest::figure::Scale;
 use driftbench_runner::manifest::{Oracle, Prices, Quantity, TimeAverage};
-use driftbench_runner::plan::{Cell, Drawn, Plan};
+use driftbench_runner::plan::{Cell, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare};
 use driftbench_runner::trace::Trace;
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
@@ -264,7 +264,7 @@ fn results<'a>(
         let cell: &'a Cell = &plan.cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
         let result = stored.map(|stored| {
-            stored.map(|Stored { record, traces }| CellResult {
+            stored.map(|StoredCell { record, traces }| CellResult {
                 cell,
                 runs: Runs::new(traces, &needs.traces(cell), &prices),
                 digest: record.digest,
@@ -411,7 +411,7 @@ fn figures<'a>(
     rankings: &Rankings<'a>,
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
-    let ids: Vec<String> = Drawn::all(&plan.manifest).into_iter().map(|d| d.id).collect();
+    let ids = figure_ids(&plan.manifest).into_iter().map(|(id, _)| id);
     let noted = |chosen: &Sample, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }

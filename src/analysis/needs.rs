@@ -23,7 +23,7 @@ impl<'a> Needs<'a> {
     /// What figures and claims need.
     pub fn of_plan(plan: &'a Plan) -> Self {
         let is_complete = |figure: &&Convergence| {
-            let cells = plan.cells.iter().filter(|cell| has_label(&figure.labels, cell));
+            let cells = plan.cells.iter().filter(|cell| has_label(&figure.common.labels, cell));
             cells.take(MOST_CURVES + 1).count() <= MOST_CURVES
         };
         let figures = plan.manifest.figure.convergence.iter();
@@ -43,7 +43,7 @@ impl<'a> Needs<'a> {
     /// What is needed of a cell's traces when they are read first.
     pub fn traces(&self, cell: &Cell) -> TraceNeeds {
         let mut needs = TraceNeeds::default();
-        for figure in self.complete.iter().filter(|figure| has_label(&figure.labels, cell)) {
+        for figure in self.complete.iter().filter(|figure| has_label(&figure.common.labels, cell)) {
             add_figure(figure, &mut needs);
         }
         add_claims(&self.plan.manifest.claim, cell, &mut needs);
@@ -107,8 +107,8 @@ impl Line<'_> {
 /// The figures of convergence, then those of scaling.
 fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
     let table = &plan.manifest.figure;
-    let convergence = table.convergence.iter().map(|f| (&f.labels, f.y, &f.theory));
-    let all = convergence.chain(table.scaling.iter().map(|f| (&f.labels, f.y, &f.theory)));
+    let convergence = table.convergence.iter().map(|f| (&f.common.labels, f.y, &f.theory));
+    let all = convergence.chain(table.scaling.iter().map(|f| (&f.common.labels, f.y, &f.theory)));
     all.map(|(labels, y, theory)| Line { labels, y, theory })
 }
 

@@ -5,7 +5,7 @@ use super::CellResult;
 use super::figure::Plot;
 use super::line::{Curve, LegendEntry, Line, legend_text};
 use super::theory::Theory;
-use driftbench_core::theory::cost::Cost;
+use driftbench_core::theory::effort::Effort;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::Theory as Kind;
@@ -80,8 +80,8 @@ pub fn caption(
             let mut each = predictions(*kind).iter();
             each.find_map(|by| theory.too_costly(&c.cell.id, *by))
         };
-        let costs: Vec<Cost> = cells.iter().filter_map(without).collect();
-        if let Some(most) = costs.iter().copied().reduce(Cost::most) {
+        let costs: Vec<Effort> = cells.iter().filter_map(without).collect();
+        if let Some(most) = costs.iter().copied().reduce(Effort::most) {
             let kind = match kind {
                 Kind::Bounds => "published bound",
                 kind => predictions(*kind).first().map_or("", |by| legend_text(*by)),

@@ -6,8 +6,8 @@ use super::setting_text::pretty;
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
 use driftbench_core::problem::Facts;
-use driftbench_core::theory::cost::Cost;
-use driftbench_core::theory::deterministic::{cost_of_drift, drift};
+use driftbench_core::theory::deterministic::{drift, drift_effort};
+use driftbench_core::theory::effort::Effort;
 use driftbench_core::theory::heterogeneity::Measures;
 use driftbench_runner::files::Error;
 use driftbench_runner::manifest::Oracle;
@@ -30,7 +30,7 @@ pub struct Instances {
     pub further_drifts: usize,
     /// The measures and drifts that are not computed at this size: how many, and the largest
     /// cost.
-    pub not_computed: Option<(usize, Cost)>,
+    pub not_computed: Option<(usize, Effort)>,
 }
 
 impl Instances {
@@ -91,8 +91,8 @@ pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Er
         further_drifts += walks.len().saturating_sub(room);
         walks.truncate(room);
         room -= walks.len();
-        walks.retain(|(_, steps)| budget.allows(cost_of_drift(facts, *steps)));
-        let measured = budget.allows(Measures::cost(facts));
+        walks.retain(|(_, steps)| budget.allows(drift_effort(facts, *steps)));
+        let measured = budget.allows(Measures::effort(facts));
         found.push(Found { first, walks, measured });
     }
     let rows: Vec<Option<Instance>> = found.par_iter().map(Found::row).collect();
@@ -104,13 +104,13 @@ pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Er
 #[derive(Default)]
 struct Budget {
     products: f64,
-    refused: Option<(usize, Cost)>,
+    refused: Option<(usize, Effort)>,
 }
 
 impl Budget {
     /// Whether a computation fits; if it does not, it is counted.
-    fn allows(&mut self, cost: Cost) -> bool {
-        let all = Cost { products: self.products + cost.products, ..cost };
+    fn allows(&mut self, cost: Effort) -> bool {
+        let all = Effort { products: self.products + cost.products, ..cost };
         if all.fits() {
             self.products = all.products;
             return true;
@@ -152,7 +152,8 @@ fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
         let Some(group) = groups.get_mut(place) else { continue };
         // The drift is defined for local steps of one length, equally many for every client.
         let components = cell.identity.algorithm.components().into_iter();
-        let equal = |c: &Component| c.terms.schedule == Schedule::Every && c.terms.work.len() == 1;
+        let equal =
+            |c: &Component| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1;
         for component in components.filter(equal) {
             let walk = (component.terms.step(0), component.terms.most_steps());
             if group.known.insert((walk.0.to_bits(), walk.1)) {
@@ -180,7 +181,7 @@ impl Found<'_> {
         Some(Instance {
             name: name(self.first),
             size: (facts.clients(), facts.dim()),
-            measures: if self.measured { Some(Measures::of(facts)?) } else { None },
+            measures: if self.measured { Some(Measures::new(facts)?) } else { None },
             drifts: drifts
                 .map(|(step, steps)| (*step, *steps, drift(facts, *step, *steps)))
                 .collect(),

@@ -26,7 +26,7 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
         let squares = squares.collect();
         Map::new(group.title, &sides, squares)
     };
-    let maps: Vec<Map> = panels(&spec.panels, cells).into_iter().map(map).collect();
+    let maps: Vec<Map> = panels(&spec.common.panels, cells).into_iter().map(map).collect();
     let named = labels.iter().enumerate().map(|(i, label)| (label.clone(), Color::Palette(i)));
     let mut legend: Vec<LegendEntry> =
         named.map(|(name, color)| LegendEntry::Patch { name, color }).collect();
@@ -37,9 +37,9 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
     }
     Figure {
         id: String::new(),
-        title: spec.title.clone().unwrap_or_else(|| "Which algorithm ranks first".into()),
+        title: spec.common.title.clone().unwrap_or_else(|| "Which algorithm ranks first".into()),
         caption: caption(spec, cells, &maps, rankings.compared),
-        columns: spec.columns.unwrap_or(maps.len().clamp(1, 2)),
+        columns: spec.common.columns.unwrap_or(maps.len().clamp(1, 2)),
         exploration: None,
         body: Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) }),
     }
@@ -96,7 +96,7 @@ pub fn compared_cells<'a>(
     cells: &[&'a CellResult<'a>],
 ) -> Vec<Vec<&'a CellResult<'a>>> {
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
-    let groups = panels(&spec.panels, cells);
+    let groups = panels(&spec.common.panels, cells);
     groups.iter().flat_map(|group| grid_points(spec, &sides, group).into_values()).collect()
 }
 

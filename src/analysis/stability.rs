@@ -12,7 +12,7 @@ use super::setting_text::symbol;
 use super::theory::Theory;
 use super::{CellResult, ranking_map};
 use driftbench_core::problem::Facts;
-use driftbench_core::theory::moments::{self, Exact};
+use driftbench_core::theory::moments::{self, ExactMoments};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::figure;
 use driftbench_runner::plan::SettingKey;
@@ -38,7 +38,7 @@ pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theo
     for label in ranking_map::labels(cells) {
         let of_label: Vec<&CellResult<'_>> =
             cells.iter().copied().filter(|c| c.cell.label == label).collect();
-        for group in panels(&spec.panels, &of_label) {
+        for group in panels(&spec.common.panels, &of_label) {
             let title = joined(&[&label, &group.title]);
             let squares = squares(spec, &sides, &group, &radii);
             maps.push(Map::new(title, &sides, squares));
@@ -52,10 +52,10 @@ pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theo
     legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
     Figure {
         id: String::new(),
-        title: spec.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
+        title: spec.common.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
         caption: caption(cells, &maps, radii.len()),
         exploration: None,
-        columns: spec.columns.unwrap_or(maps.len().clamp(1, 2)),
+        columns: spec.common.columns.unwrap_or(maps.len().clamp(1, 2)),
         body: Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) }),
     }
 }
@@ -87,12 +87,12 @@ fn squares(
 fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
     let of_instance = |ground: &Ground| -> Option<Radii> {
         let facts: &dyn Facts = &*ground.instance;
-        let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
-        let cost = moments::cost(facts, &scheme, ROUNDS, 0);
+        let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
+        let cost = moments::effort(facts, &scheme, ROUNDS, 0);
         if cost.products > MOST_PRODUCTS || !cost.fits() {
             return None;
         }
-        let found = Exact::new(facts, &scheme)?.stability()?;
+        let found = ExactMoments::new(facts, &scheme)?.stability()?;
         Some((found.mean, found.square))
     };
     let largest = |(a, b): Radii, (c, d): Radii| (a.zip(c).map(|(a, c)| a.max(c)), b.max(d));

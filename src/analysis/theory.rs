@@ -11,10 +11,10 @@ use driftbench_core::kernel::{axpy, dot, squared_distance};
 use driftbench_core::linalg::Matrix;
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::bounds::{self, Constants};
-use driftbench_core::theory::cost::MOST_BYTES;
-use driftbench_core::theory::expansion::{self, Terms as Expansion};
+use driftbench_core::theory::effort::MOST_BYTES;
+use driftbench_core::theory::expansion::{self, Expansion};
 use driftbench_core::theory::heterogeneity::Measures;
-use driftbench_core::theory::moments::{self, Blocks, Exact, Moments};
+use driftbench_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::{Quantity, TimeAverage};
 use driftbench_runner::plan::Plan;
@@ -29,14 +29,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The exact moments of a cell, or why there are none.
-type ExpectedMoments = Result<Vec<Moments>, predict::Without>;
+type ExpectedMoments = Result<Vec<Moments>, predict::NoMoments>;
 
 /// The mean of each quantity that moments give over infinitely many replicates, at each recorded
 /// round; or why there is none.
-type ExpectedColumns = Result<Columns, predict::Without>;
+type ExpectedColumns = Result<Columns, predict::NoMoments>;
 
 /// Moments and blocks at stationarity.
-type AtRest = Rc<(Moments, Blocks)>;
+type AtRest = Rc<(Moments, CovarianceBlocks)>;
 
 /// Predictions for the cells of an experiment.
 pub struct Theory<'a> {
@@ -103,13 +103,13 @@ impl<'a> Theory<'a> {
             }
             let columns = mean_over_grounds(p).map(|all| moment_columns(p, &all));
             if let (Ok(columns), MomentsCache::ReadAndWrite(store)) = (&columns, cache) {
-                store.keep_columns(name, id, moments::VERSION, columns);
+                store.cache_columns(name, id, moments::VERSION, columns);
             }
             (id, columns)
         };
         let expected: HashMap<&str, ExpectedColumns> = wanted.map(columns).collect();
         let costly = |(id, columns): (&&str, &ExpectedColumns)| match columns {
-            Err(predict::Without::Costly(cost)) => {
+            Err(predict::NoMoments::Costly(cost)) => {
                 Some((((*id).to_owned(), Computation::Moments), *cost))
             }
             _ => None,
@@ -188,8 +188,8 @@ impl<'a> Theory<'a> {
         let facts: &dyn Facts = &*ground.instance;
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
-        self.permit(prepared, Computation::Measures, || Measures::cost(facts))?;
-        let mu = Measures::of(facts)?.mu;
+        self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
+        let mu = Measures::new(facts)?.mu;
         let start = squared_distance(&ground.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
         let bound = |t: &u64| {
@@ -210,7 +210,7 @@ impl<'a> Theory<'a> {
             Prediction::ExactMoments | Prediction::Stationary => {
                 let found = self.stationary(id)?;
                 let covariance = found.0.covariance.clone();
-                Blocks { theta: covariance, ..found.1.clone() }
+                CovarianceBlocks { theta: covariance, ..found.1.clone() }
             }
             Prediction::FirstOrder | Prediction::FirstOrderPrinted => {
                 let terms = self.expansion(prepared, ground)?;
@@ -219,7 +219,7 @@ impl<'a> Theory<'a> {
                 let (step, steps, corrected) = uniform_terms(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*ground.instance;
-                let cost = || Expansion::cost_of_blocks(facts, corrected);
+                let cost = || Expansion::blocks_effort(facts, corrected);
                 self.permit(prepared, Computation::Expansion, cost)?;
                 terms.blocks(facts, step, steps, corrected, printed)
             }
@@ -280,20 +280,21 @@ impl<'a> Theory<'a> {
             None if facts.linear() => facts,
             None => return None,
         };
-        let mut scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
+        let mut scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
         let place = prepared.cell.identity.algorithm.components();
         let place = place.iter().position(|c| c == component)?;
         let mut run = scheme.runs.swap_remove(place);
         run.weight = 1.0;
         scheme.runs = vec![run];
-        if !moments::close(twin, &scheme) {
+        if !moments::are_closed(twin, &scheme) {
             return None;
         }
         let cost = || {
-            moments::cost_at_rest(twin, &scheme) + expansion::cost_of_closure(facts, steps as u64)
+            moments::stationary_effort(twin, &scheme)
+                + expansion::closure_effort(facts, steps as u64)
         };
         self.permit(prepared, Computation::Closure, cost)?;
-        let exact = Exact::new(twin, &scheme)?;
+        let exact = ExactMoments::new(twin, &scheme)?;
         let (moments, blocks) = exact.stationary()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
     }
@@ -306,13 +307,13 @@ impl<'a> Theory<'a> {
         let find = || {
             let prepared = self.cells.get(id)?;
             let facts: &dyn Facts = &*single_ground(prepared)?.instance;
-            let scheme = predict::at_rest(&prepared.cell.identity, facts.clients())?;
-            if !moments::close(facts, &scheme) {
+            let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
+            if !moments::are_closed(facts, &scheme) {
                 return None;
             }
-            let cost = || moments::cost_at_rest(facts, &scheme);
+            let cost = || moments::stationary_effort(facts, &scheme);
             self.permit(prepared, Computation::Stationary, cost)?;
-            Some(Rc::new(Exact::new(facts, &scheme)?.stationary()?))
+            Some(Rc::new(ExactMoments::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
@@ -333,8 +334,8 @@ impl<'a> Theory<'a> {
         if let Some(known) = self.expansions.borrow().get(&key) {
             return known.clone();
         }
-        self.permit(prepared, Computation::Expansion, || Expansion::cost(facts))?;
-        let found = Expansion::of(facts).ok().map(Rc::new);
+        self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+        let found = Expansion::new(facts).ok().map(Rc::new);
         self.expansions.borrow_mut().insert(key, found.clone());
         found
     }
@@ -365,10 +366,10 @@ fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
         Variates::Fresh => return None,
     };
     let steps = match terms.schedule {
-        Schedule::Every => terms.work[0] as f64,
+        Schedule::Every => terms.local_steps[0] as f64,
         Schedule::Bernoulli { probability, .. } => 1.0 / probability,
     };
-    let even = terms.work.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
+    let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
     let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
     (even && terms.proximal == 0.0 && terms.server_step == 1.0).then_some((step, steps, corrected))
 }
@@ -423,14 +424,14 @@ fn moment_columns(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
 
 /// The moments of a cell, their mean over instances where each replicate has one.
 fn mean_over_grounds(prepared: &Prepared<'_>) -> ExpectedMoments {
-    predict::known(prepared)?;
+    predict::check_exact_moments(prepared)?;
     let Some((last, others)) = prepared.grounds.split_last() else {
-        return Err(predict::Without::Open);
+        return Err(predict::NoMoments::Open);
     };
     // One instance at a time, since its moments are one matrix per round.
-    let mut mean = predict::expected(prepared.cell, last)?;
+    let mut mean = predict::exact_moments(prepared.cell, last)?;
     for ground in others {
-        let more = predict::expected(prepared.cell, ground)?;
+        let more = predict::exact_moments(prepared.cell, ground)?;
         mean.iter_mut()
             .zip(&more)
             .for_each(|(sum, moments)| change(sum, |own, of| own + of(moments)));

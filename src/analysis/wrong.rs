@@ -110,7 +110,7 @@ impl<P: Problem> Run for WrongRun<P> {
             let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
             for _ in 0..self.local_steps {
                 self.problem.oracle(client, state, end, rng, &mut field);
-                let correction = self.variates.of(client);
+                let correction = self.variates.correction(client);
                 for i in 0..d {
                     end[i] -= self.step_size * (field[i] + correction[i]);
                 }
@@ -141,7 +141,7 @@ impl<P: Problem> Run for WrongRun<P> {
         Some(Clients {
             ends: &self.ends,
             apart: false,
-            corrections: if self.corrected { self.variates.all() } else { &[] },
+            corrections: if self.corrected { self.variates.corrections() } else { &[] },
             lengths: vec![self.step_size * self.local_steps as f64; self.streams.len()],
         })
     }

@@ -1,4 +1,4 @@
-//! `check`: all that is wrong with some manifests.
+//! `check`: validates manifests and reports all errors.
 
 use super::{Code, Failure, Manifests, memory, prepared, print};
 use driftbench_core::words::count;
@@ -13,15 +13,15 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     for plan in &plans {
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         match memory::fits_instances(plan, &cells).and_then(|()| prepared(plan, &cells)) {
             Ok(_) => {
                 print(&format!("{}: ok, {}\n", plan.source.name, count(plan.cells.len(), "cell")))?
             }
-            Err(failure) => wrong.push(failure.message),
+            Err(failure) => errors.push(failure.message),
         }
     }
-    if wrong.is_empty() { Ok(Code::Done) } else { Err(Failure::input(wrong.join("\n"))) }
+    if errors.is_empty() { Ok(Code::Done) } else { Err(Failure::input(errors.join("\n"))) }
 }

@@ -15,26 +15,27 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example: driftbench diff results other-results\n         driftbench diff HEAD reports\n         driftbench diff v0.1.0 main:reports --format html --out diff.html\n\nExit codes: 0 nothing that --fail-on names; 1 something; 2 bad input; 3 nothing to compare."
+    after_help = "Example: driftbench diff results other-results\n         driftbench diff HEAD reports\n         driftbench diff v0.1.0 main:reports --format html --out diff.html\n\nExit codes: 0 nothing that --fail-on names; 1 something that it names; 2 bad input; 3 nothing to compare."
 )]
 pub struct Args {
-    /// What was: a results folder, a reports folder, a git revision with reports/, or REV:folder
+    /// State before: a results folder, a reports folder, a git revision with reports/, or
+    /// REV:folder
     a: String,
-    /// What is: the same
+    /// State after: one of the same
     b: String,
-    /// What is written
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Kind,
-    /// Where to, instead of standard output
+    /// File to write instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// What is exit code 1: worse, diverged, failed, claims, removed, added, underpowered,
-    /// incomparable, changed, or none
+    /// What makes the exit code 1: worse, diverged, failed, claims, removed, added,
+    /// underpowered, incomparable, changed, or none
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     #[arg(default_value = "worse,diverged,failed,claims")]
     fail_on: Vec<String>,
-    /// Relative change of an error that counts as none
-    #[arg(long, value_name = "SHARE", default_value_t = Options::default().margin)]
+    /// Largest relative change of an error that counts as none
+    #[arg(long, value_name = "FRACTION", default_value_t = Options::default().margin)]
     margin: f64,
     /// Squared errors below this are rounding, and count as this
     #[arg(long, value_name = "ERROR", default_value_t = Options::default().floor)]
@@ -104,7 +105,8 @@ fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
 fn options(args: &Args) -> Result<Options, Failure> {
     for (key, value, most) in [("margin", args.margin, 10.0), ("floor", args.floor, 1.0)] {
         if !(value > 0.0 && value <= most) {
-            let message = format!("error: --{key} is {value}: it must be above 0, {most} at most");
+            let message =
+                format!("error: --{key} is {value}: it must be above 0 and at most {most}");
             return Err(Failure::input(message));
         }
     }
@@ -193,7 +195,7 @@ fn reports(name: &str, full_name: String, files: Vec<(String, String)>) -> Resul
             (Some(_), None) => Err(record::Wrong {
                 file: record::FINALS,
                 line: None,
-                message: "is not there".into(),
+                message: "is missing".into(),
             }),
             (_, finals) => record::read(shared.as_deref(), &finals.unwrap_or_default()),
         };

@@ -1,7 +1,7 @@
-//! `digest`: a line a cell.
+//! `digest`: prints the id and digest of every cell.
 
 use super::{Code, Failure, print};
-use crate::store::{Store, Stored};
+use crate::store::{Store, StoredCell};
 use driftbench_runner::files::Error;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-The numbers of each cell are read and checked. What is damaged is reported on standard error and \
-left out; the exit code is then 4.
+The numbers of each cell are read and checked. Damaged cells are reported on standard error and \
+omitted; the exit code is then 4.
 
 Example: driftbench digest results > before.txt")]
 pub struct Args {
@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         let order = store.reading_order(&name, &ids);
         let line = |place: usize| -> Result<Option<String>, Error> {
             let stored = store.read(&name, ids[place])?;
-            Ok(stored.map(|Stored { record, .. }| format!("{} {}\n", record.id, record.digest)))
+            Ok(stored.map(|StoredCell { record, .. }| format!("{} {}\n", record.id, record.digest)))
         };
         let found: Vec<_> = order.into_par_iter().map(line).collect();
         for one in found {

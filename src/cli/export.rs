@@ -2,7 +2,7 @@
 
 use super::{Code, Failure, report};
 use crate::store::Store;
-use crate::store::export::{Chosen, Exported, Format, export};
+use crate::store::export::{ExportFormat, Exported, ExportedExperiment, PlannedCell, export};
 use driftbench_core::words::count;
 use driftbench_runner::manifest::document::nearest;
 use driftbench_runner::plan::{Cell, Setting};
@@ -10,25 +10,24 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-A row a replicate and recorded round, as in the cells' own files (docs/FORMAT.md), by \
-experiment, cell, replicate and round; null where a cell has not recorded a metric. Cells of \
-earlier settings are there too, with last_run = false. Every setting in which cells of an \
-experiment differ is a column of its own, so that a group-by over these columns mixes no cells. CSV leaves out the column `settings`. A \
-file of this name is replaced. A \
-damaged cell is left out and told; the exit code is then 4.
+The file has one row per replicate and recorded round (docs/FORMAT.md), sorted by experiment, \
+cell, replicate and round; a metric that a cell did not record is null. Cells of earlier settings \
+are included, with last_run = false; the label is that of the last run. Every setting in which the cells of an experiment differ has a \
+column, so that a group-by over these columns mixes no cells. CSV omits the column `settings`. An \
+existing file is replaced. Damaged cells are reported and omitted; the exit code is then 4.
 
 Example: driftbench export results --out results.parquet")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
     results: PathBuf,
-    /// The file: .parquet, or .csv
+    /// File to write, ending in .parquet or .csv
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Only this experiment (may be given more than once)
+    /// Export only this experiment (may be repeated)
     #[arg(long = "experiment", value_name = "NAME")]
     experiments: Vec<String>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -36,8 +35,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let format = format(&args.out)?;
     let store = Store::open_existing(&args.results)?;
-    let chosen = chosen(&store, &args.experiments)?;
-    let Exported { cells, rows, damaged } = export(&store, &chosen, &args.out, format)?;
+    let experiments = experiments(&store, &args.experiments)?;
+    let Exported { cells, rows, damaged } = export(&store, &experiments, &args.out, format)?;
     for error in &damaged {
         eprintln!("error: {error}");
     }
@@ -47,22 +46,22 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     if !args.quiet {
         let [rows, cells] = [count(rows, "row"), count(cells, "cell")];
-        let experiments = count(chosen.len(), "experiment");
+        let experiments = count(experiments.len(), "experiment");
         eprintln!("{}: {rows} of {cells} of {experiments}", args.out.display());
     }
     if damaged.is_empty() {
         return Ok(Code::Done);
     }
     let damaged = count(damaged.len(), "damaged cell");
-    eprintln!("{damaged} left out; `driftbench run` computes what is damaged again");
+    eprintln!("{damaged} left out; `driftbench run` computes damaged cells again");
     Ok(Code::SomeFailed)
 }
 
-/// What a file's name says of how it is written.
-fn format(file: &Path) -> Result<Format, Failure> {
+/// The format that a file's name ends in.
+fn format(file: &Path) -> Result<ExportFormat, Failure> {
     match file.extension().and_then(|e| e.to_str()) {
-        Some("parquet") => Ok(Format::Parquet),
-        Some("csv") => Ok(Format::Csv),
+        Some("parquet") => Ok(ExportFormat::Parquet),
+        Some("csv") => Ok(ExportFormat::Csv),
         _ => Err(Failure::input(format!(
             "error: --out {}: the name must end in .parquet or .csv",
             file.display()
@@ -70,8 +69,8 @@ fn format(file: &Path) -> Result<Format, Failure> {
     }
 }
 
-/// The experiments of these names; all without any.
-fn chosen(store: &Store, names: &[String]) -> Result<Vec<Chosen>, Failure> {
+/// The experiments of these names, or all if there are no names.
+fn experiments(store: &Store, names: &[String]) -> Result<Vec<ExportedExperiment>, Failure> {
     let mut all = store.experiments()?;
     let known: Vec<String> = all.iter().map(|e| e.name.clone()).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -83,13 +82,18 @@ fn chosen(store: &Store, names: &[String]) -> Result<Vec<Chosen>, Failure> {
         )));
     }
     all.retain(|e| names.is_empty() || names.contains(&e.name));
-    let one = |experiment: crate::store::Experiment| {
+    let mut exported = Vec::new();
+    for experiment in all {
         let manifest = experiment.text.clone();
         let plan = report::plan(experiment)?;
-        let last_run = plan.cells.iter().map(|c| (c.id.clone(), defaults(c))).collect();
-        Ok(Chosen { name: plan.experiment, manifest, last_run })
-    };
-    all.into_iter().map(one).collect()
+        let planned = |cell: &Cell| {
+            let planned = PlannedCell { label: cell.label.clone(), defaults: defaults(cell) };
+            (cell.id.clone(), planned)
+        };
+        let last_run = plan.cells.iter().map(planned).collect();
+        exported.push(ExportedExperiment { name: plan.experiment, manifest, last_run });
+    }
+    Ok(exported)
 }
 
 /// The values of a cell's axes that are defaults, and so not part of its id, by path.
@@ -98,7 +102,7 @@ fn defaults(cell: &Cell) -> Vec<(String, Setting)> {
     let is_part = |path: &str| {
         let mut parts = path.split('.');
         let first = parts.next().and_then(|part| identity.get(part));
-        parts.try_fold(first, |at, part| at.map(|value| value.get(part))).flatten().is_some()
+        parts.try_fold(first, |value, part| value.map(|value| value.get(part))).flatten().is_some()
     };
     // A budget is part of the id by the rounds that it comes to.
     let axes = cell.varied.iter().filter(|path| !path.starts_with("budget.") && !is_part(path));

@@ -1,10 +1,10 @@
 //! Ctrl-C, and the signal by which a scheduler asks a process to end.
 //!
-//! *Invariant*: the first is a request to stop and the second leaves at once. A request is
-//! heeded within [`PATIENCE`], whatever is being computed then: where nothing can be lost the
-//! process ends at once, and a run that does not come to the end of its round keeps what is
-//! complete and ends. When nothing listens any more, a signal ends the process as it does any
-//! other.
+//! *Invariant*: the first signal is a request to stop and the second ends the process
+//! immediately. A request takes effect within [`PATIENCE`], whatever is being computed: where
+//! nothing can be lost the process ends immediately, and a run that does not reach the end of
+//! its round stores its complete cells and ends. After the handler is dropped, signals regain
+//! their default effect.
 
 use super::{Code, Failure};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -14,77 +14,79 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Time that work has to end by itself once it is interrupted.
+/// Time that work has to end by itself after a signal.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time between two looks whether a signal came.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// Time between two checks whether a signal came.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Listens as long as it lives.
+/// Handles signals until it is dropped.
 pub struct Interrupt {
     stop: Arc<AtomicBool>,
-    deaf: Arc<AtomicBool>,
-    at_once: Arc<AtomicBool>,
+    dropped: Arc<AtomicBool>,
+    immediate: Arc<AtomicBool>,
 }
 
-/// How an interrupted command ends.
+/// The exit code of an interrupted command.
 const CODE: i32 = Code::Interrupted as i32;
 
 impl Interrupt {
-    /// Begins to listen.
+    /// Installs the handlers.
     ///
     /// # Errors
-    /// If the system does not let it.
+    /// If the system refuses.
     pub fn listen() -> Result<Self, Failure> {
-        let [stop, deaf, at_once]: [Arc<AtomicBool>; 3] = Default::default();
+        let [stop, dropped, immediate]: [Arc<AtomicBool>; 3] = Default::default();
         for signal in [SIGINT, SIGTERM] {
-            // In the order in which they look at a signal: nobody listens; nothing can be
-            // lost; a second one; a first one.
-            flag::register_conditional_default(signal, deaf.clone())
-                .and_then(|_| flag::register_conditional_shutdown(signal, CODE, at_once.clone()))
+            // Handlers run in this order: the default effect once this value is dropped; an
+            // immediate end while nothing can be lost, or at a second signal; the request.
+            flag::register_conditional_default(signal, dropped.clone())
+                .and_then(|_| flag::register_conditional_shutdown(signal, CODE, immediate.clone()))
                 .and_then(|_| flag::register_conditional_shutdown(signal, CODE, stop.clone()))
                 .and_then(|_| flag::register(signal, stop.clone()))
                 .map_err(|e| Failure::input(format!("error: signals: {e}")))?;
         }
-        Ok(Self { stop, deaf, at_once })
+        Ok(Self { stop, dropped, immediate })
     }
 
-    /// Does work that writes nothing, and during which a signal ends the process at once.
-    pub fn at_once<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.at_once.store(true, Ordering::SeqCst);
-        if self.came() {
+    /// Does work that writes nothing, during which a signal ends the process immediately.
+    pub fn immediately<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.immediate.store(true, Ordering::SeqCst);
+        if self.is_requested() {
             std::process::exit(CODE);
         }
         let done = work();
-        self.at_once.store(false, Ordering::SeqCst);
+        self.immediate.store(false, Ordering::SeqCst);
         done
     }
 
-    /// Does work that looks at [`Interrupt::flag`] from time to time. If it has not ended
-    /// [`PATIENCE`] after a signal, `last` is done beside it and the process ends.
+    /// Does work that polls [`Interrupt::flag`]. If it has not ended [`PATIENCE`] after a signal,
+    /// another thread calls `last` and the process ends.
     pub fn in_time<T>(&self, last: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
         let (done, ended) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 let mut since: Option<Instant> = None;
-                while ended.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
-                    if self.came() && since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
+                while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                    if self.is_requested()
+                        && since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
+                    {
                         last();
                         std::process::exit(CODE);
                     }
                 }
             });
-            // Dropped when the work has ended, also by a panic.
+            // Dropped when the work ends, also by a panic, which ends the other thread.
             let _done = done;
             work()
         })
     }
 
     /// Whether to stop.
-    pub fn came(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// What is true once it came.
+    /// A flag that is true once a signal came.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.stop.clone()
     }
@@ -92,6 +94,6 @@ impl Interrupt {
 
 impl Drop for Interrupt {
     fn drop(&mut self) {
-        self.deaf.store(true, Ordering::Relaxed);
+        self.dropped.store(true, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! What memory cannot hold is refused before anything is built or written.
+//! Refuses runs that would not fit in memory, before anything is built or written.
 
 use super::{Failure, rejected};
 use driftbench_core::problem::Share;
@@ -10,14 +10,14 @@ use std::path::Path;
 /// Some of a plan's cells.
 pub type Cells<'a> = (&'a Plan, Vec<&'a Cell>);
 
-/// Refuses instances that memory cannot hold.
+/// Refuses instances that do not fit in memory.
 pub fn fits_instances(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     let need = Need::of_instances(cells);
-    judge(&[(plan, need)], available())
+    check_fit(&[(plan, need)], available())
 }
 
-/// Refuses runs that memory cannot hold: the instances of all plans, and the runs
-/// of the largest. `most` stands for the memory that there is.
+/// Refuses runs that do not fit in memory: the instances of all plans and the runs of the
+/// largest. `most` replaces the available memory.
 pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), Failure> {
     let mut needs: Vec<(&Plan, Need)> = Vec::new();
     for (plan, cells) in all {
@@ -25,14 +25,15 @@ pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), 
         need.0.extend(Need::of_runs(cells, threads).0);
         needs.push((plan, need));
     }
-    judge(&needs, most.or_else(available))
+    check_fit(&needs, most.or_else(available))
 }
 
-fn judge(needs: &[(&Plan, Need)], most: Option<f64>) -> Result<(), Failure> {
-    // Plans are run one after the other, but their instances are built first.
-    let kept = |share: &&Share| share.key.starts_with("problem.");
-    let instances = needs.iter().flat_map(|(_, need)| need.0.iter().filter(kept));
-    let runs = |need: &Need| need.0.iter().filter(|s| !kept(s)).map(|s| s.bytes).sum::<f64>();
+fn check_fit(needs: &[(&Plan, Need)], most: Option<f64>) -> Result<(), Failure> {
+    // Plans run one after the other, but all their instances are built first.
+    let is_instance = |share: &&Share| share.key.starts_with("problem.");
+    let instances = needs.iter().flat_map(|(_, need)| need.0.iter().filter(is_instance));
+    let runs =
+        |need: &Need| need.0.iter().filter(|s| !is_instance(s)).map(|s| s.bytes).sum::<f64>();
     let total = instances.map(|share| share.bytes).sum::<f64>()
         + needs.iter().map(|(_, need)| runs(need)).fold(0.0, f64::max);
     let Some(most) = most.filter(|most| total > *most) else { return Ok(()) };
@@ -42,25 +43,25 @@ fn judge(needs: &[(&Plan, Need)], most: Option<f64>) -> Result<(), Failure> {
     };
     let key = share.key.rsplit('.').next().unwrap_or_default();
     let message = format!(
-        "`{key}`: this needs about {} of memory, and there are {}: {} take {}",
-        told(total),
-        told(most),
+        "`{key}`: this needs about {} of memory, and {} are available: {} take {}",
+        format_bytes(total),
+        format_bytes(most),
         share.what,
-        told(share.bytes)
+        format_bytes(share.bytes)
     );
     Err(Failure::input(rejected(plan, std::iter::once((share.key.clone(), message)))))
 }
 
-/// Bytes in words.
-fn told(bytes: f64) -> String {
+/// Bytes with a unit: `64.0 GB`.
+fn format_bytes(bytes: f64) -> String {
     let units = [(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
     let (unit, name) = units.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1e3, "kB"));
     let number = bytes / unit;
     if number < 1e6 { format!("{number:.1} {name}") } else { format!("{number:.1e} {name}") }
 }
 
-/// `64G`, `500M` or a number of bytes.
-pub fn size(text: &str) -> Result<f64, String> {
+/// Parses `64G`, `500M` or a number of bytes.
+pub fn parse_size(text: &str) -> Result<f64, String> {
     let plain = text.trim_end_matches(['B', 'b']);
     let unit = match plain.chars().last().map(|c| c.to_ascii_uppercase()) {
         Some('K') => 1e3,
@@ -76,15 +77,15 @@ pub fn size(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The memory that this process may still take, where the system tells: what is
-/// available, or less where a limit is set on its group or on itself.
+/// The memory that this process may still use, if the system reports it: the available
+/// memory, or less if a limit applies to its control group or to itself.
 fn available() -> Option<f64> {
     let memory = read_to_string("/proc/meminfo").ok();
     let free =
         memory.as_deref().and_then(|text| field(text, "MemAvailable:")).map(|kb| kb * 1024.0);
     let limit = read_to_string("/proc/self/limits").ok();
     let limit = limit.as_deref().and_then(|text| field(text, "Max address space"));
-    [free, limit, group(Path::new("/sys/fs/cgroup"))].into_iter().flatten().reduce(f64::min)
+    [free, limit, control_group(Path::new("/sys/fs/cgroup"))].into_iter().flatten().reduce(f64::min)
 }
 
 /// The number after a name at the beginning of a line.
@@ -93,8 +94,8 @@ fn field(text: &str, name: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the limits of the control groups above this process leave.
-fn group(root: &Path) -> Option<f64> {
+/// The memory that the limits of the control groups of this process leave.
+fn control_group(root: &Path) -> Option<f64> {
     let groups = read_to_string("/proc/self/cgroup").ok()?;
     let mut least: Option<f64> = None;
     for line in groups.lines() {
@@ -113,7 +114,7 @@ fn group(root: &Path) -> Option<f64> {
                 read_to_string(folder.join(name)).ok()?.trim().parse().ok()
             };
             let (Some(limit), Some(used)) = (number(limit), number(used)) else { continue };
-            // What the files of a group take is given back when it is wanted.
+            // The page cache of a group is reclaimed on demand.
             let files = read_to_string(folder.join("memory.stat")).ok();
             let files = files.as_deref().and_then(|text| {
                 field(text, "inactive_file ").or_else(|| field(text, "total_inactive_file "))
@@ -130,16 +131,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_and_told() {
-        assert_eq!(size("500M"), Ok(5e8));
-        assert_eq!(size("64GB"), Ok(6.4e10));
-        assert_eq!(size("1.5t"), Ok(1.5e12));
-        assert_eq!(size("4096"), Ok(4096.0));
+    fn sizes_are_read_and_formatted() {
+        assert_eq!(parse_size("500M"), Ok(5e8));
+        assert_eq!(parse_size("64GB"), Ok(6.4e10));
+        assert_eq!(parse_size("1.5t"), Ok(1.5e12));
+        assert_eq!(parse_size("4096"), Ok(4096.0));
         for wrong in ["", "G", "-1G", "lots", "nan", "1e400"] {
-            assert!(size(wrong).is_err(), "{wrong}");
+            assert!(parse_size(wrong).is_err(), "{wrong}");
         }
         let all = [(512.0, "0.5 kB"), (6.4e10, "64.0 GB"), (3e25, "3.0e7 EB")];
-        all.iter().for_each(|(bytes, text)| assert_eq!(told(*bytes), *text));
+        all.iter().for_each(|(bytes, text)| assert_eq!(format_bytes(*bytes), *text));
     }
 
     #[test]

@@ -1,26 +1,27 @@
-//! `merge`: several results folders put into one.
+//! `merge`: merges several results folders into one.
 
 use super::{Code, Failure, shard};
-use crate::store::merge::{Conflict, Copied, Survey};
-use crate::store::{Experiment, Status, Store};
+use crate::store::merge::{Conflict, CopiedCells, MergeSources};
+use crate::store::{Status, Store, StoredExperiment};
 use driftbench_core::words::count;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Cells are checked by their hashes. Where folders hold the same cell, the numbers must be the \
-same; if they are not, none of them is copied, and the exit code is 1. Damaged cells are told and \
-left out; if no folder has a sound copy the exit code is 4. Folders of another version of \
-driftbench, or of other manifests of the same experiments, are not mixed unless --manifest-of says which manifest reports are to follow. What --out holds stays; \
-it may be one of the folders.
+Cells are checked by their checksums. Where several folders contain the same cell, its numbers \
+must be equal; if they are not, none of them is copied and the exit code is 1. Damaged cells are \
+reported and omitted; if no folder has a sound copy, the exit code is 4. Folders of different \
+versions of driftbench are not merged, nor folders with different manifests of one experiment, \
+unless --manifest-of states which manifest the reports follow. Existing cells of --out stay; it may \
+be one of the folders.
 
 Example: driftbench merge laptop/results cluster/results --out results")]
 pub struct Args {
-    /// Results folders
+    /// Results folders to merge
     #[arg(required = true, value_name = "RESULTS")]
     results: Vec<PathBuf>,
-    /// The results folder that they are put into
+    /// Folder of the merged results
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Cells that must be there in the end, listed as for `run --only`: each is read again
@@ -31,7 +32,7 @@ pub struct Args {
     /// reports show the cells of that manifest
     #[arg(long, value_name = "RESULTS")]
     manifest_of: Option<PathBuf>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -42,21 +43,19 @@ const NAMED: usize = 20;
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let expected = args.expect.as_deref().map(shard::lines).transpose()?.unwrap_or_default();
     let folders = open(&args.results, &args.out)?;
-    let mut survey = Survey::new(&folders)?;
+    let mut sources = MergeSources::new(&folders)?;
     if let Some(folder) = &args.manifest_of {
-        let place = folders.iter().position(|store| real(store.root()) == real(folder));
-        survey.prefer(place.ok_or_else(|| {
+        let place = folders.iter().position(|store| real_path(store.root()) == real_path(folder));
+        sources.prefer(place.ok_or_else(|| {
             let folder = folder.display();
             Failure::input(format!("error: --manifest-of {folder}: is none of these folders"))
         })?);
     }
-    mixable(&survey, &folders)?;
-    let conflicts = survey.conflicts();
-    let copied = survey.copy(&|name| {
-        eprintln!("{name}: a run is at work on it: waiting until it ends");
-    })?;
-    told(&copied, args);
-    for (e, sound) in survey.damaged() {
+    check_mixable(&sources, &folders)?;
+    let conflicts = sources.conflicts();
+    let copied = sources.copy(&super::print_waiting)?;
+    print_copied(&copied, args);
+    for (e, sound) in sources.damaged() {
         let rest = if sound { "another folder's copy is sound" } else { "left out" };
         eprintln!("error: {e}; {rest}");
     }
@@ -64,23 +63,23 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     if let Some(file) = args.expect.as_deref().filter(|_| !missing.is_empty()) {
         let (without, all) = (missing.len(), count(expected.len(), "cell"));
         eprintln!("error: without results: {without} of the {all} of {}:", file.display());
-        listed(&missing);
+        print_list(&missing);
     }
     if !conflicts.is_empty() {
         eprintln!(
             "error: {} with other numbers in another folder; none is copied:",
             count(conflicts.len(), "cell")
         );
-        let lines: Vec<String> = conflicts.iter().map(|c| apart(c, &folders)).collect();
-        listed(&lines);
+        let lines: Vec<String> = conflicts.iter().map(|c| describe(c, &folders)).collect();
+        print_list(&lines);
         return Ok(Code::Refuted);
     }
-    let whole = missing.is_empty() && survey.damaged().all(|(_, sound)| sound);
-    Ok(if whole { Code::Done } else { Code::SomeFailed })
+    let complete = missing.is_empty() && sources.damaged().all(|(_, sound)| sound);
+    Ok(if complete { Code::Done } else { Code::SomeFailed })
 }
 
-/// Expected cells that the results do not hold, as they are on the disk after the merge:
-/// every file is read and checked again, whatever was found before.
+/// Expected cells that the results do not hold after the merge: every file is read from the
+/// disk and checked again.
 fn missing<'a>(expected: &'a [(usize, String)], out: &Path) -> Result<Vec<&'a str>, Failure> {
     let store = Store::open(out)?;
     let names: Vec<String> = match expected.is_empty() || !out.is_dir() {
@@ -96,14 +95,14 @@ fn missing<'a>(expected: &'a [(usize, String)], out: &Path) -> Result<Vec<&'a st
     Ok(lines.into_par_iter().filter(absent).collect())
 }
 
-/// The folders, the one to be written first; it may be among the others.
+/// The folders, the one that is written first; it may be among the others.
 fn open(results: &[PathBuf], out: &Path) -> Result<Vec<Store>, Failure> {
-    let mut seen = vec![real(out)];
+    let mut seen = vec![real_path(out)];
     let mut all = vec![Store::open(out)?];
     for folder in results {
         let store = Store::open_existing(folder)?;
-        if !seen.contains(&real(folder)) {
-            seen.push(real(folder));
+        if !seen.contains(&real_path(folder)) {
+            seen.push(real_path(folder));
             all.push(store);
         }
     }
@@ -113,20 +112,20 @@ fn open(results: &[PathBuf], out: &Path) -> Result<Vec<Store>, Failure> {
     Err(Failure::input("error: there is nothing to merge"))
 }
 
-/// A path by which equal folders are equal.
-fn real(path: &Path) -> PathBuf {
+/// A path that is the same for the same folder.
+fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Refuses to mix what was not computed or is not meant alike.
-fn mixable(survey: &Survey<'_>, folders: &[Store]) -> Result<(), Failure> {
+/// Refuses to mix cells of different versions or manifests.
+fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Failure> {
     let name = |folder: usize| folders[folder].root().display();
     let mut wrong = Vec::new();
-    if survey.versions().len() > 1 {
+    if sources.versions().len() > 1 {
         let mut message = "error: the cells are of different versions of driftbench, which may \
                            differ in what they compute; run them again with one version:"
             .to_owned();
-        for (version, by) in survey.versions() {
+        for (version, by) in sources.versions() {
             for (folder, cells) in by {
                 message +=
                     &format!("\n  {version}: {} of {}", count(*cells, "cell"), name(*folder));
@@ -134,20 +133,20 @@ fn mixable(survey: &Survey<'_>, folders: &[Store]) -> Result<(), Failure> {
         }
         wrong.push(message);
     }
-    for [(a, ours), (b, theirs)] in survey.manifests_apart() {
+    for [(a, first), (b, second)] in sources.different_manifests() {
         wrong.push(format!(
             "error: {}: {} and {} were run with different manifests ({}): choose one with --manifest-of; all cells are kept in any case",
-            ours.name,
+            first.name,
             name(a),
             name(b),
-            difference(ours, theirs)
+            difference(first, second)
         ));
     }
     if wrong.is_empty() { Ok(()) } else { Err(Failure::input(wrong.join("\n"))) }
 }
 
 /// In what two manifests differ.
-fn difference(a: &Experiment, b: &Experiment) -> String {
+fn difference(a: &StoredExperiment, b: &StoredExperiment) -> String {
     let mut parts = Vec::new();
     if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {
         parts.push(format!("first in line {}", line + 1));
@@ -155,7 +154,7 @@ fn difference(a: &Experiment, b: &Experiment) -> String {
         parts.push("one is longer".to_owned());
     }
     if a.overrides != b.overrides {
-        let sets = |e: &Experiment| match e.overrides.as_slice() {
+        let sets = |e: &StoredExperiment| match e.overrides.as_slice() {
             [] => "none".to_owned(),
             all => all.join(" "),
         };
@@ -167,29 +166,29 @@ fn difference(a: &Experiment, b: &Experiment) -> String {
     parts.join("; ")
 }
 
-fn told(copied: &Copied, args: &Args) {
+fn print_copied(copied: &CopiedCells, args: &Args) {
     if args.quiet {
         return;
     }
-    let Copied { new, had, healed } = copied;
+    let CopiedCells { new, had, healed } = copied;
     let mut line =
         format!("{}: {} copied, {had} there before", args.out.display(), count(*new, "cell"));
     if *healed > 0 {
-        line += &format!(", {} set aside and replaced", count(*healed, "damaged cell"));
+        line += &format!(", {} quarantined and replaced", count(*healed, "damaged cell"));
     }
     eprintln!("{line}");
 }
 
-fn apart(conflict: &Conflict, folders: &[Store]) -> String {
-    let of = |(digest, by): (&String, &Vec<usize>)| {
-        let by: Vec<String> = by.iter().map(|f| folders[*f].root().display().to_string()).collect();
-        format!("{digest} in {}", by.join(", "))
-    };
-    let digests: Vec<String> = conflict.digests.iter().map(of).collect();
+fn describe(conflict: &Conflict, folders: &[Store]) -> String {
+    let mut digests = Vec::new();
+    for (digest, holders) in &conflict.digests {
+        let holders = holders.iter().map(|folder| folders[*folder].root().display().to_string());
+        digests.push(format!("{digest} in {}", holders.collect::<Vec<_>>().join(", ")));
+    }
     format!("{}/{}: {}", conflict.cell.0, conflict.cell.1, digests.join("; "))
 }
 
-fn listed<T: AsRef<str>>(lines: &[T]) {
+fn print_list<T: AsRef<str>>(lines: &[T]) {
     for line in lines.iter().take(NAMED) {
         eprintln!("  {}", line.as_ref());
     }

@@ -1,7 +1,7 @@
-//! The command line: one file a verb, and what verbs share.
+//! The command line: one file per command, and what the commands share.
 
-mod ask;
 mod check;
+mod confirm;
 mod diff;
 mod digest;
 mod export;
@@ -20,7 +20,7 @@ mod submit;
 mod verify;
 
 use crate::report as report_pages;
-use crate::store::{Experiment, Store, read_table};
+use crate::store::{Store, StoredExperiment, read_table};
 use clap::{Parser, Subcommand};
 use driftbench_runner::data::TableReader;
 use driftbench_runner::files;
@@ -34,40 +34,40 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Know, rather than believe, what FedAvg, Scaffold, FedLSA, SCAFFLSA and
-/// federated Richardson-Romberg do.
+/// Run federated optimisation algorithms from TOML manifests and compare their results with
+/// exact theory
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    command: Subcommands,
 }
 
 #[derive(Subcommand)]
-enum Verb {
-    /// Run what is missing of some experiments
+enum Subcommands {
+    /// Run the missing cells of experiments
     Run(run::Args),
-    /// Write HTML and Markdown from results
+    /// Write reports from results: HTML, Markdown, LaTeX
     Report(report::Args),
-    /// Run every manifest, then write the reports
+    /// Run every manifest in a directory and write the reports
     Reproduce(reproduce::Args),
-    /// Say all that is wrong with some manifests
+    /// Validate manifests and report all errors
     Check(check::Args),
-    /// List the cells of some manifests: done, to do, estimated time
+    /// List the cells of manifests with their state and estimated time
     Plan(plan::Args),
     /// Compare two sets of results or reports
     Diff(diff::Args),
-    /// Write all rows of all cells to one Parquet or CSV file
+    /// Write the rows of all cells to one Parquet or CSV file
     Export(export::Args),
-    /// Put several results folders into one
+    /// Merge several results folders into one
     Merge(merge::Args),
-    /// Give the cells still to do to a cluster
+    /// Submit the missing cells to a Slurm cluster
     Submit(submit::Args),
-    /// Print a line a cell: id and digest, sorted
+    /// Print the id and digest of every cell, one per line, sorted
     Digest(digest::Args),
-    /// Run some cells again and compare the bits with those that are stored
+    /// Run a sample of the stored cells again and compare the bits
     Verify(verify::Args),
-    /// Print the JSON Schema of manifests, for editors
+    /// Print the JSON Schema of manifests
     Schema(schema::Args),
 }
 
@@ -77,20 +77,20 @@ enum Verb {
 pub enum Code {
     /// Done.
     Done = 0,
-    /// A claim is refuted, or a diff found a change for the worse.
+    /// A claim is refuted, or a diff found a regression.
     Refuted = 1,
     /// Bad input; nothing was written.
     BadInput = 2,
     /// Nothing to compare.
     NotComparable = 3,
-    /// Some cells failed; the rest is stored.
+    /// Some cells failed; the others are stored.
     SomeFailed = 4,
-    /// Interrupted; what is finished is stored.
+    /// Interrupted; finished cells are stored.
     Interrupted = 130,
 }
 
 impl Code {
-    /// What two parts of a command come to: what went wrong, if anything did.
+    /// The code of a command of two parts: that of the later part, unless it is [`Self::Done`].
     fn and(self, other: Self) -> Self {
         if other == Self::Done { self } else { other }
     }
@@ -102,10 +102,10 @@ impl From<Code> for ExitCode {
     }
 }
 
-/// A command that could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// What is wrong, ready to be printed.
+    /// The message, ready to be printed.
     pub message: String,
     /// The exit code.
     pub code: Code,
@@ -129,38 +129,38 @@ impl From<files::Error> for Failure {
 /// # Errors
 /// A [`Failure`] with the message and the exit code.
 pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
-    match cli.verb {
-        Verb::Run(args) => run::run(&args),
-        Verb::Report(args) => report::run(&args),
-        Verb::Reproduce(args) => reproduce::run(args),
-        Verb::Check(args) => check::run(&args),
-        Verb::Plan(args) => plan::run(&args),
-        Verb::Diff(args) => diff::run(&args),
-        Verb::Export(args) => export::run(&args),
-        Verb::Merge(args) => merge::run(&args),
-        Verb::Submit(args) => submit::run(&args),
-        Verb::Digest(args) => digest::run(&args),
-        Verb::Verify(args) => verify::run(&args),
-        Verb::Schema(args) => schema::run(&args),
+    match cli.command {
+        Subcommands::Run(args) => run::run(&args),
+        Subcommands::Report(args) => report::run(&args),
+        Subcommands::Reproduce(args) => reproduce::run(args),
+        Subcommands::Check(args) => check::run(&args),
+        Subcommands::Plan(args) => plan::run(&args),
+        Subcommands::Diff(args) => diff::run(&args),
+        Subcommands::Export(args) => export::run(&args),
+        Subcommands::Merge(args) => merge::run(&args),
+        Subcommands::Submit(args) => submit::run(&args),
+        Subcommands::Digest(args) => digest::run(&args),
+        Subcommands::Verify(args) => verify::run(&args),
+        Subcommands::Schema(args) => schema::run(&args),
     }
 }
 
-/// The manifests that a command names.
+/// The manifests that a command is given.
 #[derive(clap::Args, Clone)]
 struct Manifests {
     /// Manifest files
     #[arg(required = true, value_name = "MANIFEST")]
     files: Vec<PathBuf>,
-    /// Override a setting: seed=7, problem.garnet.clients=10
+    /// Override a setting, such as seed=7 or problem.garnet.clients=10
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
-    /// Replicates of each cell, instead of the manifest's
+    /// Number of replicates of each cell, instead of the manifest's
     #[arg(long, value_name = "R")]
     replicates: Option<u64>,
 }
 
 impl Manifests {
-    /// Reads them all, or says all that is wrong with any of them.
+    /// Reads all manifests, or reports all errors in any of them.
     fn plans(&self) -> Result<Vec<Plan>, Failure> {
         let mut plans: BTreeMap<String, Plan> = BTreeMap::new();
         let mut names: BTreeMap<String, String> = BTreeMap::new();
@@ -174,7 +174,7 @@ impl Manifests {
                             "error: {other} and {file} are both the experiment \"{name}\"\n"
                         )),
                         Some(other) => wrong.push(format!(
-                            "error: the names of {other} and {file} differ only in upper and lower case, which not every file system tells apart\n"
+                            "error: the names of {other} and {file} differ only in upper and lower case, which not every file system distinguishes\n"
                         )),
                         None => {}
                     }
@@ -208,18 +208,18 @@ impl Manifests {
         Ok(plan)
     }
 
-    /// What a file says: a manifest, or an `experiment.toml` of results, which is an
-    /// experiment as it was run.
+    /// The experiment that a file describes: a manifest, or an `experiment.toml` of results,
+    /// which holds a manifest as it was run.
     fn source(&self, file: &Path, name: String, text: String) -> Result<(String, Source), String> {
-        let kept = match file.file_name().is_some_and(|name| name == Experiment::FILE) {
-            true => Experiment::kept(&text).map_err(|e| format!("error: {name}: {e}\n"))?,
+        let kept = match file.file_name().is_some_and(|name| name == StoredExperiment::FILE) {
+            true => StoredExperiment::parse(&text).map_err(|e| format!("error: {name}: {e}\n"))?,
             false => None,
         };
         let Some(kept) = kept else {
             let (overrides, files) = (self.all_overrides(), BTreeMap::new());
             let tables: Option<TableReader> = Some(read_table);
             let source = Source { name, text, overrides, files, copies: None, tables };
-            return Ok((names::of_manifest(file)?, source));
+            return Ok((names::from_manifest(file)?, source));
         };
         names::check(&kept.name, file)?;
         let mut source = kept.source();
@@ -231,7 +231,7 @@ impl Manifests {
     }
 }
 
-/// Writes to standard output; that a reader has gone away is no error.
+/// Writes to standard output. A reader that has closed the pipe is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -242,28 +242,34 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Reports that another run holds the lock of an experiment.
+fn print_waiting(experiment: &str) {
+    eprintln!("{experiment}: another run is at work on it: waiting until it ends");
+}
+
 /// The most bytes of a manifest.
 const MOST_MANIFEST: u64 = 16 << 20;
 /// The most threads of a command.
 const MOST_THREADS: usize = 1024;
 
-/// Instances for these cells, or all that is wrong with them at their place.
+/// Builds the instances of these cells, or reports every error at its place in the manifest.
 fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
     prepare(&plan.folder(), cells).map_err(|bad| {
         let mut found: Vec<(String, String)> = Vec::new();
         for BadCell { path, message } in bad {
             let named = |part: &&str| part.parse::<usize>().is_err();
             let key = path.rsplit('.').find(named).unwrap_or_default();
-            let told = format!("`{key}`: {message}");
-            if !found.iter().any(|f| *f == (path.clone(), told.clone())) {
-                found.push((path, told));
+            let text = format!("`{key}`: {message}");
+            let error = (path, text);
+            if !found.contains(&error) {
+                found.push(error);
             }
         }
         Failure::input(rejected(plan, found.into_iter()))
     })
 }
 
-/// Paths of a plan's manifest and what is wrong there.
+/// The errors of a plan's manifest, each with the path of its key.
 fn rejected(plan: &Plan, found: impl Iterator<Item = (String, String)>) -> Rejected {
     let root = parse(&plan.source).ok();
     let diagnostics = found.map(|(path, message)| {

@@ -1,27 +1,28 @@
 //! The names of experiments, which are paths below `results/` and `reports/`.
 //!
-//! *Invariant*: an experiment's folder and files are no other experiment's and nothing else
-//! that the program writes, neither in results nor in reports, also where one experiment is
-//! below another (`a` and `a/b`) and where file names do not tell upper from lower case.
+//! *Invariant*: the folder and files of an experiment never coincide with those of another
+//! experiment or with other files that the program writes, neither in results nor in reports,
+//! even if one experiment is below another (`a` and `a/b`) and on file systems that ignore
+//! case.
 
 use crate::store::is_cell;
 use std::path::Path;
 
-/// Endings of the files that results and reports consist of.
+/// Extensions of the files in results and reports.
 const OWN_ENDINGS: &[&str] =
     &[".toml", ".md", ".html", ".csv", ".json", ".jsonl", ".svg", ".tex", ".parquet"];
 
 /// The rule, as messages print it.
 const RULE: &str = "letters, digits, - _ . only, no part beginning with a dot; no part may be \
-     `figures`, 16 hexadecimal digits, `pack-` and these, hold `.damaged-`, or end as files of \
-     results and reports do (.toml .md .html .csv .json .jsonl .svg .tex .parquet)";
+     `figures`, 16 hexadecimal digits or `pack-` followed by these, contain `.damaged-`, or end \
+     like the files of results and reports (.toml .md .html .csv .json .jsonl .svg .tex .parquet)";
 
-/// The name of the experiment of a manifest: its path below the last folder called
-/// `experiments`, or else its own name, without `.toml`.
+/// The name of a manifest's experiment: its path below the last folder called `experiments`
+/// or, if there is none, the file name, without `.toml`.
 ///
 /// # Errors
 /// If the rule does not allow that name.
-pub fn of_manifest(file: &Path) -> Result<String, String> {
+pub fn from_manifest(file: &Path) -> Result<String, String> {
     let whole = file.with_extension("");
     let parts: Vec<String> =
         whole.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
@@ -39,7 +40,7 @@ pub fn of_manifest(file: &Path) -> Result<String, String> {
 pub fn check(name: &str, file: &Path) -> Result<(), String> {
     let Some(part) = name.split('/').find(|part| !is_allowed(part)) else { return Ok(()) };
     Err(format!(
-        "error: {}: the path of a manifest names its results, and \"{part}\" cannot be a part of such a name\n  = allowed: {RULE}\n",
+        "error: {}: the name of an experiment comes from the path of its manifest and cannot contain \"{part}\"\n  = allowed: {RULE}\n",
         file.display()
     ))
 }
@@ -56,7 +57,7 @@ fn is_allowed(part: &str) -> bool {
         && !OWN_ENDINGS.iter().any(|end| lower.ends_with(end))
 }
 
-/// What two different names have in common where file names do not tell upper from lower case.
+/// A key that is equal for names that differ only in case.
 pub fn folded(name: &str) -> String {
     name.to_ascii_lowercase()
 }
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_manifest_names_its_experiment() {
-        let name = |path: &str| of_manifest(Path::new(path));
+        let name = |path: &str| from_manifest(Path::new(path));
         assert_eq!(name("experiments/a/b.toml").as_deref(), Ok("a/b"));
         assert_eq!(name("x/experiments/y/experiments/c.toml").as_deref(), Ok("c"));
         assert_eq!(name("/tmp/some where/c.toml").as_deref(), Ok("c"));

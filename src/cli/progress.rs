@@ -1,5 +1,5 @@
-//! What a run reports while it works: a bar on a terminal, a line every five
-//! seconds at most elsewhere, nothing when it is asked to be quiet.
+//! Progress of a run on standard error: a bar on a terminal, otherwise at most one line
+//! every five seconds, and nothing with `--quiet`.
 
 use driftbench_core::words::count;
 use driftbench_runner::plan::Cell;
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Cells, share of the steps, steps per second and time left.
+/// Counts cells and client steps, and prints the progress.
 pub struct Progress {
     name: String,
-    /// Cells that were done before.
+    /// Number of cells that were done before.
     before: u64,
-    /// Cells that are asked for.
+    /// Number of requested cells.
     all: u64,
     done: AtomicU64,
     steps: AtomicU64,
@@ -23,15 +23,15 @@ pub struct Progress {
     diverged: AtomicU64,
     total: u64,
     begin: Instant,
-    /// When the state was last reported.
+    /// When the state was last printed.
     last: Mutex<Instant>,
     stop: Arc<AtomicBool>,
     out: Out,
 }
 
-/// Time between two plain lines, at least.
+/// Least time between two lines.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
-/// Time between two states of the bar, at least.
+/// Least time between two updates of the bar.
 const BETWEEN_STATES: Duration = Duration::from_millis(200);
 
 enum Out {
@@ -41,8 +41,8 @@ enum Out {
 }
 
 impl Progress {
-    /// Progress until `stop` says so, over `total` client steps. Of the cells that are asked
-    /// for some were done before: `cells` is the number of these, and of all.
+    /// Progress over `total` client steps until `stop` is true. `cells` is the number of the
+    /// requested cells that were done before, and of all requested cells.
     pub fn new(
         name: &str,
         cells: (usize, usize),
@@ -54,7 +54,7 @@ impl Progress {
             Out::Quiet
         } else if stderr().is_terminal() {
             let bar = ProgressBar::new(total);
-            // What is wide is cut to the terminal's width: a line that wraps is not cleared.
+            // A message is truncated to the terminal's width: wrapped lines would not be cleared.
             let style = ProgressStyle::with_template("{bar:10} {wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             Out::Bar(bar)
@@ -85,7 +85,7 @@ impl Progress {
         progress
     }
 
-    /// Reports what was done, and clears the bar.
+    /// Clears the bar and prints a summary.
     pub fn finish(&self) {
         if let Out::Bar(bar) = &self.out {
             bar.finish_and_clear();
@@ -98,7 +98,7 @@ impl Progress {
                 0 => String::new(),
                 count => format!("; runs diverged in {count} of them"),
             };
-            self.line(&format!(
+            self.print_line(&format!(
                 "{}, {} steps in {seconds:.1} s, {} steps/s{diverged}",
                 count(done as usize, "cell"),
                 steps_text(steps as f64),
@@ -107,7 +107,7 @@ impl Progress {
         }
     }
 
-    /// How far the work is: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`.
+    /// The state: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`.
     fn state(&self) -> String {
         let cells = self.before + self.done.load(Ordering::Relaxed);
         let steps = self.steps.load(Ordering::Relaxed);
@@ -122,19 +122,19 @@ impl Progress {
                 format!(", {left:.0} s left")
             }
         };
-        // The share comes first, and the name last: a narrow terminal cuts the end.
+        // The percentage comes first, since a narrow terminal truncates the end.
         let all = self.all;
         format!("{:.0} %, {cells}/{all} cells, {rate} steps/s{left}", share.min(100.0).floor())
     }
 
-    /// Reports the state, unless it was reported a moment ago.
+    /// Prints the state, unless it was printed a moment ago.
     fn report(&self) {
         let between = match &self.out {
             Out::Quiet => return,
             Out::Lines => BETWEEN_LINES,
             Out::Bar(_) => BETWEEN_STATES,
         };
-        // Another thread reports now.
+        // Another thread is printing.
         let Ok(mut last) = self.last.try_lock() else { return };
         if last.elapsed() < between {
             return;
@@ -142,12 +142,12 @@ impl Progress {
         *last = Instant::now();
         match &self.out {
             Out::Bar(bar) => bar.set_message(format!("{}  {}", self.state(), self.name)),
-            _ => self.line(&self.state()),
+            _ => self.print_line(&self.state()),
         }
     }
 
-    /// A line on standard error; that nobody reads it is no reason to fail.
-    fn line(&self, text: &str) {
+    /// Writes a line to standard error; a closed standard error is ignored.
+    fn print_line(&self, text: &str) {
         let _ = writeln!(stderr(), "{}: {text}", self.name);
     }
 }

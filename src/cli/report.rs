@@ -1,4 +1,4 @@
-//! `report`: HTML and Markdown from results.
+//! `report`: writes reports from results.
 
 use super::{Code, Failure, memory};
 use crate::analysis::{Experiment, analyse};
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-LaTeX is written beside the pages: tables.tex (booktabs), figures/<id>.tex (pgfplots) to \\input, \
-and all.tex, which compiles by itself.
+With the format latex, each report also contains tables.tex (booktabs), figures/<id>.tex (pgfplots) \
+for \\input, and all.tex, a complete document.
 
 Example: driftbench report results --out reports --format html,md,latex")]
 pub struct Args {
@@ -25,10 +25,10 @@ pub struct Args {
     /// Folder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     out: PathBuf,
-    /// What to write
+    /// Formats to write
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["html", "md"])]
     format: Vec<Format>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -56,12 +56,12 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 /// An experiment as it was last run.
-pub fn plan(experiment: store::Experiment) -> Result<Plan, Failure> {
+pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
     let source = experiment.source();
     Plan::new(experiment.name, source).map_err(Failure::input)
 }
 
-/// Analyses these plans and writes their pages, several side by side.
+/// Analyses these plans and writes their pages, several in parallel.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
     let plans = plans.into_iter().map(Ok).collect();
     write_as(plans, store, out, &[report::Format::Html, report::Format::Md], quiet)
@@ -86,14 +86,14 @@ fn write_as(
         let done = caught(work).unwrap_or_else(|said| Err(Failure::input(said)));
         done.map_err(|e| Unreported { name: plan.experiment.clone(), reason: e.message })
     };
-    // Their order is that of the plans, whichever is written first.
+    // Results keep the order of the plans.
     let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
     let (mut entries, mut failed, mut code) = (Vec::new(), Vec::new(), Code::Done);
     for one in each {
         let (entry, contradictions) = match one {
             Ok(written) => written,
             Err(unreported) => {
-                let (name, reason) = (&unreported.name, unreported.plain());
+                let (name, reason) = (&unreported.name, unreported.bare_reason());
                 eprintln!("error: {name} cannot be reported: {reason}");
                 failed.push((name.clone(), reason.to_owned()));
                 continue;
@@ -113,7 +113,7 @@ fn write_as(
             all if all.contains(&report::Format::Md) => out.join("README.md"),
             _ => out.to_owned(),
         };
-        eprintln!("{}; begin at {}", count(written, "report"), index.display());
+        eprintln!("{} written: open {}", count(written, "report"), index.display());
     }
     Ok(if failed.is_empty() { code } else { Code::BadInput })
 }
@@ -125,15 +125,15 @@ struct Unreported {
 }
 
 impl Unreported {
-    /// The reason without what begins every message, and without the experiment's name.
-    fn plain(&self) -> &str {
+    /// The reason without the prefix of all messages and without the experiment's name.
+    fn bare_reason(&self) -> &str {
         let reason = self.reason.strip_prefix("error: ").unwrap_or(&self.reason).trim_end();
         let rest = reason.strip_prefix(self.name.as_str()).and_then(|r| r.strip_prefix(": "));
         rest.unwrap_or(reason)
     }
 }
 
-/// The claims that ended otherwise than the manifest expects, a message each.
+/// A message for each claim that did not end as the manifest expects.
 fn contradictions(experiment: &Experiment<'_>) -> Vec<String> {
     let name = &experiment.plan.experiment;
     let messages = experiment.claims.iter().filter_map(|claim| {

@@ -1,11 +1,11 @@
-//! `reproduce`: every manifest, then the reports.
+//! `reproduce`: runs every manifest and writes the reports.
 
 use super::{Code, Failure, Manifests, report, run};
 use crate::store::Store;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench reproduce, which is what `make reproduce` calls")]
+#[command(after_help = "Example: driftbench reproduce (called by `make reproduce`)")]
 pub struct Args {
     /// Folder of the manifests
     #[arg(long, value_name = "DIR", default_value = "experiments")]
@@ -24,13 +24,13 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     files.sort();
     if files.is_empty() {
         let folder = args.experiments.display();
-        return Err(Failure::input(format!("error: {folder}: there is no manifest (*.toml) here")));
+        return Err(Failure::input(format!("error: {folder} contains no manifest (*.toml)")));
     }
     let plans = Manifests { files, overrides: Vec::new(), replicates: None }.plans()?;
     let code = run::execute(&plans, &args.how)?;
     let store = Store::open_existing(&args.how.out)?;
     let judged = report::write(plans, &store, &args.reports, args.how.quiet)?;
-    // That cells failed says more than what the others refute.
+    // Failed cells are the more serious outcome: their code takes precedence.
     Ok(if code == Code::Done { judged } else { code })
 }
 

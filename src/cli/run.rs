@@ -1,18 +1,18 @@
-//! `run`: what is missing of some experiments.
+//! `run`: runs the missing cells of experiments.
 
 use super::interrupt::Interrupt;
 use super::progress::Progress;
-use super::{Code, Failure, Manifests, ask, memory, names, pool, prepared, shard};
+use super::{Code, Failure, Manifests, confirm, memory, names, pool, prepared, shard};
 use crate::store::provenance::Provenance;
-use crate::store::{Keeper, Lock, Status, Store};
+use crate::store::{BatchWriter, Lock, Status, Store};
 use driftbench_core::words::count;
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::{Cell, Plan};
 use driftbench_runner::runner::{self, Failed, Prepared};
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Once;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench run experiments/scafflsa/fig1-high.toml --threads 2")]
@@ -23,34 +23,34 @@ pub struct Args {
     how: How,
 }
 
-/// How cells are run.
+/// Options of `run`, which `reproduce` has too.
 #[derive(clap::Args)]
 pub struct How {
     /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub out: PathBuf,
-    /// Threads; by default as many as the machine has
+    /// Number of threads; by default as many as the machine has
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Run only the cells that this file lists, an id a line (- for standard input)
+    /// Run only the cells listed in this file, one id per line (- for standard input)
     #[arg(long, value_name = "FILE")]
     pub only: Option<PathBuf>,
-    /// Run share I of N of the cells, balanced by what they are expected to cost
+    /// Run shard I of N of the cells; shards are balanced by expected cost
     #[arg(long, value_name = "I/N", value_parser = shard::parse)]
     pub shard: Option<(u64, u64)>,
-    /// Run cells again that are done
+    /// Also run cells that are done
     #[arg(long)]
     pub force: bool,
-    /// Run cells again that failed
+    /// Also run cells that failed before
     #[arg(long)]
     pub rerun_failed: bool,
-    /// Run without asking, however much it is
+    /// Do not ask for confirmation before large runs
     #[arg(long)]
     pub yes: bool,
-    /// Memory that runs may take, such as 64G; by default what is free
-    #[arg(long, value_name = "SIZE", value_parser = memory::size)]
+    /// Memory that runs may use, such as 64G; by default the available memory
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse_size)]
     pub memory: Option<f64>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -60,10 +60,10 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     execute(&plans, &args.how)
 }
 
-/// Runs what is missing of these plans.
+/// Runs the missing cells of these plans.
 pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     let store = Store::open(&how.out)?;
-    apart(plans, &store, &how.out)?;
+    check_names(plans, &store, &how.out)?;
     let pool = pool(how.threads)?;
     let threads = pool.current_num_threads();
     let chosen = shard::chosen(plans, how.only.as_deref(), how.shard)?;
@@ -73,12 +73,12 @@ pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     });
     memory::fits(&missing, threads, how.memory)?;
     if !how.yes {
-        ask::before(&missing, threads)?;
+        confirm::confirm(&missing, threads)?;
     }
     let interrupt = Interrupt::listen()?;
     // Every instance is built before anything is written, so that bad input
     // costs nothing.
-    let mut waiting: Vec<Task<'_>> = interrupt.at_once(|| {
+    let mut waiting: VecDeque<Task<'_>> = interrupt.immediately(|| {
         let build = missing.into_iter().zip(chosen).map(|((plan, missing), share)| {
             let missing = pool.install(|| prepared(plan, &missing))?;
             Ok(Task { plan, share, missing })
@@ -88,42 +88,34 @@ pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     store.create()?;
     let session = Session { store: &store, how, pool: &pool, by: Provenance::now(), interrupt };
     let mut code = Code::Done;
-    let mut told = false;
+    let reported = Once::new();
+    let busy = |name: &str| {
+        reported.call_once(|| {
+            if !how.quiet {
+                super::print_waiting(name)
+            }
+        });
+    };
     while !waiting.is_empty() {
-        let mut busy = Vec::new();
-        for task in waiting {
-            // Another run's experiments come last: by then it may have done them.
-            match store.try_lock(&task.plan.experiment)? {
-                Some(lock) if !session.interrupt.came() => {
-                    code = code.and(session.experiment(task, &lock)?);
-                }
-                Some(_) => return Ok(Code::Interrupted),
-                None => busy.push(task),
-            }
-            if session.interrupt.came() {
-                return Ok(Code::Interrupted);
-            }
-        }
-        waiting = busy;
-        if let Some(task) = waiting.first() {
-            if !std::mem::replace(&mut told, true) && !how.quiet {
-                let name = &task.plan.experiment;
-                eprintln!("{name}: another run is at work on it: waiting until it ends");
-            }
-            std::thread::sleep(BETWEEN_LOOKS);
-        }
+        let names: Vec<&str> = waiting.iter().map(|task| task.plan.experiment.as_str()).collect();
+        let lock = store.lock_first(&names, &|| session.interrupt.is_requested(), &busy)?;
+        let Some((place, lock)) = lock else { return Ok(Code::Interrupted) };
+        // Another run's experiments come last: it may have completed them by then.
+        waiting.rotate_left(place);
+        let Some(task) = waiting.pop_front() else { break };
+        code = code.and(session.experiment(task, &lock)?);
     }
-    Ok(code)
+    Ok(if session.interrupt.is_requested() { Code::Interrupted } else { code })
 }
 
 /// Refuses a name that differs only in upper and lower case from one that has results.
-fn apart(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure> {
-    let there = if Store::schema(out).is_some() { store.listing()? } else { Vec::new() };
-    for (there, _) in &there {
+fn check_names(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure> {
+    let stored = if Store::schema(out).is_some() { store.listing()? } else { Vec::new() };
+    for (stored, _) in &stored {
         for Plan { experiment, source, .. } in plans {
-            if there != experiment && names::folded(there) == names::folded(experiment) {
+            if stored != experiment && names::folded(stored) == names::folded(experiment) {
                 return Err(Failure::input(format!(
-                    "error: {}: the experiments \"{experiment}\" and \"{there}\", which has results in {}, differ only in upper and lower case, which not every file system tells apart",
+                    "error: {}: the experiments \"{experiment}\" and \"{stored}\", which has results in {}, differ only in upper and lower case, which not every file system tells apart",
                     source.name,
                     out.display()
                 )));
@@ -133,13 +125,10 @@ fn apart(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Time between two looks whether another run has ended.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-
-/// An experiment and what seems to be missing of it.
+/// An experiment and its cells that seem to be missing.
 struct Task<'a> {
     plan: &'a Plan,
-    /// The cells that are asked for.
+    /// The cells of this command.
     share: Vec<&'a Cell>,
     /// Those of them that have no results.
     missing: Vec<Prepared<'a>>,
@@ -167,7 +156,7 @@ fn statuses(store: &Store, plan: &Plan, cells: &[&Cell]) -> Vec<Status> {
     cells.par_iter().map(|cell| store.status(&plan.experiment, &cell.id)).collect()
 }
 
-/// What all experiments of a command are run with.
+/// The context in which all experiments of a command are run.
 struct Session<'a> {
     store: &'a Store,
     how: &'a How,
@@ -177,25 +166,24 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs what is missing of an experiment whose lock is held.
+    /// Runs the missing cells of an experiment whose lock is held.
     fn experiment(&self, task: Task<'_>, _lock: &Lock) -> Result<Code, Failure> {
         let Task { plan, share, missing } = task;
         let (store, name) = (self.store, &plan.experiment);
-        store.keep_experiment(plan)?;
-        for (e, aside) in store.mend(name)? {
-            eprintln!("{name}: {e}; moved to {} and run again", aside.display());
+        store.write_experiment(plan)?;
+        for (e, moved) in store.recover(name)? {
+            eprintln!("{name}: {e}; moved to {} and run again", moved.display());
         }
-        self.tell_others(plan);
+        self.print_others(plan);
         let found = self.pool.install(|| statuses(store, plan, &share));
-        let mut kept = Vec::new();
-        let mut failed = 0;
+        let (mut done, mut failed) = (0, 0);
         for (cell, status) in share.iter().zip(&found) {
             match status {
                 Status::Damaged(reason) => {
-                    let aside = store.set_aside(name, &cell.id)?;
-                    eprintln!("{name}: {reason}; moved to {} and run again", aside.display());
+                    let moved = store.quarantine(name, &cell.id)?;
+                    eprintln!("{name}: {reason}; moved to {} and run again", moved.display());
                 }
-                Status::Done => kept.push(*cell),
+                Status::Done => done += 1,
                 Status::Failed(reason) if !self.how.wants(status) => {
                     failed += 1;
                     eprintln!("{name}: cell {} failed before: {reason}", cell.id);
@@ -203,7 +191,6 @@ impl Session<'_> {
                 Status::Failed(_) | Status::Missing => {}
             }
         }
-        store.relabel(plan, &kept)?;
         if failed > 0 {
             let failed = count(failed, "cell");
             eprintln!("{name}: --rerun-failed runs the {failed} again that failed before");
@@ -213,11 +200,11 @@ impl Session<'_> {
         let cells = missing.into_iter().filter(|p| wanted.contains(&*p.cell.id));
         let mut cells: Vec<Prepared<'_>> = cells.collect();
         if cells.len() < wanted.len() {
-            // Results that were there when it began are gone.
+            // Results that existed when the command began are gone.
             let ready: HashSet<&str> = cells.iter().map(|p| &*p.cell.id).collect();
-            let gone = |c: &&&Cell| wanted.contains(&*c.id) && !ready.contains(&*c.id);
-            let gone: Vec<&Cell> = share.iter().filter(gone).copied().collect();
-            cells.extend(self.interrupt.at_once(|| prepared(plan, &gone))?);
+            let is_gone = |c: &&&Cell| wanted.contains(&*c.id) && !ready.contains(&*c.id);
+            let gone: Vec<&Cell> = share.iter().filter(is_gone).copied().collect();
+            cells.extend(self.interrupt.immediately(|| prepared(plan, &gone))?);
         }
         let code = if failed > 0 { Code::SomeFailed } else { Code::Done };
         if cells.is_empty() {
@@ -229,10 +216,10 @@ impl Session<'_> {
             }
             return Ok(code);
         }
-        Ok(code.and(self.cells(plan, &cells, (kept.len(), share.len()))?))
+        Ok(code.and(self.cells(plan, &cells, (done, share.len()))?))
     }
 
-    /// Runs these cells, `before` of `all` that are asked for being done.
+    /// Runs these cells, when `before` of `all` cells of the command are done.
     fn cells<'a>(
         &'a self,
         plan: &'a Plan,
@@ -245,56 +232,56 @@ impl Session<'_> {
         let total = cells.iter().map(Prepared::client_steps).sum();
         let flag = self.interrupt.flag();
         let progress = Progress::new(name, (before, all), total, quiet, flag);
-        let keeper = Keeper::new(self.store, plan, &self.by)?;
-        let keep = |done: runner::Done<'a>| {
+        let writer = BatchWriter::new(self.store, plan, &self.by)?;
+        let store_cell = |done: runner::Done<'a>| {
             let clients = clients[&*done.cell.id];
-            keeper.keep(done, clients)
+            writer.add(done, clients)
         };
         let threads = self.pool.current_num_threads();
-        let run = || self.pool.install(|| runner::run(cells, threads, &progress, keep));
-        let done = || before + keeper.stored();
+        let run = || self.pool.install(|| runner::run(cells, threads, &progress, store_cell));
+        let done = || before + writer.stored();
         let last = || {
-            let closed = keeper.close();
+            let closed = writer.close();
             progress.finish();
             match closed {
                 Ok(()) => eprintln!("{}", interrupted(name, done(), all)),
                 Err(e) => eprintln!("{}", stopped(name, &e, done(), all).message),
             }
         };
-        let result = self.interrupt.in_time(last, || keeper.during(run));
+        let result = self.interrupt.in_time(last, || writer.during(run));
         progress.finish();
         let failed = result.map_err(|e| stopped(name, &e, done(), all))?;
         for failed in &failed {
-            self.tell_failed(plan, cells, &keeper, failed)?;
+            self.record_failed(plan, cells, &writer, failed)?;
         }
-        if self.interrupt.came() {
+        if self.interrupt.is_requested() {
             eprintln!("{}", interrupted(name, done(), all));
             return Ok(Code::Interrupted);
         }
         Ok(if failed.is_empty() { Code::Done } else { Code::SomeFailed })
     }
 
-    fn tell_failed(
+    fn record_failed(
         &self,
         plan: &Plan,
         cells: &[Prepared<'_>],
-        keeper: &Keeper<'_>,
+        writer: &BatchWriter<'_>,
         failed: &Failed,
     ) -> Result<(), Failure> {
         eprintln!("{}: cell {} failed: {}", plan.experiment, failed.cell, failed.reason);
         if let Some(prepared) = cells.iter().find(|p| p.cell.id == failed.cell) {
-            keeper.fail(prepared.cell, failed)?;
+            writer.fail(prepared.cell, failed)?;
         }
         Ok(())
     }
 
-    fn tell_others(&self, plan: &Plan) {
+    fn print_others(&self, plan: &Plan) {
         let name = &plan.experiment;
         let known: HashSet<&str> = plan.cells.iter().map(|cell| &*cell.id).collect();
-        let others = self.store.others(name, &known);
+        let others = self.store.count_others(name, &known);
         if others > 0 && !self.how.quiet {
             eprintln!(
-                "{name}: kept, and left out of reports: {} of other settings in {}",
+                "{name}: stored, and left out of reports: {} of other settings in {}",
                 count(others, "cell"),
                 self.how.out.join(name).display()
             );
@@ -302,7 +289,7 @@ impl Session<'_> {
     }
 }
 
-/// What is said of a run that was interrupted.
+/// The message of a run that was interrupted.
 fn interrupted(name: &str, stored: usize, all: usize) -> String {
     let stored = stored_of(stored, all);
     format!("{name}: interrupted: {stored}, the rest is run when you run it again")
@@ -314,7 +301,7 @@ fn stored_of(stored: usize, all: usize) -> String {
     format!("{stored} of {cells} {are} stored")
 }
 
-/// A run that could not write what it found.
+/// The failure of a run that could not write its results.
 fn stopped(name: &str, e: &Error, stored: usize, all: usize) -> Failure {
     let stored = stored_of(stored, all);
     let message =

@@ -1,19 +1,19 @@
-//! `schema`: what a manifest may say, for editors and for readers.
+//! `schema`: the JSON Schema of manifests, and the reference page.
 
 use super::{Code, Failure, print};
-use driftbench_runner::manifest::schema;
+use driftbench_runner::manifest::{reference, schema};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench schema > manifest.schema.json")]
 pub struct Args {
-    /// The reference page instead of the JSON Schema
+    /// Print the reference page in Markdown instead
     #[arg(long)]
     markdown: bool,
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     if args.markdown {
-        print(&schema::markdown())?;
+        print(&reference::markdown())?;
     } else {
         let text = serde_json::to_string_pretty(&schema::json());
         print(&(text.map_err(|e| Failure::input(format!("error: {e}")))? + "\n"))?;

@@ -5,81 +5,13 @@
 //! together they are all cells, and no two differ by more than the largest cell's cost.
 
 use super::Failure;
-use driftbench_core::problem::Spec;
 use driftbench_runner::files::plain;
-use driftbench_runner::manifest::Oracle;
 use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::cost::expected_nanoseconds;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::io::Read;
 use std::path::Path;
-
-/// What a cell costs beside its rounds, in nanoseconds: what is prepared, written and read.
-const CELL: u64 = 500_000;
-/// What a round costs beside its clients, in nanoseconds.
-const ROUND: u64 = 500;
-/// What a client costs in a round beside its steps, in nanoseconds.
-const CLIENT: u64 = 50;
-/// N where only a data file tells it.
-const CLIENTS: usize = 10;
-/// d where only a data file tells it.
-const DIMENSION: usize = 8;
-
-/// What a cell is expected to cost, in nanoseconds of one thread: from its settings alone,
-/// in whole numbers, so that every machine says the same. Of the published experiments'
-/// cells three in four are within a factor of three; docs/SCALE.md says what a split makes of it.
-pub fn cost(cell: &Cell) -> u64 {
-    let identity = &cell.identity;
-    let Size { clients, call, batch } = Size::of(&identity.problem, identity.oracle);
-    let calls = identity.algorithm.components().iter().fold(0u64, |sum, component| {
-        let terms = &component.terms;
-        let batches = terms.batches.iter().fold(0u64, |sum, b| sum.saturating_add(*b));
-        let steps = terms.steps_of_all(clients as usize);
-        sum.saturating_add(steps.saturating_mul(batches) / terms.batches.len().max(1) as u64)
-    });
-    let round = calls
-        .saturating_mul(batch)
-        .saturating_mul(call)
-        .saturating_add(clients.saturating_mul(CLIENT))
-        .saturating_add(ROUND);
-    let rounds = identity.rounds.saturating_mul(identity.replicates);
-    round.saturating_mul(rounds).saturating_add(CELL)
-}
-
-/// What a problem's settings say of the cost of a round.
-struct Size {
-    /// N.
-    clients: u64,
-    /// An oracle call on one record, in nanoseconds.
-    call: u64,
-    /// Records of a call: a batch, or all where the field is exact.
-    batch: u64,
-}
-
-impl Size {
-    fn of(problem: &Spec, oracle: Oracle) -> Self {
-        let all = |records: usize, batch: usize| match oracle {
-            Oracle::Exact => records,
-            Oracle::Stochastic => batch,
-        };
-        let square = |d: usize| 60 + d.saturating_mul(d);
-        let (clients, call, batch) = match problem {
-            Spec::Garnet(of) => (of.clients, 2 + of.features, 1),
-            Spec::Mdp(_) => (CLIENTS, 2 + DIMENSION, 1),
-            Spec::Quadratic(of) => (of.clients, square(of.dimension), 1),
-            Spec::Lms(of) => (of.clients, 60 + of.dimension, 1),
-            Spec::Logistic(of) => (of.clients, 60 + of.dimension, all(of.records, of.batch)),
-            Spec::LogisticDataset(of) => {
-                (of.dataset.clients.unwrap_or(CLIENTS), 60 + DIMENSION, of.batch)
-            }
-            Spec::LeastSquaresDataset(of) => {
-                (of.dataset.clients.unwrap_or(CLIENTS), 60 + DIMENSION, of.batch)
-            }
-            _ => (CLIENTS, square(DIMENSION), 1),
-        };
-        Self { clients: clients as u64, call: call as u64, batch: batch as u64 }
-    }
-}
 
 /// The cells that a command is for, plan by plan: those of the list `only`, or all; and of
 /// these, over all plans together, share I of N.
@@ -114,7 +46,12 @@ pub fn split(plans: &[Plan], cells: &[Vec<&Cell>], n: u64) -> Vec<u64> {
     for (plan, cells) in plans.iter().zip(cells) {
         for cell in cells {
             let place = order.len();
-            order.push((Reverse(cost(cell)), cell.id.as_str(), plan.experiment.as_str(), place));
+            order.push((
+                Reverse(expected_nanoseconds(&cell.identity)),
+                cell.id.as_str(),
+                plan.experiment.as_str(),
+                place,
+            ));
         }
     }
     let mut shares = vec![0; order.len()];
@@ -218,8 +155,9 @@ pub fn parse(text: &str) -> Result<(u64, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Experiment, Store};
+    use crate::store::{Store, StoredExperiment};
     use driftbench_runner::manifest::Source;
+    use driftbench_runner::runner::cost::CELL;
 
     const MANIFESTS: [(&str, &str); 3] = [
         ("garnet", include_str!("../../experiments/smoke/garnet.toml")),
@@ -249,8 +187,11 @@ mod tests {
     #[test]
     fn shares_are_a_balanced_partition_for_every_number_of_them() {
         let plans = plans();
-        let costs: BTreeMap<&str, u64> =
-            plans.iter().flat_map(|p| &p.cells).map(|c| (c.id.as_str(), cost(c))).collect();
+        let costs: BTreeMap<&str, u64> = plans
+            .iter()
+            .flat_map(|p| &p.cells)
+            .map(|c| (c.id.as_str(), expected_nanoseconds(&c.identity)))
+            .collect();
         let largest = *costs.values().max().unwrap();
         for n in [1, 2, 3, 5, 8, 13, 64, 66, 100] {
             let shares = ids(&plans, n);
@@ -286,7 +227,7 @@ mod tests {
             let source =
                 Source { name: name.into(), text: text.into(), overrides, ..Source::default() };
             let plan = Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"));
-            plan.cells.iter().map(cost).max().unwrap() - CELL
+            plan.cells.iter().map(|c| expected_nanoseconds(&c.identity)).max().unwrap() - CELL
         };
         let once = with(&["replicates=1", "oracle=stochastic"]);
         assert_eq!(with(&["replicates=4", "oracle=stochastic"]), 4 * once);
@@ -297,7 +238,7 @@ mod tests {
         let plan = Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"));
         let mut cell = plan.cells[0].clone();
         cell.identity.rounds = u64::MAX;
-        assert_eq!(self::cost(&cell), u64::MAX, "more than there is, not less");
+        assert_eq!(expected_nanoseconds(&cell.identity), u64::MAX, "more than there is, not less");
     }
 
     /// What docs/SCALE.md says of expected costs, by the times of the cells in `results`.
@@ -305,14 +246,18 @@ mod tests {
     #[ignore = "prints a table of `results`, which make reproduce writes"]
     fn share_table() {
         let store = Store::open_existing(Path::new("results")).unwrap_or_else(|e| panic!("{e}"));
-        let plan = |e: &Experiment| {
+        let plan = |e: &StoredExperiment| {
             Plan::new(e.name.clone(), e.source()).unwrap_or_else(|e| panic!("{e}"))
         };
         let experiments = store.experiments().unwrap_or_else(|e| panic!("{e}"));
         let plans: Vec<Plan> = experiments.iter().map(plan).collect();
         let cells: Vec<Vec<&Cell>> = plans.iter().map(|p| p.cells.iter().collect()).collect();
         let of = |plan: &Plan, cell: &Cell| match store.summary(&plan.experiment, &cell.id) {
-            Ok(Some(summary)) => (cell.id.clone(), summary.seconds, cost(cell) as f64 * 1e-9),
+            Ok(Some(summary)) => (
+                cell.id.clone(),
+                summary.seconds,
+                expected_nanoseconds(&cell.identity) as f64 * 1e-9,
+            ),
             _ => panic!("{}: {} has no results", plan.experiment, cell.id),
         };
         let all: Vec<(String, f64, f64)> =

@@ -3,14 +3,14 @@
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::{Code, Failure, pool, print};
-use crate::store::{Store, Stored};
+use crate::store::{Store, StoredCell};
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::{Cell, Plan, hex};
 use driftbench_runner::runner::{self, Prepared, prepare};
 use driftbench_runner::trace::{self, Trace};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,19 +20,19 @@ pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
     results: PathBuf,
-    /// Cells that are run again, chosen by chance
+    /// Number of randomly chosen cells to run again
     #[arg(long, value_name = "N", default_value_t = 20)]
     sample: usize,
     /// Run all cells again
     #[arg(long, conflicts_with = "sample")]
     all: bool,
-    /// What the choice of cells follows from
+    /// Seed of the random choice
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Threads; by default as many as the machine has
+    /// Number of threads; by default as many as the machine has
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Say nothing but what differs
+    /// Print differences only
     #[arg(long, short)]
     quiet: bool,
 }
@@ -40,52 +40,28 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
     let pool = pool(args.threads)?;
-    let mut plans: Vec<(Plan, Vec<String>)> = Vec::new();
-    let mut told = Told::default();
-    for (_, experiment) in store.listing()? {
-        let experiment = match experiment {
-            Ok(experiment) => experiment,
-            Err(e) => {
-                told.wrong += 1;
-                let _ = writeln!(told.text, "{e}");
-                continue;
-            }
-        };
-        match Plan::new(experiment.name.clone(), experiment.source()) {
-            Ok(plan) => match store.ids(&plan.experiment) {
-                Ok(ids) => plans.push((plan, ids)),
-                Err(e) => {
-                    told.wrong += 1;
-                    let _ = writeln!(told.text, "{}: {e}", experiment.name);
-                }
-            },
-            Err(e) => {
-                told.wrong += 1;
-                let _ = writeln!(told.text, "{}: its manifest is none now: {e}", experiment.name);
-            }
-        }
-    }
+    let mut findings = Findings::default();
+    let plans = stored_plans(&store, &mut findings)?;
     let chosen = chosen(&plans, args);
     let interrupt = Interrupt::listen()?;
     for (plan, cells) in plans.iter().map(|(plan, _)| plan).zip(&chosen) {
-        if !cells.is_empty() && !interrupt.came() {
-            let work = || again(plan, cells, &store, args, &interrupt, &mut told);
+        if !cells.is_empty() && !interrupt.is_requested() {
+            let work = || run_again(plan, cells, &store, args, &interrupt, &mut findings);
             pool.install(work)?;
         }
     }
-    if interrupt.came() {
-        print(&told.text)?;
+    if interrupt.is_requested() {
+        print(&findings.text)?;
         return Ok(Code::Interrupted);
     }
     let planned: usize = plans.iter().map(|(plan, _)| plan.cells.len()).sum();
-    let (equal, other, wrong) = (told.equal, told.other, told.wrong);
-    let _ = writeln!(
-        told.text,
+    let Findings { equal, other, wrong, .. } = findings;
+    findings.add(format_args!(
         "{} of {planned} cells run again: {equal} bit-identical, {other} different, {wrong} not comparable",
         chosen.iter().map(Vec::len).sum::<usize>()
-    );
+    ));
     if !args.quiet || other + wrong > 0 {
-        print(&told.text)?;
+        print(&findings.text)?;
     }
     Ok(match (other, wrong) {
         (0, 0) => Code::Done,
@@ -94,44 +70,84 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     })
 }
 
-/// What was found.
+/// The findings so far: lines for the user, and numbers of cells.
 #[derive(Default)]
-struct Told {
+struct Findings {
     text: String,
     equal: usize,
     other: usize,
     wrong: usize,
 }
 
-/// The cells that are run again, of each plan those that have results: by the order of
-/// hashes, which no one chooses.
-fn chosen<'a>(plans: &'a [(Plan, Vec<String>)], args: &Args) -> Vec<Vec<&'a Cell>> {
-    let mut lots: Vec<(String, usize, &Cell)> = Vec::new();
-    for (k, (plan, ids)) in plans.iter().enumerate() {
-        for cell in &plan.cells {
-            if ids.binary_search(&cell.id).is_ok() {
-                let lot = format!("{} {} {}", args.seed, plan.experiment, cell.id);
-                lots.push((hex(&Sha256::digest(lot)), k, cell));
+impl Findings {
+    /// Adds a line.
+    fn add(&mut self, line: impl Display) {
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    /// Adds a line on something that cannot be compared.
+    fn add_wrong(&mut self, line: impl Display) {
+        self.wrong += 1;
+        self.add(line);
+    }
+}
+
+/// The plans of all experiments, with the ids of the cells that have results.
+fn stored_plans(
+    store: &Store,
+    findings: &mut Findings,
+) -> Result<Vec<(Plan, Vec<String>)>, Failure> {
+    let mut plans = Vec::new();
+    for (name, experiment) in store.listing()? {
+        let experiment = match experiment {
+            Ok(experiment) => experiment,
+            Err(e) => {
+                findings.add_wrong(e);
+                continue;
+            }
+        };
+        match Plan::new(experiment.name.clone(), experiment.source()) {
+            Ok(plan) => match store.ids(&name) {
+                Ok(ids) => plans.push((plan, ids)),
+                Err(e) => findings.add_wrong(format_args!("{name}: {e}")),
+            },
+            Err(e) => {
+                findings.add_wrong(format_args!("{name}: its manifest is not valid any more: {e}"));
             }
         }
     }
-    lots.sort_by(|a, b| a.0.cmp(&b.0));
-    let most = if args.all { lots.len() } else { args.sample };
+    Ok(plans)
+}
+
+/// The cells that are run again, of each plan among those that have results: the first in the
+/// order of hashes, which nobody chooses.
+fn chosen<'a>(plans: &'a [(Plan, Vec<String>)], args: &Args) -> Vec<Vec<&'a Cell>> {
+    let mut order: Vec<(String, usize, &Cell)> = Vec::new();
+    for (k, (plan, ids)) in plans.iter().enumerate() {
+        for cell in &plan.cells {
+            if ids.binary_search(&cell.id).is_ok() {
+                let name = format!("{} {} {}", args.seed, plan.experiment, cell.id);
+                order.push((hex(&Sha256::digest(name)), k, cell));
+            }
+        }
+    }
+    order.sort_by(|a, b| a.0.cmp(&b.0));
+    let most = if args.all { order.len() } else { args.sample };
     let mut chosen: Vec<Vec<&Cell>> = plans.iter().map(|_| Vec::new()).collect();
-    for (_, k, cell) in lots.into_iter().take(most) {
+    for (_, k, cell) in order.into_iter().take(most) {
         chosen[k].push(cell);
     }
     chosen
 }
 
-/// Runs these cells again and compares.
-fn again(
+/// Runs these cells again and compares their numbers with the stored ones.
+fn run_again(
     plan: &Plan,
     cells: &[&Cell],
     store: &Store,
     args: &Args,
     interrupt: &Interrupt,
-    told: &mut Told,
+    findings: &mut Findings,
 ) -> Result<(), Failure> {
     let name = &plan.experiment;
     let mut stored: HashMap<&str, String> = HashMap::new();
@@ -143,17 +159,14 @@ fn again(
                 sound.push(*cell);
             }
             Ok(None) => {}
-            Err(e) => {
-                told.wrong += 1;
-                let _ = writeln!(told.text, "{name}: {e}");
-            }
+            Err(e) => findings.add_wrong(format_args!("{name}: {e}")),
         }
     }
-    let cells = interrupt.at_once(|| buildable(plan, &sound, told));
+    let cells = interrupt.immediately(|| buildable(plan, &sound, findings));
     let total = cells.iter().map(Prepared::client_steps).sum();
     let progress = Progress::new(name, (0, cells.len()), total, args.quiet, interrupt.flag());
     let differences = Mutex::new(Vec::new());
-    let keep = |done: runner::Done<'_>| -> Result<(), Error> {
+    let compare = |done: runner::Done<'_>| -> Result<(), Error> {
         let now = trace::digest(&done.traces);
         let other = stored.get(&*done.cell.id).is_some_and(|before| *before != now);
         if other && let Some(before) = store.read(name, &done.cell.id)? {
@@ -162,31 +175,30 @@ fn again(
         }
         Ok(())
     };
-    let before = &told.text;
+    let before = &findings.text;
     let last = || {
         let mut found = lock(&differences);
         found.sort();
         let _ = print(&found.iter().fold(before.clone(), |all, f| format!("{all}{name}: {f}\n")));
     };
-    let run = || runner::run(&cells, rayon::current_num_threads(), &progress, keep);
+    let run = || runner::run(&cells, rayon::current_num_threads(), &progress, compare);
     let failed = interrupt.in_time(last, run)?;
     progress.finish();
     let mut differences = differences.into_inner().unwrap_or_else(PoisonError::into_inner);
     differences.sort();
     for found in &differences {
-        let _ = writeln!(told.text, "{name}: {found}");
+        findings.add(format_args!("{name}: {found}"));
     }
     for failed in &failed {
-        let _ = writeln!(told.text, "{name}: cell {} failed: {}", failed.cell, failed.reason);
+        findings.add_wrong(format_args!("{name}: cell {} failed: {}", failed.cell, failed.reason));
     }
-    told.other += differences.len();
-    told.wrong += failed.len();
-    told.equal += cells.len() - differences.len() - failed.len();
+    findings.other += differences.len();
+    findings.equal += cells.len() - differences.len() - failed.len();
     Ok(())
 }
 
 /// The cells whose instances can be built; the others are counted and named.
-fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], told: &mut Told) -> Vec<Prepared<'a>> {
+fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Vec<Prepared<'a>> {
     if let Ok(all) = prepare(&plan.folder(), cells) {
         return all;
     }
@@ -195,10 +207,10 @@ fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], told: &mut Told) -> Vec<Prepar
         match prepare(&plan.folder(), &[cell]) {
             Ok(one) => all.extend(one),
             Err(bad) => {
-                told.wrong += 1;
                 let why = bad.first().map_or("", |bad| bad.message.as_str());
                 let (name, id, label) = (&plan.experiment, &cell.id, &cell.label);
-                let _ = writeln!(told.text, "{name}: cell {id} ({label}) cannot be run: {why}");
+                let line = format_args!("{name}: cell {id} ({label}) cannot be run: {why}");
+                findings.add_wrong(line);
             }
         }
     }
@@ -209,15 +221,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a cell's numbers first differ from those that are stored.
-fn difference(cell: &Cell, before: &Stored, now: &[Trace], digest: &str) -> String {
+/// The first place where a cell's numbers differ from the stored ones.
+fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: &str) -> String {
     let by = &before.record.provenance;
     let place = before.traces.iter().zip(now).enumerate().find_map(|(r, (a, b))| {
         let i = a.sq_error.iter().zip(&b.sq_error).position(|(x, y)| x.to_bits() != y.to_bits())?;
         let (x, y) = (a.sq_error[i], b.sq_error[i]);
         Some(format!("replicate {r}, round {}: sq_error {x:e} stored, {y:e} now", a.round[i]))
     });
-    let place = place.unwrap_or_else(|| "in columns beside sq_error".into());
+    let place = place.unwrap_or_else(|| "in other columns than sq_error".into());
     format!(
         "cell {} ({}) has digest {}, now {digest}; {place}; written by driftbench {}, commit {}",
         cell.id, cell.label, before.record.digest, by.version, by.commit

@@ -57,19 +57,19 @@ pub fn interval(estimate: Estimate) -> String {
 
 /// A claim of a page.
 pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> ClaimText {
-    let (common, decision) = (&claim.common, &claim.decision);
+    let (common, decision) = (claim.common, &claim.decision);
     let verdict = decision.verdict.name();
     let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
-    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
     ClaimText {
         stated: Statement {
-            id: common.id.to_owned(),
+            id: common.id.clone(),
             page: page.to_owned(),
-            statement: common.statement.to_owned(),
-            source: text(common.source),
-            figure: text(common.figure),
-            dispute: text(common.dispute),
-            side: text(common.side),
+            statement: common.statement.clone(),
+            source: text(&common.source),
+            figure: text(&common.figure),
+            dispute: text(&common.dispute),
+            side: text(&common.side),
         },
         formula: claim.formula.clone(),
         verdict: decision.verdict,
@@ -100,33 +100,33 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     let (verdict, parts) = (claim.decision.verdict, claim.parts.len());
     if parts > 1 {
         let weakest = if claim.weakest.is_empty() { "one of them" } else { &claim.weakest };
-        remarks.push(format!("must hold for each of {parts}; the estimate is of {weakest}"));
+        remarks.push(format!("must hold for each of {parts}; the estimate is for {weakest}"));
     }
-    if let Some(reason) = claim.common.reason {
+    if let Some(reason) = &claim.common.reason {
         remarks.push(format!("expected to be {}: {reason}", expected(claim)));
     }
     if verdict == Verdict::Inconclusive {
         remarks.push(match claim.decision.needed {
             Some(n) => format!("about {} runs would decide it", two_digits(n)),
-            None => "more runs may decide it; how many is not known".into(),
+            None => "more runs may decide it; their number cannot be estimated".into(),
         });
     }
     let is_decided = matches!(verdict, Verdict::Supported | Verdict::Refuted);
     let doubt = match claim.decision.doubt {
         Doubt::Heavy => {
-            "the errors of some runs have a heavier tail than a lognormal law: their limits are twice as far"
+            "some errors have a heavier tail than a lognormal distribution: their limits are twice as far from the estimate"
         }
         Doubt::Skewed => {
-            "for so few vectors, or vectors so skewed, the radius of the interval is three times as large"
+            "the vectors are few, or skewed for their number: the radius of the interval is three times as large"
         }
         Doubt::Few if is_decided => {
-            "so few runs do not show how heavy the tail of their errors is: the verdict assumes that it is no heavier than a lognormal law's"
+            "the runs are too few to show how heavy the tail of the errors is: the verdict assumes that it is no heavier than that of a lognormal distribution"
         }
         _ => "",
     };
     remarks.extend((!doubt.is_empty()).then(|| doubt.to_owned()));
     const MOST_NOTES: usize = 4;
-    for (notes, what) in [(&claim.untested, "not tested"), (&claim.outside, "not claimed")] {
+    for (notes, what) in [(&claim.untested, "not tested"), (&claim.outside, "outside the claim")] {
         remarks.extend(notes.iter().take(MOST_NOTES).map(|note| format!("{what}: {note}")));
         if notes.len() > MOST_NOTES {
             remarks.push(format!("{what}: {} more", notes.len() - MOST_NOTES));

@@ -12,7 +12,7 @@ use crate::chart;
 use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, Summary};
 use driftbench_core::sources;
-use driftbench_core::words::thousands;
+use driftbench_core::words::{quoted, shell_word, thousands};
 use driftbench_runner::manifest::{Quantity, Source};
 use driftbench_runner::plan::{Cell, Plan};
 use serde::Serialize;
@@ -202,12 +202,8 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
 
 /// The command that runs a manifest again, for a shell.
 fn command(source: &Source) -> String {
-    let manifest = &source.name;
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%".contains(c);
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-    let file = if manifest.chars().all(plain) { manifest.clone() } else { quoted(manifest) };
-    let sets = source.overrides.iter().map(|o| format!(" --set {}", quoted(o)));
-    format!("driftbench run {file}{}", sets.collect::<String>())
+    let sets = source.overrides.iter().map(|set| format!(" --set {}", quoted(set)));
+    format!("driftbench run {}{}", shell_word(&source.name), sets.collect::<String>())
 }
 
 /// The data of the page's script, without `<`, so that nothing in it ends the element.

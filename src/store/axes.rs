@@ -1,4 +1,4 @@
-//! The settings that tell exported cells apart, a typed column each.
+//! The settings that tell exported cells apart, one typed column for each.
 //!
 //! *Invariant*: two cells of an experiment differ in the kind of their problem or algorithm,
 //! in their seed or in one of these columns. So a group-by over all of them mixes no cells.
@@ -20,9 +20,9 @@ pub enum Leaf {
     Text(String),
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ColumnType {
     Whole,
     Number,
     Flag,
@@ -30,16 +30,16 @@ enum Kind {
 }
 
 impl Leaf {
-    fn kind(&self) -> Kind {
+    fn column_type(&self) -> ColumnType {
         match self {
-            Self::Whole(_) => Kind::Whole,
-            Self::Number(_) => Kind::Number,
-            Self::Flag(_) => Kind::Flag,
-            Self::Text(_) => Kind::Text,
+            Self::Whole(_) => ColumnType::Whole,
+            Self::Number(_) => ColumnType::Number,
+            Self::Flag(_) => ColumnType::Flag,
+            Self::Text(_) => ColumnType::Text,
         }
     }
 
-    fn of(setting: &Setting) -> Self {
+    fn from_setting(setting: &Setting) -> Self {
         match setting {
             Setting::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Self::Whole(*x as i64),
             Setting::Number(x) => Self::Number(*x),
@@ -51,9 +51,9 @@ impl Leaf {
     }
 }
 
-impl Kind {
-    /// What holds values of both kinds.
-    fn with(self, other: Self) -> Self {
+impl ColumnType {
+    /// The type that holds values of both types.
+    fn union(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
             (Self::Whole, Self::Number) | (Self::Number, Self::Whole) => Self::Number,
@@ -75,7 +75,7 @@ impl Kind {
 /// algorithm: `algorithm.step-size`.
 pub type Leaves = BTreeMap<String, Leaf>;
 
-/// The settings of a cell: those that its id is the hash of, and defaults that its manifest
+/// The leaves of a cell: the settings whose hash is its id, and defaults that its manifest
 /// names as values of an axis.
 pub fn leaves(table: &toml::Table, defaults: &[(String, Setting)]) -> Leaves {
     let mut all = Leaves::new();
@@ -83,9 +83,9 @@ pub fn leaves(table: &toml::Table, defaults: &[(String, Setting)]) -> Leaves {
         add(&mut all, key, value);
     }
     for (path, setting) in defaults {
-        all.entry(without_kind(path)).or_insert_with(|| Leaf::of(setting));
+        all.entry(without_kind(path)).or_insert_with(|| Leaf::from_setting(setting));
     }
-    // These have columns of their own, whatever they are.
+    // These have columns of their own.
     all.retain(|path, _| !["seed", "problem", "algorithm"].contains(&&**path));
     all
 }
@@ -114,9 +114,9 @@ fn without_kind(path: &str) -> String {
     }
 }
 
-/// What the settings of an experiment's cells are.
+/// The values of the settings of an experiment's cells.
 #[derive(Default)]
-pub struct Survey {
+pub struct SettingValues {
     cells: usize,
     seen: BTreeMap<String, Seen>,
 }
@@ -125,49 +125,50 @@ struct Seen {
     first: Leaf,
     cells: usize,
     several: bool,
-    kind: Kind,
+    kind: ColumnType,
 }
 
-impl Survey {
-    /// Takes note of a cell.
+impl SettingValues {
+    /// Adds a cell.
     pub fn add(&mut self, leaves: Leaves) {
         self.cells += 1;
         for (path, leaf) in leaves {
-            let kind = leaf.kind();
+            let kind = leaf.column_type();
             let seen = self.seen.entry(path);
             let seen = seen.or_insert(Seen { first: leaf.clone(), cells: 0, several: false, kind });
             seen.cells += 1;
             seen.several |= seen.first != leaf;
-            seen.kind = seen.kind.with(kind);
+            seen.kind = seen.kind.union(kind);
         }
     }
 
-    /// The paths along which cells differ: in a value, or in having one.
+    /// The paths of settings in which cells differ, in value or in having it.
     fn differing(&self) -> impl Iterator<Item = &String> {
         let differs = |seen: &Seen| seen.several || seen.cells < self.cells;
         self.seen.iter().filter(move |(_, seen)| differs(seen)).map(|(path, _)| path)
     }
 }
 
-/// A setting that has a column.
+/// The column of a setting.
 #[derive(Debug)]
-pub struct Axis {
+pub struct SettingColumn {
     /// Name of the column.
     pub name: String,
     /// Path of the setting.
     pub path: String,
-    kind: Kind,
+    kind: ColumnType,
 }
 
-impl Axis {
-    /// The settings along which cells of any of these experiments differ. No column has one
-    /// of the names that are taken.
-    pub fn all(experiments: &[Survey], taken: &[&str]) -> Vec<Self> {
-        let paths: BTreeSet<&String> = experiments.iter().flat_map(Survey::differing).collect();
+impl SettingColumn {
+    /// The columns of the settings in which cells of any of these experiments differ. None has
+    /// one of the names in `taken`.
+    pub fn all(experiments: &[SettingValues], taken: &[&str]) -> Vec<Self> {
+        let paths: BTreeSet<&String> =
+            experiments.iter().flat_map(SettingValues::differing).collect();
         let names = names(&paths, taken);
         let axis = |(path, name): (&String, String)| {
             let kinds = experiments.iter().filter_map(|e| e.seen.get(path)).map(|seen| seen.kind);
-            let kind = kinds.reduce(Kind::with).unwrap_or(Kind::Text);
+            let kind = kinds.reduce(ColumnType::union).unwrap_or(ColumnType::Text);
             Self { name, path: path.clone(), kind }
         };
         paths.into_iter().zip(names).map(axis).collect()
@@ -180,36 +181,24 @@ impl Axis {
 
     /// The column of a cell with so many rows; null if the cell has no such setting.
     pub fn column(&self, leaves: &Leaves, rows: usize) -> Column {
-        let name = || (&*self.name).into();
-        match (self.kind, leaves.get(&self.path)) {
-            (_, None) => Column::full_null(name(), rows, &self.data_type()),
-            (Kind::Whole, Some(Leaf::Whole(x))) => {
-                Int64Chunked::full(name(), *x, rows).into_column()
-            }
-            (Kind::Number, Some(Leaf::Whole(x))) => {
-                Float64Chunked::full(name(), *x as f64, rows).into_column()
-            }
-            (Kind::Number, Some(Leaf::Number(x))) => {
-                Float64Chunked::full(name(), *x, rows).into_column()
-            }
-            (Kind::Flag, Some(Leaf::Flag(x))) => {
-                BooleanChunked::full(name(), *x, rows).into_column()
-            }
-            (_, Some(leaf)) => {
-                let text = match leaf {
-                    Leaf::Whole(x) => x.to_string(),
-                    Leaf::Number(x) => format!("{x:?}"),
-                    Leaf::Flag(x) => x.to_string(),
-                    Leaf::Text(text) => text.clone(),
-                };
-                StringChunked::full(name(), &text, rows).into_column()
-            }
-        }
+        let value = match (self.kind, leaves.get(&self.path)) {
+            (_, None) => AnyValue::Null,
+            (ColumnType::Whole, Some(Leaf::Whole(x))) => AnyValue::Int64(*x),
+            (ColumnType::Number, Some(Leaf::Whole(x))) => AnyValue::Float64(*x as f64),
+            (ColumnType::Number, Some(Leaf::Number(x))) => AnyValue::Float64(*x),
+            (ColumnType::Flag, Some(Leaf::Flag(x))) => AnyValue::Boolean(*x),
+            (_, Some(Leaf::Whole(x))) => AnyValue::StringOwned(x.to_string().into()),
+            (_, Some(Leaf::Number(x))) => AnyValue::StringOwned(format!("{x:?}").into()),
+            (_, Some(Leaf::Flag(x))) => AnyValue::StringOwned(x.to_string().into()),
+            (_, Some(Leaf::Text(text))) => AnyValue::String(text),
+        };
+        let value = Scalar::new(self.data_type(), value.into_static());
+        Column::new_scalar((&*self.name).into(), value, rows)
     }
 }
 
-/// A name for each path: its last part, as pages have it; the whole path where that is
-/// taken, or another path has the same last part.
+/// A name for each path: its last part, as on pages; the whole path if this name is taken or
+/// another path has the same last part.
 fn names(paths: &BTreeSet<&String>, taken: &[&str]) -> Vec<String> {
     let snake = |text: &str| text.replace(['-', '.'], "_");
     let mut brief: HashMap<String, usize> = HashMap::new();
@@ -248,7 +237,7 @@ mod tests {
     #[test]
     fn cells_differ_in_a_column_of_the_right_type() {
         let table = |text: &str| -> toml::Table { toml::from_str(text).unwrap() };
-        let mut survey = Survey::default();
+        let mut survey = SettingValues::default();
         let cells = [
             "seed = 1\nrounds = 3\n[algorithm.fedavg]\nstep-size = 0.5\n[start]\nzero = {}",
             "seed = 1\nrounds = 4\n[algorithm.fedlsa]\nstep-size = 0.5\np = 1\nkinds = [1, 2]",
@@ -256,7 +245,7 @@ mod tests {
         ];
         let cells = cells.map(|text| leaves(&table(text), &[]));
         cells.iter().for_each(|cell| survey.add(cell.clone()));
-        let axes = Axis::all(&[survey], &[]);
+        let axes = SettingColumn::all(&[survey], &[]);
         let found: Vec<(&str, DataType)> =
             axes.iter().map(|axis| (axis.name.as_str(), axis.data_type())).collect();
         let expected = [
@@ -271,7 +260,7 @@ mod tests {
         assert_eq!(p(0).null_count(), 2);
         assert_eq!(p(1).f64().unwrap().get(1), Some(1.0));
         let default = ("algorithm.fedavg.p".to_owned(), Setting::Number(2.0));
-        let told = leaves(&table("rounds = 3\n[algorithm.fedavg]\n"), &[default]);
-        assert_eq!(told["algorithm.p"], Leaf::Whole(2));
+        let with_default = leaves(&table("rounds = 3\n[algorithm.fedavg]\n"), &[default]);
+        assert_eq!(with_default["algorithm.p"], Leaf::Whole(2));
     }
 }

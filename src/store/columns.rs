@@ -1,8 +1,8 @@
-//! Columns of numbers kept beside a cell's results, so that they need not be worked
-//! out for every report.
+//! A cache of columns of numbers beside a cell's results, so that they need not be computed
+//! for every report.
 //!
-//! *Invariant*: they change no page. What was kept under another version or for another
-//! cell, is damaged or cannot be written is worked out again, without a word.
+//! *Invariant*: the cache changes no page. Columns of another version or another cell, and
+//! columns that are damaged or cannot be written, are computed again without a message.
 
 use super::Store;
 use driftbench_runner::files::write_beside;
@@ -22,17 +22,17 @@ impl Store {
         self.cell_folder(experiment, id).join(FILE)
     }
 
-    /// The columns of a cell, if they are there under this version.
+    /// The cached columns of a cell, if they are of this version.
     pub fn columns(&self, experiment: &str, id: &str, version: u32) -> Option<Columns> {
         decode(&fs::read(self.columns_file(experiment, id)).ok()?, version, id)
     }
 
-    /// Keeps columns beside a cell that has results, if that can be done.
-    pub fn keep_columns(&self, experiment: &str, id: &str, version: u32, columns: &Columns) {
+    /// Caches columns beside a cell that has results, if they can be written.
+    pub fn cache_columns(&self, experiment: &str, id: &str, version: u32, columns: &Columns) {
         let file = self.columns_file(experiment, id);
         let folder = file.parent().and_then(|folder| folder.symlink_metadata().ok());
         if folder.is_some_and(|folder| folder.is_dir()) {
-            // Nothing depends on it: a folder that only can be read is as good.
+            // Nothing depends on the cache: the folder may be read-only.
             let _ = write_beside(&file, &encode(columns, version, id));
         }
     }
@@ -43,29 +43,29 @@ fn encode(columns: &Columns, version: u32, cell: &str) -> Vec<u8> {
     let body: Vec<u8> = columns.values().flatten().flat_map(|x| x.to_le_bytes()).collect();
     let rows = columns.values().next().map_or(0, Vec::len);
     let names: Vec<&str> = columns.keys().map(String::as_str).collect();
-    let what = format!("{version} {cell} {rows} {}", names.join(","));
-    let hash = hash(&what, &body);
-    [format!("driftbench-columns {what} {hash}\n").into_bytes(), body].concat()
+    let head = format!("{version} {cell} {rows} {}", names.join(","));
+    let hash = hash(&head, &body);
+    [format!("driftbench-columns {head} {hash}\n").into_bytes(), body].concat()
 }
 
-fn hash(what: &str, body: &[u8]) -> String {
-    hex(&Sha256::new().chain_update(what).chain_update(body).finalize())
+fn hash(head: &str, body: &[u8]) -> String {
+    hex(&Sha256::new().chain_update(head).chain_update(body).finalize())
 }
 
 fn decode(bytes: &[u8], version: u32, cell: &str) -> Option<Columns> {
     let end = bytes.iter().position(|b| *b == b'\n')?;
     let (head, body) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
     let parts: Vec<&str> = head.split(' ').collect();
-    let ["driftbench-columns", by, of, rows, names, written] = parts.as_slice() else {
+    let ["driftbench-columns", by, id, rows, names, written] = parts.as_slice() else {
         return None;
     };
-    if *of != cell || hash(&format!("{by} {of} {rows} {names}"), body) != *written {
+    if *id != cell || hash(&format!("{by} {id} {rows} {names}"), body) != *written {
         return None;
     }
     let (by, rows): (u32, usize) = (by.parse().ok()?, rows.parse().ok()?);
     let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
-    let whole = rows.checked_mul(8)?.checked_mul(names.len())? == body.len();
-    if by != version || !whole {
+    let complete = rows.checked_mul(8)?.checked_mul(names.len())? == body.len();
+    if by != version || !complete {
         return None;
     }
     let number = |b: &[u8]| Some(f64::from_le_bytes(b.try_into().ok()?));

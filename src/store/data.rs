@@ -3,13 +3,13 @@
 //!
 //! *Invariant*: a copy holds the bytes that its name says, or is not read.
 
-use super::{Experiment, Store};
+use super::{Store, StoredExperiment};
 use driftbench_runner::data::{Folder, MOST_KEPT};
 use driftbench_runner::files::{Error, error, remove_leftovers, write_synced};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the copies of a results folder are. No experiment's name begins with a dot.
+/// The folder of the copies. No experiment's name begins with a dot.
 const COPIES: &str = ".data";
 
 impl Store {
@@ -18,13 +18,13 @@ impl Store {
         root.join(COPIES)
     }
 
-    /// Keeps the data files of an experiment of which this folder holds no sound copy. What is
-    /// too large, gone or changed since the cells were planned is left out; whoever needs it
-    /// will say so.
+    /// Copies the data files of an experiment of which this folder holds no sound copy. Files
+    /// that are too large, missing or changed since the cells were planned are left out;
+    /// commands that need them report it.
     ///
     /// # Errors
     /// If a copy cannot be written.
-    pub(super) fn keep_data<'a>(
+    pub(super) fn copy_data_files<'a>(
         &self,
         from: &Folder,
         files: impl IntoIterator<Item = (&'a String, &'a String)>,
@@ -54,11 +54,15 @@ impl Store {
         Ok(())
     }
 
-    /// Copies the data files of an experiment from another results folder, those that it
-    /// holds and that are sound.
-    pub(super) fn take_data(&self, from: &Self, experiment: &Experiment) -> Result<(), Error> {
+    /// Copies the data files of an experiment of which another results folder holds sound
+    /// copies.
+    pub(super) fn copy_data_files_from(
+        &self,
+        from: &Self,
+        experiment: &StoredExperiment,
+    ) -> Result<(), Error> {
         let folder = Folder::new(Path::new("")).with_copies(Some(Self::copies(&from.root)));
-        let held = |(_, hash): &(&String, &String)| folder.has_copy(hash);
-        self.keep_data(&folder, experiment.files.iter().filter(held))
+        let files = experiment.files.iter().filter(|(_, hash)| folder.has_copy(hash));
+        self.copy_data_files(&folder, files)
     }
 }

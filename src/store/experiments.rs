@@ -1,13 +1,13 @@
-//! The experiments of a results folder: what each was last run as, and the one listing
-//! of them that every command uses.
+//! The experiments of a results folder as they were last run, and the one listing of them
+//! that every command uses.
 //!
 //! *Invariant*: an experiment is listed wherever its folder is, also below the folder of
 //! another experiment. A folder that holds cells without a sound `experiment.toml` is an
 //! error that names the file; it is never skipped.
 
-use super::mend::is_quarantined;
-use super::record::{is_sealed, sealed, unsealed};
-use super::{EXPERIMENT, Store, is_cell, pack};
+use super::Store;
+use super::checksum::{has_checksum, parse_checked, read_checked, with_checksum};
+use super::paths::{EXPERIMENT, file_name, is_cell, is_pack, is_quarantined, subfolders};
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::manifest::Source;
 use driftbench_runner::plan::Plan;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// An experiment as it was last run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Experiment {
+pub struct StoredExperiment {
     /// Its name.
     pub name: String,
     /// The manifest's file, as it was given.
@@ -35,12 +35,12 @@ pub struct Experiment {
     pub copies: Option<PathBuf>,
 }
 
-impl Experiment {
-    /// The file that keeps it in its folder.
+impl StoredExperiment {
+    /// The file that holds it in its folder.
     pub const FILE: &str = EXPERIMENT;
 
-    /// The experiment that a plan is of.
-    fn of(plan: &Plan) -> Self {
+    /// The experiment of a plan.
+    fn from_plan(plan: &Plan) -> Self {
         Self {
             name: plan.experiment.clone(),
             manifest: plan.source.name.clone(),
@@ -51,18 +51,18 @@ impl Experiment {
         }
     }
 
-    /// The experiment that the text of such a file keeps; `None` if it is another kind of
-    /// file, such as a manifest that happens to have this name.
+    /// The experiment in the text of such a file; `None` if it is another kind of file, such as
+    /// a manifest that happens to have this name.
     ///
     /// # Errors
-    /// If the text keeps an experiment and is not as it was written.
-    pub fn kept(text: &str) -> Result<Option<Self>, String> {
-        match (toml::from_str::<Self>(text), is_sealed(text)) {
+    /// If the text holds an experiment and is not as it was written.
+    pub fn parse(text: &str) -> Result<Option<Self>, String> {
+        match (toml::from_str::<Self>(text), has_checksum(text)) {
             (Err(_), false) => Ok(None),
             (Ok(_), false) => {
-                Err("has no seal: it is damaged, or an older release wrote it".to_owned())
+                Err("has no checksum: it is damaged, or an older release wrote it".to_owned())
             }
-            (_, true) => unsealed(text.as_bytes()).map(Some),
+            (_, true) => parse_checked(text.as_bytes()).map(Some),
         }
     }
 
@@ -79,27 +79,31 @@ impl Experiment {
     }
 }
 
-/// An experiment's name, and what was last run or why that cannot be read.
-pub type Listed = (String, Result<Experiment, Error>);
+/// An experiment's name, and the experiment as it was last run or why it cannot be read.
+pub type ListedExperiment = (String, Result<StoredExperiment, Error>);
 
 impl Store {
-    /// Writes down what is run, and keeps its data files, for reports.
+    /// Writes the experiment of a plan and copies its data files, both for reports.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn keep_experiment(&self, plan: &Plan) -> Result<(), Error> {
+    pub fn write_experiment(&self, plan: &Plan) -> Result<(), Error> {
         self.make_folder(&plan.experiment)?;
-        self.keep_data(&plan.folder(), &plan.source.files)?;
-        self.keep_as(&plan.experiment, &Experiment::of(plan))
+        self.copy_data_files(&plan.folder(), &plan.source.files)?;
+        self.write_experiment_as(&plan.experiment, &StoredExperiment::from_plan(plan))
     }
 
-    /// Writes down an experiment under this name.
+    /// Writes an experiment under this name.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(super) fn keep_as(&self, name: &str, experiment: &Experiment) -> Result<(), Error> {
+    pub(super) fn write_experiment_as(
+        &self,
+        name: &str,
+        experiment: &StoredExperiment,
+    ) -> Result<(), Error> {
         let path = self.make_folder(name)?.join(EXPERIMENT);
-        let text = sealed(experiment).map_err(|e| error(&path, e))?;
+        let text = with_checksum(experiment).map_err(|e| error(&path, e))?;
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
             return Ok(());
         }
@@ -110,26 +114,26 @@ impl Store {
     ///
     /// # Errors
     /// If a folder cannot be read, or an experiment is not as it was written.
-    pub fn experiments(&self) -> Result<Vec<Experiment>, Error> {
+    pub fn experiments(&self) -> Result<Vec<StoredExperiment>, Error> {
         self.listing()?.into_iter().map(|(_, experiment)| experiment).collect()
     }
 
-    /// All experiments of the folder, by name, those among them that cannot be read too.
+    /// All experiments of the folder, by name, including those that cannot be read.
     ///
     /// # Errors
     /// If a folder cannot be read.
-    pub fn listing(&self) -> Result<Vec<Listed>, Error> {
+    pub fn listing(&self) -> Result<Vec<ListedExperiment>, Error> {
         let mut found = Vec::new();
         let mut open = vec![self.root.clone()];
         while let Some(folder) = open.pop() {
-            let (inner, holds_cells) = subfolders(&folder)?;
+            let (inner, holds_cells) = experiment_folders(&folder)?;
             open.extend(inner);
-            // The marker of the results is in the root, and never an experiment.
-            if folder != self.root && (holds_cells || has_file(&folder)) {
+            // The root is never an experiment.
+            if folder != self.root && (holds_cells || has_experiment(&folder)) {
                 let below = folder.strip_prefix(&self.root).unwrap_or(&folder);
                 let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
                 let name = parts.collect::<Vec<_>>().join("/");
-                let experiment = self.experiment(&folder, &name);
+                let experiment = self.read_experiment(&folder, &name);
                 found.push((name, experiment));
             }
         }
@@ -137,42 +141,36 @@ impl Store {
         Ok(found)
     }
 
-    fn experiment(&self, folder: &Path, name: &str) -> Result<Experiment, Error> {
-        const MEND: &str = "`driftbench run` with the experiment's manifest writes it again";
+    fn read_experiment(&self, folder: &Path, name: &str) -> Result<StoredExperiment, Error> {
+        const REMEDY: &str = "`driftbench run` with the experiment's manifest writes it again";
         let path = folder.join(EXPERIMENT);
-        let kept = self.sealed::<Experiment>(&path);
-        let kept = kept.map_err(|e| error(&e.path, format!("{}; {MEND}", e.message)))?;
-        match kept {
+        let stored = read_checked::<StoredExperiment>(&path);
+        match stored.map_err(|e| error(&e.path, format!("{}; {REMEDY}", e.message)))? {
             Some(experiment) if experiment.name == name => {
-                Ok(Experiment { copies: Some(Self::copies(&self.root)), ..experiment })
+                Ok(StoredExperiment { copies: Some(Self::copies(&self.root)), ..experiment })
             }
             Some(other) => {
-                Err(error(&path, format!("is of the experiment \"{}\"; {MEND}", other.name)))
+                Err(error(&path, format!("is of the experiment \"{}\"; {REMEDY}", other.name)))
             }
-            None => Err(error(&path, format!("is not there, and cells are beside it; {MEND}"))),
+            None => Err(error(&path, format!("is not there, and cells are beside it; {REMEDY}"))),
         }
     }
 }
 
-fn has_file(folder: &Path) -> bool {
+fn has_experiment(folder: &Path) -> bool {
     folder.join(EXPERIMENT).symlink_metadata().is_ok()
 }
 
 /// The folders below one that may hold experiments, and whether it holds cells itself.
-fn subfolders(folder: &Path) -> Result<(Vec<PathBuf>, bool), Error> {
+fn experiment_folders(folder: &Path) -> Result<(Vec<PathBuf>, bool), Error> {
     let (mut inner, mut holds_cells) = (Vec::new(), false);
-    for entry in fs::read_dir(folder).map_err(|e| error(folder, e))? {
-        let entry = entry.map_err(|e| error(folder, e))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // Symbolic links are not followed out of the results.
-        if name.starts_with('.') || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            continue;
-        }
-        let cells = is_cell(&name) || pack::is_pack(&name);
-        if (cells || is_quarantined(&name)) && !has_file(&entry.path()) {
+    for path in subfolders(folder)? {
+        let name = file_name(&path);
+        let cells = is_cell(&name) || is_pack(&name);
+        if (cells || is_quarantined(&name)) && !has_experiment(&path) {
             holds_cells |= cells;
-        } else {
-            inner.push(entry.path());
+        } else if !name.starts_with('.') {
+            inner.push(path);
         }
     }
     Ok((inner, holds_cells))

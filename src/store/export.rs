@@ -1,11 +1,12 @@
 //! All rows of all cells in one file, Parquet or CSV.
 //!
-//! *Invariant*: a row is what the cell's own file holds, bit for bit, with nulls where
-//! the cell has no such column; rows stand by experiment, cell, replicate and round. At
-//! no time is more in memory than one cell and one group of rows.
+//! *Invariant*: a row is that of the cell's own file, bit for bit, with nulls where the cell
+//! has no such column; only the label is that of the last run. Rows are sorted by experiment,
+//! cell, replicate and round. At no time is more in memory than one cell, or one pack, and one
+//! group of rows.
 
-use super::axes::{Axis, Leaves, Survey, leaves};
-use super::{Kept, Store, Summary, TRACES};
+use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
+use super::{CellSummary, Store};
 use driftbench_core::words::inert;
 use driftbench_runner::files::{Error, error, remove_leftovers, stream_beside};
 use driftbench_runner::manifest::{Metric, TimeAverage};
@@ -13,15 +14,15 @@ use driftbench_runner::plan::Setting;
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{BufWriter, Cursor, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// Rows from which on a group is written.
 const GROUP: usize = 1 << 16;
 
-/// How a file is written.
+/// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormat {
     /// Apache Parquet, zstd.
     Parquet,
     /// Comma-separated values, RFC 4180.
@@ -29,71 +30,72 @@ pub enum Format {
 }
 
 /// An experiment that is exported.
-pub struct Chosen {
+pub struct ExportedExperiment {
     /// Its name.
     pub name: String,
     /// Its manifest's text.
     pub manifest: String,
-    /// The cells of its last run by id, with the defaults that its manifest names as values
-    /// of an axis: such a setting is not part of the id.
-    pub last_run: HashMap<String, Vec<(String, Setting)>>,
+    /// The cells of its last run by id.
+    pub last_run: HashMap<String, PlannedCell>,
 }
 
-/// What was exported.
+/// The parts of a planned cell that do not enter its id.
+pub struct PlannedCell {
+    /// Name of the curve.
+    pub label: String,
+    /// The defaults that the manifest names as values of an axis, by path.
+    pub defaults: Vec<(String, Setting)>,
+}
+
+/// The result of an export.
 #[derive(Debug, Default)]
 pub struct Exported {
     /// Cells in the file.
     pub cells: usize,
     /// Rows in the file.
     pub rows: usize,
-    /// Cells that are not as they were written, and why.
+    /// The reason for each cell that was left out because it is damaged.
     pub damaged: Vec<Error>,
 }
 
-/// A cell whose file was found sound.
-struct Found<'a> {
-    experiment: &'a Chosen,
-    record: Summary,
+/// A cell whose file was checked.
+struct CheckedCell<'a> {
+    experiment: &'a ExportedExperiment,
+    summary: CellSummary,
 }
 
-/// Writes all cells of these experiments to `to`, beside its place and renamed. What is
-/// damaged is left out and told. Without any cell nothing is written.
+/// Writes all cells of these experiments to `to`. Damaged cells are left out and reported.
+/// Without any cell nothing is written.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn export(
     store: &Store,
-    experiments: &[Chosen],
+    experiments: &[ExportedExperiment],
     to: &Path,
-    format: Format,
+    format: ExportFormat,
 ) -> Result<Exported, Error> {
-    let mut told = Exported::default();
-    let mut names: BTreeSet<String> = BTreeSet::new();
-    let (mut cells, mut surveys) = (Vec::new(), Vec::new());
+    let mut exported = Exported::default();
+    let (mut cells, mut names, mut settings) = (Vec::new(), BTreeSet::new(), Vec::new());
     for experiment in experiments {
-        surveys.push(Survey::default());
+        let mut values = SettingValues::default();
         for id in store.ids(&experiment.name)? {
-            match look(store, &experiment.name, &id) {
-                Ok(Some((record, columns, settings))) => {
-                    names.extend(columns);
-                    let survey = surveys.last_mut();
-                    survey.into_iter().for_each(|s| s.add(experiment.leaves(&id, &settings)));
-                    cells.push(Found { experiment, record });
-                }
-                Ok(None) => {}
-                Err(e) => told.damaged.push(e),
+            match experiment.check_cell(store, &id, &mut names, &mut values) {
+                Ok(cell) => cells.extend(cell),
+                Err(e) => exported.damaged.push(e),
             }
         }
+        settings.push(values);
     }
     if cells.is_empty() {
-        return Ok(told);
+        return Ok(exported);
     }
     let mut columns = columns();
     let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-    let axes = Axis::all(&surveys, &taken);
+    let axes = SettingColumn::all(&settings, &taken);
     columns.retain(|(name, _)| OWN.contains(&&**name) || names.contains(name));
-    // As text, a line each, they would be half of the file.
-    columns.retain(|(name, _)| format == Format::Parquet || name != "settings");
+    // As text, in every line, they would be half of the file.
+    columns.retain(|(name, _)| format == ExportFormat::Parquet || name != "settings");
     remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     stream_beside(to, |file| {
         let mut all = columns.clone();
@@ -101,32 +103,26 @@ pub fn export(
         let metadata = metadata(experiments, &axes);
         let mut sink = Sink::new(file, format, &all, metadata).map_err(|e| error(to, e))?;
         for cell in &cells {
-            let frame = match read(store, cell, &columns, &axes) {
+            let frame = match cell.read(store, &columns, &axes) {
                 Ok(frame) => frame,
                 Err(e) => {
-                    told.damaged.push(e);
+                    exported.damaged.push(e);
                     continue;
                 }
             };
-            told.cells += 1;
-            told.rows += frame.height();
+            exported.cells += 1;
+            exported.rows += frame.height();
             sink.add(frame).map_err(|e| error(to, e))?;
         }
         sink.finish().map_err(|e| error(to, e))
     })?;
-    Ok(told)
+    Ok(exported)
 }
 
-impl Chosen {
-    /// The settings of one of its cells.
-    fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
-        leaves(settings, self.last_run.get(id).map_or(&[], Vec::as_slice))
-    }
-}
-
-/// What the file says of itself.
-fn metadata(experiments: &[Chosen], axes: &[Axis]) -> Vec<(String, String)> {
-    let manifest = |e: &Chosen| (format!("driftbench.manifest.{}", e.name), e.manifest.clone());
+/// The metadata of the file.
+fn metadata(experiments: &[ExportedExperiment], axes: &[SettingColumn]) -> Vec<(String, String)> {
+    let manifest =
+        |e: &ExportedExperiment| (format!("driftbench.manifest.{}", e.name), e.manifest.clone());
     let mut metadata: BTreeMap<String, String> = experiments.iter().map(manifest).collect();
     let axes: serde_json::Map<String, serde_json::Value> =
         axes.iter().map(|axis| (axis.name.clone(), axis.path.clone().into())).collect();
@@ -134,41 +130,37 @@ fn metadata(experiments: &[Chosen], axes: &[Axis]) -> Vec<(String, String)> {
     metadata.into_iter().collect()
 }
 
-/// What is written down of a sound cell, the columns that it has, and its settings.
-type Look = (Summary, Vec<String>, toml::Table);
+impl ExportedExperiment {
+    /// Checks the file of a cell, and adds its columns to `names` and its settings to `values`;
+    /// `None` if it has no results.
+    fn check_cell(
+        &self,
+        store: &Store,
+        id: &str,
+        names: &mut BTreeSet<String>,
+        values: &mut SettingValues,
+    ) -> Result<Option<CheckedCell<'_>>, Error> {
+        let Some((batch, i)) = store.find(&self.name, id)? else { return Ok(None) };
+        let (columns, settings) = (batch.columns()?, batch.settings(i)?);
+        for column in columns {
+            if !names.contains(column) {
+                names.insert(column.clone());
+            }
+        }
+        values.add(self.leaves(id, &settings));
+        Ok(Some(CheckedCell { experiment: self, summary: batch.summary(i) }))
+    }
 
-/// Looks at a cell; `None` if it has no results.
-fn look(store: &Store, experiment: &str, id: &str) -> Result<Option<Look>, Error> {
-    let frame = match store.find(experiment, id)? {
-        None => return Ok(None),
-        Some(Kept::Alone(record)) => {
-            let bytes = store.bytes(experiment, &record)?;
-            let schema = ParquetReader::new(Cursor::new(bytes))
-                .schema()
-                .map_err(|e| error(&store.cell_folder(experiment, id).join(TRACES), e))?;
-            let names = schema.iter_names().map(ToString::to_string).collect();
-            return Ok(Some((record.summary(), names, record.cell)));
-        }
-        Some(Kept::Packed(cell)) => {
-            (cell.summary(), frame(store, experiment, id)?, cell.settings()?)
-        }
-    };
-    let (summary, frame, settings) = frame;
-    let full = frame.columns().iter().filter(|column| column.null_count() < column.len());
-    let full = full.map(|column| column.name().to_string()).collect();
-    Ok(Some((summary, full, settings)))
+    /// The settings of one of its cells.
+    fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
+        leaves(settings, self.last_run.get(id).map_or(&[], |planned| &planned.defaults))
+    }
 }
 
-/// The rows of a sound cell.
-fn frame(store: &Store, experiment: &str, id: &str) -> Result<DataFrame, Error> {
-    let kept = store.found(experiment, id)?;
-    store.rows(experiment, kept, |_, rows, range| rows.frame.slice(range.start as i64, range.len()))
-}
-
-/// Columns that say who computed a row and of what settings it is.
+/// Columns of the program that computed a row and of the settings of its cell.
 const OWN: [&str; 7] = ["seed", "settings", "digest", "version", "commit", "dirty", "last_run"];
 
-/// All columns that there may be, in their order.
+/// All possible columns in their order.
 fn columns() -> Vec<(String, DataType)> {
     use DataType::{Boolean, Float64, String as Text, UInt32, UInt64};
     let list = DataType::List(Box::new(Float64));
@@ -196,54 +188,77 @@ fn columns() -> Vec<(String, DataType)> {
     all
 }
 
-/// A cell's rows with these columns, and those of its settings.
-fn read(
-    store: &Store,
-    cell: &Found<'_>,
-    columns: &[(String, DataType)],
-    axes: &[Axis],
-) -> Result<DataFrame, Error> {
-    let (experiment, record) = (cell.experiment, &cell.record);
-    let path = store.cell_folder(&experiment.name, &record.id);
-    let frame = frame(store, &experiment.name, &record.id)?;
-    let rows = frame.height();
-    let table = store.settings(&experiment.name, &record.id)?;
-    let settings = serde_json::to_string(&table).map_err(|e| error(&path, e))?;
-    let by = &record.provenance;
-    let text =
-        |name: &str, value: &str| StringChunked::full(name.into(), value, rows).into_column();
-    let yes = |name: &str, value| BooleanChunked::full(name.into(), value, rows).into_column();
-    let own = |name: &str| match name {
-        "seed" => {
-            let seed = table.get("seed").and_then(toml::Value::as_integer);
-            UInt64Chunked::full(name.into(), seed.unwrap_or_default() as u64, rows).into_column()
-        }
-        "settings" => text(name, &settings),
-        "digest" => text(name, &record.digest),
-        "version" => text(name, &by.version),
-        "commit" => text(name, &by.commit),
-        "dirty" => yes(name, by.dirty),
-        _ => yes(name, experiment.last_run.contains_key(&record.id)),
-    };
-    let column = |(name, kind): &(String, DataType)| match frame.column(name) {
-        _ if OWN.contains(&&**name) => Ok(own(name)),
-        _ if name == "experiment" => Ok(text(name, &experiment.name)),
-        Ok(column) if column.dtype() == kind => Ok(column.clone()),
-        Ok(column) => {
-            let have = column.dtype();
-            Err(error(&path, format!("the column `{name}` is of type {have}, not {kind}")))
-        }
-        Err(_) => Ok(Column::full_null((&**name).into(), rows, kind)),
-    };
-    let mut columns = columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    let leaves = experiment.leaves(&record.id, &table);
-    columns.extend(axes.iter().map(|axis| axis.column(&leaves, rows)));
-    DataFrame::new(rows, columns).map_err(|e| error(&path, e))
+impl CheckedCell<'_> {
+    /// The rows of the cell with these columns, and those of its settings.
+    fn read(
+        &self,
+        store: &Store,
+        columns: &[(String, DataType)],
+        axes: &[SettingColumn],
+    ) -> Result<DataFrame, Error> {
+        let (experiment, summary) = (self.experiment, &self.summary);
+        let (name, id) = (&experiment.name, &summary.id);
+        let path = store.cell_folder(name, id);
+        let frame = store.read_frame(name, id)?;
+        let rows = frame.height();
+        let settings = store.settings(name, id)?;
+        let column = |(name, kind): &(String, DataType)| {
+            if let Some(column) = self.constant_column(name, rows, &settings)? {
+                return Ok(column);
+            }
+            match frame.column(name) {
+                Ok(column) if column.dtype() == kind => Ok(column.clone()),
+                Ok(column) => {
+                    let found = column.dtype();
+                    let message = format!("the column `{name}` is of type {found}, not {kind}");
+                    Err(error(&path, message))
+                }
+                Err(_) => Ok(Column::full_null((&**name).into(), rows, kind)),
+            }
+        };
+        let mut columns = columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let leaves = experiment.leaves(id, &settings);
+        columns.extend(axes.iter().map(|axis| axis.column(&leaves, rows)));
+        DataFrame::new(rows, columns).map_err(|e| error(&path, e))
+    }
+
+    /// A column that does not come from the cell's file; `None` if this one does.
+    fn constant_column(
+        &self,
+        name: &str,
+        rows: usize,
+        settings: &toml::Table,
+    ) -> Result<Option<Column>, Error> {
+        let (experiment, summary) = (self.experiment, &self.summary);
+        let (by, planned) = (&summary.provenance, experiment.last_run.get(&summary.id));
+        let text = |value: &str| StringChunked::full(name.into(), value, rows).into_column();
+        let flag = |value| BooleanChunked::full(name.into(), value, rows).into_column();
+        Ok(Some(match name {
+            "experiment" => text(&experiment.name),
+            // Labels do not enter the id: that of the last run may be another than the stored one.
+            "label" => text(planned.map_or(&summary.label, |planned| &planned.label)),
+            "seed" => {
+                let seed = settings.get("seed").and_then(toml::Value::as_integer);
+                let seed = seed.unwrap_or_default() as u64;
+                UInt64Chunked::full(name.into(), seed, rows).into_column()
+            }
+            "settings" => {
+                let json = serde_json::to_string(settings);
+                text(&json.map_err(|e| error(Path::new(&summary.id), e))?)
+            }
+            "digest" => text(&summary.digest),
+            "version" => text(&by.version),
+            "commit" => text(&by.commit),
+            "dirty" => flag(by.dirty),
+            "last_run" => flag(planned.is_some()),
+            _ => return Ok(None),
+        }))
+    }
 }
 
-/// Where rows go.
+/// The file that rows are written to.
 enum Sink<'a> {
-    /// Groups of rows, and those that wait for the next.
+    /// The writer of groups of rows, and the rows that wait for the next group.
     Parquet(Box<BatchedParquet<'a>>, Option<DataFrame>),
     Csv(Box<csv::Writer<BufWriter<&'a mut File>>>),
 }
@@ -253,13 +268,13 @@ type BatchedParquet<'a> = polars::io::parquet::write::BatchedWriter<BufWriter<&'
 impl<'a> Sink<'a> {
     fn new(
         file: &'a mut File,
-        format: Format,
+        format: ExportFormat,
         columns: &[(String, DataType)],
         metadata: Vec<(String, String)>,
     ) -> Result<Self, String> {
         let file = BufWriter::new(file);
         match format {
-            Format::Parquet => {
+            ExportFormat::Parquet => {
                 let field =
                     |(name, kind): &(String, DataType)| Field::new((&**name).into(), kind.clone());
                 let schema: Schema = columns.iter().map(field).collect();
@@ -272,7 +287,7 @@ impl<'a> Sink<'a> {
                     .map(|writer| Self::Parquet(Box::new(writer), None))
                     .map_err(|e| e.to_string())
             }
-            Format::Csv => {
+            ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(file);
                 let names = columns.iter().map(|(name, _)| name);
                 writer.write_record(names).map_err(|e| e.to_string())?;
@@ -297,7 +312,7 @@ impl<'a> Sink<'a> {
                 }
                 writer.write_batch(all.rechunk_mut()).map_err(|e| e.to_string())
             }
-            Self::Csv(writer) => lines(&frame, writer),
+            Self::Csv(writer) => write_lines(&frame, writer),
         }
     }
 
@@ -314,9 +329,9 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// The rows as lines of CSV: numbers with all their digits, nulls empty, lists as
+/// Writes rows as lines of CSV: numbers with all their digits, nulls empty, lists as
 /// numbers with spaces between.
-fn lines<W: Write>(frame: &DataFrame, writer: &mut csv::Writer<W>) -> Result<(), String> {
+fn write_lines<W: Write>(frame: &DataFrame, writer: &mut csv::Writer<W>) -> Result<(), String> {
     for row in 0..frame.height() {
         for column in frame.columns() {
             let value = column.get(row).map_err(|e| e.to_string())?;

@@ -1,43 +1,44 @@
-//! Several results folders put together: what each holds, what may be mixed, what is copied.
+//! Merging several results folders into one: what each holds, what may be mixed, what is copied.
 //!
-//! *Invariant*: nothing is chosen between numbers. A cell that two folders hold is kept if
-//! their digests are equal; where they differ none is copied, and what was there stays.
-//! Every cell is checked by its hash where it is read and again where it is copied.
+//! *Invariant*: merging never chooses between numbers. A cell that two folders hold is copied if
+//! their digests are equal; if they differ it is not copied, and existing results stay. Every
+//! cell is checked by its hash when the folders are read and again when it is copied.
 
-use super::pack::{self, Pack};
-use super::{CELL, Experiment, FailedRecord, Listed, Store, TRACES};
-use driftbench_runner::files::{Beside, Error, error, read_plain};
+use super::batch::Batch;
+use super::packs::open_packs;
+use super::paths::{file_name, is_cell};
+use super::{FailedRecord, Store, StoredExperiment};
+use driftbench_runner::files::Error;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::Path;
-use std::time::Duration;
+use std::path::PathBuf;
 
-/// Where a cell is, by experiment and id.
-pub type Key = (String, String);
+/// A cell, by its experiment and its id.
+pub type CellKey = (String, String);
 
 /// A sound copy of a cell in one of the folders.
-struct Copy {
+struct SoundCopy {
     folder: usize,
     digest: Box<str>,
-    /// The pack that it is in, by its place among all.
-    pack: Option<usize>,
+    /// Its batch, by its place among all.
+    batch: usize,
 }
 
-/// What is not as it was written.
+/// A file that is not as it was written.
 struct Damage {
     folder: usize,
     error: Error,
-    /// The cells that it was, where that can be told.
-    cells: Vec<Key>,
+    /// The cells that it holds, as far as they are known.
+    cells: Vec<CellKey>,
 }
 
-/// What some results folders hold; the first is the one that they are put into.
-pub struct Survey<'a> {
+/// The contents of some results folders; the first is the one that they are merged into.
+pub struct MergeSources<'a> {
     folders: &'a [Store],
-    sound: BTreeMap<Key, Vec<Copy>>,
-    packs: Vec<Pack>,
+    sound: BTreeMap<CellKey, Vec<SoundCopy>>,
+    batches: Vec<PathBuf>,
     damaged: Vec<Damage>,
-    failed: BTreeMap<Key, (usize, FailedRecord)>,
-    experiments: BTreeMap<String, Vec<(usize, Experiment)>>,
+    failed: BTreeMap<CellKey, (usize, FailedRecord)>,
+    experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
     versions: BTreeMap<String, BTreeMap<usize, usize>>,
     preferred: Option<usize>,
 }
@@ -46,144 +47,157 @@ pub struct Survey<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The cell.
-    pub cell: Key,
-    /// Digests and the folders that hold them, by their places.
+    pub cell: CellKey,
+    /// Digests and the places of the folders that hold them.
     pub digests: BTreeMap<String, Vec<usize>>,
 }
 
-/// What was copied.
+/// The number of cells that a merge copied.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Copied {
-    /// Cells that were not there.
+pub struct CopiedCells {
+    /// Cells that the first folder lacked.
     pub new: usize,
-    /// Cells that were there.
+    /// Cells that it had.
     pub had: usize,
-    /// Cells that were there damaged: set aside, and copied.
+    /// Cells that it had damaged: quarantined, and copied.
     pub healed: usize,
 }
 
-/// Time between two looks whether another run has ended.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-
-impl<'a> Survey<'a> {
-    /// Looks through all folders, reading and checking every file.
+impl<'a> MergeSources<'a> {
+    /// Reads all folders and checks every file.
     ///
     /// # Errors
     /// If a folder cannot be read.
     pub fn new(folders: &'a [Store]) -> Result<Self, Error> {
-        let mut survey = Self {
+        let mut sources = Self {
             folders,
             sound: BTreeMap::new(),
-            packs: Vec::new(),
+            batches: Vec::new(),
             damaged: Vec::new(),
             failed: BTreeMap::new(),
             experiments: BTreeMap::new(),
             versions: BTreeMap::new(),
             preferred: None,
         };
-        // What they are put into may not be there yet.
+        // The folder that they are merged into may not exist yet.
         for (folder, store) in folders.iter().enumerate().filter(|(_, s)| s.root.is_dir()) {
             for experiment in store.experiments()? {
-                survey.look(folder, store, &experiment.name)?;
-                let kept = survey.experiments.entry(experiment.name.clone()).or_default();
-                kept.push((folder, experiment));
+                sources.read(folder, store, &experiment.name)?;
+                let stored = sources.experiments.entry(experiment.name.clone()).or_default();
+                stored.push((folder, experiment));
             }
         }
-        Ok(survey)
+        Ok(sources)
     }
 
-    /// Looks through an experiment: first packs, of which the latest counts, then cells in
-    /// folders of their own, which count before packs.
-    fn look(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
-        store.see_inside(name)?;
-        let key = |id: &str| (name.to_owned(), id.to_owned());
-        let mut found: HashMap<String, (Copy, String)> = HashMap::new();
-        let mut packs = Vec::new();
-        for place in pack::folders(&store.folder(name))? {
-            match Pack::open(&place).map(|pack| (pack.check(), pack)) {
-                Ok((Ok(()), pack)) => packs.push(pack),
-                Ok((Err(error), pack)) => {
-                    let cells = pack.cells().map(|(id, _)| key(id)).collect();
-                    self.damaged.push(Damage { folder, error, cells });
-                }
-                Err(error) => self.damaged.push(Damage { folder, error, cells: Vec::new() }),
-            }
+    /// Reads an experiment: first packs, of which the latest counts, then the folders of single
+    /// cells, which count before packs.
+    fn read(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
+        store.refuse_links(name)?;
+        let mut found: HashMap<String, (SoundCopy, String)> = HashMap::new();
+        for (place, pack) in open_packs(&store.folder(name))? {
+            self.add(folder, name, place, pack, &mut found);
         }
-        packs.sort_by_key(Pack::generation);
-        for pack in packs {
-            let place = Some(self.packs.len());
-            for (id, digest) in pack.cells() {
-                let copy = Copy { folder, digest: digest.into(), pack: place };
-                found.insert(id.to_owned(), (copy, pack.version().to_owned()));
-            }
-            self.packs.push(pack);
-        }
-        for id in store.folders_of_cells(name)? {
-            let record = store.own_record(name, &id);
-            let checked = record.and_then(|record| match record {
-                Some(record) => store.bytes(name, &record).map(|_| Some(record)),
-                None => Ok(None),
-            });
-            match checked {
-                Ok(Some(record)) => {
-                    let copy = Copy { folder, digest: record.digest.into(), pack: None };
-                    found.insert(id, (copy, record.provenance.version));
-                }
-                Ok(None) => match store.failed(name, &id) {
-                    Ok(Some(failed)) => {
-                        self.failed.entry(key(&id)).or_insert((folder, failed));
-                    }
+        for id in store.cell_folders(name)? {
+            let place = store.cell_folder(name, &id);
+            let key = (name.to_owned(), id);
+            match Batch::open_single(&place).transpose() {
+                Some(batch) => self.add(folder, name, place, batch, &mut found),
+                None => match store.failed(name, &key.1) {
                     Ok(None) => {}
-                    Err(error) => {
-                        self.damaged.push(Damage { folder, error, cells: vec![key(&id)] });
+                    Ok(Some(failed)) => {
+                        self.failed.entry(key).or_insert((folder, failed));
                     }
+                    Err(error) => self.damaged.push(Damage { folder, error, cells: vec![key] }),
                 },
-                Err(error) => {
-                    found.remove(&id);
-                    self.damaged.push(Damage { folder, error, cells: vec![key(&id)] });
-                }
             }
         }
         for (id, (copy, version)) in found {
             *self.versions.entry(version).or_default().entry(folder).or_default() += 1;
-            self.sound.entry(key(&id)).or_default().push(copy);
+            self.sound.entry((name.to_owned(), id)).or_default().push(copy);
         }
         Ok(())
     }
 
-    /// The versions of driftbench that computed the cells: how many cells by folder.
+    /// Adds the cells of a batch to those that were found in an experiment's folder, if it is as
+    /// it was written.
+    fn add(
+        &mut self,
+        folder: usize,
+        experiment: &str,
+        place: PathBuf,
+        batch: Result<Batch, Error>,
+        found: &mut HashMap<String, (SoundCopy, String)>,
+    ) {
+        let name = file_name(&place);
+        let ids: Vec<&str> = match &batch {
+            Ok(batch) => batch.cells().map(|(id, _)| id).collect(),
+            Err(_) if is_cell(&name) => vec![&name],
+            Err(_) => Vec::new(),
+        };
+        let cells: Vec<CellKey> =
+            ids.iter().map(|id| (experiment.to_owned(), (*id).to_owned())).collect();
+        match batch.and_then(|batch| batch.check().map(|()| batch)) {
+            Ok(batch) => {
+                for (id, digest) in batch.cells() {
+                    let copy =
+                        SoundCopy { folder, digest: digest.into(), batch: self.batches.len() };
+                    found.insert(id.to_owned(), (copy, batch.version().to_owned()));
+                }
+                self.batches.push(place);
+            }
+            Err(error) => {
+                // The folder of a damaged cell counts before the packs until it is quarantined.
+                if is_cell(&name) {
+                    found.remove(&name);
+                }
+                self.damaged.push(Damage { folder, error, cells });
+            }
+        }
+    }
+
+    /// The versions of driftbench that computed the cells, with the number of cells by folder.
     pub fn versions(&self) -> &BTreeMap<String, BTreeMap<usize, usize>> {
         &self.versions
     }
 
-    /// Says whose manifests are kept where folders hold different ones.
+    /// Prefers the manifests of this folder if folders hold different ones.
     pub fn prefer(&mut self, folder: usize) {
         self.preferred = Some(folder);
     }
 
-    /// Experiments of which two folders hold manifests that mean different things: the
-    /// manifest's text, a `--set` or a data file, and none of them is preferred. How its file
-    /// was called does not matter.
-    pub fn manifests_apart(&self) -> Vec<[(usize, &Experiment); 2]> {
-        let differ = |(a, b): (&Experiment, &Experiment)| {
-            a.text != b.text || a.overrides != b.overrides || a.files != b.files
-        };
-        let mut apart = Vec::new();
-        for kept in self.experiments.values() {
-            let Some((first, rest)) = kept.split_first() else { continue };
-            if kept.iter().any(|(folder, _)| Some(*folder) == self.preferred) {
-                continue;
-            }
-            if let Some(other) = rest.iter().find(|other| differ((&first.1, &other.1))) {
-                apart.push([(first.0, &first.1), (other.0, &other.1)]);
+    /// Experiments of which two folders hold manifests that mean different things (the
+    /// manifest's text, a `--set` or a data file), and of which no manifest is preferred. The
+    /// name of the manifest's file does not matter.
+    pub fn different_manifests(&self) -> Vec<[(usize, &StoredExperiment); 2]> {
+        let mut different = Vec::new();
+        for stored in self.experiments.values() {
+            let Some(((folder, first), rest)) = stored.split_first() else { continue };
+            let differs = |(_, other): &&(usize, StoredExperiment)| {
+                first.text != other.text
+                    || first.overrides != other.overrides
+                    || first.files != other.files
+            };
+            if self.preferred_of(stored).is_none()
+                && let Some((other, second)) = rest.iter().find(differs)
+            {
+                different.push([(*folder, first), (*other, second)]);
             }
         }
-        apart
+        different
+    }
+
+    /// The experiment of the preferred folder, if it has it.
+    fn preferred_of<'s>(
+        &self,
+        stored: &'s [(usize, StoredExperiment)],
+    ) -> Option<&'s (usize, StoredExperiment)> {
+        stored.iter().find(|(folder, _)| Some(*folder) == self.preferred)
     }
 
     /// Cells of which folders hold different numbers.
     pub fn conflicts(&self) -> Vec<Conflict> {
-        let conflict = |(cell, copies): (&Key, &Vec<Copy>)| {
+        let conflict = |(cell, copies): (&CellKey, &Vec<SoundCopy>)| {
             let mut digests: BTreeMap<String, Vec<usize>> = BTreeMap::new();
             for copy in copies {
                 digests.entry(copy.digest.to_string()).or_default().push(copy.folder);
@@ -193,7 +207,7 @@ impl<'a> Survey<'a> {
         self.sound.iter().filter_map(conflict).collect()
     }
 
-    /// What is not as it was written, and whether there are sound copies of all of it.
+    /// The damaged files, and whether there are sound copies of all their cells.
     pub fn damaged(&self) -> impl Iterator<Item = (&Error, bool)> {
         self.damaged.iter().map(|damage| {
             let sound = damage.cells.iter().all(|cell| self.sound.contains_key(cell));
@@ -201,113 +215,81 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// Copies what the first folder lacks, but for cells in conflict. `busy` is told the
-    /// name of an experiment on which another run is at work, which is waited for.
+    /// Copies the cells that the first folder lacks, except those in conflict. If another run
+    /// holds the lock of an experiment, its name is reported to `busy` and the lock is waited
+    /// for.
     ///
     /// # Errors
-    /// If something cannot be read or written; what was copied before stays.
-    pub fn copy(&self, busy: &dyn Fn(&str)) -> Result<Copied, Error> {
-        let mut copied = Copied::default();
+    /// If a file cannot be read or written; cells that were copied before stay.
+    pub fn copy(&self, busy: &dyn Fn(&str)) -> Result<CopiedCells, Error> {
+        let mut copied = CopiedCells::default();
         let Some(to) = self.folders.first() else { return Ok(copied) };
         to.create()?;
-        let apart: BTreeSet<Key> = self.conflicts().into_iter().map(|c| c.cell).collect();
-        for (name, kept) in &self.experiments {
-            let _lock = locked(to, name, busy)?;
-            let preferred = kept.iter().find(|(folder, _)| Some(*folder) == self.preferred);
-            let chosen = preferred.or(kept.first()).filter(|(folder, _)| *folder > 0);
-            if let Some((_, experiment)) = chosen {
-                to.keep_as(name, experiment)?;
+        let conflicts: BTreeSet<CellKey> = self.conflicts().into_iter().map(|c| c.cell).collect();
+        for (name, stored) in &self.experiments {
+            let _lock = to.lock_first(&[name], &|| false, busy)?;
+            let preferred = self.preferred_of(stored).or(stored.first());
+            if let Some((_, experiment)) = preferred.filter(|(folder, _)| *folder > 0) {
+                to.write_experiment_as(name, experiment)?;
             }
-            for (folder, experiment) in kept.iter().filter(|(folder, _)| *folder > 0) {
-                to.take_data(&self.folders[*folder], experiment)?;
+            for (folder, experiment) in stored.iter().filter(|(folder, _)| *folder > 0) {
+                to.copy_data_files_from(&self.folders[*folder], experiment)?;
             }
-            // What is damaged there makes room, its packs at once, cells where they are copied.
-            to.mend(name)?;
-            let hurt = self.damaged.iter().filter(|damage| damage.folder == 0);
-            let hurt: HashSet<&Key> = hurt.flat_map(|damage| &damage.cells).collect();
-            let (first, last) = ((name.clone(), String::new()), (name.clone(), "g".to_owned()));
-            let mut packs = BTreeSet::new();
-            for (cell, copies) in self.sound.range(first..last) {
-                let source = &copies[0];
-                if source.folder == 0 {
-                    copied.had += 1;
-                    continue;
-                }
-                if apart.contains(cell) {
-                    continue;
-                }
-                match hurt.contains(cell) {
-                    true => {
-                        if to.cell_folder(&cell.0, &cell.1).is_dir() {
-                            to.set_aside(&cell.0, &cell.1)?;
-                        }
-                        copied.healed += 1;
-                    }
-                    false => copied.new += 1,
-                }
-                match source.pack {
-                    Some(pack) => {
-                        packs.insert(pack);
-                    }
-                    None => copy_cell(&self.folders[source.folder], to, cell)?,
-                }
-            }
-            let without: HashSet<&str> =
-                apart.iter().filter(|(of, _)| of == name).map(|(_, id)| id.as_str()).collect();
-            let folder = to.make_folder(name)?;
-            packs.into_iter().try_for_each(|pack| self.packs[pack].copy(&folder, &without))?;
-            to.forget(name);
+            // Damaged packs of the first folder are quarantined here, and damaged cells when
+            // they are copied.
+            to.recover(name)?;
+            self.copy_cells(to, name, &conflicts, &mut copied)?;
         }
-        self.copy_failures(to)?;
-        Ok(copied)
-    }
-
-    /// Copies why cells failed, where no folder has results of them.
-    fn copy_failures(&self, to: &Store) -> Result<(), Error> {
         for (cell, (folder, failed)) in &self.failed {
             if *folder > 0 && !self.sound.contains_key(cell) {
                 to.write_failed(&FailedRecord { experiment: cell.0.clone(), ..failed.clone() })?;
             }
         }
+        Ok(copied)
+    }
+
+    /// Copies the cells of an experiment that the first folder lacks, and counts them.
+    fn copy_cells(
+        &self,
+        to: &Store,
+        name: &str,
+        conflicts: &BTreeSet<CellKey>,
+        copied: &mut CopiedCells,
+    ) -> Result<(), Error> {
+        let damaged = self.damaged.iter().filter(|damage| damage.folder == 0);
+        let damaged: HashSet<&CellKey> = damaged.flat_map(|damage| &damage.cells).collect();
+        // No id, 16 hexadecimal digits, is above "g".
+        let (first, last) = ((name.to_owned(), String::new()), (name.to_owned(), "g".to_owned()));
+        let mut batches = BTreeSet::new();
+        for (cell, copies) in self.sound.range(first..last) {
+            let source = &copies[0];
+            if source.folder == 0 {
+                copied.had += 1;
+                continue;
+            }
+            if conflicts.contains(cell) {
+                continue;
+            }
+            if damaged.contains(cell) {
+                if to.cell_folder(&cell.0, &cell.1).is_dir() {
+                    to.quarantine(&cell.0, &cell.1)?;
+                }
+                copied.healed += 1;
+            } else {
+                copied.new += 1;
+            }
+            batches.insert(source.batch);
+        }
+        let without: HashSet<&str> = conflicts
+            .iter()
+            .filter(|(other, _)| other == name)
+            .map(|(_, id)| id.as_str())
+            .collect();
+        let folder = to.make_folder(name)?;
+        for batch in batches {
+            Batch::open(&self.batches[batch])?.copy(&folder, &without)?;
+        }
+        to.forget_packs(name);
         Ok(())
-    }
-}
-
-/// The lock of an experiment, as soon as it can be had.
-fn locked(store: &Store, name: &str, busy: &dyn Fn(&str)) -> Result<super::Lock, Error> {
-    let mut told = false;
-    loop {
-        if let Some(lock) = store.try_lock(name)? {
-            return Ok(lock);
-        }
-        if !std::mem::replace(&mut told, true) {
-            busy(name);
-        }
-        std::thread::sleep(BETWEEN_LOOKS);
-    }
-}
-
-/// Copies a cell that has a folder of its own. Its bytes are checked once more on the way.
-fn copy_cell(from: &Store, to: &Store, (experiment, id): &Key) -> Result<(), Error> {
-    let source = from.cell_folder(experiment, id).join(CELL);
-    let gone = || error(&source, "is not there any more");
-    let record = from.own_record(experiment, id)?.ok_or_else(gone)?;
-    let bytes = from.bytes(experiment, &record)?;
-    let beside = Beside::new(&to.make_folder(experiment)?)?;
-    beside.add(TRACES, &bytes)?;
-    beside.add(CELL, &read_plain(&source)?)?;
-    beside.settle(&to.cell_folder(experiment, id))
-}
-
-impl Store {
-    /// The folder.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// How many cells the folder holds, sound or not: what progress counts.
-    pub fn count(&self) -> usize {
-        let count = |(name, _): &Listed| self.ids(name).map_or(0, |ids| ids.len());
-        self.listing().map_or(0, |all| all.iter().map(count).sum())
     }
 }

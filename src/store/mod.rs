@@ -1,59 +1,56 @@
-//! Results on disk: a folder a cell, written beside its place and renamed.
+//! Results on disk, in folders that hold one or more cells ([`batch`]) and are written to a
+//! temporary folder that is renamed.
 //!
-//! *Invariant*: a cell counts as done when its `cell.toml` is there and its
-//! Parquet file has the length and the hash that are written in it; what is
-//! half written never counts.
+//! *Invariant*: a cell is done if its index is there and is as it was written, and the Parquet
+//! file has the length and the hash that the index states; a half-written folder never counts.
 
 mod axes;
+mod batch;
+mod batch_writer;
 mod cells;
+mod checksum;
 mod columns;
 mod data;
 mod experiments;
 pub mod export;
 pub mod git;
-mod keeper;
 mod lock;
-mod mend;
 pub mod merge;
-mod pack;
+mod packs;
 mod parquet;
+mod paths;
 pub mod provenance;
 mod record;
+mod recovery;
 mod table;
 
-use cells::{Kept, whole};
+pub use batch_writer::BatchWriter;
 pub use columns::Columns;
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::trace::Trace;
-pub use experiments::{Experiment, Listed};
-pub use keeper::Keeper;
+pub use experiments::{ListedExperiment, StoredExperiment};
 pub use lock::Lock;
-use pack::{Packs, Recent};
-use provenance::Provenance;
-pub use record::{CellRecord, FailedRecord};
+use packs::{Packs, RecentRows};
+pub use paths::is_cell;
+use paths::{CELL, MARKER, file_name, subfolders};
+pub use record::{CellSummary, FailedRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use table::read as read_table;
 
 /// Version of the files; a folder of another version is refused.
 pub const SCHEMA: u32 = 4;
 
-const MARKER: &str = "driftbench.toml";
-const CELL: &str = "cell.toml";
-const FAILED: &str = "failed.toml";
-const TRACES: &str = "traces.parquet";
-const EXPERIMENT: &str = "experiment.toml";
-
 /// A results folder.
 pub struct Store {
     root: PathBuf,
-    /// What packs each experiment has, from the first look on.
+    /// The packs of each experiment, as they were when they were first needed.
     packs: Mutex<HashMap<String, Arc<Packs>>>,
-    recent: Recent,
+    recent: RecentRows,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -62,61 +59,46 @@ struct Marker {
     version: String,
 }
 
-/// What is written down of a cell, but for its settings.
-#[derive(Clone, Debug)]
-pub struct Summary {
-    /// Content id.
-    pub id: String,
-    /// Name of the curve when it was stored.
-    pub label: String,
-    /// Digest of the traces.
-    pub digest: String,
-    /// Time that the cell took on one thread, in seconds.
-    pub seconds: f64,
-    /// Who computed it.
-    pub provenance: Provenance,
-}
-
-/// Whether a cell's results are there.
+/// The state of a cell's results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Complete.
+    /// They are complete.
     Done,
-    /// Not there.
+    /// There are none.
     Missing,
-    /// There, but not as they were written.
+    /// They are not as they were written.
     Damaged(String),
-    /// It could not be run to its end, for this reason.
+    /// The cell could not be run to its end, for this reason.
     Failed(String),
 }
 
 /// A cell as it was stored.
-pub struct Stored {
-    /// What is written down of it.
-    pub record: Summary,
-    /// A trace per replicate.
+pub struct StoredCell {
+    /// Its record.
+    pub record: CellSummary,
+    /// One trace per replicate.
     pub traces: Vec<Trace>,
 }
 
 impl Store {
-    /// A results folder that is or will be at `root`. Nothing is written.
+    /// The results folder that exists or will be created at `root`. Nothing is written.
     ///
     /// # Errors
     /// If the folder is of another version, or is not a results folder.
     pub fn open(root: &Path) -> Result<Self, Error> {
-        let (packs, recent) = (Mutex::default(), Recent::default());
+        let (packs, recent) = (Mutex::default(), RecentRows::default());
         let store = Self { root: root.to_owned(), packs, recent };
         let path = root.join(MARKER);
         match fs::read_to_string(&path) {
             Ok(text) => {
                 let marker: Marker = toml::from_str(&text)
-                    .map_err(|_| error(&path, "is not what a results folder begins with"))?;
+                    .map_err(|_| error(&path, "does not state the schema of a results folder"))?;
                 if marker.schema != SCHEMA {
-                    let (theirs, by) = (marker.schema, marker.version);
+                    let Marker { schema, version } = marker;
                     return Err(error(
                         root,
                         format!(
-                            "these results have schema {theirs}, written by driftbench {by}; this one has schema {SCHEMA}: run the experiments again into another folder (--out), or remove this one"
+                            "these results have schema {schema}, written by driftbench {version}; this one has schema {SCHEMA}: run the experiments again into another folder (--out), or remove this one"
                         ),
                     ));
                 }
@@ -138,16 +120,16 @@ impl Store {
         }
     }
 
-    /// The schema of a results folder, whichever it is; `None` if it is none.
+    /// The schema of a results folder of any version; `None` if it is no results folder.
     pub fn schema(root: &Path) -> Option<u32> {
         let text = fs::read_to_string(root.join(MARKER)).ok()?;
         toml::from_str::<Marker>(&text).ok().map(|marker| marker.schema)
     }
 
-    /// A results folder that is there.
+    /// The results folder that exists at `root`.
     ///
     /// # Errors
-    /// If it is not there, of another version, or not a results folder.
+    /// If it does not exist, is of another version, or is not a results folder.
     pub fn open_existing(root: &Path) -> Result<Self, Error> {
         let store = Self::open(root)?;
         if root.join(MARKER).is_file() {
@@ -156,12 +138,17 @@ impl Store {
         Err(error(root, "there are no results here: run an experiment first"))
     }
 
+    /// The path of the folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Ids of all cells of an experiment that have results, sound or not, sorted.
     ///
     /// # Errors
     /// If a folder cannot be read, or the index of a pack is not as it was written.
     pub fn ids(&self, experiment: &str) -> Result<Vec<String>, Error> {
-        let mut ids = self.folders_of_cells(experiment)?;
+        let mut ids = self.cell_folders(experiment)?;
         ids.retain(|id| self.cell_folder(experiment, id).join(CELL).exists());
         ids.extend(self.packs(experiment)?.ids().map(str::to_owned));
         ids.sort();
@@ -169,49 +156,49 @@ impl Store {
         Ok(ids)
     }
 
-    /// Names of the folders of cells below an experiment's.
-    fn folders_of_cells(&self, experiment: &str) -> Result<Vec<String>, Error> {
-        let folder = self.folder(experiment);
-        let mut ids = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(|e| error(&folder, e))? {
-            let entry = entry.map_err(|e| error(&folder, e))?;
-            let id = entry.file_name().to_string_lossy().into_owned();
-            if is_cell(&id) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                ids.push(id);
-            }
-        }
-        Ok(ids)
+    /// The number of cells in the folder that have results, sound or not.
+    pub fn count(&self) -> usize {
+        let count = |(name, _): &ListedExperiment| self.ids(name).map_or(0, |ids| ids.len());
+        self.listing().map_or(0, |all| all.iter().map(count).sum())
     }
 
-    /// How many cells of an experiment's folder are not among these.
-    pub fn others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
-        let folders = self.folders_of_cells(experiment).unwrap_or_default();
+    /// Names of the folders of single cells of an experiment, sorted. They may hold no results.
+    fn cell_folders(&self, experiment: &str) -> Result<Vec<String>, Error> {
+        let folders = subfolders(&self.folder(experiment))?;
+        Ok(folders.iter().map(|path| file_name(path)).filter(|name| is_cell(name)).collect())
+    }
+
+    /// The number of cells in an experiment's folder that are not among these.
+    pub fn count_others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
+        let folders = self.cell_folders(experiment).unwrap_or_default();
         let packs = self.packs(experiment).unwrap_or_default();
-        let unknown = |id: &&str| !known.contains(id);
-        let beside = folders.iter().map(String::as_str).filter(unknown).count();
-        beside + packs.ids().filter(unknown).count()
+        let ids = folders.iter().map(String::as_str).chain(packs.ids());
+        ids.filter(|id| !known.contains(id)).count()
     }
 
-    /// The packs of an experiment, as they were at the first look.
+    /// The packs of an experiment, as they were when they were first needed.
     fn packs(&self, experiment: &str) -> Result<Arc<Packs>, Error> {
-        let held = || self.packs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(packs) = held().get(experiment) {
+        if let Some(packs) = self.known_packs().get(experiment) {
             return Ok(packs.clone());
         }
-        self.see_inside(experiment)?;
+        self.refuse_links(experiment)?;
         let packs = Arc::new(Packs::open(&self.folder(experiment))?);
-        held().insert(experiment.to_owned(), packs.clone());
+        self.known_packs().insert(experiment.to_owned(), packs.clone());
         Ok(packs)
     }
 
-    /// Forgets what packs an experiment had.
-    fn forget(&self, experiment: &str) {
-        self.packs.lock().unwrap_or_else(PoisonError::into_inner).remove(experiment);
+    fn known_packs(&self) -> MutexGuard<'_, HashMap<String, Arc<Packs>>> {
+        self.packs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees that no part of an experiment's folder is a symbolic link: results are
-    /// neither read nor written outside of their folder.
-    fn see_inside(&self, experiment: &str) -> Result<(), Error> {
+    /// Forgets the packs of an experiment: they have changed, or may have.
+    fn forget_packs(&self, experiment: &str) {
+        self.known_packs().remove(experiment);
+    }
+
+    /// Refuses an experiment of whose path a part is a symbolic link: results are neither read
+    /// nor written outside of their folder.
+    fn refuse_links(&self, experiment: &str) -> Result<(), Error> {
         let mut place = self.root.clone();
         for part in experiment.split('/') {
             place.push(part);
@@ -222,18 +209,18 @@ impl Store {
         Ok(())
     }
 
-    /// Makes an experiment's folder, if it is not there.
+    /// Creates an experiment's folder, if it does not exist.
     fn make_folder(&self, experiment: &str) -> Result<PathBuf, Error> {
-        self.see_inside(experiment)?;
+        self.refuse_links(experiment)?;
         let folder = self.folder(experiment);
         fs::create_dir_all(&folder).map_err(|e| error(&folder, e))?;
         Ok(folder)
     }
 
-    /// Makes the folder, if it is not there, and sees that it can be written.
+    /// Creates the folder, if it does not exist, and checks that it can be written.
     ///
     /// # Errors
-    /// If it cannot be made or written.
+    /// If it cannot be created or written.
     pub fn create(&self) -> Result<(), Error> {
         fs::create_dir_all(&self.root).map_err(|e| error(&self.root, e))?;
         let marker = Marker { schema: SCHEMA, version: env!("CARGO_PKG_VERSION").into() };
@@ -250,15 +237,10 @@ impl Store {
         self.root.join(experiment)
     }
 
-    /// The folder of a cell.
+    /// The folder of a single cell.
     pub fn cell_folder(&self, experiment: &str, id: &str) -> PathBuf {
         self.folder(experiment).join(id)
     }
-}
-
-/// Whether a folder's name is a cell's.
-pub fn is_cell(name: &str) -> bool {
-    name.len() == 16 && name.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Packs: what is put in comes out, and no bit of one changes unseen.
+//! Packs: cells are read as they were written, and every changed bit is detected.
 
-use super::pack::{Member, folders};
-use super::parquet::Entry;
+use super::export::{ExportFormat, ExportedExperiment, PlannedCell, export};
+use super::parquet::NewCell;
+use super::paths::{CELL, TRACES, is_pack};
+use super::provenance::Provenance;
 use super::tests::{DIVERGING, LOGISTIC};
 use super::*;
 use driftbench_core::problem::arrays::NoFiles;
@@ -22,8 +24,8 @@ fn planned(manifest: &str) -> Plan {
     Plan::new(NAME.into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Every cell of a plan, run.
-fn all(plan: &Plan) -> Vec<Vec<Trace>> {
+/// The traces of every cell of a plan.
+fn traces_of_all(plan: &Plan) -> Vec<Vec<Trace>> {
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let traces = |p: &Prepared<'_>| {
         (0..p.cell.identity.replicates).map(|r| p.simulate(r, &Silent)).collect()
@@ -31,23 +33,32 @@ fn all(plan: &Plan) -> Vec<Vec<Trace>> {
     prepared.iter().map(traces).collect()
 }
 
-fn keep(store: &Store, plan: &Plan, cells: &[usize], traces: &[Vec<Trace>], generation: u64) {
-    let member = |&i: &usize| Member {
-        entry: Entry { cell: &plan.cells[i], clients: 4, traces: &traces[i] },
+fn write(store: &Store, plan: &Plan, cells: &[usize], traces: &[Vec<Trace>], generation: u64) {
+    let new = |&i: &usize| NewCell {
+        cell: &plan.cells[i],
+        clients: 4,
+        traces: &traces[i],
         elapsed: Duration::from_millis(i as u64),
     };
-    let members: Vec<Member<'_>> = cells.iter().map(member).collect();
-    store.write_pack(plan, &members, &by(), generation).unwrap();
+    let new: Vec<NewCell<'_>> = cells.iter().map(new).collect();
+    store.write_batch(plan, &new, &by(), Some(generation)).unwrap();
+}
+
+/// The folders of the packs, sorted.
+fn folders(store: &Store) -> Vec<PathBuf> {
+    let mut folders = subfolders(&store.folder(NAME)).unwrap();
+    folders.retain(|path| is_pack(&file_name(path)));
+    folders
 }
 
 /// A store in which all cells of a plan are in one pack.
 fn packed(folder: &Path, manifest: &str) -> (Store, Plan, Vec<Vec<Trace>>) {
     let plan = planned(manifest);
-    let traces = all(&plan);
+    let traces = traces_of_all(&plan);
     let store = Store::open(folder).unwrap();
     store.create().unwrap();
-    store.keep_experiment(&plan).unwrap();
-    keep(&store, &plan, &(0..plan.cells.len()).collect::<Vec<_>>(), &traces, 1);
+    store.write_experiment(&plan).unwrap();
+    write(&store, &plan, &(0..plan.cells.len()).collect::<Vec<_>>(), &traces, 1);
     (store, plan, traces)
 }
 
@@ -79,7 +90,7 @@ fn a_pack_holds_its_cells_bit_for_bit() {
 fn cells_of_one_pack_need_not_measure_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let plan = planned(LOGISTIC);
-    let mut traces = all(&plan);
+    let mut traces = traces_of_all(&plan);
     for (i, cell) in traces.iter_mut().enumerate() {
         for trace in cell {
             let values: Vec<f64> = (0..trace.rows()).map(|k| (i + k) as f64).collect();
@@ -97,7 +108,7 @@ fn cells_of_one_pack_need_not_measure_the_same() {
         }
     }
     let store = Store::open(folder.path()).unwrap();
-    keep(&store, &plan, &(0..traces.len()).collect::<Vec<_>>(), &traces, 1);
+    write(&store, &plan, &(0..traces.len()).collect::<Vec<_>>(), &traces, 1);
     for (cell, traces) in plan.cells.iter().zip(&traces) {
         assert_eq!(&store.read(NAME, &cell.id).unwrap().unwrap().traces, traces);
     }
@@ -107,7 +118,7 @@ fn cells_of_one_pack_need_not_measure_the_same() {
 fn every_flipped_bit_of_a_pack_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let (store, plan, _) = packed(folder.path(), DIVERGING);
-    let pack = folders(&store.folder(NAME)).unwrap().remove(0);
+    let pack = folders(&store).remove(0);
     let id = &plan.cells[0].id;
     for (name, step) in [(TRACES, 97), ("cells.jsonl", 13)] {
         let path = pack.join(name);
@@ -116,22 +127,22 @@ fn every_flipped_bit_of_a_pack_is_found() {
             let mut bytes = whole.clone();
             bytes[place / 8] ^= 1 << (place % 8);
             fs::write(&path, &bytes).unwrap();
-            store.forget(NAME);
+            store.forget_packs(NAME);
             assert!(matches!(store.status(NAME, id), Status::Damaged(_)), "{name}, bit {place}");
         }
         fs::write(&path, &whole).unwrap();
     }
-    store.forget(NAME);
+    store.forget_packs(NAME);
     assert_eq!(store.status(NAME, id), Status::Done);
     fs::rename(&pack, pack.with_file_name("pack-0123456789abcdef")).unwrap();
-    store.forget(NAME);
+    store.forget_packs(NAME);
     assert!(matches!(store.status(NAME, id), Status::Damaged(_)), "its name is its hash");
-    let aside = store.mend(NAME).unwrap();
+    let aside = store.recover(NAME).unwrap();
     assert_eq!(aside.len(), 1);
     assert_eq!(store.status(NAME, id), Status::Missing);
 }
 
-/// What was written last counts, whether in a pack or in a folder of its own.
+/// The results that were written last count, in a pack or in a folder of their own.
 #[test]
 fn the_last_that_was_written_counts() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,36 +151,61 @@ fn the_last_that_was_written_counts() {
     let next = store.packs(NAME).unwrap().next_generation();
     assert_eq!(next, 2);
     traces[1][0].sq_error[0] += 1.0;
-    keep(&store, &plan, &[1], &traces, next);
+    write(&store, &plan, &[1], &traces, next);
     assert_eq!(digest(&plan.cells[1].id), trace::digest(&traces[1]));
     traces[1][0].sq_error[0] += 1.0;
     let cell = &plan.cells[1];
     store.write(&plan, cell, 4, &traces[1], Duration::ZERO, &by()).unwrap();
     assert_eq!(digest(&cell.id), trace::digest(&traces[1]));
     traces[1][0].sq_error[0] += 1.0;
-    keep(&store, &plan, &[1], &traces, 3);
+    write(&store, &plan, &[1], &traces, 3);
     assert_eq!(digest(&cell.id), trace::digest(&traces[1]));
     assert_eq!(store.ids(NAME).unwrap().len(), plan.cells.len(), "each counts once");
 }
 
+/// Another label rewrites no file: exports have that of the last run, and the stored one for
+/// cells that are not part of it.
 #[test]
-fn labels_of_packed_cells_follow_the_manifest() {
+fn labels_follow_the_last_run_and_leave_the_files_alone() {
+    use polars::prelude::*;
     let folder = tempfile::tempdir().unwrap();
-    let (store, plan, traces) = packed(folder.path(), LOGISTIC);
+    let (store, plan, traces) = packed(&folder.path().join("r"), LOGISTIC);
+    let single = plan.cells.iter().rposition(|cell| cell.label.contains("Scaffold-RR")).unwrap();
+    let cell = &plan.cells[single];
+    store.write(&plan, cell, 4, &traces[single], Duration::ZERO, &by()).unwrap();
     let renamed = planned(&LOGISTIC.replace("Scaffold-RR", "another name"));
-    store.relabel(&renamed, &renamed.cells.iter().collect::<Vec<_>>()).unwrap();
-    assert_eq!(folders(&store.folder(NAME)).unwrap().len(), 1);
-    let mut changed = 0;
-    for (i, cell) in renamed.cells.iter().enumerate() {
+    let changed = renamed.cells.iter().zip(&plan.cells).filter(|(a, b)| a.label != b.label);
+    assert!(changed.count() > 1 && renamed.cells[single].label != cell.label);
+    let before = folders(&store);
+    store.write_experiment(&renamed).unwrap();
+    assert!(store.recover(NAME).unwrap().is_empty());
+    assert_eq!(folders(&store), before);
+    for (i, cell) in plan.cells.iter().enumerate() {
         let stored = store.read(NAME, &cell.id).unwrap().unwrap();
         assert_eq!((&stored.record.label, &stored.traces), (&cell.label, &traces[i]));
-        changed += usize::from(cell.label != plan.cells[i].label);
     }
-    assert!(changed > 0);
+    let dropped = &plan.cells[0];
+    let planned = |cell: &driftbench_runner::plan::Cell| {
+        (cell.id.clone(), PlannedCell { label: cell.label.clone(), defaults: Vec::new() })
+    };
+    let last_run = renamed.cells.iter().skip(1).map(planned).collect();
+    let experiment = ExportedExperiment { name: NAME.into(), manifest: String::new(), last_run };
+    let to = folder.path().join("all.parquet");
+    export(&store, &[experiment], &to, ExportFormat::Parquet).unwrap();
+    let frame = ParquetReader::new(fs::File::open(to).unwrap()).finish().unwrap();
+    let text = |name: &str| frame.column(name).unwrap().str().unwrap().clone();
+    let (ids, labels) = (text("cell"), text("label"));
+    for (id, label) in ids.iter().zip(labels.iter()) {
+        let cell = match id == Some(dropped.id.as_str()) {
+            true => dropped,
+            false => renamed.cells.iter().find(|cell| id == Some(cell.id.as_str())).unwrap(),
+        };
+        assert_eq!(label, Some(cell.label.as_str()));
+    }
 }
 
-/// What a killed run leaves: a folder that was never whole goes, one that was to be
-/// replaced comes back unless it was.
+/// Leftovers of a killed run: a folder that was never complete is removed, and one that was to
+/// be replaced is restored unless it was.
 #[test]
 fn leftovers_are_put_right() {
     let folder = tempfile::tempdir().unwrap();
@@ -178,16 +214,16 @@ fn leftovers_are_put_right() {
     for cell in [one, two] {
         store.write(&plan, cell, 2, &traces[0], Duration::ZERO, &by()).unwrap();
     }
-    let at = |name: &str| store.folder(NAME).join(name);
-    fs::create_dir(at(".writing-abc")).unwrap();
-    fs::write(at(".writing-abc").join(TRACES), "half").unwrap();
-    fs::rename(at(&one.id), at(&format!(".replaced-{}", one.id))).unwrap();
-    fs::create_dir(at(&format!(".replaced-{}", two.id))).unwrap();
-    assert!(store.mend(NAME).unwrap().is_empty());
-    assert!(!at(".writing-abc").exists());
-    assert!(!at(&format!(".replaced-{}", two.id)).exists());
+    let path = |name: &str| store.folder(NAME).join(name);
+    fs::create_dir(path(".writing-abc")).unwrap();
+    fs::write(path(".writing-abc").join(TRACES), "half").unwrap();
+    fs::rename(path(&one.id), path(&format!(".replaced-{}", one.id))).unwrap();
+    fs::create_dir(path(&format!(".replaced-{}", two.id))).unwrap();
+    assert!(store.recover(NAME).unwrap().is_empty());
+    assert!(!path(".writing-abc").exists());
+    assert!(!path(&format!(".replaced-{}", two.id)).exists());
     for cell in [one, two] {
-        assert!(at(&cell.id).join(CELL).is_file());
+        assert!(path(&cell.id).join(CELL).is_file());
         assert_eq!(store.status(NAME, &cell.id), Status::Done);
     }
 }
@@ -221,16 +257,16 @@ fn links_are_not_followed_out_of_the_results() {
     let refused = |e: Error| assert!(e.message.contains("is a symbolic link"), "{e}");
     assert!(inside.experiments().unwrap().is_empty());
     refused(inside.try_lock(NAME).unwrap_err());
-    refused(inside.keep_experiment(&plan).unwrap_err());
+    refused(inside.write_experiment(&plan).unwrap_err());
     refused(inside.read(NAME, &plan.cells[0].id).map(|_| ()).unwrap_err());
-    refused(inside.mend(NAME).map(|_| ()).unwrap_err());
+    refused(inside.recover(NAME).map(|_| ()).unwrap_err());
     refused(inside.write(&plan, &plan.cells[0], 2, &traces[0], Duration::ZERO, &by()).unwrap_err());
     fs::remove_file(inside.folder(NAME)).unwrap();
     fs::create_dir(inside.folder(NAME)).unwrap();
     let id = &plan.cells[0].id;
     symlink(elsewhere.cell_folder(NAME, id), inside.cell_folder(NAME, id)).unwrap();
     assert!(matches!(inside.status(NAME, id), Status::Damaged(_)));
-    inside.set_aside(NAME, id).unwrap();
+    inside.quarantine(NAME, id).unwrap();
     inside.write(&plan, &plan.cells[0], 2, &traces[0], Duration::ZERO, &by()).unwrap();
     assert_eq!(inside.status(NAME, id), Status::Done);
     let file = inside.cell_folder(NAME, id).join(TRACES);

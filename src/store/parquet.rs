@@ -1,4 +1,4 @@
-//! Traces in Parquet: the only user of polars.
+//! Traces in Parquet, written and read by polars.
 
 use super::provenance::Provenance;
 use driftbench_core::federated::Cost;
@@ -9,38 +9,37 @@ use polars::prelude::*;
 use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::ops::Range;
+use std::time::Duration;
 
-/// What the metadata say of all rows.
-pub struct Context<'a> {
-    pub plan: &'a Plan,
-    pub provenance: &'a Provenance,
-    /// The cell, where the file holds one.
-    pub cell: Option<&'a Cell>,
-}
-
-/// A cell whose rows are written.
+/// A cell whose results are written.
 #[derive(Clone, Copy)]
-pub struct Entry<'a> {
+pub struct NewCell<'a> {
+    /// The cell.
     pub cell: &'a Cell,
     /// N.
     pub clients: usize,
-    /// A trace per replicate.
+    /// One trace per replicate.
     pub traces: &'a [Trace],
+    /// Time that the cell took on one thread.
+    pub elapsed: Duration,
 }
 
-/// The bytes of a Parquet file with the rows of these cells, one after another.
-pub fn write(context: &Context<'_>, entries: &[&Entry<'_>]) -> Result<Vec<u8>, String> {
-    encode(context, frame(context, entries).map_err(|e| e.to_string())?)
+/// The bytes of a Parquet file with the rows of these cells, one after another. Its metadata
+/// have the settings of `single`, where the file holds that cell alone.
+pub fn write(
+    plan: &Plan,
+    provenance: &Provenance,
+    single: Option<&Cell>,
+    cells: &[NewCell<'_>],
+) -> Result<Vec<u8>, String> {
+    let frame = frame(plan, cells).map_err(|e| e.to_string())?;
+    encode(metadata(plan, provenance, single), frame)
 }
 
-fn encode(context: &Context<'_>, frame: DataFrame) -> Result<Vec<u8>, String> {
-    encode_with(metadata(context), frame)
-}
-
-fn encode_with(meta: Vec<(String, String)>, mut frame: DataFrame) -> Result<Vec<u8>, String> {
+fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let meta = KeyValueMetadata::from_static(meta);
-    // What is small is mostly metadata: compressing it costs time and no less room.
+    let metadata = KeyValueMetadata::from_static(metadata);
+    // A small file is mostly metadata: compressing it takes time and saves nothing.
     let small = frame.height() < SMALL;
     let compression =
         if small { ParquetCompression::Uncompressed } else { ParquetCompression::Zstd(None) };
@@ -48,33 +47,19 @@ fn encode_with(meta: Vec<(String, String)>, mut frame: DataFrame) -> Result<Vec<
         .with_compression(compression)
         .with_statistics(StatisticsOptions::empty())
         .set_parallel(false)
-        .with_key_value_metadata(Some(meta))
+        .with_key_value_metadata(Some(metadata))
         .finish(&mut frame)
         .map_err(|e| e.to_string())?;
     Ok(bytes)
 }
 
-/// A file's bytes with other labels, one a row; there may be more of them.
-pub fn relabelled<'a>(
-    bytes: Vec<u8>,
-    labels: impl Iterator<Item = &'a str>,
-    context: &Context<'_>,
-) -> Result<Vec<u8>, String> {
-    let mut frame = decode(bytes)?;
-    let labels = labels.take(frame.height());
-    let labels = StringChunked::from_iter_values("label".into(), labels).into_column();
-    frame.with_column(labels).map_err(|e| e.to_string())?;
-    encode(context, frame)
-}
-
-/// A file's bytes with these rows alone.
-pub fn picked(bytes: Vec<u8>, rows: &[Range<usize>]) -> Result<Vec<u8>, String> {
+/// The bytes of a file with these rows alone.
+pub fn select_rows(bytes: Vec<u8>, rows: &[Range<usize>]) -> Result<Vec<u8>, String> {
     let mut reader = ParquetReader::new(Cursor::new(&*bytes));
-    let told = reader.get_metadata().map_err(|e| e.to_string())?.key_value_metadata().clone();
-    let own = told.into_iter().flatten().filter(|pair| pair.key.starts_with("driftbench."));
-    let pair =
-        |(key, value): (&str, Option<&str>)| (key.to_owned(), value.unwrap_or_default().to_owned());
-    let own = own.map(|told| pair((&told.key, told.value.as_deref()))).collect();
+    let metadata = reader.get_metadata().map_err(|e| e.to_string())?.key_value_metadata().clone();
+    let own = metadata.into_iter().flatten().filter(|pair| pair.key.starts_with("driftbench."));
+    let own = own.map(|pair| (pair.key.to_string(), pair.value.unwrap_or_default().to_string()));
+    let own = own.collect();
     let frame = decode(bytes)?;
     let mut parts = rows.iter().map(|range| frame.slice(range.start as i64, range.len()));
     let mut all = parts.next().ok_or("no rows are left")?;
@@ -82,15 +67,14 @@ pub fn picked(bytes: Vec<u8>, rows: &[Range<usize>]) -> Result<Vec<u8>, String> 
         all.vstack_mut_owned(part).map_err(|e| e.to_string())?;
     }
     all.rechunk_mut();
-    encode_with(own, all)
+    encode(own, all)
 }
 
-/// Rows below which a file is not compressed.
+/// A file of fewer rows is not compressed.
 const SMALL: usize = 256;
 
-fn metadata(context: &Context<'_>) -> Vec<(String, String)> {
-    let Context { plan, provenance, cell } = context;
-    let cell = cell.map(|cell| {
+fn metadata(plan: &Plan, provenance: &Provenance, single: Option<&Cell>) -> Vec<(String, String)> {
+    let cell = single.map(|cell| {
         let identity = &cell.identity;
         [
             ("cell", cell.id.clone()),
@@ -111,35 +95,34 @@ fn metadata(context: &Context<'_>) -> Vec<(String, String)> {
     .collect()
 }
 
-/// A row of a trace of a cell.
-type Row<'a> = (&'a Entry<'a>, &'a Trace, usize);
-
-/// All rows, in their order.
-fn rows<'a>(entries: &'a [&'a Entry<'a>]) -> impl Iterator<Item = Row<'a>> + Clone {
-    entries.iter().flat_map(|entry| {
-        let traces = entry.traces.iter();
-        traces.flat_map(move |trace| (0..trace.rows()).map(move |i| (*entry, trace, i)))
+/// All rows in their order: the cell, the trace, and the number of the row in the trace.
+fn rows<'a>(
+    cells: &'a [NewCell<'a>],
+) -> impl Iterator<Item = (&'a NewCell<'a>, &'a Trace, usize)> + Clone {
+    cells.iter().flat_map(|new| {
+        let traces = new.traces.iter();
+        traces.flat_map(move |trace| (0..trace.rows()).map(move |i| (new, trace, i)))
     })
 }
 
-fn frame(context: &Context<'_>, entries: &[&Entry<'_>]) -> PolarsResult<DataFrame> {
-    let height = rows(entries).count();
-    let experiment = StringChunked::full("experiment".into(), &context.plan.experiment, height);
-    let text = |name: &str, of: fn(&Cell) -> &str| {
-        let values = rows(entries).map(|(entry, ..)| of(entry.cell));
+fn frame(plan: &Plan, cells: &[NewCell<'_>]) -> PolarsResult<DataFrame> {
+    let height = rows(cells).count();
+    let experiment = StringChunked::full("experiment".into(), &plan.experiment, height);
+    let text = |name: &str, value: fn(&Cell) -> &str| {
+        let values = rows(cells).map(|(new, ..)| value(new.cell));
         StringChunked::from_iter_values(name.into(), values).into_column()
     };
-    let each = |name: &str, of: fn(&Trace, usize) -> u64| {
-        let values = rows(entries).map(|(_, trace, i)| of(trace, i));
+    let count = |name: &str, value: fn(&Trace, usize) -> u64| {
+        let values = rows(cells).map(|(_, trace, i)| value(trace, i));
         UInt64Chunked::from_iter_values(name.into(), values).into_column()
     };
-    let replicate = entries.iter().flat_map(|entry| {
-        let traces = entry.traces.iter().enumerate();
+    let replicate = cells.iter().flat_map(|new| {
+        let traces = new.traces.iter().enumerate();
         traces.flat_map(|(r, trace)| std::iter::repeat_n(r as u32, trace.rows()))
     });
-    let clients = rows(entries).map(|(entry, ..)| entry.clients as u32);
-    let step_sizes = rows(entries).map(|(entry, ..)| entry.cell.identity.algorithm.scale().0);
-    let local_steps = rows(entries).map(|(entry, ..)| entry.cell.identity.algorithm.scale().1);
+    let clients = rows(cells).map(|(new, ..)| new.clients as u32);
+    let step_sizes = rows(cells).map(|(new, ..)| new.cell.identity.algorithm.scale().0);
+    let local_steps = rows(cells).map(|(new, ..)| new.cell.identity.algorithm.scale().1);
     let mut columns = vec![
         experiment.into_column(),
         text("cell", |cell| &cell.id),
@@ -150,25 +133,25 @@ fn frame(context: &Context<'_>, entries: &[&Entry<'_>]) -> PolarsResult<DataFram
         Float64Chunked::from_iter_values("step_size".into(), step_sizes).into_column(),
         UInt64Chunked::from_iter_values("local_steps".into(), local_steps).into_column(),
         UInt32Chunked::from_iter_values("replicate".into(), replicate).into_column(),
-        each("round", |t, i| t.round[i]),
-        each("local_step", |t, i| t.cost[i].local_steps),
-        each("communications", |t, i| t.cost[i].communications),
-        each("oracle_calls", |t, i| t.cost[i].oracle_calls),
-        each("sequential_calls", |t, i| t.cost[i].sequential_calls),
-        each("vectors_sent", |t, i| t.cost[i].vectors_sent),
-        each("bytes_sent", |t, i| t.cost[i].bytes_sent),
+        count("round", |t, i| t.round[i]),
+        count("local_step", |t, i| t.cost[i].local_steps),
+        count("communications", |t, i| t.cost[i].communications),
+        count("oracle_calls", |t, i| t.cost[i].oracle_calls),
+        count("sequential_calls", |t, i| t.cost[i].sequential_calls),
+        count("vectors_sent", |t, i| t.cost[i].vectors_sent),
+        count("bytes_sent", |t, i| t.cost[i].bytes_sent),
     ];
-    columns.extend(measured(entries));
-    let outcomes = rows(entries).map(|(_, trace, _)| trace.outcome.name());
+    columns.extend(measured(cells));
+    let outcomes = rows(cells).map(|(_, trace, _)| trace.outcome.name());
     columns.push(StringChunked::from_iter_values("outcome".into(), outcomes).into_column());
     DataFrame::new(height, columns)
 }
 
-/// What was measured: a column is there if any trace has it, null where one has not.
-fn measured(entries: &[&Entry<'_>]) -> Vec<Column> {
+/// The columns of measured values: each that any trace has, null where a trace has none.
+fn measured(cells: &[NewCell<'_>]) -> Vec<Column> {
     let mut columns = Vec::new();
-    let mut number = |name: &str, of: &dyn Fn(&Trace) -> Option<&Vec<f64>>| {
-        let values = rows(entries).map(|(_, trace, i)| of(trace)?.get(i).copied());
+    let mut number = |name: &str, values: &dyn Fn(&Trace) -> Option<&Vec<f64>>| {
+        let values = rows(cells).map(|(_, trace, i)| values(trace)?.get(i).copied());
         let values = Float64Chunked::from_iter_options(name.into(), values);
         if values.null_count() < values.len() {
             columns.push(values.into_column());
@@ -176,70 +159,70 @@ fn measured(entries: &[&Entry<'_>]) -> Vec<Column> {
     };
     number("sq_error", &|trace| Some(&trace.sq_error));
     number("sq_error_limit", &|trace| Some(&trace.sq_error_limit));
-    let traces = || entries.iter().flat_map(|entry| entry.traces);
+    let traces = || cells.iter().flat_map(|new| new.traces);
     let names: BTreeSet<Metric> = traces().flat_map(|t| &t.further).map(|(m, _)| *m).collect();
     for metric in names {
         number(metric.column(), &|trace| {
             trace.further.iter().find(|(m, _)| *m == metric).map(|(_, values)| values)
         });
     }
-    if entries.iter().any(|entry| entry.cell.identity.record.iterates) {
-        let of = |trace: &Trace, row: usize| {
+    if cells.iter().any(|new| new.cell.identity.record.iterates) {
+        let iterate = |trace: &Trace, row: usize| {
             let d = trace.theta.len() / trace.rows();
             trace.theta[row * d..][..d].to_vec()
         };
-        columns.push(list("theta".into(), entries, of));
+        columns.push(list("theta".into(), cells, iterate));
     }
     let names: BTreeSet<TimeAverage> =
         traces().flat_map(|t| &t.averages).map(|(name, _)| *name).collect();
     for name in names {
-        // One value a run, in its last row.
-        let of = |trace: &Trace, row: usize| match trace.averages.iter().find(|(n, _)| *n == name) {
-            Some((_, values)) if row + 1 == trace.rows() => values.clone(),
-            _ => Vec::new(),
+        // One value per run, in its last row.
+        let average = |trace: &Trace, row: usize| {
+            let average =
+                trace.averages.iter().find(|(n, _)| *n == name && row + 1 == trace.rows());
+            average.map_or(Vec::new(), |(_, values)| values.clone())
         };
-        columns.push(list(name.column(), entries, of));
+        columns.push(list(name.column(), cells, average));
     }
     columns
 }
 
-/// A column of lists, `of(trace, row)` each.
-fn list(name: String, entries: &[&Entry<'_>], of: impl Fn(&Trace, usize) -> Vec<f64>) -> Column {
-    let height = rows(entries).count();
+/// A column of lists, which `value` makes of a trace and the number of a row.
+fn list(name: String, cells: &[NewCell<'_>], value: impl Fn(&Trace, usize) -> Vec<f64>) -> Column {
+    let height = rows(cells).count();
     let mut builder = ListPrimitiveChunkedBuilder::<Float64Type>::new(
         name.into(),
         height,
         height,
         DataType::Float64,
     );
-    rows(entries).for_each(|(_, trace, row)| builder.append_slice(&of(trace, row)));
+    rows(cells).for_each(|(_, trace, row)| builder.append_slice(&value(trace, row)));
     builder.finish().into_column()
 }
 
-/// Sees that the rows of a file are of these cells, in this order: of each so many, or of
-/// a single one all.
-pub fn of_cells<'a>(
+/// Checks that the rows of a file are those of these cells, in this order: of each so many, or
+/// of a single one all. Returns the names of the file's columns.
+pub fn check_cells<'a>(
     bytes: &[u8],
     cells: impl IntoIterator<Item = (&'a str, Option<usize>)>,
-) -> Result<(), String> {
-    let frame = ParquetReader::new(Cursor::new(bytes))
-        .read_parallel(ParallelStrategy::None)
-        .with_columns(Some(vec!["cell".to_owned()]))
-        .finish()
-        .map_err(|e| e.to_string())?;
+) -> Result<Vec<String>, String> {
+    let mut reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
+    let schema = reader.schema().map_err(|e| e.to_string())?;
+    let frame = reader.with_columns(Some(vec!["cell".to_owned()])).finish();
+    let frame = frame.map_err(|e| e.to_string())?;
     let named = frame.column("cell").and_then(|column| column.str()).map_err(|e| e.to_string())?;
     let height = frame.height();
-    let (mut named, mut expected) = (named.iter(), 0);
+    let (mut named, mut expected) = (named.iter(), 0_usize);
     for (cell, rows) in cells {
         let rows = rows.unwrap_or(height);
-        expected += rows;
+        expected = expected.saturating_add(rows);
         if let Some(other) = named.by_ref().take(rows).find(|name| *name != Some(cell)) {
             let other = other.unwrap_or("none");
             return Err(format!("has rows of cell {other} where those of {cell} belong"));
         }
     }
     match height == expected {
-        true => Ok(()),
+        true => Ok(schema.iter_names().map(ToString::to_string).collect()),
         false => Err(format!("has {height} rows, not {expected}")),
     }
 }
@@ -252,154 +235,102 @@ pub fn decode(bytes: Vec<u8>) -> Result<DataFrame, String> {
         .map_err(|e| e.to_string())
 }
 
-/// The final errors of a cell, a replicate each, from as few columns as can be.
-pub fn finals(bytes: Vec<u8>) -> Result<Vec<Option<f64>>, String> {
-    let columns = ["replicate", "sq_error", "outcome"].map(str::to_owned);
-    let frame = ParquetReader::new(Cursor::new(bytes))
-        .read_parallel(ParallelStrategy::None)
-        .with_columns(Some(columns.to_vec()))
-        .finish()
-        .map_err(|e| e.to_string())?;
-    let rows = Rows::of_ends(&frame).map_err(|e| e.to_string())?;
-    Ok(rows.finals(0..rows.len()))
+/// The replicate of each row. Each replicate has a row, so that no number of one can ask for
+/// more memory.
+fn replicates(rows: &DataFrame) -> PolarsResult<Vec<usize>> {
+    let replicates = rows.column("replicate")?.u32()?.into_no_null_iter();
+    let replicates: Vec<usize> = replicates.map(|r| r as usize).collect();
+    if replicates.iter().any(|r| *r >= replicates.len()) {
+        polars_bail!(ComputeError: "has replicates without rows");
+    }
+    Ok(replicates)
 }
 
-/// The rows of a file, column by column.
-pub struct Rows {
-    /// As they were read.
-    pub frame: DataFrame,
-    replicate: Vec<u32>,
-    sq_error: Vec<f64>,
-    outcome: Vec<Outcome>,
-    round: Vec<u64>,
-    cost: Vec<Cost>,
-    sq_error_limit: Vec<Option<f64>>,
-    further: Vec<(Metric, Vec<Option<f64>>)>,
-    theta: Option<ListChunked>,
-    averages: Vec<(TimeAverage, ListChunked)>,
+fn outcomes(rows: &DataFrame) -> PolarsResult<Vec<Outcome>> {
+    let names = rows.column("outcome")?.str()?.iter();
+    Ok(names.map(|name| name.and_then(Outcome::named).unwrap_or_default()).collect())
 }
 
-impl Rows {
-    /// All rows of a file.
-    pub fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        Self::all(decode(bytes)?).map_err(|e| e.to_string())
-    }
+fn counts(rows: &DataFrame, column: &str) -> PolarsResult<Vec<u64>> {
+    Ok(rows.column(column)?.u64()?.into_no_null_iter().collect())
+}
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.replicate.len()
-    }
+/// The numbers of a column, which is empty if there is no such column.
+fn numbers(rows: &DataFrame, column: &str) -> PolarsResult<Vec<Option<f64>>> {
+    rows.column(column).map_or(Ok(Vec::new()), |column| Ok(column.f64()?.iter().collect()))
+}
 
-    /// Of what final errors need.
-    fn of_ends(frame: &DataFrame) -> PolarsResult<Self> {
-        let outcome = frame.column("outcome")?.str()?.iter();
-        let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
-        // Each replicate has a row, so that no number of one can ask for more room.
-        if replicate.iter().any(|r| *r as usize >= replicate.len()) {
-            polars_bail!(ComputeError: "has replicates without rows");
-        }
-        Ok(Self {
-            frame: DataFrame::empty(),
-            replicate,
-            sq_error: frame.column("sq_error")?.f64()?.into_no_null_iter().collect(),
-            outcome: outcome.map(|o| o.and_then(Outcome::named).unwrap_or_default()).collect(),
-            round: Vec::new(),
-            cost: Vec::new(),
-            sq_error_limit: Vec::new(),
-            further: Vec::new(),
-            theta: None,
-            averages: Vec::new(),
-        })
-    }
+/// The lists of a column, which is empty if there is no such column.
+fn lists(rows: &DataFrame, column: &str) -> PolarsResult<Vec<Vec<f64>>> {
+    let Ok(column) = rows.column(column) else { return Ok(Vec::new()) };
+    let lists = column.list()?;
+    let list = |row| match lists.get_as_series(row) {
+        Some(values) => Ok(values.f64()?.into_no_null_iter().collect()),
+        None => Ok(Vec::new()),
+    };
+    (0..rows.height()).map(list).collect()
+}
 
-    fn all(frame: DataFrame) -> PolarsResult<Self> {
-        let whole = |name: &str| -> PolarsResult<Vec<u64>> {
-            Ok(frame.column(name)?.u64()?.into_no_null_iter().collect())
-        };
-        let number = |name: &str| -> PolarsResult<Vec<Option<f64>>> {
-            match frame.column(name) {
-                Ok(column) => Ok(column.f64()?.iter().collect()),
-                Err(_) => Ok(Vec::new()),
-            }
-        };
-        let lists = |name: &str| match frame.column(name) {
-            Ok(column) => column.list().map(|list| Some(list.clone())),
-            Err(_) => Ok(None),
-        };
-        let (communications, local_steps) = (whole("communications")?, whole("local_step")?);
-        let (oracle_calls, sequential) = (whole("oracle_calls")?, whole("sequential_calls")?);
-        let (vectors_sent, bytes_sent) = (whole("vectors_sent")?, whole("bytes_sent")?);
-        let cost = |i: usize| Cost {
+/// The final errors of a cell with these rows, one per replicate; `None` if it diverged.
+pub fn finals(rows: &DataFrame) -> PolarsResult<Vec<Option<f64>>> {
+    let mut finals = Vec::new();
+    let errors = numbers(rows, "sq_error")?;
+    for ((r, error), outcome) in replicates(rows)?.into_iter().zip(errors).zip(outcomes(rows)?) {
+        // Rows of a replicate are in the order of its rounds: the last one stays.
+        finals.resize(finals.len().max(r + 1), None);
+        finals[r] = error.filter(|_| outcome == Outcome::Finished);
+    }
+    Ok(finals)
+}
+
+/// The traces of a cell with these rows, one per replicate.
+pub fn traces(rows: &DataFrame) -> PolarsResult<Vec<Trace>> {
+    let replicates = replicates(rows)?;
+    let mut traces = vec![Trace::default(); replicates.iter().max().map_or(0, |last| last + 1)];
+    let (rounds, errors, outcomes) =
+        (counts(rows, "round")?, numbers(rows, "sq_error")?, outcomes(rows)?);
+    let [communications, local_steps] =
+        [counts(rows, "communications")?, counts(rows, "local_step")?];
+    let [oracle_calls, sequential_calls] =
+        [counts(rows, "oracle_calls")?, counts(rows, "sequential_calls")?];
+    let [vectors_sent, bytes_sent] = [counts(rows, "vectors_sent")?, counts(rows, "bytes_sent")?];
+    for (i, r) in replicates.iter().enumerate() {
+        let trace = &mut traces[*r];
+        trace.round.push(rounds[i]);
+        trace.cost.push(Cost {
             communications: communications[i],
             local_steps: local_steps[i],
             oracle_calls: oracle_calls[i],
-            sequential_calls: sequential[i],
+            sequential_calls: sequential_calls[i],
             vectors_sent: vectors_sent[i],
             bytes_sent: bytes_sent[i],
-        };
-        let mut rows = Self::of_ends(&frame)?;
-        rows.round = whole("round")?;
-        rows.cost = (0..rows.len()).map(cost).collect();
-        rows.sq_error_limit = number("sq_error_limit")?;
-        for metric in Metric::ALL {
-            let values = number(metric.column())?;
-            // The limit has a column of its own, whoever asked for it.
-            if *metric != Metric::SqErrorLimit && !values.is_empty() {
-                rows.further.push((*metric, values));
-            }
-        }
-        rows.theta = lists("theta")?;
-        for name in TimeAverage::ALL {
-            rows.averages.extend(lists(&name.column())?.map(|values| (*name, values)));
-        }
-        rows.frame = frame;
-        Ok(rows)
+        });
+        trace.sq_error.extend(errors[i]);
+        trace.outcome = outcomes[i];
     }
-
-    /// The final errors of the cell in these rows, a replicate each; `None` where it
-    /// diverged.
-    pub fn finals(&self, range: Range<usize>) -> Vec<Option<f64>> {
-        let mut finals: Vec<Option<f64>> = Vec::new();
-        for i in range {
-            // Rows of a replicate are in the order of its rounds: the last one stays.
-            let r = self.replicate[i] as usize;
-            finals.resize(finals.len().max(r + 1), None);
-            finals[r] = (self.outcome[i] == Outcome::Finished).then_some(self.sq_error[i]);
-        }
-        finals
+    for (r, value) in replicates.iter().zip(numbers(rows, "sq_error_limit")?) {
+        traces[*r].sq_error_limit.extend(value);
     }
-
-    /// The traces of the cell in these rows.
-    pub fn traces(&self, range: Range<usize>) -> PolarsResult<Vec<Trace>> {
-        let mut traces: Vec<Trace> = Vec::new();
-        let has = |values: &[Option<f64>]| values.get(range.start).is_some_and(Option::is_some);
-        let names: Vec<_> = self.further.iter().filter(|(_, values)| has(values)).collect();
-        for i in range.clone() {
-            let r = self.replicate[i] as usize;
-            while traces.len() <= r {
-                let further = names.iter().map(|(metric, _)| (*metric, Vec::new()));
-                traces.push(Trace { further: further.collect(), ..Trace::default() });
-            }
-            let trace = &mut traces[r];
-            trace.round.push(self.round[i]);
-            trace.cost.push(self.cost[i]);
-            trace.sq_error.push(self.sq_error[i]);
-            trace.sq_error_limit.extend(self.sq_error_limit.get(i).copied().flatten());
-            for ((_, to), (_, from)) in trace.further.iter_mut().zip(&names) {
-                to.extend(from[i]);
-            }
-            if let Some(row) = self.theta.as_ref().and_then(|t| t.get_as_series(i)) {
-                trace.theta.extend(row.f64()?.into_no_null_iter());
-            }
-            for (name, values) in &self.averages {
-                let row = values.get_as_series(i).filter(|row| !row.is_empty());
-                if let Some(row) = row {
-                    let values = row.f64()?.into_no_null_iter().collect();
-                    trace.averages.push((*name, values));
-                }
-            }
-            trace.outcome = self.outcome[i];
+    for metric in Metric::ALL {
+        let values = numbers(rows, metric.column())?;
+        // The limit has a field of its own. In a pack, a cell has nulls in the columns of others.
+        if *metric == Metric::SqErrorLimit || values.first().is_none_or(Option::is_none) {
+            continue;
         }
-        Ok(traces)
+        traces.iter_mut().for_each(|trace| trace.further.push((*metric, Vec::new())));
+        for (r, value) in replicates.iter().zip(values) {
+            traces[*r].further.last_mut().into_iter().for_each(|(_, all)| all.extend(value));
+        }
     }
+    for (r, values) in replicates.iter().zip(lists(rows, "theta")?) {
+        traces[*r].theta.extend(values);
+    }
+    for name in TimeAverage::ALL {
+        for (r, values) in replicates.iter().zip(lists(rows, &name.column())?) {
+            if !values.is_empty() {
+                traces[*r].averages.push((*name, values));
+            }
+        }
+    }
+    Ok(traces)
 }

@@ -1,40 +1,41 @@
-//! What is written down of a cell beside its numbers: `cell.toml`, `failed.toml`. The
-//! seal is that of `experiment.toml` too.
-//!
-//! *Invariant*: the last line of either is a hash of the lines above it; a text in
-//! which any bit is another is refused.
+//! Records of cells: what the store returns of a cell beside its numbers, and the files
+//! `cell.toml` and `failed.toml`.
 
-use super::Summary;
 use super::provenance::Provenance;
-use driftbench_runner::plan::{Cell, hex};
-use serde::de::DeserializeOwned;
+use driftbench_runner::plan::{Cell, cell_id};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-/// What `cell.toml` says.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CellRecord {
+/// The record of a cell without its settings.
+#[derive(Clone, Debug)]
+pub struct CellSummary {
     /// Content id.
     pub id: String,
-    /// Name of the experiment.
-    pub experiment: String,
-    /// Name of the curve when it was stored.
+    /// Name of the curve when the cell was stored.
     pub label: String,
     /// Digest of the traces.
     pub digest: String,
-    /// Length of the Parquet file, in bytes.
-    pub bytes: u64,
-    /// SHA-256 of the Parquet file.
-    pub sha256: String,
     /// Time that the cell took on one thread, in seconds.
     pub seconds: f64,
-    /// Who computed it.
+    /// The program that computed it.
     pub provenance: Provenance,
-    /// What determines the numbers.
+}
+
+/// The contents of `cell.toml`: the summary, the length and the hash of the Parquet file, and
+/// the settings that determine the numbers.
+#[derive(Serialize, Deserialize)]
+pub struct CellRecord {
+    pub id: String,
+    pub experiment: String,
+    pub label: String,
+    pub digest: String,
+    pub bytes: u64,
+    pub sha256: String,
+    pub seconds: f64,
+    pub provenance: Provenance,
     pub cell: toml::Table,
 }
 
-/// What `failed.toml` says of a cell that could not be run to its end.
+/// The contents of `failed.toml`, of a cell that could not be run to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FailedRecord {
     /// Content id.
@@ -43,85 +44,37 @@ pub struct FailedRecord {
     pub experiment: String,
     /// Name of the curve.
     pub label: String,
-    /// Why it could not be run.
+    /// The reason why it failed.
     pub reason: String,
-    /// Who tried.
+    /// The program that ran it.
     pub provenance: Provenance,
-    /// What determines the numbers.
+    /// The settings that determine the numbers.
     pub cell: toml::Table,
 }
 
-impl CellRecord {
-    /// What it says, but for the settings.
-    pub fn summary(&self) -> Summary {
-        Summary {
-            id: self.id.clone(),
-            label: self.label.clone(),
-            digest: self.digest.clone(),
-            seconds: self.seconds,
-            provenance: self.provenance.clone(),
-        }
-    }
-}
-
 impl FailedRecord {
-    /// That a cell failed, and why.
-    pub fn new(experiment: &str, cell: &Cell, reason: String, by: &Provenance) -> Self {
+    /// The record of a cell that failed for this reason.
+    pub fn new(experiment: &str, cell: &Cell, reason: String, provenance: &Provenance) -> Self {
         Self {
             id: cell.id.clone(),
             experiment: experiment.to_owned(),
             label: cell.label.clone(),
             reason,
-            provenance: by.clone(),
+            provenance: provenance.clone(),
             cell: cell.identity.canonical(),
         }
     }
 }
 
-/// What the last line begins with.
-const SEAL: &str = "# sha256 ";
-
-/// A record as text, with a hash of it in the last line.
-pub fn sealed(record: &impl Serialize) -> Result<String, String> {
-    let text = toml::to_string(record).map_err(|e| e.to_string())?;
-    let hash = hex(&Sha256::digest(text.as_bytes()));
-    Ok(format!("{text}{SEAL}{hash}\n"))
+/// Checks that a record belongs to the cell in whose folder it is.
+pub fn check_folder(folder: &str, id: &str) -> Result<(), String> {
+    if folder == id { Ok(()) } else { Err(format!("is of another cell, {id}")) }
 }
 
-/// Whether the last line of a text is a seal, be it the right one or not.
-pub fn is_sealed(text: &str) -> bool {
-    text.lines().next_back().is_some_and(|last| last.starts_with(SEAL))
-}
-
-/// The record of a sealed text.
-pub fn unsealed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let whole = || {
-        let text = std::str::from_utf8(bytes).ok()?;
-        let (body, last) = text.strip_suffix('\n')?.rsplit_once('\n')?;
-        let body = &text[..body.len() + 1];
-        let hash = last.strip_prefix(SEAL)?;
-        (hex(&Sha256::digest(body.as_bytes())) == hash).then_some(body)
-    };
-    let body = whole().ok_or("is not as it was written")?;
-    toml::from_str(body).map_err(|e| e.message().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_flipped_bit_and_every_cut_is_seen() {
-        let record = Provenance { version: "1".into(), commit: "c".into(), dirty: true };
-        let text = sealed(&record).unwrap();
-        assert_eq!(unsealed::<Provenance>(text.as_bytes()).unwrap(), record);
-        for cut in 0..text.len() {
-            assert!(unsealed::<Provenance>(&text.as_bytes()[..cut]).is_err(), "{cut}");
-        }
-        for bit in 0..8 * text.len() {
-            let mut wrong = text.clone().into_bytes();
-            wrong[bit / 8] ^= 1 << (bit % 8);
-            assert!(unsealed::<Provenance>(&wrong).is_err(), "{bit}");
-        }
+/// Checks that settings, as TOML, are those whose hash is the id.
+pub fn check_settings(id: &str, settings: &str) -> Result<(), String> {
+    match cell_id(settings) {
+        hash if hash == id => Ok(()),
+        hash => Err(format!("has settings of cell {hash} where those of {id} belong")),
     }
 }

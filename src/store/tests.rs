@@ -1,5 +1,7 @@
-//! What is stored comes back, and what is damaged is found.
+//! Results are read as they were written, and damage is found.
 
+use super::paths::TRACES;
+use super::provenance::Provenance;
 use super::*;
 use driftbench_core::problem::arrays::NoFiles;
 use driftbench_runner::manifest::Source;
@@ -12,7 +14,7 @@ fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
     let plan = Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let store = Store::open(folder).unwrap();
     store.create().unwrap();
-    store.keep_experiment(&plan).unwrap();
+    store.write_experiment(&plan).unwrap();
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let by = Provenance { version: "0".into(), commit: "c".into(), dirty: false };
     runner::run(&prepared, 1, &Silent, |done| {
@@ -116,14 +118,14 @@ fn folders_that_are_not_results_are_refused() {
 /// Everything of two experiments in one file: each row is the cell's own.
 #[test]
 fn an_export_holds_the_cells_bit_for_bit() {
-    use export::{Chosen, Format, export};
+    use export::{ExportFormat, ExportedExperiment, PlannedCell, export};
     use polars::prelude::*;
     let folder = tempfile::tempdir().unwrap();
     let (store, plan) = filled(folder.path(), LOGISTIC);
     let (store_of_both, diverging) = {
         let source = Source { name: "d".into(), text: DIVERGING.into(), ..Source::default() };
         let plan = Plan::new("smoke/d".into(), source).unwrap_or_else(|e| panic!("{e}"));
-        store.keep_experiment(&plan).unwrap();
+        store.write_experiment(&plan).unwrap();
         let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
         let by = Provenance { version: "0".into(), commit: "other".into(), dirty: true };
         runner::run(&prepared, 1, &Silent, |done| {
@@ -133,18 +135,24 @@ fn an_export_holds_the_cells_bit_for_bit() {
         (store, plan)
     };
     let store = store_of_both;
-    let chosen = |plan: &Plan, without: usize| Chosen {
+    let planned = |cell: &driftbench_runner::plan::Cell| {
+        (cell.id.clone(), PlannedCell { label: cell.label.clone(), defaults: Vec::new() })
+    };
+    let exported = |plan: &Plan, without: usize| ExportedExperiment {
         name: plan.experiment.clone(),
         manifest: plan.source.text.clone(),
-        last_run: plan.cells.iter().skip(without).map(|c| (c.id.clone(), Vec::new())).collect(),
+        last_run: plan.cells.iter().skip(without).map(planned).collect(),
     };
-    let all = [chosen(&diverging, 0), chosen(&plan, 1)];
+    let all = [exported(&diverging, 0), exported(&plan, 1)];
     let to = folder.path().join("all.parquet");
-    let told = export(&store, &all, &to, Format::Parquet).unwrap();
-    assert_eq!((told.cells, told.damaged.len()), (plan.cells.len() + diverging.cells.len(), 0));
+    let exported = export(&store, &all, &to, ExportFormat::Parquet).unwrap();
+    assert_eq!(
+        (exported.cells, exported.damaged.len()),
+        (plan.cells.len() + diverging.cells.len(), 0)
+    );
     let read = |path: &Path| ParquetReader::new(fs::File::open(path).unwrap()).finish().unwrap();
     let whole = read(&to);
-    assert_eq!(whole.height(), told.rows);
+    assert_eq!(whole.height(), exported.rows);
     let text = |frame: &DataFrame, name: &str, row: usize| {
         frame.column(name).unwrap().str().unwrap().get(row).unwrap().to_owned()
     };

@@ -1,24 +1,24 @@
 
-# When all tasks have ended, in whatever way: puts their folders together, writes the
-# reports, says what is missing. May be run again, by hand too.
+# Runs when all tasks have ended, whether or not they succeeded: merges their folders,
+# writes the reports and lists the missing cells. It may be run again, also by a user.
 #
-# The tasks' folders may hold the only copy of hours of work. They are removed only after
-# the merge has read every cell of the submission's list again, from the results, and
-# found it sound: its exit code is then 0. In every other case they stay.
+# The tasks' folders may contain the only copy of hours of computation. They are removed
+# only if the merge exits with 0: it has then read every cell of the submission's list
+# from the results and found it sound. Otherwise they stay.
 cd "$here" || exit 2
 
-# Ends with this code, which `submit --wait` reads.
+# Exits with this code, which `submit --wait` reads.
 end() {
     echo "$1" > "$job/ended.new" && mv "$job/ended.new" "$job/ended"
     exit "$1"
 }
 
 [ -d "$job/tasks" ] || {
-    echo "$job: is merged already" >&2
+    echo "$job is merged already" >&2
     exit 0
 }
 [ -f "$job/todo" ] || {
-    echo "$job/todo, the list of the cells, is not there: nothing is merged and $job/tasks is kept" >&2
+    echo "$job/todo, the list of cells, is missing: nothing is merged and $job/tasks stays" >&2
     end 2
 }
 set --
@@ -34,15 +34,15 @@ code=0
 case $code in
 0 | 4) ;;
 *)
-    echo "$job/tasks is kept; when that is put right: sh '$job/merge.sh'" >&2
+    echo "$job/tasks stays; to merge again after correcting this: sh '$job/merge.sh'" >&2
     end "$code"
     ;;
 esac
 report=0
 "$job/driftbench" report "$out" --out "$reports" || report=$?
 if [ "$code" -ne 0 ]; then
-    echo "not every cell of the submission is in $out: $job/tasks is kept, and holds what the tasks have left." >&2
-    echo "What is missing may be submitted again. Remove the folder when you do not need it any more." >&2
+    echo "some cells of the submission are not in $out: $job/tasks stays, with the results of the tasks." >&2
+    echo "The missing cells may be submitted again. Remove the folder when you no longer need it." >&2
     end "$code"
 fi
 # Every cell is in the results; logs and scripts stay.

@@ -1,7 +1,7 @@
 
-# A task: its share of the cells, into a folder of its own, so that no task waits for
-# another. If it ends before its share is done it is queued again and goes on where its
-# folder stands: what it loses is what it was computing.
+# A task runs one shard of the cells and writes into its own folder, so that no task waits
+# for another. A task that ends before its shard is done is queued again and continues from
+# its folder: it loses only the cells that were unfinished.
 cd "$here" || exit 2
 task=$SLURM_ARRAY_TASK_ID
 me=${SLURM_ARRAY_JOB_ID}_$task
@@ -11,7 +11,7 @@ say() {
     echo "$(date '+%F %T') task $task of $tasks: $*"
 }
 
-# How many cells are finished.
+# Prints the number of finished cells.
 finished() {
     if [ -f "$mine/driftbench.toml" ]; then
         "$job/driftbench" digest "$mine" | wc -l
@@ -20,32 +20,32 @@ finished() {
     fi
 }
 
-# A minute before the time limit Slurm tells this script alone, by USR1, and it tells its
-# program. Before it is cancelled, preempted or queued again it tells all of it, by TERM; a
-# second signal would end the program before it has kept what is finished, so that
-# this script tells it only if it seems not to know.
+# A minute before the time limit, Slurm sends USR1 to this script alone, which forwards it to
+# the program. Before cancelling, preempting or requeueing, Slurm sends TERM to every process
+# of the task. A second signal would end the program before it has stored its finished cells,
+# so this script forwards TERM only after the program had time to receive it.
 #
-# A signal may come before the program runs, or before its number is known. A process that
-# was just forked still has the traps of this shell and forgets what it is sent. So each
-# signal is noted in a variable and in a file before it is passed on, and whoever could not
-# be told looks there.
+# A signal may arrive before the program runs or before its process id is known. A process
+# that was just forked still has the traps of this shell and loses signals. Each signal is
+# therefore recorded in a variable and in a file before it is forwarded, and the code that
+# starts the program checks both.
 run=
 signals=0
 stop=$job/tasks/$task.stop
-tell() {
+forward() {
     signals=$((signals + 1))
     echo > "$stop"
     [ -z "$run" ] || kill -TERM "$run" 2> /dev/null
 }
-trap tell USR1
-trap 'sleep 5; tell' TERM INT
+trap forward USR1
+trap 'sleep 5; forward' TERM INT
 rm -f "$stop"
 [ "$signals" -eq 0 ] || echo > "$stop"
 
 before=$(finished)
 say "begins on $(uname -n), $before cells finished, queued again ${SLURM_RESTART_COUNT:-0} times"
 (
-    # Here the traps are gone: what comes from now on ends this process or reaches the program.
+    # The traps are reset here: later signals end this process or reach the program.
     [ ! -e "$stop" ] || exit 130
     exec "$job/driftbench" run --yes --only "$job/todo" --shard "$task/$tasks" --out "$mine" \
         --threads "${SLURM_CPUS_PER_TASK:-$threads}" "$@"
@@ -53,8 +53,8 @@ say "begins on $(uname -n), $before cells finished, queued again ${SLURM_RESTART
 run=$!
 [ "$signals" -eq 0 ] || kill -TERM "$run" 2> /dev/null
 
-# A signal ends `wait` too, with a code that is not the program's; waiting again for what
-# was waited for gives 127.
+# A signal also ends `wait`, with a code that is not the program's; waiting again for a
+# process that was already waited for gives 127.
 code=127
 while :; do
     seen=$signals
@@ -66,7 +66,7 @@ done
 run=
 after=$(finished)
 
-# Cells that failed (4) would fail again.
+# Failed cells (4) would fail again.
 case $code in
 0 | 4)
     say "ends with exit code $code, $after cells finished"
@@ -74,10 +74,10 @@ case $code in
     ;;
 esac
 
-# What was cancelled, or is queued again by Slurm itself, is not running any more.
+# A task that was cancelled or that Slurm itself requeues is not in state RUNNING.
 state=$(squeue -h -j "$me" -o %T 2> /dev/null)
 if [ "$state" != RUNNING ]; then
-    say "stopped with exit code $code, $after cells finished; Slurm calls it ${state:-gone}"
+    say "stopped with exit code $code, $after cells finished; state in Slurm: ${state:-gone}"
     exit "$code"
 fi
 vain=0
@@ -86,7 +86,7 @@ if [ "$after" -le "$before" ]; then
 fi
 echo "$vain" > "$job/tasks/$task.vain"
 if [ "$vain" -ge "$tries" ]; then
-    say "given up: $vain times in a row without a cell finished; see above, or allow more time or memory"
+    say "gave up after $vain attempts in a row that finished no cell; see above, or allow more time or memory"
     exit "$code"
 fi
 say "ended early with exit code $code, $after cells finished; queued again"

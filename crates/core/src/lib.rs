@@ -11,14 +11,15 @@
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
 //! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
-//! [`sources`], [`words`]; [`kernel`]; [`problem`]; [`federated`], the engine; [`algorithm`] and, apart
-//! from it and from the engine, [`theory`].
+//! [`sources`], [`words`], [`flattened`]; [`kernel`]; [`problem`]; [`federated`], the engine;
+//! [`algorithm`] and, apart from it and from the engine, [`theory`].
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod algorithm;
 pub mod federated;
+pub mod flattened;
 #[allow(unsafe_code)]
 pub mod kernel;
 pub mod linalg;

@@ -1,9 +1,9 @@
-//! Small dense matrices, cold: what exact facts and theory are computed with.
+//! Small dense matrices for exact facts and theory; no run uses them in its hot loops.
 //!
-//! *Invariant*: products and sums run in a fixed order, and a system is solved
-//! by a factorisation (faer, whose bits differ between processors) that is
-//! refined with residual and solution in double-double until it stands still.
-//! What leaves this module has the same bits everywhere.
+//! *Invariant*: products and sums run in a fixed order. A system is solved by a
+//! factorisation (faer, whose bits differ between processors), which is refined with
+//! residual and solution in double-double until it no longer changes. So the results of
+//! this module, except eigenvalues, have the same bits on every processor.
 
 use faer::linalg::solvers::Solve;
 use std::ops::{Index, IndexMut};
@@ -114,33 +114,38 @@ impl Matrix {
 
     /// The columns of a · b from `at` on, `W` of them at a time and the rest in
     /// blocks of half the width: their sums stay in registers.
-    fn columns<const W: usize>(&mut self, a: &Self, b: &Self, mut at: usize) {
-        while at + W <= b.cols {
+    fn columns<const W: usize>(&mut self, a: &Self, b: &Self, mut column: usize) {
+        while column + W <= b.cols {
             let mut i = 0;
             while i + 2 <= a.rows {
-                self.block::<2, W>(a, b, (i, at));
+                self.block::<2, W>(a, b, (i, column));
                 i += 2;
             }
             if i < a.rows {
-                self.block::<1, W>(a, b, (i, at));
+                self.block::<1, W>(a, b, (i, column));
             }
-            at += W;
+            column += W;
         }
         match W {
-            8 => self.columns::<4>(a, b, at),
-            4 => self.columns::<2>(a, b, at),
-            2 => self.columns::<1>(a, b, at),
+            8 => self.columns::<4>(a, b, column),
+            4 => self.columns::<2>(a, b, column),
+            2 => self.columns::<1>(a, b, column),
             _ => {}
         }
     }
 
-    /// `R` rows of `W` columns of a · b, where they begin.
+    /// `R` rows and `W` columns of a · b; `corner` is the first row and column.
     #[inline(always)]
-    fn block<const R: usize, const W: usize>(&mut self, a: &Self, b: &Self, at: (usize, usize)) {
-        let rows: [&[f64]; R] = std::array::from_fn(|r| a.row(at.0 + r));
+    fn block<const R: usize, const W: usize>(
+        &mut self,
+        a: &Self,
+        b: &Self,
+        corner: (usize, usize),
+    ) {
+        let rows: [&[f64]; R] = std::array::from_fn(|r| a.row(corner.0 + r));
         let mut sums = [[0.0; W]; R];
         for (k, from) in b.data.chunks_exact(b.cols).enumerate() {
-            let from = &from[at.1..at.1 + W];
+            let from = &from[corner.1..corner.1 + W];
             for (sums, row) in sums.iter_mut().zip(&rows) {
                 for (sum, x) in sums.iter_mut().zip(from) {
                     *sum += row[k] * x;
@@ -148,7 +153,7 @@ impl Matrix {
             }
         }
         for (r, sums) in sums.iter().enumerate() {
-            self.data[(at.0 + r) * self.cols + at.1..][..W].copy_from_slice(sums);
+            self.data[(corner.0 + r) * self.cols + corner.1..][..W].copy_from_slice(sums);
         }
     }
 
@@ -157,7 +162,7 @@ impl Matrix {
         assert_eq!(self.cols, x.len());
         let mut out = vec![0.0; self.rows];
         let whole = self.rows - self.rows % 4;
-        // Four rows at once: a sum waits for itself, but not for its neighbours.
+        // Four rows at once, whose sums do not wait for each other.
         for (i, sums) in out[..whole].chunks_exact_mut(4).enumerate() {
             let rows: [&[f64]; 4] = std::array::from_fn(|r| self.row(4 * i + r));
             let mut four = [0.0; 4];
@@ -203,8 +208,29 @@ impl Matrix {
         sum.map_or_else(|| Self::zeros(0, 0), |s| s.scaled(1.0 / n))
     }
 
-    /// The largest eigenvalue and the smallest of a symmetric matrix. Not
-    /// refined: print to six digits at most, never let it reach a digest.
+    /// x yᵀ.
+    pub fn outer(x: &[f64], y: &[f64]) -> Self {
+        Self::from_fn(x.len(), y.len(), |i, j| x[i] * y[j])
+    }
+
+    /// The sum of the diagonal.
+    pub fn trace(&self) -> f64 {
+        (0..self.rows).fold(0.0, |sum, i| sum + self[(i, i)])
+    }
+
+    /// ½ (self + selfᵀ), symmetric to the last bit.
+    pub fn symmetric_part(&self) -> Self {
+        Self::from_fn(self.rows, self.cols, |i, j| 0.5 * (self[(i, j)] + self[(j, i)]))
+    }
+
+    /// The largest singular value, as exact as [`Matrix::symmetric_extremes`].
+    pub fn spectral_norm(&self) -> Option<f64> {
+        let square = self.transpose().times(self);
+        Some(libm::sqrt(square.symmetric_extremes()?.0.max(0.0)))
+    }
+
+    /// The largest and the smallest eigenvalue of a symmetric matrix. They are not
+    /// refined: print six digits at most, and never let them enter a digest.
     pub fn symmetric_extremes(&self) -> Option<(f64, f64)> {
         let dense = faer::Mat::from_fn(self.rows, self.cols, |i, j| self[(i, j)]);
         let values = dense.self_adjoint_eigenvalues(faer::Side::Lower).ok()?;
@@ -225,7 +251,7 @@ impl IndexMut<(usize, usize)> for Matrix {
     }
 }
 
-/// The system has no solution that double precision can find.
+/// No solution of the system can be found in double precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Singular;
 
@@ -243,21 +269,40 @@ pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
     })
 }
 
-/// x with a x = b by a solver that is nearly right: its corrections are added up until
-/// they no longer count. Where it is right to a digit no bit depends on how, and so on
-/// no processor that the factors depend on.
+/// x with a x = b by an approximate solver.
 fn refined(
     a: &Matrix,
     b: &[f64],
     solver: impl Fn(&[f64]) -> Vec<f64>,
 ) -> Result<Vec<f64>, Singular> {
-    let n = b.len();
-    let mut x = vec![Dd::default(); n];
-    let mut residual = b.to_vec();
+    refine(
+        b,
+        |residual| Ok(solver(residual)),
+        |x, i| {
+            let row = a.row(i).iter().zip(x);
+            row.fold(Dd::from(b[i]), |sum, (&a, x)| sum.minus_product(a, *x)).hi
+        },
+    )
+}
+
+/// The solution x of a linear system with right side `rhs` by approximate corrections: they
+/// are added to x in double-double until they are negligible. `residual(x, i)` is entry i of
+/// the right side minus the left side at x. If a correction is right to one digit, no bit of
+/// x depends on how it is computed, and so none depends on the processor.
+///
+/// # Errors
+/// [`Singular`] if corrections fail, are not finite or do not shrink.
+pub fn refine(
+    rhs: &[f64],
+    correction: impl Fn(&[f64]) -> Result<Vec<f64>, Singular>,
+    residual: impl Fn(&[Dd], usize) -> f64,
+) -> Result<Vec<f64>, Singular> {
+    let mut x = vec![Dd::default(); rhs.len()];
+    let mut left = rhs.to_vec();
     let mut last = f64::INFINITY;
     for _ in 0..MAX_PASSES {
         let (mut moved, mut size) = (0.0_f64, 0.0_f64);
-        for (x, delta) in x.iter_mut().zip(solver(&residual)) {
+        for (x, delta) in x.iter_mut().zip(correction(&left)?) {
             if !delta.is_finite() {
                 return Err(Singular);
             }
@@ -269,19 +314,18 @@ fn refined(
         if change < 1e-28 || (change < 1e-20 && change >= last) {
             return Ok(x.into_iter().map(|x| x.hi).collect());
         }
-        if change > 0.5 * last {
+        if !change.is_finite() || change > 0.5 * last {
             return Err(Singular);
         }
         last = change;
-        for (i, residual) in residual.iter_mut().enumerate() {
-            let row = a.row(i).iter().zip(&x);
-            *residual = row.fold(Dd::from(b[i]), |sum, (&a, x)| sum.minus_product(a, *x)).hi;
+        for (i, left) in left.iter_mut().enumerate() {
+            *left = residual(&x, i);
         }
     }
     Err(Singular)
 }
 
-/// Passes of refinement after which a system counts as singular.
+/// The most passes of refinement; a system that needs more counts as singular.
 const MAX_PASSES: usize = 60;
 
 /// An unevaluated sum hi + lo, about 32 digits.
@@ -360,7 +404,7 @@ mod tests {
         assert_eq!(solve(&a, &a.apply(&x)), Ok(x));
     }
 
-    /// What a processor of another kind would change in faer's factors, and far more.
+    /// The perturbations include what another processor changes in faer's factors, and far more.
     #[test]
     fn no_bit_depends_on_the_solver() {
         let mut rng = crate::rng::Stream::shared_instance(7);

@@ -1,29 +1,29 @@
-//! Every random draw of the harness: which stream it comes from and what it is.
+//! Every random draw: its stream and its distribution.
 //!
-//! *Invariant*: a stream is named by what it is for (purpose, copy, replicate,
-//! client) and by nothing else, so no draw depends on threads, on the order of
-//! the runs, on the algorithm or on the grid. Two algorithms on one replicate
-//! meet the same noise, and ten clients are the first ten of a hundred.
+//! *Invariant*: a stream is identified by purpose, copy, replicate and client, and by
+//! nothing else. So no draw depends on threads, on the order of the runs, on the algorithm
+//! or on the grid: two algorithms on one replicate have the same noise, and ten clients
+//! are the first ten of a hundred.
 //!
-//! *Invariant*: only integer arithmetic, IEEE additions and products, and
-//! `libm` reach a value, so a draw has the same bits on every machine.
+//! *Invariant*: draws are made of integer arithmetic, IEEE operations and `libm`, so they
+//! have the same bits on every machine.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::LazyLock;
 
-/// Replicates that the stream layout can tell apart.
+/// The number of replicates that the stream numbers can distinguish.
 pub const MAX_REPLICATES: u64 = 1 << 24;
-/// Clients that the stream layout can tell apart.
+/// The number of clients that the stream numbers can distinguish.
 pub const MAX_CLIENTS: u64 = 1 << 28;
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Draws behind what all clients of an instance share.
+    /// What all clients of an instance share.
     SharedInstance = 0,
-    /// Draws behind one client's part of an instance.
+    /// One client's part of an instance.
     ClientInstance = 1,
     /// A client's oracle noise during a run.
     Client = 2,
@@ -31,23 +31,23 @@ pub enum Purpose {
     Server = 3,
 }
 
-/// Draws that a stream makes at a time: what ChaCha8 gives at once.
+/// The draws that a stream makes at a time: one batch of ChaCha8.
 pub const AHEAD: usize = 32;
 
-/// A ChaCha8 stream: `seed` is the key, the name below is the stream number.
-/// It holds draws made ahead, which kernels read where they are.
+/// A ChaCha8 stream: the seed gives the key; purpose, copy, replicate and client give the
+/// stream number. It stores draws made in advance, which kernels read in place.
 #[derive(Clone)]
 pub struct Stream {
     rng: ChaCha8Rng,
-    /// How many of `ahead` are used up.
+    /// How many draws of `ahead` are used.
     used: usize,
     ahead: [u64; AHEAD],
 }
 
 impl Stream {
-    /// The stream of `purpose` for `client` in `replicate`; `copy` tells apart
-    /// runs that must not share noise (Richardson-Romberg with independent
-    /// coupling), 0 everywhere else.
+    /// The stream of `purpose` for `client` in `replicate`. `copy` distinguishes runs that
+    /// must not share noise (Richardson-Romberg with independent coupling); it is 0 for
+    /// all others.
     pub fn new(seed: u64, purpose: Purpose, copy: u8, replicate: u64, client: u64) -> Self {
         debug_assert!(replicate < MAX_REPLICATES && client < MAX_CLIENTS);
         let mut rng = ChaCha8Rng::from_seed(key(seed));
@@ -55,12 +55,12 @@ impl Stream {
         Self { rng, used: AHEAD, ahead: [0; AHEAD] }
     }
 
-    /// The stream of what all clients of an instance share.
+    /// The stream for what all clients of an instance share.
     pub fn shared_instance(seed: u64) -> Self {
         Self::new(seed, Purpose::SharedInstance, 0, 0, 0)
     }
 
-    /// The stream of one client's part of an instance.
+    /// The stream for one client's part of an instance.
     pub fn client_instance(seed: u64, client: usize) -> Self {
         Self::new(seed, Purpose::ClientInstance, 0, 0, client as u64)
     }
@@ -71,13 +71,13 @@ impl Stream {
         if self.used == AHEAD {
             self.draw_ahead();
         }
-        // The remainder changes nothing, and spares a check of bounds.
+        // The remainder changes nothing, but removes a bounds check.
         let draw = self.ahead[self.used % AHEAD];
         self.used += 1;
         draw
     }
 
-    /// The next draws that are made, one or more; [`Stream::skip`] goes past them.
+    /// The next draws, one or more; [`Stream::skip`] marks them as used.
     #[inline]
     pub fn ready(&mut self) -> &[u64] {
         if self.used >= AHEAD {
@@ -86,24 +86,23 @@ impl Stream {
         &self.ahead[self.used..]
     }
 
-    /// Goes past `count` of the draws that [`Stream::ready`] showed.
+    /// Marks `count` of the draws that [`Stream::ready`] returned as used.
     ///
     /// # Panics
-    /// If it showed fewer.
+    /// If it returned fewer.
     #[inline]
     pub fn skip(&mut self, count: usize) {
         self.used += count;
         assert!(self.used <= AHEAD, "more draws skipped than were ready");
     }
 
-    /// Where the stream notes how far it is: what must be read before
-    /// [`Stream::unused`] can be known.
+    /// The field that [`Stream::unused`] reads first, for prefetching.
     #[inline]
     pub(crate) fn note(&self) -> &usize {
         &self.used
     }
 
-    /// The draws that are made and not yet used, perhaps none.
+    /// The draws that are made and not yet used; may be empty.
     #[inline]
     pub(crate) fn unused(&self) -> &[u64] {
         &self.ahead[self.used.min(AHEAD)..]
@@ -165,7 +164,7 @@ impl Stream {
         }
     }
 
-    /// Trials up to the first success of probability p in (0, 1]: geometric on
+    /// The number of trials up to the first success of probability p in (0, 1]: geometric on
     /// 1, 2, …, from one draw.
     pub fn geometric(&mut self, p: f64) -> u64 {
         let u = 1.0 - self.uniform();
@@ -204,7 +203,7 @@ impl Stream {
         if total > 0.0 {
             shares.iter_mut().for_each(|x| *x /= total);
         } else {
-            // All underflowed: so small an α puts everything in one place.
+            // All underflowed: for so small an α one share has all the weight.
             shares[self.index(n)] = 1.0;
         }
         shares
@@ -242,7 +241,7 @@ const ZIG_EDGE: f64 = 3.654_152_885_361_009;
 const ZIG_AREA: f64 = 0.004_928_673_233_974_655;
 
 struct Ziggurat {
-    /// Right ends of the layers; the base layer's is stretched to its area.
+    /// Right ends of the layers; that of the base layer is stretched to the layer's area.
     edge: [f64; 257],
     /// exp(-x²/2) at the layers' lower sides.
     height: [f64; 257],
@@ -285,7 +284,7 @@ mod tests {
 
     #[test]
     fn values_are_fixed_for_ever() {
-        // A change here changes every result ever stored.
+        // A change of these values changes every stored result.
         let mut s = Stream::new(2024, Purpose::Client, 0, 3, 7);
         let bits = [s.bits(), s.bits()];
         let gaussian = [s.gaussian().to_bits(), s.gaussian().to_bits()];
@@ -323,14 +322,13 @@ mod tests {
         let mut s = Stream::shared_instance(3);
         let mut x: Vec<f64> = (0..n).map(|_| s.gaussian()).collect();
         x.sort_by(f64::total_cmp);
-        let law = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
-        let ks = x
-            .iter()
-            .enumerate()
-            .fold(0.0_f64, |worst, (i, &x)| worst.max((law(x) - i as f64 / n as f64).abs()));
+        let distribution = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+        let ks = x.iter().enumerate().fold(0.0_f64, |worst, (i, &x)| {
+            worst.max((distribution(x) - i as f64 / n as f64).abs())
+        });
         assert!(ks * (n as f64).sqrt() < 1.95, "Kolmogorov distance {ks}, p < 0.001");
         let beyond = x.iter().filter(|x| x.abs() > ZIG_EDGE).count() as f64;
-        let expected = 2.0 * law(-ZIG_EDGE) * n as f64;
+        let expected = 2.0 * distribution(-ZIG_EDGE) * n as f64;
         assert!((beyond - expected).abs() < 4.0 * expected.sqrt(), "{beyond} against {expected}");
     }
 
@@ -369,11 +367,11 @@ mod tests {
     fn distinct_draws_are_distinct_and_in_range() {
         let mut s = Stream::shared_instance(8);
         for k in 0..=6 {
-            let mut drawn = s.distinct(6, k);
-            assert!(drawn.iter().all(|&i| i < 6));
-            drawn.sort_unstable();
-            drawn.dedup();
-            assert_eq!(drawn.len(), k);
+            let mut indices = s.distinct(6, k);
+            assert!(indices.iter().all(|&i| i < 6));
+            indices.sort_unstable();
+            indices.dedup();
+            assert_eq!(indices.len(), k);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Words of messages, pages and tables.
+//! Helpers for the words of messages, pages and tables.
 
 use std::borrow::Cow;
 
-/// A count with its noun: `1 cell`, `2 cells`.
+/// A count with its noun, singular or plural: `1 cell`, `2 cells`.
 pub fn count(number: usize, noun: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{end}")
@@ -20,16 +20,16 @@ pub fn thousands(count: usize) -> String {
     parts.join(" ")
 }
 
-/// The parts that are not empty, with commas between them.
+/// The parts that are not empty, separated by commas.
 pub fn joined(parts: &[&str]) -> String {
     parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// What begins a formula in a spreadsheet, and what [`inert`] puts before it.
+/// The characters that begin a formula in a spreadsheet, and the quote that [`inert`] prepends.
 const BEGINNINGS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\''];
 
-/// A text as a field of CSV that a spreadsheet shows and does not compute: `'` is put before
-/// what would begin a formula. A number is no formula and stays as it is.
+/// A CSV field that a spreadsheet shows instead of computing it: `'` is prepended to a text
+/// that would begin a formula. Numbers are unchanged, since they are not formulas.
 pub fn inert(text: &str) -> Cow<'_, str> {
     if text.starts_with(BEGINNINGS) && text.parse::<f64>().is_err() {
         Cow::Owned(format!("'{text}"))
@@ -38,9 +38,20 @@ pub fn inert(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text that [`inert`] made a field of.
+/// The text whose field [`inert`] returns: the inverse of [`inert`].
 pub fn revived(field: &str) -> &str {
     field.strip_prefix('\'').filter(|text| text.starts_with(BEGINNINGS)).unwrap_or(field)
+}
+
+/// A text as one word of a shell command, in quotes.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A text as one word of a shell command, in quotes if it needs them.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
+    if text.is_empty() || !text.chars().all(plain) { quoted(text) } else { text.to_owned() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! error which path the kernels take. It needs neither polars nor a terminal, so that it builds
 //! for any target: `scripts/portability.sh` runs it on other processors.
 
-use driftbench_core::kernel::Path as KernelPath;
+use driftbench_core::kernel::InstructionSet;
 use driftbench_runner::manifest::Source;
 use driftbench_runner::plan::{Cell, Plan};
 use driftbench_runner::runner::{Done, Silent, prepare, run};
@@ -68,7 +68,7 @@ fn all() -> Result<BTreeSet<String>, String> {
     let asked = asked(std::env::args().skip(1))?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(asked.threads).build();
     let pool = pool.map_err(|e| format!("error: {} threads: {e}", asked.threads))?;
-    eprintln!("{} {:?}", std::env::consts::ARCH, KernelPath::best());
+    eprintln!("{} {:?}", std::env::consts::ARCH, InstructionSet::best());
     let mut found = BTreeSet::new();
     for file in &asked.files {
         found.extend(pool.install(|| lines(file, &asked))?);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Why a file could not be read or written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error {
     /// The file or folder.
     pub path: PathBuf,

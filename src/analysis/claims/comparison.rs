@@ -3,9 +3,7 @@
 
 use super::text::{number_text, selection_text, time_text};
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::{
-    AtLeast, Less, Matches, Prediction, Selection, Table, When,
-};
+use driftbench_runner::manifest::claim::{Comparison, Matches, Prediction, Selection, Table, When};
 
 /// What a mean is compared with.
 #[derive(Clone, Copy)]
@@ -45,15 +43,8 @@ pub struct MeanComparison<'a> {
     pub at: When,
 }
 
-impl<'a> From<&'a Less> for MeanComparison<'a> {
-    fn from(claim: &'a Less) -> Self {
-        let against = Against::new(claim.right.as_ref(), claim.prediction, claim.value);
-        Self { metric: claim.metric, left: &claim.left, against, at: claim.at }
-    }
-}
-
-impl<'a> From<&'a AtLeast> for MeanComparison<'a> {
-    fn from(claim: &'a AtLeast) -> Self {
+impl<'a> From<&'a Comparison> for MeanComparison<'a> {
+    fn from(claim: &'a Comparison) -> Self {
         let against = Against::new(claim.right.as_ref(), claim.prediction, claim.value);
         Self { metric: claim.metric, left: &claim.left, against, at: claim.at }
     }
@@ -71,8 +62,8 @@ impl<'a> MeanComparison<'a> {
     /// The claims of a manifest that compare means.
     pub fn all(table: &'a Table) -> impl Iterator<Item = Self> {
         let matches = table.matches.iter().filter(|claim| claim.average.is_none());
-        let bounded = table.less.iter().map(Self::from);
-        bounded.chain(table.at_least.iter().map(Self::from)).chain(matches.map(Self::from))
+        let bounded = table.less.iter().chain(&table.at_least);
+        bounded.map(Self::from).chain(matches.map(Self::from))
     }
 
     /// The comparison as a formula.

@@ -59,7 +59,7 @@ impl Judge<'_> {
         let Some(by) = claim.prediction else { return };
         let bound = self.theory.bound(&cell.cell.id, by, 1);
         if bound.is_some_and(|bound| bound.value.is_ok()) {
-            let reason = format!("{} never comes down to the target", by.words());
+            let reason = format!("{} never reaches the target", by.words());
             parts.outside.push(with_reason(name, &reason));
         } else {
             self.add_unpredicted(cell, by, name, parts);
@@ -95,7 +95,7 @@ impl Judge<'_> {
 
 /// Evidence for the slope of a cost over a setting. The limits of the cells are combined as if
 /// their errors were independent (MOVER), which common noise makes too wide. `None` if a cell
-/// does not come down to the target.
+/// does not reach the target.
 pub fn slope_of_cost(
     metric: Quantity,
     reaching: &Reaching,

@@ -149,13 +149,13 @@ impl<'a> Judge<'a> {
         let bound = self.theory.bound(id, by, rounds).map(|bound| bound.value.err());
         let reason = match (too_costly, &bound) {
             (Some(cost), _) => format!("{words} is not computed at this size: {cost}"),
-            (None, _) if !by.is_bound() => format!("{words} does not speak of it, or it diverged"),
-            (None, None) => format!("{words} does not speak of it"),
+            (None, _) if !by.is_bound() => format!("{words} does not apply to it, or it diverged"),
+            (None, None) => format!("{words} does not apply to it"),
             (None, Some(Some(unmet))) if !unmet.is_empty() => {
                 let unmet: Vec<&str> = unmet.iter().map(|u| u.condition.as_str()).collect();
                 format!("{words}: {} fails", unmet.join(", "))
             }
-            (None, Some(_)) => format!("{words} is of another quantity"),
+            (None, Some(_)) => format!("{words} bounds another quantity"),
         };
         let is_outside = by.is_bound() && bound.is_none_or(|unmet| unmet.is_some());
         let list = if is_outside && too_costly.is_none() {

@@ -27,7 +27,7 @@ use judge::{Judge, Tested};
 #[derive(Clone, Debug)]
 pub struct JudgedClaim<'a> {
     /// What the manifest states.
-    pub common: Common<'a>,
+    pub common: &'a Common,
     /// What was tested, as a formula.
     pub formula: String,
     /// The verdict.
@@ -137,7 +137,7 @@ impl Judge<'_> {
 /// A claim with the evidence for it, its verdict and adjusted p-value; without any if nothing
 /// could be tested.
 fn judged<'a>(
-    common: Common<'a>,
+    common: &'a Common,
     tested: Tested,
     evidence: Option<(Evidence, (Verdict, f64))>,
     together: usize,

@@ -25,7 +25,7 @@ impl<'a> Judge<'a> {
                 None => slope_of_metric(claim, &group, &weights, region),
                 Some(reaching) => slope_of_cost(claim.metric, reaching, &group, &weights, region),
             };
-            let otherwise = "no slope: a cell diverged, is alone, has a mean of 0 or does not come down to the target";
+            let otherwise = "no slope: a cell diverged, is the only one, has a mean of 0 or does not reach the target";
             parts.add(name, found, otherwise);
         }
         let metric = claim.metric.formula();

@@ -118,7 +118,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
 }
 
 fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {
-    claims.iter().map(|claim| (claim.common.id, claim.decision.verdict)).collect()
+    claims.iter().map(|claim| (claim.common.id.as_str(), claim.decision.verdict)).collect()
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn wrong_engines_are_refuted() {
         let failing: Vec<&str> = claims
             .iter()
             .filter(|c| c.contradiction() == Some("refuted"))
-            .map(|c| c.common.id)
+            .map(|c| c.common.id.as_str())
             .collect();
         assert!(!failing.is_empty(), "{mutation:?}: {:?}", verdicts_of(&claims));
     }

@@ -39,11 +39,11 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
         _ => f64::NAN,
     };
     let ratios = self::dots(before.iter().zip(after).map(quotient));
-    let both = "A dot a run: reports keep final errors and no curves.";
+    let both = "One dot per run: reports store final errors and no curves.";
     let axes = Axes { x: "run", y: "‖θ_T − θ*‖²", scale: Scale::Log };
     [
         both_sides(change, axes, both, [dots(before), dots(after)]),
-        ratio_figure(change, "run", "A dot a run.", ratios),
+        ratio_figure(change, "run", "One dot per run.", ratios),
     ]
 }
 

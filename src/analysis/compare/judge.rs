@@ -143,7 +143,8 @@ impl Change {
         experiment: &str,
         name: String,
         pair: Pair,
-        (was, is): (&SideCell, &SideCell),
+        was: &SideCell,
+        is: &SideCell,
         options: &Options,
     ) -> Self {
         let mut change = Self {
@@ -190,7 +191,7 @@ impl Change {
         let paired: Vec<(f64, f64)> = both().filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect();
         let (n, all) = (paired.len(), old.len().max(new.len()));
         if newly > 0 {
-            self.note = format!("{newly} of {} runs diverge that did not", both().count());
+            self.note = format!("{newly} of {} runs diverge and did not before", both().count());
             self.verdict = ChangeVerdict::NewlyDiverged;
             return;
         }
@@ -209,7 +210,7 @@ impl Change {
         let log = |x: f64| libm::log(x.max(options.floor));
         let differences: Vec<f64> = paired.iter().map(|(a, b)| log(*b) - log(*a)).collect();
         if paired.iter().any(|(a, b)| a.min(*b) < options.floor) {
-            self.add_note(&format!("errors below {:e} count as that", options.floor));
+            self.add_note(&format!("errors below {0:e} count as {0:e}", options.floor));
         }
         let alike = paired.windows(2).all(|two| two[0] == two[1]);
         if alike && (n > 1 || is_exact(is)) {

@@ -239,8 +239,8 @@ fn experiment(
         one.cells.keys().filter(|id| !other.cells.contains_key(*id)).cloned().collect()
     };
     let (mut gone, mut come) = (alone(old, new), alone(new, old));
-    let mut pairs = counterparts((old, &mut gone), (new, &mut come), Agree::Problem);
-    let others = counterparts((old, &mut gone), (new, &mut come), Agree::Kinds);
+    let mut pairs = counterparts(old, &mut gone, new, &mut come, Agree::Problem);
+    let others = counterparts(old, &mut gone, new, &mut come, Agree::Kinds);
     let nothing_compared = common.is_empty() && pairs.is_empty();
     let both_have_cells = !old.cells.is_empty() && !new.cells.is_empty();
     if nothing_compared && others.is_empty() && both_have_cells {
@@ -269,7 +269,7 @@ fn experiment(
     }
     let change = |pair: Pair| {
         let (was, is) = (&old.cells[&pair.before], &new.cells[&pair.after]);
-        Change::new(name, names.name(is), pair, (was, is), options)
+        Change::new(name, names.name(is), pair, was, is, options)
     };
     // Resampling takes its time, and each cell has a stream of its own.
     out.changed.extend(pairs.into_par_iter().map(change).collect::<Vec<_>>());
@@ -299,8 +299,10 @@ fn timing(
 
 /// The counterparts among cells that one side alone has, which are taken from their lists.
 fn counterparts(
-    (old, gone): (&SideExperiment, &mut Vec<String>),
-    (new, come): (&SideExperiment, &mut Vec<String>),
+    old: &SideExperiment,
+    gone: &mut Vec<String>,
+    new: &SideExperiment,
+    come: &mut Vec<String>,
     agree: Agree,
 ) -> Vec<Pair> {
     let pairs = pairing::pairs(old, gone, new, come, agree);

@@ -166,7 +166,7 @@ fn cells(
     let columns: Vec<&str> = heads.iter().collect();
     let known = columns.len() > HEAD.len() && columns[..HEAD.len()] == HEAD;
     if !known || columns.last() != Some(&"finals") {
-        return Err((1, "is not what a report writes".into()));
+        return Err((1, "does not have the columns that a report writes".into()));
     }
     let (mut all, mut texts) = (BTreeMap::new(), Texts::default());
     for row in reader.records() {

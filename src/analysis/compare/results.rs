@@ -20,7 +20,7 @@ use std::path::Path;
 /// A results folder.
 pub struct Folder {
     store: Store,
-    experiments: Vec<store::Experiment>,
+    experiments: Vec<store::StoredExperiment>,
 }
 
 /// What a report stores of an analysed experiment for later diffs.
@@ -49,7 +49,7 @@ fn manifest(text: &str, overrides: &[String]) -> String {
 }
 
 /// An experiment as it was last run, if this release can read its manifest.
-fn plan(experiment: &store::Experiment) -> Option<Plan> {
+fn plan(experiment: &store::StoredExperiment) -> Option<Plan> {
     Plan::new(experiment.name.clone(), experiment.source()).ok()
 }
 
@@ -69,26 +69,22 @@ fn planned(plan: &Plan) -> Vec<(String, SideCell)> {
     cells
 }
 
-/// Settings by dotted path.
+/// Settings by dotted path; those that are empty are left out.
 fn leaves(table: &toml::Table) -> BTreeMap<String, String> {
-    fn add(path: &str, value: &toml::Value, all: &mut BTreeMap<String, String>) {
-        match value {
+    fn add(path: String, value: &toml::Value, all: &mut BTreeMap<String, String>) {
+        let text = match value {
             toml::Value::Table(inner) if !inner.is_empty() => {
-                inner.iter().for_each(|(key, value)| add(&format!("{path}.{key}"), value, all));
+                inner.iter().for_each(|(key, value)| add(format!("{path}.{key}"), value, all));
+                return;
             }
-            toml::Value::String(text) => {
-                all.insert(path.to_owned(), text.clone());
-            }
-            toml::Value::Float(number) => {
-                all.insert(path.to_owned(), number.to_string());
-            }
-            other => {
-                all.insert(path.to_owned(), other.to_string());
-            }
-        }
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Float(number) => number.to_string(),
+            other => other.to_string(),
+        };
+        all.insert(path, text);
     }
     let mut all = BTreeMap::new();
-    table.iter().for_each(|(key, value)| add(key, value, &mut all));
+    table.iter().for_each(|(key, value)| add(key.clone(), value, &mut all));
     all.retain(|_, value| !value.is_empty());
     all
 }
@@ -111,7 +107,8 @@ impl Folder {
     pub fn side(&self, name: String) -> Result<Side, Error> {
         // This release may not be able to read a manifest of another one; the cells can still be
         // compared. A plan is dropped once its cells are listed, to save memory.
-        let cells = |experiment: &store::Experiment| plan(experiment).map(|plan| planned(&plan));
+        let cells =
+            |experiment: &store::StoredExperiment| plan(experiment).map(|plan| planned(&plan));
         let all: Vec<Option<Vec<(String, SideCell)>>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
@@ -150,7 +147,7 @@ impl Folder {
     }
 
     fn check(&self, experiment: &str, id: &str, cell: SideCell) -> SideCell {
-        match self.store.checked(experiment, id) {
+        match self.store.checked_summary(experiment, id) {
             Ok(Some(record)) => SideCell {
                 runs: SideRuns::Done { digest: record.digest, finals: Vec::new() },
                 seconds: Some(record.seconds),
@@ -192,7 +189,7 @@ impl Folder {
     /// Judges the claims of experiments that changed; the verdicts of the others are the same.
     pub fn judge(&self, side: &mut Side, other: &Side) {
         let known = self.experiments.iter().map(|e| (e.name.as_str(), e));
-        let known: BTreeMap<&str, &store::Experiment> = known.collect();
+        let known: BTreeMap<&str, &store::StoredExperiment> = known.collect();
         let records: Vec<(&String, &mut SideExperiment)> = side.experiments.iter_mut().collect();
         records.into_par_iter().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };

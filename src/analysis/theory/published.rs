@@ -23,8 +23,8 @@ impl Theory<'_> {
         if let Some(known) = self.constants.borrow().get(&key) {
             return known.clone();
         }
-        self.permit(prepared, Computation::Constants, || Constants::cost(facts))?;
-        let found = Constants::of(facts).map(Rc::new);
+        self.permit(prepared, Computation::Constants, || Constants::effort(facts))?;
+        let found = Constants::new(facts).map(Rc::new);
         self.constants.borrow_mut().insert(key, found.clone());
         found
     }
@@ -47,12 +47,12 @@ impl Theory<'_> {
                 return None;
             }
             let scheme = match (components.len(), terms.schedule, terms.variates) {
-                (2, ..) => bounds::Scheme::RichardsonRomberg,
+                (2, ..) => bounds::Algorithm::RichardsonRomberg,
                 (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
-                    bounds::Scheme::Coin { probability }
+                    bounds::Algorithm::Coin { probability }
                 }
-                (_, Schedule::Every, Variates::None) => bounds::Scheme::FedAvg,
-                (_, Schedule::Every, Variates::Kept(_)) => bounds::Scheme::Scaffold,
+                (_, Schedule::Every, Variates::None) => bounds::Algorithm::FedAvg,
+                (_, Schedule::Every, Variates::Kept(_)) => bounds::Algorithm::Scaffold,
                 _ => return None,
             };
             let facts: &dyn Facts = &*ground.instance;
@@ -61,9 +61,9 @@ impl Theory<'_> {
             let step =
                 if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };
             let simple = terms.batches == [1] && terms.proximal == 0.0 && terms.server_step == 1.0;
-            if scheme == bounds::Scheme::FedAvg && terms.normalised && simple {
+            if scheme == bounds::Algorithm::FedAvg && terms.normalised && simple {
                 let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
-                let setting = bounds::Setting {
+                let setting = bounds::RunSetup {
                     // BOOK's μ is the step size of a whole round.
                     step_size: terms.step_size,
                     local_steps: 1,
@@ -73,12 +73,12 @@ impl Theory<'_> {
                 };
                 return Some(vec![bounds::book::unequal(&constants, &setting, &steps)]);
             }
-            let even = terms.work.iter().all(|e| *e == terms.work[0]);
+            let even = terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
             let equal = even && terms.batches == [1];
             if !equal || terms.proximal != 0.0 || terms.server_step != 1.0 {
                 return None;
             }
-            let setting = bounds::Setting {
+            let setting = bounds::RunSetup {
                 step_size: step,
                 local_steps: steps,
                 rounds: round,
@@ -109,9 +109,9 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
 pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
     matches!(
         (bound.quantity, quantity),
-        (bounds::Quantity::SqError, Quantity::SqError)
-            | (bounds::Quantity::Lyapunov, Quantity::Lyapunov | Quantity::SqError)
-            | (bounds::Quantity::Bias, Quantity::Bias)
-            | (bounds::Quantity::LimitSqError, Quantity::SqErrorLimit)
+        (bounds::Bounded::SqError, Quantity::SqError)
+            | (bounds::Bounded::Lyapunov, Quantity::Lyapunov | Quantity::SqError)
+            | (bounds::Bounded::Bias, Quantity::Bias)
+            | (bounds::Bounded::LimitSqError, Quantity::SqErrorLimit)
     )
 }

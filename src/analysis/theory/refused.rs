@@ -1,7 +1,7 @@
 //! Predictions that are not computed because they would take too much time or memory.
 
 use super::Theory;
-use driftbench_core::theory::cost::{Cost, MOST_BYTES, MOST_PRODUCTS};
+use driftbench_core::theory::effort::{Effort, MOST_BYTES, MOST_PRODUCTS};
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::runner::Prepared;
 use std::collections::{BTreeMap, HashMap};
@@ -52,7 +52,7 @@ impl Computation {
 }
 
 /// Costs that exceed the bounds, by cell and computation.
-pub type Refused = HashMap<(String, Computation), Cost>;
+pub type Refused = HashMap<(String, Computation), Effort>;
 
 /// The bounds on time and memory, as a sentence.
 pub fn bounds() -> String {
@@ -67,7 +67,7 @@ impl Theory<'_> {
         &self,
         prepared: &Prepared<'_>,
         part: Computation,
-        cost: impl FnOnce() -> Cost,
+        cost: impl FnOnce() -> Effort,
     ) -> Option<()> {
         let key = (prepared.cell.id.clone(), part);
         if self.refused.borrow().contains_key(&key) {
@@ -82,20 +82,20 @@ impl Theory<'_> {
 
     /// The cost of a prediction for a cell, if that is why there is none; known once the
     /// prediction was asked for.
-    pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Cost> {
+    pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Effort> {
         let known = self.refused.borrow();
         let mine = known.iter().filter(|((cell, part), _)| cell == id && part.serves(by));
-        mine.map(|(_, cost)| *cost).reduce(Cost::most)
+        mine.map(|(_, cost)| *cost).reduce(Effort::most)
     }
 
     /// The computations that were refused, one sentence each.
     pub fn not_computed(&self) -> Vec<String> {
-        let mut parts: BTreeMap<Computation, (usize, Cost)> = BTreeMap::new();
+        let mut parts: BTreeMap<Computation, (usize, Effort)> = BTreeMap::new();
         for ((_, part), cost) in self.refused.borrow().iter() {
             let known = parts.entry(*part).or_default();
             *known = (known.0 + 1, known.1.most(*cost));
         }
-        let sentence = |(part, (count, cost)): (Computation, (usize, Cost))| {
+        let sentence = |(part, (count, cost)): (Computation, (usize, Effort))| {
             let (cells, of) = if count == 1 { ("cell", "it") } else { ("cells", "one of them") };
             let part = part.words();
             format!("Of {count} {cells} {part}: for {of} that would take {cost}.")

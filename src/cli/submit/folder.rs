@@ -1,14 +1,16 @@
-//! The folder of a submission, `<out>/.slurm/<number>/`: `todo`, the cells; `experiments`,
-//! the manifests as they were; `driftbench`, the program; the scripts, logs, and a results
-//! folder a task in `tasks`, which is gone when every cell of `todo` is found in the results.
+//! The folder of a submission, `<out>/.slurm/<number>/`: `todo`, the list of cells;
+//! `experiments`, the manifests at submission; `driftbench`, the program; the scripts, the logs,
+//! and `tasks` with one results folder per task, which is removed once every cell of `todo` is
+//! in the results.
 //!
-//! *Invariant*: it is removed again if it is dropped before its jobs are submitted.
+//! *Invariant*: a folder that is dropped before its jobs are submitted is removed.
 
 use super::Failure;
 use super::script::Job;
 use super::slurm::{Id, commands};
 use crate::cli::shard;
 use crate::store::Store;
+use driftbench_core::words::quoted;
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::plan::Plan;
 use std::collections::HashSet;
@@ -17,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 const ALL: &str = ".slurm";
 
-/// The folder that the next submission has.
-pub fn next(out: &Path) -> PathBuf {
+/// The folder of the next submission.
+pub fn next_folder(out: &Path) -> PathBuf {
     let last = existing(out).into_iter().map(|(number, _)| number).max().unwrap_or(0);
     out.join(ALL).join((last + 1).to_string())
 }
@@ -32,16 +34,16 @@ fn existing(out: &Path) -> Vec<(u64, PathBuf)> {
     all
 }
 
-/// Where an experiment's manifest is kept.
-pub fn experiment(folder: &Path, plan: &Plan) -> PathBuf {
+/// The path of an experiment's manifest in the folder of a submission.
+pub fn manifest_path(folder: &Path, plan: &Plan) -> PathBuf {
     folder.join("experiments").join(&plan.experiment).join("experiment.toml")
 }
 
-/// Refuses cells that an earlier submission has, as long as it is not merged.
-pub fn not_submitted_yet(out: &Path, list: &str) -> Result<(), Failure> {
+/// Refuses cells of an earlier submission that is not merged yet.
+pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
     let cells: HashSet<&str> = list.lines().collect();
     for (_, folder) in existing(out) {
-        // A merge that ended with 4 has merged all that the tasks have left.
+        // A merge that ended with 4 has merged everything that the tasks have left.
         let ended = fs::read_to_string(folder.join("ended")).unwrap_or_default();
         if !folder.join("tasks").is_dir() || ended.trim() == "4" {
             continue;
@@ -50,9 +52,9 @@ pub fn not_submitted_yet(out: &Path, list: &str) -> Result<(), Failure> {
         let both = theirs.iter().filter(|(_, line)| cells.contains(line.as_str())).count();
         if both > 0 {
             let watch = fs::read_to_string(folder.join("jobs")).unwrap_or_default();
-            let merge = super::script::quoted(&folder.join("merge.sh").to_string_lossy());
+            let merge = quoted(&folder.join("merge.sh").to_string_lossy());
             return Err(Failure::input(format!(
-                "error: {both} of these cells are submitted already and not merged, in {}\n  wait for its jobs; or, when they are gone, merge what is finished: sh {merge}\n{}",
+                "error: {both} of these cells are submitted already and not merged, in {}\n  wait for its jobs; if they are gone, merge the finished cells: sh {merge}\n{}",
                 folder.display(),
                 watch.lines().map(|line| format!("  {line}\n")).collect::<String>()
             )));
@@ -61,16 +63,16 @@ pub fn not_submitted_yet(out: &Path, list: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A folder whose jobs are not submitted yet.
+/// The folder of a submission whose jobs are not submitted yet.
 pub struct Folder<'a> {
     job: &'a Job,
-    /// The outermost folder that was made for it.
+    /// The outermost folder that was created for it.
     made: PathBuf,
     submitted: bool,
 }
 
 impl<'a> Folder<'a> {
-    /// Writes all that the jobs read.
+    /// Writes everything that the jobs read.
     pub fn write(
         store: &Store,
         job: &'a Job,
@@ -87,16 +89,16 @@ impl<'a> Folder<'a> {
         fs::create_dir_all(&tasks).map_err(|e| error(&tasks, e))?;
         let experiments = Store::open(&own.join("experiments"))?;
         experiments.create()?;
-        plans.iter().try_for_each(|plan| experiments.keep_experiment(plan))?;
+        plans.iter().try_for_each(|plan| experiments.write_experiment(plan))?;
         write_synced(&own.join("todo"), list.as_bytes())?;
         for (name, script) in scripts {
             write_synced(&own.join(name), script.as_bytes())?;
         }
-        program(&own.join("driftbench"))?;
+        copy_program(&own.join("driftbench"))?;
         Ok(folder)
     }
 
-    /// Notes the jobs. Results tell from now on of these manifests, as when they are run.
+    /// Records the jobs. From now on reports follow these manifests, as after a run.
     pub fn submitted(
         mut self,
         store: &Store,
@@ -107,7 +109,7 @@ impl<'a> Folder<'a> {
         let [watch, cancel] = commands(ids);
         let jobs = format!("watch:   {watch}\ncancel:  {cancel}\n");
         write_synced(&self.job.folder.join("jobs"), jobs.as_bytes())?;
-        Ok(plans.iter().try_for_each(|plan| store.keep_experiment(plan))?)
+        Ok(plans.iter().try_for_each(|plan| store.write_experiment(plan))?)
     }
 }
 
@@ -119,8 +121,8 @@ impl Drop for Folder<'_> {
     }
 }
 
-/// Copies this program, so that building it anew changes no task.
-fn program(to: &Path) -> Result<(), Error> {
+/// Copies this program, so that a later build does not affect the tasks.
+fn copy_program(to: &Path) -> Result<(), Error> {
     let own = std::env::current_exe().map_err(|e| error(to, e))?;
     fs::copy(&own, to).map(drop).map_err(|e| error(to, e))
 }

@@ -1,9 +1,9 @@
-//! `submit`: the cells still to do, as a job array of Slurm and a job that merges.
+//! `submit`: runs the missing cells as a job array of Slurm, followed by a job that merges.
 //!
-//! *Invariant*: a task writes into a folder of its own below `<out>/.slurm/<number>/`,
-//! which also holds all that the tasks read: the manifests as they were, the list of the
-//! cells, the program. Nothing that is edited, built or run meanwhile changes what they
-//! compute. If Slurm takes no job, nothing stays.
+//! *Invariant*: each task writes into its own folder below `<out>/.slurm/<number>/`, which
+//! also contains everything that the tasks read: the manifests, the list of cells and the
+//! program, as they were at submission. Nothing that is edited, built or run afterwards
+//! changes the results. If Slurm accepts no job, no files are left.
 
 mod folder;
 mod script;
@@ -14,6 +14,7 @@ use super::{Code, Failure, Manifests, prepared, print, shard};
 use crate::store::{Status, Store};
 use driftbench_core::words::count;
 use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::cost::expected_nanoseconds;
 use folder::Folder;
 use script::{Job, typed};
 use std::fmt::Write;
@@ -21,14 +22,14 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-A job array runs the cells that have no results yet, each task its share into a folder of its own; \
-a job after it merges them into --out and writes the reports. A task that is killed, preempted or \
-out of time is queued again and loses only the cells that it was computing. What comes after -- \
-goes to sbatch, for both jobs. docs/SCALE.md tells more.
+A job array runs the missing cells; each task runs one shard and writes into its own folder. A \
+following job merges these folders into --out and writes the reports. A task that is killed, \
+preempted or out of time is queued again and loses only its unfinished cells. Options after -- are \
+passed to sbatch for both jobs. See docs/SCALE.md.
 
 Example: driftbench submit --slurm experiments/scafflsa/grid.toml --tasks 32 -- --partition=short --time=2:00:00")]
 pub struct Args {
-    /// To Slurm, by its `sbatch`
+    /// Submit to Slurm with sbatch
     #[arg(long, required = true)]
     slurm: bool,
     #[command(flatten)]
@@ -39,59 +40,59 @@ pub struct Args {
     /// Folder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
-    /// Tasks that the cells are split into, at most one a cell
+    /// Number of tasks, at most one per cell
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     tasks: u64,
-    /// Threads of each task
+    /// Number of threads of each task
     #[arg(long, value_name = "T", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     threads_per_task: u64,
-    /// Run cells again that failed
+    /// Also run cells that failed before
     #[arg(long)]
     rerun_failed: bool,
-    /// Print what would be submitted, and write nothing
+    /// Print the scripts and commands without submitting
     #[arg(long)]
     dry_run: bool,
-    /// Wait until all is merged, and end as the merge does
+    /// Wait for the merge and exit with its code
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
-    /// Options of sbatch
+    /// Options for sbatch
     #[arg(last = true, value_name = "SBATCH OPTION")]
     sbatch: Vec<String>,
 }
 
-/// Cells whose instances are built at a time, to see that they exist.
+/// Number of cells whose instances are built at a time, to validate them.
 const CHECKED: usize = 4096;
-/// Tasks that a table lists, at most.
+/// The most tasks that the table lists.
 const LISTED: usize = 20;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    own_options(&args.sbatch)?;
+    refuse_own_options(&args.sbatch)?;
     let plans = args.manifests.plans()?;
     let store = Store::open(&args.out)?;
-    let (todo, failed) = todo(&plans, &store, args.rerun_failed);
-    let cells: usize = todo.iter().map(Vec::len).sum();
+    let (missing, failed) = missing_cells(&plans, &store, args.rerun_failed);
+    let cells: usize = missing.iter().map(Vec::len).sum();
     if failed > 0 {
-        eprintln!("{} failed before; --rerun-failed runs what failed", count(failed, "cell"));
+        eprintln!("{} failed before; pass --rerun-failed to run them again", count(failed, "cell"));
     }
     if cells == 0 {
-        eprintln!("{}", nothing(&plans, failed));
+        eprintln!("{}", nothing_to_submit(&plans, failed));
         return Ok(if failed > 0 { Code::SomeFailed } else { Code::Done });
     }
-    // Bad input costs nothing here, and hours in a queue.
-    for (plan, cells) in plans.iter().zip(&todo) {
+    // An error is reported now rather than after hours in a queue.
+    for (plan, cells) in plans.iter().zip(&missing) {
         cells.chunks(CHECKED).try_for_each(|some| prepared(plan, some).map(drop))?;
     }
-    let list = list(&plans, &todo);
-    folder::not_submitted_yet(&args.out, &list)?;
+    let list = cell_list(&plans, &missing);
+    folder::refuse_submitted(&args.out, &list)?;
     let tasks = args.tasks.min(cells as u64);
-    let table = table(&plans, &todo, tasks, args.threads_per_task);
+    let table = task_table(&plans, &missing, tasks, args.threads_per_task);
     let absolute = |path: &Path| std::path::absolute(path).map_err(|e| unnamed(path, &e));
-    let folder = folder::next(&absolute(&args.out)?);
+    let folder = folder::next_folder(&absolute(&args.out)?);
     let job = Job {
         here: std::env::current_dir().map_err(|e| unnamed(Path::new("."), &e))?,
-        experiments: plans.iter().map(|plan| folder::experiment(&folder, plan)).collect(),
+        experiments: plans.iter().map(|plan| folder::manifest_path(&folder, plan)).collect(),
         folder,
         out: absolute(&args.out)?,
         reports: absolute(&args.reports)?,
@@ -100,16 +101,16 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     };
     let scripts = [("task.sh", job.task()?), ("merge.sh", job.merge()?)];
     if args.dry_run {
-        print(&dry(&job, args, &scripts, &table))?;
+        print(&dry_run(&job, args, &scripts, &table))?;
         return Ok(Code::Done);
     }
     let folder = Folder::write(&store, &job, &plans, &list, &scripts)?;
-    let array = slurm::submit(&array(&job, &args.sbatch))?;
-    let merge = slurm::submit(&merge(&job, &args.sbatch, array.number()))
+    let array = slurm::submit(&array_command(&job, &args.sbatch))?;
+    let merge = slurm::submit(&merge_command(&job, &args.sbatch, array.number()))
         .inspect_err(|_| slurm::cancel(&array))?;
     let ids = [&array, &merge];
     folder.submitted(&store, &plans, ids)?;
-    print(&told(&job, cells, &plans, ids))?;
+    print(&summary(&job, cells, &plans, ids))?;
     if args.wait { wait::follow(&job.folder, ids, cells) } else { Ok(Code::Done) }
 }
 
@@ -117,40 +118,45 @@ fn unnamed(path: &Path, e: &std::io::Error) -> Failure {
     Failure::input(format!("error: {}: {e}", path.display()))
 }
 
-/// Options that are not for the user to give.
-fn own_options(options: &[String]) -> Result<(), Failure> {
-    let own = [("--array", "--tasks"), ("-a", "--tasks"), ("--wrap", "the manifests")];
+/// Refuses options of sbatch that this command sets.
+fn refuse_own_options(options: &[String]) -> Result<(), Failure> {
+    let own = [("--array", "--tasks"), ("-a", "--tasks"), ("--wrap", "manifests")];
     for option in options {
         let name = option.split('=').next().unwrap_or_default();
         if let Some((_, instead)) = own.iter().find(|(own, _)| *own == name) {
             return Err(Failure::input(format!(
-                "error: {option}: this option of sbatch is driftbench's own; {instead} decide it"
+                "error: {option}: driftbench sets this option of sbatch; use {instead}"
             )));
         }
     }
     Ok(())
 }
 
-/// The cells without sound results, plan by plan, and how many are left out because they
-/// failed before.
-fn todo<'a>(plans: &'a [Plan], store: &Store, again: bool) -> (Vec<Vec<&'a Cell>>, usize) {
+/// The cells without sound results, plan by plan, and the number of failed cells that are
+/// omitted.
+fn missing_cells<'a>(
+    plans: &'a [Plan],
+    store: &Store,
+    rerun_failed: bool,
+) -> (Vec<Vec<&'a Cell>>, usize) {
     let mut failed = 0;
-    let mut missing = |plan: &'a Plan, cell: &Cell| match store.status(&plan.experiment, &cell.id) {
-        Status::Done => false,
-        Status::Failed(_) if !again => {
-            failed += 1;
-            false
-        }
-        Status::Missing | Status::Damaged(_) | Status::Failed(_) => true,
-    };
-    let mut todo = Vec::new();
+    let mut is_missing =
+        |plan: &'a Plan, cell: &Cell| match store.status(&plan.experiment, &cell.id) {
+            Status::Done => false,
+            Status::Failed(_) if !rerun_failed => {
+                failed += 1;
+                false
+            }
+            Status::Missing | Status::Damaged(_) | Status::Failed(_) => true,
+        };
+    let mut missing = Vec::new();
     for plan in plans {
-        todo.push(plan.cells.iter().filter(|cell| missing(plan, cell)).collect());
+        missing.push(plan.cells.iter().filter(|cell| is_missing(plan, cell)).collect());
     }
-    (todo, failed)
+    (missing, failed)
 }
 
-fn nothing(plans: &[Plan], failed: usize) -> String {
+fn nothing_to_submit(plans: &[Plan], failed: usize) -> String {
     let all: usize = plans.iter().map(|plan| plan.cells.len()).sum();
     match failed {
         0 => format!("all {all} cells are done; nothing is submitted"),
@@ -159,9 +165,9 @@ fn nothing(plans: &[Plan], failed: usize) -> String {
 }
 
 /// The cells as `run --only` reads them.
-fn list(plans: &[Plan], todo: &[Vec<&Cell>]) -> String {
+fn cell_list(plans: &[Plan], missing: &[Vec<&Cell>]) -> String {
     let mut list = String::new();
-    for (plan, cells) in plans.iter().zip(todo) {
+    for (plan, cells) in plans.iter().zip(missing) {
         for cell in cells {
             let _ = writeln!(list, "{}/{}", plan.experiment, cell.id);
         }
@@ -169,14 +175,14 @@ fn list(plans: &[Plan], todo: &[Vec<&Cell>]) -> String {
     list
 }
 
-/// What each task has to do.
-fn table(plans: &[Plan], todo: &[Vec<&Cell>], tasks: u64, threads: u64) -> String {
+/// The number of cells and the estimated time of each task.
+fn task_table(plans: &[Plan], missing: &[Vec<&Cell>], tasks: u64, threads: u64) -> String {
     let mut load = vec![(0usize, 0u64); tasks as usize];
-    let shares = shard::split(plans, todo, tasks);
-    for (share, cell) in shares.into_iter().zip(todo.iter().flatten()) {
-        let (cells, cost) = &mut load[share as usize];
+    let shards = shard::split(plans, missing, tasks);
+    for (shard, cell) in shards.into_iter().zip(missing.iter().flatten()) {
+        let (cells, cost) = &mut load[shard as usize];
         *cells += 1;
-        *cost = cost.saturating_add(shard::cost(cell));
+        *cost = cost.saturating_add(expected_nanoseconds(&cell.identity));
     }
     let time = |cost: u64| super::plan::duration(cost as f64 * 1e-9 / threads as f64);
     let mut out = String::from(" task    cells  estimated time\n");
@@ -192,51 +198,53 @@ fn table(plans: &[Plan], todo: &[Vec<&Cell>], tasks: u64, threads: u64) -> Strin
     out
 }
 
-/// The command that submits the tasks. What the user gives comes after what may be
-/// changed and before what may not.
-fn array(job: &Job, options: &[String]) -> Vec<String> {
+/// The command that submits the tasks. The user's options come after those that they may
+/// override and before those that they may not.
+fn array_command(job: &Job, options: &[String]) -> Vec<String> {
     let mut words = vec!["sbatch".to_owned(), "--job-name=driftbench".into()];
     words.push(format!("--cpus-per-task={}", job.threads));
     words.push("--signal=B:USR1@60".into());
     words.extend(options.iter().cloned());
     words.push(format!("--array=1-{}", job.tasks));
-    words.extend(common(job, "task-%a.log"));
+    words.extend(common_options(job, "task-%a.log"));
     words.push(job.folder.join("task.sh").to_string_lossy().into_owned());
     words
 }
 
-/// The command that submits the job after them.
-fn merge(job: &Job, options: &[String], array: &str) -> Vec<String> {
+/// The command that submits the merge, which runs after the tasks.
+fn merge_command(job: &Job, options: &[String], array: &str) -> Vec<String> {
     let mut words = vec!["sbatch".to_owned(), "--job-name=driftbench-merge".into()];
     words.extend(options.iter().cloned());
     words.push(format!("--dependency=afterany:{array}"));
-    words.extend(common(job, "merge.log"));
+    words.extend(common_options(job, "merge.log"));
     words.push(job.folder.join("merge.sh").to_string_lossy().into_owned());
     words
 }
 
-fn common(job: &Job, log: &str) -> [String; 5] {
+fn common_options(job: &Job, log: &str) -> [String; 5] {
     [
         "--parsable".into(),
         "--requeue".into(),
         "--open-mode=append".into(),
-        // Below the folder, so that no character of its path means anything in a pattern.
+        // Relative to --chdir, since a pattern gives some characters of a path a meaning.
         format!("--output={log}"),
         format!("--chdir={}", job.folder.to_string_lossy()),
     ]
 }
 
-fn dry(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -> String {
+fn dry_run(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -> String {
     let mut out = String::from(table);
-    let commands =
-        [array(job, &args.sbatch), merge(job, &args.sbatch, "<number of the first job>")];
+    let commands = [
+        array_command(job, &args.sbatch),
+        merge_command(job, &args.sbatch, "<number of the first job>"),
+    ];
     for ((name, script), command) in scripts.iter().zip(commands) {
         let _ = write!(out, "\n{}\n\n{name}:\n\n{script}", typed(&command));
     }
     out
 }
 
-fn told(job: &Job, cells: usize, plans: &[Plan], ids: [&slurm::Id; 2]) -> String {
+fn summary(job: &Job, cells: usize, plans: &[Plan], ids: [&slurm::Id; 2]) -> String {
     let [watch, cancel] = slurm::commands(ids);
     let [array, merge] = ids.map(slurm::Id::number);
     let folder = job.folder.display();
@@ -248,7 +256,7 @@ fn told(job: &Job, cells: usize, plans: &[Plan], ids: [&slurm::Id; 2]) -> String
          watch:   {watch}\n\
          logs:    {folder}/*.log\n\
          cancel:  {cancel}\n\
-         \x20        (without {merge}: what is finished by then is merged)\n",
+         \x20        (without {merge}: the finished cells are merged)\n",
         job.out.display(),
         job.reports.display()
     )

@@ -1,21 +1,22 @@
-//! The scripts of a submission: a head of assignments, then text that is always the same.
+//! The scripts of a submission: assignments of variables followed by a fixed text.
 //!
-//! *Invariant*: whatever a path holds, it is one word to the shell; nothing is replaced
-//! within a script.
+//! *Invariant*: the shell reads every path as one word, whatever characters it contains; no
+//! text is substituted within a script.
 
 use super::Failure;
+use driftbench_core::words::{quoted, shell_word};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const TASK: &str = include_str!("../../../templates/slurm/task.sh");
 const MERGE: &str = include_str!("../../../templates/slurm/merge.sh");
 
-/// Times in a row that a task may end early without a cell finished.
+/// How often in a row a task may end early without having finished a cell.
 const TRIES: u32 = 3;
 
-/// What the scripts are about.
+/// The paths and numbers that the scripts need.
 pub struct Job {
-    /// Where `submit` was called: relative paths in manifests begin there.
+    /// The directory of the call: relative paths in manifests begin there.
     pub here: PathBuf,
     /// The folder of the submission.
     pub folder: PathBuf,
@@ -23,11 +24,11 @@ pub struct Job {
     pub out: PathBuf,
     /// The folder of the reports.
     pub reports: PathBuf,
-    /// How many tasks.
+    /// Number of tasks.
     pub tasks: u64,
-    /// Threads of each.
+    /// Number of threads of each task.
     pub threads: u64,
-    /// The experiments as they are kept in the submission's folder.
+    /// The manifests in the submission's folder.
     pub experiments: Vec<PathBuf>,
 }
 
@@ -35,7 +36,7 @@ impl Job {
     /// The script of the tasks.
     ///
     /// # Errors
-    /// If a path cannot stand in a script.
+    /// If a path is not UTF-8.
     pub fn task(&self) -> Result<String, Failure> {
         let mut script = self.head("A task of `driftbench submit`.")?;
         let _ = writeln!(script, "tasks={}\nthreads={}\ntries={TRIES}", self.tasks, self.threads);
@@ -45,12 +46,12 @@ impl Job {
         Ok(script + TASK)
     }
 
-    /// The script of the job that comes after them.
+    /// The script of the job that merges.
     ///
     /// # Errors
-    /// If a path cannot stand in a script.
+    /// If a path is not UTF-8.
     pub fn merge(&self) -> Result<String, Failure> {
-        let mut script = self.head("What comes after the tasks of `driftbench submit`.")?;
+        let mut script = self.head("The merge of `driftbench submit`.")?;
         let (out, reports) = (path(&self.out)?, path(&self.reports)?);
         let _ = writeln!(script, "out={out}\nreports={reports}");
         Ok(script + MERGE)
@@ -65,24 +66,17 @@ impl Job {
 /// A path as a word of a shell script.
 fn path(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().ok_or_else(|| {
-        Failure::input(format!("error: {}: a script cannot name it: not UTF-8", path.display()))
+        Failure::input(format!(
+            "error: {}: the path is not UTF-8 and cannot be written into a script",
+            path.display()
+        ))
     })?;
     Ok(quoted(text))
 }
 
-/// A text as one word of a shell script.
-pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// A command as it would be typed.
+/// A command as a user types it.
 pub fn typed(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
-    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => quoted(word),
-    };
-    words.iter().map(word).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

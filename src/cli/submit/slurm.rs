@@ -1,9 +1,9 @@
-//! Slurm's programs, by their names: `sbatch`, `squeue`, `scancel`.
+//! Calls Slurm's programs: `sbatch`, `squeue` and `scancel`.
 
 use super::{Failure, script};
 use std::process::{Command, Output};
 
-/// A job as Slurm knows it.
+/// The identifier of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id {
     number: String,
@@ -11,15 +11,15 @@ pub struct Id {
 }
 
 impl Id {
-    /// What `sbatch --parsable` prints: a number, or number;cluster.
+    /// Parses the output of `sbatch --parsable`: `number`, or `number;cluster`.
     fn parse(text: &str) -> Option<Self> {
         let line = text.lines().next()?.trim();
         let (number, cluster) = match line.split_once(';') {
             Some((number, cluster)) => (number, Some(cluster.to_owned())),
             None => (line, None),
         };
-        let whole = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
-        whole.then(|| Self { number: number.to_owned(), cluster })
+        let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+        is_number.then(|| Self { number: number.to_owned(), cluster })
     }
 
     /// Its number.
@@ -35,41 +35,40 @@ impl Id {
 /// Submits a job: `sbatch` and its arguments.
 ///
 /// # Errors
-/// What `sbatch` said, or that it is not there.
+/// The message of `sbatch`, or that it is not installed.
 pub fn submit(words: &[String]) -> Result<Id, Failure> {
     let output = Command::new("sbatch").args(words.iter().skip(1)).output().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Failure::input(
-            "error: there is no `sbatch` here: submit where Slurm's programs are, or look at what would be submitted with --dry-run",
+            "error: `sbatch` was not found: submit on a machine with Slurm, or pass --dry-run to print the scripts",
         ),
         _ => Failure::input(format!("error: sbatch cannot be started: {e}")),
     })?;
-    let (said, wrong) = texts(&output);
-    match Id::parse(&said).filter(|_| output.status.success()) {
+    let (stdout, stderr) = texts(&output);
+    match Id::parse(&stdout).filter(|_| output.status.success()) {
         Some(id) => Ok(id),
-        None => Err(Failure::input(refused(words, &said, &wrong))),
+        None => Err(Failure::input(refusal(words, &stdout, &stderr))),
     }
 }
 
-/// Why a job was not taken.
-fn refused(words: &[String], said: &str, wrong: &str) -> String {
-    let (said, wrong) = (said.trim(), wrong.trim());
-    let mut message = match wrong {
-        "" => format!("error: sbatch printed no job's number but \"{said}\""),
-        _ => format!("error: sbatch refused: {wrong}"),
+/// Why a job was not accepted.
+fn refusal(words: &[String], stdout: &str, stderr: &str) -> String {
+    let (stdout, stderr) = (stdout.trim(), stderr.trim());
+    let mut message = match stderr {
+        "" => format!("error: sbatch printed \"{stdout}\" instead of the number of a job"),
+        _ => format!("error: sbatch refused: {stderr}"),
     };
-    if wrong.contains("array") {
-        message += "\n  fewer --tasks may help: `scontrol show config` tells MaxArraySize, which the number of tasks must be below";
+    if stderr.contains("array") {
+        message += "\n  fewer --tasks may help: the number of tasks must be below MaxArraySize (see `scontrol show config`)";
     }
     message + "\n  the command was: " + &script::typed(words)
 }
 
-/// Cancels a job that was just submitted; that it is gone is as good.
+/// Cancels a job that was just submitted. Errors are ignored: it may have ended.
 pub fn cancel(id: &Id) {
     let _ = Command::new("scancel").args(id.cluster()).arg(&id.number).output();
 }
 
-/// The states of what is still waiting or running of these jobs; `None` if Slurm does
-/// not answer now.
+/// The states of the tasks of these jobs that wait or run; `None` if Slurm does not answer.
 pub fn states(ids: [&Id; 2]) -> Option<Vec<(String, String)>> {
     let numbers = ids.map(|id| id.number.clone()).join(",");
     let output = Command::new("squeue")
@@ -77,19 +76,19 @@ pub fn states(ids: [&Id; 2]) -> Option<Vec<(String, String)>> {
         .args(["--noheader", "--array", "--format=%F %T", "--jobs", &numbers])
         .output()
         .ok()?;
-    let (said, wrong) = texts(&output);
+    let (stdout, stderr) = texts(&output);
     if !output.status.success() {
-        // Jobs that ended long ago.
-        return wrong.contains("Invalid job id").then(Vec::new);
+        // Slurm has forgotten jobs that ended long ago.
+        return stderr.contains("Invalid job id").then(Vec::new);
     }
     let line = |line: &str| {
         let (number, state) = line.trim().split_once(' ')?;
         Some((number.to_owned(), state.to_owned()))
     };
-    Some(said.lines().filter_map(line).collect())
+    Some(stdout.lines().filter_map(line).collect())
 }
 
-/// How to watch and how to cancel these jobs.
+/// The commands that show and that cancel these jobs.
 pub fn commands(ids: [&Id; 2]) -> [String; 2] {
     let cluster: String = ids[0].cluster().iter().map(|c| format!(" {c}")).collect();
     let [tasks, merge] = ids.map(|id| id.number.as_str());

@@ -1,11 +1,12 @@
-//! `submit --wait`: follows the jobs of a submission and ends as their merge does.
+//! `submit --wait`: follows the jobs of a submission and exits with the code of their merge.
 //!
-//! *Invariant*: it only looks. However it ends, the jobs go on.
+//! *Invariant*: it only observes. However it ends, the jobs continue.
 
 use super::slurm::{Id, commands, states};
 use super::{Code, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::store::Store;
+use driftbench_core::words::quoted;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs;
 use std::io::{IsTerminal, stderr};
@@ -13,72 +14,74 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time between two looks, at the beginning and at most.
-const BETWEEN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
-/// Time between two looks whether the waiting is to end.
+/// First and longest time between two queries of Slurm.
+const FIRST_INTERVAL: Duration = Duration::from_secs(1);
+const LONGEST_INTERVAL: Duration = Duration::from_secs(15);
+/// Time between two checks for Ctrl-C.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a network's file system may take to show what the last job wrote.
+/// How long a network file system may take to show the files of the last job.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Lines of the last job's log that are shown.
-const LINES: usize = 30;
+/// The most lines of the merge's log that are printed.
+const LOG_LINES: usize = 30;
 
 /// Follows the jobs until the second, which merges, has ended.
 ///
 /// # Errors
 /// If it ended without having merged.
 pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failure> {
-    eprintln!("waiting for them; Ctrl-C ends the waiting and leaves the jobs alone");
+    eprintln!("waiting for the jobs; Ctrl-C stops waiting and does not affect them");
     let interrupt = Interrupt::listen()?;
-    let shown = Shown::new(cells);
-    let (mut between, mut gone) = (BETWEEN.0, None);
+    let status = StatusLine::new(cells);
+    let (mut between, mut gone) = (FIRST_INTERVAL, None);
     loop {
         if let Ok(text) = fs::read_to_string(folder.join("ended")) {
-            shown.clear();
-            log(&folder.join("merge.log"));
-            return Ok(code(text.trim()));
+            status.clear();
+            print_log(&folder.join("merge.log"));
+            return Ok(parse_code(text.trim()));
         }
         match states(ids) {
             Some(states) if states.is_empty() => {
                 let since = *gone.get_or_insert_with(Instant::now);
                 if since.elapsed() > PATIENCE {
-                    shown.clear();
-                    log(&folder.join("merge.log"));
+                    status.clear();
+                    print_log(&folder.join("merge.log"));
                     return Err(unmerged(folder, ids));
                 }
-                between = BETWEEN.0;
+                between = FIRST_INTERVAL;
             }
             Some(states) => {
                 gone = None;
-                shown.update(finished(folder), &words(&states, ids[0]));
+                status.update(finished_cells(folder), &describe(&states, ids[0]));
             }
-            None => shown.update(finished(folder), "Slurm does not answer"),
+            None => status.update(finished_cells(folder), "Slurm does not answer"),
         }
         let until = Instant::now() + between;
         while Instant::now() < until {
-            if interrupt.came() {
-                shown.clear();
+            if interrupt.is_requested() {
+                status.clear();
                 let [watch, cancel] = commands(ids);
-                eprintln!("the jobs go on; {watch} shows them, {cancel} ends them");
+                eprintln!("the jobs continue; {watch} shows them, {cancel} cancels them");
                 return Ok(Code::Interrupted);
             }
             sleep(TICK);
         }
-        between = (between * 5 / 4).min(BETWEEN.1);
+        between = (between * 5 / 4).min(LONGEST_INTERVAL);
     }
 }
 
 fn unmerged(folder: &Path, ids: [&Id; 2]) -> Failure {
     let message = format!(
-        "error: jobs {} and {} are gone and nothing was merged: see {}; what is finished is merged by: sh {}",
+        "error: jobs {} and {} are gone and nothing was merged: see {}; to merge the finished cells: sh {}",
         ids[0].number(),
         ids[1].number(),
         folder.join("*.log").display(),
-        super::script::quoted(&folder.join("merge.sh").to_string_lossy())
+        quoted(&folder.join("merge.sh").to_string_lossy())
     );
     Failure { message, code: Code::SomeFailed }
 }
 
-fn code(text: &str) -> Code {
+/// The code that the merge wrote.
+fn parse_code(text: &str) -> Code {
     match text {
         "0" => Code::Done,
         "1" => Code::Refuted,
@@ -89,20 +92,20 @@ fn code(text: &str) -> Code {
     }
 }
 
-/// Cells that tasks have finished.
-fn finished(folder: &Path) -> usize {
+/// The number of cells that the tasks have finished.
+fn finished_cells(folder: &Path) -> usize {
     let tasks = fs::read_dir(folder.join("tasks")).into_iter().flatten().flatten();
     let tasks = tasks.filter(|entry| entry.path().is_dir());
     tasks.filter_map(|task| Some(Store::open(&task.path()).ok()?.count())).sum()
 }
 
-/// How many tasks are in which state.
-fn words(states: &[(String, String)], tasks: &Id) -> String {
-    let of = |wanted: &str| {
+/// The number of tasks in each state, as text.
+fn describe(states: &[(String, String)], tasks: &Id) -> String {
+    let count = |wanted: &str| {
         let mine = states.iter().filter(|(number, _)| number == tasks.number());
         mine.filter(|(_, state)| state == wanted).count()
     };
-    let (running, waiting) = (of("RUNNING"), of("PENDING"));
+    let (running, waiting) = (count("RUNNING"), count("PENDING"));
     let all = states.iter().filter(|(number, _)| number == tasks.number()).count();
     match (all, all - running - waiting) {
         (0, _) => "all tasks have ended, merging".into(),
@@ -111,22 +114,22 @@ fn words(states: &[(String, String)], tasks: &Id) -> String {
     }
 }
 
-fn log(file: &Path) {
+fn print_log(file: &Path) {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    for line in &lines[lines.len().saturating_sub(LINES)..] {
+    for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
         eprintln!("{line}");
     }
 }
 
-/// A bar on a terminal, a line for each change elsewhere.
-struct Shown {
+/// The status of the jobs: a bar on a terminal, otherwise a line for each change.
+struct StatusLine {
     cells: usize,
     bar: Option<ProgressBar>,
     last: std::cell::RefCell<String>,
 }
 
-impl Shown {
+impl StatusLine {
     fn new(cells: usize) -> Self {
         let bar = stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(cells as u64);
@@ -139,13 +142,13 @@ impl Shown {
         Self { cells, bar, last: std::cell::RefCell::default() }
     }
 
-    fn update(&self, finished: usize, words: &str) {
+    fn update(&self, finished: usize, tasks: &str) {
         if let Some(bar) = &self.bar {
             bar.set_position(finished as u64);
-            bar.set_message(words.to_owned());
+            bar.set_message(tasks.to_owned());
             return;
         }
-        let line = format!("{finished}/{} cells; {words}", self.cells);
+        let line = format!("{finished}/{} cells; {tasks}", self.cells);
         if *self.last.borrow() != line {
             eprintln!("{line}");
             *self.last.borrow_mut() = line;

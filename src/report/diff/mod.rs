@@ -347,7 +347,7 @@ fn claim_text(change: &ClaimChange) -> ClaimChangeText {
             format!("{} ({})", c.verdict.name(), interval(c.estimate()))
         }
         Some(c) => c.verdict.name().to_owned(),
-        None => "not there".into(),
+        None => "absent".into(),
     };
     let either = change.after.as_ref().or(change.before.as_ref());
     ClaimChangeText {

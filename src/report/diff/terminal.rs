@@ -50,7 +50,7 @@ pub fn summary(diff: &DiffText) -> String {
     }
     if !diff.without_claims.is_empty() {
         line(format!(
-            "claims of {} are not compared: one side does not tell them",
+            "claims of {} are not compared: one side does not have them",
             count(diff.without_claims.len(), "experiment")
         ));
     }
@@ -71,7 +71,7 @@ fn add_rows(table: &ChangeTable, head: &str, line: &mut impl FnMut(String)) {
     for row in rows {
         let mut remarks = vec![row.other.clone(), row.note.clone()];
         if let (ChangeVerdict::Underpowered, Some(detectable)) = (row.verdict, &row.detectable) {
-            remarks.push(format!("{detectable} could have been seen"));
+            remarks.push(format!("a ratio of {detectable} would have been detected"));
         }
         remarks.retain(|remark| !remark.is_empty());
         let remarks = match remarks.is_empty() {

@@ -6,15 +6,15 @@ use crate::kernel::axpy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether and from where a run is averaged.
+/// Whether the estimates of a run are averaged, and from which round on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Average {
-    /// The last iterate.
+    /// No averaging: the estimate is the last iterate.
     #[default]
     None,
-    /// The iterates themselves for this share of the rounds, in [0, 1), then
-    /// the mean of those since (RR Fig. 1: 0.1).
+    /// The mean of the iterates after this fraction of the rounds, in [0, 1) (RR, Figure 1: 0.1);
+    /// until then the last iterate.
     BurnIn(f64),
 }
 

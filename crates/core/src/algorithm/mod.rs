@@ -1,7 +1,7 @@
 //! Algorithms: settings of the one engine, and wrappers around runs.
 //!
-//! FedLSA is FedAvg on a linear field and SCAFFLSA is Scaffold on one: one
-//! file each, two names.
+//! FedLSA is FedAvg on a linear field and SCAFFLSA is Scaffold on one: each pair has one file
+//! and two names.
 //!
 //! *Invariant*: an algorithm knows the engine and the problem's oracle; of a
 //! problem's facts it uses none, so that theory can judge it.
@@ -16,12 +16,13 @@ pub mod scaffnew;
 pub mod scaffold;
 
 use crate::federated::{Conditions, Federated, Run, Schedule, Terms};
+use crate::flattened::Flattened;
 use crate::problem::{Facts, Fault, Faults, Problem};
 pub use averaged::{Average, Averaged};
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
 use serde::de::{DeserializeSeed, Error as _};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A run of the engine whose estimate enters an algorithm's with a weight.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,29 +42,121 @@ impl Component {
     }
 }
 
-/// Settings that describe an algorithm.
-pub trait Settings {
-    /// Polyak-Ruppert averaging, if any.
-    fn average(&self) -> Average;
-    /// The name of the curve in figures, if the manifest gives one.
-    fn label(&self) -> Option<&str>;
-    /// The runs of the engine that the estimate is a combination of.
-    fn components(&self) -> Vec<Component>;
+/// Keys of every `[[algorithm.<kind>]]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Common {
+    /// Name of the curve in figures; by default the algorithm's own.
+    #[serde(default)]
+    #[schemars(example = &"FedAvg, H = 10")]
+    pub label: Option<String>,
+    /// The step size γ (η in SCAFFLSA, μ in BOOK), above 0. Mini-batch SGD takes one step of this
+    /// size in a round; of the two runs of Richardson-Romberg it is that of the finer one.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
+    pub step_size: f64,
+    /// Polyak-Ruppert averaging of the estimates.
+    #[serde(default)]
+    pub average: Average,
+}
 
-    /// What is wrong with the settings beyond the terms that they make.
+/// Keys of algorithms whose clients may do unequal numbers of local steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Work {
+    /// H, the number of local steps in a round, the same for all clients; 1 or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 10)]
+    pub local_steps: Option<u64>,
+    /// E_k, the numbers of local steps in a round where clients differ, in place of
+    /// `local-steps`: client k takes number k modulo the length of the list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_STEPS)]
+    pub steps_per_client: Vec<u64>,
+    /// Whether γ_k = γ/E_k (FedLin; BOOK 5.11), so that every client moves along γ. Otherwise
+    /// γ_k = γ, and clients with more local steps weigh more (BOOK, problem 5.1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(example = true, extend("default" = false))]
+    pub normalised: bool,
+}
+
+impl Work {
+    /// The same number of local steps for every client.
+    fn equal(local_steps: u64) -> Self {
+        Self { local_steps: Some(local_steps), ..Self::default() }
+    }
+
+    /// These terms with E_k local steps, 1 where neither key is written.
+    fn terms(&self, terms: Terms) -> Terms {
+        let local_steps = numbers(self.local_steps, &self.steps_per_client);
+        Terms { local_steps, normalised: self.normalised, ..terms }
+    }
+
+    /// Exactly one of `local-steps` and `steps-per-client` must be written.
+    fn faults(&self) -> Vec<Fault> {
+        match (self.local_steps, self.steps_per_client.is_empty()) {
+            (None, true) => {
+                vec![Fault::new("local-steps", "is needed: how many local steps has a round?")]
+            }
+            (Some(_), false) => {
+                let message = "stands beside `local-steps`: write one of them";
+                vec![Fault::new("steps-per-client", message)]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The keys of such an algorithm, those of its kind apart.
+pub type WithWork<T> = Flattened<Work, T>;
+
+/// The settings of an algorithm: the common keys and those of its kind.
+pub type Settings<T> = Flattened<Common, T>;
+
+/// What the keys of a kind of algorithm mean.
+pub trait Kind {
+    /// The runs of the engine that the estimate is a combination of.
+    fn components(&self, step_size: f64) -> Vec<Component>;
+
+    /// What is wrong with the keys beyond the terms that they make.
     fn faults(&self) -> Vec<Fault> {
         Vec::new()
     }
 
-    /// γ and H of the first run.
-    fn scale(&self) -> (f64, u64) {
-        let first = self.components().remove(0);
-        (first.terms.step_size, first.terms.most_steps())
+    /// H of the first run; for mini-batch SGD the batch, which counts as local steps.
+    fn local_steps(&self) -> u64 {
+        self.components(1.0).remove(0).terms.most_steps()
+    }
+
+    /// A run of the algorithm without averaging, before its first round.
+    fn start<'p, P: Problem>(
+        &self,
+        step_size: f64,
+        problem: &'p P,
+        from: &Conditions,
+    ) -> Box<dyn Run + 'p> {
+        combination(self.components(step_size), problem, from)
+    }
+
+    /// The keys that the canonical text has after `average`, and not among the others.
+    fn after_average(&self) -> Option<richardson_romberg::Pairing> {
+        None
+    }
+}
+
+impl<T: Kind> Settings<T> {
+    /// Settings without a label, and without averaging.
+    pub fn plain(step_size: f64, own: T) -> Self {
+        Self { common: Common { label: None, step_size, average: Average::None }, own }
+    }
+
+    /// The runs of the engine that the estimate is a combination of.
+    pub fn components(&self) -> Vec<Component> {
+        self.own.components(self.common.step_size)
     }
 
     /// All that is wrong with the settings themselves.
-    fn check(&self) -> Vec<Fault> {
-        let mut faults = Faults(self.faults());
+    pub fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults(self.own.faults());
         if faults.0.is_empty() {
             for fault in self.components().iter().flat_map(|c| c.terms.check()) {
                 if !faults.0.contains(&fault) && faults.0.iter().all(|f| f.key != fault.key) {
@@ -71,27 +164,42 @@ pub trait Settings {
                 }
             }
         }
-        if let Average::BurnIn(share) = self.average() {
+        if let Average::BurnIn(share) = self.common.average {
             faults.require((0.0..1.0).contains(&share), "average.burn-in", || {
                 format!("must be a share of the rounds in [0, 1), not {share}")
             });
         }
         faults.0
     }
-
-    /// The algorithm before averaging, on its way.
-    fn start<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
-        combination(self.components(), problem, from)
-    }
 }
 
-/// The combination of these runs on a problem, on its way.
+/// Writes the settings of an algorithm in the order in which cell ids hash them.
+fn canonical<T: Kind + Serialize, S: Serializer>(
+    settings: &Settings<T>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    struct Canonical<'a, T> {
+        step_size: f64,
+        #[serde(flatten)]
+        own: &'a T,
+        average: Average,
+        #[serde(flatten)]
+        after: Option<richardson_romberg::Pairing>,
+    }
+    let Settings { common: Common { step_size, average, .. }, own } = settings;
+    let (step_size, average, after) = (*step_size, *average, own.after_average());
+    Canonical { step_size, own, average, after }.serialize(to)
+}
+
+/// The combination of these runs on a problem, before its first round.
 fn combination<'p, P: Problem>(
     components: Vec<Component>,
     problem: &'p P,
     from: &Conditions,
 ) -> Box<dyn Run + 'p> {
-    let steps = |c: &Component| (c.terms.work.clone(), c.terms.batches.clone());
+    let steps = |c: &Component| (c.terms.local_steps.clone(), c.terms.batches.clone());
     let same = components.iter().all(|c| c.copy == components[0].copy);
     let coin = matches!(components[0].terms.schedule, Schedule::Bernoulli { .. });
     let follow = same && !coin && components.iter().any(|c| steps(c) != steps(&components[0]));
@@ -108,39 +216,26 @@ const EXAMPLE_STEPS: [u64; 3] = [1, 2, 5];
 const EXAMPLE_BATCHES: [u64; 2] = [1, 4];
 
 /// E_k or B_k from the one number of all clients or the list; 1 without either.
-fn work(all: Option<u64>, each: &[u64]) -> Vec<u64> {
+fn numbers(all: Option<u64>, each: &[u64]) -> Vec<u64> {
     if each.is_empty() { vec![all.unwrap_or(1)] } else { each.to_vec() }
 }
 
-/// Exactly one of `local-steps` and `steps-per-client` must be written.
-fn one_kind_of_work(all: Option<u64>, each: &[u64]) -> Vec<Fault> {
-    match (all, each.is_empty()) {
-        (None, true) => {
-            vec![Fault::new("local-steps", "is needed: how many local steps has a round?")]
-        }
-        (Some(_), false) => {
-            vec![Fault::new("steps-per-client", "stands beside `local-steps`: write one of them")]
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// γ_g where a manifest says nothing: the server goes all the way.
+/// The default of γ_g: the server takes the clients' mean.
 fn whole_step() -> f64 {
     1.0
 }
 
-/// Whether γ_g is what it is where a manifest says nothing.
+/// Whether γ_g is its default.
 fn is_whole_step(step: &f64) -> bool {
     *step == whole_step()
 }
 
-/// Whether batches are what they are where a manifest says nothing: one call a step.
+/// Whether batches are their default: one oracle call in each local step.
 fn are_single(batches: &[u64]) -> bool {
     batches.is_empty() || batches == [1]
 }
 
-/// Whether a setting is what it is where nothing is written.
+/// Whether a setting is its default.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -152,14 +247,14 @@ macro_rules! algorithms {
         /// An algorithm as a manifest describes it: one `[[algorithm.<kind>]]`.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         pub enum Spec {
-            $(#[doc = concat!("`[[algorithm.", $kind, "]]`")] #[serde(rename = $kind)] $variant($settings),)*
+            $(#[doc = concat!("`[[algorithm.", $kind, "]]`")] #[serde(rename = $kind, serialize_with = "canonical")] $variant(Settings<$settings>),)*
         }
 
         /// All algorithms of a manifest, by kind: `[[algorithm.<kind>]]`.
         #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
         #[serde(default)]
         pub struct Table {
-            $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $field: Vec<$settings>,)*
+            $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $field: Vec<Settings<$settings>>,)*
         }
 
         impl Table {
@@ -175,14 +270,14 @@ macro_rules! algorithms {
 
         /// Reads the settings of one algorithm of this kind.
         #[derive(Clone, Copy, Debug)]
-        pub struct OfKind<'a>(pub &'a str);
+        pub struct SettingsOfKind<'a>(pub &'a str);
 
-        impl<'de> DeserializeSeed<'de> for OfKind<'_> {
+        impl<'de> DeserializeSeed<'de> for SettingsOfKind<'_> {
             type Value = Spec;
 
             fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Spec, D::Error> {
                 match self.0 {
-                    $($kind => <$settings>::deserialize(from).map(Spec::$variant),)*
+                    $($kind => <Settings<$settings>>::deserialize(from).map(Spec::$variant),)*
                     other => Err(D::Error::unknown_variant(other, Spec::KINDS)),
                 }
             }
@@ -205,12 +300,18 @@ macro_rules! algorithms {
 
             /// The name of its curve: the label, or the algorithm's own name.
             pub fn label(&self) -> &str {
-                match self { $(Self::$variant(settings) => settings.label().unwrap_or($name),)* }
+                let name = match self { $(Self::$variant(_) => $name,)* };
+                self.common().label.as_deref().unwrap_or(name)
+            }
+
+            fn common(&self) -> &Common {
+                match self { $(Self::$variant(settings) => &settings.common,)* }
             }
 
             /// γ and H as the manifest gives them.
             pub fn scale(&self) -> (f64, u64) {
-                match self { $(Self::$variant(settings) => settings.scale(),)* }
+                let local_steps = match self { $(Self::$variant(settings) => settings.own.local_steps(),)* };
+                (self.common().step_size, local_steps)
             }
 
             /// All that is wrong with the settings themselves.
@@ -223,36 +324,39 @@ macro_rules! algorithms {
                 match self { $(Self::$variant(settings) => settings.components(),)* }
             }
 
-            /// Polyak-Ruppert averaging, if any.
-            pub fn average(&self) -> Average {
-                match self { $(Self::$variant(settings) => settings.average(),)* }
-            }
-
-            /// The algorithm, on its way.
+            /// A run of the algorithm, before its first round.
             pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
-                let run = match self { $(Self::$variant(settings) => settings.start(problem, from),)* };
+                let step_size = self.common().step_size;
+                let run = match self { $(Self::$variant(settings) => settings.own.start(step_size, problem, from),)* };
                 self.average().wrap(run, from.rounds)
             }
         }
     };
 }
 
-algorithms! {
-    FedAvg(fedavg, "fedavg", "FedAvg", fedavg::Settings),
-    FedLsa(fedlsa, "fedlsa", "FedLSA", fedavg::Settings, linear name of "fedavg"),
-    Scaffold(scaffold, "scaffold", "Scaffold", scaffold::Settings),
-    Scafflsa(scafflsa, "scafflsa", "SCAFFLSA", scaffold::Settings, linear name of "scaffold"),
-    RichardsonRomberg(richardson_romberg, "richardson-romberg", "Richardson-Romberg", richardson_romberg::Settings),
-    MinibatchSgd(minibatch_sgd, "minibatch-sgd", "mini-batch SGD", minibatch_sgd::Settings),
-    CentralisedLsa(centralised_lsa, "centralised-lsa", "centralised LSA", minibatch_sgd::Settings, linear name of "minibatch-sgd"),
-    FedProx(fedprox, "fedprox", "FedProx", fedprox::Settings),
-    FedLin(fedlin, "fedlin", "FedLin", fedlin::Settings),
-    Scaffnew(scaffnew, "scaffnew", "Scaffnew", scaffnew::Settings),
+impl Spec {
+    /// Polyak-Ruppert averaging, if any.
+    pub fn average(&self) -> Average {
+        self.common().average
+    }
 }
 
-/// A problem that algorithms can be launched on, its type forgotten.
+algorithms! {
+    FedAvg(fedavg, "fedavg", "FedAvg", WithWork<fedavg::FedAvg>),
+    FedLsa(fedlsa, "fedlsa", "FedLSA", WithWork<fedavg::FedAvg>, linear name of "fedavg"),
+    Scaffold(scaffold, "scaffold", "Scaffold", WithWork<scaffold::Scaffold>),
+    Scafflsa(scafflsa, "scafflsa", "SCAFFLSA", WithWork<scaffold::Scaffold>, linear name of "scaffold"),
+    RichardsonRomberg(richardson_romberg, "richardson-romberg", "Richardson-Romberg", richardson_romberg::RichardsonRomberg),
+    MinibatchSgd(minibatch_sgd, "minibatch-sgd", "mini-batch SGD", minibatch_sgd::MinibatchSgd),
+    CentralisedLsa(centralised_lsa, "centralised-lsa", "centralised LSA", minibatch_sgd::MinibatchSgd, linear name of "minibatch-sgd"),
+    FedProx(fedprox, "fedprox", "FedProx", fedprox::FedProx),
+    FedLin(fedlin, "fedlin", "FedLin", WithWork<fedlin::FedLin>),
+    Scaffnew(scaffnew, "scaffnew", "Scaffnew", scaffnew::Scaffnew),
+}
+
+/// A problem of any type on which algorithms can be launched.
 pub trait Instance: Facts {
-    /// The algorithm on this problem, on its way.
+    /// A run of the algorithm on this problem, before its first round.
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p>;
 }
 

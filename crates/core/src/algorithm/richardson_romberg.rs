@@ -3,61 +3,57 @@
 //! term. Over the step size (γ and 2γ) or over local steps (H and 2H), around
 //! any algorithm of the engine.
 
-use super::{
-    Average, Component, Settings as _, fedavg, fedlin, fedprox, minibatch_sgd, scaffnew, scaffold,
-};
-use crate::federated::{Clock, Cost, Run};
+use super::{Component, Kind};
+use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
 use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[[algorithm.richardson-romberg]]`
+/// Richardson-Romberg extrapolation (RR §6): a weighted sum of the estimates of two runs, in
+/// which the leading term of the bias cancels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Settings {
-    /// Name of the curve in figures; by default the algorithm's own.
-    #[serde(default, skip_serializing)]
-    #[schemars(example = &"FedAvg-RR")]
-    pub label: Option<String>,
-    /// γ of the finer run, above 0; over the step size the coarser takes 2γ.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
-    pub step_size: f64,
-    /// H, local steps a round (mini-batch SGD: the batch); over local steps the
+pub struct RichardsonRomberg {
+    /// H, the number of local steps in a round (mini-batch SGD: the batch); over local steps the
     /// coarser run takes 2H. Not beside `over = { scaffnew = … }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 10)]
     pub local_steps: Option<u64>,
-    /// What differs between the two runs, and the weights.
+    /// What differs between the two runs, and the weights of their estimates.
     #[serde(default, skip_serializing_if = "super::is_default")]
     #[schemars(extend("default" = "step-size"))]
     pub extrapolate: Extrapolate,
-    /// L, clients drawn without replacement in each round; all by default.
+    /// L, the number of clients drawn without replacement in each round; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 5)]
     pub cohort: Option<usize>,
-    /// Polyak-Ruppert averaging of the extrapolated estimates.
-    #[serde(default)]
-    pub average: Average,
     /// The algorithm that is extrapolated.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub over: Base,
-    /// Whether the two runs meet the same noise.
-    #[serde(default)]
+    /// Whether the two runs have the same noise.
+    #[serde(default, skip_serializing)]
     pub coupling: Coupling,
+}
+
+/// The keys that the canonical text has after `average`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pairing {
+    over: Base,
+    coupling: Coupling,
 }
 
 /// What differs between the two runs, and the weights of their estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extrapolate {
-    /// γ and 2γ: 2 θ^(γ) − θ^(2γ) (RR §6).
+    /// γ and 2γ: 2 θ^(γ) − θ^(2γ) (RR, section 6).
     #[default]
     StepSize,
     /// H and 2H: ((2H−1) θ^(H) − (H−1) θ^(2H))/H, the weights that sum to one
-    /// and cancel the heterogeneity bias (RR Remark 1, corrected).
+    /// and cancel the heterogeneity bias (RR, Remark 1, corrected).
     LocalSteps,
-    /// H and 2H: ((2H−1)/(H−1)) θ^(H) − θ^(2H), as RR Remark 1 prints it; the
-    /// weights do not sum to one. H is 2 or more.
+    /// H and 2H: ((2H−1)/(H−1)) θ^(H) − θ^(2H), as RR, Remark 1 prints it; the
+    /// weights do not sum to one. H must be 2 or more.
     LocalStepsPrinted,
 }
 
@@ -65,7 +61,7 @@ pub enum Extrapolate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Base {
-    /// FedAvg, as in RR §6.
+    /// FedAvg, as in RR, section 6.
     #[default]
     Fedavg,
     /// Scaffold.
@@ -90,68 +86,39 @@ pub enum Base {
     },
 }
 
-/// Whether the two runs meet the same noise.
+/// Whether the two runs have the same noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupling {
-    /// The same draws in both: their fluctuations cancel in part.
+    /// Both use the same draws, so that their fluctuations cancel in part.
     #[default]
     Common,
-    /// Draws of their own: to first order (2² + 2) times FedAvg's variance.
+    /// Each has draws of its own: to first order 2² + 2 times the variance of FedAvg.
     Independent,
 }
 
-impl Settings {
+impl RichardsonRomberg {
     /// The extrapolated algorithm at one step size and number of local steps.
     fn base(&self, weight: f64, step_size: f64, local_steps: u64) -> Component {
-        let (label, average, cohort) = (None, Average::None, self.cohort);
-        let mut components = match self.over {
-            Base::Fedavg => {
-                fedavg::Settings { cohort, ..fedavg::Settings::new(step_size, local_steps) }
-                    .components()
-            }
-            Base::Scaffold => {
-                scaffold::Settings { cohort, ..scaffold::Settings::new(step_size, local_steps) }
-                    .components()
-            }
-            Base::Fedlin => fedlin::Settings {
-                label,
-                step_size,
-                local_steps: Some(local_steps),
-                steps_per_client: Vec::new(),
-                normalised: false,
-                average,
-            }
-            .components(),
-            Base::MinibatchSgd => {
-                let batch = local_steps;
-                minibatch_sgd::Settings { label, step_size, batch, cohort, average }.components()
-            }
-            Base::Fedprox { proximal } => {
-                fedprox::Settings { label, step_size, local_steps, proximal, cohort, average }
-                    .components()
-            }
-            Base::Scaffnew { communication_probability } => {
-                let clock = Clock::Communications;
-                scaffnew::Settings { label, step_size, communication_probability, clock, average }
-                    .components()
+        let (fedavg, scaffold) = (Terms::fedavg, Terms::scaffold);
+        let terms = match self.over {
+            Base::Fedavg => fedavg(step_size, local_steps),
+            Base::Scaffold => scaffold(step_size, local_steps),
+            Base::Fedlin => Terms { variates: Variates::Fresh, ..fedavg(step_size, local_steps) },
+            Base::MinibatchSgd => Terms { batches: vec![local_steps], ..fedavg(step_size, 1) },
+            Base::Fedprox { proximal } => Terms { proximal, ..fedavg(step_size, local_steps) },
+            Base::Scaffnew { communication_probability: probability } => {
+                let schedule = Schedule::Bernoulli { probability, clock: Clock::Communications };
+                Terms { schedule, ..scaffold(step_size, 1) }
             }
         };
-        let component = components.remove(0);
-        let terms = crate::federated::Terms { cohort, ..component.terms };
-        Component { weight, terms, ..component }
+        Component { weight, terms: Terms { cohort: self.cohort, ..terms }, copy: 0 }
     }
 }
 
-impl super::Settings for Settings {
-    fn average(&self) -> Average {
-        self.average
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn components(&self) -> Vec<Component> {
-        let (step, h) = (self.step_size, self.local_steps.unwrap_or(1));
+impl Kind for RichardsonRomberg {
+    fn components(&self, step: f64) -> Vec<Component> {
+        let h = self.local_steps.unwrap_or(1);
         let steps = h as f64;
         let mut runs = match self.extrapolate {
             Extrapolate::StepSize => [self.base(2.0, step, h), self.base(-1.0, 2.0 * step, h)],
@@ -167,6 +134,11 @@ impl super::Settings for Settings {
         runs[1].copy = u8::from(self.coupling == Coupling::Independent);
         runs.into()
     }
+
+    fn after_average(&self) -> Option<Pairing> {
+        Some(Pairing { over: self.over, coupling: self.coupling })
+    }
+
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         let coin = matches!(self.over, Base::Scaffnew { .. });

@@ -3,22 +3,16 @@
 //! `[[algorithm.scaffold]]` with `communication-probability`, to the last bit;
 //! on a linear field that is SCAFFLSA under H1.
 
-use super::{Average, Component, scaffold};
-use crate::federated::Clock;
+use super::{Component, Kind};
+use crate::federated::{Clock, Schedule, Terms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[[algorithm.scaffnew]]`
+/// Scaffnew (Mishchenko et al. 2022): Scaffold whose clients communicate after each local step
+/// with probability p.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Settings {
-    /// Name of the curve in figures; by default the algorithm's own.
-    #[serde(default, skip_serializing)]
-    #[schemars(example = &"Scaffnew, p = 0.1")]
-    pub label: Option<String>,
-    /// γ, above 0.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
-    pub step_size: f64,
+pub struct Scaffnew {
     /// p, the probability that a local step is followed by communication; from
     /// 1e-9 to 1.
     #[schemars(range(min = 1e-9, max = 1.0), example = 0.1)]
@@ -27,25 +21,12 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "super::is_default")]
     #[schemars(extend("default" = "communications"))]
     pub clock: Clock,
-    /// Polyak-Ruppert averaging.
-    #[serde(default)]
-    pub average: Average,
 }
 
-impl super::Settings for Settings {
-    fn average(&self) -> Average {
-        self.average
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn components(&self) -> Vec<Component> {
-        let scaffold = scaffold::Settings {
-            local_steps: None,
-            communication_probability: Some(self.communication_probability),
-            clock: self.clock,
-            ..scaffold::Settings::new(self.step_size, 1)
-        };
-        scaffold.components()
+impl Kind for Scaffnew {
+    fn components(&self, step_size: f64) -> Vec<Component> {
+        let (probability, clock) = (self.communication_probability, self.clock);
+        let schedule = Schedule::Bernoulli { probability, clock };
+        vec![Component::one(Terms { schedule, ..Terms::scaffold(step_size, 1) })]
     }
 }

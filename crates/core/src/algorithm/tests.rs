@@ -1,6 +1,6 @@
 //! What the wrappers must keep, on real runs.
 
-use super::richardson_romberg::{Base, Coupling, Extrapolate};
+use super::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
 use super::*;
 use crate::problem::arrays::NoFiles;
 use crate::problem::spectrum::Spectrum;
@@ -23,20 +23,19 @@ fn instance() -> Box<dyn Instance> {
 }
 
 fn fedlsa(step_size: f64, average: Average) -> Spec {
-    Spec::FedLsa(fedavg::Settings { average, ..fedavg::Settings::new(step_size, 5) })
+    let mut settings = fedavg::Settings::new(step_size, 5);
+    settings.common.average = average;
+    Spec::FedLsa(settings)
 }
 
 fn extrapolated(coupling: Coupling, over: Base) -> Spec {
-    Spec::RichardsonRomberg(richardson_romberg::Settings {
-        label: None,
-        step_size: 0.1,
-        local_steps: Some(5),
-        extrapolate: Extrapolate::StepSize,
-        cohort: None,
-        average: Average::None,
-        over,
-        coupling,
-    })
+    romberg(0.1, Extrapolate::StepSize, over, coupling)
+}
+
+fn romberg(step_size: f64, extrapolate: Extrapolate, over: Base, coupling: Coupling) -> Spec {
+    let (local_steps, cohort) = (Some(5), None);
+    let own = RichardsonRomberg { local_steps, extrapolate, cohort, over, coupling };
+    Spec::RichardsonRomberg(Settings::plain(step_size, own))
 }
 
 fn estimates(spec: &Spec, rounds: u64, copy: u8) -> Vec<Vec<f64>> {
@@ -110,16 +109,7 @@ fn quadratics(noise: f64) -> quadratic::Quadratic {
 }
 
 fn over_steps(extrapolate: Extrapolate, coupling: Coupling, step_size: f64) -> Spec {
-    Spec::RichardsonRomberg(richardson_romberg::Settings {
-        label: None,
-        step_size,
-        local_steps: Some(5),
-        extrapolate,
-        cohort: None,
-        average: Average::None,
-        over: Base::Fedavg,
-        coupling,
-    })
+    romberg(step_size, extrapolate, Base::Fedavg, coupling)
 }
 
 fn end(problem: &dyn Instance, spec: &Spec, rounds: u64, replicate: u64) -> Vec<f64> {
@@ -207,33 +197,15 @@ fn flat() -> quadratic::Settings {
 #[test]
 fn other_names_are_the_same_algorithms() {
     let problem = Boxed.visit(quadratics(1.0));
-    let coin = scaffold::Settings {
-        local_steps: None,
-        communication_probability: Some(0.2),
-        ..scaffold::Settings::new(0.1, 1)
-    };
-    let scaffnew = scaffnew::Settings {
-        label: None,
-        step_size: 0.1,
-        communication_probability: 0.2,
-        clock: crate::federated::Clock::Communications,
-        average: Average::None,
-    };
-    let sgd = minibatch_sgd::Settings {
-        label: None,
-        step_size: 0.1,
-        batch: 1,
-        cohort: None,
-        average: Average::None,
-    };
-    let prox = fedprox::Settings {
-        label: None,
-        step_size: 0.1,
-        local_steps: 3,
-        proximal: 0.0,
-        cohort: None,
-        average: Average::None,
-    };
+    let mut coin = scaffold::Settings::new(0.1, 1);
+    coin.own.common.local_steps = None;
+    coin.communication_probability = Some(0.2);
+    let clock = crate::federated::Clock::Communications;
+    let scaffnew = scaffnew::Scaffnew { communication_probability: 0.2, clock };
+    let scaffnew = Settings::plain(0.1, scaffnew);
+    let sgd = Settings::plain(0.1, minibatch_sgd::MinibatchSgd { batch: 1, cohort: None });
+    let prox = fedprox::FedProx { local_steps: 3, proximal: 0.0, cohort: None };
+    let prox = Settings::plain(0.1, prox);
     let fedavg = |h| fedavg::Settings::new(0.1, h);
     for (one, other) in [
         (Spec::Scaffold(coin.clone()), Spec::Scaffnew(scaffnew)),

@@ -1,8 +1,8 @@
 //! Control variates: c_k of each client, their mean c̄, and ξ_k = c̄ − c_k,
 //! which is added to client k's field.
 //!
-//! *Invariant*: Σ_k ξ_k = 0 up to rounding, whatever clients take part and
-//! whatever work they do, since c̄ is the mean of what is kept.
+//! *Invariant*: Σ_k ξ_k = 0 up to rounding, for any cohort and any numbers of local
+//! steps, since c̄ is the mean of the stored c_k.
 
 use crate::kernel::{self, Members};
 
@@ -25,28 +25,29 @@ impl ControlVariates {
     }
 
     /// ξ_k, d numbers.
-    pub fn of(&self, client: usize) -> &[f64] {
+    pub fn correction(&self, client: usize) -> &[f64] {
         &self.corrections[client * self.d..][..self.d]
     }
 
     /// ξ of all clients, N rows of d.
-    pub fn all(&self) -> &[f64] {
+    pub fn corrections(&self) -> &[f64] {
         &self.corrections
     }
 
-    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k) for each member of a cohort, then
-    /// ξ of all: from a round that began at `before`, ended at `ends` (N rows of
-    /// d), and moved client k along by `lengths` = γ_k E_k (N numbers).
-    /// With equal work and full participation this is
+    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k) for each member of a cohort, then ξ of
+    /// all clients. The round began at `before` (d numbers) and ended at `ends` (N rows
+    /// of d); `lengths` are γ_k E_k (N numbers).
+    ///
+    /// With equal numbers of local steps and full participation this is
     /// ξ_k ← ξ_k + (θ_k − θ_{t+1})/(γH) (SLIDES II; SCAFFLSA Alg. 4 with the
-    /// opposite sign), and it stays right without either, where the compact
-    /// rule goes to the root of Σ E_k F̄_k.
+    /// opposite sign). Otherwise it still converges to θ*, whereas the compact rule
+    /// converges to the root of Σ E_k F̄_k.
     pub fn learn(&mut self, members: &Members, before: &[f64], ends: &[f64], lengths: &[f64]) {
         let own = (&mut self.variates[..], &mut self.mean[..], &mut self.corrections[..]);
         kernel::learn(members, (before, ends), lengths, own);
     }
 
-    /// c_k ← `value`, d numbers. [`Self::settle`] follows.
+    /// c_k ← `value`, d numbers; call [`Self::update_corrections`] afterwards.
     pub fn set(&mut self, client: usize, value: &[f64]) {
         self.variates[client * self.d..][..self.d].copy_from_slice(value);
     }
@@ -61,12 +62,12 @@ impl ControlVariates {
                 variate[i] -= rate * (end[i] - mean[i]);
             }
         }
-        self.settle();
+        self.update_corrections();
     }
 
     /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k.
-    pub fn settle(&mut self) {
-        kernel::settle(&mut self.variates, &mut self.mean, &mut self.corrections);
+    pub fn update_corrections(&mut self) {
+        kernel::update_corrections(&mut self.variates, &mut self.mean, &mut self.corrections);
     }
 }
 
@@ -77,8 +78,8 @@ mod tests {
     use crate::rng::Stream;
 
     fn sum(variates: &ControlVariates, n: usize) -> f64 {
-        let of = |i: usize| (0..n).map(|c| variates.of(c)[i]).sum::<f64>().abs();
-        (0..variates.d).map(of).fold(0.0, f64::max)
+        let column = |i: usize| (0..n).map(|c| variates.correction(c)[i]).sum::<f64>().abs();
+        (0..variates.d).map(column).fold(0.0, f64::max)
     }
 
     #[test]

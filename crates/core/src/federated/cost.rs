@@ -1,6 +1,6 @@
-//! The axes along which an algorithm's price is counted.
+//! The units in which an algorithm's cost is counted.
 
-/// What the rounds so far have cost.
+/// The cost of the rounds so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Communication rounds.
@@ -9,8 +9,8 @@ pub struct Cost {
     pub local_steps: u64,
     /// Oracle evaluations of all clients, a batch of B counting B.
     pub oracle_calls: u64,
-    /// Oracle evaluations that follow one another: the slowest client's of each
-    /// round, which is what a clock sees.
+    /// Oracle evaluations one after the other: those of the slowest client of each
+    /// round, which decide the elapsed time.
     pub sequential_calls: u64,
     /// Vectors of d numbers sent, up and down, by all clients.
     pub vectors_sent: u64,
@@ -19,7 +19,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Notes that so many vectors of d numbers were sent.
+    /// Adds `vectors` sent vectors of d numbers.
     pub fn send(&mut self, vectors: u64, d: usize) {
         self.vectors_sent += vectors;
         self.bytes_sent += vectors * 8 * d as u64;

@@ -1,19 +1,19 @@
-//! Local steps that no kernel fuses: mini-batches, a proximal term, and
+//! Local steps without a fused kernel: mini-batches, a proximal term, and
 //! oracle calls at a fixed point.
 
 use crate::kernel::{Local, axpy, descend};
 use crate::problem::Problem;
 
-/// What the steps have beyond θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+/// The terms of a local step beyond θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
 pub struct Extra<'a> {
     /// μ.
     pub proximal: f64,
-    /// θ_t, which the proximal term pulls to, d numbers.
+    /// θ_t, the point to which the proximal term pulls; d numbers.
     pub anchor: &'a [f64],
 }
 
 /// θ ← θ − γ_k (B_k⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − θ_t)), E_k times.
-pub fn walk<P: Problem>(problem: &P, local: Local<'_, P::State>, extra: &Extra<'_>) {
+pub fn local_steps<P: Problem>(problem: &P, local: Local<'_, P::State>, extra: &Extra<'_>) {
     let d = problem.dim();
     let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
     for _ in 0..local.steps {
@@ -27,7 +27,7 @@ pub fn walk<P: Problem>(problem: &P, local: Local<'_, P::State>, extra: &Extra<'
     }
 }
 
-/// The mean of `count` calls into `mean`; `one` is room for a call.
+/// Writes the mean of `count` calls to `mean`; `one` is a buffer for one call.
 pub fn mean_field(count: u64, mean: &mut [f64], one: &mut [f64], mut call: impl FnMut(&mut [f64])) {
     if count == 1 {
         return call(mean);

@@ -1,54 +1,54 @@
 //! The one engine behind every algorithm: rounds of local steps, an average,
-//! control variates. What tells algorithms apart are [`Terms`].
+//! control variates. Algorithms differ in their [`Terms`] only.
 //!
-//! Static per local step (the problem is a type parameter), dynamic per round
-//! (a [`Run`] is an object, the terms are values).
+//! Dispatch is static per local step (the problem is a type parameter) and dynamic per
+//! round (a [`Run`] is a trait object, the terms are values).
 //!
-//! *Invariant*: a round is a function of the state before it and of the
-//! streams; clients are summed in their order, whatever ran them.
+//! *Invariant*: a round is a function of the state before it and of the streams. Clients
+//! are summed in the order of their indices, whichever thread ran them.
 
 mod correction;
 mod cost;
 mod local;
 mod terms;
 
-use crate::kernel::{self, Cohort, Members, Work};
+use crate::kernel::{self, Cohort, LocalSteps, Members};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
 pub use terms::{Clock, Learning, Schedule, Terms, Variates, expected_steps};
 
-/// An algorithm on its way: what a runner drives and measures.
+/// A run of an algorithm, which a runner drives and measures.
 pub trait Run {
-    /// One round.
+    /// Runs one round.
     fn round(&mut self);
     /// The estimate of θ* after the rounds so far, d numbers.
     fn estimate(&self) -> &[f64];
     /// What the rounds so far have cost.
     fn cost(&self) -> Cost;
-    /// The clients' own state; `None` where the estimate is not of one run.
+    /// The clients' own state; `None` if the estimate combines several runs.
     fn clients(&self) -> Option<Clients<'_>> {
         None
     }
-    /// The clients' streams, where the run has its own.
+    /// The clients' streams; empty if the run has none.
     fn noise(&self) -> &[Stream] {
         &[]
     }
-    /// Goes on with these streams, one a client.
+    /// Continues with these streams, one per client.
     fn set_noise(&mut self, _streams: &[Stream]) {}
 }
 
-/// What the clients of a run hold.
+/// The state of a run's clients.
 pub struct Clients<'a> {
     /// θ_k at the end of the last local steps, N rows of d.
     pub ends: &'a [f64],
-    /// Whether the clients have gone on from the server's θ since they last
-    /// communicated (between two coins).
+    /// Whether the clients have moved from the server's θ since they last
+    /// communicated (between two communications under a coin).
     pub apart: bool,
     /// ξ_k, N rows of d; empty without control variates.
     pub corrections: &'a [f64],
-    /// γ_k E_k (γ/p under a coin), N numbers: what weighs ξ_k in the Lyapunov
+    /// γ_k E_k (γ/p under a coin), N numbers: the weights of ξ_k in the Lyapunov
     /// functions (SCAFFLSA 45, 51).
     pub lengths: Vec<f64>,
 }
@@ -58,22 +58,17 @@ pub struct Clients<'a> {
 pub struct Conditions<'a> {
     /// The manifest's seed.
     pub seed: u64,
-    /// Which replicate; replicates have streams of their own.
+    /// The number of the replicate; each replicate has its own streams.
     pub replicate: u64,
     /// θ_0, d numbers.
     pub start: &'a [f64],
     /// T, for what depends on it (burn-in).
     pub rounds: u64,
-    /// 0, or the number of the copy where two runs must not share noise.
+    /// 0, or the number of the copy if two runs must not share noise.
     pub copy: u8,
 }
 
-impl Work {
-    fn of(terms: &Terms, client: usize) -> Self {
-        let (step, steps) = (terms.step(client), terms.steps(client));
-        Self { step, steps, batch: terms.batch(client) }
-    }
-
+impl LocalSteps {
     /// γ_k E_k.
     fn length(&self) -> f64 {
         self.step * self.steps as f64
@@ -85,9 +80,40 @@ impl Work {
     }
 }
 
-/// What the clients of a cohort do together in a round of fixed work.
-#[derive(Clone, Copy, Default)]
-struct Together {
+/// What each client does in a round of fixed length.
+struct StepPlans {
+    /// One entry per client.
+    clients: Vec<LocalSteps>,
+    /// H, if all clients take the same number of local steps.
+    equal_steps: Option<u64>,
+    /// γ_k E_k, N numbers.
+    lengths: Vec<f64>,
+    /// Whether a local step is θ ← θ − γ_k (F_k + ξ_k), with one oracle call and
+    /// without a proximal term.
+    plain: bool,
+}
+
+impl StepPlans {
+    fn new(terms: &Terms, clients: usize) -> Self {
+        let local = |client| LocalSteps {
+            step: terms.step(client),
+            steps: terms.steps(client),
+            batch: terms.batch(client),
+        };
+        let clients: Vec<LocalSteps> = (0..clients).map(local).collect();
+        let first = clients.first().map_or(0, |client| client.steps);
+        Self {
+            equal_steps: clients.iter().all(|client| client.steps == first).then_some(first),
+            lengths: clients.iter().map(LocalSteps::length).collect(),
+            clients,
+            plain: terms.proximal == 0.0 && terms.batches.iter().all(|&batch| batch == 1),
+        }
+    }
+}
+
+/// The clients that take part in a round, and the size of their work.
+struct Participants {
+    members: Members,
     /// max E_k.
     slowest: u64,
     /// Σ E_k B_k.
@@ -96,48 +122,51 @@ struct Together {
     sequential: u64,
 }
 
-impl Together {
-    fn of(work: &[Work], members: &Members) -> Self {
-        members.who().iter().map(|&client| &work[client]).fold(Self::default(), |sum, work| Self {
-            slowest: sum.slowest.max(work.steps),
-            calls: sum.calls + work.calls(),
-            sequential: sum.sequential.max(work.calls()),
-        })
+impl Participants {
+    fn new(members: Members, clients: &[LocalSteps]) -> Self {
+        let (mut slowest, mut calls, mut sequential) = (0, 0, 0);
+        for client in members.indices().iter().map(|&client| &clients[client]) {
+            slowest = client.steps.max(slowest);
+            calls += client.calls();
+            sequential = client.calls().max(sequential);
+        }
+        Self { members, slowest, calls, sequential }
     }
 }
 
-/// One run: every client of the cohort starts a round at θ_t, takes E_k local
-/// steps of size γ_k along F_k + ξ_k, and θ_{t+1} is their mean (RR Alg. 1;
+/// The server's stream, and the progress of a run under a coin between communications.
+struct Coin {
+    stream: Stream,
+    /// Local steps until the next communication.
+    until: u64,
+    /// Whether the clients have taken local steps since they last communicated.
+    apart: bool,
+}
+
+/// The clients' parameters and noise.
+struct ClientStates<S> {
+    /// θ_k, N rows of d.
+    ends: Vec<f64>,
+    streams: Vec<Stream>,
+    states: Vec<S>,
+}
+
+/// One run: every client of the cohort starts a round at θ_t and takes E_k local
+/// steps of size γ_k along F_k + ξ_k; θ_{t+1} is their mean (RR Alg. 1;
 /// SCAFFLSA Alg. 1, 2, 4; SLIDES II; BOOK 5.8–5.11).
 pub struct Federated<'p, P: Problem> {
     problem: &'p P,
     terms: Terms,
-    /// What each client does.
-    work: Vec<Work>,
-    /// H, where all do the same.
-    even: Option<u64>,
-    /// γ_k E_k, N numbers.
-    lengths: Vec<f64>,
-    /// Whether local steps are θ ← θ − γ_k (F_k + ξ_k) and nothing more.
-    plain: bool,
+    plans: StepPlans,
+    cohort: Participants,
+    clients: ClientStates<P::State>,
     theta: Vec<f64>,
     /// θ_t of the round before.
     before: Vec<f64>,
-    /// θ_k, N rows of d.
-    ends: Vec<f64>,
     variates: Option<ControlVariates>,
-    /// What stands for ξ without control variates, d numbers.
+    /// d zeros: ξ of all clients without control variates.
     zero: Vec<f64>,
-    /// Who takes part in this round.
-    cohort: Members,
-    /// What they do together.
-    together: Together,
-    streams: Vec<Stream>,
-    states: Vec<P::State>,
-    server: Stream,
-    /// Local steps until the next communication, under a coin.
-    until: u64,
-    apart: bool,
+    coin: Coin,
     cost: Cost,
 }
 
@@ -151,31 +180,22 @@ impl<'p, P: Problem> Federated<'p, P> {
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
         let corrected = terms.variates != Variates::None;
-        let (work, cohort): (Vec<_>, _) =
-            ((0..n).map(|c| Work::of(&terms, c)).collect(), Members::all(n));
-        let steps = work.first().map_or(0, |work| work.steps);
+        let plans = StepPlans::new(&terms, n);
+        let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
         let mut run = Self {
             problem,
-            even: work.iter().all(|work| work.steps == steps).then_some(steps),
-            lengths: work.iter().map(Work::length).collect(),
-            together: Together::of(&work, &cohort),
-            work,
-            plain: terms.proximal == 0.0 && terms.batches.iter().all(|&b| b == 1),
             terms,
+            cohort: Participants::new(Members::all(n), &plans.clients),
+            plans,
+            clients: ClientStates { ends: from.start.repeat(n), streams, states },
             theta: from.start.to_vec(),
             before: vec![0.0; d],
-            ends: from.start.repeat(n),
             variates: corrected.then(|| ControlVariates::new(n, d)),
             zero: vec![0.0; d],
-            cohort,
-            streams,
-            states,
-            server: Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0),
-            until: 0,
-            apart: false,
+            coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
         };
-        run.until = run.next_coin();
+        run.coin.until = run.steps_to_communication();
         run
     }
 
@@ -185,64 +205,68 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.theta.copy_from_slice(theta);
     }
 
-    /// Local steps until the coin next says to communicate.
-    fn next_coin(&mut self) -> u64 {
+    /// Draws the number of local steps until the next communication under a coin; 0
+    /// without one.
+    fn steps_to_communication(&mut self) -> u64 {
         match self.terms.schedule {
             Schedule::Every => 0,
-            Schedule::Bernoulli { probability, .. } => self.server.geometric(probability),
+            Schedule::Bernoulli { probability, .. } => self.coin.stream.geometric(probability),
         }
     }
 
-    /// Sends the cohort through its local steps, from θ_t or, where the clients
-    /// are apart, from where they are; `steps` where all do as many.
+    /// Runs the cohort's local steps, from θ_t or, if the clients are apart, from
+    /// their own parameters; `steps` overrides every client's number of steps.
     fn advance(&mut self, steps: Option<u64>) {
-        let start = if self.apart { None } else { Some(&self.theta[..]) };
-        let corrections = self.variates.as_ref().map_or(&self.zero[..], |v| v.all());
+        let start = if self.coin.apart { None } else { Some(&self.theta[..]) };
+        let corrections =
+            self.variates.as_ref().map_or(&self.zero[..], ControlVariates::corrections);
+        let ClientStates { ends, streams, states } = &mut self.clients;
         let cohort = Cohort::new(
-            &self.cohort,
-            (start, &mut self.ends),
+            &self.cohort.members,
+            (start, ends),
             corrections,
-            (&mut self.streams, &mut self.states),
-            &self.work,
+            (streams, states),
+            &self.plans.clients,
             steps,
         );
-        if self.plain {
+        if self.plans.plain {
             return share(self.problem, cohort);
         }
         let extra = local::Extra { proximal: self.terms.proximal, anchor: &self.theta };
-        cohort.each(|local| local::walk(self.problem, local, &extra));
+        cohort.each(|local| local::local_steps(self.problem, local, &extra));
     }
 
-    /// The mean of E_k oracle calls at θ_t becomes c_k, for the whole cohort.
+    /// Sets c_k to the mean of E_k B_k oracle calls at θ, for each member of the cohort.
     fn measure(&mut self) {
         let Some(variates) = &mut self.variates else { return };
         let d = self.theta.len();
         let (mut mean, mut one) = (vec![0.0; d], vec![0.0; d]);
-        for &client in self.cohort.who() {
-            let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
-            let calls = self.work[client].calls();
+        for &client in self.cohort.members.indices() {
+            let state = &mut self.clients.states[client];
+            let rng = &mut self.clients.streams[client];
+            let calls = self.plans.clients[client].calls();
             local::mean_field(calls, &mut mean, &mut one, |out| {
                 self.problem.oracle(client, state, &self.theta, rng, out);
             });
             variates.set(client, &mean);
         }
+        variates.update_corrections();
     }
 
-    /// A round of fixed work.
+    /// A round with fixed numbers of local steps.
     fn fixed(&mut self) {
-        let n = self.streams.len();
+        let n = self.clients.streams.len();
         if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
-            self.cohort = Members::new(self.server.distinct(n, size));
-            self.together = Together::of(&self.work, &self.cohort);
+            let members = Members::new(self.coin.stream.distinct(n, size));
+            self.cohort = Participants::new(members, &self.plans.clients);
         }
         let fresh = self.terms.variates == Variates::Fresh;
         if fresh {
             self.measure();
-            self.variates.as_mut().expect("made with them").settle();
         }
-        self.advance(self.even);
+        self.advance(self.plans.equal_steps);
         std::mem::swap(&mut self.before, &mut self.theta);
-        kernel::mean_of(&self.cohort, &self.ends, &mut self.theta);
+        kernel::mean_of(&self.cohort.members, &self.clients.ends, &mut self.theta);
         if self.terms.server_step != 1.0 {
             for (theta, before) in self.theta.iter_mut().zip(&self.before) {
                 *theta = before + self.terms.server_step * (*theta - before);
@@ -250,13 +274,14 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
-                variates.learn(&self.cohort, &self.before, &self.ends, &self.lengths);
+                let (ends, lengths) = (&self.clients.ends, &self.plans.lengths);
+                variates.learn(&self.cohort.members, &self.before, ends, lengths);
             }
             (Some(_), Variates::Kept(Learning::OptionOne)) => {
+                // The calls are made at θ_t, not at θ_{t+1}.
                 std::mem::swap(&mut self.before, &mut self.theta);
                 self.measure();
                 std::mem::swap(&mut self.before, &mut self.theta);
-                self.variates.as_mut().expect("it is there").settle();
             }
             _ => {}
         }
@@ -264,72 +289,74 @@ impl<'p, P: Problem> Federated<'p, P> {
     }
 
     fn pay_for_fixed(&mut self, fresh: bool) {
-        let Together { slowest, calls, sequential } = self.together;
+        let Participants { members, slowest, calls, sequential } = &self.cohort;
         let batch = self.problem.batch();
-        let again = fresh || self.terms.variates == Variates::Kept(Learning::OptionOne);
-        let times = if again { 2 * batch } else { batch };
+        let measured = fresh || self.terms.variates == Variates::Kept(Learning::OptionOne);
+        let times = if measured { 2 * batch } else { batch };
         let vectors = if self.variates.is_some() { 4 } else { 2 };
         self.cost.local_steps += slowest;
         self.cost.oracle_calls += times * calls;
         self.cost.sequential_calls += times * sequential;
-        self.cost.send(vectors * self.cohort.who().len() as u64, self.theta.len());
+        self.cost.send(vectors * members.indices().len() as u64, self.theta.len());
         // FedLin's clients wait for the mean of their fields, then for θ.
         self.cost.communications += if fresh { 2 } else { 1 };
     }
 
-    /// A round under the coin: to the next communication, or so many steps.
+    /// A round under the coin: up to the next communication, or a fixed number of
+    /// local steps.
     fn by_coin(&mut self, probability: f64, clock: Clock) {
         let mut left = match clock {
-            Clock::Communications => self.until,
+            Clock::Communications => self.coin.until,
             Clock::Steps => expected_steps(probability),
         };
-        let (n, d) = (self.streams.len() as u64, self.theta.len());
         while left > 0 {
-            let steps = left.min(self.until);
+            let steps = left.min(self.coin.until);
             self.advance(Some(steps));
-            self.apart = true;
+            self.coin.apart = true;
             left -= steps;
-            self.until -= steps;
+            self.coin.until -= steps;
             self.cost.local_steps += steps;
-            let batches: u64 = self.work.iter().map(|work| work.batch).sum();
-            self.cost.oracle_calls += steps * batches * self.problem.batch();
-            let largest = self.work.iter().map(|work| work.batch).max().unwrap_or(1);
+            let batches = self.plans.clients.iter().map(|client| client.batch);
+            let (all, largest) = (batches.clone().sum::<u64>(), batches.max().unwrap_or(1));
+            self.cost.oracle_calls += steps * all * self.problem.batch();
             self.cost.sequential_calls += steps * largest * self.problem.batch();
-            if self.until == 0 {
-                kernel::mean_of(&self.cohort, &self.ends, &mut self.theta);
-                if let Some(variates) = &mut self.variates {
-                    variates.learn_by_coin(
-                        &self.ends,
-                        &self.theta,
-                        probability / self.terms.step_size,
-                    );
-                }
-                self.cost.communications += 1;
-                self.cost.send(2 * n, d);
-                self.apart = false;
-                self.until = self.next_coin();
+            if self.coin.until == 0 {
+                self.communicate(probability / self.terms.step_size);
             }
         }
         if clock == Clock::Steps {
-            if self.apart {
-                kernel::mean_of(&self.cohort, &self.ends, &mut self.theta);
+            if self.coin.apart {
+                kernel::mean_of(&self.cohort.members, &self.clients.ends, &mut self.theta);
             } else {
-                let rows = self.ends.chunks_exact_mut(self.theta.len());
+                let rows = self.clients.ends.chunks_exact_mut(self.theta.len());
                 rows.for_each(|row| row.copy_from_slice(&self.theta));
             }
         }
     }
+
+    /// A communication under the coin; the variates learn at `rate` = p/γ.
+    fn communicate(&mut self, rate: f64) {
+        let ends = &self.clients.ends;
+        kernel::mean_of(&self.cohort.members, ends, &mut self.theta);
+        if let Some(variates) = &mut self.variates {
+            variates.learn_by_coin(ends, &self.theta, rate);
+        }
+        self.cost.communications += 1;
+        self.cost.send(2 * self.clients.streams.len() as u64, self.theta.len());
+        self.coin.apart = false;
+        self.coin.until = self.steps_to_communication();
+    }
 }
 
-/// Client steps times d + 8 beyond which sending half of them to an idle thread
-/// costs less than it saves: some tens of microseconds.
+/// Client steps times d + 8 above which handing half of them to an idle thread
+/// saves more than it costs (tens of microseconds).
 const WORTH: u64 = 80_000;
-/// Members below which lockstep would lose more than a thread gains.
+/// With fewer members, the loss of lockstep exceeds the gain of a thread.
 const FEWEST: usize = 6;
 
-/// Sends a cohort through its local steps, in halves where they are large: a
-/// thread that has nothing to do takes one of them. Clients do not meet within
-/// a round, so the bits do not depend on it.
+/// Runs a cohort's local steps, splitting large cohorts into halves so that idle
+/// threads can take one of them. Clients do not interact within a round, so the
+/// bits do not depend on the split.
 #[inline(always)]
 fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     if cohort.len() >= FEWEST
@@ -364,24 +391,26 @@ impl<P: Problem> Run for Federated<'_, P> {
     }
 
     fn clients(&self) -> Option<Clients<'_>> {
-        let length = |work: &Work| match self.terms.schedule {
-            Schedule::Every => work.length(),
-            Schedule::Bernoulli { probability, .. } => self.terms.step_size / probability,
+        let lengths = match self.terms.schedule {
+            Schedule::Every => self.plans.lengths.clone(),
+            Schedule::Bernoulli { probability, .. } => {
+                vec![self.terms.step_size / probability; self.clients.streams.len()]
+            }
         };
         Some(Clients {
-            ends: &self.ends,
-            apart: self.apart,
-            corrections: self.variates.as_ref().map_or(&[][..], |v| v.all()),
-            lengths: self.work.iter().map(length).collect(),
+            ends: &self.clients.ends,
+            apart: self.coin.apart,
+            corrections: self.variates.as_ref().map_or(&[][..], ControlVariates::corrections),
+            lengths,
         })
     }
 
     fn noise(&self) -> &[Stream] {
-        &self.streams
+        &self.clients.streams
     }
 
     fn set_noise(&mut self, streams: &[Stream]) {
-        self.streams.clone_from_slice(streams);
+        self.clients.streams.clone_from_slice(streams);
     }
 }
 

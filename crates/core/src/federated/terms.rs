@@ -1,20 +1,20 @@
-//! The terms of a run: everything that tells one algorithm from another, as
-//! values. The engine reads them once; an algorithm is a choice of terms.
+//! The terms of a run: everything in which algorithms differ, as values. An algorithm
+//! is a choice of terms.
 
 use crate::problem::{Fault, Faults};
 use crate::words::count;
 use serde::{Deserialize, Serialize};
 
-/// What one run of the engine does.
+/// The terms of one run of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// γ.
     pub step_size: f64,
-    /// E_k, local steps a round; client k does number k modulo the length.
-    pub work: Vec<u64>,
+    /// E_k, local steps per round; client k has entry k modulo the length.
+    pub local_steps: Vec<u64>,
     /// Whether γ_k = γ/E_k (BOOK 5.11); else γ_k = γ.
     pub normalised: bool,
-    /// B_k, oracle calls averaged in a local step; cycled as the work is.
+    /// B_k, oracle calls averaged in a local step; repeated cyclically like `local_steps`.
     pub batches: Vec<u64>,
     /// When clients communicate.
     pub schedule: Schedule,
@@ -22,7 +22,7 @@ pub struct Terms {
     pub cohort: Option<usize>,
     /// γ_g: θ_{t+1} = θ_t + γ_g (mean of the clients − θ_t).
     pub server_step: f64,
-    /// What is added to a client's field.
+    /// The control variates, whose corrections are added to the clients' fields.
     pub variates: Variates,
     /// μ of a proximal term μ(θ_c − θ_t) in every local step (FedProx).
     pub proximal: f64,
@@ -42,7 +42,7 @@ pub enum Schedule {
     },
 }
 
-/// What a round is under random communication: two laws of one run.
+/// What a round is under random communication; the run itself is the same.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -51,24 +51,24 @@ pub enum Clock {
     /// From one communication to the next: a geometric number of local steps.
     #[default]
     Communications,
-    /// So many local steps, 1/p rounded, whatever was communicated in them:
-    /// the law of SCAFFLSA Thm 5.1.
+    /// A fixed number of local steps, 1/p rounded, whether or not there was communication in them,
+    /// as in SCAFFLSA, Theorem 5.1.
     Steps,
 }
 
 /// The control variates c_k of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variates {
-    /// None: FedAvg and its kin.
+    /// None: FedAvg and its variants.
     None,
     /// Kept from round to round (Scaffold).
     Kept(Learning),
-    /// Each round anew, from E_k oracle calls at θ_t that all clients share
-    /// before they begin (FedLin).
+    /// Measured anew in each round by E_k oracle calls at θ_t, whose mean all clients
+    /// receive before their local steps (FedLin).
     Fresh,
 }
 
-/// How a kept variate learns (Karimireddy et al. 2020, options I and II).
+/// How a variate that is kept between rounds learns (Karimireddy et al. 2020, options I and II).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -81,16 +81,16 @@ pub enum Learning {
     OptionTwo,
 }
 
-/// The most local steps of a client in a round, and calls in a step: sums over
-/// clients stay far from where 64 bits end.
+/// The most local steps of a client in a round, and the most calls in a step: sums
+/// over clients then fit in 64 bits.
 const MOST_STEPS: u64 = 1_000_000_000;
 
 impl Terms {
-    /// FedAvg: γ, H local steps for every client, nothing else.
+    /// FedAvg: step size γ and H local steps for every client.
     pub fn fedavg(step_size: f64, local_steps: u64) -> Self {
         Self {
             step_size,
-            work: vec![local_steps],
+            local_steps: vec![local_steps],
             normalised: false,
             batches: vec![1],
             schedule: Schedule::Every,
@@ -101,7 +101,7 @@ impl Terms {
         }
     }
 
-    /// Scaffold: the same with kept control variates.
+    /// Scaffold: the same with control variates that are kept between rounds.
     pub fn scaffold(step_size: f64, local_steps: u64) -> Self {
         let variates = Variates::Kept(Learning::OptionTwo);
         Self { variates, ..Self::fedavg(step_size, local_steps) }
@@ -109,7 +109,7 @@ impl Terms {
 
     /// E_k.
     pub fn steps(&self, client: usize) -> u64 {
-        self.work[client % self.work.len()]
+        self.local_steps[client % self.local_steps.len()]
     }
 
     /// γ_k.
@@ -122,23 +122,24 @@ impl Terms {
         self.batches[client % self.batches.len()]
     }
 
-    /// H: the local steps of the slowest client in a round; 1/p, rounded,
-    /// where communication is random.
+    /// H: the local steps of the slowest client in a round; under random
+    /// communication 1/p, rounded.
     pub fn most_steps(&self) -> u64 {
         match self.schedule {
-            Schedule::Every => self.work.iter().copied().max().unwrap_or(1),
+            Schedule::Every => self.local_steps.iter().copied().max().unwrap_or(1),
             Schedule::Bernoulli { probability, .. } => expected_steps(probability),
         }
     }
 
-    /// Local steps of all clients in a round, in the mean.
+    /// The expected number of local steps of all clients in a round.
     pub fn steps_of_all(&self, clients: usize) -> u64 {
         match self.schedule {
             Schedule::Every => {
-                // Clients beyond the end of the list begin it again.
+                // The list repeats cyclically over the clients.
                 let sum = |steps: &[u64]| steps.iter().map(|&e| u128::from(e)).sum::<u128>();
-                let (whole, left) = (clients / self.work.len(), clients % self.work.len());
-                let all = sum(&self.work) * whole as u128 + sum(&self.work[..left]);
+                let (whole, left) =
+                    (clients / self.local_steps.len(), clients % self.local_steps.len());
+                let all = sum(&self.local_steps) * whole as u128 + sum(&self.local_steps[..left]);
                 let took_part = self.cohort.unwrap_or(clients) as u128;
                 let mean = all.saturating_mul(took_part).div_ceil(clients as u128);
                 u64::try_from(mean).unwrap_or(u64::MAX)
@@ -147,17 +148,19 @@ impl Terms {
         }
     }
 
-    /// All that is wrong with the terms themselves; keys are those that
-    /// manifests use.
+    /// Everything that is wrong with the terms themselves, under the keys of the
+    /// manifest.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.positive("step-size", self.step_size);
-        let key = if self.work.len() == 1 { "local-steps" } else { "steps-per-client" };
-        faults.require(self.work.iter().all(|&e| e > 0) && !self.work.is_empty(), key, || {
-            "must be 1 or more, not 0".into()
-        });
+        let key = if self.local_steps.len() == 1 { "local-steps" } else { "steps-per-client" };
+        faults.require(
+            self.local_steps.iter().all(|&e| e > 0) && !self.local_steps.is_empty(),
+            key,
+            || "must be 1 or more, not 0".into(),
+        );
         let too_many = |n: &&u64| **n > MOST_STEPS;
-        if let Some(n) = self.work.iter().find(too_many) {
+        if let Some(n) = self.local_steps.iter().find(too_many) {
             faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
         }
         let key = "batch-per-client";
@@ -172,7 +175,7 @@ impl Terms {
         faults.require(self.cohort != Some(0), "cohort", || "must be 1 or more, not 0".into());
         let fresh = self.variates == Variates::Fresh;
         faults.require(self.cohort.is_none() || !fresh, "cohort", || {
-            "is not offered over FedLin".into()
+            "is not supported for FedLin".into()
         });
         faults.positive("server-step", self.server_step);
         faults.non_negative("proximal", self.proximal);
@@ -181,17 +184,17 @@ impl Terms {
                 format!("must be from 1e-9 to 1, not {p}")
             });
             faults.require(self.cohort.is_none(), "cohort", || {
-                "cannot stand beside `communication-probability`: all clients work at every step"
+                "cannot be combined with `communication-probability`: all clients take every local step"
                     .into()
             });
             faults.require(self.server_step == 1.0, "server-step", || {
-                "cannot stand beside `communication-probability`: the coin's rule has none".into()
+                "cannot be combined with `communication-probability`: communication by a coin has no server step".into()
             });
         }
         faults.0
     }
 
-    /// What is wrong with the terms for so many clients.
+    /// Everything that is wrong with the terms for this number of clients.
     pub fn check_for(&self, clients: usize) -> Vec<Fault> {
         let mut faults = Faults::default();
         if let Some(cohort) = self.cohort {
@@ -199,7 +202,9 @@ impl Terms {
                 format!("must be at most the number of clients, {clients}, not {cohort}")
             });
         }
-        for (key, list) in [("steps-per-client", &self.work), ("batch-per-client", &self.batches)] {
+        for (key, list) in
+            [("steps-per-client", &self.local_steps), ("batch-per-client", &self.batches)]
+        {
             faults.require(list.len() <= clients, key, || {
                 format!("has {} for {}", count(list.len(), "number"), count(clients, "client"))
             });

@@ -1,11 +1,11 @@
-//! What every choice of terms must keep: limits, sums, laws, costs.
+//! Invariants of every choice of terms: limits, sums, distributions, costs.
 
 use super::*;
 use crate::problem::arrays::NoFiles;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, Facts, Settings as _, logistic, quadratic};
 use crate::theory::deterministic::fixed_point;
-use crate::theory::linear::{self, Work};
+use crate::theory::linear::{self, LocalUpdate};
 
 fn linear_problem() -> quadratic::Quadratic {
     quadratic::Settings {
@@ -51,36 +51,39 @@ fn distance(x: &[f64], y: &[f64]) -> f64 {
 /// Terms under which control variates remove every bias.
 fn corrected() -> Vec<(&'static str, Terms)> {
     let scaffold = Terms::scaffold(0.1, 5);
-    let kept = |learning| Variates::Kept(learning);
     let coin = |probability, clock| Schedule::Bernoulli { probability, clock };
     let work = vec![1, 7, 2];
     vec![
         ("H2", scaffold.clone()),
-        ("option I", Terms { variates: kept(Learning::OptionOne), ..scaffold.clone() }),
+        ("option I", Terms { variates: Variates::Kept(Learning::OptionOne), ..scaffold.clone() }),
         ("FedLin", Terms { variates: Variates::Fresh, ..scaffold.clone() }),
         (
             "FedLin, unequal work",
             Terms {
                 variates: Variates::Fresh,
-                work: work.clone(),
+                local_steps: work.clone(),
                 normalised: true,
                 ..scaffold.clone()
             },
         ),
         ("server step", Terms { server_step: 0.5, ..scaffold.clone() }),
-        ("unequal work", Terms { work: work.clone(), ..scaffold.clone() }),
+        ("unequal work", Terms { local_steps: work.clone(), ..scaffold.clone() }),
         (
             "unequal work, normalised",
-            Terms { work: work.clone(), normalised: true, ..scaffold.clone() },
+            Terms { local_steps: work.clone(), normalised: true, ..scaffold.clone() },
         ),
         ("two of four", Terms { cohort: Some(2), ..scaffold.clone() }),
         (
             "one of four, unequal work, server step",
-            Terms { cohort: Some(1), work, server_step: 0.7, ..scaffold.clone() },
+            Terms { cohort: Some(1), local_steps: work, server_step: 0.7, ..scaffold.clone() },
         ),
         (
             "two of four, option I",
-            Terms { cohort: Some(2), variates: kept(Learning::OptionOne), ..scaffold.clone() },
+            Terms {
+                cohort: Some(2),
+                variates: Variates::Kept(Learning::OptionOne),
+                ..scaffold.clone()
+            },
         ),
         ("H1", Terms { schedule: coin(0.2, Clock::Communications), ..scaffold.clone() }),
         ("H1 by steps", Terms { schedule: coin(0.3, Clock::Steps), ..scaffold.clone() }),
@@ -88,7 +91,7 @@ fn corrected() -> Vec<(&'static str, Terms)> {
     ]
 }
 
-/// Without noise, all that has control variates goes to θ*.
+/// Without noise, every algorithm with control variates converges to θ*.
 #[test]
 fn corrected_runs_without_noise_reach_the_optimum() {
     let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
@@ -100,7 +103,7 @@ fn corrected_runs_without_noise_reach_the_optimum() {
     }
 }
 
-/// Without noise, what has no control variates goes where theory says.
+/// Without noise, every algorithm without control variates converges to its exact limit.
 #[test]
 fn uncorrected_runs_without_noise_reach_their_own_limit() {
     let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
@@ -108,13 +111,13 @@ fn uncorrected_runs_without_noise_reach_their_own_limit() {
     let work = vec![1, 7, 2];
     for (name, terms) in [
         ("FedAvg", plain.clone()),
-        ("unequal work", Terms { work: work.clone(), ..plain.clone() }),
-        ("normalised", Terms { work: work.clone(), normalised: true, ..plain.clone() }),
+        ("unequal work", Terms { local_steps: work.clone(), ..plain.clone() }),
+        ("normalised", Terms { local_steps: work.clone(), normalised: true, ..plain.clone() }),
         ("server step", Terms { server_step: 0.5, ..plain.clone() }),
         ("FedProx", Terms { proximal: 2.0, ..plain.clone() }),
-        ("FedProx, unequal work", Terms { proximal: 1.0, work, ..plain }),
+        ("FedProx, unequal work", Terms { proximal: 1.0, local_steps: work, ..plain }),
     ] {
-        let work = |c: usize| Work {
+        let work = |c: usize| LocalUpdate {
             batch: 1,
             step: terms.step(c),
             steps: terms.steps(c),
@@ -132,7 +135,7 @@ fn uncorrected_runs_without_noise_reach_their_own_limit() {
     }
 }
 
-/// BOOK problem 5.1: without normalisation, unequal work goes to the root of
+/// BOOK problem 5.1: without normalisation, unequal numbers of steps lead to the root of
 /// Σ E_k F̄_k as γ → 0, with normalisation to that of Σ F̄_k.
 #[test]
 fn unnormalised_work_weighs_clients() {
@@ -147,8 +150,8 @@ fn unnormalised_work_weighs_clients() {
     }
     let weighted = crate::linalg::solve(&system, &rhs).unwrap();
     let gap = |gamma: f64, normalised: bool, from: &[f64]| {
-        let terms = Terms { work: vec![1, 7, 2], normalised, ..Terms::fedavg(gamma, 1) };
-        let work = |c: usize| Work::plain(terms.step(c), terms.steps(c));
+        let terms = Terms { local_steps: vec![1, 7, 2], normalised, ..Terms::fedavg(gamma, 1) };
+        let work = |c: usize| LocalUpdate::plain(terms.step(c), terms.steps(c));
         distance(&linear::limit(&problem, work).unwrap(), from)
     };
     for (normalised, limit) in [(false, &weighted[..]), (true, problem.optimum())] {
@@ -179,7 +182,7 @@ fn corrections_sum_to_zero() {
     }
 }
 
-/// A coin that always says yes is one local step a round.
+/// A coin with p = 1 is one local step per round.
 #[test]
 fn a_sure_coin_is_one_local_step() {
     let problem = linear_problem();
@@ -189,12 +192,12 @@ fn a_sure_coin_is_one_local_step() {
     assert!(distance(&one, &two) < 1e-13);
 }
 
-/// The two clocks read one run: where the steps of the one are a communication
+/// Both clocks describe one run: if the steps of the one are a communication
 /// of the other, they agree to the last bit.
 #[test]
 fn two_clocks_read_one_run() {
     let problem = linear_problem();
-    let at = |clock, rounds: u64| {
+    let run_for = |clock, rounds: u64| {
         let schedule = Schedule::Bernoulli { probability: 0.25, clock };
         let terms = Terms { schedule, ..Terms::scaffold(0.1, 1) };
         let start = [0.5; 3];
@@ -207,7 +210,7 @@ fn two_clocks_read_one_run() {
             })
             .collect::<Vec<_>>()
     };
-    let (talks, steps) = (at(Clock::Communications, 300), at(Clock::Steps, 300));
+    let (talks, steps) = (run_for(Clock::Communications, 300), run_for(Clock::Steps, 300));
     let mut met = 0;
     for (cost, theta, apart) in &steps {
         assert_eq!(cost.local_steps % 4, 0);
@@ -225,10 +228,10 @@ fn two_clocks_read_one_run() {
     assert!((mean - 4.0).abs() < 4.5 * (12.0_f64 / 300.0).sqrt(), "geometric of mean 4: {mean}");
 }
 
-/// At p = 1/H the two schedules have other laws. Where γμ is negligible, fixed
+/// At p = 1/H the two schedules have different distributions. Where γμ is negligible, fixed
 /// work gives Var ξ_c = (1 − 1/N) C/H after each round; under the coin a round
 /// takes it from v to (1 − p) v + p (1 − 1/N) C, since E(1 − pτ)² = 1 − p: it
-/// grows to (1 − 1/N) C. (The law has heavy tails there: E(1 − pτ)⁴ is near 9, so
+/// grows to (1 − 1/N) C. (The distribution has heavy tails there: E(1 − pτ)⁴ is near 9, so
 /// that long averages of ξ² do not settle, and the first rounds are tested.)
 #[test]
 fn the_coin_makes_control_variates_noisier() {
@@ -316,33 +319,37 @@ fn costs_follow_the_work() {
         run.round();
         run.cost()
     };
-    let of = |communications, local_steps, oracle_calls, sequential_calls, vectors_sent| Cost {
-        communications,
-        local_steps,
-        oracle_calls,
-        sequential_calls,
-        vectors_sent,
-        bytes_sent: vectors_sent * 24,
-    };
+    let expected =
+        |communications, local_steps, oracle_calls, sequential_calls, vectors_sent| Cost {
+            communications,
+            local_steps,
+            oracle_calls,
+            sequential_calls,
+            vectors_sent,
+            bytes_sent: vectors_sent * 24,
+        };
     let plain = Terms::fedavg(0.1, 3);
-    assert_eq!(cost(plain.clone()), of(2, 6, 24, 6, 16));
-    assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), of(2, 6, 120, 30, 16));
-    assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), of(2, 6, 12, 6, 8));
-    assert_eq!(cost(Terms { work: vec![1, 4], ..plain.clone() }), of(2, 8, 20, 8, 16));
-    assert_eq!(cost(Terms { variates: Variates::Fresh, ..plain.clone() }), of(4, 6, 48, 12, 32));
+    assert_eq!(cost(plain.clone()), expected(2, 6, 24, 6, 16));
+    assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), expected(2, 6, 120, 30, 16));
+    assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), expected(2, 6, 12, 6, 8));
+    assert_eq!(cost(Terms { local_steps: vec![1, 4], ..plain.clone() }), expected(2, 8, 20, 8, 16));
+    assert_eq!(
+        cost(Terms { variates: Variates::Fresh, ..plain.clone() }),
+        expected(4, 6, 48, 12, 32)
+    );
     let option = Variates::Kept(Learning::OptionOne);
-    assert_eq!(cost(Terms { variates: option, ..plain }), of(2, 6, 48, 12, 32));
-    assert_eq!(cost(Terms::scaffold(0.1, 3)), of(2, 6, 24, 6, 32));
+    assert_eq!(cost(Terms { variates: option, ..plain }), expected(2, 6, 48, 12, 32));
+    assert_eq!(cost(Terms::scaffold(0.1, 3)), expected(2, 6, 24, 6, 32));
 }
 
-/// Clients of one law, a linear field: under every scheme the estimate and the
+/// Clients with one distribution, a linear field: under every choice of terms the estimate and the
 /// control variates have the mean that they start with, θ* and 0.
 #[test]
 fn homogeneous_clients_have_no_bias_under_any_scheme() {
     let problem = homogeneous(4);
     let mut schemes = corrected();
     schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
-    schemes.push(("unequal", Terms { work: vec![1, 7, 2], ..Terms::fedavg(0.1, 5) }));
+    schemes.push(("unequal", Terms { local_steps: vec![1, 7, 2], ..Terms::fedavg(0.1, 5) }));
     schemes.push(("FedProx", Terms { proximal: 1.0, ..Terms::fedavg(0.1, 5) }));
     for (name, terms) in schemes {
         let (mut thetas, mut variates) = (vec![Vec::new(); 3], vec![Vec::new(); 3]);
@@ -365,14 +372,14 @@ fn homogeneous_clients_have_no_bias_under_any_scheme() {
     }
 }
 
-/// Clients of one law, a linear field, additive noise: the variance of the
+/// Clients with one distribution, a linear field, additive noise: the variance of the
 /// estimate is 1/N of one client's, exactly, wherever all clients take part.
 #[test]
 fn the_variance_is_one_over_n_under_every_full_scheme() {
     let (two, eight) = (homogeneous(2), homogeneous(8));
     let mut schemes = corrected();
     schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
-    schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.work.len() == 1);
+    schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.local_steps.len() == 1);
     assert!(schemes.len() > 6);
     for (name, terms) in schemes {
         let squares = |problem: &quadratic::Quadratic| -> Vec<f64> {

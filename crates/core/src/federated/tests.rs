@@ -1,4 +1,4 @@
-//! The invariants of the engine: what must hold whatever the problem.
+//! The invariants of the engine, for any problem.
 
 use super::*;
 use crate::problem::arrays::NoFiles;
@@ -6,7 +6,7 @@ use crate::problem::{
     Exact, Facts, Settings as _, garnet, logistic,
     td::{Noise, Td},
 };
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
 fn td(heterogeneity: garnet::Heterogeneity, clients: usize) -> Td {
     garnet::Settings {
@@ -103,7 +103,7 @@ fn equal_clients_without_noise_are_gradient_descent() {
     }
 }
 
-/// Without noise Scaffold goes to θ* whatever H, FedAvg only for H = 1.
+/// Without noise Scaffold converges to θ* for every H, FedAvg only for H = 1.
 #[test]
 fn without_noise_scaffold_reaches_the_optimum() {
     let problem = Exact::new(blobs());
@@ -131,7 +131,8 @@ fn noiseless_limits_are_those_of_theory() {
         for _ in 0..(4000.0 / step) as usize {
             run.round();
         }
-        let exact = crate::theory::linear::limit(&problem, |_| Work::plain(step, 10)).unwrap();
+        let exact =
+            crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(step, 10)).unwrap();
         assert!(distance(run.estimate(), &exact) < 1e-11, "γ = {step}");
         exact
     };
@@ -151,7 +152,7 @@ fn noiseless_limits_are_those_of_theory() {
 fn homogeneous_clients_have_no_bias() {
     let same = garnet::Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
     let problem = td(same, 4);
-    let limit = crate::theory::linear::limit(&problem, |_| Work::plain(0.1, 50)).unwrap();
+    let limit = crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(0.1, 50)).unwrap();
     assert_eq!(limit, problem.optimum());
 }
 
@@ -189,12 +190,13 @@ fn fedlsa_follows_its_exact_mean() {
     }
 }
 
-/// From its exact limit FedLSA goes nowhere in the mean, though not to θ*.
+/// From its exact limit, which is not θ*, FedLSA does not move in the mean.
 #[test]
 fn fedlsa_stays_at_its_exact_limit() {
     let problem = td(garnet::Heterogeneity::TwoKernels {}, 4);
     let (replicates, step, steps) = (400, 0.3, 100);
-    let limit = crate::theory::linear::limit(&problem, |_| Work::plain(step, steps)).unwrap();
+    let limit =
+        crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(step, steps)).unwrap();
     let mut ends = Vec::new();
     for replicate in 0..replicates {
         let conditions = Conditions { replicate, ..from(&limit) };
@@ -214,7 +216,7 @@ fn fedlsa_stays_at_its_exact_limit() {
     assert!((0..4).any(|i| away(problem.optimum(), i) > 10.0), "the bias is there to be seen");
 }
 
-/// One law for all clients, linear field: N clients have 1/N of the variance
+/// One distribution for all clients, linear field: N clients have 1/N of the variance
 /// after one round from θ*, where the noise is additive.
 #[test]
 fn variance_falls_with_the_number_of_clients() {

@@ -1,9 +1,9 @@
-//! Draws from a finite law in constant time: Walker's alias method.
+//! Draws from a finite distribution in constant time: Walker's alias method.
 
 use super::simd::prefetch;
 use std::hint::select_unpredictable;
 
-/// One cell of an alias table: `own` with probability keep·2⁻⁶⁴, else `other`.
+/// One slot of an alias table: `own` with probability keep·2⁻⁶⁴, else `other`.
 #[derive(Clone, Copy, Debug)]
 struct Slot<A> {
     keep: u64,
@@ -11,31 +11,31 @@ struct Slot<A> {
     other: A,
 }
 
-/// A finite law.
+/// A finite distribution.
 #[derive(Clone, Debug)]
 pub struct Alias<A>(Box<[Slot<A>]>);
 
 impl<A: Copy> Alias<A> {
-    /// The law that gives each item its weight, by Vose's method; weights need
-    /// not sum to one.
+    /// The distribution in which each item's probability is proportional to its weight
+    /// (Vose's method).
     ///
     /// # Panics
     /// If there is no item, or a weight is negative or not finite.
-    pub fn new(law: &[(A, f64)]) -> Self {
-        assert!(!law.is_empty(), "a law needs an item");
-        assert!(law.iter().all(|p| p.1 >= 0.0), "a weight is negative");
-        let n = law.len();
-        let total: f64 = law.iter().map(|p| p.1).sum();
+    pub fn new(weights: &[(A, f64)]) -> Self {
+        assert!(!weights.is_empty(), "a law needs an item");
+        assert!(weights.iter().all(|p| p.1 >= 0.0), "a weight is negative");
+        let n = weights.len();
+        let total: f64 = weights.iter().map(|p| p.1).sum();
         assert!(total.is_finite() && total > 0.0, "weights add up to {total}");
-        let mut share: Vec<f64> = law.iter().map(|p| p.1 * n as f64 / total).collect();
+        let mut share: Vec<f64> = weights.iter().map(|p| p.1 * n as f64 / total).collect();
         let mut slots: Vec<Slot<A>> =
-            law.iter().map(|&(own, _)| Slot { keep: u64::MAX, own, other: own }).collect();
+            weights.iter().map(|&(own, _)| Slot { keep: u64::MAX, own, other: own }).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..n).partition(|&i| share[i] < 1.0);
         while let (Some(&s), Some(&l)) = (small.last(), large.last()) {
             small.pop();
             slots[s].keep = (share[s] * 2f64.powi(64)) as u64;
-            slots[s].other = law[l].0;
+            slots[s].other = weights[l].0;
             share[l] -= 1.0 - share[s];
             if share[l] < 1.0 {
                 large.pop();
@@ -45,7 +45,7 @@ impl<A: Copy> Alias<A> {
         Self(slots.into())
     }
 
-    /// The slot of a draw of 64 bits, and what decides within it.
+    /// The slot of a draw of 64 bits, and the bits that decide between its two items.
     #[inline(always)]
     fn slot(&self, draw: u64) -> (&Slot<A>, u64) {
         let wide = u128::from(draw) * self.0.len() as u128;
@@ -53,13 +53,13 @@ impl<A: Copy> Alias<A> {
         (unsafe { self.0.get_unchecked((wide >> 64) as usize) }, wide as u64)
     }
 
-    /// Asks for what [`Alias::pick`] will read.
+    /// Prefetches what [`Alias::pick`] will read.
     #[inline(always)]
-    pub fn ask(&self, draw: u64) {
+    pub fn prefetch(&self, draw: u64) {
         prefetch(self.slot(draw).0);
     }
 
-    /// The item that a draw stands for.
+    /// The item of a draw.
     #[inline(always)]
     pub fn pick(&self, draw: u64) -> A {
         let (slot, fraction) = self.slot(draw);
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn alias_tables_keep_the_law() {
-        let law = [0.5, 0.2, 0.2, 0.0625, 0.0375];
-        let items: Vec<(usize, f64)> = law.iter().copied().enumerate().collect();
+        let weights = [0.5, 0.2, 0.2, 0.0625, 0.0375];
+        let items: Vec<(usize, f64)> = weights.iter().copied().enumerate().collect();
         let table = Alias::new(&items);
         let mut have = [0.0; 5];
         for slot in &table.0 {
@@ -82,7 +82,7 @@ mod tests {
             have[slot.own] += keep / 5.0;
             have[slot.other] += (1.0 - keep) / 5.0;
         }
-        for (have, p) in have.iter().zip(&law) {
+        for (have, p) in have.iter().zip(&weights) {
             assert!((have - p).abs() < 1e-15);
         }
     }

@@ -1,25 +1,27 @@
-//! The clients of a round, and all that their local steps read and write.
+//! The clients of a round, and everything that their local steps read and write.
 
 use super::simd::prefetch_all;
 use crate::rng::{AHEAD, Stream};
 use std::marker::PhantomData;
 
-/// What a client does in a round.
+/// The local steps of one client in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
+pub struct LocalSteps {
     /// γ_k.
     pub step: f64,
-    /// E_k (H when all clients do the same).
+    /// E_k (H if it is the same for all clients).
     pub steps: u64,
     /// B_k, oracle calls averaged in a step.
     pub batch: u64,
 }
 
-/// Who takes part, in increasing order.
+/// The clients that take part in a round.
+///
+/// *Invariant*: indices increase.
 #[derive(Clone, Debug)]
 pub struct Members {
     who: Vec<usize>,
-    /// One more than the last of them.
+    /// One more than the last index; 0 if there is none.
     end: usize,
 }
 
@@ -42,40 +44,40 @@ impl Members {
         self.end
     }
 
-    /// Their indices, increasing.
-    pub fn who(&self) -> &[usize] {
+    /// Their indices, in increasing order.
+    pub fn indices(&self) -> &[usize] {
         &self.who
     }
 }
 
-/// What the clients of a round work on. Rows and lists have an entry for each
-/// client, members or not, from client `first` on.
+/// The data of the clients of a round. Rows and lists have an entry for every client
+/// from `first` on, whether or not it is a member.
 pub struct Cohort<'a, S> {
     d: usize,
-    /// Increasing, each with its entry in every list below.
+    /// Increasing; each member has its entry in every list below.
     members: &'a [usize],
     /// The client of the first entry.
     first: usize,
     theta: &'a mut [f64],
-    /// θ_t, if all begin there and not at their own rows.
+    /// θ_t, if all clients begin there instead of at their own rows.
     start: Option<&'a [f64]>,
     corrections: &'a [f64],
-    /// From one client's ξ to the next one's: d, or 0 where all share one.
+    /// The distance from one client's ξ to the next: d, or 0 if all share one.
     stride: usize,
     streams: &'a mut [Stream],
     states: &'a mut [S],
-    work: &'a [Work],
-    /// What all do, whatever `work` says.
+    plans: &'a [LocalSteps],
+    /// The number of steps of every client, if it overrides `plans`.
     steps: Option<u64>,
 }
 
-/// One client's work of a round: `steps` times θ ← θ − step (F(θ; Z) + ξ).
+/// One client's local steps of a round: `steps` times θ ← θ − step (F(θ; Z) + ξ).
 pub struct Local<'a, S> {
     /// Index of the client.
     pub client: usize,
     /// θ_c, d numbers: the round's start on entry, its end on return.
     pub theta: &'a mut [f64],
-    /// ξ_c, d numbers; always added, 0 where there is no correction.
+    /// ξ_c, d numbers; always added, 0 without a correction.
     pub correction: &'a [f64],
     /// The client's stream.
     pub rng: &'a mut Stream,
@@ -91,9 +93,9 @@ pub struct Local<'a, S> {
 
 impl<'a, S> Cohort<'a, S> {
     /// The members' part of `theta` (θ_c, N rows of d), `corrections` (ξ_c, N
-    /// rows of d, or one row for all), `streams`, `states` and `work` (N each).
-    /// With `start` (d numbers) all begin there, and their rows are only where
-    /// they end; with `steps` all do as many.
+    /// rows of d, or one row for all), `streams`, `states` and `plans` (N each).
+    /// With `start` (d numbers) all members begin there, and their rows only receive
+    /// their ends; with `steps` all do that many.
     ///
     /// # Panics
     /// If lengths do not agree, or a member has no entry.
@@ -102,18 +104,18 @@ impl<'a, S> Cohort<'a, S> {
         (start, theta): (Option<&'a [f64]>, &'a mut [f64]),
         corrections: &'a [f64],
         (streams, states): (&'a mut [Stream], &'a mut [S]),
-        work: &'a [Work],
+        plans: &'a [LocalSteps],
         steps: Option<u64>,
     ) -> Self {
         let n = streams.len();
-        assert!(n > 0 && members.end <= n && states.len() == n && work.len() == n);
+        assert!(n > 0 && members.end <= n && states.len() == n && plans.len() == n);
         let d = theta.len() / n;
         assert!(d > 0 && theta.len() == n * d && start.is_none_or(|start| start.len() == d));
         assert!(corrections.len() == n * d || corrections.len() == d);
         let stride = if corrections.len() == n * d { d } else { 0 };
         let members = &members.who[..];
         let first = 0;
-        Self { d, members, first, theta, start, corrections, stride, streams, states, work, steps }
+        Self { d, members, first, theta, start, corrections, stride, streams, states, plans, steps }
     }
 
     /// d.
@@ -126,7 +128,7 @@ impl<'a, S> Cohort<'a, S> {
         self.members.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -140,31 +142,31 @@ impl<'a, S> Cohort<'a, S> {
     pub fn client_steps(&self) -> u64 {
         match self.steps {
             Some(steps) => steps * self.len() as u64,
-            None => self.members.iter().map(|&c| self.work[c - self.first].steps).sum(),
+            None => self.members.iter().map(|&c| self.plans[c - self.first].steps).sum(),
         }
     }
 
     /// The first half of the members, and the second.
     pub fn halves(self) -> (Self, Self) {
         let (low, high) = self.members.split_at(self.members.len() / 2);
-        // Where the second half's entries begin.
-        let cut = high.first().map_or(self.streams.len(), |c| c - self.first);
-        let (theta, theta_high) = self.theta.split_at_mut(cut * self.d);
+        // The first entry of the second half.
+        let boundary = high.first().map_or(self.streams.len(), |c| c - self.first);
+        let (theta, theta_high) = self.theta.split_at_mut(boundary * self.d);
         let (corrections, corrections_high) = match self.stride {
             0 => (self.corrections, self.corrections),
-            d => self.corrections.split_at(cut * d),
+            d => self.corrections.split_at(boundary * d),
         };
-        let (streams, streams_high) = self.streams.split_at_mut(cut);
-        let (states, states_high) = self.states.split_at_mut(cut);
-        let (work, work_high) = self.work.split_at(cut);
+        let (streams, streams_high) = self.streams.split_at_mut(boundary);
+        let (states, states_high) = self.states.split_at_mut(boundary);
+        let (plans, plans_high) = self.plans.split_at(boundary);
         let high = Self {
             members: high,
-            first: self.first + cut,
+            first: self.first + boundary,
             theta: theta_high,
             corrections: corrections_high,
             streams: streams_high,
             states: states_high,
-            work: work_high,
+            plans: plans_high,
             ..self
         };
         let low = Cohort {
@@ -177,18 +179,18 @@ impl<'a, S> Cohort<'a, S> {
             stride: high.stride,
             streams,
             states,
-            work,
+            plans,
             steps: high.steps,
         };
         (low, high)
     }
 
-    /// Every member by itself, in order.
+    /// Runs each member by itself, in order.
     pub fn each(self, mut run: impl FnMut(Local<'_, S>)) {
         let d = self.d;
         for &client in self.members {
             let entry = client - self.first;
-            let Work { step, steps, batch } = self.work[entry];
+            let LocalSteps { step, steps, batch } = self.plans[entry];
             let theta = &mut self.theta[entry * d..][..d];
             if let Some(start) = self.start {
                 theta.copy_from_slice(start);
@@ -206,14 +208,14 @@ impl<'a, S> Cohort<'a, S> {
         }
     }
 
-    /// Calls `run` with runs of neighbouring members that do as many steps.
+    /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps.
     #[inline(always)]
-    pub(in crate::kernel) fn even(&mut self, mut run: impl FnMut(&mut Even<'_>)) {
-        let (work, steps, first) = (self.work, self.steps, self.first);
-        let of = |client: usize| steps.unwrap_or(work[client - first].steps);
+    pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
+        let (plans, steps, first) = (self.plans, self.steps, self.first);
+        let steps_of = |client: usize| steps.unwrap_or(plans[client - first].steps);
         let mut call = |members: &[usize]| {
             let Some(&client) = members.first() else { return };
-            run(&mut Even {
+            run(&mut EqualSteps {
                 d: self.d,
                 members,
                 first,
@@ -222,21 +224,21 @@ impl<'a, S> Cohort<'a, S> {
                 corrections: self.corrections,
                 stride: self.stride,
                 streams: self.streams,
-                work,
-                steps: of(client),
+                plans,
+                steps: steps_of(client),
             });
         };
         match steps {
             Some(_) => call(self.members),
-            None => self.members.chunk_by(|&a, &b| of(a) == of(b)).for_each(call),
+            None => self.members.chunk_by(|&a, &b| steps_of(a) == steps_of(b)).for_each(call),
         }
     }
 }
 
-/// Members that all do as many steps.
+/// Members with equal numbers of steps.
 ///
 /// *Invariant*: members increase, and each has its entry in every list.
-pub(in crate::kernel) struct Even<'a> {
+pub(in crate::kernel) struct EqualSteps<'a> {
     d: usize,
     members: &'a [usize],
     first: usize,
@@ -245,21 +247,21 @@ pub(in crate::kernel) struct Even<'a> {
     corrections: &'a [f64],
     stride: usize,
     streams: &'a mut [Stream],
-    work: &'a [Work],
-    /// What each of them does.
+    plans: &'a [LocalSteps],
+    /// The number of steps of each.
     pub steps: u64,
 }
 
-/// What `len` members own, K at most, to be stepped side by side.
+/// The data of `len` members (at most K) that are stepped in lockstep.
 ///
-/// *Invariant*: θ and ξ point to d numbers; all pointers are good for as long
-/// as the [`Even`] they come from is borrowed, and no two θ or streams are one.
+/// *Invariant*: θ and ξ point to d numbers; all pointers are valid for as long as the
+/// [`EqualSteps`] they come from is borrowed, and no two members share θ or a stream.
 pub(in crate::kernel) struct Lanes<'a, const K: usize> {
     pub len: usize,
     pub client: [usize; K],
-    /// Where θ is to be left.
+    /// Where θ is written.
     pub theta: [*mut f64; K],
-    /// Where θ begins: the same, or θ_t of all.
+    /// Where θ is read: the same place, or θ_t of all members.
     pub start: [*const f64; K],
     pub correction: [*const f64; K],
     pub step: [f64; K],
@@ -268,8 +270,8 @@ pub(in crate::kernel) struct Lanes<'a, const K: usize> {
 }
 
 impl<const K: usize> Lanes<'_, K> {
-    /// The draws that are ready in every stream: where they begin, and how many,
-    /// at most `most`.
+    /// The draws that are ready in every stream: pointers to the first ones, and their
+    /// number, at most `most`.
     #[inline(always)]
     pub fn ready(&mut self, most: u64) -> ([*const u64; K], usize) {
         let mut now = usize::try_from(most).unwrap_or(usize::MAX);
@@ -291,7 +293,7 @@ impl<const K: usize> Lanes<'_, K> {
         unsafe { (*self.streams[k]).bits() }
     }
 
-    /// Goes past `count` draws of every stream.
+    /// Skips `count` draws of every stream.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
         for stream in &self.streams[..self.len] {
@@ -301,25 +303,25 @@ impl<const K: usize> Lanes<'_, K> {
     }
 }
 
-impl Even<'_> {
-    /// Asks for what must be read before [`Even::ask`] can say what it needs, if
-    /// there is a member number `k`.
+impl EqualSteps<'_> {
+    /// Prefetches what [`EqualSteps::prefetch_draws`] reads of member number `k`, if there
+    /// is one.
     #[inline(always)]
-    pub fn ask_first(&self, k: usize) {
+    pub fn prefetch_position(&self, k: usize) {
         if let Some(client) = self.members.get(k) {
             prefetch_all(self.streams[client - self.first].note(), 1);
         }
     }
 
-    /// Asks for the next draws of member number `k`, if there is one.
+    /// Prefetches the next draws of member number `k`, if there is one.
     #[inline(always)]
-    pub fn ask(&self, k: usize) {
+    pub fn prefetch_draws(&self, k: usize) {
         let Some(client) = self.members.get(k) else { return };
         let stream = &self.streams[client - self.first];
         match stream.unused() {
             [] => prefetch_all(stream, size_of::<Stream>()),
             draws => {
-                // 7 more, so that the last one's line is among them.
+                // 7 more, so that the cache line of the last one is included.
                 let steps = self.steps.min(AHEAD as u64) as usize + 7;
                 prefetch_all(draws.as_ptr(), 8 * draws.len().min(steps));
             }
@@ -334,7 +336,7 @@ impl Even<'_> {
     /// Members number `from` to `from + K`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer.
     #[inline(always)]
     pub fn lanes<const K: usize>(&mut self, from: usize) -> Lanes<'_, K> {
         self.some(from, K)
@@ -343,7 +345,7 @@ impl Even<'_> {
     /// Members number `from` to `from + len`.
     ///
     /// # Panics
-    /// If there are not so many, or more than K.
+    /// If there are fewer, or `len` exceeds K.
     #[inline(always)]
     pub fn some<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
         assert!(len <= K);
@@ -367,7 +369,7 @@ impl Even<'_> {
                 lanes.theta[k] = theta.add(entry * self.d);
                 lanes.start[k] = self.start.map_or(lanes.theta[k].cast_const(), <[f64]>::as_ptr);
                 lanes.correction[k] = self.corrections.as_ptr().add(entry * self.stride);
-                lanes.step[k] = self.work.get_unchecked(entry).step;
+                lanes.step[k] = self.plans.get_unchecked(entry).step;
                 lanes.streams[k] = streams.add(entry);
             }
         }
@@ -380,9 +382,9 @@ pub(in crate::kernel) mod testing {
     use super::*;
     use crate::rng::Purpose;
 
-    /// θ of every client after `steps(client)` steps, and where its stream then
-    /// stands, by `run`: all clients from their own rows; then some of them, in
-    /// halves, from one start and with one ξ.
+    /// θ of every client after `steps(client)` steps by `run`, and the next draw of its
+    /// stream: first all clients from their own rows; then some of them, in halves, from
+    /// one start and with one ξ.
     pub(in crate::kernel) fn thetas(
         d: usize,
         clients: usize,
@@ -391,7 +393,7 @@ pub(in crate::kernel) mod testing {
     ) -> Vec<u64> {
         let mut streams: Vec<_> =
             (0..clients).map(|c| Stream::new(1, Purpose::Client, 0, 0, c as u64)).collect();
-        // Streams that stand at different draws.
+        // The streams are at different positions.
         for stream in streams.iter_mut().step_by(3) {
             for _ in 0..5 {
                 stream.bits();
@@ -400,16 +402,16 @@ pub(in crate::kernel) mod testing {
         let mut theta = vec![0.5; d * clients];
         let correction: Vec<f64> = (0..d * clients).map(|i| 0.01 * (i % 5) as f64 - 0.02).collect();
         let mut units = vec![(); clients];
-        let work: Vec<_> =
-            (0..clients).map(|c| Work { step: 0.1, steps: steps(c), batch: 1 }).collect();
+        let plans: Vec<_> =
+            (0..clients).map(|c| LocalSteps { step: 0.1, steps: steps(c), batch: 1 }).collect();
         let members = Members::all(clients);
         let own = (&mut streams[..], &mut units[..]);
-        run(Cohort::new(&members, (None, &mut theta), &correction, own, &work, None));
+        run(Cohort::new(&members, (None, &mut theta), &correction, own, &plans, None));
         let mut out: Vec<u64> = theta.iter().map(|x| x.to_bits()).collect();
         let some = Members::new((0..clients).filter(|c| c % 3 != 1).collect());
         let (start, own) = (vec![-0.25; d], (&mut streams[..], &mut units[..]));
         let rows = (Some(&start[..]), &mut theta[..]);
-        let (low, high) = Cohort::new(&some, rows, &correction[..d], own, &work, None).halves();
+        let (low, high) = Cohort::new(&some, rows, &correction[..d], own, &plans, None).halves();
         run(low);
         run(high);
         out.extend(theta.iter().map(|x| x.to_bits()));
@@ -434,11 +436,12 @@ mod tests {
                 let mut streams: Vec<_> =
                     (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect();
                 let mut states: Vec<usize> = (0..n).collect();
-                let work: Vec<_> =
-                    (0..n).map(|c| Work { step: c as f64, steps: c as u64, batch: 1 }).collect();
+                let plans: Vec<_> = (0..n)
+                    .map(|c| LocalSteps { step: c as f64, steps: c as u64, batch: 1 })
+                    .collect();
                 let own = (&mut streams[..], &mut states[..]);
                 let rows = (None, &mut theta[..]);
-                let whole = Cohort::new(&members, rows, &corrections, own, &work, None);
+                let whole = Cohort::new(&members, rows, &corrections, own, &plans, None);
                 assert_eq!(whole.client_steps(), who.iter().sum::<usize>() as u64);
                 let mut seen = Vec::new();
                 let mut see = |local: Local<'_, usize>| {
@@ -458,7 +461,7 @@ mod tests {
                 low.each(&mut see);
                 first.each(&mut see);
                 second.each(&mut see);
-                assert_eq!(seen, members.who());
+                assert_eq!(seen, members.indices());
             }
         }
     }

@@ -1,14 +1,14 @@
 //! σ(u) = 1/(1 + e^−u) for several u at a time, with the bits of `libm::exp`.
 //!
 //! The operations are those of `libm` (FreeBSD's `e_exp.c`: e^x = 2^k e^r with
-//! |r| ≤ ½ ln 2, and a rational approximation of e^r), in its order, in lanes;
-//! its three cases are told apart by selecting, not by branching. Where |u| is
-//! so large that e^−u leaves the normal numbers, `libm` itself is called.
+//! |r| ≤ ½ ln 2, and a rational approximation of e^r), in its order, in lanes. Its three
+//! cases are selected instead of branched. If |u| is so large that e^−u is not a normal
+//! number, `libm` itself is called.
 
 use super::simd::Simd;
 
 const INV_LN2: f64 = f64::from_bits(0x3ff7_1547_652b_82fe);
-/// ln 2 in two parts, the first short enough for k·LN2_HIGH to be exact.
+/// ln 2 in two parts; the first is short enough for k·LN2_HIGH to be exact.
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
 /// Coefficients of r − r²(P₁ + r²(P₂ + …)).
@@ -19,11 +19,11 @@ const P: [f64; 5] = [
     f64::from_bits(0xbebb_bd41_c5d2_6bf1),
     f64::from_bits(0x3e66_3769_72be_a4d0),
 ];
-/// From here on `libm` looks for overflow and underflow.
+/// From here on, `libm` checks for overflow and underflow.
 const LARGE: f64 = f64::from_bits(0x4086_232b_0000_0000);
-/// Below, k = 0: ½ ln 2, cut where `libm` cuts it.
+/// Below this, k = 0: ½ ln 2, truncated as in `libm`.
 const REDUCED: f64 = f64::from_bits(0x3fd6_2e43_0000_0000);
-/// Below, e^x is 1 + x: 2⁻²⁸, cut where `libm` cuts it.
+/// Below this, e^x is 1 + x: 2⁻²⁸, rounded as in `libm`.
 const TINY: f64 = f64::from_bits(0x3e30_0001_0000_0000);
 
 /// 1/(1 + e^−u).
@@ -40,7 +40,7 @@ pub fn sigmoid(u: f64) -> f64 {
 pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
     let mut ordinary = true;
     for u in u.iter() {
-        // False for a NaN, which goes to `libm` too.
+        // False for NaN, for which `libm` is called too.
         ordinary &= u.abs() < LARGE;
     }
     if !ordinary {
@@ -52,9 +52,9 @@ pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
         let one = I::splat(1.0);
         let mut i = 0;
         while i < u.len() {
-            let at = u.as_mut_ptr().add(i);
-            let exp = exp::<I>(I::sub(I::splat(0.0), I::load(at)));
-            I::store(at, I::div(one, I::add(one, exp)));
+            let pointer = u.as_mut_ptr().add(i);
+            let exp = exp::<I>(I::sub(I::splat(0.0), I::load(pointer)));
+            I::store(pointer, I::div(one, I::add(one, exp)));
             i += I::LANES;
         }
     }
@@ -94,20 +94,20 @@ unsafe fn exp<I: Simd>(x: I::V) -> I::V {
 mod tests {
     #[cfg(target_arch = "x86_64")]
     use super::super::simd::{Avx2, Sse2};
-    use super::super::simd::{Path, Scalar};
+    use super::super::simd::{InstructionSet, ScalarLane};
     use super::*;
     use crate::rng::Stream;
 
-    fn on(path: Path, u: [f64; 4]) -> [f64; 4] {
+    fn on(path: InstructionSet, u: [f64; 4]) -> [f64; 4] {
         let mut out = u;
         // SAFETY: the path is available.
         unsafe {
             match path {
-                Path::Scalar => sigmoids::<Scalar>(&mut out),
+                InstructionSet::Scalar => sigmoids::<ScalarLane>(&mut out),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => sigmoids::<Sse2>(&mut out),
+                InstructionSet::Sse2 => sigmoids::<Sse2>(&mut out),
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => {
+                InstructionSet::Avx2 => {
                     #[target_feature(enable = "avx2")]
                     fn run(u: &mut [f64; 4]) {
                         // SAFETY: the attribute above.
@@ -116,7 +116,7 @@ mod tests {
                     run(&mut out);
                 }
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => sigmoids::<super::super::simd::Neon>(&mut out),
+                InstructionSet::Neon => sigmoids::<super::super::simd::Neon>(&mut out),
             }
         }
         out
@@ -150,16 +150,16 @@ mod tests {
             samples.extend((0..40_000).map(|_| scale * rng.gaussian()));
         }
         let both: Vec<f64> = samples.iter().flat_map(|&x| [x, -x]).collect();
-        // In two orders, so that ordinary numbers stand beside special ones, and not.
+        // Once with special values next to each other, and once next to ordinary ones.
         for four in both.as_chunks::<4>().0 {
-            for path in Path::available() {
+            for path in InstructionSet::available() {
                 for (got, u) in on(path, *four).iter().zip(four) {
                     assert_eq!(got.to_bits(), sigmoid(*u).to_bits(), "σ({u:e}) on {path:?}");
                 }
             }
         }
         for &u in &both {
-            for path in Path::available() {
+            for path in InstructionSet::available() {
                 let got = on(path, [u, 1.0, -1.0, 0.25])[0];
                 assert_eq!(got.to_bits(), sigmoid(u).to_bits(), "σ({u:e}) on {path:?}");
             }

@@ -1,39 +1,39 @@
 //! The fused local step of logistic regression with one record a step: one
 //! draw, one dot product, one σ, one update, for up to twelve clients in lockstep.
 //!
-//! A step is bound by the latency of σ (two divisions and a polynomial), whose
-//! lanes are the clients; several registers of them fill its gaps. Every
-//! path computes, per step and client, s = σ(m − Σ xθ) and
+//! A step is bound by the latency of σ (two divisions and a polynomial). Its lanes are
+//! the clients, and several registers of them hide the latency. Every instruction set
+//! computes, per step and client, s = σ(m − Σ xθ) and
 //! θ ← θ − step ((λθ − s x) + ξ) for a record x (already times its label), in
 //! the order of [`super::fold_sum`] and [`super::descend`].
 
-use super::cohort::{Cohort, Even};
+use super::cohort::{Cohort, EqualSteps};
 use super::exp::{sigmoid, sigmoids};
 use super::product::long_dots;
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{Path, Scalar, Simd, fold_registers, padded, prefetch_all};
+use super::simd::{InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch_all};
 use super::{axpy, dot};
 
-/// Records in rows that are padded with zeros to whole registers.
+/// Records, in rows that are padded with zeros to whole registers.
 #[derive(Clone, Debug)]
-pub struct Tables {
+pub struct RecordTables {
     d: usize,
     stride: usize,
     /// λ.
     l2: f64,
     /// m.
     margin: f64,
-    /// Record sets, rows of `stride`; client c holds number c modulo their count.
+    /// Record sets, rows of `stride`; client c holds set c modulo their number.
     sets: Vec<Vec<f64>>,
 }
 
-/// Clients in lockstep at most.
+/// The most clients in lockstep.
 const MOST: usize = 12;
 
-impl Tables {
+impl RecordTables {
     /// Tables of these record sets (rows y x of d numbers), under λ and margin m.
     ///
     /// # Panics
@@ -99,52 +99,52 @@ impl Tables {
         }
     }
 
-    /// Runs every client of the cohort through its local steps, one record each,
-    /// if a fused body serves the dimension; else gives the cohort back.
+    /// Runs the local steps of every client of the cohort, one record per step, if there
+    /// is a fused body for the dimension; otherwise returns the cohort.
     pub fn advance_on<'a, S>(
         &self,
-        path: Path,
+        path: InstructionSet,
         mut cohort: Cohort<'a, S>,
     ) -> Option<Cohort<'a, S>> {
         if self.d < 2 || cohort.dim() != self.d {
             return Some(cohort);
         }
-        // SAFETY: the path was found on this processor; dimensions were checked
-        // above, and any client has a set.
-        cohort.even(|even| unsafe { self.run(path, even) });
+        // SAFETY: this processor has the instruction set; dimensions were checked
+        // above, and every client has a set.
+        cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
         None
     }
 
     /// Not generic, so that the fused bodies are compiled once.
     ///
     /// # Safety
-    /// The path is this processor's; dimensions agree.
+    /// This processor has the instruction set; dimensions agree.
     #[inline(never)]
-    unsafe fn run(&self, path: Path, even: &mut Even<'_>) {
+    unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller.
         unsafe {
             match path {
-                Path::Scalar => self.groups::<Scalar, Scalar>(even),
+                InstructionSet::Scalar => self.groups::<ScalarLane, ScalarLane>(clients),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => self.groups::<Sse2, Sse2>(even),
+                InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients),
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => self.avx2(even),
+                InstructionSet::Avx2 => self.avx2(clients),
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => self.groups::<Neon, Neon>(even),
+                InstructionSet::Neon => self.groups::<Neon, Neon>(clients),
             }
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, even: &mut Even<'_>) {
+    fn avx2(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: the instruction set is on by the attribute above; the rest
         // was checked by the only caller.
         unsafe {
             if self.d == 2 {
-                self.groups::<Sse2, Avx2>(even)
+                self.groups::<Sse2, Avx2>(clients)
             } else {
-                self.groups::<Avx2, Avx2>(even)
+                self.groups::<Avx2, Avx2>(clients)
             }
         }
     }
@@ -154,56 +154,56 @@ impl Tables {
     /// # Safety
     /// The instruction sets are present; dimensions agree.
     #[inline(always)]
-    unsafe fn groups<I: Simd, W: Simd>(&self, even: &mut Even<'_>) {
+    unsafe fn groups<I: Simd, W: Simd>(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller; R registers hold a padded row.
         unsafe {
             match self.stride / I::LANES {
-                1 => self.split::<I, W, 1>(even),
-                2 => self.split::<I, W, 2>(even),
-                3 => self.split::<I, W, 3>(even),
-                4 => self.split::<I, W, 4>(even),
-                6 if I::LANES < 4 => self.split::<I, W, 6>(even),
-                8 if I::LANES < 4 => self.split::<I, W, 8>(even),
-                12 if I::LANES < 2 => self.split::<I, W, 12>(even),
-                16 if I::LANES < 2 => self.split::<I, W, 16>(even),
-                _ => self.split::<I, W, 0>(even),
+                1 => self.split::<I, W, 1>(clients),
+                2 => self.split::<I, W, 2>(clients),
+                3 => self.split::<I, W, 3>(clients),
+                4 => self.split::<I, W, 4>(clients),
+                6 if I::LANES < 4 => self.split::<I, W, 6>(clients),
+                8 if I::LANES < 4 => self.split::<I, W, 8>(clients),
+                12 if I::LANES < 2 => self.split::<I, W, 12>(clients),
+                16 if I::LANES < 2 => self.split::<I, W, 16>(clients),
+                _ => self.split::<I, W, 0>(clients),
             }
         }
     }
 
-    /// Groups as even as they can be, of as many clients as have room in the
-    /// first cache.
+    /// Splits the clients into groups of nearly equal size that fit in the first-level
+    /// cache.
     ///
     /// # Safety
     /// As for `groups`; R registers hold a padded row, or R is 0.
     #[inline(always)]
-    unsafe fn split<I: Simd, W: Simd, const R: usize>(&self, even: &mut Even<'_>) {
+    unsafe fn split<I: Simd, W: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
         const ROOM: usize = 1024;
-        let n = even.members().len();
+        let n = clients.members().len();
         let groups = n.div_ceil((ROOM / self.stride).clamp(2, MOST));
         let mut room = vec![0.0; 2 * n.div_ceil(groups) * self.stride];
         for group in 0..groups {
             let (from, to) = (n * group / groups, n * (group + 1) / groups);
             // SAFETY: passed on to the caller; the room is enough.
-            unsafe { self.lockstep::<I, W, R>(even, from, to - from, &mut room) };
+            unsafe { self.lockstep::<I, W, R>(clients, from, to - from, &mut room) };
         }
     }
 
-    /// Steps `len` members from number `from` on. θ and ξ stay in `room`, in
-    /// padded rows: σ takes longer than memory so close.
+    /// Steps `len` members from number `from` on. θ and ξ are copied to padded rows of
+    /// `room`, whose latency is below that of σ.
     ///
     /// # Safety
-    /// As for `split`; `room` has 2·len rows, those of ξ with zeros where they are padded.
+    /// As for `split`; `room` has 2·len rows, and the padding of those of ξ is zero.
     #[inline(always)]
     unsafe fn lockstep<I: Simd, W: Simd, const R: usize>(
         &self,
-        even: &mut Even<'_>,
+        clients: &mut EqualSteps<'_>,
         from: usize,
         len: usize,
         room: &mut [f64],
     ) {
-        let (d, stride, mut left) = (self.d, self.stride, even.steps);
-        let mut lanes = even.some::<MOST>(from, len);
+        let (d, stride, mut left) = (self.d, self.stride, clients.steps);
+        let mut lanes = clients.some::<MOST>(from, len);
         let (theta, xi) = room.split_at_mut(room.len() / 2);
         let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
         let (mut sets, mut records) = ([std::ptr::null(); MOST], [0; MOST]);
@@ -214,11 +214,11 @@ impl Tables {
             unsafe {
                 lanes.start[k].copy_to_nonoverlapping(theta.add(k * stride), d);
                 lanes.correction[k].copy_to_nonoverlapping(xi.add(k * stride), d);
-                // The group before may have left a NaN where it diverged.
+                // If the previous group diverged, it may have left a NaN in the padding.
                 theta.add(k * stride + d).write_bytes(0, stride - d);
             }
         }
-        // SAFETY: draws are read that are ready; records start at record·stride
+        // SAFETY: only draws that are ready are read; records start at record·stride
         // with record < the set's records.
         unsafe {
             let row = |k: usize, draw: u64| -> *const f64 {
@@ -300,14 +300,14 @@ unsafe fn moved<I: Simd, const R: usize>(
 ) {
     // SAFETY: passed on to the caller.
     unsafe {
-        let mut at = I::load_all::<R>(theta);
+        let mut values = I::load_all::<R>(theta);
         let (row, xi) = (I::load_all::<R>(row), I::load_all::<R>(xi));
-        for (r, at) in at.iter_mut().enumerate() {
-            let field = I::add(I::mul(l2, *at), I::mul(away, row[r]));
-            *at = I::sub(*at, I::mul(step, I::add(field, xi[r])));
+        for (r, values) in values.iter_mut().enumerate() {
+            let field = I::add(I::mul(l2, *values), I::mul(away, row[r]));
+            *values = I::sub(*values, I::mul(step, I::add(field, xi[r])));
         }
-        for (r, at) in at.into_iter().enumerate() {
-            I::store(theta.add(r * I::LANES), at);
+        for (r, values) in values.into_iter().enumerate() {
+            I::store(theta.add(r * I::LANES), values);
         }
     }
 }
@@ -315,7 +315,7 @@ unsafe fn moved<I: Simd, const R: usize>(
 /// xᵀy of two padded rows of `stride` numbers, R registers if R is not 0.
 ///
 /// # Safety
-/// `I` is present; the rows have so many numbers, and more than 16 if R is 0.
+/// `I` is present; the rows have `stride` numbers, more than 16 if R is 0.
 #[inline(always)]
 unsafe fn dot_rows<I: Simd, const R: usize>(x: *const f64, y: *const f64, stride: usize) -> f64 {
     // SAFETY: passed on to the caller.
@@ -340,10 +340,10 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    fn tables(d: usize, margin: f64, scale: f64) -> Tables {
+    fn tables(d: usize, margin: f64, scale: f64) -> RecordTables {
         let mut rng = Stream::shared_instance(7);
         let set = |n: usize| (0..n * d).map(|_| scale * rng.gaussian()).collect();
-        Tables::new(d, 0.1, margin, &[5, 11, 3].map(set))
+        RecordTables::new(d, 0.1, margin, &[5, 11, 3].map(set))
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
                     });
                 };
                 let expected = thetas(d, clients, |_| steps, define);
-                for path in Path::available() {
+                for path in InstructionSet::available() {
                     let fused = |cohort: Cohort<'_, ()>| {
                         if let Some(cohort) = tables.advance_on(path, cohort) {
                             assert_eq!(d, 1);

@@ -1,9 +1,9 @@
-//! Slices in a fixed order of operations: the only place where the hot loops
-//! of a run touch numbers, and the only module that may say `unsafe`.
+//! The hot loops of a run, on slices and in a fixed order of operations. This is the
+//! only module with `unsafe` code.
 //!
-//! *Invariant*: additions, subtractions and products only, in an order that
-//! depends on the dimension alone. No fused multiply-add, no library sum. So
-//! every path (scalar, SSE2, AVX2, NEON) gives the same bits.
+//! *Invariant*: every result is made of IEEE operations in an order that depends on the
+//! dimension alone, without fused multiply-add and library sums. So every instruction
+//! set (scalar, SSE2, AVX2, NEON) gives the same bits.
 
 pub mod alias;
 mod cohort;
@@ -14,15 +14,15 @@ mod server;
 mod simd;
 pub mod td;
 
-pub use cohort::{Cohort, Local, Members, Work};
+pub use cohort::{Cohort, Local, LocalSteps, Members};
 pub use product::product;
-pub use server::{learn, mean_of, settle};
-pub use simd::Path;
+pub use server::{learn, mean_of, update_corrections};
+pub use simd::InstructionSet;
 
-/// Accumulators of a dot product; beyond this dimension blocks are added up.
+/// The number of accumulators of a dot product; longer vectors are added up in blocks.
 const WIDTH: usize = 16;
 
-/// Folds the first `width` (a power of two) numbers to one: x_i ← x_i + x_{i+n}
+/// Folds the first `width` numbers (a power of two) into one: x_i ← x_i + x_{i+n}
 /// for n = width/2, …, 1.
 #[inline(always)]
 fn fold(x: &mut [f64; WIDTH], width: usize) -> f64 {
@@ -36,7 +36,7 @@ fn fold(x: &mut [f64; WIDTH], width: usize) -> f64 {
     x[0]
 }
 
-/// Σ term(i) over `0..d` by the folding tree that every path shares.
+/// Σ term(i) over `0..d` by the folding tree of all instruction sets.
 #[inline(always)]
 pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut acc = [0.0; WIDTH];
@@ -48,7 +48,7 @@ pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
         acc[i % WIDTH] += term(i);
     }
     if d > WIDTH {
-        // As rows that are padded to whole registers have it: −0 + 0 is 0.
+        // As in rows that are padded with zeros to whole registers: −0 + 0 is 0.
         (d..d.next_multiple_of(4)).for_each(|i| acc[i % WIDTH] += 0.0);
     }
     fold(&mut acc, first.next_power_of_two())
@@ -78,7 +78,7 @@ pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
     }
 }
 
-/// The same where the length is known, so that it is unrolled: it is taken
+/// The same for a length known at compile time, so that the loop is unrolled: it runs
 /// after every round.
 #[inline(always)]
 fn squared_of<const D: usize>(x: &[f64], y: &[f64]) -> f64 {

@@ -1,11 +1,11 @@
-//! A matrix times a vector where the dimension is large, each entry in the
+//! A matrix times a vector of large dimension, each entry in the
 //! order of [`super::fold_sum`].
 
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{Path, Scalar, Simd};
+use super::simd::{InstructionSet, ScalarLane, Simd};
 use super::{WIDTH, dot};
 
 /// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
@@ -13,10 +13,10 @@ use super::{WIDTH, dot};
 /// # Panics
 /// If lengths do not agree.
 pub fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
-    product_on(Path::best(), matrix, x, out);
+    product_on(InstructionSet::best(), matrix, x, out);
 }
 
-fn product_on(path: Path, matrix: &[f64], x: &[f64], out: &mut [f64]) {
+fn product_on(path: InstructionSet, matrix: &[f64], x: &[f64], out: &mut [f64]) {
     let d = x.len();
     assert!(matrix.len() == d * out.len());
     if d < WIDTH {
@@ -24,16 +24,16 @@ fn product_on(path: Path, matrix: &[f64], x: &[f64], out: &mut [f64]) {
         out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(row, x));
         return;
     }
-    // SAFETY: the path was found on this processor; lengths were checked.
+    // SAFETY: this processor has the instruction set; lengths were checked.
     unsafe {
         match path {
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => avx2(matrix, x, out),
+            InstructionSet::Avx2 => avx2(matrix, x, out),
             #[cfg(target_arch = "x86_64")]
-            Path::Sse2 => rows::<Sse2>(matrix, x, out),
+            InstructionSet::Sse2 => rows::<Sse2>(matrix, x, out),
             #[cfg(target_arch = "aarch64")]
-            Path::Neon => rows::<Neon>(matrix, x, out),
-            Path::Scalar => rows::<Scalar>(matrix, x, out),
+            InstructionSet::Neon => rows::<Neon>(matrix, x, out),
+            InstructionSet::Scalar => rows::<ScalarLane>(matrix, x, out),
         }
     }
 }
@@ -82,32 +82,32 @@ pub(in crate::kernel) unsafe fn long_dots<I: Simd, const K: usize>(
     unsafe {
         let mut acc = [[I::splat(0.0); WIDTH]; K];
         for r in 0..width {
-            let at = r * I::LANES;
+            let offset = r * I::LANES;
             for k in 0..K {
-                acc[k][r] = I::mul(I::load(rows[k].add(at)), I::load(x.add(at)));
+                acc[k][r] = I::mul(I::load(rows[k].add(offset)), I::load(x.add(offset)));
             }
         }
-        let mut at = WIDTH;
-        while at + WIDTH <= d {
+        let mut offset = WIDTH;
+        while offset + WIDTH <= d {
             for r in 0..width {
-                let at = at + r * I::LANES;
-                let x = I::load(x.add(at));
+                let offset = offset + r * I::LANES;
+                let x = I::load(x.add(offset));
                 for k in 0..K {
-                    acc[k][r] = I::add(acc[k][r], I::mul(I::load(rows[k].add(at)), x));
+                    acc[k][r] = I::add(acc[k][r], I::mul(I::load(rows[k].add(offset)), x));
                 }
             }
-            at += WIDTH;
+            offset += WIDTH;
         }
         for r in 0..width {
-            let at = at + r * I::LANES;
-            if at < d {
-                let [x] = I::load_row::<1>(x.add(at), I::LANES.min(d - at));
+            let offset = offset + r * I::LANES;
+            if offset < d {
+                let [x] = I::load_row::<1>(x.add(offset), I::LANES.min(d - offset));
                 for k in 0..K {
-                    let [row] = I::load_row::<1>(rows[k].add(at), I::LANES.min(d - at));
+                    let [row] = I::load_row::<1>(rows[k].add(offset), I::LANES.min(d - offset));
                     acc[k][r] = I::add(acc[k][r], I::mul(row, x));
                 }
-            } else if at < d.next_multiple_of(4) {
-                // As every path has it: zeros up to the widest register.
+            } else if offset < d.next_multiple_of(4) {
+                // As on every instruction set: zeros up to the widest register.
                 for k in 0..K {
                     acc[k][r] = I::add(acc[k][r], I::splat(0.0));
                 }
@@ -141,7 +141,7 @@ mod tests {
                 let mut numbers =
                     |n: usize| -> Vec<f64> { (0..n).map(|_| rng.gaussian()).collect() };
                 let (matrix, x) = (numbers(n * d), numbers(d));
-                for path in Path::available() {
+                for path in InstructionSet::available() {
                     let mut out = vec![0.0; n];
                     product_on(path, &matrix, &x, &mut out);
                     for (out, row) in out.iter().zip(matrix.chunks_exact(d)) {

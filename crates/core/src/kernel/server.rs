@@ -1,66 +1,68 @@
-//! What the server does with the rows of all clients: means, and what control
-//! variates learn. Columns stay in registers while rows go by, and each column
-//! is summed in the order of the clients on every path.
+//! The server's operations on the rows of all clients: their mean, and the update of the
+//! control variates. A block of columns stays in registers during a pass over the rows;
+//! each column is summed in the order of the clients on every instruction set.
 
 use super::cohort::Members;
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{Path, Scalar, Simd};
+use super::simd::{InstructionSet, ScalarLane, Simd};
 
-/// Runs `$body` for blocks of columns on the best path: `$columns::<I, R>(at)`
-/// serves R registers of `I` from column `at` on.
+/// Runs `$columns` over all blocks of columns on the chosen instruction set:
+/// `$columns::<I, R>(column)` handles R registers of `I` from column `column` on.
 macro_rules! by_columns {
     ($self:ident, $d:expr, $columns:ident) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2")]
-        fn avx2(all: &mut Rows<'_>, d: usize) {
+        fn avx2(all: &mut ServerRows<'_>, d: usize) {
             // SAFETY: the attribute above; the rest as below.
             unsafe { columns::<Avx2>(all, d) }
         }
         #[inline(always)]
-        unsafe fn columns<I: Simd>(all: &mut Rows<'_>, d: usize) {
-            let mut at = 0;
-            // SAFETY: the columns from `at` on are fewer than d.
+        unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>, d: usize) {
+            let mut column = 0;
+            // SAFETY: each block ends at column d or before it.
             unsafe {
-                while d - at >= 2 * I::LANES {
-                    all.$columns::<I, 2>(at);
-                    at += 2 * I::LANES;
+                while d - column >= 2 * I::LANES {
+                    all.$columns::<I, 2>(column);
+                    column += 2 * I::LANES;
                 }
-                while d - at >= I::LANES {
-                    all.$columns::<I, 1>(at);
-                    at += I::LANES;
+                while d - column >= I::LANES {
+                    all.$columns::<I, 1>(column);
+                    column += I::LANES;
                 }
-                while at < d {
-                    all.$columns::<Scalar, 1>(at);
-                    at += 1;
+                while column < d {
+                    all.$columns::<ScalarLane, 1>(column);
+                    column += 1;
                 }
             }
         }
-        // SAFETY: the path was found on this processor.
+        // SAFETY: this processor has the instruction set.
         unsafe {
             match $self.path {
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => avx2(&mut $self, $d),
+                InstructionSet::Avx2 => avx2(&mut $self, $d),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => columns::<Sse2>(&mut $self, $d),
+                InstructionSet::Sse2 => columns::<Sse2>(&mut $self, $d),
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => columns::<Neon>(&mut $self, $d),
-                Path::Scalar => columns::<Scalar>(&mut $self, $d),
+                InstructionSet::Neon => columns::<Neon>(&mut $self, $d),
+                InstructionSet::Scalar => columns::<ScalarLane>(&mut $self, $d),
             }
         }
     }};
 }
 
-/// Rows of d numbers, as they are needed; what is not is empty.
+/// The rows of d numbers that an operation reads and writes; those it does not need are
+/// empty.
 ///
-/// *Invariant*: every member has its row in each list of rows that is used.
-struct Rows<'a> {
-    path: Path,
+/// *Invariant*: every member has its row in each list that the operation uses.
+struct ServerRows<'a> {
+    path: InstructionSet,
     d: usize,
-    /// Whose rows are read; of all rows that are summed, those of `0..all`.
+    /// The members, whose rows are read.
     who: &'a [usize],
+    /// The number of clients, members or not, whose variates are averaged.
     all: usize,
     ends: &'a [f64],
     before: &'a [f64],
@@ -76,16 +78,16 @@ struct Rows<'a> {
 /// # Panics
 /// If a member has no row, or there is none.
 pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
-    mean_on(Path::best(), members, rows, out);
+    mean_on(InstructionSet::best(), members, rows, out);
 }
 
-fn mean_on(path: Path, members: &Members, rows: &[f64], out: &mut [f64]) {
+fn mean_on(path: InstructionSet, members: &Members, rows: &[f64], out: &mut [f64]) {
     let d = out.len();
-    assert!(members.end() * d <= rows.len() && !members.who().is_empty());
-    let mut all = Rows {
+    assert!(members.end() * d <= rows.len() && !members.indices().is_empty());
+    let mut all = ServerRows {
         path,
         d,
-        who: members.who(),
+        who: members.indices(),
         all: 0,
         ends: rows,
         before: &[],
@@ -109,11 +111,17 @@ pub fn learn(
     lengths: &[f64],
     (variates, mean, corrections): (&mut [f64], &mut [f64], &mut [f64]),
 ) {
-    learn_on(Path::best(), members, (before, ends), lengths, (variates, mean, corrections));
+    learn_on(
+        InstructionSet::best(),
+        members,
+        (before, ends),
+        lengths,
+        (variates, mean, corrections),
+    );
 }
 
 fn learn_on(
-    path: Path,
+    path: InstructionSet,
     members: &Members,
     (before, ends): (&[f64], &[f64]),
     lengths: &[f64],
@@ -122,8 +130,9 @@ fn learn_on(
     let (d, n) = (mean.len(), lengths.len());
     assert!(before.len() == d && members.end() <= n && n > 0);
     assert!([ends.len(), variates.len(), corrections.len()] == [n * d; 3]);
-    let who = members.who();
-    let mut all = Rows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
+    let who = members.indices();
+    let mut all =
+        ServerRows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
     by_columns!(all, d, learn);
 }
 
@@ -132,31 +141,32 @@ fn learn_on(
 ///
 /// # Panics
 /// If lengths do not agree.
-pub fn settle(variates: &mut [f64], mean: &mut [f64], corrections: &mut [f64]) {
+pub fn update_corrections(variates: &mut [f64], mean: &mut [f64], corrections: &mut [f64]) {
     let d = mean.len();
     let n = variates.len() / d;
     assert!(n > 0 && variates.len() == n * d && corrections.len() == n * d);
-    let path = Path::best();
+    let path = InstructionSet::best();
     let (who, ends, before, lengths) = (&[][..], &[][..], &[][..], &[][..]);
-    let mut all = Rows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
-    by_columns!(all, d, settle);
+    let mut all =
+        ServerRows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
+    by_columns!(all, d, update_corrections);
 }
 
-impl Rows<'_> {
+impl ServerRows<'_> {
     /// # Safety
-    /// `I` is present; R·LANES columns begin at `at`.
+    /// `I` is present; R·LANES columns begin at `column`.
     #[inline(always)]
-    unsafe fn mean<I: Simd, const R: usize>(&mut self, at: usize) {
+    unsafe fn mean<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
-            let rows = self.ends.as_ptr().add(at);
+            let rows = self.ends.as_ptr().add(column);
             let mut sum = [I::splat(0.0); R];
             for &client in self.who {
                 add::<I, R>(&mut sum, rows.add(client * self.d));
             }
             let n = I::splat(self.who.len() as f64);
             for (r, sum) in sum.into_iter().enumerate() {
-                I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), I::div(sum, n));
+                I::store(self.mean.as_mut_ptr().add(column + r * I::LANES), I::div(sum, n));
             }
         }
     }
@@ -164,12 +174,13 @@ impl Rows<'_> {
     /// # Safety
     /// As for `mean`.
     #[inline(always)]
-    unsafe fn learn<I: Simd, const R: usize>(&mut self, at: usize) {
+    unsafe fn learn<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
-            let (ends, variates) = (self.ends.as_ptr().add(at), self.variates.as_mut_ptr().add(at));
-            let mean = I::load_all::<R>(self.mean.as_ptr().add(at));
-            let before = I::load_all::<R>(self.before.as_ptr().add(at));
+            let (ends, variates) =
+                (self.ends.as_ptr().add(column), self.variates.as_mut_ptr().add(column));
+            let mean = I::load_all::<R>(self.mean.as_ptr().add(column));
+            let before = I::load_all::<R>(self.before.as_ptr().add(column));
             let mut sum = [I::splat(0.0); R];
             for &client in self.who {
                 let (end, variate) = (ends.add(client * self.d), variates.add(client * self.d));
@@ -183,23 +194,23 @@ impl Rows<'_> {
                 }
             }
             if self.who.len() == self.all {
-                return self.spread::<I, R>(at, sum);
+                return self.spread::<I, R>(column, sum);
             }
-            self.settle::<I, R>(at);
+            self.update_corrections::<I, R>(column);
         }
     }
 
     /// # Safety
     /// As for `mean`.
     #[inline(always)]
-    unsafe fn settle<I: Simd, const R: usize>(&mut self, at: usize) {
+    unsafe fn update_corrections<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
             let mut sum = [I::splat(0.0); R];
             for client in 0..self.all {
-                add::<I, R>(&mut sum, self.variates.as_ptr().add(at + client * self.d));
+                add::<I, R>(&mut sum, self.variates.as_ptr().add(column + client * self.d));
             }
-            self.spread::<I, R>(at, sum);
+            self.spread::<I, R>(column, sum);
         }
     }
 
@@ -208,15 +219,15 @@ impl Rows<'_> {
     /// # Safety
     /// As for `mean`.
     #[inline(always)]
-    unsafe fn spread<I: Simd, const R: usize>(&mut self, at: usize, sum: [I::V; R]) {
+    unsafe fn spread<I: Simd, const R: usize>(&mut self, column: usize, sum: [I::V; R]) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
-            let (d, variates) = (self.d, self.variates.as_ptr().add(at));
-            let corrections = self.corrections.as_mut_ptr().add(at);
+            let (d, variates) = (self.d, self.variates.as_ptr().add(column));
+            let corrections = self.corrections.as_mut_ptr().add(column);
             let (mut mean, n) = (sum, I::splat(self.all as f64));
             for (r, mean) in mean.iter_mut().enumerate() {
                 *mean = I::div(*mean, n);
-                I::store(self.mean.as_mut_ptr().add(at + r * I::LANES), *mean);
+                I::store(self.mean.as_mut_ptr().add(column + r * I::LANES), *mean);
             }
             for client in 0..self.all {
                 let (from, to) = (variates.add(client * d), corrections.add(client * d));
@@ -256,24 +267,31 @@ mod tests {
                 let mut expected = variates.clone();
                 for &k in &who {
                     for i in 0..d {
-                        let at = k * d + i;
-                        expected[at] = expected[at] - mean[i] + (before[i] - ends[at]) / lengths[k];
+                        let entry = k * d + i;
+                        expected[entry] =
+                            expected[entry] - mean[i] + (before[i] - ends[entry]) / lengths[k];
                     }
                 }
-                let of = |rows: &[f64], who: &[usize], i: usize| {
+                let column_mean = |rows: &[f64], who: &[usize], i: usize| {
                     who.iter().fold(0.0, |sum, k| sum + rows[k * d + i]) / who.len() as f64
                 };
                 let everyone: Vec<usize> = (0..n).collect();
-                for path in Path::available() {
+                for path in InstructionSet::available() {
                     let mut out = vec![0.0; d];
                     mean_on(path, &members, &ends, &mut out);
-                    assert!((0..d).all(|i| out[i] == of(&ends, &who, i)), "{path:?}");
+                    assert!((0..d).all(|i| out[i] == column_mean(&ends, &who, i)), "{path:?}");
                     let (mut v, mut m, mut xi) = (variates.clone(), mean.clone(), vec![0.0; n * d]);
                     let own = (&mut v[..], &mut m[..], &mut xi[..]);
                     learn_on(path, &members, (&before, &ends), &lengths, own);
                     assert_eq!(v, expected, "{path:?}");
-                    assert!((0..d).all(|i| m[i] == of(&expected, &everyone, i)), "{path:?}");
-                    assert!((0..n * d).all(|at| xi[at] == m[at % d] - v[at]), "{path:?}");
+                    assert!(
+                        (0..d).all(|i| m[i] == column_mean(&expected, &everyone, i)),
+                        "{path:?}"
+                    );
+                    assert!(
+                        (0..n * d).all(|entry| xi[entry] == m[entry % d] - v[entry]),
+                        "{path:?}"
+                    );
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! Explicit lanes: the instruction sets that a fused kernel can run on.
+//! Explicit SIMD lanes: the instruction sets of the fused kernels.
 
-/// Which instruction set a fused kernel runs on. All give the same bits.
+/// The instruction set of a fused kernel. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub enum InstructionSet {
     /// One lane, any processor.
     Scalar,
     /// Two lanes; every x86-64 has it.
@@ -16,31 +16,31 @@ pub enum Path {
     Neon,
 }
 
-impl Path {
-    /// The paths that this processor can take, slowest first.
-    pub fn available() -> Vec<Path> {
-        let mut paths = vec![Path::Scalar];
+impl InstructionSet {
+    /// The instruction sets of this processor, slowest first.
+    pub fn available() -> Vec<InstructionSet> {
+        let mut paths = vec![InstructionSet::Scalar];
         #[cfg(target_arch = "x86_64")]
         {
-            paths.push(Path::Sse2);
+            paths.push(InstructionSet::Sse2);
             if Self::has_avx2() {
-                paths.push(Path::Avx2);
+                paths.push(InstructionSet::Avx2);
             }
         }
         #[cfg(target_arch = "aarch64")]
-        paths.push(Path::Neon);
+        paths.push(InstructionSet::Neon);
         paths
     }
 
-    /// The fastest path of this processor.
+    /// The fastest instruction set of this processor.
     #[inline]
-    pub fn best() -> Path {
+    pub fn best() -> InstructionSet {
         #[cfg(target_arch = "x86_64")]
-        return if Self::has_avx2() { Path::Avx2 } else { Path::Sse2 };
+        return if Self::has_avx2() { InstructionSet::Avx2 } else { InstructionSet::Sse2 };
         #[cfg(target_arch = "aarch64")]
-        return Path::Neon;
+        return InstructionSet::Neon;
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        return Path::Scalar;
+        return InstructionSet::Scalar;
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -53,8 +53,8 @@ impl Path {
 /// A register of `LANES` numbers.
 ///
 /// # Safety
-/// Each method may only be called where the instruction set is present;
-/// `load` and `store` touch `LANES` consecutive numbers.
+/// A method may only be called on a processor that has the instruction set;
+/// `load` and `store` access `LANES` consecutive numbers.
 pub(in crate::kernel) trait Simd {
     const LANES: usize;
     type V: Copy;
@@ -76,8 +76,8 @@ pub(in crate::kernel) trait Simd {
     /// The folding tree within a register: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
     unsafe fn fold(v: Self::V) -> f64;
 
-    // No closures in what follows: a closure is compiled without the
-    // instruction set, and an intrinsic in it may stay a call.
+    // The methods below use no closures: a closure is compiled without the
+    // instruction set of its function, so its intrinsics may not be inlined.
 
     /// R registers.
     #[inline(always)]
@@ -94,7 +94,7 @@ pub(in crate::kernel) trait Simd {
         }
     }
 
-    /// A row of `d` numbers, 0 beyond them.
+    /// A row of `d` numbers, padded with zeros.
     #[inline(always)]
     unsafe fn load_row<const R: usize>(from: *const f64, d: usize) -> [Self::V; R] {
         // SAFETY: no more than d numbers are read of the caller's row.
@@ -115,20 +115,20 @@ pub(in crate::kernel) trait Simd {
         // SAFETY: no more than d numbers are written of the caller's row.
         unsafe {
             for (r, v) in row.into_iter().enumerate() {
-                let at = r * Self::LANES;
-                if at + Self::LANES <= d {
-                    Self::store(to.add(at), v);
-                } else if at < d {
+                let offset = r * Self::LANES;
+                if offset + Self::LANES <= d {
+                    Self::store(to.add(offset), v);
+                } else if offset < d {
                     let mut part = [0.0; WIDEST];
                     Self::store(part.as_mut_ptr(), v);
-                    (at..d).for_each(|i| *to.add(i) = part[i - at]);
+                    (offset..d).for_each(|i| *to.add(i) = part[i - offset]);
                 }
             }
         }
     }
 }
 
-/// Asks for the cache line at `from`, if the processor can: nothing is read.
+/// Prefetches the cache line at `from`, if the processor can; nothing is read.
 #[inline(always)]
 pub(in crate::kernel) fn prefetch<T>(from: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -141,24 +141,24 @@ pub(in crate::kernel) fn prefetch<T>(from: *const T) {
     let _ = from;
 }
 
-/// Asks for the line of every 64th byte of so many from `from` on.
+/// Prefetches the cache lines of `bytes` bytes from `from` on.
 #[inline(always)]
 pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
-    (0..bytes).step_by(64).for_each(|at| prefetch(from.cast::<u8>().wrapping_add(at)));
+    (0..bytes).step_by(64).for_each(|offset| prefetch(from.cast::<u8>().wrapping_add(offset)));
 }
 
-/// Lanes of the widest path.
+/// Lanes of the widest register.
 const WIDEST: usize = 4;
 
-/// The numbers that a row of `d` takes with zeros up to whole registers of any
-/// path: they change no sum of [`super::fold_sum`], which adds zeros up to the
-/// same place.
+/// The length of a row of `d` numbers padded with zeros to whole registers of any
+/// instruction set. The padding changes no sum, since [`super::fold_sum`] adds zeros up
+/// to the same length.
 pub(in crate::kernel) fn padded(d: usize) -> usize {
     if d <= 2 { d } else { d.next_multiple_of(WIDEST) }
 }
 
 /// The folding tree over R registers: blocks of 16 numbers first, then whole
-/// registers, then within one; as [`super::fold_sum`] has it.
+/// registers, then within one, as in [`super::fold_sum`].
 ///
 /// # Safety
 /// The instruction set `I` is present.
@@ -182,9 +182,9 @@ pub(in crate::kernel) unsafe fn fold_registers<I: Simd, const R: usize>(v: [I::V
     }
 }
 
-pub(in crate::kernel) struct Scalar;
+pub(in crate::kernel) struct ScalarLane;
 
-impl Simd for Scalar {
+impl Simd for ScalarLane {
     const LANES: usize = 1;
     type V = f64;
     #[inline(always)]

@@ -1,8 +1,8 @@
-//! Mean fields that are affine, Ā θ − b̄, and their roots: what the linear
+//! Affine mean fields, Ā θ − b̄, and covariances of sums over draws: what several
 //! problems share.
 
 use super::Facts;
-use crate::kernel::axpy;
+use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, Singular, solve};
 
 /// The mean field of a client, or of all.
@@ -39,24 +39,29 @@ impl Affine {
         Self::new(matrix, offset)
     }
 
-    /// Ā θ − b̄ into `field`, d numbers.
-    pub fn at(&self, theta: &[f64], field: &mut [f64]) {
+    /// Writes Ā θ − b̄ to `field`, d numbers.
+    pub fn evaluate(&self, theta: &[f64], field: &mut [f64]) {
         field.copy_from_slice(&self.matrix.apply(theta));
         axpy(-1.0, &self.offset, field);
     }
 }
 
+/// ½ (θ − θ*)ᵀ A (θ − θ*).
+pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
+    let apart: Vec<f64> = theta.iter().zip(optimum).map(|(x, y)| x - y).collect();
+    0.5 * dot(&apart, &a.apply(&apart))
+}
+
 /// F̄_c F̄_c'ᵀ as a map of s = E (e, 1)(e', 1)ᵀ: with M = (H_c, F̄_c(θ*)), M s Mᵀ.
 pub fn mean_part(facts: &dyn Facts, client: usize, s: &Matrix) -> Matrix {
     let d = facts.dim();
-    let (jacobian, mut field) = (facts.jacobian(client), vec![0.0; d]);
-    facts.mean_field(client, facts.optimum(), &mut field);
+    let (jacobian, field) = (facts.jacobian(client), facts.field_at_optimum(client));
     let m = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { field[i] });
     m.times(s).times(&m.transpose())
 }
 
-/// E δδ' p φφᵀ less the mean part, for fields δ φ: each atom is its probability,
-/// φ (d numbers) and w (d + 1 numbers) with δ = wᵀ(e, 1).
+/// The covariance of fields δ φ as a map of s: E δδ' φφᵀ minus the mean part. Each atom is
+/// its probability, φ (d numbers) and w (d + 1 numbers) with δ = wᵀ(e, 1).
 pub fn rank_one_noise<'a>(
     facts: &dyn Facts,
     client: usize,
@@ -66,8 +71,41 @@ pub fn rank_one_noise<'a>(
     let d = facts.dim();
     let mut second = Matrix::zeros(d, d);
     for (p, phi, w) in atoms {
-        let along = crate::kernel::dot(&w, &s.apply(&w));
-        second.add_outer(p * along, phi, phi);
+        second.add_outer(p * dot(&w, &s.apply(&w)), phi, phi);
     }
     second.plus(-1.0, &mean_part(facts, client, s))
+}
+
+/// The covariance of the mean of a batch of records drawn with replacement: each record's
+/// field is δ x, given as (x, δ).
+pub fn batch_covariance<'a>(
+    d: usize,
+    batch: usize,
+    records: impl ExactSizeIterator<Item = (&'a [f64], f64)>,
+) -> Matrix {
+    let n = records.len() as f64;
+    let (mut second, mut mean) = (Matrix::zeros(d, d), vec![0.0; d]);
+    for (x, delta) in records {
+        second.add_outer(delta * delta / n, x, x);
+        axpy(delta / n, x, &mut mean);
+    }
+    second.add_outer(-1.0, &mean, &mean);
+    second.scaled(1.0 / batch as f64)
+}
+
+/// The same for fields that are affine in e, as a map of s: each record's field is
+/// (wᵀ(e, 1)) x, given as x and w (d + 1 numbers).
+pub fn batch_noise<'a>(
+    batch: usize,
+    s: &Matrix,
+    records: impl ExactSizeIterator<Item = (&'a [f64], Vec<f64>)>,
+) -> Matrix {
+    let (d, n) = (s.rows() - 1, records.len() as f64);
+    let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
+    for (x, w) in records {
+        second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
+        mean.add_outer(1.0 / n, x, &w);
+    }
+    let mean = mean.times(s).times(&mean.transpose());
+    second.plus(-1.0, &mean).scaled(1.0 / batch as f64)
 }

@@ -1,5 +1,5 @@
-//! What data files hold, as plain values: the problems see these and never a
-//! file, so that they do no I/O.
+//! The contents of data files as plain values. Problems receive these and never open a
+//! file, so they do no I/O.
 
 use super::Fault;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A file that a manifest names: its path in the manifest, and the hash of its
-/// bytes once they were read. What determines numbers is the hash, so that is
-/// what is serialised, and a cell's id follows it and not the path.
+/// A file that a manifest names: its path, and the hash of its bytes once they are read.
+/// The hash is serialised instead of the path, so a cell's id depends on the file's
+/// contents and not on its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
     /// The path, relative to the manifest's folder.
@@ -60,7 +60,7 @@ pub struct Array {
 pub enum Column {
     /// Numbers.
     Numbers(Vec<f64>),
-    /// Anything else, as it was written.
+    /// Anything else, as text.
     Text(Vec<String>),
 }
 
@@ -73,7 +73,7 @@ impl Column {
         }
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -87,7 +87,7 @@ impl Column {
     }
 }
 
-/// What a data file holds.
+/// The contents of a data file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
     /// Named arrays (`.npz`).
@@ -96,23 +96,23 @@ pub enum Contents {
     Table(Vec<(String, Column)>),
     /// Labels and feature rows of one length (LIBSVM).
     Records {
-        /// A number a row.
+        /// One number per row.
         labels: Vec<f64>,
         /// n × d.
         features: Array,
     },
 }
 
-/// Gives what is in files.
+/// Reads files.
 pub trait Files: Sync {
-    /// What is in a file.
+    /// The contents of a file.
     ///
     /// # Errors
-    /// Why it cannot be had.
+    /// The reason why it cannot be read.
     fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String>;
 }
 
-/// Has no files: for problems that name none.
+/// Refuses every file: for problems that name none.
 pub struct NoFiles;
 
 impl Files for NoFiles {
@@ -121,18 +121,18 @@ impl Files for NoFiles {
     }
 }
 
-/// The arrays of an npz file, each asked for by name and shape.
-pub struct Named<'a> {
+/// The arrays of an .npz file, accessed by name and shape.
+pub struct NpzArrays<'a> {
     file: &'a str,
     arrays: &'a BTreeMap<String, Array>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NpzArrays<'a> {
     /// The arrays in a file's contents.
     ///
     /// # Errors
     /// If it holds something else.
-    pub fn of(file: &'a DataFile, contents: &'a Contents) -> Result<Self, Fault> {
+    pub fn new(file: &'a DataFile, contents: &'a Contents) -> Result<Self, Fault> {
         match contents {
             Contents::Arrays(arrays) => Ok(Self { file: &file.path, arrays }),
             _ => Err(Fault::new("file", format!("{} is not an .npz file", file.path))),
@@ -144,11 +144,11 @@ impl<'a> Named<'a> {
         Fault::new("file", format!("{}: {message}", self.file))
     }
 
-    /// The array of this name; `sizes` are the lengths of its axes by name,
-    /// those that are 0 becoming known here.
+    /// The array of this name; `axes` are the names and lengths of its axes. A length that
+    /// is 0 is set to that of the array.
     ///
     /// # Errors
-    /// If it is not there, its shape is another, or a number is not finite.
+    /// If it is missing, has another shape, or holds a number that is not finite.
     pub fn get(&self, name: &str, axes: &mut [(&str, &mut usize)]) -> Result<&'a [f64], Fault> {
         let Some(array) = self.arrays.get(name) else {
             let known: Vec<&str> = self.arrays.keys().map(String::as_str).collect();
@@ -179,11 +179,11 @@ impl<'a> Named<'a> {
         for ((_, size), have) in axes.iter_mut().zip(&array.shape) {
             **size = *have;
         }
-        if let Some(at) = array.data.iter().position(|x| !x.is_finite()) {
-            let index = index(at, &array.shape);
+        if let Some(entry) = array.data.iter().position(|x| !x.is_finite()) {
+            let index = index(entry, &array.shape);
             return Err(self.fault(format!(
                 "`{name}`[{index}] is {}; every number ({}) must be finite",
-                array.data[at],
+                array.data[entry],
                 names.join(", ")
             )));
         }
@@ -191,26 +191,26 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The most characters of a name or a value that a message repeats.
-const MOST_TOLD: usize = 60;
+/// The most characters of a name or a value in a message.
+const MOST_CHARACTERS: usize = 60;
 
-/// What a file says, as a message can repeat it: not too long, in one line, and
-/// nothing that a terminal obeys.
-pub fn told(text: &str) -> String {
+/// A text from a file for use in a message: shortened, on one line, without control
+/// characters.
+pub fn sanitised(text: &str) -> String {
     let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    let mut short: String = text.chars().take(MOST_TOLD).map(plain).collect();
-    if text.chars().nth(MOST_TOLD).is_some() {
+    let mut short: String = text.chars().take(MOST_CHARACTERS).map(plain).collect();
+    if text.chars().nth(MOST_CHARACTERS).is_some() {
         short.push('…');
     }
     short
 }
 
 /// The index of an entry, written out.
-pub fn index(mut at: usize, shape: &[usize]) -> String {
+pub fn index(mut entry: usize, shape: &[usize]) -> String {
     let mut parts = Vec::new();
     for &size in shape.iter().rev() {
-        parts.push((at % size).to_string());
-        at /= size;
+        parts.push((entry % size).to_string());
+        entry /= size;
     }
     parts.reverse();
     parts.join(", ")

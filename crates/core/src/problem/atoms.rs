@@ -1,9 +1,9 @@
 //! Linear stochastic approximation from atoms (SCAFFLSA A1): client c draws
-//! (A, b) from a finite law, F_c(θ; Z) = A(Z)θ − b(Z). The instance is the
-//! user's, from an `.npz` file: `A` (N, M, d, d), `b` (N, M, d), `p` (N, M).
+//! (A, b) from a finite distribution, F_c(θ; Z) = A(Z)θ − b(Z). The instance is read from
+//! the user's `.npz` file: `A` (N, M, d, d), `b` (N, M, d), `p` (N, M).
 
 use super::affine::{Affine, mean_part};
-use super::arrays::{DataFile, Files, Named, index};
+use super::arrays::{DataFile, Files, NpzArrays, index};
 use super::{Facts, Fault, Problem};
 use crate::kernel::alias::Alias;
 use crate::kernel::{axpy, dot};
@@ -12,11 +12,12 @@ use crate::rng::{MAX_CLIENTS, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.atoms]`
+/// Linear stochastic approximation whose noise takes finitely many values: client c draws atom m
+/// with probability p_cm and evaluates A_cm θ − b_cm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// An `.npz` file with `A` (N, M, d, d), `b` (N, M, d) and `p` (N, M), M
+    /// An `.npz` file with `A` (N, M, d, d), `b` (N, M, d) and `p` (N, M): M
     /// atoms for each of N clients; each row of `p` sums to one.
     #[schemars(example = &"lsa.npz")]
     pub file: DataFile,
@@ -29,7 +30,7 @@ impl super::Settings for Settings {
         Vec::new()
     }
 
-    fn drawn(&self) -> bool {
+    fn uses_seed(&self) -> bool {
         false
     }
 
@@ -39,13 +40,13 @@ impl super::Settings for Settings {
 
     fn build(&self, _seed: u64, files: &dyn Files) -> Result<Atoms, Fault> {
         let contents = files.open(&self.file).map_err(|e| Fault::new("file", e))?;
-        Atoms::new(&Named::of(&self.file, &contents)?)
+        Atoms::new(&NpzArrays::new(&self.file, &contents)?)
     }
 }
 
 /// The exact facts of one client.
-struct Client {
-    law: Alias<u32>,
+struct AtomClient {
+    distribution: Alias<u32>,
     probabilities: Vec<f64>,
     mean: Affine,
 }
@@ -59,32 +60,32 @@ pub struct Atoms {
     matrices: Vec<f64>,
     /// b, N × M × d.
     offsets: Vec<f64>,
-    clients: Vec<Client>,
+    clients: Vec<AtomClient>,
     optimum: Vec<f64>,
 }
 
-/// How far a row of probabilities may be from one.
+/// The largest difference between the sum of a row of probabilities and 1.
 pub const ROUNDING: f64 = 1e-9;
 
-/// Whether these numbers are all of single precision, as a float32 file's are.
+/// Whether all numbers have single precision, as those of a float32 file.
 pub fn single(data: &[f64]) -> bool {
     data.iter().all(|x| f64::from(*x as f32) == *x)
 }
 
-/// Rows of probabilities: none is negative, and each row sums to one. A row of float32
-/// numbers that does so within their rounding is divided by its sum.
+/// Checks rows of probabilities: no entry is negative and each row sums to one. A row of
+/// float32 numbers whose sum is 1 up to their rounding is divided by its sum.
 ///
 /// # Errors
-/// The first entry or row that is not.
+/// The first entry or row that fails.
 pub fn probabilities(
-    named: &Named<'_>,
+    arrays: &NpzArrays<'_>,
     name: &str,
     data: &[f64],
     shape: &[usize],
 ) -> Result<Vec<f64>, Fault> {
-    if let Some(at) = data.iter().position(|&p| p < 0.0) {
-        let (at, p) = (index(at, shape), data[at]);
-        return Err(named.fault(format!("`{name}`[{at}] is {p}; a probability is 0 or more")));
+    if let Some(entry) = data.iter().position(|&p| p < 0.0) {
+        let (index, p) = (index(entry, shape), data[entry]);
+        return Err(arrays.fault(format!("`{name}`[{index}] is {p}; a probability is 0 or more")));
     }
     let width = shape[shape.len() - 1];
     let within = 0.5 * f64::from(f32::EPSILON) * width.max(8) as f64;
@@ -99,29 +100,29 @@ pub fn probabilities(
             row.iter_mut().for_each(|p| *p /= sum);
             continue;
         }
-        let at = index(i, &shape[..shape.len() - 1]);
-        return Err(named.fault(format!("`{name}`[{at}] sums to {sum}; a row must sum to one")));
+        let row = index(i, &shape[..shape.len() - 1]);
+        return Err(arrays.fault(format!("`{name}`[{row}] sums to {sum}; a row must sum to one")));
     }
     Ok(data)
 }
 
 impl Atoms {
-    fn new(named: &Named<'_>) -> Result<Self, Fault> {
+    fn new(arrays: &NpzArrays<'_>) -> Result<Self, Fault> {
         let (mut n, mut m, mut d, mut columns) = (0, 0, 0, 0);
         let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d), ("d", &mut columns)];
-        let matrices = named.get("A", axes)?.to_vec();
+        let matrices = arrays.get("A", axes)?.to_vec();
         if columns != d {
             return Err(
-                named.fault(format!("`A` holds {d} × {columns} matrices; they must be square"))
+                arrays.fault(format!("`A` holds {d} × {columns} matrices; they must be square"))
             );
         }
         let axes = &mut [("N", &mut n), ("M", &mut m), ("d", &mut d)];
-        let offsets = named.get("b", axes)?.to_vec();
-        let p = named.get("p", &mut [("N", &mut n), ("M", &mut m)])?;
-        let p = probabilities(named, "p", p, &[n, m])?;
+        let offsets = arrays.get("b", axes)?.to_vec();
+        let p = arrays.get("p", &mut [("N", &mut n), ("M", &mut m)])?;
+        let p = probabilities(arrays, "p", p, &[n, m])?;
         if n as u64 > MAX_CLIENTS {
             return Err(
-                named.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each"))
+                arrays.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each"))
             );
         }
         let mut clients = Vec::with_capacity(n);
@@ -129,22 +130,22 @@ impl Atoms {
             let row = &p[c * m..][..m];
             let (mut matrix, mut offset) = (Matrix::zeros(d, d), vec![0.0; d]);
             for (z, &p) in row.iter().enumerate() {
-                let at = c * m + z;
-                matrix =
-                    matrix.plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(at * d + i) * d + j]));
-                axpy(p, &offsets[at * d..][..d], &mut offset);
+                let entry = c * m + z;
+                matrix = matrix
+                    .plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(entry * d + i) * d + j]));
+                axpy(p, &offsets[entry * d..][..d], &mut offset);
             }
             let mean = Affine::new(matrix, offset).map_err(|_| {
-                named.fault(format!(
+                arrays.fault(format!(
                     "client {c}'s mean matrix Σ p A is singular: it has no unique θ_c*"
                 ))
             })?;
-            let law: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
-            let (law, probabilities) = (Alias::new(&law), row.to_vec());
-            clients.push(Client { law, probabilities, mean });
+            let weights: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
+            let (distribution, probabilities) = (Alias::new(&weights), row.to_vec());
+            clients.push(AtomClient { distribution, probabilities, mean });
         }
-        let mean = Affine::mean(clients.iter().map(|c: &Client| &c.mean)).map_err(|_| {
-            named.fault("the clients' mean matrix is singular: there is no unique θ*")
+        let mean = Affine::mean(clients.iter().map(|c: &AtomClient| &c.mean)).map_err(|_| {
+            arrays.fault("the clients' mean matrix is singular: there is no unique θ*")
         })?;
         Ok(Self { d, atoms: m, matrices, offsets, clients, optimum: mean.optimum })
     }
@@ -153,9 +154,9 @@ impl Atoms {
     #[inline(always)]
     fn field(&self, client: usize, atom: usize, theta: &[f64], field: &mut [f64]) {
         let d = theta.len();
-        let at = client * self.atoms + atom;
-        let matrix = &self.matrices[at * d * d..][..d * d];
-        let offset = &self.offsets[at * d..][..d];
+        let entry = client * self.atoms + atom;
+        let matrix = &self.matrices[entry * d * d..][..d * d];
+        let offset = &self.offsets[entry * d..][..d];
         for (i, field) in field.iter_mut().enumerate() {
             *field = dot(theta, &matrix[i * d..][..d]) - offset[i];
         }
@@ -176,14 +177,13 @@ impl Facts for Atoms {
         &self.clients[client].mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.clients[client].mean.at(theta, field);
+        self.clients[client].mean.evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].mean.matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let mut mean = vec![0.0; self.d];
-        self.mean_field(client, &self.optimum, &mut mean);
+        let mean = self.field_at_optimum(client);
         let mut covariance = Matrix::zeros(self.d, self.d);
         let mut field = vec![0.0; self.d];
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
@@ -200,13 +200,10 @@ impl Facts for Atoms {
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
             let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
             self.field(client, z, &self.optimum, &mut constant);
-            let m = Matrix::from_fn(
-                d,
-                d + 1,
-                |i, j| {
-                    if j < d { matrix[i * d + j] } else { constant[i] }
-                },
-            );
+            let m = Matrix::from_fn(d, d + 1, |i, j| match j {
+                _ if j == d => constant[i],
+                _ => matrix[i * d + j],
+            });
             second = second.plus(p, &m.times(s).times(&m.transpose()));
         }
         Some(second.plus(-1.0, &mean_part(self, client, s)))
@@ -215,16 +212,6 @@ impl Facts for Atoms {
     fn draws(&self) -> usize {
         self.atoms * self.d
     }
-    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
-        let d = self.d;
-        let norm = |z: usize| {
-            let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
-            let a = Matrix::from_fn(d, d, |i, j| matrix[i * d + j]);
-            let (largest, _) = a.transpose().times(&a).symmetric_extremes()?;
-            Some(libm::sqrt(largest.max(0.0)))
-        };
-        (0..self.atoms).try_fold(0.0_f64, |most, z| Some(most.max(norm(z)?)))
-    }
     fn linear(&self) -> bool {
         true
     }
@@ -232,8 +219,6 @@ impl Facts for Atoms {
 
 impl Problem for Atoms {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(
@@ -244,7 +229,7 @@ impl Problem for Atoms {
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        let atom = self.clients[client].law.pick(rng.bits()) as usize;
+        let atom = self.clients[client].distribution.pick(rng.bits()) as usize;
         self.field(client, atom, theta, field);
     }
 }
@@ -274,8 +259,8 @@ mod tests {
     fn build(arrays: BTreeMap<String, Array>) -> Result<Atoms, String> {
         let file = DataFile { path: "x.npz".into(), sha256: None };
         let contents = Contents::Arrays(arrays);
-        let named = Named::of(&file, &contents).map_err(|f| f.message)?;
-        Atoms::new(&named).map_err(|f| f.message)
+        let arrays = NpzArrays::new(&file, &contents).map_err(|f| f.message)?;
+        Atoms::new(&arrays).map_err(|f| f.message)
     }
 
     #[test]
@@ -290,14 +275,14 @@ mod tests {
             f(&mut arrays);
             build(arrays).map(|_| ()).unwrap_err()
         };
-        let at = |a: &mut BTreeMap<String, Array>, name: &str, i: usize, x: f64| {
+        let set = |a: &mut BTreeMap<String, Array>, name: &str, i: usize, x: f64| {
             a.get_mut(name).unwrap().data[i] = x;
         };
         for (message, wanted) in [
             (broken(&|a| drop(a.remove("p"))), "there is no array `p`, only A, b"),
-            (broken(&|a| at(a, "A", 13, f64::NAN)), "`A`[1, 0, 0, 1] is NaN"),
-            (broken(&|a| at(a, "p", 4, 0.3)), "`p`[1] sums to 1.05; a row must sum to one"),
-            (broken(&|a| at(a, "p", 0, -0.5)), "`p`[0, 0] is -0.5; a probability is 0 or more"),
+            (broken(&|a| set(a, "A", 13, f64::NAN)), "`A`[1, 0, 0, 1] is NaN"),
+            (broken(&|a| set(a, "p", 4, 0.3)), "`p`[1] sums to 1.05; a row must sum to one"),
+            (broken(&|a| set(a, "p", 0, -0.5)), "`p`[0, 0] is -0.5; a probability is 0 or more"),
             (
                 broken(&|a| a.get_mut("b").unwrap().shape = vec![2, 2, 3]),
                 "`b` has the shape [2, 2, 3]; expected (N = 2, M = 3, d = 2)",

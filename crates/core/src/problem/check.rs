@@ -1,5 +1,5 @@
-//! Whether what a problem says of itself agrees: for the tests of a problem,
-//! yours or ours.
+//! Checks that a problem's facts and oracle agree: for the tests of any problem, also of
+//! a user's own.
 
 use super::Problem;
 use crate::kernel::{axpy, dot};
@@ -8,8 +8,8 @@ use crate::rng::{Purpose, Stream};
 
 /// Checks a problem's facts against each other and its oracle against them:
 /// θ* and θ_c* are roots, the Jacobian is the derivative of the mean field, the
-/// curvature its second one, and `draws` oracle calls have the stated mean and
-/// covariance at θ*, and that of the noise map elsewhere, by standard errors.
+/// curvature its second derivative, and `draws` oracle calls have the stated mean and
+/// covariance at θ*, and the covariance of the noise map elsewhere, within standard errors.
 ///
 /// # Panics
 /// With the first disagreement.
@@ -63,9 +63,9 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
     let one = |e: &[f64], i: usize| if i < d { e[i] } else { 1.0 };
     let s = Matrix::from_fn(d + 1, d + 1, |i, j| one(&a, i) * one(&b, j));
     let Some(stated) = problem.noise_map(client, &s) else { return };
-    let at =
+    let point =
         |e: &[f64]| -> Vec<f64> { problem.optimum().iter().zip(e).map(|(x, e)| x + e).collect() };
-    let (x, y) = (at(&a), at(&b));
+    let (x, y) = (point(&a), point(&b));
     let means: Vec<Vec<f64>> = [&a, &b]
         .iter()
         .map(|e| {

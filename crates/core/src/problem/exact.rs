@@ -4,8 +4,8 @@ use super::{Facts, Problem};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
-/// A problem with F_c(θ; Z) = F̄_c(θ): what turns FedAvg into FedAvg-D (RR §4).
-/// One type for all, so that the engine is compiled for it once.
+/// A problem with F_c(θ; Z) = F̄_c(θ), on which FedAvg is FedAvg-D (RR §4). It is one type
+/// for all problems, so that the engine is compiled once.
 pub struct Exact(Box<dyn Facts>);
 
 impl Exact {
@@ -46,8 +46,8 @@ impl Facts for Exact {
     fn draws(&self) -> usize {
         self.0.draws()
     }
-    fn law(&self, client: usize) -> usize {
-        self.0.law(client)
+    fn distribution(&self, client: usize) -> usize {
+        self.0.distribution(client)
     }
     fn linear(&self) -> bool {
         self.0.linear()
@@ -65,8 +65,6 @@ impl Facts for Exact {
 
 impl Problem for Exact {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     fn oracle(
         &self,

@@ -1,12 +1,12 @@
 //! TD(0) on Garnet problems (SCAFFLSA §6, App. D), with linear features.
 //!
 //! Sample s ~ μ_c, a ~ π, s' ~ P_c(·|s,a); the field is A(Z)θ − b(Z) with
-//! A = φ(s)(φ(s) − γφ(s'))ᵀ and b = φ(s) r_c(s). A is of rank one and never
-//! built: a pair (s, s') is one draw from an alias table. Under Markovian noise
-//! s' is the next s, one trajectory a client.
+//! A = φ(s)(φ(s) − γφ(s'))ᵀ and b = φ(s) r_c(s). A has rank one and is never built; a pair
+//! (s, s') is one draw from an alias table. Under Markovian noise s' is the next s, and
+//! each client has one trajectory.
 
 use super::arrays::Files;
-use super::td::{Environment, Noise, Td, Trouble};
+use super::td::{Environment, NoSolution, Noise, Td};
 use super::{Extent, Fault, Faults, Share};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
@@ -14,17 +14,18 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.garnet]`
+/// Policy evaluation on random environments: TD(0) with linear features. Every client has a
+/// Garnet environment (SCAFFLSA, section 6) of its own, and all share the features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// S; from 1 to 65536.
+    /// S, the number of states; from 1 to 65536.
     #[schemars(range(min = 1, max = 65536), example = 30)]
     pub states: usize,
-    /// A; 1 or more.
+    /// A, the number of actions; 1 or more.
     #[schemars(range(min = 1), example = 2)]
     pub actions: usize,
-    /// b, distinct successors of each pair (s, a); from 1 to `states`.
+    /// b, the number of distinct successors of each pair (s, a); from 1 to `states`.
     #[schemars(range(min = 1), example = 2)]
     pub branching: usize,
     /// d, the dimension of φ(s) and of θ; from 1 to `states`.
@@ -33,7 +34,7 @@ pub struct Settings {
     /// The discount γ of the rewards, in [0, 1).
     #[schemars(range(min = 0.0, max = 1.0), example = 0.95)]
     pub discount: f64,
-    /// N; 1 or more.
+    /// N, the number of clients; 1 or more.
     #[schemars(range(min = 1), example = 100)]
     pub clients: usize,
     /// How the clients' environments differ.
@@ -42,7 +43,7 @@ pub struct Settings {
     /// The policy that is evaluated.
     #[serde(default)]
     pub policy: Policy,
-    /// Whether draws are independent or follow the chain.
+    /// Whether the draws of a client are independent or follow its chain.
     #[serde(default, skip_serializing_if = "Noise::is_independent")]
     #[schemars(extend("default" = "independent"))]
     pub noise: Noise,
@@ -52,12 +53,12 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Heterogeneity {
-    /// One kernel and reward, perturbed by each client.
+    /// One kernel and one reward, which every client perturbs.
     Perturbed {
-        /// ε, 0 or more: U[0, ε] is added to each non-zero transition weight.
+        /// ε, 0 or more: a draw from U[0, ε] is added to each non-zero transition weight.
         #[schemars(range(min = 0.0), example = 0.02)]
         kernel: f64,
-        /// U[0, reward] is added to each reward; 0 or more.
+        /// A draw from U[0, `reward`] is added to each reward; 0 or more.
         #[serde(default)]
         #[schemars(range(min = 0.0), example = 0.02)]
         reward: f64,
@@ -72,17 +73,16 @@ pub enum Heterogeneity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Every action with probability 1/A (the paper).
+    /// Every action with probability 1/A, as in the paper.
     #[default]
     Uniform,
-    /// One random action per state, the same for all clients (the authors' code).
+    /// One random action per state, the same for all clients, as in the authors' code.
     OneAction,
 }
 
 impl Settings {
-    /// Distinct environments: the first clients have one each, the others have
-    /// theirs by turns.
-    fn laws(&self) -> usize {
+    /// The number of distinct environments, which repeat cyclically over the clients.
+    fn distinct_environments(&self) -> usize {
         match self.heterogeneity {
             Heterogeneity::TwoKernels {} => self.clients.min(2),
             Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 } => 1,
@@ -129,21 +129,25 @@ impl super::Settings for Settings {
     fn extent(&self) -> Option<Extent> {
         let Self { states, branching, features, clients, .. } = *self;
         let (s, d, n) = (states as f64, features as f64, clients as f64);
-        let laws = self.laws() as f64;
-        // Successors of a state: of all its actions, no state twice.
+        let environments = self.distinct_environments() as f64;
+        // The distinct successors of all actions in all states.
         let pairs = s * (self.actions as f64 * branching as f64).min(s);
         let chains = if self.noise.is_independent() { 0.0 } else { n * (16.0 * pairs + 16.0 * s) };
-        let kernels = laws * s * s + 8.0 * s * s;
-        let what = format!("{laws} transition matrices of {states} × {states}");
+        let kernels = environments * s * s + 8.0 * s * s;
+        let what = format!("{environments} transition matrices of {states} × {states}");
         let mut shares = vec![Share::new("states", 8.0 * kernels, what)];
-        let what = format!("{laws} laws of {pairs} transitions each");
-        shares.push(Share::new("branching", laws * (64.0 * pairs + 16.0 * s) + chains, what));
-        // Each pair (s, a) has a list of successors: of two kernels, and one being read.
+        let what = format!("{environments} distributions of {pairs} transitions each");
+        shares.push(Share::new(
+            "branching",
+            environments * (64.0 * pairs + 16.0 * s) + chains,
+            what,
+        ));
+        // Each pair (s, a) has a list of successors in two kernels, and in one that is read.
         let (actions, b) = (self.actions as f64, branching as f64);
         let what = format!("kernels of {states} × {} lists of successors", self.actions);
         shares.push(Share::new("actions", s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0), what));
-        let what = format!("{laws} pairs of matrices of {features} × {features}");
-        let bytes = laws * (16.0 * d * d + 200.0) + 32.0 * s * d + 64.0 * d * d + 12.0 * n;
+        let what = format!("{environments} pairs of matrices of {features} × {features}");
+        let bytes = environments * (16.0 * d * d + 200.0) + 32.0 * s * d + 64.0 * d * d + 12.0 * n;
         shares.push(Share::new("features", bytes, what));
         Some(Extent { clients, dimension: features, shares })
     }
@@ -152,14 +156,14 @@ impl super::Settings for Settings {
         let mut rng = Stream::shared_instance(seed);
         let phi = features(self.states, self.features, &mut rng);
         let draw = Draw::new(self, &mut rng);
-        let laws = self.laws();
-        let of = (0..self.clients).map(|c| c % laws).collect();
-        let environments = (0..laws).map(|c| draw.client(c, seed));
-        Td::new(phi, self.features, self.discount, environments, of, self.noise).map_err(|trouble| {
-            match trouble {
-                Trouble::Law(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary law; more branching connects it")),
-                Trouble::Client(c) => Fault::new("features", format!("client {c}'s mean system is singular: fewer features, or more states that recur, make it regular")),
-                Trouble::Mean => Fault::new("features", "the clients' mean system is singular: fewer features make it regular"),
+        let distinct = self.distinct_environments();
+        let environment_of = (0..self.clients).map(|c| c % distinct).collect();
+        let environments = (0..distinct).map(|c| draw.client(c, seed));
+        Td::new(phi, self.features, self.discount, environments, environment_of, self.noise).map_err(|reason| {
+            match reason {
+                NoSolution::Stationary(c) => Fault::new("branching", format!("client {c}'s chain has no unique stationary distribution; more branching connects its states")),
+                NoSolution::Client(c) => Fault::new("features", format!("client {c}'s mean system is singular: fewer features, or more states that recur, make it regular")),
+                NoSolution::Mean => Fault::new("features", "the clients' mean system is singular: fewer features make it regular"),
             }
         })
     }
@@ -168,7 +172,7 @@ impl super::Settings for Settings {
 /// Transition weights before normalisation: for each (s, a), its successors.
 type Kernel = Vec<Vec<(usize, f64)>>;
 
-/// What the environments are drawn from.
+/// The shared part of the random environments.
 struct Draw<'a> {
     settings: &'a Settings,
     /// π(a | s), S × A.

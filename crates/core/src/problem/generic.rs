@@ -1,6 +1,6 @@
-//! The local steps of a problem that has no fused kernel: the loop over its
-//! oracle, with θ and the field in arrays of known length where d is small, so
-//! that an inlined oracle is unrolled.
+//! The local steps of a problem without a fused kernel: the loop over its oracle, for small
+//! d with θ and the field in arrays of constant length, so that an inlined oracle is
+//! unrolled.
 
 use super::Problem;
 use crate::kernel::{Cohort, Local, descend};

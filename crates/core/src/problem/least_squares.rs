@@ -1,10 +1,9 @@
 //! Ridge regression on a user's records: f_c(θ) = ½ E (xᵀθ − y)² + λ/2 ‖θ‖²
 //! over client c's records. The oracle draws a batch with replacement.
 
-use super::affine::Affine;
+use super::affine::{Affine, batch_covariance, batch_noise, half_square};
 use super::arrays::{DataFile, Files};
 use super::dataset::Dataset;
-use super::quadratic::half_square;
 use super::{Facts, Fault, Faults, Problem};
 use crate::kernel::{axpy, dot};
 use crate::linalg::Matrix;
@@ -12,19 +11,18 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.least-squares-dataset]`
+/// Ridge regression on the records of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// The records, and how they are dealt to clients, who weigh the same
-    /// whatever they hold.
+    /// The records, and how they are partitioned among clients.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, 0 or more; 0 needs records of full rank at every client.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; 0 needs records of full rank at every client.
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
-    /// B, records drawn with replacement at each local step; 1 or more.
+    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
     #[serde(default = "one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
@@ -44,8 +42,8 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn drawn(&self) -> bool {
-        self.dataset.drawn()
+    fn uses_seed(&self) -> bool {
+        self.dataset.uses_seed()
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
@@ -55,7 +53,7 @@ impl super::Settings for Settings {
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
         let records = self.dataset.open(files)?;
         let labels = records.numbers()?;
-        let shards = self.dataset.deal(&records, seed)?;
+        let shards = self.dataset.partition(&records, seed)?;
         let d = records.dimension();
         let singular = |who: String| {
             Fault::new(
@@ -79,16 +77,16 @@ impl super::Settings for Settings {
             }
             let mean =
                 Affine::new(matrix, offset).map_err(|_| singular(format!("client {c}'s")))?;
-            clients.push(Client { rows, mean });
+            clients.push(RecordClient { rows, mean });
         }
-        let mean = Affine::mean(clients.iter().map(|c: &Client| &c.mean))
+        let mean = Affine::mean(clients.iter().map(|c: &RecordClient| &c.mean))
             .map_err(|_| singular("the".into()))?;
         Ok(LeastSquares { d, l2: self.l2, batch: self.batch, clients, mean })
     }
 }
 
-/// One client's records and exact facts.
-struct Client {
+/// The records and exact facts of one client.
+struct RecordClient {
     /// Rows (x, y) of d + 1 numbers.
     rows: Vec<f64>,
     /// E xxᵀ + λI and E y x.
@@ -100,8 +98,16 @@ pub struct LeastSquares {
     d: usize,
     l2: f64,
     batch: usize,
-    clients: Vec<Client>,
+    clients: Vec<RecordClient>,
     mean: Affine,
+}
+
+impl LeastSquares {
+    /// The records (x, y) of a client.
+    fn records(&self, client: usize) -> impl ExactSizeIterator<Item = (&[f64], f64)> {
+        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
+        rows.map(|row| (&row[..self.d], row[self.d]))
+    }
 }
 
 impl Facts for LeastSquares {
@@ -118,49 +124,26 @@ impl Facts for LeastSquares {
         &self.clients[client].mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.clients[client].mean.at(theta, field);
+        self.clients[client].mean.evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].mean.matrix.clone()
     }
-    /// (E (xᵀθ* − y)² xxᵀ − ḡḡᵀ)/B with ḡ = E (xᵀθ* − y) x.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
-        let n = rows.len() as f64;
-        let (mut second, mut mean) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
-        for row in rows {
-            let (x, y) = (&row[..self.d], row[self.d]);
-            let error = dot(self.optimum(), x) - y;
-            second.add_outer(error * error / n, x, x);
-            axpy(error / n, x, &mut mean);
-        }
-        second.add_outer(-1.0, &mean, &mean);
-        second.scaled(1.0 / self.batch as f64)
+        let records = self.records(client).map(|(x, y)| (x, dot(self.optimum(), x) - y));
+        batch_covariance(self.d, self.batch, records)
     }
-    /// (E (xᵀθ − y)(xᵀθ' − y) xxᵀ − F̄F̄'ᵀ)/B without λ, which has no noise.
+    /// λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let d = self.d;
-        let rows = self.clients[client].rows.chunks_exact(d + 1);
-        let n = rows.len() as f64;
-        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
-        for row in rows {
-            let x = &row[..d];
+        let records = self.records(client).map(|(x, y)| {
             let mut w = x.to_vec();
-            w.push(dot(self.optimum(), x) - row[d]);
-            second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
-            mean.add_outer(1.0 / n, x, &w);
-        }
-        let mean = mean.times(s).times(&mean.transpose());
-        Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
+            w.push(dot(self.optimum(), x) - y);
+            (x, w)
+        });
+        Some(batch_noise(self.batch, s, records))
     }
     fn draws(&self) -> usize {
-        self.clients.iter().map(|c| c.rows.len() / (self.d + 1)).max().unwrap_or(1)
-    }
-    /// The largest ‖x‖² + λ.
-    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
-        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
-        let largest = rows.fold(0.0_f64, |most, row| most.max(dot(&row[..self.d], &row[..self.d])));
-        Some(largest + self.l2)
+        (0..self.clients.len()).map(|c| self.records(c).len()).max().unwrap_or(1)
     }
     fn linear(&self) -> bool {
         true
@@ -175,8 +158,6 @@ impl Facts for LeastSquares {
 
 impl Problem for LeastSquares {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(

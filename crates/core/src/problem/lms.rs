@@ -2,8 +2,8 @@
 //! h ~ N(0, R_k) and observations y = hᵀw_k + v. The field is h(hᵀθ − y), with
 //! mean R_k(θ − w_k): half the gradient of (5.44), as (5.45) has it.
 
+use super::affine::half_square;
 use super::arrays::Files;
-use super::quadratic::half_square;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
 use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot};
@@ -12,27 +12,28 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.lms]`
+/// Least mean squares (BOOK, 5.44–5.46): client k observes y = hᵀw_k + v with
+/// Gaussian h of covariance R_k.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
     /// d, the dimension of h and of θ; 1 or more.
     #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// K (N); 1 or more.
+    /// N (K in BOOK), the number of clients; 1 or more.
     #[schemars(range(min = 1), example = 20)]
     pub clients: usize,
-    /// Eigenvalues of R_k, evenly in the logarithm.
+    /// Eigenvalues of R_k, evenly spaced in the logarithm.
     #[schemars(example = Spectrum { from: 0.5, to: 2.0 })]
     pub spectrum: Spectrum,
     /// Whether the clients share one covariance.
     #[serde(default)]
     pub covariances: Covariances,
-    /// Standard deviation of the entries of w_k around a common w, 0 or more.
+    /// The standard deviation of the entries of w_k around a common w, 0 or more.
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.5)]
     pub model_spread: f64,
-    /// σ, 0 or more: standard deviation of v.
+    /// σ, 0 or more: the standard deviation of v.
     #[schemars(range(min = 0.0), example = 0.1)]
     pub noise: f64,
 }
@@ -41,10 +42,10 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Covariances {
-    /// One R.
+    /// All clients have the same R.
     #[default]
     Same,
-    /// R_k of one spectrum, its axes reflected along a direction of each client's own.
+    /// All R_k have the same spectrum; the axes of each are reflected along a random direction.
     Rotated,
 }
 
@@ -71,12 +72,19 @@ impl super::Settings for Settings {
     }
 }
 
-/// One client's stream.
-struct Client {
+/// The distribution of one client's stream.
+struct LmsClient {
     /// The reflection that turns diag(λ) into R_k, d numbers.
     axis: Vec<f64>,
     covariance: Matrix,
     model: Vec<f64>,
+}
+
+impl LmsClient {
+    /// θ − w_k.
+    fn apart(&self, theta: &[f64]) -> Vec<f64> {
+        theta.iter().zip(&self.model).map(|(x, w)| x - w).collect()
+    }
 }
 
 /// An instance.
@@ -85,7 +93,7 @@ pub struct Lms {
     noise: f64,
     /// √λ, d numbers.
     roots: Vec<f64>,
-    clients: Vec<Client>,
+    clients: Vec<LmsClient>,
     mean: Matrix,
     optimum: Vec<f64>,
 }
@@ -109,7 +117,7 @@ impl Lms {
             let mut model = model.clone();
             model.iter_mut().for_each(|w| *w += settings.model_spread * rng.gaussian());
             axpy(1.0 / n, &covariance.apply(&model), &mut rhs);
-            clients.push(Client { axis, covariance, model });
+            clients.push(LmsClient { axis, covariance, model });
         }
         let mean = Matrix::mean(clients.iter().map(|c| &c.covariance));
         let optimum = solve(&mean, &rhs)
@@ -134,8 +142,7 @@ impl Facts for Lms {
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         let client = &self.clients[client];
-        let apart: Vec<f64> = theta.iter().zip(&client.model).map(|(x, w)| x - w).collect();
-        field.copy_from_slice(&client.covariance.apply(&apart));
+        field.copy_from_slice(&client.covariance.apply(&client.apart(theta)));
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].covariance.clone()
@@ -143,10 +150,9 @@ impl Facts for Lms {
     /// RDR + R tr(RD) + σ²R with D = (θ* − w_k)(θ* − w_k)ᵀ, since
     /// E hhᵀDhhᵀ = 2RDR + R tr(RD) for Gaussian h.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let mut pull = vec![0.0; self.d];
-        self.mean_field(client, &self.optimum, &mut pull);
+        let pull = self.field_at_optimum(client);
         let client = &self.clients[client];
-        let apart: Vec<f64> = self.optimum.iter().zip(&client.model).map(|(x, w)| x - w).collect();
+        let apart = client.apart(&self.optimum);
         let weight = dot(&apart, &pull) + self.noise * self.noise;
         let mut covariance = client.covariance.scaled(weight);
         covariance.add_outer(1.0, &pull, &pull);
@@ -157,20 +163,15 @@ impl Facts for Lms {
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.d;
         let client = &self.clients[client];
-        let apart: Vec<f64> = self.optimum.iter().zip(&client.model).map(|(x, w)| x - w).collect();
-        let shift =
-            Matrix::from_fn(
-                d,
-                d + 1,
-                |i, j| {
-                    if j == d { apart[i] } else { f64::from(u8::from(i == j)) }
-                },
-            );
+        let apart = client.apart(&self.optimum);
+        let shift = Matrix::from_fn(d, d + 1, |i, j| match j {
+            _ if j == d => apart[i],
+            _ => f64::from(u8::from(i == j)),
+        });
         let second = shift.times(s).times(&shift.transpose());
         let (r, along) = (&client.covariance, client.covariance.times(&second));
-        let trace = (0..d).fold(0.0, |sum, i| sum + along[(i, i)]);
         let turned = r.times(&second.transpose()).times(r);
-        Some(turned.plus(trace + self.noise * self.noise * s[(d, d)], r))
+        Some(turned.plus(along.trace() + self.noise * self.noise * s[(d, d)], r))
     }
     fn linear(&self) -> bool {
         true
@@ -183,8 +184,6 @@ impl Facts for Lms {
 
 impl Problem for Lms {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(

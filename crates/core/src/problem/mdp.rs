@@ -1,24 +1,24 @@
-//! TD(0) on a user's own chains, from an `.npz` file.
+//! TD(0) on a user's chains, from an `.npz` file.
 
-use super::arrays::{DataFile, Files, Named};
+use super::arrays::{DataFile, Files, NpzArrays};
 use super::atoms::{ROUNDING, probabilities, single};
-use super::td::{Environment, Noise, Td, Trouble, stationary};
+use super::td::{Environment, NoSolution, Noise, Td, stationary};
 use super::{Fault, Faults};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.mdp]`
+/// Policy evaluation as in `garnet`, on chains that a file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
     /// An `.npz` file with features `phi` (S, d), kernels under the policy `P`
-    /// (N, S, S), rewards `r` (N, S), stationary laws `mu` (N, S), which are
-    /// computed anew and must agree, and the discount `gamma` ().
+    /// (N, S, S), rewards `r` (N, S), stationary distributions `mu` (N, S), which must agree with
+    /// those that are computed from the kernels, and the discount `gamma` ().
     #[schemars(example = &"chains.npz")]
     pub file: DataFile,
-    /// Whether draws are independent or follow the chain.
+    /// Whether the draws of a client are independent or follow its chain.
     #[serde(default, skip_serializing_if = "Noise::is_independent")]
     #[schemars(extend("default" = "independent"))]
     pub noise: Noise,
@@ -33,7 +33,7 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn drawn(&self) -> bool {
+    fn uses_seed(&self) -> bool {
         false
     }
 
@@ -43,63 +43,63 @@ impl super::Settings for Settings {
 
     fn build(&self, _seed: u64, files: &dyn Files) -> Result<Td, Fault> {
         let contents = files.open(&self.file).map_err(|e| Fault::new("file", e))?;
-        build(&Named::of(&self.file, &contents)?, self.noise)
+        build(&NpzArrays::new(&self.file, &contents)?, self.noise)
     }
 }
 
-/// How far a law that is given in float32 may be from the law of its kernel.
+/// The largest difference of a stationary distribution in float32 from that of its kernel.
 const SINGLE: f64 = 1e-5;
 
-fn build(named: &Named<'_>, noise: Noise) -> Result<Td, Fault> {
+fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
     let (mut s, mut d, mut n, mut next) = (0, 0, 0, 0);
-    let phi = named.get("phi", &mut [("S", &mut s), ("d", &mut d)])?;
+    let phi = arrays.get("phi", &mut [("S", &mut s), ("d", &mut d)])?;
     if s > MAX_STATES {
-        return Err(named.fault(format!("`phi` has {s} states; at most {MAX_STATES} are allowed")));
+        return Err(arrays.fault(format!("`phi` has {s} states; at most {MAX_STATES} are allowed")));
     }
-    let p = named.get("P", &mut [("N", &mut n), ("S", &mut s), ("S", &mut next)])?;
+    let p = arrays.get("P", &mut [("N", &mut n), ("S", &mut s), ("S", &mut next)])?;
     if next != s {
-        return Err(named.fault(format!("`P` has {s} × {next} kernels; they must be square")));
+        return Err(arrays.fault(format!("`P` has {s} × {next} kernels; they must be square")));
     }
-    let p = probabilities(named, "P", p, &[n, s, s])?;
-    let rewards = named.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
-    let mu = named.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
+    let p = probabilities(arrays, "P", p, &[n, s, s])?;
+    let rewards = arrays.get("r", &mut [("N", &mut n), ("S", &mut s)])?;
+    let mu = arrays.get("mu", &mut [("N", &mut n), ("S", &mut s)])?;
     let agree = if single(mu) { SINGLE } else { ROUNDING };
-    let gamma = named.get("gamma", &mut [])?[0];
+    let gamma = arrays.get("gamma", &mut [])?[0];
     if !(0.0..1.0).contains(&gamma) {
-        return Err(named.fault(format!("`gamma` is {gamma}; a discount is in [0, 1)")));
+        return Err(arrays.fault(format!("`gamma` is {gamma}; a discount is in [0, 1)")));
     }
     let kernel = |c: usize| Matrix::from_fn(s, s, |i, j| p[(c * s + i) * s + j]);
     for c in 0..n {
         let transitions = kernel(c);
         if let Err(message) = one_class(&transitions) {
-            return Err(named.fault(format!("`P`[{c}] {message}")));
+            return Err(arrays.fault(format!("`P`[{c}] {message}")));
         }
         let law = stationary(&transitions)
-            .map_err(|_| named.fault(format!("`P`[{c}] has no unique stationary law")))?;
+            .map_err(|_| arrays.fault(format!("`P`[{c}] has no unique stationary distribution")))?;
         for (i, (law, mu)) in law.iter().zip(&mu[c * s..][..s]).enumerate() {
             if (law - mu).abs() > agree {
-                return Err(named.fault(format!(
-                    "`mu`[{c}, {i}] is {mu}, but the stationary law of `P`[{c}] has {law}"
+                return Err(arrays.fault(format!(
+                    "`mu`[{c}, {i}] is {mu}, but the stationary distribution of `P`[{c}] has {law}"
                 )));
             }
         }
     }
     let environments = (0..n)
         .map(|c| Environment { transitions: kernel(c), rewards: rewards[c * s..][..s].to_vec() });
-    Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|trouble| match trouble {
-        Trouble::Law(c) => named.fault(format!("`P`[{c}] has no unique stationary law")),
-        Trouble::Client(c) => {
-            named.fault(format!("client {c}'s mean system is singular: `phi` has too many features for the states that recur"))
+    Td::new(phi.to_vec(), d, gamma, environments, (0..n).collect(), noise).map_err(|reason| match reason {
+        NoSolution::Stationary(c) => arrays.fault(format!("`P`[{c}] has no unique stationary distribution")),
+        NoSolution::Client(c) => {
+            arrays.fault(format!("client {c}'s mean system is singular: `phi` has too many features for the states that recur"))
         }
-        Trouble::Mean => named.fault("the clients' mean system is singular: there is no unique θ*"),
+        NoSolution::Mean => arrays.fault("the clients' mean system is singular: there is no unique θ*"),
     })
 }
 
-/// Whether a chain has one recurrent class, and that without a period.
+/// An error unless the chain has one recurrent class, which is aperiodic.
 fn one_class(transitions: &Matrix) -> Result<(), String> {
     let n = transitions.rows();
     let next = |s: usize| (0..n).filter(move |&t| transitions[(s, t)] > 0.0);
-    // Steps to each state from (or, backwards, to) a state, by breadth.
+    // The least number of steps to each state from a state (or, backwards, to it).
     let depths = |from: usize, backwards: bool| {
         let mut depth = vec![usize::MAX; n];
         depth[from] = 0;
@@ -115,8 +115,8 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
         }
         depth
     };
-    // Go on to any state from which there is no way back until there is none:
-    // then the class is never left.
+    // Move to a state from which there is no way back until there is none: the class of
+    // the last state is never left.
     let mut recurrent = 0;
     let (class, back) = loop {
         let (there, back) = (depths(recurrent, false), depths(recurrent, true));
@@ -127,7 +127,7 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
     };
     if let Some(apart) = back.iter().position(|&d| d == usize::MAX) {
         return Err(format!(
-            "has no unique stationary law: from state {apart} state {recurrent} cannot be reached"
+            "has no unique stationary distribution: from state {apart} state {recurrent} cannot be reached"
         ));
     }
     let inside = |s: &usize| class[*s] != usize::MAX;
@@ -151,21 +151,21 @@ fn gcd(a: usize, b: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn of<const N: usize>(rows: [[f64; N]; N]) -> Result<(), String> {
+    fn check<const N: usize>(rows: [[f64; N]; N]) -> Result<(), String> {
         one_class(&Matrix::from_fn(N, N, |i, j| rows[i][j]))
     }
 
     #[test]
     fn chains_without_a_unique_law_are_found() {
-        assert!(of([[0.5, 0.5], [1.0, 0.0]]).is_ok());
-        assert!(of([[1.0]]).is_ok());
+        assert!(check([[0.5, 0.5], [1.0, 0.0]]).is_ok());
+        assert!(check([[1.0]]).is_ok());
         let transient = [[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0]];
-        assert!(of(transient).is_ok(), "a state that is left for ever is allowed");
-        assert!(of([[1.0, 0.0], [0.0, 1.0]]).unwrap_err().contains("cannot be reached"));
+        assert!(check(transient).is_ok(), "a state that is left for ever is allowed");
+        assert!(check([[1.0, 0.0], [0.0, 1.0]]).unwrap_err().contains("cannot be reached"));
         let two_ends = [[0.2, 0.4, 0.4], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-        assert!(of(two_ends).unwrap_err().contains("cannot be reached"));
-        assert!(of([[0.0, 1.0], [1.0, 0.0]]).unwrap_err().contains("multiples of 2 steps"));
+        assert!(check(two_ends).unwrap_err().contains("cannot be reached"));
+        assert!(check([[0.0, 1.0], [1.0, 0.0]]).unwrap_err().contains("multiples of 2 steps"));
         let wheel = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]];
-        assert!(of(wheel).unwrap_err().contains("multiples of 3 steps"));
+        assert!(check(wheel).unwrap_err().contains("multiples of 3 steps"));
     }
 }

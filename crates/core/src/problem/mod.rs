@@ -1,12 +1,11 @@
-//! Problems: what a client's oracle returns, and what is known exactly.
+//! Problems: the clients' stochastic oracles, and exact facts about them.
 //!
-//! A problem has two faces. Its [`Facts`] are cold and object-safe: the
-//! optimum, mean fields, Jacobians, noise covariances, all exact. Its oracle
-//! ([`Problem`]) is hot and generic. Theory sees the facts alone, the engine
-//! the oracle alone.
+//! A problem has two interfaces. Its [`Facts`] are exact and object-safe: the optimum, mean
+//! fields, Jacobians, noise covariances. Its oracle ([`Problem`]) is fast and generic.
+//! Theory uses the facts alone, the engine the oracle alone.
 //!
-//! *Invariant*: nothing here does I/O, reads a clock or an environment; an
-//! instance is a function of its settings and the seed.
+//! *Invariant*: this module does no I/O and reads no clock and no environment; an instance
+//! is a function of its settings, its files' contents and the seed.
 
 mod affine;
 pub mod arrays;
@@ -35,7 +34,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use twin::Twin;
 
-/// What is known exactly of a problem. F_c is client c's field, F̄_c its mean,
+/// Exact facts about a problem. F_c is client c's field, F̄_c its mean,
 /// F̄ = N⁻¹ Σ F̄_c; θ* solves F̄(θ*) = 0 and θ_c* solves F̄_c(θ_c*) = 0.
 pub trait Facts: Send + Sync {
     /// d, the dimension of θ.
@@ -48,59 +47,61 @@ pub trait Facts: Send + Sync {
     fn local_optimum(&self, client: usize) -> &[f64];
     /// F̄_c(θ) into `field`, d numbers.
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
+    /// F̄_c(θ*), d numbers.
+    fn field_at_optimum(&self, client: usize) -> Vec<f64> {
+        let mut field = vec![0.0; self.dim()];
+        self.mean_field(client, self.optimum(), &mut field);
+        field
+    }
     /// H_c = ∇F̄_c(θ*), d × d.
     fn jacobian(&self, client: usize) -> Matrix;
     /// C_c = Cov F_c(θ*; Z), d × d.
     fn noise_covariance(&self, client: usize) -> Matrix;
     /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool;
-    /// Whether a client's draws are independent from step to step, so that on
-    /// a linear field means and moments close; a Markovian oracle's are not.
+    /// Whether a client's draws are independent from step to step, so that means and
+    /// moments close on a linear field; those of a Markovian oracle are not.
     fn independent(&self) -> bool {
         true
     }
-    /// Oracle evaluations that one local step costs: the batch.
+    /// The oracle evaluations of one oracle call: the batch size.
     fn batch(&self) -> u64 {
         1
     }
     /// E (F_c(θ; Z) − F̄_c(θ))(F_c(θ'; Z) − F̄_c(θ'))ᵀ, d × d, of the field
-    /// linearised at θ* draw by draw (where it is linear, of the field itself):
-    /// a linear map of `s` = E (e, 1)(e', 1)ᵀ, (d+1) × (d+1), with e = θ − θ*
-    /// and e' = θ' − θ*. `None` where second moments do not close.
+    /// linearised at θ* for each draw (a linear field is its own linearisation): a linear
+    /// map of `s` = E (e, 1)(e', 1)ᵀ, (d+1) × (d+1), with e = θ − θ*
+    /// and e' = θ' − θ*. `None` if second moments do not close.
     fn noise_map(&self, _client: usize, _s: &Matrix) -> Option<Matrix> {
         None
     }
     /// ∇²F̄_c(θ*)\[M\], d numbers: Σ_jk M_jk ∂²F̄_c/∂θ_j∂θ_k, the third derivatives
-    /// of a loss; `None` where they are not known.
+    /// of a loss; `None` if they are not known.
     fn curvature(&self, _client: usize, _m: &Matrix) -> Option<Vec<f64>> {
         self.linear().then(|| vec![0.0; self.dim()])
     }
-    /// The most terms that exact means over a client's draws are sums of: its records, pairs
-    /// of states or atoms. It decides what theory costs and nothing else.
+    /// The most terms in exact means over a client's draws: its records, pairs of states
+    /// or atoms. It enters only the estimates of theory's effort.
     fn draws(&self) -> usize {
         1
     }
-    /// Which law a client's oracle has: clients of one number have one law.
-    fn law(&self, client: usize) -> usize {
+    /// An identifier of the distribution of a client's oracle; clients with equal
+    /// identifiers have the same distribution.
+    fn distribution(&self, client: usize) -> usize {
         client
     }
-    /// sup over draws of the spectral norm of A(Z), on a linear field; `None`
-    /// where it is infinite or not known.
-    fn largest_oracle_matrix(&self, _client: usize) -> Option<f64> {
-        None
-    }
-    /// f(θ) − f(θ*), f the mean of the clients' losses; `None` where the field
-    /// is no gradient.
+    /// f(θ) − f(θ*), f the mean of the clients' losses; `None` if the
+    /// field is not a gradient.
     fn suboptimality(&self, _theta: &[f64]) -> Option<f64> {
         None
     }
-    /// xᵀ Σφ x with Σφ = N⁻¹ Σ E φφᵀ, the norm of values under the stationary
-    /// laws (SCAFFLSA §4); `None` where there are no features.
+    /// xᵀ Σφ x with Σφ = N⁻¹ Σ E φφᵀ, the mean square of values under the stationary
+    /// distributions (SCAFFLSA §4); `None` if there are no features.
     fn feature_norm(&self, _x: &[f64]) -> Option<f64> {
         None
     }
     /// θ̃, the TD fixed point of the averaged kernel and reward (Wang et al.
-    /// 2023), d numbers; `None` where there is no such thing.
+    /// 2023), d numbers; `None` if there is none.
     fn virtual_optimum(&self) -> Option<&[f64]> {
         None
     }
@@ -108,13 +109,15 @@ pub trait Facts: Send + Sync {
 
 /// A problem that can be run: its stochastic oracle.
 pub trait Problem: Facts {
-    /// What a client's noise remembers between steps; `()` when i.i.d.
-    type State: Send;
+    /// The state of a client's noise between steps; `()` if draws are i.i.d.
+    type State: Send + Default;
 
-    /// The state of a client's noise when a run begins.
-    fn begin(&self, client: usize, rng: &mut Stream) -> Self::State;
+    /// The state of a client's noise at the start of a run.
+    fn begin(&self, _client: usize, _rng: &mut Stream) -> Self::State {
+        Self::State::default()
+    }
 
-    /// F_c(θ; Z) into `field`, d numbers: the definition.
+    /// F_c(θ; Z) into `field`, d numbers: the definition of the oracle.
     fn oracle(
         &self,
         client: usize,
@@ -124,13 +127,13 @@ pub trait Problem: Facts {
         field: &mut [f64],
     );
 
-    /// Whether [`Problem::linearised`] is known.
+    /// Whether [`Problem::linearised`] is available.
     fn has_twin(&self) -> bool {
         self.linear()
     }
 
-    /// F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*) into `field`, d numbers, from the draws
-    /// that [`Problem::oracle`] takes: the field linearised draw by draw.
+    /// F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*) into `field`, d numbers, from the same draws
+    /// as [`Problem::oracle`]: the field linearised for each draw.
     fn linearised(
         &self,
         client: usize,
@@ -143,7 +146,7 @@ pub trait Problem: Facts {
     }
 
     /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort.
-    /// A problem may fuse and interleave; the bits must stay those of this loop.
+    /// A problem may fuse and interleave steps; the bits must equal those of this loop.
     fn advance(&self, cohort: Cohort<'_, Self::State>)
     where
         Self: Sized,
@@ -152,12 +155,12 @@ pub trait Problem: Facts {
     }
 }
 
-/// Why settings cannot be what they are: the key, and what is wrong with it.
+/// An error in settings: the key, and what is wrong with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Key within the settings' table.
     pub key: &'static str,
-    /// What is wrong, and what is allowed.
+    /// What is wrong and what is allowed.
     pub message: String,
 }
 
@@ -170,15 +173,15 @@ impl Fault {
 
 /// The largest d.
 pub const MOST_DIMENSIONS: usize = 5_000;
-/// The most memory that an instance may take.
+/// The most memory of an instance.
 const MOST_GIGABYTES: usize = 16;
 
-/// Collects the faults of settings.
+/// Collects faults.
 #[derive(Default)]
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// Notes a fault of `key` unless `holds`.
+    /// Adds a fault of `key` unless `holds`.
     pub fn require(&mut self, holds: bool, key: &'static str, message: impl FnOnce() -> String) {
         if !holds {
             self.0.push(Fault { key, message: message() });
@@ -210,7 +213,7 @@ impl Faults {
         self.require(value <= MOST_DIMENSIONS, key, message);
     }
 
-    /// What is made of `count` things of so many bytes each must fit in memory.
+    /// `count` parts of `bytes` bytes each must fit in memory.
     pub fn memory(&mut self, key: &'static str, count: usize, bytes: usize) {
         let total = count as u128 * bytes as u128;
         let gigabytes = total as f64 / 1e9;
@@ -222,7 +225,7 @@ impl Faults {
         self.require(total <= MOST_GIGABYTES as u128 * 1_000_000_000, key, message);
     }
 
-    /// `clients` must be 1 or more, and have a stream each.
+    /// `clients` must be 1 or more, and at most the number of streams.
     pub fn clients(&mut self, clients: usize) {
         self.at_least_one("clients", clients as u64);
         let most = crate::rng::MAX_CLIENTS;
@@ -231,14 +234,14 @@ impl Faults {
     }
 }
 
-/// How large an instance will be, known before it is built.
+/// The size of an instance, known before it is built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
     /// N.
     pub clients: usize,
     /// d.
     pub dimension: usize,
-    /// What takes memory.
+    /// The parts that take memory.
     pub shares: Vec<Share>,
 }
 
@@ -246,65 +249,65 @@ impl Extent {
     /// N clients with a d × d matrix and some vectors each.
     pub fn of_matrices(clients: usize, dimension: usize) -> Self {
         let (n, d) = (clients as f64, dimension as f64);
-        // Twice, since exact limits take the matrices of all clients.
+        // Twice, since exact limits need the matrices of all clients.
         let bytes = n * (8.0 * (2.0 * d * d + 4.0 * d) + 150.0);
         let what = format!("{clients} clients' matrices of {dimension} × {dimension}");
         Self { clients, dimension, shares: vec![Share::new("clients", bytes, what)] }
     }
 }
 
-/// Something that takes memory.
+/// A part of an instance that takes memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
-    /// The setting that makes it large: a key, or a path.
+    /// The setting that decides its size: a key, or a path.
     pub key: String,
-    /// About so many bytes while it is made and used.
+    /// Its approximate size in bytes.
     pub bytes: f64,
-    /// What it is, in the plural.
+    /// A description in the plural.
     pub what: String,
 }
 
 impl Share {
-    /// A share of `key`.
+    /// A part whose size is decided by `key`.
     pub fn new(key: &str, bytes: f64, what: impl Into<String>) -> Self {
         Self { key: key.to_owned(), bytes, what: what.into() }
     }
 }
 
-/// Which oracle an instance has.
+/// The oracle with which an instance is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Face {
     /// Its own.
     Own,
     /// Its mean field ([`Exact`]).
     Exact,
-    /// Its own, linearised at θ* draw by draw ([`Twin`]).
+    /// Its own, linearised at θ* for each draw ([`Twin`]).
     Twin,
 }
 
-/// What is done with a problem once its type is known.
+/// A generic function of a problem, called when its type is known.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result.
     type Out;
-    /// Called with the instance.
+    /// Is called with the instance.
     fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out;
 }
 
 /// Settings that describe a problem.
 pub trait Settings {
-    /// The instance they describe.
+    /// The type of the instances.
     type Instance: Problem + 'static;
-    /// All that is wrong with the settings themselves.
+    /// Everything that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault>;
-    /// Whether the seed enters the instance; with all of it in a file it does not.
-    fn drawn(&self) -> bool {
+    /// Whether the instance depends on the seed; one that is read from a file does not.
+    fn uses_seed(&self) -> bool {
         true
     }
     /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool {
         true
     }
-    /// How large an instance will be; `None` where a file says.
+    /// The size of the instance; `None` if it depends on a file.
     fn extent(&self) -> Option<Extent> {
         None
     }
@@ -312,15 +315,15 @@ pub trait Settings {
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         Vec::new()
     }
-    /// The instance that these settings, this seed and what is in the files fix.
+    /// Builds the instance from these settings, the seed and the contents of the files.
     ///
     /// # Errors
-    /// A [`Fault`] where the drawn instance has no unique solution, or a file
+    /// A [`Fault`] if the instance has no unique solution, or a file
     /// does not hold what it should.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Self::Instance, Fault>;
 }
 
-/// The registry: a new problem is its file and a line at the bottom.
+/// The registry: to add a problem, add its file and a line below.
 macro_rules! problems {
     ($($variant:ident($kind:literal, $settings:ty),)*) => {
         /// A problem as a manifest describes it: `[problem.<kind>]`.
@@ -336,7 +339,7 @@ macro_rules! problems {
                 match self { $(Self::$variant(_) => $kind,)* }
             }
 
-            /// All that is wrong with the settings themselves.
+            /// Everything that is wrong with the settings themselves.
             pub fn check(&self) -> Vec<Fault> {
                 match self { $(Self::$variant(settings) => settings.check(),)* }
             }
@@ -344,9 +347,9 @@ macro_rules! problems {
             /// The kinds of all problems.
             pub const KINDS: &[&str] = &[$($kind,)*];
 
-            /// Whether the seed enters the instance.
-            pub fn drawn(&self) -> bool {
-                match self { $(Self::$variant(settings) => settings.drawn(),)* }
+            /// Whether the instance depends on the seed.
+            pub fn uses_seed(&self) -> bool {
+                match self { $(Self::$variant(settings) => settings.uses_seed(),)* }
             }
 
             /// Whether every F_c is affine in θ.
@@ -354,7 +357,7 @@ macro_rules! problems {
                 match self { $(Self::$variant(settings) => settings.linear(),)* }
             }
 
-            /// How large an instance will be; `None` where a file says.
+            /// The size of the instance; `None` if it depends on a file.
             pub fn extent(&self) -> Option<Extent> {
                 match self { $(Self::$variant(settings) => settings.extent(),)* }
             }
@@ -364,11 +367,11 @@ macro_rules! problems {
                 match self { $(Self::$variant(settings) => settings.files(),)* }
             }
 
-            /// Builds the instance and hands one of its faces to the visitor.
+            /// Builds the instance and calls the visitor with it.
             ///
             /// # Errors
-            /// A [`Fault`] where the drawn instance has no unique solution, or a
-            /// file does not hold what it should.
+            /// A [`Fault`] if the instance has no unique solution, or a file does
+            /// not hold what it should.
             pub fn build<V: Visitor>(
                 &self,
                 seed: u64,

@@ -1,15 +1,14 @@
-//! Newton's method to the last bit, for optima that have no formula.
+//! Newton's method to the last bit, for optima without a formula.
 
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, Singular, solve};
 
-/// Steps after which the search gives up; a strongly convex function needs few.
+/// The most steps; a strongly convex function needs few.
 const MAX_STEPS: usize = 500;
 
-/// The root of `gradient`, from 0, by damped Newton steps: a step is halved
-/// until the gradient shrinks, and the search ends at a fixed point, where no
-/// step shrinks it any more. So the result is a function of the arithmetic
-/// alone and no tolerance enters it.
+/// The root of `gradient`, from 0, by damped Newton steps: a step is halved until the
+/// gradient shrinks, and the search ends at a fixed point, from which no step shrinks it.
+/// So the result depends on no tolerance.
 ///
 /// # Errors
 /// [`Singular`] if a Hessian is, or if no fixed point was reached.

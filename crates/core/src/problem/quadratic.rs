@@ -3,10 +3,10 @@
 //! F_c(θ; Z) = (1 + τw) H_c (θ − θ_c*) + σε, w and ε Gaussian.
 //!
 //! H_c = A ± δ(I − 2uuᵀ) and ∇f_c(θ*) = ±g in pairs of clients, so that the
-//! means are A and 0, and ζ₁, ζ₂ are what was asked for without an eigenvalue
-//! being computed.
+//! means are A and 0, and ζ₁, ζ₂ have their settings' values without computing an
+//! eigenvalue.
 
-use super::affine::{Affine, mean_part};
+use super::affine::{Affine, half_square, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
 use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
@@ -16,17 +16,18 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.quadratic]`
+/// Quadratic losses with a Hessian H_c and an optimum θ_c* for each client, and Gaussian noise on
+/// the gradients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
     /// d, the dimension of θ; 1 or more.
     #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// N; 1 or more, even where there is heterogeneity of either kind or not.
+    /// N, the number of clients; 1 or more, and even if there is heterogeneity of either kind.
     #[schemars(range(min = 1), example = 10)]
     pub clients: usize,
-    /// Eigenvalues of the mean Hessian A, evenly in the logarithm.
+    /// Eigenvalues of the mean Hessian A, evenly spaced in the logarithm.
     #[schemars(example = Spectrum { from: 0.1, to: 1.0 })]
     pub spectrum: Spectrum,
     /// ζ₁ of RR A2, 0 or more: the root mean square of ‖∇f_c(θ*)‖.
@@ -38,10 +39,10 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.05)]
     pub hessian_heterogeneity: f64,
-    /// σ, 0 or more: standard deviation of additive noise in each entry.
+    /// σ, 0 or more: the standard deviation of additive noise in each entry.
     #[schemars(range(min = 0.0), example = 1.0)]
     pub noise: f64,
-    /// τ, 0 or more: standard deviation of the factor on the gradient.
+    /// τ, 0 or more: the standard deviation of a random factor on the gradient, which has mean 1.
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.5)]
     pub multiplicative_noise: f64,
@@ -103,7 +104,7 @@ pub struct Quadratic {
     mean: Affine,
 }
 
-/// Beyond this dimension a product of its own pays.
+/// Above this dimension the matrix product of the kernels is faster than dot products.
 const LONG: usize = 16;
 
 impl Quadratic {
@@ -154,12 +155,6 @@ impl Quadratic {
     }
 }
 
-/// ½ (θ − θ*)ᵀ A (θ − θ*).
-pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
-    let apart: Vec<f64> = theta.iter().zip(optimum).map(|(x, y)| x - y).collect();
-    0.5 * dot(&apart, &a.apply(&apart))
-}
-
 impl Facts for Quadratic {
     fn dim(&self) -> usize {
         self.d
@@ -181,8 +176,7 @@ impl Facts for Quadratic {
     }
     /// σ²I + τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let mut gradient = vec![0.0; self.d];
-        self.gradient(client, self.optimum(), &mut gradient);
+        let gradient = self.field_at_optimum(client);
         let mut covariance = Matrix::identity(self.d).scaled(self.noise * self.noise);
         covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
         covariance
@@ -203,8 +197,6 @@ impl Facts for Quadratic {
 
 impl Problem for Quadratic {
     type State = ();
-
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
 
     #[inline(always)]
     fn oracle(
@@ -274,8 +266,8 @@ mod tests {
     fn suboptimality_is_the_difference_of_losses() {
         let problem = settings(5).build(5, &NoFiles).unwrap();
         let loss = |theta: &[f64]| {
-            let of = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
-            problem.clients.iter().map(of).sum::<f64>() / 5.0
+            let local = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
+            problem.clients.iter().map(local).sum::<f64>() / 5.0
         };
         let theta = [0.3, -2.0, 1.0, 0.5];
         let gap = loss(&theta) - loss(problem.optimum());

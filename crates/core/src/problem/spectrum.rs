@@ -1,5 +1,5 @@
-//! Covariances and Hessians with eigenvalues that are chosen, not computed:
-//! a diagonal between two reflections.
+//! Covariances and Hessians with chosen eigenvalues: a diagonal matrix between two
+//! reflections.
 
 use super::Faults;
 use crate::kernel::dot;
@@ -8,7 +8,7 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Eigenvalues from `from` to `to`, evenly in the logarithm.
+/// Eigenvalues from `from` to `to`, evenly spaced in the logarithm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Spectrum {
@@ -21,7 +21,7 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Notes what is wrong with it.
+    /// Adds its faults.
     pub fn check(self, faults: &mut Faults) {
         faults.positive("spectrum.from", self.from);
         faults.positive("spectrum.to", self.to);
@@ -33,12 +33,12 @@ impl Spectrum {
     /// The d eigenvalues, the first the smallest, the last the largest.
     pub fn values(self, d: usize) -> Vec<f64> {
         let ratio = libm::log(self.to / self.from);
-        let at = |i: usize| match (i, d) {
+        let value = |i: usize| match (i, d) {
             (0, _) => self.from,
             (i, d) if i + 1 == d => self.to,
             (i, d) => self.from * libm::exp(ratio * i as f64 / (d - 1) as f64),
         };
-        (0..d).map(at).collect()
+        (0..d).map(value).collect()
     }
 }
 

@@ -1,7 +1,7 @@
-//! TD(0) with linear features on any finite chains (SCAFFLSA §5): what
-//! [`super::garnet`] draws and [`super::mdp`] reads.
+//! TD(0) with linear features on any finite chains (SCAFFLSA §5): the instances of
+//! [`super::garnet`] and [`super::mdp`].
 //!
-//! θ_c* is the TD fixed point (19), (20), not the projection (15).
+//! θ_c* is the TD fixed point (SCAFFLSA 19, 20), not the projection (15).
 
 use super::affine::{Affine, rank_one_noise};
 use super::{Facts, Faults, Problem};
@@ -12,21 +12,21 @@ use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most transitions before the first step: they are not among the steps that
-/// runs are planned by.
+/// The most transitions before the first step. The planner does not count them as
+/// local steps, so they have a separate limit.
 const MOST_BURN_IN: u64 = 10_000_000;
 
-/// Whether a client's draws (s, s') are independent or follow its chain.
+/// Whether the draws (s, s') of a client are independent or follow its chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Noise {
-    /// s ~ μ_c anew at each step.
+    /// A new s ~ μ_c in each oracle call.
     #[default]
     Independent,
-    /// One trajectory a client: s' of a step is s of the next.
+    /// One trajectory per client: s' of an oracle call is s of the next.
     #[serde(rename_all = "kebab-case")]
     Markov {
-        /// Transitions from a uniformly drawn state before the first step.
+        /// The number of transitions from a uniformly drawn state before the first oracle call.
         #[schemars(example = 100)]
         burn_in: u64,
     },
@@ -38,7 +38,7 @@ impl Noise {
         *self == Self::Independent
     }
 
-    /// Notes what is wrong with it.
+    /// Adds a fault if the burn-in is too long.
     pub fn check(&self, faults: &mut Faults) {
         if let Self::Markov { burn_in } = *self {
             let message = || format!("must be at most {MOST_BURN_IN}, not {burn_in}");
@@ -57,16 +57,16 @@ pub struct Environment {
 
 /// Why there is no instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// This client's chain has no unique stationary law.
-    Law(usize),
+pub enum NoSolution {
+    /// This client's chain has no unique stationary distribution.
+    Stationary(usize),
     /// This client's mean system is singular.
     Client(usize),
     /// The mean of the clients' systems is singular.
     Mean,
 }
 
-/// The stationary law of a chain: μP = μ, Σμ = 1.
+/// The stationary distribution of a chain: μP = μ, Σμ = 1.
 ///
 /// # Errors
 /// [`Singular`] if it is not unique.
@@ -77,39 +77,116 @@ pub fn stationary(transitions: &Matrix) -> Result<Vec<f64>, Singular> {
     });
     let mut rhs = vec![0.0; n];
     rhs[n - 1] = 1.0;
-    let mut law = solve(&system, &rhs)?;
+    let mut mu = solve(&system, &rhs)?;
     // Transient states come out as 0 up to the last bits of double-double.
-    law.iter_mut().for_each(|p| *p = if *p < 1e-25 { 0.0 } else { *p });
-    // What was solved is seen to be a law, and to be stationary.
-    let sum: f64 = law.iter().sum();
-    let next = |j: usize| (0..n).map(|i| law[i] * transitions[(i, j)]).sum::<f64>();
-    let stays = (0..n).all(|j| (next(j) - law[j]).abs() <= ROUNDING);
-    if (sum - 1.0).abs() <= ROUNDING && stays { Ok(law) } else { Err(Singular) }
+    mu.iter_mut().for_each(|p| *p = if *p < 1e-25 { 0.0 } else { *p });
+    // Rows that are not probabilities pass the solver; their solution fails this check.
+    let sum: f64 = mu.iter().sum();
+    let next = |j: usize| (0..n).map(|i| mu[i] * transitions[(i, j)]).sum::<f64>();
+    let invariant = (0..n).all(|j| (next(j) - mu[j]).abs() <= ROUNDING);
+    if (sum - 1.0).abs() <= ROUNDING && invariant { Ok(mu) } else { Err(Singular) }
 }
 
-/// How far probabilities may be from adding up: ten times what a user's may be.
+/// How far probabilities may be from summing to 1: ten times what a user's may be.
 const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
 
+/// (s, s') and its probability.
+type Transition = (usize, usize, f64);
+
 /// The exact facts of one environment.
-struct Client {
+struct EnvironmentFacts {
     mean: Affine,
     covariance: Matrix,
-    /// (s, s') and its probability.
-    pairs: Vec<(usize, usize, f64)>,
+    /// The transitions that occur.
+    pairs: Vec<Transition>,
     rewards: Vec<f64>,
+}
+
+/// The chain of an environment.
+struct Chain {
+    /// The stationary distribution.
+    mu: Vec<f64>,
+    transitions: Matrix,
+}
+
+impl Chain {
+    /// P(· | s) of every state.
+    fn successors(&self) -> Vec<Alias<u32>> {
+        let row = |s: usize| {
+            let successors = self.transitions.row(s).iter().enumerate().filter(|(_, p)| **p > 0.0);
+            Alias::new(&successors.map(|(next, p)| (next as u32, *p)).collect::<Vec<_>>())
+        };
+        (0..self.transitions.rows()).map(row).collect()
+    }
+}
+
+/// The features and the discount, which all clients share.
+struct Features {
+    d: usize,
+    /// φ, S rows of d.
+    phi: Vec<f64>,
+    discount: f64,
+}
+
+impl Features {
+    /// φ(s).
+    fn row(&self, s: usize) -> &[f64] {
+        &self.phi[s * self.d..][..self.d]
+    }
+
+    /// φ(s) − γφ(s').
+    fn difference(&self, s: usize, next: usize) -> Vec<f64> {
+        self.row(s).iter().zip(self.row(next)).map(|(x, y)| x - self.discount * y).collect()
+    }
+
+    /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s).
+    fn mean_system(&self, pairs: &[Transition], rewards: &[f64]) -> Result<Affine, Singular> {
+        let (mut matrix, mut offset) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
+        for &(s, next, p) in pairs {
+            matrix.add_outer(p, self.row(s), &self.difference(s, next));
+            axpy(p * rewards[s], self.row(s), &mut offset);
+        }
+        Affine::new(matrix, offset)
+    }
+
+    /// The facts of an environment before θ* is known; `client` is its first client.
+    fn solve(
+        &self,
+        environment: Environment,
+        client: usize,
+    ) -> Result<(EnvironmentFacts, Chain), NoSolution> {
+        let Environment { transitions, rewards } = environment;
+        let mu = stationary(&transitions).map_err(|_| NoSolution::Stationary(client))?;
+        let pairs = occurring_pairs(&mu, &transitions);
+        let mean = self.mean_system(&pairs, &rewards).map_err(|_| NoSolution::Client(client))?;
+        let covariance = Matrix::zeros(0, 0);
+        Ok((EnvironmentFacts { mean, covariance, pairs, rewards }, Chain { mu, transitions }))
+    }
+
+    /// The covariance of an environment's field at θ*.
+    fn covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
+        let mut second = Matrix::zeros(self.d, self.d);
+        for &(s, next, p) in &environment.pairs {
+            let change = self.difference(s, next);
+            let along = change.iter().zip(optimum).fold(0.0, |sum, (a, b)| sum + a * b);
+            let delta = along - environment.rewards[s];
+            second.add_outer(p * delta * delta, self.row(s), self.row(s));
+        }
+        let mut field = vec![0.0; self.d];
+        environment.mean.evaluate(optimum, &mut field);
+        second.add_outer(-1.0, &field, &field);
+        second
+    }
 }
 
 /// An instance.
 pub struct Td {
-    d: usize,
-    /// φ, S rows of d, and the discount.
-    phi: Vec<f64>,
-    discount: f64,
-    tables: td::Tables,
-    /// One a distinct environment.
-    laws: Vec<Client>,
-    /// Which of them is a client's.
-    of: Vec<usize>,
+    features: Features,
+    tables: td::TransitionTables,
+    /// One entry per distinct environment.
+    environments: Vec<EnvironmentFacts>,
+    /// The index of each client's environment.
+    environment_of: Vec<usize>,
     optimum: Vec<f64>,
     /// Σφ, d × d.
     gram: Matrix,
@@ -121,73 +198,64 @@ pub struct Td {
 
 impl Td {
     /// The instance with features `phi` (S rows of d) on these environments;
-    /// client c has number `of[c]`.
+    /// client c has number `environment_of[c]`.
     ///
     /// # Errors
-    /// [`Trouble`] where there is no unique solution.
+    /// [`NoSolution`] if there is no unique solution.
     pub fn new(
         phi: Vec<f64>,
         d: usize,
         discount: f64,
         environments: impl Iterator<Item = Environment>,
-        of: Vec<usize>,
+        environment_of: Vec<usize>,
         noise: Noise,
-    ) -> Result<Self, Trouble> {
-        let states = phi.len() / d;
-        let n = of.len() as f64;
-        let mut tables = td::Tables::new(d, phi.clone(), discount);
-        let mut laws: Vec<Client> = Vec::new();
-        let mut chains = Vec::new();
-        let (mut stationaries, mut transitions) = (Vec::new(), Vec::new());
+    ) -> Result<Self, NoSolution> {
+        let (states, n) = (phi.len() / d, environment_of.len() as f64);
+        let mut tables = td::TransitionTables::new(d, phi.clone(), discount);
+        let features = Features { d, phi, discount };
+        let (mut facts, mut chains) = (Vec::new(), Vec::new());
         for (number, environment) in environments.enumerate() {
-            let first = of.iter().position(|&l| l == number).unwrap_or(number);
-            let rewards = environment.rewards;
-            let law = stationary(&environment.transitions).map_err(|_| Trouble::Law(first))?;
-            let pairs = atoms(&law, &environment.transitions);
-            let mean = mean_system(&phi, d, discount, &pairs, &rewards);
-            let mean = mean.map_err(|_| Trouble::Client(first))?;
-            laws.push(Client { mean, covariance: Matrix::zeros(0, 0), pairs, rewards });
-            stationaries.push(law);
-            transitions.push(environment.transitions);
+            let first = environment_of.iter().position(|&e| e == number).unwrap_or(number);
+            let (solved, chain) = features.solve(environment, first)?;
+            facts.push(solved);
+            chains.push(chain);
         }
-        let mut first = vec![None; laws.len()];
+        let mut first = vec![None; facts.len()];
         let (mut gram, mut kernel) = (Matrix::zeros(d, d), Matrix::zeros(states, states));
         let mut reward = vec![0.0; states];
-        for (c, &number) in of.iter().enumerate() {
-            for (s, p) in stationaries[number].iter().enumerate() {
-                gram.add_outer(p / n, &phi[s * d..][..d], &phi[s * d..][..d]);
+        for (c, &number) in environment_of.iter().enumerate() {
+            for (s, p) in chains[number].mu.iter().enumerate() {
+                gram.add_outer(p / n, features.row(s), features.row(s));
             }
-            kernel.add(1.0 / n, &transitions[number]);
-            axpy(1.0 / n, &laws[number].rewards, &mut reward);
-            if !noise.is_independent() {
-                chains.push(chain(&transitions[number]));
-            }
+            kernel.add(1.0 / n, &chains[number].transitions);
+            axpy(1.0 / n, &facts[number].rewards, &mut reward);
             match first[number] {
                 Some(earlier) => tables.repeat(earlier),
-                None => tables.push(&laws[number].pairs, laws[number].rewards.clone()),
+                None => tables.push(&facts[number].pairs, facts[number].rewards.clone()),
             }
             first[number].get_or_insert(c);
         }
-        let mean = Affine::mean(of.iter().map(|&l| &laws[l].mean)).map_err(|_| Trouble::Mean)?;
-        let optimum = mean.optimum;
-        for law in &mut laws {
-            let Client { pairs, rewards, mean, .. } = law;
-            law.covariance = covariance(&phi, d, discount, pairs, rewards, &optimum, mean);
+        let means = environment_of.iter().map(|&e| &facts[e].mean);
+        let optimum = Affine::mean(means).map_err(|_| NoSolution::Mean)?.optimum;
+        for environment in &mut facts {
+            environment.covariance = features.covariance(environment, &optimum);
         }
-        let virtual_optimum = stationary(&kernel).ok().and_then(|law| {
-            Some(mean_system(&phi, d, discount, &atoms(&law, &kernel), &reward).ok()?.optimum)
+        // A mean of kernels may have no unique stationary distribution; then θ̃ is unknown.
+        let virtual_optimum = stationary(&kernel).ok().and_then(|mu| {
+            Some(features.mean_system(&occurring_pairs(&mu, &kernel), &reward).ok()?.optimum)
         });
-        let burn_in = match noise {
-            Noise::Independent => 0,
-            Noise::Markov { burn_in } => burn_in,
+        let (chains, burn_in) = match noise {
+            Noise::Independent => (Vec::new(), 0),
+            Noise::Markov { burn_in } => {
+                (environment_of.iter().map(|&e| chains[e].successors()).collect(), burn_in)
+            }
         };
+        let environments = facts;
         Ok(Self {
-            d,
-            phi,
-            discount,
+            features,
             tables,
-            laws,
-            of,
+            environments,
+            environment_of,
             optimum,
             gram,
             virtual_optimum,
@@ -196,122 +264,60 @@ impl Td {
         })
     }
 
-    fn client(&self, client: usize) -> &Client {
-        &self.laws[self.of[client]]
+    fn environment(&self, client: usize) -> &EnvironmentFacts {
+        &self.environments[self.environment_of[client]]
     }
 
     /// The fused kernel's tables, for benches.
-    pub fn tables(&self) -> &td::Tables {
+    pub fn tables(&self) -> &td::TransitionTables {
         &self.tables
     }
 }
 
-/// P(· | s) of every state.
-fn chain(transitions: &Matrix) -> Vec<Alias<u32>> {
-    let row = |s: usize| {
-        let law = transitions.row(s).iter().enumerate().filter(|(_, p)| **p > 0.0);
-        Alias::new(&law.map(|(t, p)| (t as u32, *p)).collect::<Vec<_>>())
-    };
-    (0..transitions.rows()).map(row).collect()
-}
-
 /// The pairs (s, s') that occur, with their probabilities.
-fn atoms(law: &[f64], transitions: &Matrix) -> Vec<(usize, usize, f64)> {
-    let n = law.len();
+fn occurring_pairs(mu: &[f64], transitions: &Matrix) -> Vec<Transition> {
+    let n = mu.len();
     let pairs = (0..n * n).map(|k| (k / n, k % n));
-    let weighted = pairs.map(|(s, t)| (s, t, law[s] * transitions[(s, t)]));
+    let weighted = pairs.map(|(s, next)| (s, next, mu[s] * transitions[(s, next)]));
     weighted.filter(|&(_, _, p)| p > 0.0).collect()
-}
-
-/// φ(s) − γφ(s').
-fn difference(phi: &[f64], d: usize, discount: f64, s: usize, t: usize) -> Vec<f64> {
-    (0..d).map(|i| phi[s * d + i] - discount * phi[t * d + i]).collect()
-}
-
-fn mean_system(
-    phi: &[f64],
-    d: usize,
-    discount: f64,
-    pairs: &[(usize, usize, f64)],
-    rewards: &[f64],
-) -> Result<Affine, Singular> {
-    let (mut matrix, mut offset) = (Matrix::zeros(d, d), vec![0.0; d]);
-    for &(s, t, p) in pairs {
-        let feature = &phi[s * d..][..d];
-        matrix.add_outer(p, feature, &difference(phi, d, discount, s, t));
-        axpy(p * rewards[s], feature, &mut offset);
-    }
-    Affine::new(matrix, offset)
-}
-
-fn covariance(
-    phi: &[f64],
-    d: usize,
-    discount: f64,
-    pairs: &[(usize, usize, f64)],
-    rewards: &[f64],
-    optimum: &[f64],
-    mean: &Affine,
-) -> Matrix {
-    let mut second = Matrix::zeros(d, d);
-    for &(s, t, p) in pairs {
-        let change = difference(phi, d, discount, s, t);
-        let along = change.iter().zip(optimum).fold(0.0, |sum, (a, b)| sum + a * b);
-        let delta = along - rewards[s];
-        let feature = &phi[s * d..][..d];
-        second.add_outer(p * delta * delta, feature, feature);
-    }
-    let mut field = vec![0.0; d];
-    mean.at(optimum, &mut field);
-    second.add_outer(-1.0, &field, &field);
-    second
 }
 
 impl Facts for Td {
     fn dim(&self) -> usize {
-        self.d
+        self.features.d
     }
     fn clients(&self) -> usize {
-        self.of.len()
+        self.environment_of.len()
     }
     fn optimum(&self) -> &[f64] {
         &self.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.client(client).mean.optimum
+        &self.environment(client).mean.optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.client(client).mean.at(theta, field);
+        self.environment(client).mean.evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.client(client).mean.matrix.clone()
+        self.environment(client).mean.matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        self.client(client).covariance.clone()
+        self.environment(client).covariance.clone()
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let Client { pairs, rewards, .. } = self.client(client);
+        let EnvironmentFacts { pairs, rewards, .. } = self.environment(client);
         let atoms = pairs.iter().map(|&(state, next, p)| {
-            let mut w = difference(&self.phi, self.d, self.discount, state, next);
+            let mut w = self.features.difference(state, next);
             w.push(dot(&w, &self.optimum) - rewards[state]);
-            (p, &self.phi[state * self.d..][..self.d], w)
+            (p, self.features.row(state), w)
         });
         self.independent().then(|| rank_one_noise(self, client, s, atoms))
     }
     fn draws(&self) -> usize {
-        self.laws.iter().map(|law| law.pairs.len()).max().unwrap_or(1)
+        self.environments.iter().map(|e| e.pairs.len()).max().unwrap_or(1)
     }
-    fn law(&self, client: usize) -> usize {
-        self.of[client]
-    }
-    /// The largest ‖φ(s)‖ ‖φ(s) − γφ(s')‖ over the pairs that occur.
-    fn largest_oracle_matrix(&self, client: usize) -> Option<f64> {
-        let norm = |x: &[f64]| libm::sqrt(dot(x, x));
-        let of = |&(s, t, _): &(usize, usize, f64)| {
-            let change = difference(&self.phi, self.d, self.discount, s, t);
-            norm(&self.phi[s * self.d..][..self.d]) * norm(&change)
-        };
-        Some(self.client(client).pairs.iter().map(of).fold(0.0, f64::max))
+    fn distribution(&self, client: usize) -> usize {
+        self.environment_of[client]
     }
     fn linear(&self) -> bool {
         true
@@ -328,7 +334,7 @@ impl Facts for Td {
 }
 
 impl Problem for Td {
-    /// The client's state s; unused where draws are independent.
+    /// The client's state s; unused if draws are independent.
     type State = u32;
 
     fn begin(&self, client: usize, rng: &mut Stream) -> u32 {
@@ -378,7 +384,6 @@ mod tests {
         assert_eq!(stationary(&drift), Ok(vec![0.0, 0.0, 1.0]));
     }
 
-    /// What is solved for is checked: rows that are no probabilities have no law.
     #[test]
     fn rows_that_do_not_add_up_have_no_law() {
         let leaky = Matrix::from_fn(2, 2, |i, j| if i == j { 0.4 } else { 0.5 });
@@ -395,7 +400,7 @@ mod tests {
         Td::new(phi, 2, 0.8, std::iter::once(environment), vec![0], noise).unwrap()
     }
 
-    /// A trajectory visits pairs as often as the stationary law says.
+    /// A trajectory visits pairs with their stationary probabilities.
     #[test]
     fn a_trajectory_has_the_stationary_mean_in_the_long_run() {
         let problem = chain_of_three(Noise::Markov { burn_in: 50 });

@@ -1,6 +1,6 @@
-//! Any problem, its oracle linearised at θ* draw by draw: a linear problem whose
-//! moments close, driven by the same draws. What a run differs from its twin by
-//! is what the field's curvature does, without the noise that both share.
+//! Any problem with its oracle linearised at θ* for each draw: a linear problem whose
+//! moments close, driven by the same draws. The difference between a run and its twin is
+//! the effect of the field's curvature, without the noise that both share.
 
 use super::affine::Affine;
 use super::{Facts, Problem};
@@ -11,34 +11,32 @@ use crate::rng::Stream;
 /// `P` with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
 pub struct Twin<P> {
     problem: P,
-    /// H_c θ − b_c with its root, one a law.
+    /// H_c θ − b_c with its root, one per distribution.
     fields: Vec<Affine>,
-    /// Which of them is a client's.
-    of: Vec<usize>,
+    /// The index of each client's field.
+    field_of: Vec<usize>,
 }
 
 impl<P: Problem> Twin<P> {
     /// The twin of a problem.
     pub fn new(problem: P) -> Self {
-        let (n, d) = (problem.clients(), problem.dim());
-        let (mut laws, mut fields, mut of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
+        let n = problem.clients();
+        let (mut laws, mut fields, mut field_of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
         for client in 0..n {
-            let law = problem.law(client);
+            let law = problem.distribution(client);
             let known = laws.iter().position(|l| *l == law);
-            of.push(known.unwrap_or(laws.len()));
+            field_of.push(known.unwrap_or(laws.len()));
             if known.is_none() {
                 laws.push(law);
                 let matrix = problem.jacobian(client);
                 let mut offset = matrix.apply(problem.optimum());
-                let mut field = vec![0.0; d];
-                problem.mean_field(client, problem.optimum(), &mut field);
-                axpy(-1.0, &field, &mut offset);
+                axpy(-1.0, &problem.field_at_optimum(client), &mut offset);
                 let optimum = problem.optimum().to_vec();
                 let root = Affine::new(matrix.clone(), offset.clone());
                 fields.push(root.unwrap_or(Affine { matrix, offset, optimum }));
             }
         }
-        Self { problem, fields, of }
+        Self { problem, fields, field_of }
     }
 }
 
@@ -53,10 +51,10 @@ impl<P: Problem> Facts for Twin<P> {
         self.problem.optimum()
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.fields[self.of[client]].optimum
+        &self.fields[self.field_of[client]].optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.fields[self.of[client]].at(theta, field);
+        self.fields[self.field_of[client]].evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.problem.jacobian(client)
@@ -70,8 +68,8 @@ impl<P: Problem> Facts for Twin<P> {
     fn draws(&self) -> usize {
         self.problem.draws()
     }
-    fn law(&self, client: usize) -> usize {
-        self.problem.law(client)
+    fn distribution(&self, client: usize) -> usize {
+        self.problem.distribution(client)
     }
     fn linear(&self) -> bool {
         true

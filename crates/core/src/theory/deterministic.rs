@@ -1,18 +1,18 @@
-//! FedAvg without noise (FedAvg-D, RR §4), on any field: its round map, its
-//! fixed point, and how far clients drift from the optimum.
+//! FedAvg without noise (FedAvg-D, RR §4), on any field: its round map, the fixed point
+//! of that map, and the drift of the clients from the optimum.
 
-use super::cost::{self, Cost};
-use super::linear::{RoundMap, Work};
+use super::effort::{self, Effort};
+use super::linear::{LocalUpdate, RoundMap};
 use crate::kernel::{axpy, descend, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 
-/// N⁻¹ Σ θ_c after client c has done `work(c)` from `theta` along F̄_c.
-pub fn round(facts: &dyn Facts, theta: &[f64], work: &dyn Fn(usize) -> Work) -> Vec<f64> {
+/// N⁻¹ Σ θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
+pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {
     let (n, d) = (facts.clients(), facts.dim());
     let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
     for client in 0..n {
-        let Work { step, steps, proximal, .. } = work(client);
+        let LocalUpdate { step, steps, proximal, .. } = update(client);
         let mut local = theta.to_vec();
         for _ in 0..steps {
             facts.mean_field(client, &local, &mut field);
@@ -24,20 +24,20 @@ pub fn round(facts: &dyn Facts, theta: &[f64], work: &dyn Fn(usize) -> Work) -> 
     mean
 }
 
-/// Newton-like passes after which the search gives up.
+/// The most Newton-like passes of the search.
 const MAX_PASSES: usize = 200;
 
 /// The fixed point of [`round`], d numbers: θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ) with
-/// the round map's derivative at θ*, until the residual shrinks no more. `None`
-/// if it does not come to rest.
-pub fn fixed_point(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Vec<f64>> {
+/// the round map's derivative at θ*, until the residual no longer shrinks. `None`
+/// if it does not converge.
+pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
     let d = facts.dim();
-    let map = RoundMap::linearised(facts, &work);
+    let map = RoundMap::linearised(facts, &update);
     let system = Matrix::identity(d).plus(-1.0, &map.gamma);
     let mut theta = facts.optimum().to_vec();
     axpy(1.0, &solve(&system, &map.rho).ok()?, &mut theta);
     let residual = |theta: &[f64]| {
-        let mut moved = round(facts, theta, &work);
+        let mut moved = round(facts, theta, &update);
         axpy(-1.0, theta, &mut moved);
         moved
     };
@@ -58,27 +58,27 @@ pub fn fixed_point(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Ve
     None
 }
 
-/// What [`drift`] takes: powers of each law's matrix, or a walk.
-pub fn cost_of_drift(facts: &dyn Facts, local_steps: u64) -> Cost {
+/// The effort of [`drift`]: powers of each distribution's matrix, or the local steps.
+pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     let (n, d, h) = (facts.clients() as f64, facts.dim() as f64, local_steps as f64);
     if !facts.linear() {
-        return Cost::new(n * h * d * (2.0 * facts.draws() as f64 + d), 4.0 * d);
+        return Effort::new(n * h * d * (2.0 * facts.draws() as f64 + d), 4.0 * d);
     }
-    let laws = cost::laws(facts);
+    let laws = effort::distributions(facts);
     let powers = 1.5 * libm::log2(h + 1.0) * d * d * d;
-    Cost::new(laws * powers + n * d * d, (laws + 4.0) * d * d)
+    Effort::new(laws * powers + n * d * d, (laws + 4.0) * d * d)
 }
 
 /// The average drift at the optimum (SLIDES): ‖(NH)⁻¹ Σ_c Σ_h F̄_c(θ_c^(h)) −
 /// F̄(θ*)‖ along noiseless local steps from θ*, that is ‖θ* − N⁻¹ Σ θ_c^(H)‖/(γH).
 pub fn drift(facts: &dyn Facts, step_size: f64, local_steps: u64) -> f64 {
-    let work = |_| Work::plain(step_size, local_steps);
+    let update = |_| LocalUpdate::plain(step_size, local_steps);
     let length = step_size * local_steps as f64;
     let distance = if facts.linear() {
-        let rho = RoundMap::linearised(facts, work).rho;
+        let rho = RoundMap::linearised(facts, update).rho;
         dot(&rho, &rho)
     } else {
-        squared_distance(&round(facts, facts.optimum(), &work), facts.optimum())
+        squared_distance(&round(facts, facts.optimum(), &update), facts.optimum())
     };
     libm::sqrt(distance) / length
 }

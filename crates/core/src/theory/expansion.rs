@@ -1,17 +1,18 @@
 //! Expansions in the step size: the bias of FedAvg and Scaffold to first order
-//! (RR Thm 1 to 4, with the signs of SLIDES), the terms after it, covariances, and
-//! a closure beyond first order for fields that are not linear.
+//! (RR Thm 1 to 4, with the signs of SLIDES), the next terms, covariances, and
+//! a closure beyond first order for nonlinear fields.
 
-use super::cost::{self, Cost};
+use super::effort::{self, Effort};
+use super::linear::power_and_sum;
 use super::lyapunov::solve_lyapunov;
-use super::moments::{Blocks, Moments};
+use super::moments::{CovarianceBlocks, Moments};
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::Facts;
 use std::collections::HashMap;
 
-/// What the expansions are made of, all at θ*.
-pub struct Terms {
+/// The terms of the expansions, all at θ*.
+pub struct Expansion {
     clients: usize,
     /// A, d × d.
     pub mean: Matrix,
@@ -27,15 +28,18 @@ pub struct Terms {
     pub within: Option<Vec<f64>>,
 }
 
-/// A value of each law, computed once, and which of them is a client's.
-fn by_law<T>(facts: &dyn Facts, of: impl Fn(usize) -> Option<T>) -> Option<(Vec<T>, Vec<usize>)> {
+/// A value of each distribution, computed once, and the index of each client's value.
+fn by_distribution<T>(
+    facts: &dyn Facts,
+    value: impl Fn(usize) -> Option<T>,
+) -> Option<(Vec<T>, Vec<usize>)> {
     let mut places: HashMap<usize, usize> = HashMap::new();
     let mut values = Vec::new();
     let mut clients = Vec::with_capacity(facts.clients());
     for client in 0..facts.clients() {
-        let place = *places.entry(facts.law(client)).or_insert(values.len());
+        let place = *places.entry(facts.distribution(client)).or_insert(values.len());
         if place == values.len() {
-            values.push(of(client)?);
+            values.push(value(client)?);
         }
         clients.push(place);
     }
@@ -43,10 +47,10 @@ fn by_law<T>(facts: &dyn Facts, of: impl Fn(usize) -> Option<T>) -> Option<(Vec<
 }
 
 /// The mean over clients of a matrix.
-fn mean_of(facts: &dyn Facts, of: impl Fn(usize) -> Matrix) -> Matrix {
+fn mean_of(facts: &dyn Facts, matrix: impl Fn(usize) -> Matrix) -> Matrix {
     let d = facts.dim();
     let mut sum = Matrix::zeros(d, d);
-    if let Some((values, clients)) = by_law(facts, |c| Some(of(c))) {
+    if let Some((values, clients)) = by_distribution(facts, |c| Some(matrix(c))) {
         clients.iter().for_each(|&law| sum.add(1.0 / clients.len() as f64, &values[law]));
     }
     sum
@@ -54,43 +58,42 @@ fn mean_of(facts: &dyn Facts, of: impl Fn(usize) -> Matrix) -> Matrix {
 
 /// ∇³f(θ*)[M] = N⁻¹ Σ ∇²F̄_c(θ*)[M], d numbers.
 fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
-    let (values, clients) = by_law(facts, |c| facts.curvature(c, m))?;
+    let (values, clients) = by_distribution(facts, |c| facts.curvature(c, m))?;
     let mut sum = vec![0.0; facts.dim()];
     clients.iter().for_each(|&law| axpy(1.0 / clients.len() as f64, &values[law], &mut sum));
     Some(sum)
 }
 
-impl Terms {
-    /// What [`Terms::of`] takes: an inverse by d solves, refined doubling, and sums over the
-    /// clients' draws.
-    pub fn cost(facts: &dyn Facts) -> Cost {
+impl Expansion {
+    /// The effort of [`Expansion::new`]: an inverse by d solves, refined doubling, and sums
+    /// over the clients' draws.
+    pub fn effort(facts: &dyn Facts) -> Effort {
         let (n, d) = (facts.clients() as f64, facts.dim() as f64);
-        let draws = (n + 2.0 * cost::laws(facts)) * facts.draws() as f64 * d * d;
+        let draws = (n + 2.0 * effort::distributions(facts)) * facts.draws() as f64 * d * d;
         let products = d * d * d * d / 3.0 + 300.0 * d * d * d + draws;
-        Cost::new(products, (2.0 * cost::laws(facts) + 60.0) * d * d)
+        Effort::new(products, (2.0 * effort::distributions(facts) + 60.0) * d * d)
     }
 
-    /// What [`Terms::blocks`] takes.
-    pub fn cost_of_blocks(facts: &dyn Facts, corrected: bool) -> Cost {
+    /// The effort of [`Expansion::blocks`].
+    pub fn blocks_effort(facts: &dyn Facts, corrected: bool) -> Effort {
         let (n, d) = (if corrected { facts.clients() as f64 } else { 1.0 }, facts.dim() as f64);
         let draws = 4.0 * facts.draws() as f64;
-        Cost::new(n * d * d * (d + draws), 6.0 * n * d * d)
+        Effort::new(n * d * d * (d + draws), 6.0 * n * d * d)
     }
 
-    /// The terms of a problem.
+    /// The expansion of a problem.
     ///
     /// # Errors
     /// [`Singular`] if A is not stable.
-    pub fn of(facts: &dyn Facts) -> Result<Self, Singular> {
+    pub fn new(facts: &dyn Facts) -> Result<Self, Singular> {
         let (n, d) = (facts.clients(), facts.dim());
         let mean = mean_of(facts, |c| facts.jacobian(c));
         let noise = mean_of(facts, |c| facts.noise_covariance(c));
         let spread = solve_lyapunov(&mean, &noise)?;
-        let (mut pull, mut field) = (vec![0.0; d], vec![0.0; d]);
+        let mut pull = vec![0.0; d];
         for client in 0..n {
-            facts.mean_field(client, facts.optimum(), &mut field);
             let apart = facts.jacobian(client).plus(-1.0, &mean);
-            axpy(1.0 / n as f64, &apart.apply(&field), &mut pull);
+            axpy(1.0 / n as f64, &apart.apply(&facts.field_at_optimum(client)), &mut pull);
         }
         let curved = |m: &Matrix| curvature(facts, m).map(|x| solve(&mean, &x)).transpose();
         let (stochasticity, within) = (curved(&spread)?, curved(&noise)?);
@@ -110,10 +113,10 @@ impl Terms {
         Some(bias)
     }
 
-    /// The term after the first order that is not divided by N, from the
+    /// The part of the next order that is not divided by N, from the
     /// clients' own variance within a round: −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with
     /// w = (H − 1)/2, and (H − 1)(2H − 1)/(6H) more under control variates, whose
-    /// own noise moves the client along; d numbers.
+    /// noise moves the client too; d numbers.
     pub fn next(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
         let h = local_steps;
         let variates = if corrected { (h - 1.0) * (2.0 * h - 1.0) / (6.0 * h) } else { 0.0 };
@@ -122,8 +125,8 @@ impl Terms {
         Some(self.within.as_ref()?.iter().map(|x| scale * x).collect())
     }
 
-    /// γ(H − 1)Nλ with λ the largest diagonal entry of A: the first order holds
-    /// where it is far below 1.
+    /// γ(H − 1)Nλ with λ the largest diagonal entry of A: the first order is accurate if
+    /// it is far below 1.
     pub fn reach(&self, step: f64, local_steps: f64) -> f64 {
         let d = self.mean.rows();
         let largest = (0..d).fold(0.0_f64, |most, i| most.max(self.mean[(i, i)]));
@@ -143,30 +146,30 @@ impl Terms {
         local_steps: f64,
         corrected: bool,
         printed: bool,
-    ) -> Blocks {
+    ) -> CovarianceBlocks {
         let (n, h) = (self.clients, local_steps);
         let share = 1.0 / n as f64;
         let theta = self.spread.scaled(step * share);
         let all = 0..if corrected { n } else { 0 };
         let sign = if printed { 1.0 } else { -1.0 };
-        let own = |c: usize| facts.noise_covariance(c);
-        Blocks {
+        let noise_of = |c: usize| facts.noise_covariance(c);
+        CovarianceBlocks {
             theta_variate: all
                 .clone()
                 .map(|c| {
                     let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
                     let mut out = self.spread.times(&apart).scaled(sign * step * share);
-                    out.add(step * share, &own(c).plus(-1.0, &self.noise));
+                    out.add(step * share, &noise_of(c).plus(-1.0, &self.noise));
                     out
                 })
                 .collect(),
             variate: all
                 .clone()
-                .map(|c| own(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise))
+                .map(|c| noise_of(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise))
                 .collect(),
             variate_pair: all
                 .map(|c| {
-                    let both = own(c).plus(1.0, &own((c + 1) % n));
+                    let both = noise_of(c).plus(1.0, &noise_of((c + 1) % n));
                     self.noise.plus(-1.0, &both).scaled(share / h)
                 })
                 .collect(),
@@ -175,18 +178,18 @@ impl Terms {
     }
 }
 
-/// The bias θ̄ − θ* beyond first order, d numbers: second-order closure of the mean
-/// around the field linearised at θ* (`linear` and `blocks` are its exact moments
-/// at stationarity), in which the curvature of the path acts on the mean:
+/// The bias θ̄ − θ* beyond first order, d numbers: a second-order closure of the mean
+/// around the field linearised at θ*, whose exact moments at stationarity are `linear` and
+/// `blocks`. The curvature along the local steps acts on the mean:
 ///
 /// FedAvg: m − (I − Γ̄)⁻¹ (γ/2N) Σ_c Σ_h P_{H−1−h} ∇²F̄_c[S_{c,h}], P = I − γH_c, with
 /// S_{c,h} the second moment of θ − θ* after h local steps. Scaffold: the variates
-/// take up each client's own part, and −A⁻¹ N⁻¹ Σ_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
-/// is left.
+/// absorb each client's own part, so that m − A⁻¹ N⁻¹ Σ_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
+/// remains.
 pub fn closure(
     facts: &dyn Facts,
     linear: &Moments,
-    blocks: &Blocks,
+    blocks: &CovarianceBlocks,
     step: f64,
     local_steps: u64,
     corrected: bool,
@@ -195,7 +198,7 @@ pub fn closure(
     let identity = Matrix::identity(d);
     let mean = mean_of(facts, |c| facts.jacobian(c));
     let (mut push, mut gamma) = (vec![0.0; d], Matrix::zeros(d, d));
-    let (values, clients) = by_law(facts, |client| {
+    let (values, clients) = by_distribution(facts, |client| {
         let one = identity.plus(-step, &facts.jacobian(client));
         let second = along(facts, client, linear, blocks, step, local_steps, corrected)?;
         // Σ_h P^(H−1−h) ½∇²F̄[S_h], by Horner's rule.
@@ -205,7 +208,7 @@ pub fn closure(
             axpy(0.5, &facts.curvature(client, s)?, &mut sum);
         }
         if corrected {
-            sum = solve(&series(&one, local_steps), &sum).ok()?;
+            sum = solve(&power_and_sum(&one, local_steps).1, &sum).ok()?;
         }
         Some((sum, one.power(local_steps)))
     })?;
@@ -224,51 +227,37 @@ pub fn closure(
     Some(bias)
 }
 
-/// What [`closure`] takes beside the moments and blocks that it begins with.
-pub fn cost_of_closure(facts: &dyn Facts, local_steps: u64) -> Cost {
-    let (h, d, laws) = (local_steps as f64, facts.dim() as f64, cost::laws(facts));
+/// The effort of [`closure`] without the moments and blocks that it starts from.
+pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
+    let (h, d, laws) = (local_steps as f64, facts.dim() as f64, effort::distributions(facts));
     let draws = 2.0 * facts.draws() as f64 * d * d;
-    let step = 3.0 * d * d * d + cost::noise_map(facts) + draws;
+    let step = 3.0 * d * d * d + effort::noise_map(facts) + draws;
     let powers = 18.0 * d * d * d * libm::log2(h + 1.0);
-    Cost::new(laws * (h * step + powers + draws), (h + laws + 10.0) * d * d)
+    Effort::new(laws * (h * step + powers + draws), (h + laws + 10.0) * d * d)
 }
 
-/// Σ_{h<H} M^h.
-fn series(one: &Matrix, steps: u64) -> Matrix {
-    let d = one.rows();
-    let whole = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
-        (true, true) => one[(i, j)],
-        (false, true) => 0.0,
-        _ => f64::from(u8::from(i % d == j % d)),
-    })
-    .power(steps);
-    Matrix::from_fn(d, d, |i, j| whole[(i, j + d)])
-}
-
-/// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of a client that starts
-/// at stationarity, of the linearised field.
+/// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of the linearised field, for
+/// a client that starts at stationarity.
 fn along(
     facts: &dyn Facts,
     client: usize,
     linear: &Moments,
-    blocks: &Blocks,
+    blocks: &CovarianceBlocks,
     step: f64,
     local_steps: u64,
     corrected: bool,
 ) -> Option<Vec<Matrix>> {
     let d = facts.dim();
     let one = Matrix::identity(d).plus(-step, &facts.jacobian(client));
-    // Of (e, 1) with itself; the rest of the drift is w: F̄_c(θ*) or ξ_c − ξ_c*.
-    let mut field = vec![0.0; d];
-    facts.mean_field(client, facts.optimum(), &mut field);
+    // The state is (e, 1) and w, the constant part of the drift: F̄_c(θ*) or ξ_c − ξ_c*.
+    let field = facts.field_at_optimum(client);
     let mut s = blocks.theta.clone();
     let mut mean = linear.mean.clone();
     // E e wᵀ and E w wᵀ.
     let (mut cross, square) = if corrected {
         (blocks.theta_variate.get(client)?.clone(), blocks.variate.get(client)?.clone())
     } else {
-        let outer = |a: &[f64], b: &[f64]| Matrix::from_fn(d, d, |i, j| a[i] * b[j]);
-        (outer(&mean, &field), outer(&field, &field))
+        (Matrix::outer(&mean, &field), Matrix::outer(&field, &field))
     };
     let mut out = Vec::with_capacity(local_steps as usize);
     for _ in 0..local_steps {

@@ -3,11 +3,11 @@
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::cost::{self, Cost};
+use crate::theory::effort::{self, Effort};
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// Measures of an instance, all at θ*. Eigenvalues enter: print to six digits
-/// at most.
+/// Measures of an instance, all at θ*. They depend on eigenvalues, so print six digits at
+/// most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
     /// ζ₁: root mean square over clients of ‖F̄_c(θ*)‖ (RR A2, i = 1).
@@ -21,41 +21,33 @@ pub struct Measures {
     pub smoothness: f64,
     /// N⁻¹ Σ tr C_c, the noise at θ*.
     pub noise: f64,
-    /// ‖θ* − θ̃‖ to the optimum of the virtual environment, where there is one.
+    /// ‖θ* − θ̃‖ with θ̃ the optimum of the virtual environment, if there is one.
     pub virtual_gap: Option<f64>,
 }
 
-/// The largest singular value.
-fn norm(a: &Matrix) -> Option<f64> {
-    let square = a.transpose().times(a);
-    Some(libm::sqrt(square.symmetric_extremes()?.0.max(0.0)))
-}
-
 impl Measures {
-    /// What [`Measures::of`] takes.
-    pub fn cost(facts: &dyn Facts) -> Cost {
-        cost::spectra(facts, 3.0)
+    /// The effort of [`Measures::new`].
+    pub fn effort(facts: &dyn Facts) -> Effort {
+        effort::spectra(facts, 3.0)
     }
 
     /// The measures of an instance; `None` if an eigenvalue cannot be found.
-    pub fn of(facts: &dyn Facts) -> Option<Self> {
-        let (n, d) = (facts.clients(), facts.dim());
+    pub fn new(facts: &dyn Facts) -> Option<Self> {
+        let n = facts.clients();
         let jacobians: Vec<Matrix> = (0..n).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::mean(jacobians.iter());
         let (mut first, mut second, mut noise, mut smoothness) = (0.0, 0.0, 0.0, 0.0_f64);
-        let mut field = vec![0.0; d];
         let mut laws: BTreeMap<usize, [f64; 4]> = BTreeMap::new();
         for (c, jacobian) in jacobians.iter().enumerate() {
-            let [drift, apart, most, spread] = match laws.entry(facts.law(c)) {
+            let [drift, apart, most, spread] = match laws.entry(facts.distribution(c)) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => {
-                    facts.mean_field(c, facts.optimum(), &mut field);
-                    let covariance = facts.noise_covariance(c);
+                    let field = facts.field_at_optimum(c);
                     *new.insert([
                         dot(&field, &field),
-                        norm(&jacobian.plus(-1.0, &mean))?,
-                        norm(jacobian)?,
-                        (0..d).map(|i| covariance[(i, i)]).sum::<f64>(),
+                        jacobian.plus(-1.0, &mean).spectral_norm()?,
+                        jacobian.spectral_norm()?,
+                        facts.noise_covariance(c).trace(),
                     ])
                 }
             };
@@ -64,14 +56,13 @@ impl Measures {
             smoothness = smoothness.max(most);
             noise += spread / n as f64;
         }
-        let symmetric = mean.plus(1.0, &mean.transpose()).scaled(0.5);
         let gap = facts
             .virtual_optimum()
             .map(|theta| libm::sqrt(crate::kernel::squared_distance(theta, facts.optimum())));
         Some(Self {
             zeta1: libm::sqrt(first),
             zeta2: libm::sqrt(second),
-            mu: symmetric.symmetric_extremes()?.1,
+            mu: mean.symmetric_part().symmetric_extremes()?.1,
             smoothness,
             noise,
             virtual_gap: gap,
@@ -98,7 +89,7 @@ mod tests {
         }
         .build(1, &NoFiles)
         .unwrap();
-        let measures = Measures::of(&problem).unwrap();
+        let measures = Measures::new(&problem).unwrap();
         for (have, want) in [
             (measures.zeta1, 1.25),
             (measures.zeta2, 0.25),

@@ -1,13 +1,13 @@
-//! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also where clients do
-//! unequal work or are pulled back to the server.
+//! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also for clients with different
+//! local updates and with proximal terms.
 
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::Facts;
 
-/// What a client does in a round, as theory sees it.
+/// A client's local update in a round, in the theory's own type: theory imports no engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
+pub struct LocalUpdate {
     /// γ_k.
     pub step: f64,
     /// E_k.
@@ -18,7 +18,7 @@ pub struct Work {
     pub proximal: f64,
 }
 
-impl Work {
+impl LocalUpdate {
     /// E_k steps of size γ_k and nothing else.
     pub fn plain(step: f64, steps: u64) -> Self {
         Self { step, steps, batch: 1, proximal: 0.0 }
@@ -28,8 +28,7 @@ impl Work {
 /// The mean round map of uncorrected clients:
 /// E θ_{t+1} − θ* = Γ̄ (E θ_t − θ*) + ρ̄, for FedLSA with Γ_c = (I − γĀ_c)^H,
 /// Γ̄ = N⁻¹ Σ Γ_c and ρ̄ = N⁻¹ Σ (I − Γ_c)(θ_c* − θ*). A cohort drawn without
-/// replacement leaves it as it is; a server step moves along it and leaves its
-/// fixed point.
+/// replacement does not change it; a server step changes it but not its fixed point.
 #[derive(Clone, Debug)]
 pub struct RoundMap {
     /// Γ̄, d × d.
@@ -39,47 +38,47 @@ pub struct RoundMap {
 }
 
 impl RoundMap {
-    /// The map of FedLSA with step size γ and H local steps; `None` where means
-    /// do not close: the field is not linear, or draws are not independent.
+    /// The map of FedLSA with step size γ and H local steps; `None` if means do not close:
+    /// the field is not linear, or draws are not independent.
     pub fn new(facts: &dyn Facts, step_size: f64, local_steps: u64) -> Option<Self> {
-        Self::of(facts, |_| Work::plain(step_size, local_steps))
+        Self::with_updates(facts, |_| LocalUpdate::plain(step_size, local_steps))
     }
 
-    /// The map in which client c does `work(c)`.
-    pub fn of(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Self> {
-        (facts.linear() && facts.independent()).then(|| Self::linearised(facts, work))
+    /// The map in which client c takes the local steps `update(c)`.
+    pub fn with_updates(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Self> {
+        (facts.linear() && facts.independent()).then(|| Self::linearised(facts, update))
     }
 
-    /// The map of the field linearised at θ*, exact where it is linear.
-    pub fn linearised(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Self {
+    /// The map of the field linearised at θ*; exact if the field is linear.
+    pub fn linearised(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Self {
         let (n, d) = (facts.clients() as f64, facts.dim());
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
         let mut single = true;
-        let mut known: Vec<((usize, Work), Parts)> = Vec::new();
+        let mut known: Vec<((usize, LocalUpdate), MapParts)> = Vec::new();
         for client in 0..facts.clients() {
-            let work = work(client);
-            single &= work.steps == 1;
-            let key = (facts.law(client), work);
-            // Clients of one law that do the same work are few kinds or stand
-            // apart; only the kinds that came last are looked up.
+            let update = update(client);
+            single &= update.steps == 1;
+            let key = (facts.distribution(client), update);
+            // Clients of one kind (distribution and local update) are neighbours, or there
+            // are few kinds, so only the last kinds are searched.
             let seen = known.iter().rev().take(16).position(|(k, _)| *k == key);
-            let at = seen.map_or(known.len(), |back| known.len() - 1 - back);
+            let index = seen.map_or(known.len(), |back| known.len() - 1 - back);
             if seen.is_none() {
-                let made = if facts.linear() && work.proximal == 0.0 {
-                    plain(facts, client, work)
+                let made = if facts.linear() && update.proximal == 0.0 {
+                    plain(facts, client, update)
                 } else {
-                    pulled(facts, client, work)
+                    pulled(facts, client, update)
                 };
                 known.push((key, made));
             }
-            let (all, there, back) = &known[at].1;
+            let (all, there, back) = &known[index].1;
             axpy(1.0 / n, there, &mut rho);
             axpy(-1.0 / n, back, &mut rho);
             gamma.add(1.0 / n, all);
         }
-        let equal = (1..facts.clients()).all(|c| work(c) == work(0));
+        let equal = (1..facts.clients()).all(|c| update(c) == update(0));
         if single && equal {
-            // ρ̄ = −γ F̄(θ*) = 0; what the sum leaves is rounding.
+            // ρ̄ = −γ F̄(θ*) = 0; the computed sum is rounding error.
             rho.fill(0.0);
         }
         Self { gamma, rho }
@@ -106,45 +105,50 @@ impl RoundMap {
 }
 
 /// Γ_c and the two parts of (I − Γ_c)(θ_c* − θ*).
-type Parts = (Matrix, Vec<f64>, Vec<f64>);
+type MapParts = (Matrix, Vec<f64>, Vec<f64>);
 
 /// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
-fn plain(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>, Vec<f64>) {
+fn plain(facts: &dyn Facts, client: usize, update: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
-    let one = Matrix::identity(d).plus(-work.step, &facts.jacobian(client));
-    let all = one.power(work.steps);
+    let one = Matrix::identity(d).plus(-update.step, &facts.jacobian(client));
+    let all = one.power(update.steps);
     let local = facts.local_optimum(client).iter().zip(facts.optimum());
     let apart: Vec<f64> = local.map(|(local, global)| local - global).collect();
     let shrunk = all.apply(&apart);
     (all, apart, shrunk)
 }
 
-/// The same map where a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
-/// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS and the
-/// rest is 0 − γS F̄_c(θ*).
-fn pulled(facts: &dyn Facts, client: usize, work: Work) -> (Matrix, Vec<f64>, Vec<f64>) {
+/// The same map if a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
+/// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS, and the constant part is
+/// −γS F̄_c(θ*).
+fn pulled(facts: &dyn Facts, client: usize, update: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
     let d = facts.dim();
-    let (gamma, mu) = (work.step, work.proximal);
+    let (gamma, mu) = (update.step, update.proximal);
     let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));
-    // [[M, I], [0, I]]^H has M^H and S in its upper half.
-    let whole = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
-        (true, true) => one[(i, j)],
-        (false, true) => 0.0,
-        _ => f64::from(u8::from(i % d == j % d)),
-    })
-    .power(work.steps);
-    let sum = Matrix::from_fn(d, d, |i, j| whole[(i, j + d)]);
-    let all = Matrix::from_fn(d, d, |i, j| whole[(i, j)]).plus(gamma * mu, &sum);
-    let mut field = vec![0.0; d];
-    facts.mean_field(client, facts.optimum(), &mut field);
-    let back = sum.apply(&field).into_iter().map(|x| gamma * x).collect();
+    let (power, sum) = power_and_sum(&one, update.steps);
+    let all = power.plus(gamma * mu, &sum);
+    let back = sum.apply(&facts.field_at_optimum(client)).into_iter().map(|x| gamma * x).collect();
     (all, vec![0.0; d], back)
 }
 
-/// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` where means
-/// do not close or there is no limit to compute.
-pub fn limit(facts: &dyn Facts, work: impl Fn(usize) -> Work) -> Option<Vec<f64>> {
-    let mut limit = RoundMap::of(facts, work)?.bias().ok()?;
+/// M^H and Σ_{l<H} Mˡ.
+pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
+    let d = m.rows();
+    // [[M, I], [0, I]]^H has them in its upper half.
+    let blocks = Matrix::from_fn(2 * d, 2 * d, |i, j| match (i < d, j < d) {
+        (true, true) => m[(i, j)],
+        (false, true) => 0.0,
+        _ => f64::from(u8::from(i % d == j % d)),
+    })
+    .power(count);
+    let block = |column: usize| Matrix::from_fn(d, d, |i, j| blocks[(i, j + column)]);
+    (block(0), block(d))
+}
+
+/// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` if means do not
+/// close or have no limit.
+pub fn limit(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
+    let mut limit = RoundMap::with_updates(facts, update)?.bias().ok()?;
     axpy(1.0, facts.optimum(), &mut limit);
     Some(limit)
 }

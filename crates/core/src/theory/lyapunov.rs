@@ -1,50 +1,33 @@
 //! A X + X Aᵀ = C, for any A whose eigenvalues have positive real parts.
 
-use crate::linalg::{Dd, Matrix, Singular, solve};
+use crate::linalg::{Dd, Matrix, Singular, refine, solve};
 
-/// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)). Found by doubling on its
-/// Cayley transform, then refined with residual and solution in double-double
-/// until it stands still, so that it has the same bits everywhere.
+/// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)). Computed by doubling on the
+/// Cayley transform, then refined with residual and solution in double-double until it no
+/// longer changes, so that it has the same bits on every processor.
 ///
 /// # Errors
 /// [`Singular`] if A is not stable, or too close to it.
 pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
     let d = a.rows();
     let cayley = Cayley::new(a)?;
-    let mut x = vec![Dd::default(); d * d];
-    let mut residual = c.clone();
-    let mut last = f64::INFINITY;
-    for _ in 0..MAX_PASSES {
-        let delta = cayley.solve(&residual)?;
-        let (mut moved, mut size) = (0.0_f64, 0.0_f64);
-        for (x, delta) in x.iter_mut().zip(delta.entries()) {
-            *x = x.plus(*delta);
-            moved = moved.max(delta.abs());
-            size = size.max(x.hi.abs());
-        }
-        let change = if size > 0.0 { moved / size } else { 0.0 };
-        if change < 1e-28 || (change < 1e-20 && change >= last) {
-            return Ok(Matrix::from_entries(d, d, x.into_iter().map(|x| x.hi).collect()));
-        }
-        if !change.is_finite() || change > 0.5 * last {
-            return Err(Singular);
-        }
-        last = change;
-        residual = Matrix::from_fn(d, d, |i, j| {
+    let x = refine(
+        c.entries(),
+        |residual| cayley.solve(&Matrix::from_entries(d, d, residual.to_vec())),
+        |x, entry| {
+            let (i, j) = (entry / d, entry % d);
             let mut sum = Dd::from(c[(i, j)]);
             for k in 0..d {
                 sum = sum.minus_product(a[(i, k)], x[k * d + j]);
                 sum = sum.minus_product(a[(j, k)], x[i * d + k]);
             }
             sum.hi
-        });
-    }
-    Err(Singular)
+        },
+    )?;
+    Ok(Matrix::from_entries(d, d, x))
 }
 
-/// Passes of refinement after which a system counts as singular.
-const MAX_PASSES: usize = 60;
-/// Squarings after which a map that has not vanished counts as unstable.
+/// The most squarings; a map that has not vanished by then counts as unstable.
 const MAX_SQUARINGS: usize = 60;
 
 /// (q + A)X(q + A)ᵀ − (q − A)X(q − A)ᵀ = 2q(A X + X Aᵀ): so X = M X Mᵀ + 2q U C Uᵀ
@@ -85,13 +68,18 @@ impl Cayley {
         Err(Singular)
     }
 
-    fn solve(&self, c: &Matrix) -> Result<Matrix, Singular> {
+    /// The entries of an approximate solution.
+    fn solve(&self, c: &Matrix) -> Result<Vec<f64>, Singular> {
         let mut x = self.inverse.times(c).times(&self.inverse.transpose()).scaled(2.0 * self.shift);
         for power in &self.powers {
             let more = power.times(&x).times(&power.transpose());
             x.add(1.0, &more);
         }
-        if x.entries().iter().all(|x| x.is_finite()) { Ok(x) } else { Err(Singular) }
+        if x.entries().iter().all(|x| x.is_finite()) {
+            Ok(x.entries().to_vec())
+        } else {
+            Err(Singular)
+        }
     }
 }
 

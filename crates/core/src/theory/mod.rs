@@ -1,11 +1,11 @@
-//! What theory says, computed from a problem's exact facts alone.
+//! Exact theory and published bounds, computed from a problem's facts alone.
 //!
-//! *Invariant*: this module never imports the engine or the algorithms, so
-//! that a bug they share cannot cancel.
+//! *Invariant*: this module imports neither the engine nor the algorithms, so that theory
+//! and simulation share no code whose errors could cancel.
 
 pub mod bounds;
-pub mod cost;
 pub mod deterministic;
+pub mod effort;
 pub mod expansion;
 pub mod heterogeneity;
 pub mod linear;

@@ -1,7 +1,7 @@
 //! CSV with a header.
 
 use csv::{Position, StringRecord};
-use driftbench_core::problem::arrays::{Column, Contents, told};
+use driftbench_core::problem::arrays::{Column, Contents, sanitised};
 use driftbench_core::words::count;
 
 /// The most columns: more than features may be, and some that are not used.
@@ -45,14 +45,14 @@ fn survey(bytes: &[u8]) -> Result<Vec<bool>, String> {
     }
     let mut seen = std::collections::HashSet::new();
     if let Some(twice) = heads.iter().find(|name| !seen.insert(*name)) {
-        return Err(format!("two columns are called \"{}\"", told(twice)));
+        return Err(format!("two columns are called \"{}\"", sanitised(twice)));
     }
     let mut numbers = vec![true; heads.len()];
     let (mut record, mut row) = (StringRecord::new(), 0_u64);
     while reader.read_record(&mut record).map_err(|e| wrong(&e))? {
         if let Some(j) = record.iter().position(str::is_empty) {
             let line = record.position().map_or(0, Position::line);
-            let name = told(&heads[j]);
+            let name = sanitised(&heads[j]);
             return Err(format!(
                 "line {line}: row {row} of column `{name}` is empty; nothing is filled in"
             ));

@@ -2,7 +2,7 @@
 
 use super::MOST_BYTES;
 use driftbench_core::problem::MOST_DIMENSIONS;
-use driftbench_core::problem::arrays::{Array, Contents, told};
+use driftbench_core::problem::arrays::{Array, Contents, sanitised};
 
 /// Labels and features, what is not written being 0.
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {
@@ -19,9 +19,9 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
         labels.push(
-            label
-                .parse()
-                .map_err(|_| wrong(&format!("the label \"{}\" is not a number", told(label))))?,
+            label.parse().map_err(|_| {
+                wrong(&format!("the label \"{}\" is not a number", sanitised(label)))
+            })?,
         );
         let mut row: Vec<(usize, f64)> = Vec::new();
         for word in words {
@@ -29,7 +29,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
                 Some((i.parse::<usize>().ok().filter(|i| *i > 0)?, x.parse::<f64>().ok()?))
             });
             let Some((index, value)) = pair else {
-                let word = told(word);
+                let word = sanitised(word);
                 return Err(wrong(&format!("\"{word}\" is not index:value with an index from 1")));
             };
             if index > MOST_DIMENSIONS {

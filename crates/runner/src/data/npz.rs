@@ -1,7 +1,7 @@
 //! numpy's `.npz`: a zip archive of `.npy` arrays, checksums verified.
 
 use super::MOST_BYTES;
-use driftbench_core::problem::arrays::{Array, Contents, told};
+use driftbench_core::problem::arrays::{Array, Contents, sanitised};
 use npyz::{DType, NpyFile, Order, TypeChar};
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -32,7 +32,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
         let name = entry.name().map_err(|e| e.to_string())?.into_owned();
         let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
-        let said = |message: String| format!("`{}`: {message}", told(&name));
+        let said = |message: String| format!("`{}`: {message}", sanitised(&name));
         // Read to its end: that is where the checksum is compared.
         let mut bytes = Vec::new();
         let taken = entry.by_ref().take(left + 1).read_to_end(&mut bytes);
@@ -45,7 +45,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         left -= taken;
         let array = array(&bytes).map_err(said)?;
         if arrays.contains_key(&name) {
-            return Err(format!("two arrays are called `{}`", told(&name)));
+            return Err(format!("two arrays are called `{}`", sanitised(&name)));
         }
         arrays.insert(name, array);
     }
@@ -74,7 +74,7 @@ fn header(bytes: &[u8]) -> Result<usize, String> {
 
 fn array(bytes: &[u8]) -> Result<Array, String> {
     let begin = header(bytes)?;
-    let file = NpyFile::new(bytes).map_err(|e| told(&e.to_string()))?;
+    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
     let (kind, dtype) = match file.dtype() {
@@ -116,7 +116,7 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
 }
 
 fn unknown(dtype: &str) -> String {
-    let dtype = told(dtype);
+    let dtype = sanitised(dtype);
     format!("its type is {dtype}; expected floats or whole numbers of 4 or 8 bytes")
 }
 

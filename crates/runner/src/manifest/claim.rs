@@ -1,248 +1,184 @@
-//! `[[claim.<kind>]]`: statements that the results are asked about. Claims
-//! change no number; a report says of each whether the data support it.
+//! `[[claim.<kind>]]`: statements that are tested against the results. Claims
+//! change no number; a report gives a verdict on each.
 
 use super::{Quantity, TimeAverage};
+use driftbench_core::flattened::Flattened;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The keys that every kind of claim has, and those of its own.
-macro_rules! claims {
-    ($($(#[$doc:meta])* $name:ident { $($body:tt)* })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Debug, Deserialize, JsonSchema)]
-            #[serde(rename_all = "kebab-case")]
-            pub struct $name {
-                /// Name of the claim, its own in the manifest.
-                #[schemars(example = &"scaffold-below-fedavg")]
-                pub id: String,
-                /// What is claimed, in a sentence.
-                #[schemars(example = &"Scaffold goes on where FedAvg stops at its bias")]
-                pub statement: String,
-                /// Where it is claimed.
-                #[serde(default)]
-                #[schemars(example = &"RR, section 7")]
-                pub source: Option<String>,
-                /// Id of the figure that shows it.
-                #[serde(default)]
-                #[schemars(example = &"fig1")]
-                pub figure: Option<String>,
-                /// What is expected; anything but `supported` needs a `reason`. A claim that
-                /// ends otherwise, refuted or not tested for instance, makes `report` exit with 1.
-                #[serde(default)]
-                pub expected: Expected,
-                /// Why it is not expected to be supported.
-                #[serde(default)]
-                #[schemars(example = &"the printed sign is wrong")]
-                pub reason: Option<String>,
-                /// Name of a disagreement between or within sources that it bears on.
-                #[serde(default)]
-                #[schemars(example = &"RR Table 1, sign of the stochasticity bias")]
-                pub dispute: Option<String>,
-                /// Which side of the dispute it states.
-                #[serde(default)]
-                #[schemars(example = &"minus (SLIDES, RR second version)")]
-                pub side: Option<String>,
-                $($body)*
-            }
-
-            impl Stated for $name {
-                fn common(&self) -> Common<'_> {
-                    Common {
-                        id: &self.id,
-                        statement: &self.statement,
-                        source: self.source.as_deref(),
-                        figure: self.figure.as_deref(),
-                        expected: self.expected,
-                        reason: self.reason.as_deref(),
-                        dispute: self.dispute.as_deref(),
-                        side: self.side.as_deref(),
-                    }
-                }
-            }
-        )*
-    };
-}
-
-/// What every claim has.
-#[derive(Clone, Copy, Debug)]
-pub struct Common<'a> {
-    /// Its name.
-    pub id: &'a str,
-    /// What is claimed.
-    pub statement: &'a str,
+/// Keys of every `[[claim.<kind>]]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Common {
+    /// Name of the claim, which no other claim of the manifest has.
+    #[schemars(example = &"scaffold-below-fedavg")]
+    pub id: String,
+    /// What is claimed, in a sentence.
+    #[schemars(example = &"Scaffold goes on where FedAvg stops at its bias")]
+    pub statement: String,
     /// Where it is claimed.
-    pub source: Option<&'a str>,
+    #[serde(default)]
+    #[schemars(example = &"RR, section 7")]
+    pub source: Option<String>,
     /// Id of the figure that shows it.
-    pub figure: Option<&'a str>,
-    /// The verdict that is expected.
+    #[serde(default)]
+    #[schemars(example = &"fig1")]
+    pub figure: Option<String>,
+    /// The verdict that is expected; all but `supported` need a `reason`. If a claim ends
+    /// otherwise, refuted or not tested for instance, `report` exits with code 1.
+    #[serde(default)]
     pub expected: Expected,
     /// Why it is not expected to be supported.
-    pub reason: Option<&'a str>,
-    /// The disagreement that it bears on.
-    pub dispute: Option<&'a str>,
-    /// Its side of it.
-    pub side: Option<&'a str>,
+    #[serde(default)]
+    #[schemars(example = &"the printed sign is wrong")]
+    pub reason: Option<String>,
+    /// Name of a disagreement between or within sources that the claim bears on.
+    #[serde(default)]
+    #[schemars(example = &"RR Table 1, sign of the stochasticity bias")]
+    pub dispute: Option<String>,
+    /// The side of the dispute that it states.
+    #[serde(default)]
+    #[schemars(example = &"minus (SLIDES, RR second version)")]
+    pub side: Option<String>,
 }
 
-/// Any claim.
-pub trait Stated {
-    /// What every claim has.
-    fn common(&self) -> Common<'_>;
+/// `[[claim.less]]` and `[[claim.at-least]]`
+pub type Comparison = Flattened<Common, ComparisonKeys>;
+/// `[[claim.slope]]`
+pub type Slope = Flattened<Common, SlopeKeys>;
+/// `[[claim.matches]]`
+pub type Matches = Flattened<Common, MatchesKeys>;
+/// `[[claim.reaches]]`
+pub type Reaches = Flattened<Common, ReachesKeys>;
+
+/// The mean of a metric is at most (`less`) or at least (`at-least`) `factor` times that of
+/// other cells, a prediction or a number. Cells of both sides are paired by the label and the
+/// settings that the selections leave open, and the claim must hold for every pair.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ComparisonKeys {
+    /// The quantity that is compared.
+    #[serde(default)]
+    pub metric: Quantity,
+    /// The cells of which it is claimed.
+    #[schemars(example = Selection::example("Scaffold"))]
+    pub left: Selection,
+    /// The cells that they are compared with; or
+    #[serde(default)]
+    #[schemars(example = Selection::example("FedAvg"))]
+    pub right: Option<Selection>,
+    /// a prediction of theory for the same cells; or
+    #[serde(default)]
+    pub prediction: Option<Prediction>,
+    /// a number.
+    #[serde(default)]
+    #[schemars(example = 0.01)]
+    pub value: Option<f64>,
+    /// Factor on the right side, above 0.
+    #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.5)]
+    pub factor: f64,
+    /// When they are compared.
+    #[serde(default)]
+    pub at: When,
 }
 
-claims! {
-    /// `[[claim.less]]`: the mean of a metric is at most `factor` times that of
-    /// other cells, a prediction or a number. Cells of both sides are paired by
-    /// the label and the settings that the selections leave open; it must hold for
-    /// every pair.
-    Less {
-        /// What is compared.
-        #[serde(default)]
-        pub metric: Quantity,
-        /// The cells of which it is claimed.
-        #[schemars(example = Selection::example("Scaffold"))]
-        pub left: Selection,
-        /// The cells that they are compared with; or
-        #[serde(default)]
-        #[schemars(example = Selection::example("FedAvg"))]
-        pub right: Option<Selection>,
-        /// a prediction of theory for the same cells; or
-        #[serde(default)]
-        pub prediction: Option<Prediction>,
-        /// a number.
-        #[serde(default)]
-        #[schemars(example = 0.01)]
-        pub value: Option<f64>,
-        /// Factor on the right side, above 0.
-        #[serde(default = "one")]
-        #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.5)]
-        pub factor: f64,
-        /// When they are compared.
-        #[serde(default)]
-        pub at: When,
-    }
+/// The slope of the logarithm of a metric's mean over that of a setting is `value`, up to
+/// `margin`. Cells that differ in the label or in another setting have separate slopes, and the
+/// claim must hold for each.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SlopeKeys {
+    /// The quantity whose slope is taken.
+    #[serde(default)]
+    pub metric: Quantity,
+    /// The cells.
+    #[schemars(example = Selection::example("FedAvg"))]
+    pub of: Selection,
+    /// The setting along which the slope is taken, a number in every cell.
+    #[schemars(example = &"step-size")]
+    pub over: String,
+    /// The slope that is claimed.
+    #[schemars(example = 1.0)]
+    pub value: f64,
+    /// How far the slope may be from it, above 0.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    pub margin: f64,
+    /// Takes the slope of what it costs to bring the mean of the metric down to a target.
+    #[serde(default)]
+    pub reaching: Option<Reaching>,
+    /// When the metric is measured.
+    #[serde(default)]
+    pub at: When,
+}
 
-    /// `[[claim.at-least]]`: the mean of a metric is at least `factor` times that
-    /// of other cells, a prediction or a number, for every pair.
-    AtLeast {
-        /// What is compared.
-        #[serde(default)]
-        pub metric: Quantity,
-        /// The cells of which it is claimed.
-        #[schemars(example = Selection::example("FedAvg"))]
-        pub left: Selection,
-        /// The cells that they are compared with; or
-        #[serde(default)]
-        #[schemars(example = Selection::example("Scaffold"))]
-        pub right: Option<Selection>,
-        /// a prediction of theory for the same cells; or
-        #[serde(default)]
-        pub prediction: Option<Prediction>,
-        /// a number.
-        #[serde(default)]
-        #[schemars(example = 0.01)]
-        pub value: Option<f64>,
-        /// Factor on the right side, above 0.
-        #[serde(default = "one")]
-        #[schemars(extend("exclusiveMinimum" = 0.0), example = 2.0)]
-        pub factor: f64,
-        /// When they are compared.
-        #[serde(default)]
-        pub at: When,
-    }
+/// The mean of a metric, or of a vector that is averaged over rounds, equals a prediction, that
+/// of other cells or a number up to a relative margin: an equivalence test, for every cell or
+/// pair.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct MatchesKeys {
+    /// The quantity that is measured; or
+    #[serde(default)]
+    pub metric: Option<Quantity>,
+    /// a vector, compared in norm; by default the metric `sq-error`.
+    #[serde(default)]
+    pub average: Option<TimeAverage>,
+    /// The cells.
+    #[schemars(example = Selection::example("FedAvg"))]
+    pub of: Selection,
+    /// A prediction of theory for them; or
+    #[serde(default)]
+    pub prediction: Option<Prediction>,
+    /// other cells; or
+    #[serde(default)]
+    #[schemars(example = Selection::example("Scaffold"))]
+    pub right: Option<Selection>,
+    /// a number.
+    #[serde(default)]
+    #[schemars(example = 0.01)]
+    pub value: Option<f64>,
+    /// The relative margin, above 0; with `order`, at the smallest value of
+    /// the setting.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    pub margin: f64,
+    /// Order of the remainder: the margin grows with this power of `over`.
+    #[serde(default)]
+    #[schemars(example = 1.0)]
+    pub order: Option<f64>,
+    /// The setting that the remainder is a power of.
+    #[serde(default)]
+    #[schemars(example = &"step-size")]
+    pub over: Option<String>,
+    /// When it is measured.
+    #[serde(default)]
+    pub at: When,
+}
 
-    /// `[[claim.slope]]`: the slope of the logarithm of a metric's mean over that
-    /// of a setting is `value`, up to `margin`; cells that differ in the label or
-    /// another setting make slopes of their own, and it must hold for each.
-    Slope {
-        /// What is looked at, at the last round.
-        #[serde(default)]
-        pub metric: Quantity,
-        /// The cells.
-        #[schemars(example = Selection::example("FedAvg"))]
-        pub of: Selection,
-        /// The setting along which the slope is taken, a number in every cell.
-        #[schemars(example = &"step-size")]
-        pub over: String,
-        /// The slope that is claimed.
-        #[schemars(example = 1.0)]
-        pub value: f64,
-        /// How far it may be off, above 0.
-        #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
-        pub margin: f64,
-        /// Not the metric but what it costs to bring its mean down to a target.
-        #[serde(default)]
-        pub reaching: Option<Reaching>,
-        /// When the metric is looked at.
-        #[serde(default)]
-        pub at: When,
-    }
-
-    /// `[[claim.matches]]`: the mean of a metric, or of a vector that is averaged
-    /// over rounds, is what a prediction, other cells or a number say, up to a
-    /// relative margin: an equivalence test, for every cell or pair.
-    Matches {
-        /// What is measured; or
-        #[serde(default)]
-        pub metric: Option<Quantity>,
-        /// a vector, compared in norm; by default the metric `sq-error`.
-        #[serde(default)]
-        pub average: Option<TimeAverage>,
-        /// The cells.
-        #[schemars(example = Selection::example("FedAvg"))]
-        pub of: Selection,
-        /// What theory predicts for them; or
-        #[serde(default)]
-        pub prediction: Option<Prediction>,
-        /// other cells; or
-        #[serde(default)]
-        #[schemars(example = Selection::example("Scaffold"))]
-        pub right: Option<Selection>,
-        /// a number.
-        #[serde(default)]
-        #[schemars(example = 0.01)]
-        pub value: Option<f64>,
-        /// The relative margin, above 0; with `order`, at the smallest value of
-        /// the setting.
-        #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
-        pub margin: f64,
-        /// Order of the remainder: the margin grows with this power of `over`.
-        #[serde(default)]
-        #[schemars(example = 1.0)]
-        pub order: Option<f64>,
-        /// The setting that the remainder is a power of.
-        #[serde(default)]
-        #[schemars(example = &"step-size")]
-        pub over: Option<String>,
-        /// When it is measured.
-        #[serde(default)]
-        pub at: When,
-    }
-
-    /// `[[claim.reaches]]`: the mean of a metric comes down to a target within a
-    /// cost: a number, or what a corollary says for the cell.
-    Reaches {
-        /// What must come down.
-        #[serde(default)]
-        pub metric: Quantity,
-        /// The cells.
-        #[schemars(example = Selection::example("SCAFFLSA"))]
-        pub of: Selection,
-        /// Target and cost.
-        pub reaching: Reaching,
-        /// The most that it may cost; or
-        #[serde(default)]
-        #[schemars(example = 500.0)]
-        pub within: Option<f64>,
-        /// the rounds after which a published bound is below the target, given what
-        /// the instance is.
-        #[serde(default)]
-        pub prediction: Option<Prediction>,
-    }
+/// The mean of a metric comes down to a target within a cost: a number, or the number of rounds
+/// after which a published bound is below the target.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ReachesKeys {
+    /// The quantity that must come down.
+    #[serde(default)]
+    pub metric: Quantity,
+    /// The cells.
+    #[schemars(example = Selection::example("SCAFFLSA"))]
+    pub of: Selection,
+    /// Target and cost.
+    pub reaching: Reaching,
+    /// The most that it may cost; or
+    #[serde(default)]
+    #[schemars(example = 500.0)]
+    pub within: Option<f64>,
+    /// the rounds after which this published bound is below the target, with the constants of the
+    /// instance.
+    #[serde(default)]
+    pub prediction: Option<Prediction>,
 }
 
 fn one() -> f64 {
@@ -253,10 +189,10 @@ fn one() -> f64 {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Table {
-    /// A metric is less than another.
-    pub less: Vec<Less>,
+    /// A metric is at most another.
+    pub less: Vec<Comparison>,
     /// A metric is at least another.
-    pub at_least: Vec<AtLeast>,
+    pub at_least: Vec<Comparison>,
     /// The slope of a metric over a setting.
     pub slope: Vec<Slope>,
     /// A metric or a vector against a prediction.
@@ -266,19 +202,20 @@ pub struct Table {
 }
 
 impl Table {
-    /// What all claims have in common, with their paths in the manifest.
-    pub fn all(&self) -> Vec<(String, Common<'_>)> {
-        fn of<'t, T: Stated>(
+    /// The common keys of all claims, with the claims' paths in the manifest.
+    pub fn all(&self) -> Vec<(String, &Common)> {
+        fn with_paths<'t, T>(
             kind: &'static str,
-            list: &'t [T],
-        ) -> impl Iterator<Item = (String, Common<'t>)> + use<'t, T> {
-            list.iter().enumerate().map(move |(i, c)| (format!("claim.{kind}.{i}"), c.common()))
+            claims: &'t [Flattened<Common, T>],
+        ) -> impl Iterator<Item = (String, &'t Common)> {
+            let claims = claims.iter().enumerate();
+            claims.map(move |(i, claim)| (format!("claim.{kind}.{i}"), &claim.common))
         }
-        of("less", &self.less)
-            .chain(of("at-least", &self.at_least))
-            .chain(of("slope", &self.slope))
-            .chain(of("matches", &self.matches))
-            .chain(of("reaches", &self.reaches))
+        with_paths("less", &self.less)
+            .chain(with_paths("at-least", &self.at_least))
+            .chain(with_paths("slope", &self.slope))
+            .chain(with_paths("matches", &self.matches))
+            .chain(with_paths("reaches", &self.reaches))
             .collect()
     }
 }
@@ -287,16 +224,16 @@ impl Table {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
-    /// It holds: a run that refutes it fails.
+    /// The data support it.
     #[default]
     Supported,
-    /// It does not hold, for a reason that is given.
+    /// The data refute it, for the given reason.
     Refuted,
-    /// It cannot be tested, for a reason that is given.
+    /// It cannot be tested, for the given reason.
     NotTested,
 }
 
-/// When a metric is looked at.
+/// When a metric is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
@@ -307,30 +244,30 @@ pub enum When {
     Round(u64),
     /// The mean over the recorded rounds of the second half, run by run.
     Stationary,
-    /// At every recorded round but the first: it must hold at each.
+    /// At every recorded round but the first; the claim must hold at each.
     EveryRound,
 }
 
-/// A prediction by name.
+/// A prediction of theory.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Prediction {
-    /// Exact moments (linear problems): of the errors, biases and variances.
+    /// The exact moments of errors, biases and variances (linear problems).
     ExactMoments,
     /// The exact moments at stationarity.
     Stationary,
-    /// lim E θ_t − θ* exactly (linear problems, or without noise).
+    /// The exact bias lim E θ_t − θ* (linear problems, or without noise).
     ExactBias,
-    /// First order in the step size, with the signs that hold (RR Thm 4, SLIDES).
+    /// The first order in the step size, with the correct signs (RR, Theorem 4; SLIDES).
     FirstOrder,
-    /// First order with what is printed: RR's first version for biases
-    /// (+ stochasticity, − heterogeneity), SLIDES for Cov(θ, ξ_c) (+).
+    /// The first order as printed: in RR's first version for biases
+    /// (+ stochasticity, − heterogeneity), in SLIDES for Cov(θ, ξ_c) (+).
     FirstOrderPrinted,
-    /// First order and the term after it that is not divided by N.
+    /// The first order and the next term, which is not divided by N.
     SecondOrder,
-    /// A closure of the mean beyond first order.
+    /// A closure of the equations of the mean, beyond first order.
     Closure,
     /// SCAFFLSA, Theorem A.5 (4.1 with its constants).
     ScafflsaA5,
@@ -340,7 +277,7 @@ pub enum Prediction {
     ScafflsaB5,
     /// RR, second version, Proposition 4, around the limit.
     RrProposition4,
-    /// RR, Theorem 2's bound γ(H − 1)ζ₁ζ₂/μ on the bias.
+    /// RR, Theorem 2: the bound γ(H − 1)ζ₁ζ₂/μ on the bias.
     RrTheorem2,
     /// RR, Corollary 1 (without noise).
     RrCorollary1,
@@ -348,7 +285,7 @@ pub enum Prediction {
     Book51,
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² of two coupled runs (RR, Propositions 1 and 3).
     Contraction,
-    /// The same with (1 − γμ)^{2Ht}, which SLIDES print: the distance, not its square.
+    /// The same with (1 − γμ)^{2Ht}, as SLIDES print it for the distance instead of its square.
     ContractionPrinted,
 }
 
@@ -391,18 +328,18 @@ impl Prediction {
     }
 }
 
-/// A target, and what its cost is counted in.
+/// A target, and the unit of the cost to reach it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Reaching {
-    /// The target, above 0; with `per`, times the value of that setting.
+    /// The target, above 0; multiplied by the value of the setting `per`, if it is given.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub target: f64,
     /// A setting that the target is a multiple of.
     #[serde(default)]
     #[schemars(example = &"step-size")]
     pub per: Option<String>,
-    /// What the cost is counted in.
+    /// The unit of the cost.
     #[serde(default = "communications")]
     pub cost: Quantity,
 }
@@ -411,9 +348,8 @@ fn communications() -> Quantity {
     Quantity::Communications
 }
 
-/// Cells by their label and their settings: `{ label = "FedAvg", local-steps = 10 }`;
-/// a setting that is a table is meant by the beginning of its text, several
-/// values by a list of them.
+/// Cells by their label and their settings: `{ label = "FedAvg", local-steps = 10 }`. A list
+/// selects several values, and a text selects tables whose text begins with it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Selection(pub BTreeMap<String, Scalar>);

@@ -37,7 +37,7 @@ pub enum Place {
 /// A value of the tree.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Tells nodes apart.
+    /// A number that no other node has.
     pub id: usize,
     /// Where the value was written.
     pub place: Place,
@@ -61,12 +61,12 @@ pub enum Value {
     /// An array.
     Array(Vec<Node>),
     /// A table.
-    Table(Vec<Entry>),
+    Table(Vec<KeyValue>),
 }
 
 /// A key of a table and its value.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct KeyValue {
     /// The key.
     pub key: String,
     /// Where the key was written.
@@ -91,7 +91,7 @@ impl Value {
 }
 
 impl Node {
-    /// What stands at a dotted path.
+    /// The node at a dotted path.
     pub fn find(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |node, part| match &node.value {
             Value::Table(_) => node.get(part).map(|entry| &entry.node),
@@ -102,12 +102,13 @@ impl Node {
 
     /// The keys of a table, in the order of the text.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let entries: &[Entry] = if let Value::Table(entries) = &self.value { entries } else { &[] };
+        let entries: &[KeyValue] =
+            if let Value::Table(entries) = &self.value { entries } else { &[] };
         entries.iter().map(|entry| entry.key.as_str())
     }
 
     /// The value of `key`, if this is a table that has it.
-    pub fn get(&self, key: &str) -> Option<&Entry> {
+    pub fn get(&self, key: &str) -> Option<&KeyValue> {
         match &self.value {
             Value::Table(entries) => entries.iter().find(|e| e.key == key),
             _ => None,
@@ -150,14 +151,14 @@ impl Diagnostic {
     }
 }
 
-/// What was found to be wrong, each thing once, in the order of finding.
+/// Diagnostics in the order in which they were found, each once.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct Diagnostics {
     all: Vec<Diagnostic>,
     known: HashSet<Diagnostic>,
 }
 
-impl Found {
+impl Diagnostics {
     /// Adds a diagnostic, unless it is known.
     pub fn add(&mut self, diagnostic: Diagnostic) {
         if self.known.insert(diagnostic.clone()) {
@@ -165,23 +166,23 @@ impl Found {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Number of things.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
     /// All of them.
-    pub fn all(self) -> Vec<Diagnostic> {
+    pub fn into_vec(self) -> Vec<Diagnostic> {
         self.all
     }
 }
 
-impl Extend<Diagnostic> for Found {
+impl Extend<Diagnostic> for Diagnostics {
     fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
         diagnostics.into_iter().for_each(|diagnostic| self.add(diagnostic));
     }
@@ -200,57 +201,58 @@ impl Rejected {
     /// Diagnostics in the order of the text, each once.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
-        let mut found = Found::default();
+        let mut found = Diagnostics::default();
         found.extend(diagnostics);
-        Self { source: Box::new(source.clone()), diagnostics: found.all() }
+        Self { source: Box::new(source.clone()), diagnostics: found.into_vec() }
     }
 }
 
-/// Diagnostics that are told at most: a long axis may have a mistake in each value.
-const MOST_TOLD: usize = 100;
+/// The most diagnostics that are printed: a long axis may have a mistake in each value.
+const MOST_PRINTED: usize = 100;
 
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, diagnostic) in self.diagnostics.iter().take(MOST_TOLD).enumerate() {
+        for (i, diagnostic) in self.diagnostics.iter().take(MOST_PRINTED).enumerate() {
             if i > 0 {
                 writeln!(f)?;
             }
-            self.one(&mut Plain(f), diagnostic)?;
+            self.write_diagnostic(&mut Plain(f), diagnostic)?;
         }
-        match self.diagnostics.len().saturating_sub(MOST_TOLD) {
+        match self.diagnostics.len().saturating_sub(MOST_PRINTED) {
             0 => Ok(()),
-            more => writeln!(f, "\nerror: and {more} more, which are not told"),
+            more => writeln!(f, "\nerror: and {more} more, which are not printed"),
         }
     }
 }
 
-/// Writes nothing that a terminal would obey: a message repeats what a manifest says.
+/// Replaces control characters, which a terminal would obey: a message repeats parts of the
+/// manifest.
 struct Plain<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl fmt::Write for Plain<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         text.chars().try_for_each(|c| {
-            let obeyed = c.is_control() && c != '\n' && c != '\t';
-            self.0.write_char(if obeyed { char::REPLACEMENT_CHARACTER } else { c })
+            let is_control = c.is_control() && c != '\n' && c != '\t';
+            self.0.write_char(if is_control { char::REPLACEMENT_CHARACTER } else { c })
         })
     }
 }
 
 impl Rejected {
-    fn one(&self, f: &mut impl fmt::Write, d: &Diagnostic) -> fmt::Result {
+    fn write_diagnostic(&self, f: &mut impl fmt::Write, d: &Diagnostic) -> fmt::Result {
         writeln!(f, "error: {}", d.message)?;
         let path = if d.path.is_empty() { String::new() } else { format!(" ({})", d.path) };
         let hint = d.hint.as_deref().unwrap_or_default();
         let margin = match &d.place {
             Some(Place::Text(from, to)) => {
                 let (line, column, text) = locate(&self.source.text, *from);
-                let (at, text) = around(column, text);
+                let (shift, text) = excerpt(column, text);
                 let number = line.to_string();
                 let pad = " ".repeat(number.len());
-                let room = text.chars().count() + 1 - at.min(text.chars().count());
+                let room = text.chars().count() + 1 - shift.min(text.chars().count());
                 let width = self.source.text[*from..*to].chars().count().clamp(1, room.max(1));
                 let carets = "^".repeat(width);
-                let before = " ".repeat(at - 1);
+                let before = " ".repeat(shift - 1);
                 writeln!(f, "{pad}--> {}:{line}:{column}{path}", self.source.name)?;
                 writeln!(f, "{pad} |\n{number} | {text}")?;
                 writeln!(f, "{}", format!("{pad} | {before}{carets} {hint}").trim_end())?;
@@ -284,16 +286,16 @@ fn locate(text: &str, byte: usize) -> (usize, usize, &str) {
 }
 
 /// The most characters of a line that a message repeats.
-const MOST_SHOWN: usize = 160;
+const MOST_CHARACTERS: usize = 160;
 
-/// A column and as much of its line as a message shows.
-fn around(column: usize, text: &str) -> (usize, String) {
-    if text.chars().count() <= MOST_SHOWN {
+/// The part of a line that a message shows, and the column within it.
+fn excerpt(column: usize, text: &str) -> (usize, String) {
+    if text.chars().count() <= MOST_CHARACTERS {
         return (column, text.to_owned());
     }
-    let from = column.saturating_sub(MOST_SHOWN / 2);
-    let shown: String = text.chars().skip(from).take(MOST_SHOWN).collect();
-    (column - from + 1, format!("…{shown}…"))
+    let from = column.saturating_sub(MOST_CHARACTERS / 2);
+    let part: String = text.chars().skip(from).take(MOST_CHARACTERS).collect();
+    (column - from + 1, format!("…{part}…"))
 }
 
 /// "did you mean `x`?" if some allowed name is close.
@@ -302,11 +304,6 @@ pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
     let best = allowed.iter().min_by_key(|other| close(other))?;
     let limit = (name.chars().count().max(best.chars().count()) / 3).max(1);
     (close(best) <= limit).then(|| format!("did you mean `{best}`?"))
-}
-
-/// Names in a row, as messages list them.
-pub fn listed(names: &[&str]) -> String {
-    names.join(", ")
 }
 
 /// The tree of a manifest, its overrides applied.
@@ -372,7 +369,7 @@ fn clip(text: &str, span: Range<usize>) -> Place {
 
 fn convert_table(table: &DeTable<'_>, forced: &Option<Place>, ids: &mut usize) -> Value {
     let place = |span: Range<usize>| forced.clone().unwrap_or(Place::Text(span.start, span.end));
-    let entries = table.iter().map(|(key, value)| Entry {
+    let entries = table.iter().map(|(key, value)| KeyValue {
         key: key.get_ref().to_string(),
         place: place(key.span()),
         node: convert(value, forced, ids),
@@ -427,7 +424,7 @@ fn apply(root: &mut Node, number: usize, text: &str, ids: &mut usize) -> Result<
 }
 
 fn set(
-    at: &mut Node,
+    target: &mut Node,
     path: &[&str],
     node: &Node,
     number: usize,
@@ -435,10 +432,10 @@ fn set(
 ) -> Result<(), Diagnostic> {
     let place = Place::Override(number);
     let Some((first, rest)) = path.split_first() else {
-        *at = node.clone();
+        *target = node.clone();
         return Ok(());
     };
-    match &mut at.value {
+    match &mut target.value {
         Value::Table(entries) => {
             let found = entries.iter_mut().find(|e| e.key == *first);
             if let Some(entry) = found {
@@ -447,7 +444,7 @@ fn set(
             *ids += 1;
             let mut new = Node { id: *ids, place: place.clone(), value: Value::Table(Vec::new()) };
             set(&mut new, rest, node, number, ids)?;
-            entries.push(Entry { key: (*first).to_owned(), place, node: new });
+            entries.push(KeyValue { key: (*first).to_owned(), place, node: new });
             Ok(())
         }
         Value::Array(items) => match first.parse::<usize>() {

@@ -1,6 +1,7 @@
 //! `[[figure.<kind>]]`: what a report draws. Figures change no number.
 
 use super::Quantity;
+use driftbench_core::flattened::Flattened;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,10 +20,10 @@ pub struct Table {
     pub stability: Vec<Stability>,
 }
 
-/// `[[figure.convergence]]`: a curve per cell, a panel per value of `panels`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+/// Keys of every `[[figure.<kind>]]`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Convergence {
+pub struct Common {
     /// Name of the figure's file; by default its kind and number.
     #[serde(default)]
     #[schemars(example = &"fig1")]
@@ -31,47 +32,58 @@ pub struct Convergence {
     #[serde(default)]
     #[schemars(example = &"Figure 1")]
     pub title: Option<String>,
-    /// What is drawn: any quantity that is recorded.
-    #[serde(default)]
-    pub y: Quantity,
-    /// Against what: any quantity that is recorded.
-    #[serde(default = "communications")]
-    pub x: Quantity,
-    /// What the band around a mean is.
-    #[serde(default)]
-    pub band: Band,
-    /// Predictions to draw beside the curves.
-    #[serde(default)]
-    pub theory: Vec<Theory>,
     /// Labels of the algorithms that are drawn; all by default.
     #[serde(default)]
     #[schemars(example = EXAMPLE_LABELS)]
     pub labels: Vec<String>,
-    /// Settings that tell panels apart, outermost first.
+    /// Settings for whose values there are separate panels, outermost first. Maps of divergence
+    /// have separate panels for the algorithms, too.
     #[serde(default)]
     #[schemars(example = EXAMPLE_PANELS)]
     pub panels: Vec<String>,
-    /// Panels in a row.
+    /// Number of panels in a row.
     #[serde(default)]
     #[schemars(range(min = 1), example = 2)]
     pub columns: Option<usize>,
+}
+
+/// `[[figure.convergence]]`
+pub type Convergence = Flattened<Common, ConvergenceKeys>;
+/// `[[figure.scaling]]`
+pub type Scaling = Flattened<Common, ScalingKeys>;
+/// `[[figure.winners]]`
+pub type Winners = Flattened<Common, WinnersKeys>;
+/// `[[figure.stability]]`
+pub type Stability = Flattened<Common, StabilityKeys>;
+
+/// A curve for each cell, of a quantity over the costs of a run.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ConvergenceKeys {
+    /// The quantity that is drawn, if it is recorded.
+    #[serde(default)]
+    pub y: Quantity,
+    /// The quantity on the x axis, if it is recorded.
+    #[serde(default = "communications")]
+    pub x: Quantity,
+    /// The band around a mean.
+    #[serde(default)]
+    pub band: Band,
+    /// Predictions that are drawn with the curves.
+    #[serde(default)]
+    pub theory: Vec<Theory>,
     /// Scale of the x axis.
     #[serde(default)]
     pub scale_x: Scale,
 }
 
-impl Default for Convergence {
+impl Default for ConvergenceKeys {
     fn default() -> Self {
         Self {
-            id: None,
-            title: None,
             y: Quantity::default(),
             x: communications(),
             band: Band::default(),
             theory: Vec::new(),
-            labels: Vec::new(),
-            panels: Vec::new(),
-            columns: None,
             scale_x: Scale::default(),
         }
     }
@@ -80,7 +92,6 @@ impl Default for Convergence {
 /// Examples for the documentation.
 const EXAMPLE_LABELS: [&str; 1] = ["FedAvg"];
 const EXAMPLE_PANELS: [&str; 1] = ["local-steps"];
-const EXAMPLE_MAPS: [&str; 1] = ["clients"];
 
 fn communications() -> Quantity {
     Quantity::Communications
@@ -90,124 +101,63 @@ fn logarithmic() -> Scale {
     Scale::Log
 }
 
-/// `[[figure.scaling]]`: a curve per algorithm of a final metric over a setting.
+/// A curve for each algorithm, of a quantity at the last round over a setting.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Scaling {
-    /// Name of the figure's file; by default its kind and number.
-    #[serde(default)]
-    #[schemars(example = &"fig1")]
-    pub id: Option<String>,
-    /// Heading; by default made from what is drawn.
-    #[serde(default)]
-    #[schemars(example = &"Figure 1")]
-    pub title: Option<String>,
-    /// What is drawn: any quantity that is recorded, at the last round.
+pub struct ScalingKeys {
+    /// The quantity that is drawn, if it is recorded.
     #[serde(default)]
     pub y: Quantity,
-    /// A setting whose values are numbers, or any quantity that is recorded, at
-    /// the last round (its mean over the runs). `path-length` is γH, H the
-    /// largest E_k or 1/p.
+    /// What is on the x axis: a setting whose values are numbers, or a recorded quantity (its
+    /// mean over the runs, at the last round). `path-length` is γH, with H the largest E_k or 1/p.
     #[schemars(example = &"step-size")]
     pub x: String,
-    /// What the band around a mean is.
+    /// The band around a mean.
     #[serde(default)]
     pub band: Band,
     /// Slope of a dotted line, on log axes, through the first curve's first point.
     #[serde(default)]
     #[schemars(example = -1.0)]
     pub reference_slope: Option<f64>,
-    /// Predictions to draw beside the curves.
+    /// Predictions that are drawn with the curves.
     #[serde(default)]
     pub theory: Vec<Theory>,
     /// Scale of the x axis.
     #[serde(default = "logarithmic")]
     pub scale_x: Scale,
-    /// Labels of the algorithms that are drawn; all by default.
-    #[serde(default)]
-    #[schemars(example = EXAMPLE_LABELS)]
-    pub labels: Vec<String>,
-    /// Settings that tell panels apart, outermost first.
-    #[serde(default)]
-    #[schemars(example = EXAMPLE_PANELS)]
-    pub panels: Vec<String>,
-    /// Panels in a row.
-    #[serde(default)]
-    #[schemars(range(min = 1), example = 2)]
-    pub columns: Option<usize>,
 }
 
-/// `[[figure.winners]]`: a map over two settings of which algorithm has the
-/// smallest mean of a final metric, by what factor, and how sure.
+/// A map over two settings: which algorithm has the smallest mean of a metric at the last
+/// round, by what factor, and whether the difference is significant.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Winners {
-    /// Name of the figure's file; by default its kind and number.
-    #[serde(default)]
-    #[schemars(example = &"fig1")]
-    pub id: Option<String>,
-    /// Heading; by default made from what is drawn.
-    #[serde(default)]
-    #[schemars(example = &"Figure 1")]
-    pub title: Option<String>,
-    /// What must be small: any quantity that is recorded, at the last round.
+pub struct WinnersKeys {
+    /// The quantity that ranks the algorithms, if it is recorded.
     #[serde(default)]
     pub metric: Quantity,
-    /// The setting across.
+    /// The setting on the x axis.
     #[schemars(example = &"step-size")]
     pub x: String,
-    /// The setting upwards.
+    /// The setting on the y axis.
     #[schemars(example = &"local-steps")]
     pub y: String,
-    /// Labels of the algorithms that are drawn; all by default.
-    #[serde(default)]
-    #[schemars(example = EXAMPLE_LABELS)]
-    pub labels: Vec<String>,
-    /// Settings that tell panels apart, outermost first.
-    #[serde(default)]
-    #[schemars(example = EXAMPLE_PANELS)]
-    pub panels: Vec<String>,
-    /// Panels in a row.
-    #[serde(default)]
-    #[schemars(range(min = 1), example = 2)]
-    pub columns: Option<usize>,
 }
 
-/// `[[figure.stability]]`: a map over two settings of how many runs diverged, a panel
-/// per algorithm and value of `panels`. On linear problems with independent noise each
-/// square also tells the spectral radius of a round's exact map of second moments, and
-/// of the mean's: below 1 they stay bounded. Where runs and theory differ it is marked.
+/// A map over two settings: how many runs diverged. On linear problems with independent noise
+/// each square also shows the spectral radii of the exact maps of a round, for second moments
+/// and for the mean: they stay bounded if the radius is below 1. Squares where runs and theory
+/// disagree are marked.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Stability {
-    /// Name of the figure's file; by default its kind and number.
-    #[serde(default)]
-    #[schemars(example = &"fig1")]
-    pub id: Option<String>,
-    /// Heading; by default made from what is drawn.
-    #[serde(default)]
-    #[schemars(example = &"Figure 1")]
-    pub title: Option<String>,
-    /// The setting across.
+pub struct StabilityKeys {
+    /// The setting on the x axis.
     #[serde(default = "step_size")]
     #[schemars(example = &"step-size")]
     pub x: String,
-    /// The setting upwards.
+    /// The setting on the y axis.
     #[serde(default = "local_steps")]
     #[schemars(example = &"local-steps")]
     pub y: String,
-    /// Labels of the algorithms that are drawn; all by default.
-    #[serde(default)]
-    #[schemars(example = EXAMPLE_LABELS)]
-    pub labels: Vec<String>,
-    /// Settings that tell panels apart, outermost first, beside the algorithm.
-    #[serde(default)]
-    #[schemars(example = EXAMPLE_MAPS)]
-    pub panels: Vec<String>,
-    /// Panels in a row.
-    #[serde(default)]
-    #[schemars(range(min = 1), example = 2)]
-    pub columns: Option<usize>,
 }
 
 fn step_size() -> String {
@@ -218,7 +168,7 @@ fn local_steps() -> String {
     "local-steps".into()
 }
 
-/// What the band around a mean is, over replicates.
+/// The band around a mean over replicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Band {
@@ -248,19 +198,19 @@ impl Band {
     }
 }
 
-/// A prediction beside a curve.
+/// A prediction that a figure draws with its curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Theory {
-    /// ‖lim E θ_t − θ*‖² (SCAFFLSA Thm 4.1).
+    /// The squared exact bias ‖lim E θ_t − θ*‖² (SCAFFLSA, Theorem 4.1).
     ExactBias,
-    /// What infinitely many replicates would give (linear problems).
+    /// The means that infinitely many replicates would give (linear problems).
     ExactMoments,
-    /// The bias to first order in the step size (RR Thm 4, SLIDES).
+    /// The bias to first order in the step size (RR, Theorem 4; SLIDES).
     FirstOrder,
-    /// The same with the next term, which is not divided by N.
+    /// The bias with the next term, which is not divided by N.
     SecondOrder,
-    /// The bias by a closure beyond first order.
+    /// The bias by a closure of the equations of the mean, beyond first order.
     Closure,
     /// The published bounds whose conditions hold.
     Bounds,

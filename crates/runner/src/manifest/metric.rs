@@ -74,9 +74,9 @@ macro_rules! quantities {
 
 quantities! {
     metrics {
-        /// ‖θ_t − lim E θ_t‖²: the error less the exact bias. On linear problems
-        /// with independent noise it is always recorded; asked for, also without
-        /// noise on any field, around the fixed point that theory finds.
+        /// ‖θ_t − lim E θ_t‖², the squared distance to the exact limit. It is always recorded on
+        /// linear problems with independent noise; if it is listed, also without noise on any
+        /// field, around the fixed point that theory finds.
         SqErrorLimit => "sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²";
         /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², the mean of the estimates so far.
         SqErrorAverage => "sq-error-average", "sq_error_average", "‖mean of θ − θ*‖²";
@@ -84,36 +84,37 @@ quantities! {
         SqErrorClients => "sq-error-clients", "sq_error_clients", "N⁻¹ Σ ‖θ_c − θ*‖²";
         /// ‖θ_t − θ̃‖² to the optimum of the virtual environment (TD).
         SqErrorVirtual => "sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²";
-        /// ‖θ_t − θ*‖²_Σφ, the error of values under the stationary laws (TD).
+        /// ‖θ_t − θ*‖²_Σφ, the error of values under the stationary distributions (TD).
         SqErrorFeatures => "sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ";
         /// f(θ_t) − f(θ*) (losses).
         Suboptimality => "suboptimality", "suboptimality", "f(θ) − f(θ*)";
         /// ‖N⁻¹ Σ F̄_c(θ_t)‖², the squared norm of the gradient.
         SqGradient => "sq-gradient", "sq_gradient", "‖F̄(θ)‖²";
-        /// The Lyapunov function of SCAFFLSA: (51) under fixed work, (45) under a coin.
+        /// The Lyapunov function of SCAFFLSA: (51) for a fixed number of local steps, (45) under
+        /// random communication.
         Lyapunov => "lyapunov", "lyapunov", "ψ";
-        /// ‖θ_t − θ'_t‖² to a run on the same draws that starts at θ*.
+        /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
         SqCoupling => "sq-coupling", "sq_coupling", "‖θ − θ'‖²";
-        /// ‖Σ_c ξ_c‖, which must be 0 up to rounding: a self-check.
+        /// ‖Σ_c ξ_c‖, which must be 0 up to rounding.
         CorrectionSum => "correction-sum", "correction_sum", "‖Σ ξ_c‖";
     }
     others {
         /// ‖θ_t − θ*‖².
         #[default]
         SqError => "sq-error", "sq_error", "‖θ − θ*‖²";
-        /// ‖E θ − θ*‖ of the estimates after the burn-in, by the average `bias`.
+        /// ‖E θ − θ*‖ of the estimates after the burn-in; needs the average `bias`.
         Bias => "bias", "bias", "‖E θ − θ*‖";
-        /// tr Cov θ of the estimates after the burn-in, by the average `covariance`.
+        /// tr Cov θ of the estimates after the burn-in; needs the average `covariance`.
         Variance => "variance", "variance", "tr Cov θ";
         /// Exchanges between clients and server.
         Communications => "communications", "communications", "communications";
-        /// Local steps of one client, the slowest where they differ.
+        /// Local steps of one client, the slowest if they differ.
         LocalSteps => "local-steps", "local_step", "local steps of a client";
         /// Oracle evaluations of all clients.
         OracleCalls => "oracle-calls", "oracle_calls", "oracle calls of all clients";
-        /// Vectors of d numbers sent by all, up and down.
+        /// Vectors of d numbers sent in both directions.
         VectorsSent => "vectors-sent", "vectors_sent", "vectors sent";
-        /// Bytes sent by all, 8 d a vector.
+        /// Bytes sent in both directions, 8 d per vector.
         Bytes => "bytes", "bytes_sent", "bytes sent";
         /// Simulated seconds, by `[prices]`.
         Seconds => "seconds", "seconds", "simulated seconds";
@@ -142,11 +143,11 @@ impl Quantity {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeAverage {
-    /// θ_t − θ*, d numbers. On a field that is not linear it is taken against a
-    /// twin on the same draws, linearised at θ* draw by draw, whose exact mean is
-    /// added back: an estimate of the same with far less noise.
+    /// θ_t − θ*, d numbers. On a field that is not linear it is taken relative to a run on the
+    /// same draws, linearised at θ* draw by draw, whose exact mean is added back: this estimates
+    /// the same vector with far less noise.
     Bias,
-    /// (θ_t − lim E θ)(θ_t − lim E θ)ᵀ, d² numbers; around θ* where no limit is known.
+    /// (θ_t − lim E θ)(θ_t − lim E θ)ᵀ, d² numbers; around θ* if no limit is known.
     Covariance,
     /// (θ_t − θ*)(ξ_c − ξ_c*)ᵀ for each client, ξ_c* = −F̄_c(θ*); N d² numbers.
     CrossCovariance,

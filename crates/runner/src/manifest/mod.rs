@@ -1,22 +1,23 @@
-//! What a user writes: the types of a manifest, and nothing of their meaning.
+//! The types of a manifest, as a user writes it.
 //!
-//! *Invariant*: derived types are the only schema; unknown keys, wrong types
-//! and unknown names are found by [`read`], all at once. Whether a value makes
-//! sense is the plan's business.
+//! *Invariant*: derived types are the only schema; [`read`] finds unknown keys, wrong types
+//! and unknown names, all at once. The module `plan` checks whether values make sense.
 
-mod at;
+pub mod axis;
 pub mod claim;
+mod deserialize;
 pub mod document;
 pub mod figure;
 pub mod metric;
 pub mod read;
+pub mod reference;
 pub mod schema;
 
-use document::Found;
+use axis::{Axis, Choice};
+use document::Diagnostics;
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
 use driftbench_core::{algorithm, problem};
 pub use metric::{Metric, Quantity, TimeAverage};
-use read::{Axis, Choice};
 use schemars::JsonSchema;
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
@@ -26,27 +27,26 @@ use std::marker::PhantomData;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Manifest {
-    /// What the experiment shows.
+    /// The heading of the experiment's page.
     #[schemars(example = &"FedLSA against SCAFFLSA")]
     pub title: String,
-    /// Where its settings come from.
+    /// Where the settings come from.
     #[serde(default)]
     #[schemars(example = &"SCAFFLSA, Figure 1(b)")]
     pub source: Option<String>,
-    /// Text that the report prints beside the numbers: paragraphs, with
-    /// `{{ … }}` for figures from the results. `cell("FedLSA", local_steps=10)`
-    /// names a cell by label and settings; `mean(a)`, `limit(a)` (around the
-    /// exact limit), `bias(a)` (squared and exact), `ratio(a, b)` and
-    /// `ratio_limit(a, b)` are of the last round, with 95 % intervals;
-    /// `diverged(a)` is how many of its runs diverged;
-    /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are of another quantity.
+    /// Paragraphs for the report, with `{{ … }}` for numbers from the results.
+    /// `cell("FedLSA", local_steps=10)` selects a cell by label and settings. `mean(a)`,
+    /// `limit(a)` (around the exact limit), `bias(a)` (squared and exact), `ratio(a, b)` and
+    /// `ratio_limit(a, b)` are values at the last round, with 95 % confidence intervals;
+    /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are those of another quantity.
+    /// `diverged(a)` is the number of runs that diverged.
     #[serde(default)]
     #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
     pub analysis: Option<String>,
-    /// Seed of every stream.
+    /// Seed of all random streams.
     #[schemars(example = 2024)]
     pub seed: u64,
-    /// Independent runs of each cell.
+    /// Number of independent runs of each cell.
     #[schemars(range(min = 1), example = 10)]
     pub replicates: u64,
     /// Whether oracles are noisy.
@@ -55,20 +55,20 @@ pub struct Manifest {
     /// Whether replicates share one instance of the problem.
     #[serde(default)]
     pub instance: Instance,
-    /// Axes that move together, by name.
+    /// Lists of axes, by name, whose values are taken together instead of in all combinations.
     #[serde(default)]
     #[schemars(example = EXAMPLE_ZIP)]
     pub zip: Vec<Vec<String>>,
     /// `[problem.<kind>]`.
     pub problem: problem::Spec,
-    /// θ_0.
+    /// The start θ_0 of all runs.
     pub start: Start,
-    /// How long a run goes on.
+    /// The length of a run.
     pub budget: Budget,
-    /// What is kept of a run.
+    /// What is recorded of a run.
     #[serde(default)]
     pub record: Record,
-    /// Prices of the simulated wall clock; they change no run.
+    /// Prices of the simulated wall clock; they do not change any run.
     #[serde(default)]
     pub prices: Option<Prices>,
     /// `[[algorithm.<kind>]]`.
@@ -97,7 +97,7 @@ impl Manifest {
                 ["oracle", ..] => again.table("oracle", PhantomData::<Oracle>),
                 ["algorithm", kind, number, ..] => {
                     let path = format!("algorithm.{kind}.{number}");
-                    again.table(&path, algorithm::OfKind(kind))
+                    again.table(&path, algorithm::SettingsOfKind(kind))
                 }
                 _ => Vec::new(),
             }
@@ -111,11 +111,11 @@ impl Manifest {
     }
 }
 
-/// Reads a table again, for what is wrong with it and its axes.
+/// Reads a table again under a choice of axis values.
 struct Again<'a> {
     root: &'a Node,
     choice: &'a Choice,
-    found: &'a mut Found,
+    found: &'a mut Diagnostics,
 }
 
 impl Again<'_> {
@@ -138,10 +138,10 @@ const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Oracle {
-    /// The problem's own noise.
+    /// Oracles with the problem's noise.
     #[default]
     Stochastic,
-    /// The mean field: FedAvg becomes FedAvg-D.
+    /// Oracles that return the mean field: FedAvg becomes FedAvg-D.
     Exact,
 }
 
@@ -149,10 +149,10 @@ pub enum Oracle {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Instance {
-    /// One instance, fixed by the seed: replicates differ in their noise.
+    /// All share one instance, which the seed determines: replicates differ in their noise alone.
     #[default]
     Fixed,
-    /// An instance of its own for each replicate, fixed by seed and number.
+    /// Each replicate has its own instance, which seed and number of the replicate determine.
     PerReplicate,
 }
 
@@ -163,93 +163,91 @@ impl Instance {
     }
 }
 
-/// Prices of the simulated wall clock: seconds = latency × communications +
-/// bytes sent by all / bandwidth + call × oracle calls of the slowest client of
-/// each round.
+/// Prices of the simulated wall clock: seconds = latency × communications + bytes sent by all /
+/// bandwidth + call × oracle calls of the slowest client of each round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Prices {
-    /// Seconds that a communication takes beside its bytes, 0 or more.
+    /// Seconds that a communication takes in addition to sending its bytes, 0 or more.
     #[schemars(range(min = 0.0), example = 0.05)]
     pub latency: f64,
-    /// Bytes a second through the server's link, which all share; above 0, by
+    /// Bytes per second through the server's link, which all clients share; above 0, by
     /// default without limit.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 1e6)]
     pub bandwidth: Option<f64>,
-    /// Seconds that an oracle call takes, 0 or more; a batch of B takes B.
+    /// Seconds that an oracle call takes, 0 or more; a batch of B takes B times as long.
     #[schemars(range(min = 0.0), example = 1e-4)]
     pub call: f64,
 }
 
-/// θ_0.
+/// The start θ_0 of all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// θ* plus this in every entry.
+    /// θ* plus this number in every entry.
     Offset(f64),
-    /// This point, d numbers.
+    /// This point: d numbers.
     Point(Vec<f64>),
     /// The zero vector: write `true`.
     Zero(bool),
-    /// The exact limit of the algorithm's mean: θ* plus its exact bias
-    /// (linear problems): write `true`.
+    /// The exact limit of the algorithm's mean, θ* plus its exact bias (linear problems): write
+    /// `true`.
     Limit(bool),
 }
 
-/// How long a run goes on.
+/// The length of a run.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Budget {
-    /// TH, local steps of one client, rounded up to whole rounds of H (the
-    /// largest E_k; 1/p; mini-batch SGD's batch); or
+    /// TH, the number of local steps of one client, rounded up to whole rounds of H (the
+    /// largest E_k; 1/p; the batch of mini-batch SGD); or
     #[serde(default)]
     #[schemars(range(min = 1), example = 10_000)]
     pub local_steps: Option<u64>,
-    /// T, rounds.
+    /// T, the number of rounds.
     #[serde(default)]
     #[schemars(range(min = 1), example = 100)]
     pub rounds: Option<u64>,
-    /// Rounds at least.
+    /// The least number of rounds.
     #[serde(default)]
     #[schemars(range(min = 1), example = 50)]
     pub min_rounds: Option<u64>,
 }
 
-/// What is kept of a run.
+/// What is recorded of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Record {
-    /// About this many rounds, the first and the last among them; or
+    /// About this many rounds are recorded, the first and the last among them; or
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 200, extend("default" = 200))]
     pub points: Option<u64>,
-    /// every so many rounds.
+    /// every this many rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 1)]
     pub every: Option<u64>,
     /// How `points` are spaced.
     pub spacing: Spacing,
-    /// Whether θ itself is kept.
+    /// Whether θ itself is recorded.
     #[schemars(example = true)]
     pub iterates: bool,
-    /// What is measured beside ‖θ_t − θ*‖² and, on linear problems,
-    /// ‖θ_t − lim E θ_t‖²; a metric that an algorithm or a problem does not
-    /// have is left out for it.
+    /// What is measured in addition to ‖θ_t − θ*‖² and, on linear problems,
+    /// ‖θ_t − lim E θ_t‖²; a metric is left out for algorithms and problems that do not have it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_METRICS)]
     pub metrics: Vec<Metric>,
-    /// Vectors and matrices that are averaged over the rounds after the burn-in,
-    /// a value a run: what claims about biases and covariances are tested on.
+    /// Vectors and matrices that are averaged over the rounds after the burn-in, one value per
+    /// run: claims about biases and covariances are tested on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_AVERAGES)]
     pub averages: Vec<TimeAverage>,
-    /// Share of the rounds before `averages` begin, in [0, 1).
+    /// The fraction of the rounds before `averages` begin, in [0, 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0), example = 0.1, extend("default" = 0.1))]
     pub burn_in: Option<f64>,
 }
 
-/// The burn-in where a manifest says nothing.
+/// The default of the burn-in.
 pub const BURN_IN: f64 = 0.1;
 
 impl Record {

@@ -3,38 +3,20 @@
 //!
 //! Derived types stay the only schema. Where a type asks for one value and the
 //! tree holds an array, the array is an axis of the grid: the deserializer
-//! notes it and goes on with the value that the current [`Choice`] picks. So
+//! notes it and continues with the value that the current [`Choice`] selects, so that
 //! any setting may be an array by construction.
 //!
 //! serde gives up a struct at its first bad value, so a document is read again
 //! without the nodes known to be bad until nothing new is found.
 
-use super::at::{At, Context};
-use super::document::{Diagnostic, Found, Node, Place};
+use super::axis::{Axis, Choice, MayVary};
+use super::deserialize::{NodeDeserializer, ReadPass};
+use super::document::{Diagnostic, Diagnostics, Node};
 use serde::de::{DeserializeOwned, DeserializeSeed};
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-/// Which value of each axis is meant, by path; the first where nothing is said.
-pub type Choice = BTreeMap<Arc<str>, usize>;
-
-/// A setting that holds an array where one value is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
-    /// Dotted path of the setting.
-    pub path: Arc<str>,
-    /// Number of values.
-    pub len: usize,
-    /// Where the array was written.
-    pub place: Place,
-}
-
-/// A value, or none where something is wrong with it, and the axes that were met.
+/// A value, or `None` if something is wrong with it, and the axes in it.
 pub type Read<T> = (Option<T>, Vec<Axis>);
-
-/// Whether the setting at a path may be an axis.
-pub type MayVary = fn(&str) -> bool;
 
 /// Reads a value of type `T` from the tree, at the first value of every axis,
 /// and finds all axes, also those inside one value of another. Every other value
@@ -46,9 +28,9 @@ pub type MayVary = fn(&str) -> bool;
 pub fn read<T: DeserializeOwned>(
     root: &Node,
     may_vary: MayVary,
-    again: impl Fn(&Axis, &Choice, &mut Found) -> Vec<Axis>,
+    again: impl Fn(&Axis, &Choice, &mut Diagnostics) -> Vec<Axis>,
 ) -> Result<(T, Vec<Axis>), Vec<Diagnostic>> {
-    let mut found = Found::default();
+    let mut found = Diagnostics::default();
     let none = Choice::new();
     let (first, mut axes) = exhaust(root, "", may_vary, &none, PhantomData::<T>, &mut found);
     // Axes, each under a choice, with so many values left to be read.
@@ -71,7 +53,7 @@ pub fn read<T: DeserializeOwned>(
     }
     match first {
         Some(value) if found.is_empty() => Ok((value, axes)),
-        _ => Err(found.all()),
+        _ => Err(found.into_vec()),
     }
 }
 
@@ -82,21 +64,21 @@ pub fn exhaust<S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T>(
     may_vary: MayVary,
     choice: &Choice,
     seed: S,
-    found: &mut Found,
+    found: &mut Diagnostics,
 ) -> Read<T> {
-    let context = Context::new(choice, may_vary);
+    let pass = ReadPass::new(choice, may_vary);
     let value = loop {
-        let before = context.begin();
-        match seed.deserialize(At::new(node, path, &context)) {
+        let before = pass.begin();
+        match seed.deserialize(NodeDeserializer::new(node, path, &pass)) {
             Ok(value) => break Some(value),
-            Err(_) if before == context.known() => break None,
+            Err(_) if before == pass.progress() => break None,
             Err(_) => {}
         }
     };
-    let (new, axes) = context.finish();
+    let (new, axes) = pass.finish();
     let clean = new.is_empty();
     if clean && value.is_none() && found.is_empty() {
-        // No node took the error as its own; still, it is said.
+        // No node noted the error, which is still reported.
         found.add(Diagnostic::new(None, "", "the manifest cannot be read"));
     }
     found.extend(new);

@@ -1,13 +1,15 @@
-//! Whether claims make sense: that the cells which they name are there, that
-//! what they look at is recorded, and that they ask one question.
+//! What is wrong with claims: selections that match no cell, quantities that are not recorded,
+//! and keys that contradict each other.
 
-use super::validate::{at, unrecorded};
+use super::figures::{PLAIN_NAMES, figure_ids, is_plain_name, unrecorded};
+use super::places::diagnostic_at;
 use super::{Cell, Setting, Settings};
-use crate::manifest::claim::{Expected, Prediction, Reaching, Scalar, Selection, When};
+use crate::manifest::claim::{
+    Common, Comparison, Expected, Matches, Prediction, Reaches, Reaching, Scalar, Selection, Slope,
+    When,
+};
 use crate::manifest::document::nearest;
-use crate::manifest::read::Choice;
 use crate::manifest::{Diagnostic, Manifest, Node, Quantity};
-use crate::plan::Drawn;
 use std::collections::BTreeSet;
 
 /// Whether a cell is of a selection.
@@ -27,6 +29,13 @@ fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
     }
 }
 
+/// Where a claim has its `prediction`, `right` and `value`: exactly one of them.
+struct Against<'a> {
+    right: Option<&'a Selection>,
+    prediction: Option<Prediction>,
+    value: Option<f64>,
+}
+
 struct Checker<'a> {
     root: &'a Node,
     manifest: &'a Manifest,
@@ -35,141 +44,147 @@ struct Checker<'a> {
 }
 
 /// What is wrong with the claims.
-pub fn claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
+pub fn check_claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
     let mut checker = Checker { root, manifest, cells, found: Vec::new() };
     checker.common();
     let table = &manifest.claim;
-    for (i, c) in table.less.iter().enumerate() {
-        let path = format!("claim.less.{i}");
-        checker.compared(&path, c.metric, &c.left, c.right.as_ref(), c.prediction, c.value);
-        checker.positive(&format!("{path}.factor"), c.factor);
+    for (kind, claims) in [("less", &table.less), ("at-least", &table.at_least)] {
+        let claims = claims.iter().enumerate();
+        claims.for_each(|(i, claim)| checker.comparison(&format!("claim.{kind}.{i}"), claim));
     }
-    for (i, c) in table.at_least.iter().enumerate() {
-        let path = format!("claim.at-least.{i}");
-        checker.compared(&path, c.metric, &c.left, c.right.as_ref(), c.prediction, c.value);
-        checker.positive(&format!("{path}.factor"), c.factor);
+    for (i, claim) in table.slope.iter().enumerate() {
+        checker.slope(&format!("claim.slope.{i}"), claim);
     }
-    for (i, c) in table.slope.iter().enumerate() {
-        let path = format!("claim.slope.{i}");
-        checker.quantity(&format!("{path}.metric"), c.metric);
-        checker.selection(&format!("{path}.of"), &c.of);
-        checker.number(&format!("{path}.over"), &c.over, &c.of);
-        checker.finite(&format!("{path}.value"), c.value);
-        checker.positive(&format!("{path}.margin"), c.margin);
-        if let Some(reaching) = &c.reaching {
-            checker.reaching(&format!("{path}.reaching"), reaching, &c.of);
-        }
-        if c.at == When::EveryRound {
-            checker.fault(&format!("{path}.at"), "a slope is taken at one time");
-        }
+    for (i, claim) in table.matches.iter().enumerate() {
+        checker.matches(&format!("claim.matches.{i}"), claim);
     }
-    for (i, c) in table.matches.iter().enumerate() {
-        let path = format!("claim.matches.{i}");
-        checker.selection(&format!("{path}.of"), &c.of);
-        checker.positive(&format!("{path}.margin"), c.margin);
-        match (c.metric, c.average) {
-            (Some(_), Some(_)) => checker
-                .fault(&format!("{path}.average"), "`average` stands beside `metric`: write one"),
-            (metric, None) => {
-                checker.quantity(&format!("{path}.metric"), metric.unwrap_or_default());
-                checker.one_of(&path, c.right.is_some(), c.prediction.is_some(), c.value.is_some());
-            }
-            (None, Some(average)) => {
-                if !manifest.record.averages.contains(&average) {
-                    let name = average.name();
-                    checker.fault(
-                        &format!("{path}.average"),
-                        format!(
-                            "`{name}` is not recorded: write averages = [\"{name}\"] in [record]"
-                        ),
-                    );
-                }
-                if c.prediction.is_none() || c.right.is_some() || c.value.is_some() {
-                    checker.fault(&path, "a vector is compared with a `prediction`");
-                }
-            }
-        }
-        if let Some(right) = &c.right {
-            checker.selection(&format!("{path}.right"), right);
-            checker.another(&path, &c.of, right);
-        }
-        if let Some(value) = c.value {
-            checker.positive(&format!("{path}.value"), value);
-        }
-        match (&c.over, c.order) {
-            (Some(over), Some(order)) => {
-                checker.number(&format!("{path}.over"), over, &c.of);
-                checker.finite(&format!("{path}.order"), order);
-            }
-            (None, None) => {}
-            _ => checker.fault(&path, "`order` and `over` go together"),
-        }
-    }
-    for (i, c) in table.reaches.iter().enumerate() {
-        let path = format!("claim.reaches.{i}");
-        checker.quantity(&format!("{path}.metric"), c.metric);
-        checker.selection(&format!("{path}.of"), &c.of);
-        checker.reaching(&format!("{path}.reaching"), &c.reaching, &c.of);
-        if let Some(within) = c.within {
-            checker.positive(&format!("{path}.within"), within);
-        }
-        if c.within.is_some() == c.prediction.is_some() {
-            checker.fault(&path, "write `within` or `prediction`, one of them");
-        }
-        if c.prediction.is_some_and(|p| !p.is_bound()) {
-            checker.fault(&format!("{path}.prediction"), "`prediction` must be a bound here");
-        }
+    for (i, claim) in table.reaches.iter().enumerate() {
+        checker.reaches(&format!("claim.reaches.{i}"), claim);
     }
     checker.found
 }
 
 impl Checker<'_> {
-    fn fault(&mut self, path: &str, message: impl Into<String>) {
-        self.found.push(at(self.root, path, &Choice::new(), message));
+    fn comparison(&mut self, path: &str, claim: &Comparison) {
+        self.quantity(&format!("{path}.metric"), claim.metric);
+        self.selection(&format!("{path}.left"), &claim.left);
+        let (right, prediction, value) = (claim.right.as_ref(), claim.prediction, claim.value);
+        self.against(path, &claim.left, &Against { right, prediction, value }, true);
+        self.positive(&format!("{path}.factor"), claim.factor);
     }
 
+    fn slope(&mut self, path: &str, claim: &Slope) {
+        self.quantity(&format!("{path}.metric"), claim.metric);
+        self.selection(&format!("{path}.of"), &claim.of);
+        self.number(&format!("{path}.over"), &claim.over, &claim.of);
+        self.finite(&format!("{path}.value"), claim.value);
+        self.positive(&format!("{path}.margin"), claim.margin);
+        if let Some(reaching) = &claim.reaching {
+            self.reaching(&format!("{path}.reaching"), reaching, &claim.of);
+        }
+        if claim.at == When::EveryRound {
+            self.fault(&format!("{path}.at"), "a slope is taken at one time");
+        }
+    }
+
+    fn matches(&mut self, path: &str, claim: &Matches) {
+        self.selection(&format!("{path}.of"), &claim.of);
+        self.positive(&format!("{path}.margin"), claim.margin);
+        match (claim.metric, claim.average) {
+            (Some(_), Some(_)) => {
+                let message = "`average` stands beside `metric`: write one";
+                self.fault(&format!("{path}.average"), message);
+            }
+            (metric, None) => {
+                self.quantity(&format!("{path}.metric"), metric.unwrap_or_default());
+            }
+            (None, Some(average)) => {
+                let name = average.name();
+                if !self.manifest.record.averages.contains(&average) {
+                    let message = format!(
+                        "`{name}` is not recorded: write averages = [\"{name}\"] in [record]"
+                    );
+                    self.fault(&format!("{path}.average"), message);
+                }
+                if claim.prediction.is_none() || claim.right.is_some() || claim.value.is_some() {
+                    self.fault(path, "a vector is compared with a `prediction`");
+                }
+            }
+        }
+        let (right, prediction, value) = (claim.right.as_ref(), claim.prediction, claim.value);
+        let against = Against { right, prediction, value };
+        self.against(path, &claim.of, &against, claim.average.is_none());
+        match (&claim.over, claim.order) {
+            (Some(over), Some(order)) => {
+                self.number(&format!("{path}.over"), over, &claim.of);
+                self.finite(&format!("{path}.order"), order);
+            }
+            (None, None) => {}
+            _ => self.fault(path, "`order` and `over` go together"),
+        }
+    }
+
+    fn reaches(&mut self, path: &str, claim: &Reaches) {
+        self.quantity(&format!("{path}.metric"), claim.metric);
+        self.selection(&format!("{path}.of"), &claim.of);
+        self.reaching(&format!("{path}.reaching"), &claim.reaching, &claim.of);
+        if let Some(within) = claim.within {
+            self.positive(&format!("{path}.within"), within);
+        }
+        if claim.within.is_some() == claim.prediction.is_some() {
+            self.fault(path, "write `within` or `prediction`, one of them");
+        }
+        if claim.prediction.is_some_and(|p| !p.is_bound()) {
+            self.fault(&format!("{path}.prediction"), "`prediction` must be a bound here");
+        }
+    }
+
+    fn fault(&mut self, path: &str, message: impl Into<String>) {
+        self.found.push(diagnostic_at(self.root, path, message));
+    }
+
+    /// Checks the keys that every kind of claim has.
     fn common(&mut self) {
         let figures: BTreeSet<String> =
-            Drawn::all(self.manifest).into_iter().map(|f| f.id).collect();
+            figure_ids(self.manifest).into_iter().map(|(id, _)| id).collect();
         let mut ids = BTreeSet::new();
         for (path, common) in self.manifest.claim.all() {
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            if common.id.is_empty() || !common.id.chars().all(plain) {
-                let message =
-                    format!("a claim's id is a plain name: \"{}\" does not do", common.id);
-                let path = format!("{path}.id");
-                let diagnostic = at(self.root, &path, &Choice::new(), message);
-                self.found.push(diagnostic.allowing("lower-case letters, digits, -"));
-            } else if !ids.insert(common.id.to_owned()) {
+            if !is_plain_name(&common.id) {
+                let message = format!("a claim's id is a plain name, unlike \"{}\"", common.id);
+                let diagnostic = diagnostic_at(self.root, &format!("{path}.id"), message);
+                self.found.push(diagnostic.allowing(PLAIN_NAMES));
+            } else if !ids.insert(&common.id) {
                 let message = format!("two claims are called \"{}\"", common.id);
                 self.fault(&format!("{path}.id"), message);
             }
-            if let Some(figure) = common.figure.filter(|f| !figures.contains(*f)) {
+            if let Some(figure) = common.figure.as_ref().filter(|f| !figures.contains(*f)) {
                 let known: Vec<&str> = figures.iter().map(String::as_str).collect();
                 let message = format!("no figure is called \"{figure}\"");
-                let path = format!("{path}.figure");
-                let diagnostic = at(self.root, &path, &Choice::new(), message);
+                let diagnostic = diagnostic_at(self.root, &format!("{path}.figure"), message);
                 self.found
                     .push(diagnostic.hinting(nearest(figure, &known)).allowing(known.join(", ")));
             }
-            match (common.expected, common.reason) {
-                (Expected::Supported, Some(_)) => self.fault(
-                    &format!("{path}.reason"),
-                    "`reason` says why a claim is not expected to be supported, and this one is",
-                ),
-                (Expected::Refuted, None) => self.fault(
-                    &format!("{path}.expected"),
-                    "`expected = \"refuted\"` needs a `reason`",
-                ),
-                (Expected::NotTested, None) => self.fault(
-                    &format!("{path}.expected"),
-                    "`expected = \"not-tested\"` needs a `reason`",
-                ),
-                _ => {}
+            self.expectation(&path, common);
+        }
+    }
+
+    fn expectation(&mut self, path: &str, common: &Common) {
+        let needs_reason = |expected| format!("`expected = \"{expected}\"` needs a `reason`");
+        match (common.expected, &common.reason) {
+            (Expected::Supported, Some(_)) => self.fault(
+                &format!("{path}.reason"),
+                "`reason` says why a claim is not expected to be supported, and this one is",
+            ),
+            (Expected::Refuted, None) => {
+                self.fault(&format!("{path}.expected"), needs_reason("refuted"));
             }
-            if common.side.is_some() != common.dispute.is_some() {
-                self.fault(&path, "`dispute` and `side` go together");
+            (Expected::NotTested, None) => {
+                self.fault(&format!("{path}.expected"), needs_reason("not-tested"));
             }
+            _ => {}
+        }
+        if common.side.is_some() != common.dispute.is_some() {
+            self.fault(path, "`dispute` and `side` go together");
         }
     }
 
@@ -187,51 +202,35 @@ impl Checker<'_> {
         }
     }
 
-    /// No cell may be compared with itself: both selections would mean it.
-    fn another(&mut self, path: &str, left: &Selection, right: &Selection) {
-        let both = |cell: &&Cell| selected(cell, left) && selected(cell, right);
-        if let Some(cell) = self.cells.iter().find(both) {
-            let message = format!(
-                "a cell of `{}` would be compared with itself: both sides select it",
-                cell.label
-            );
-            self.fault(path, message);
-        }
-    }
-
     fn quantity(&mut self, path: &str, quantity: Quantity) {
         if let Some(message) = unrecorded(self.manifest, quantity) {
             self.fault(path, message);
         }
     }
 
-    fn one_of(&mut self, path: &str, right: bool, prediction: bool, value: bool) {
-        let count = [right, prediction, value].into_iter().filter(|x| *x).count();
-        if count != 1 {
+    /// Checks what a claim compares its cells with, and that no cell is compared with itself.
+    fn against(&mut self, path: &str, of: &Selection, against: &Against<'_>, is_one: bool) {
+        let Against { right, prediction, value } = against;
+        if let Some(right) = right {
+            self.selection(&format!("{path}.right"), right);
+            let both = |cell: &&Cell| selected(cell, of) && selected(cell, right);
+            if let Some(cell) = self.cells.iter().find(both) {
+                let message = format!(
+                    "a cell of `{}` would be compared with itself: both sides select it",
+                    cell.label
+                );
+                self.fault(path, message);
+            }
+        }
+        if let Some(value) = value {
+            self.positive(&format!("{path}.value"), *value);
+        }
+        let written = [right.is_some(), prediction.is_some(), value.is_some()];
+        let count = written.into_iter().filter(|is_written| *is_written).count();
+        if is_one && count != 1 {
             let message = format!("write one of `right`, `prediction` and `value`, not {count}");
             self.fault(path, message);
         }
-    }
-
-    fn compared(
-        &mut self,
-        path: &str,
-        metric: Quantity,
-        left: &Selection,
-        right: Option<&Selection>,
-        prediction: Option<Prediction>,
-        value: Option<f64>,
-    ) {
-        self.quantity(&format!("{path}.metric"), metric);
-        self.selection(&format!("{path}.left"), left);
-        if let Some(right) = right {
-            self.selection(&format!("{path}.right"), right);
-            self.another(path, left, right);
-        }
-        if let Some(value) = value {
-            self.positive(&format!("{path}.value"), value);
-        }
-        self.one_of(path, right.is_some(), prediction.is_some(), value.is_some());
     }
 
     /// A selection must name known settings and at least one cell.
@@ -244,7 +243,7 @@ impl Checker<'_> {
             let there = self.cells.iter().any(|c| c.settings.get(key).is_some());
             if key != "label" && !there {
                 let message = format!("no cell has a setting `{key}`");
-                let diagnostic = at(self.root, &format!("{path}.{key}"), &Choice::new(), message);
+                let diagnostic = diagnostic_at(self.root, &format!("{path}.{key}"), message);
                 self.found
                     .push(diagnostic.hinting(nearest(key, &known)).allowing(known.join(", ")));
                 sound = false;
@@ -254,7 +253,7 @@ impl Checker<'_> {
             let labels: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
             let labels: Vec<&str> = labels.into_iter().collect();
             let wanted = selection.0.get("label").map(ToString::to_string).unwrap_or_default();
-            let diagnostic = at(self.root, path, &Choice::new(), "no cell is of this selection");
+            let diagnostic = diagnostic_at(self.root, path, "this selection matches no cell");
             self.found.push(
                 diagnostic
                     .hinting(
@@ -270,7 +269,7 @@ impl Checker<'_> {
         let cells: Vec<&Cell> = self.cells.iter().filter(|c| selected(c, of)).collect();
         let sound = cells.iter().all(|c| matches!(c.settings.get(name), Some(Setting::Number(_))));
         if !sound {
-            self.fault(path, format!("`{name}` is not a number in every cell that is meant"));
+            self.fault(path, format!("`{name}` is not a number in every selected cell"));
         }
     }
 

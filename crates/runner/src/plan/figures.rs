@@ -1,32 +1,250 @@
-//! The figures of a manifest: what is wrong with them, and the one that is drawn where
-//! none is asked for.
+//! The figures of a manifest: what is wrong with them, and the default figure.
 
-use super::validate::at;
-use super::{Cell, Setting, SettingKey, short};
-use crate::manifest::figure::{Convergence, Table};
-use crate::manifest::read::Choice;
-use crate::manifest::{Diagnostic, Manifest, Node};
-use std::collections::{HashMap, HashSet};
+use super::places::diagnostic_at;
+use super::settings::symbol;
+use super::{Cell, Setting, SettingKey, Settings, short};
+use crate::manifest::document::nearest;
+use crate::manifest::figure::{Common, Convergence, Table};
+use crate::manifest::{Diagnostic, Manifest, Metric, Node, Quantity};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Curves of a panel, and panels, up to which another setting is given panels of its own.
+/// A setting on an axis of a figure.
+struct AxisKey<'a> {
+    key: &'static str,
+    setting: &'a str,
+    /// Whether the values of the setting must be numbers.
+    is_number: bool,
+}
+
+/// What the checks of a figure of any kind need.
+struct Figure<'a> {
+    /// Path of the figure in the manifest.
+    path: String,
+    id: String,
+    common: &'a Common,
+    axes: Vec<AxisKey<'a>>,
+    /// Keys whose values are quantities.
+    quantities: Vec<(&'static str, Quantity)>,
+}
+
+impl<'a> Figure<'a> {
+    /// All figures of a manifest, in the order of their kinds.
+    fn all(manifest: &'a Manifest) -> Vec<Self> {
+        let figure = |kind: &str, i: usize, common: &'a Common, axes, quantities| {
+            let number = if i == 0 { String::new() } else { format!("-{}", i + 1) };
+            let id = common.id.clone().unwrap_or_else(|| format!("{kind}{number}"));
+            Self { path: format!("figure.{kind}.{i}"), id, common, axes, quantities }
+        };
+        let axis = |key, setting, is_number| AxisKey { key, setting, is_number };
+        let table = &manifest.figure;
+        let mut all = Vec::new();
+        for (i, f) in table.convergence.iter().enumerate() {
+            all.push(figure("convergence", i, &f.common, vec![], vec![("x", f.x), ("y", f.y)]));
+        }
+        for (i, f) in table.scaling.iter().enumerate() {
+            let x = Quantity::named(&f.x).map(|x| ("x", x)).filter(|_| f.x != "local-steps");
+            let quantities = x.into_iter().chain([("y", f.y)]).collect();
+            all.push(figure("scaling", i, &f.common, vec![axis("x", &f.x, true)], quantities));
+        }
+        for (i, f) in table.winners.iter().enumerate() {
+            let axes = vec![axis("x", &f.x, false), axis("y", &f.y, false)];
+            all.push(figure("winners", i, &f.common, axes, vec![("metric", f.metric)]));
+        }
+        for (i, f) in table.stability.iter().enumerate() {
+            let axes = vec![axis("x", &f.x, false), axis("y", &f.y, false)];
+            all.push(figure("stability", i, &f.common, axes, vec![]));
+        }
+        all
+    }
+
+    /// The two axes of a map.
+    fn map_axes(&self) -> Option<[&AxisKey<'a>; 2]> {
+        let [x, y] = self.axes.as_slice() else { return None };
+        Some([x, y])
+    }
+}
+
+/// Ids and paths of all figures of a manifest, in the order of their kinds.
+pub fn figure_ids(manifest: &Manifest) -> Vec<(String, String)> {
+    Figure::all(manifest).into_iter().map(|figure| (figure.id, figure.path)).collect()
+}
+
+/// What is wrong with the figures.
+pub fn check_figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
+    let figures = Figure::all(manifest);
+    let known = Settings::all_names(cells.iter().map(|c| &c.settings)).into_iter().collect();
+    let mut checker = Checker { root, manifest, cells, known, found: Vec::new() };
+    for figure in &figures {
+        checker.panels_and_axes(figure);
+        checker.labels(figure);
+        checker.quantities(figure);
+    }
+    if checker.found.is_empty() {
+        figures.iter().for_each(|figure| checker.separate_squares(figure));
+    }
+    let mut ids = HashSet::new();
+    for figure in &figures {
+        checker.id(figure, ids.insert(&figure.id));
+        checker.rest(figure);
+    }
+    let slopes = manifest.figure.scaling.iter().map(|f| f.reference_slope).enumerate();
+    for (i, slope) in slopes {
+        if let Some(slope) = slope.filter(|slope| !slope.is_finite()) {
+            let path = format!("figure.scaling.{i}.reference-slope");
+            let message = format!("`reference-slope` must be finite, not {slope}");
+            checker.found.push(diagnostic_at(root, &path, message));
+        }
+    }
+    checker.found
+}
+
+struct Checker<'a> {
+    root: &'a Node,
+    manifest: &'a Manifest,
+    cells: &'a [Cell],
+    /// The names of all settings.
+    known: Vec<&'a str>,
+    found: Vec<Diagnostic>,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, path: &str, message: impl Into<String>) {
+        self.found.push(diagnostic_at(self.root, path, message));
+    }
+
+    /// A setting must be one of some cell's and, on some axes, a number.
+    fn setting(&mut self, path: &str, name: &str, is_number: bool) {
+        let mut values = self.cells.iter().filter_map(|c| c.settings.get(name)).peekable();
+        if values.peek().is_none() {
+            if is_number && Quantity::named(name).is_some() {
+                return;
+            }
+            let message = format!("no cell has a setting `{name}`");
+            let hint = symbol(name, &self.known).or_else(|| nearest(name, &self.known));
+            let diagnostic = diagnostic_at(self.root, path, message);
+            self.found.push(diagnostic.hinting(hint).allowing(self.known.join(", ")));
+        } else if is_number && let Some(text) = values.find(|v| matches!(v, Setting::Text(_))) {
+            self.fault(path, format!("an axis needs numbers, but `{name}` is \"{text}\""));
+        }
+    }
+
+    fn panels_and_axes(&mut self, figure: &Figure<'_>) {
+        let panels = &figure.common.panels;
+        for (i, name) in panels.iter().enumerate() {
+            let path = format!("{}.panels.{i}", figure.path);
+            self.setting(&path, name, false);
+            if panels[..i].contains(name) {
+                self.fault(&path, format!("`{name}` is listed twice"));
+            }
+        }
+        for AxisKey { key, setting, is_number } in &figure.axes {
+            self.setting(&format!("{}.{key}", figure.path), setting, *is_number);
+        }
+    }
+
+    fn labels(&mut self, figure: &Figure<'_>) {
+        let known: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
+        for (i, label) in figure.common.labels.iter().enumerate() {
+            if !known.contains(label.as_str()) {
+                let known: Vec<&str> = known.iter().copied().collect();
+                let message = format!("no algorithm is called \"{label}\"");
+                let path = format!("{}.labels.{i}", figure.path);
+                let diagnostic = diagnostic_at(self.root, &path, message);
+                self.found
+                    .push(diagnostic.hinting(nearest(label, &known)).allowing(known.join(", ")));
+            }
+        }
+    }
+
+    fn quantities(&mut self, figure: &Figure<'_>) {
+        for (key, quantity) in &figure.quantities {
+            if let Some(message) = unrecorded(self.manifest, *quantity) {
+                self.fault(&format!("{}.{key}", figure.path), message);
+            }
+        }
+    }
+
+    /// A square of a map must not pool cells of different settings.
+    fn separate_squares(&mut self, figure: &Figure<'_>) {
+        let Some([x, y]) = figure.map_axes().filter(|[x, y]| x.setting != y.setting) else {
+            return;
+        };
+        let names =
+            || figure.common.panels.iter().map(String::as_str).chain([x.setting, y.setting]);
+        let mut squares: HashMap<(&str, Vec<Option<SettingKey<'_>>>), &Cell> = HashMap::new();
+        for cell in self.cells {
+            let values = names().map(|name| cell.settings.get(name).map(Setting::key));
+            let square = (cell.label.as_str(), values.collect());
+            let Some(other) = squares.insert(square, cell) else { continue };
+            let differs = |path: &&String| cell.settings.at(path) != other.settings.at(path);
+            let more: BTreeSet<&str> =
+                cell.varied.iter().filter(differs).map(|path| short(path)).collect();
+            let more: Vec<&str> = more.into_iter().collect();
+            let message = format!("one square would hold several cells of \"{}\"", cell.label);
+            let hint = format!("add to `panels`: {}", more.join(", "));
+            let diagnostic = diagnostic_at(self.root, &figure.path, message);
+            return self.found.push(diagnostic.hinting(Some(hint)));
+        }
+    }
+
+    fn id(&mut self, figure: &Figure<'_>, is_new: bool) {
+        let path = format!("{}.id", figure.path);
+        if !is_plain_name(&figure.id) {
+            let message = format!("a figure's id names its file: \"{}\" cannot", figure.id);
+            let diagnostic = diagnostic_at(self.root, &path, message);
+            self.found.push(diagnostic.allowing(PLAIN_NAMES));
+        } else if !is_new {
+            self.fault(&path, format!("two figures are called \"{}\"", figure.id));
+        }
+    }
+
+    fn rest(&mut self, figure: &Figure<'_>) {
+        if let Some([x, y]) = figure.map_axes().filter(|[x, y]| x.setting == y.setting) {
+            let path = format!("{}.{}", figure.path, y.key);
+            self.fault(&path, format!("`{}` is on both axes", x.setting));
+        }
+        if figure.common.columns == Some(0) {
+            let path = format!("{}.columns", figure.path);
+            self.fault(&path, "`columns` must be 1 or more, not 0");
+        }
+    }
+}
+
+/// Whether a name can be an id of a figure or a claim.
+pub fn is_plain_name(id: &str) -> bool {
+    !id.is_empty() && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// What such names consist of.
+pub const PLAIN_NAMES: &str = "lower-case letters, digits, -";
+
+/// Why a quantity cannot be drawn or claimed of: it is not recorded.
+pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
+    let name = quantity.name();
+    match (quantity.metric(), quantity.average()) {
+        (Some(Metric::SqErrorLimit), _) => None,
+        (Some(metric), _) if !manifest.record.metrics.contains(&metric) => {
+            Some(format!("`{name}` is not recorded: write metrics = [\"{name}\"] in [record]"))
+        }
+        (None, Some(average)) if !manifest.record.averages.contains(&average) => {
+            let average = average.name();
+            Some(format!("`{name}` is not recorded: write averages = [\"{average}\"] in [record]"))
+        }
+        (None, None) if quantity == Quantity::Seconds && manifest.prices.is_none() => {
+            Some(format!("`{name}` needs prices: write a table [prices]"))
+        }
+        _ => None,
+    }
+}
+
+/// The most curves of a panel, and the most panels, up to which another setting has separate
+/// panels.
 const CURVES: usize = 8;
 const PANELS: usize = 16;
 
-/// Slopes that no line has.
-pub fn slopes(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
-    let wrong = |(i, slope): (usize, Option<f64>)| {
-        let slope = slope.filter(|slope| !slope.is_finite())?;
-        let path = format!("figure.scaling.{i}.reference-slope");
-        let message = format!("`reference-slope` must be finite, not {slope}");
-        Some(at(root, &path, &Choice::new(), message))
-    };
-    let all = manifest.figure.scaling.iter().map(|f| f.reference_slope);
-    all.enumerate().filter_map(wrong).collect()
-}
-
-/// The figure of a manifest that asks for none: ‖θ_t − θ*‖² over communications, a panel for
+/// The figure of a manifest without figures: ‖θ_t − θ*‖² over communications, with a panel for
 /// each problem, start and budget, and for further settings while panels hold many curves.
-pub fn default(cells: &[Cell]) -> Table {
+pub fn default_figures(cells: &[Cell]) -> Table {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
     for path in cells.iter().flat_map(|c| &c.varied) {
@@ -38,24 +256,25 @@ pub fn default(cells: &[Cell]) -> Table {
     }
     let (mut others, outer): (Vec<&str>, Vec<&str>) =
         varied.into_iter().partition(|name| !name.contains('.') && *name != "oracle");
-    others.sort_by_key(|name| divided(cells, &[name]).len());
+    others.sort_by_key(|name| cells_by_values(cells, &[name]).len());
     let mut panels = outer;
     for name in others {
-        let most = divided(cells, &panels).into_values().max().unwrap_or(0);
+        let most = cells_by_values(cells, &panels).into_values().max().unwrap_or(0);
         let more: Vec<&str> = panels.iter().copied().chain([name]).collect();
-        if most > CURVES && divided(cells, &more).len() <= PANELS {
+        if most > CURVES && cells_by_values(cells, &more).len() <= PANELS {
             panels = more;
         }
     }
-    let panels = panels.into_iter().map(str::to_owned).collect();
-    Table {
-        convergence: vec![Convergence { panels, ..Convergence::default() }],
-        ..Table::default()
-    }
+    let mut figure = Convergence::default();
+    figure.common.panels = panels.into_iter().map(str::to_owned).collect();
+    Table { convergence: vec![figure], ..Table::default() }
 }
 
-/// How many cells have the same values of these settings.
-fn divided<'a>(cells: &'a [Cell], names: &[&str]) -> HashMap<Vec<Option<SettingKey<'a>>>, usize> {
+/// The number of cells with the same values of these settings, by these values.
+fn cells_by_values<'a>(
+    cells: &'a [Cell],
+    names: &[&str],
+) -> HashMap<Vec<Option<SettingKey<'a>>>, usize> {
     let mut all = HashMap::new();
     for cell in cells {
         let values = names.iter().map(|name| cell.settings.get(name).map(Setting::key));

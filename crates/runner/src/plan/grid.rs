@@ -1,35 +1,13 @@
 //! The grid: which values of which axes are taken together.
 
+use super::places::place_of;
 use super::settings::short;
-use super::tables::{At, Tables};
-use super::validate::place_of;
-use crate::manifest::read::{Axis, Choice};
+use super::tables::{AlgorithmEntry, VaryingTables, Visited};
+use crate::manifest::axis::{Axis, Choice};
+use crate::manifest::document::nearest;
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
 use driftbench_core::words::count;
 use std::sync::Arc;
-
-/// An algorithm's entry in the manifest.
-pub struct Entry {
-    /// The algorithm's kind.
-    pub kind: &'static str,
-    /// Its number among the entries of the kind.
-    pub number: usize,
-}
-
-impl Entry {
-    /// All entries, in the order of the text.
-    pub fn all(root: &Node, manifest: &Manifest) -> Vec<Self> {
-        let entries = manifest.algorithm.entries().into_iter();
-        let mut all: Vec<Self> = entries.map(|(kind, number, _)| Self { kind, number }).collect();
-        all.sort_by_key(|entry| place_of(root, &entry.path(), &Choice::new()));
-        all
-    }
-
-    /// The entry's path in the manifest.
-    pub fn path(&self) -> String {
-        format!("algorithm.{}.{}", self.kind, self.number)
-    }
-}
 
 /// The path of a setting as cells know it: without an entry's number.
 pub fn setting_path(axis: &str) -> String {
@@ -42,7 +20,7 @@ pub fn setting_path(axis: &str) -> String {
 
 /// A way through the grid, one algorithm's entry after the other.
 pub struct Grid<'a, 'm> {
-    tables: Tables<'a>,
+    tables: VaryingTables<'a>,
     zip: &'m [Vec<String>],
     choice: Choice,
 }
@@ -50,33 +28,33 @@ pub struct Grid<'a, 'm> {
 impl<'a, 'm> Grid<'a, 'm> {
     /// The grid of a manifest.
     pub fn new(root: &'a Node, manifest: &'m Manifest) -> Self {
-        Self { tables: Tables::new(root), zip: &manifest.zip, choice: Choice::new() }
+        Self { tables: VaryingTables::new(root), zip: &manifest.zip, choice: Choice::new() }
     }
 
     /// Visits every point of an entry.
     ///
     /// # Errors
-    /// What `visit` said, or reading.
+    /// What `visit` returns, or reading finds.
     pub fn visit(
         &mut self,
-        entry: &Entry,
-        visit: &mut impl FnMut(&Tables<'a>, &Choice, At) -> Result<(), Vec<Diagnostic>>,
+        entry: &AlgorithmEntry,
+        visit: &mut impl FnMut(Visited<'_, 'a>) -> Result<(), Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
         self.tables.enter(entry);
         self.walk(visit)
     }
 
-    /// Visits every point that the choice leaves open, the first axis outermost. An axis inside one value of
-    /// another axis (the settings of one kind of heterogeneity, say) counts only
+    /// Visits every point that the choice leaves open, the first axis outermost. An axis inside
+    /// one value of another axis (the settings of one kind of heterogeneity, say) counts only
     /// under that value.
     fn walk(
         &mut self,
-        visit: &mut impl FnMut(&Tables<'a>, &Choice, At) -> Result<(), Vec<Diagnostic>>,
+        visit: &mut impl FnMut(Visited<'_, 'a>) -> Result<(), Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
-        let at = self.tables.at(&self.choice)?;
+        let point = self.tables.read(&self.choice)?;
         let open = |axis: &&Axis| !self.choice.contains_key(&axis.path);
-        let Some(first) = self.tables.axes(at).find(open) else {
-            return visit(&self.tables, &self.choice, at);
+        let Some(first) = self.tables.axes(point).find(open) else {
+            return visit(Visited { tables: &self.tables, choice: &self.choice, point });
         };
         let len = first.len;
         let group: Vec<Arc<str>> = match zipped(self.zip, first) {
@@ -85,7 +63,7 @@ impl<'a, 'm> Grid<'a, 'm> {
                 let together = |axis: &&Axis| {
                     axis.path == first.path || names.iter().any(|name| names_axis(name, axis))
                 };
-                let all = self.tables.axes(at).filter(open).filter(together);
+                let all = self.tables.axes(point).filter(open).filter(together);
                 all.map(|axis| axis.path.clone()).collect()
             }
         };
@@ -99,11 +77,11 @@ impl<'a, 'm> Grid<'a, 'm> {
         Ok(())
     }
 
-    /// At least so many points has an entry: those of the axes that every point has.
-    fn least(&mut self, entry: &Entry) -> Result<f64, Vec<Diagnostic>> {
+    /// The number of an entry's points on the axes that every point has; there may be more.
+    fn least_points(&mut self, entry: &AlgorithmEntry) -> Result<f64, Vec<Diagnostic>> {
         self.tables.enter(entry);
-        let at = self.tables.at(&Choice::new())?;
-        let axes: Vec<&Axis> = self.tables.axes(at).collect();
+        let point = self.tables.read(&Choice::new())?;
+        let axes: Vec<&Axis> = self.tables.axes(point).collect();
         let inside = |axis: &Axis, other: &Axis| {
             axis.path.strip_prefix(&*other.path).is_some_and(|rest| rest.starts_with('.'))
         };
@@ -121,19 +99,19 @@ impl<'a, 'm> Grid<'a, 'm> {
         Ok(points)
     }
 
-    /// Refuses a grid that is seen to be too large before any point is visited.
+    /// Refuses a grid that is known to be too large before any point is visited.
     ///
     /// # Errors
     /// That these entries have more than `most` points, and the longest axes.
-    pub fn not_too_large(
+    pub fn check_size(
         &mut self,
-        entries: &[Entry],
+        entries: &[AlgorithmEntry],
         axes: &[Axis],
         most: usize,
     ) -> Result<(), Vec<Diagnostic>> {
         let mut points = 0.0;
         for entry in entries {
-            points += self.least(entry)?;
+            points += self.least_points(entry)?;
         }
         if points > most as f64 { Err(vec![too_large(axes, points, most)]) } else { Ok(()) }
     }
@@ -143,12 +121,15 @@ impl<'a, 'm> Grid<'a, 'm> {
 pub fn too_large(axes: &[Axis], points: f64, most: usize) -> Diagnostic {
     let mut longest: Vec<&Axis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
-    let told = |axis: &&Axis| format!("`{}` has {}", axis.path, count(axis.len, "value"));
-    let told: Vec<String> = longest.iter().take(5).map(told).collect();
+    let longest = longest.iter().take(5);
+    let lengths: Vec<String> = longest
+        .clone()
+        .map(|axis| format!("`{}` has {}", axis.path, count(axis.len, "value")))
+        .collect();
     let points = if points < 1e15 { format!("{points}") } else { format!("{points:.1e}") };
     let message = format!("the grid has {points} cells or more; at most {most} are allowed");
-    Diagnostic::new(longest.first().map(|axis| axis.place.clone()), "", message)
-        .hinting(Some(told.join(", ")))
+    Diagnostic::new(longest.clone().next().map(|axis| axis.place.clone()), "", message)
+        .hinting(Some(lengths.join(", ")))
 }
 
 /// The zip that an axis is in.
@@ -163,7 +144,7 @@ fn names_axis(name: &str, axis: &Axis) -> bool {
 
 /// What is wrong with the zips: one that names no axis, an axis that is in two of them, or
 /// axes of unequal length.
-pub fn zips_are_sound(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Diagnostic> {
+pub fn check_zips(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let known: Vec<String> =
         axes.iter().map(|a| short(&setting_path(&a.path)).to_owned()).collect();
@@ -178,7 +159,7 @@ pub fn zips_are_sound(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Di
                 let message = format!("`{name}` is not an axis of the grid");
                 found.push(
                     Diagnostic::new(place.clone(), &path, message)
-                        .hinting(crate::manifest::document::nearest(name, &known))
+                        .hinting(nearest(name, &known))
                         .allowing(if known.is_empty() {
                             "no setting is an array".into()
                         } else {

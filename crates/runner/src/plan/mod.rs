@@ -1,26 +1,29 @@
-//! What a manifest means: its cells, each with the content id that names its
-//! results.
+//! The cells of a manifest, each with the content id that names its results.
 //!
-//! *Invariant*: a cell id is a hash of what determines the numbers and of
-//! nothing else; whitespace, key order, titles, labels and figures leave it.
+//! *Invariant*: a cell id is a hash of what determines the numbers and of nothing else;
+//! whitespace, key order, titles, labels and figures do not change it.
 
 mod cells;
 mod claims;
 mod figures;
 mod grid;
+mod places;
 mod settings;
+mod spec_parts;
 mod tables;
 mod validate;
 
 use crate::data::Folder;
+use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
-use crate::manifest::read::Choice;
 use crate::manifest::{
     BURN_IN, Budget, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };
 pub use claims::selected;
 use driftbench_core::problem::Fault;
 use driftbench_core::{algorithm, problem};
+pub use figures::{figure_ids, unrecorded};
+pub use places::place_of;
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
 use sha2::{Digest, Sha256};
@@ -28,7 +31,6 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-pub use validate::{Drawn, place_of, unrecorded};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.
@@ -37,7 +39,7 @@ pub const NUMERICS: u32 = 1;
 /// Cells beyond which a manifest is refused.
 const MOST_CELLS: usize = 1_000_000;
 
-/// A manifest with its meaning.
+/// A manifest and its cells.
 pub struct Plan {
     /// Name of the experiment: its path below `experiments/`, without `.toml`.
     pub experiment: String,
@@ -47,9 +49,9 @@ pub struct Plan {
     pub manifest: Manifest,
     /// The cells, algorithm by algorithm, the first axis outermost.
     pub cells: Vec<Cell>,
-    /// The order in which the manifest has its figures, as places among [`Drawn::all`].
+    /// The order of the figures in the manifest, as indices into [`figure_ids`].
     pub figures: Vec<usize>,
-    /// The order in which it has its claims, as places among those of its table.
+    /// The order of the claims in the manifest, as indices into those of its table.
     pub claims: Vec<usize>,
 }
 
@@ -106,7 +108,7 @@ pub struct Identity {
     pub instance: Instance,
     /// T.
     pub rounds: u64,
-    /// What is kept.
+    /// What is recorded.
     #[serde(serialize_with = "whole")]
     pub record: Arc<Record>,
     /// θ_0.
@@ -120,7 +122,7 @@ pub struct Identity {
     pub algorithm: Arc<algorithm::Spec>,
 }
 
-/// What cells share is written in each.
+/// Writes what cells share into each.
 fn whole<T: Serialize, S: Serializer>(shared: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
     shared.as_ref().serialize(to)
 }
@@ -159,7 +161,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
-/// Points that are recorded where a manifest says nothing.
+/// The default of the number of recorded rounds.
 const POINTS: u64 = 200;
 
 /// Points that can be recorded at most.
@@ -181,8 +183,8 @@ impl Record {
             }
             (None, Spacing::Log) => {
                 let top = libm::log(rounds as f64);
-                let at = |i: u64| libm::exp(top * i as f64 / points as f64) as u64;
-                let mut all: Vec<u64> = std::iter::once(0).chain((0..points).map(at)).collect();
+                let round = |i: u64| libm::exp(top * i as f64 / points as f64) as u64;
+                let mut all: Vec<u64> = std::iter::once(0).chain((0..points).map(round)).collect();
                 all.dedup();
                 all
             }
@@ -209,15 +211,17 @@ impl Record {
 }
 
 impl Plan {
-    /// Reads a manifest and gives it its meaning.
+    /// Reads a manifest and makes its cells.
     ///
     /// # Errors
     /// Everything that is wrong with it, at once.
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
         let root = parse(&source)?;
-        let reject = |found| Rejected::new(&source, validate::overrides(&root, &source, found));
+        let reject = |found| {
+            Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
+        };
         let (mut manifest, axes) = Manifest::read(&root).map_err(reject)?;
-        let mut found = validate::manifest(&root, &manifest);
+        let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
         let cells = match cells::cells(&root, &manifest, &axes, &mut hashes) {
             Ok(cells) => cells,
@@ -226,19 +230,18 @@ impl Plan {
                 return Err(reject(found));
             }
         };
-        found.extend(validate::labels(&root, &manifest));
-        found.extend(validate::figures(&root, &manifest, &cells));
-        found.extend(figures::slopes(&root, &manifest));
-        found.extend(claims::claims(&root, &manifest, &cells));
+        found.extend(validate::check_labels(&root, &manifest));
+        found.extend(figures::check_figures(&root, &manifest, &cells));
+        found.extend(claims::check_claims(&root, &manifest, &cells));
         if !found.is_empty() {
             return Err(reject(found));
         }
         let source = Source { files: hashes.known, ..source };
-        if Drawn::all(&manifest).is_empty() {
-            manifest.figure = figures::default(&cells);
+        if figure_ids(&manifest).is_empty() {
+            manifest.figure = figures::default_figures(&cells);
         }
-        let drawn = Drawn::all(&manifest);
-        let figures = in_order_of_text(&root, drawn.iter().map(|figure| &*figure.path));
+        let all = figure_ids(&manifest);
+        let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));
         let all = manifest.claim.all();
         let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
         Ok(Self { experiment, source, manifest, cells, figures, claims })
@@ -250,7 +253,7 @@ impl Plan {
     }
 }
 
-/// The order in which a manifest's text has these paths, as places among them.
+/// The order of these paths in a manifest's text, as indices.
 fn in_order_of_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Vec<usize> {
     let places: Vec<_> = paths.map(|path| place_of(root, path, &Choice::new())).collect();
     let mut order: Vec<usize> = (0..places.len()).collect();

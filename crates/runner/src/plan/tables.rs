@@ -1,9 +1,10 @@
-//! The tables of a manifest in which settings may vary, each read by itself and
-//! once for each choice of its own axes: what a million cells share is made once.
+//! The tables of a manifest in which settings may vary. Each is read by itself, and
+//! once for each choice of its own axes, so that what a million cells share is made once.
 
-use super::grid::Entry;
-use crate::manifest::document::Found;
-use crate::manifest::read::{Axis, Choice, exhaust};
+use super::places::place_of;
+use crate::manifest::axis::{Axis, Choice};
+use crate::manifest::document::Diagnostics;
+use crate::manifest::read::exhaust;
 use crate::manifest::{Budget, Diagnostic, Manifest, Node, Oracle, Start};
 use driftbench_core::{algorithm, problem};
 use serde::de::DeserializeSeed;
@@ -13,24 +14,24 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// A table, and what was read of it.
-pub struct Table<'a, S, T> {
+pub struct VaryingTable<'a, S, T> {
     node: Option<&'a Node>,
     path: String,
     seed: S,
     /// What was read, in the order of reading.
-    reads: Vec<Read<T>>,
+    reads: Vec<ReadValue<T>>,
     /// Numbers of reads, by the choice of the table's own axes.
     known: HashMap<Vec<(Arc<str>, usize)>, usize>,
 }
 
 /// A table at one choice of its axes.
-struct Read<T> {
+struct ReadValue<T> {
     value: Arc<T>,
     /// The axes that were met, often those of the read before.
     axes: Arc<[Axis]>,
 }
 
-impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> Table<'a, S, T> {
+impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> VaryingTable<'a, S, T> {
     fn new(root: &'a Node, path: &str, seed: S) -> Self {
         let (path, reads, known) = (path.to_owned(), Vec::new(), HashMap::new());
         Self { node: root.find(&path), path, seed, reads, known }
@@ -39,29 +40,29 @@ impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> Table<'a, S, T> 
     /// A table that has this value where it is not written.
     fn or(mut self, value: T) -> Self {
         if self.node.is_none() {
-            self.reads.push(Read { value: Arc::new(value), axes: Arc::new([]) });
+            self.reads.push(ReadValue { value: Arc::new(value), axes: Arc::new([]) });
             self.known.insert(Vec::new(), 0);
         }
         self
     }
 
-    /// What is read under a choice: its number.
-    fn at(&mut self, choice: &Choice) -> Result<usize, Vec<Diagnostic>> {
+    /// Reads the table under a choice; the number of the read.
+    fn read(&mut self, choice: &Choice) -> Result<usize, Vec<Diagnostic>> {
         let from = (Bound::Included(self.path.as_str()), Bound::Unbounded);
         let own = choice.range::<str, _>(from).take_while(|(path, _)| path.starts_with(&self.path));
         let own: Vec<(Arc<str>, usize)> = own.map(|(path, i)| (path.clone(), *i)).collect();
         if let Some(number) = self.known.get(&own) {
             return Ok(*number);
         }
-        let mut found = Found::default();
+        let mut found = Diagnostics::default();
         let read = self.node.map(|node| {
             exhaust(node, &self.path, Manifest::may_vary, choice, self.seed, &mut found)
         });
-        let Some((Some(value), axes)) = read else { return Err(found.all()) };
+        let Some((Some(value), axes)) = read else { return Err(found.into_vec()) };
         let number = self.reads.len();
         let before = self.reads.last().filter(|before| before.axes[..] == axes[..]);
         let axes = before.map_or_else(|| axes.into(), |before| before.axes.clone());
-        self.reads.push(Read { value: Arc::new(value), axes });
+        self.reads.push(ReadValue { value: Arc::new(value), axes });
         self.known.insert(own, number);
         Ok(number)
     }
@@ -77,21 +78,19 @@ impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> Table<'a, S, T> 
     }
 }
 
-type Of<T> = PhantomData<T>;
-
 /// The tables of a manifest's cells, of one algorithm at a time.
-pub struct Tables<'a> {
-    pub oracle: Table<'a, Of<Oracle>, Oracle>,
-    pub problem: Table<'a, Of<problem::Spec>, problem::Spec>,
-    pub start: Table<'a, Of<Start>, Start>,
-    pub budget: Table<'a, Of<Budget>, Budget>,
-    pub algorithm: Table<'a, algorithm::OfKind<'static>, algorithm::Spec>,
+pub struct VaryingTables<'a> {
+    pub oracle: VaryingTable<'a, PhantomData<Oracle>, Oracle>,
+    pub problem: VaryingTable<'a, PhantomData<problem::Spec>, problem::Spec>,
+    pub start: VaryingTable<'a, PhantomData<Start>, Start>,
+    pub budget: VaryingTable<'a, PhantomData<Budget>, Budget>,
+    pub algorithm: VaryingTable<'a, algorithm::SettingsOfKind<'static>, algorithm::Spec>,
     root: &'a Node,
 }
 
-/// Numbers of reads: the tables at a point of the grid.
+/// A grid point: for each table the number of the read that it has there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct At {
+pub struct GridPoint {
     pub oracle: usize,
     pub problem: usize,
     pub start: usize,
@@ -99,47 +98,82 @@ pub struct At {
     pub algorithm: usize,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> VaryingTables<'a> {
     /// The tables, nothing read.
     pub fn new(root: &'a Node) -> Self {
         Self {
-            oracle: Table::new(root, "oracle", PhantomData).or(Oracle::default()),
-            problem: Table::new(root, "problem", PhantomData),
-            start: Table::new(root, "start", PhantomData),
-            budget: Table::new(root, "budget", PhantomData),
-            algorithm: Table::new(root, "algorithm", algorithm::OfKind("")),
+            oracle: VaryingTable::new(root, "oracle", PhantomData).or(Oracle::default()),
+            problem: VaryingTable::new(root, "problem", PhantomData),
+            start: VaryingTable::new(root, "start", PhantomData),
+            budget: VaryingTable::new(root, "budget", PhantomData),
+            algorithm: VaryingTable::new(root, "algorithm", algorithm::SettingsOfKind("")),
             root,
         }
     }
 
     /// From now on the algorithm is that of an entry.
-    pub fn enter(&mut self, entry: &Entry) {
-        self.algorithm = Table::new(self.root, &entry.path(), algorithm::OfKind(entry.kind));
+    pub fn enter(&mut self, entry: &AlgorithmEntry) {
+        self.algorithm =
+            VaryingTable::new(self.root, &entry.path(), algorithm::SettingsOfKind(entry.kind));
     }
 
-    /// What all tables are under a choice.
+    /// Reads all tables under a choice.
     ///
     /// # Errors
-    /// What reading the whole manifest would have said.
-    pub fn at(&mut self, choice: &Choice) -> Result<At, Vec<Diagnostic>> {
-        Ok(At {
-            oracle: self.oracle.at(choice)?,
-            problem: self.problem.at(choice)?,
-            start: self.start.at(choice)?,
-            budget: self.budget.at(choice)?,
-            algorithm: self.algorithm.at(choice)?,
+    /// What is wrong with the tables under this choice.
+    pub fn read(&mut self, choice: &Choice) -> Result<GridPoint, Vec<Diagnostic>> {
+        Ok(GridPoint {
+            oracle: self.oracle.read(choice)?,
+            problem: self.problem.read(choice)?,
+            start: self.start.read(choice)?,
+            budget: self.budget.read(choice)?,
+            algorithm: self.algorithm.read(choice)?,
         })
     }
 
-    /// The axes that were met there, in the order of the text.
-    pub fn axes(&self, at: At) -> impl Iterator<Item = &Axis> {
+    /// The axes of a grid point, in the order of the text.
+    pub fn axes(&self, point: GridPoint) -> impl Iterator<Item = &Axis> {
         self.root.keys().flat_map(move |key| match key {
-            "oracle" => self.oracle.axes(at.oracle),
-            "problem" => self.problem.axes(at.problem),
-            "start" => self.start.axes(at.start),
-            "budget" => self.budget.axes(at.budget),
-            "algorithm" => self.algorithm.axes(at.algorithm),
+            "oracle" => self.oracle.axes(point.oracle),
+            "problem" => self.problem.axes(point.problem),
+            "start" => self.start.axes(point.start),
+            "budget" => self.budget.axes(point.budget),
+            "algorithm" => self.algorithm.axes(point.algorithm),
             _ => &[],
         })
+    }
+}
+
+/// A grid point of one algorithm's entry, as it is visited.
+#[derive(Clone, Copy)]
+pub struct Visited<'a, 't> {
+    /// The tables, which have been read there.
+    pub tables: &'a VaryingTables<'t>,
+    /// The values of the axes.
+    pub choice: &'a Choice,
+    /// What was read.
+    pub point: GridPoint,
+}
+
+/// An algorithm's entry in the manifest.
+pub struct AlgorithmEntry {
+    /// The algorithm's kind.
+    pub kind: &'static str,
+    /// Its number among the entries of the kind.
+    pub number: usize,
+}
+
+impl AlgorithmEntry {
+    /// All entries, in the order of the text.
+    pub fn all(root: &Node, manifest: &Manifest) -> Vec<Self> {
+        let entries = manifest.algorithm.entries().into_iter();
+        let mut all: Vec<Self> = entries.map(|(kind, number, _)| Self { kind, number }).collect();
+        all.sort_by_key(|entry| place_of(root, &entry.path(), &Choice::new()));
+        all
+    }
+
+    /// The entry's path in the manifest.
+    pub fn path(&self) -> String {
+        format!("algorithm.{}.{}", self.kind, self.number)
     }
 }

@@ -160,7 +160,7 @@ fn a_list_of_lists_is_an_axis_of_lists() {
     assert_eq!(two.len(), 16);
     assert!(two.contains(&"1, 2".to_owned()) && two.contains(&"5".to_owned()), "{two:?}");
     for (steps, message) in [
-        ("[]", "an empty list says nothing"),
+        ("[]", "an empty list has no meaning"),
         ("[[1], 2]", "expected a list, as the others of this axis are"),
         ("[[[1]]]", "lists of lists"),
     ] {
@@ -255,7 +255,7 @@ fn recorded_rounds_are_counted_before_they_are_listed() {
 }
 
 #[test]
-fn of_thousands_of_mistakes_a_hundred_are_told() {
+fn of_thousands_of_mistakes_a_hundred_are_printed() {
     let wrong: Vec<String> = (1..=3000).map(|i| format!("-{i}")).collect();
     let text =
         TEXT.replace("step-size = [0.1, 0.2]", &format!("step-size = [{}]", wrong.join(", ")));
@@ -264,7 +264,7 @@ fn of_thousands_of_mistakes_a_hundred_are_told() {
     assert_eq!(rejected.diagnostics.len(), 3000);
     let said = rejected.to_string();
     assert_eq!(said.matches("`step-size` must be").count(), 100, "{said}");
-    assert!(said.ends_with("\nerror: and 2900 more, which are not told\n"), "{said}");
+    assert!(said.ends_with("\nerror: and 2900 more, which are not printed\n"), "{said}");
 }
 
 #[test]

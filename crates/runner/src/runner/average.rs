@@ -24,14 +24,14 @@ impl<'a> Sums<'a> {
         let facts: &dyn Facts = &*ground.instance;
         let (n, d) = (facts.clients(), facts.dim());
         let corrected = run.clients().is_some_and(|c| !c.corrections.is_empty());
-        let asked =
+        let listed =
             |a: &TimeAverage| record.averages.contains(a) && (corrected || !a.of_variates());
         let size = |a: &TimeAverage| match a {
             TimeAverage::Bias => d,
             TimeAverage::Covariance => d * d,
             _ => n * d * d,
         };
-        let all = TimeAverage::ALL.iter().copied().filter(asked);
+        let all = TimeAverage::ALL.iter().copied().filter(listed);
         let sums: Vec<_> = all.map(|a| (a, vec![0.0; size(&a)])).collect();
         let corrections = if sums.iter().any(|(a, _)| a.of_variates()) {
             corrections_at_optimum(facts)

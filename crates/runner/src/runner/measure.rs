@@ -11,10 +11,10 @@ use driftbench_core::problem::Facts;
 pub struct Meter<'a> {
     ground: &'a Ground,
     metrics: Vec<Metric>,
-    /// Σ_{s≤t} θ_s, if the mean is asked for.
+    /// Σ_{s≤t} θ_s, if the mean is listed for.
     sum: Vec<f64>,
     rounds: u64,
-    /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is asked for.
+    /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is listed for.
     corrections: Vec<f64>,
     averages: Sums<'a>,
 }
@@ -23,7 +23,7 @@ impl<'a> Meter<'a> {
     /// A meter for these metrics, in their own order whatever the record's;
     /// what `run` on this ground does not have is left out.
     pub fn new(ground: &'a Ground, record: &Record, rounds: u64, run: &dyn Run) -> Self {
-        let asked = &record.metrics;
+        let listed = &record.metrics;
         let facts: &dyn Facts = &*ground.instance;
         let d = facts.dim();
         let has = |metric: &Metric| match metric {
@@ -38,7 +38,7 @@ impl<'a> Meter<'a> {
                 run.clients().is_some_and(|c| !c.corrections.is_empty())
             }
         };
-        let all = Metric::ALL.iter().copied().filter(|m| asked.contains(m)).filter(has);
+        let all = Metric::ALL.iter().copied().filter(|m| listed.contains(m)).filter(has);
         let metrics: Vec<Metric> = all.collect();
         let mut corrections = Vec::new();
         if metrics.contains(&Metric::Lyapunov) {

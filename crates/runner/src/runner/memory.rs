@@ -1,6 +1,6 @@
-//! What running some cells takes in memory, known before anything is built.
+//! The memory that cells need, estimated before anything is built.
 //!
-//! An estimate, within a factor of two or so of a run's peak. Of a problem from a
+//! The estimate is within a factor of about two of a run's peak. For a problem from a
 //! file neither N nor d is known, and its instance is not counted.
 
 use super::prepare::wants_twin;
@@ -13,8 +13,8 @@ use std::collections::HashMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
-/// What some cells take: shares, each the memory of one kind of thing, its key
-/// the path of the setting that makes it large.
+/// The memory that some cells need: shares, each for one kind of data, whose key is the path
+/// of the setting that makes it large.
 #[derive(Clone, Debug, Default)]
 pub struct Need(pub Vec<Share>);
 
@@ -24,7 +24,7 @@ impl Need {
         self.0.iter().map(|share| share.bytes).sum()
     }
 
-    /// What the instances of these cells take, all of which are there at once.
+    /// What the instances of these cells need, all of which exist at once.
     pub fn of_instances(cells: &[&Cell]) -> Self {
         let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
         for Identity { problem, instance, replicates, .. } in cells.iter().map(|c| &c.identity) {
@@ -46,19 +46,19 @@ impl Need {
                 }
             }
         }
-        let told = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
-            let of = if instances > 1.0 {
+        let share = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
+            let prefix = if instances > 1.0 {
                 format!("{instances} instances with ")
             } else {
                 String::new()
             };
-            Share { key, bytes, what: of + &what }
+            Share { key, bytes, what: prefix + &what }
         };
-        Self(shares.into_iter().map(told).collect())
+        Self(shares.into_iter().map(share).collect())
     }
 
-    /// What running these cells on so many threads takes beside their instances:
-    /// a run on each thread, and what is kept of the cells that are under way.
+    /// What running these cells on so many threads needs in addition to their instances: a run
+    /// on each thread, and the traces and averages of unfinished cells.
     pub fn of_runs(cells: &[&Cell], threads: usize) -> Self {
         let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();
         let mut most: [Option<(f64, &Identity)>; 3] = [None; 3];
@@ -68,11 +68,11 @@ impl Need {
                 extent.map_or((0.0, 0.0), |e| (e.clients as f64, e.dimension as f64))
             });
             let under_way = 1.0 + (threads as f64 - 1.0) / identity.replicates.max(1) as f64;
-            let kept = under_way.ceil() * identity.replicates as f64;
+            let replicates = under_way.ceil() * identity.replicates as f64;
             let found = [
                 threads as f64 * run(identity, n, d),
-                kept * trace(identity, d),
-                kept * averages(identity, n, d),
+                replicates * trace(identity, d),
+                replicates * averages(identity, n, d),
             ];
             for (bytes, most) in found.into_iter().zip(&mut most) {
                 if most.is_none_or(|most| bytes > most.0) {
@@ -104,7 +104,7 @@ impl Need {
     }
 }
 
-/// What makes traces large.
+/// The setting that makes traces large.
 fn traced_by(identity: &Identity) -> &'static str {
     let record = &identity.record;
     let points = record.points(identity.rounds);
@@ -116,8 +116,8 @@ fn traced_by(identity: &Identity) -> &'static str {
     }
 }
 
-/// A run under way: streams, iterates and control variates of N clients, for every
-/// run that it is made of, and what is measured of it.
+/// The state of a run: streams, iterates and control variates of N clients, for every
+/// run that it is made of, and what is measured.
 fn run(identity: &Identity, n: f64, d: f64) -> f64 {
     let mut client = 0.0;
     for component in identity.algorithm.components() {

@@ -1,10 +1,10 @@
-//! Runs cells: every (cell, replicate) is a task, taken from one queue by as
-//! many threads as there are.
+//! Runs cells: every (cell, replicate) is a task, which one of the threads takes from one queue.
 //!
 //! *Invariant*: a trace is a function of its cell and replicate alone; threads
 //! decide when it is computed, never what it is.
 
 mod average;
+pub mod cost;
 mod measure;
 pub mod memory;
 pub mod predict;
@@ -13,7 +13,7 @@ mod sanity;
 
 use crate::manifest::Metric;
 use crate::panics;
-use crate::plan::Cell;
+use crate::plan::{Cell, Identity};
 use crate::trace::{Outcome, Trace};
 use driftbench_core::algorithm::{Instance, Spec};
 use driftbench_core::federated::{Conditions, Run};
@@ -21,25 +21,26 @@ use driftbench_core::kernel::squared_distance;
 use measure::Meter;
 pub use prepare::{BadCell, Ground, Prepared, prepare};
 use sanity::Sanity;
+use std::cmp::Reverse;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Sees the work as it is done.
+/// Observes the progress of a run.
 pub trait Observer: Sync {
-    /// So many client steps were taken.
+    /// This number of client steps was taken.
     fn steps(&self, count: u64);
-    /// So many client steps will not be taken: the run diverged.
+    /// This number of client steps will not be taken, because a run diverged.
     fn skipped(&self, count: u64);
     /// A cell is complete and stored.
     fn cell(&self, cell: &Cell, diverged: usize);
-    /// Whether to stop: cells that are not complete are dropped.
+    /// Whether to stop; incomplete cells are dropped.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// Sees the work and says nothing.
+/// Ignores all progress.
 pub struct Silent;
 
 impl Observer for Silent {
@@ -48,7 +49,7 @@ impl Observer for Silent {
     fn cell(&self, _cell: &Cell, _diverged: usize) {}
 }
 
-/// Client steps after which an observer is told of them, between recorded rounds too.
+/// Client steps after which they are reported to the observer, also between recorded rounds.
 const REPORTED: u64 = 1 << 22;
 
 /// A cell that could not be run.
@@ -129,7 +130,7 @@ pub fn run<'a, E: Send>(
     }
 }
 
-/// The tasks, the largest cells first, and what has come of them.
+/// The tasks, the most expensive cells first, and their results.
 struct Queue<'a> {
     cells: &'a [Prepared<'a>],
     tasks: Vec<(usize, u64)>,
@@ -142,7 +143,7 @@ struct Queue<'a> {
 impl<'a> Queue<'a> {
     fn new(cells: &'a [Prepared<'a>]) -> Self {
         let mut order: Vec<usize> = (0..cells.len()).collect();
-        order.sort_by_cached_key(|&i| std::cmp::Reverse(cells[i].client_steps()));
+        order.sort_by_cached_key(|&i| Reverse(cost::expected_nanoseconds(&cells[i].cell.identity)));
         let replicates = |i: usize| cells[i].cell.identity.replicates;
         let tasks = order.iter().flat_map(|&i| (0..replicates(i)).map(move |r| (i, r)));
         let progress = (0..cells.len()).map(|i| Mutex::new(Partial::new(replicates(i) as usize)));
@@ -163,7 +164,7 @@ impl<'a> Queue<'a> {
         self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
     }
 
-    /// Runs a replicate; what the cell came to, if this was its last.
+    /// Runs a replicate; returns the results of the cell if this was its last one.
     fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
         let prepared = &self.cells[i];
         let begin = Instant::now();
@@ -198,8 +199,8 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// The lock, also where a panic poisoned it: every value behind these locks is
-/// whole between statements.
+/// Locks a mutex even if a panic poisoned it: every value behind these locks is
+/// consistent between statements.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -211,6 +212,39 @@ pub type Start<'s> =
 /// The start of the algorithm's own run.
 fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
     instance.launch(algorithm, from)
+}
+
+/// The runs of a replicate, which share their draws.
+struct Runs<'p> {
+    own: Box<dyn Run + 'p>,
+    /// The run on the linearised twin, if biases are measured against one.
+    twin: Option<Box<dyn Run + 'p>>,
+    /// The run that starts at θ*, if the distance to it is recorded.
+    coupled: Option<Box<dyn Run + 'p>>,
+}
+
+impl<'p> Runs<'p> {
+    fn start(
+        ground: &'p Ground,
+        identity: &Identity,
+        conditions: &Conditions<'_>,
+        start: &Start<'_>,
+    ) -> Self {
+        let (algorithm, instance) = (&identity.algorithm, &*ground.instance);
+        let own = start(instance, algorithm, conditions);
+        let twin = ground.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, conditions));
+        let at_optimum = Conditions { start: instance.optimum(), ..*conditions };
+        let is_coupled = identity.record.metrics.contains(&Metric::SqCoupling);
+        let coupled = is_coupled.then(|| start(instance, algorithm, &at_optimum));
+        Self { own, twin, coupled }
+    }
+
+    fn round(&mut self) {
+        self.own.round();
+        for other in self.twin.iter_mut().chain(&mut self.coupled) {
+            other.round();
+        }
+    }
 }
 
 impl Prepared<'_> {
@@ -240,7 +274,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// One replicate, as far as the observer lets it.
+    /// One replicate, until the observer interrupts it.
     fn attempt(
         &self,
         replicate: u64,
@@ -257,15 +291,8 @@ impl Prepared<'_> {
             rounds: identity.rounds,
             copy: 0,
         };
-        let mut run = start(&*ground.instance, &identity.algorithm, &conditions);
-        let mut twin = ground
-            .twin
-            .as_ref()
-            .map(|(instance, _)| start(&**instance, &identity.algorithm, &conditions));
-        let beside = Conditions { start: ground.instance.optimum(), ..conditions };
-        let coupled = identity.record.metrics.contains(&Metric::SqCoupling);
-        let mut coupled = coupled.then(|| start(&*ground.instance, &identity.algorithm, &beside));
-        let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*run);
+        let mut runs = Runs::start(ground, identity, &conditions, start);
+        let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*runs.own);
         let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
         let mut sanity = Sanity::default();
@@ -273,12 +300,9 @@ impl Prepared<'_> {
         let per_round = self.steps_per_round();
         for &target in self.recorded.iter() {
             while round < target {
-                run.round();
-                for other in twin.iter_mut().chain(&mut coupled) {
-                    other.round();
-                }
+                runs.round();
                 round += 1;
-                if !squared_distance(run.estimate(), ground.instance.optimum()).is_finite() {
+                if !squared_distance(runs.own.estimate(), ground.instance.optimum()).is_finite() {
                     trace.outcome = Outcome::Diverged;
                     let taken = per_round * round;
                     observer.steps(taken - reported);
@@ -288,15 +312,14 @@ impl Prepared<'_> {
                 if observer.interrupted() {
                     return Err(Stopped::Interrupted);
                 }
-                meter.see(&*run, twin.as_deref());
+                meter.see(&*runs.own, runs.twin.as_deref());
                 if per_round * round - reported >= REPORTED {
                     observer.steps(per_round * round - reported);
                     reported = per_round * round;
                 }
             }
-            let coupled = coupled.as_deref().map(|run| run.estimate());
-            self.record(&mut trace, round, &*run, ground, &meter, coupled);
-            sanity.check(&trace, &*run, ground).map_err(Stopped::Contradiction)?;
+            self.record(&mut trace, round, &runs, ground, &meter);
+            sanity.check(&trace, &*runs.own, ground).map_err(Stopped::Contradiction)?;
             let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;
@@ -309,11 +332,11 @@ impl Prepared<'_> {
         &self,
         trace: &mut Trace,
         round: u64,
-        run: &dyn Run,
+        runs: &Runs<'_>,
         ground: &Ground,
         meter: &Meter<'_>,
-        coupled: Option<&[f64]>,
     ) {
+        let (run, coupled) = (&*runs.own, runs.coupled.as_deref().map(|run| run.estimate()));
         let theta = run.estimate();
         trace.round.push(round);
         trace.cost.push(run.cost());

@@ -1,26 +1,18 @@
-//! What theory says of a cell: its terms, translated for a theory that knows no
+//! What theory predicts of a cell: its terms are translated, since theory does not know the
 //! engine.
 
-use super::prepare::{Ground, Prepared};
+use super::prepare::{Ground, Prepared, client_work};
 use crate::plan::{Cell, Identity};
 use driftbench_core::algorithm::{Average, Component};
-use driftbench_core::federated::{Clock, Learning, Schedule, Terms, Variates, expected_steps};
+use driftbench_core::federated::{Clock, Learning, Schedule, Variates, expected_steps};
 use driftbench_core::problem::Facts;
-use driftbench_core::theory::cost::Cost;
-use driftbench_core::theory::linear::Work;
-use driftbench_core::theory::moments::{self, Correction, Exact, Moments, Run, Scheme};
+use driftbench_core::theory::effort::Effort;
+use driftbench_core::theory::moments::{
+    self, AlgorithmModel, Correction, ExactMoments, Moments, RunModel,
+};
 
-/// What a client does in a round of these terms.
-pub fn work(terms: &Terms, client: usize) -> Work {
-    Work {
-        step: terms.step(client),
-        steps: terms.steps(client),
-        batch: terms.batch(client),
-        proximal: terms.proximal,
-    }
-}
-
-/// Local steps of a round, where a coin is looked at between communications.
+/// Local steps of a round, if a round ends after a fixed number of them under random
+/// communication.
 fn fixed_steps(identity: &Identity) -> Option<u64> {
     let terms = identity.algorithm.components().remove(0).terms;
     match terms.schedule {
@@ -31,9 +23,9 @@ fn fixed_steps(identity: &Identity) -> Option<u64> {
     }
 }
 
-/// The algorithm of a cell on so many clients. A coin that is looked at after
-/// fixed steps has the same scheme; what a round is differs.
-pub fn scheme(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
+/// The algorithm of a cell on this number of clients. Under random communication the scheme is
+/// the same whatever ends a round.
+pub fn scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
     let components = identity.algorithm.components();
     let first = &components[0].terms;
     let coin = match first.schedule {
@@ -44,7 +36,7 @@ pub fn scheme(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
     };
     let (cohort, copy) = (first.cohort.unwrap_or(clients), components[0].copy);
     let common = components.iter().all(|c| c.copy == copy);
-    let run = |Component { weight, terms, .. }: Component| Run {
+    let run = |Component { weight, terms, .. }: Component| RunModel {
         weight,
         server_step: terms.server_step,
         correction: match terms.variates {
@@ -53,65 +45,71 @@ pub fn scheme(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
             Variates::Kept(Learning::OptionOne) => Correction::KeptFresh,
             Variates::Fresh => Correction::Fresh,
         },
-        work: Box::new(move |client| work(&terms, client)),
+        update: Box::new(move |client| client_work(&terms, client)),
     };
     let burn_in = match identity.algorithm.average() {
         Average::None => None,
         Average::BurnIn(share) => Some((share * identity.rounds as f64) as u64),
     };
-    Some(Scheme { runs: components.into_iter().map(run).collect(), cohort, common, coin, burn_in })
+    Some(AlgorithmModel {
+        runs: components.into_iter().map(run).collect(),
+        cohort,
+        common,
+        coin,
+        burn_in,
+    })
 }
 
-/// The scheme whose stationary law a cell has at the end of its rounds, without
-/// averaging; `None` where a round ends at a fixed step under a coin.
-pub fn at_rest(identity: &Identity, clients: usize) -> Option<Scheme<'static>> {
+/// The scheme whose stationary distribution a cell has at the end of its rounds, without
+/// averaging; `None` if rounds end after a fixed number of steps under random communication.
+pub fn stationary_scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
     let found = scheme(identity, clients).filter(|_| fixed_steps(identity).is_none())?;
-    Some(Scheme { burn_in: None, ..found })
+    Some(AlgorithmModel { burn_in: None, ..found })
 }
 
 /// Why a cell has no exact moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Without {
-    /// They do not close.
+pub enum NoMoments {
+    /// Their equations do not close.
     Open,
-    /// They would take too much.
-    Costly(Cost),
+    /// They would need too much time or memory.
+    Costly(Effort),
 }
 
-/// Whether the exact moments of a cell can be worked out, within the bounds on their cost
-/// for all of its instances together.
+/// Checks that the exact moments of a cell can be computed, within the bounds on their cost for
+/// all of its instances together.
 ///
 /// # Errors
 /// Why they cannot.
-pub fn known(prepared: &Prepared<'_>) -> Result<(), Without> {
+pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let identity = &prepared.cell.identity;
     let facts: &dyn Facts = &*prepared.grounds[0].instance;
-    let scheme = scheme(identity, facts.clients()).ok_or(Without::Open)?;
-    if !moments::close(facts, &scheme) {
-        return Err(Without::Open);
+    let scheme = scheme(identity, facts.clients()).ok_or(NoMoments::Open)?;
+    if !moments::are_closed(facts, &scheme) {
+        return Err(NoMoments::Open);
     }
     let steps = fixed_steps(identity);
     if steps.is_some() && (scheme.runs.len() > 1 || scheme.burn_in.is_some()) {
-        return Err(Without::Open);
+        return Err(NoMoments::Open);
     }
     let rounds = identity.rounds.saturating_mul(steps.unwrap_or(1));
-    let one = moments::cost(facts, &scheme, rounds, prepared.recorded.len());
-    let cost = Cost { products: one.products * prepared.grounds.len() as f64, ..one };
-    if cost.fits() { Ok(()) } else { Err(Without::Costly(cost)) }
+    let one = moments::effort(facts, &scheme, rounds, prepared.recorded.len());
+    let cost = Effort { products: one.products * prepared.grounds.len() as f64, ..one };
+    if cost.fits() { Ok(()) } else { Err(NoMoments::Costly(cost)) }
 }
 
-/// The exact moments of a cell at its recorded rounds, where they are [`known`].
+/// The exact moments of a cell at its recorded rounds, if [`check_exact_moments`] allows it.
 ///
 /// # Errors
 /// That they do not close.
-pub fn expected(cell: &Cell, ground: &Ground) -> Result<Vec<Moments>, Without> {
+pub fn exact_moments(cell: &Cell, ground: &Ground) -> Result<Vec<Moments>, NoMoments> {
     let facts: &dyn Facts = &*ground.instance;
-    let scheme = scheme(&cell.identity, facts.clients()).ok_or(Without::Open)?;
+    let scheme = scheme(&cell.identity, facts.clients()).ok_or(NoMoments::Open)?;
     if let Some(steps) = fixed_steps(&cell.identity) {
         let recorded = cell.identity.recorded();
-        let found = moments::steps::at(facts, &scheme, steps, &ground.start, &recorded);
-        return found.ok_or(Without::Open);
+        let found = moments::steps::at_rounds(facts, &scheme, steps, &ground.start, &recorded);
+        return found.ok_or(NoMoments::Open);
     }
-    let exact = Exact::new(facts, &scheme).ok_or(Without::Open)?;
-    Ok(exact.at(&ground.start, &cell.identity.recorded()))
+    let exact = ExactMoments::new(facts, &scheme).ok_or(NoMoments::Open)?;
+    Ok(exact.at_rounds(&ground.start, &cell.identity.recorded()))
 }

@@ -1,14 +1,14 @@
-//! What a cell needs before it runs: its instance, its start, its limit.
+//! What a cell needs before it runs: its instance, its start and its limit.
 
-use super::predict;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
 use crate::plan::{Cell, Identity};
 use driftbench_core::algorithm::{Boxed, Component, Instance};
-use driftbench_core::federated::Variates;
+use driftbench_core::federated::{Terms, Variates};
 use driftbench_core::kernel::axpy;
 use driftbench_core::problem::arrays::Files;
 use driftbench_core::problem::{Face, Facts, Fault};
 use driftbench_core::rng::{Purpose, Stream};
+use driftbench_core::theory::linear::LocalUpdate;
 use driftbench_core::theory::{deterministic, linear};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -68,7 +68,7 @@ pub struct BadCell {
     pub message: String,
 }
 
-/// What fixes an instance: the problem, the seed, which face of it is run.
+/// What determines an instance: the problem, the seed, and which face of it is run.
 type Key = (Arc<str>, u64, Face);
 
 /// The seed of a replicate's instance.
@@ -82,15 +82,15 @@ fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
     }
 }
 
-/// Whether a cell measures a bias that noise would hide: then each instance
-/// is built with its twin.
+/// Whether a cell measures a bias that noise would hide, so that each instance is built with
+/// its linearised twin.
 pub fn wants_twin(identity: &Identity) -> bool {
     identity.oracle == Oracle::Stochastic
         && identity.record.averages.contains(&TimeAverage::Bias)
         && !identity.problem.linear()
 }
 
-/// What cells share: told once, not once a cell.
+/// What cells share, computed once.
 #[derive(Default)]
 struct Shared {
     /// The texts of problems, by their addresses.
@@ -99,13 +99,13 @@ struct Shared {
     recorded: HashMap<(usize, u64), Arc<[u64]>>,
 }
 
-/// Where a shared value lies: what is at one place is one value.
+/// The address of a shared value: equal addresses mean one value.
 fn address<T>(shared: &Arc<T>) -> usize {
     Arc::as_ptr(shared).addr()
 }
 
 impl Shared {
-    fn of(cells: &[&Cell]) -> Self {
+    fn new(cells: &[&Cell]) -> Self {
         let mut shared = Self::default();
         let mut texts: HashSet<Arc<str>> = HashSet::new();
         for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
@@ -144,7 +144,7 @@ pub fn prepare<'a>(
     files: &dyn Files,
     cells: &[&'a Cell],
 ) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
-    let shared = Shared::of(cells);
+    let shared = Shared::new(cells);
     let mut wanted: HashMap<Key, &Cell> = HashMap::new();
     for cell in cells {
         let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, Face::Twin));
@@ -243,21 +243,31 @@ fn ground(
     Ok(Ground { start, limit, twin, instance })
 }
 
+/// What a client does in a round of these terms.
+pub fn client_work(terms: &Terms, client: usize) -> LocalUpdate {
+    LocalUpdate {
+        step: terms.step(client),
+        steps: terms.steps(client),
+        batch: terms.batch(client),
+        proximal: terms.proximal,
+    }
+}
+
 /// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is
 /// made of. On a linear field with independent noise it is exact; without
-/// noise on any other it is the fixed point, if the manifest asks for it.
+/// noise on any other it is the fixed point, if the manifest lists `sq-error-limit`.
 fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
     let identity = &cell.identity;
     let closed = facts.linear() && facts.independent();
-    let asked = identity.record.metrics.contains(&Metric::SqErrorLimit);
+    let listed = identity.record.metrics.contains(&Metric::SqErrorLimit);
     let deterministic = identity.oracle == Oracle::Exact;
-    if !closed && (!asked || !deterministic) {
+    if !closed && (!listed || !deterministic) {
         return None;
     }
     let mut sum = vec![0.0; facts.dim()];
     for Component { weight, terms, .. } in identity.algorithm.components() {
-        let work = |client| predict::work(&terms, client);
+        let work = |client| client_work(&terms, client);
         let limit = if terms.variates != Variates::None {
             // Control variates remove the bias.
             facts.optimum().to_vec()

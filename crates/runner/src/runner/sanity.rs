@@ -1,4 +1,4 @@
-//! What must hold in any run: looked at along the way, at rows that are recorded.
+//! Checks of what must hold in every run, at recorded rounds.
 //!
 //! *Invariant*: a run that contradicts itself is a failed cell, never a result.
 
@@ -7,21 +7,21 @@ use crate::trace::Trace;
 use driftbench_core::federated::Run;
 use driftbench_core::kernel::{axpy, dot};
 
-/// How far Σ ξ_c may be from 0, of what was added up: rounding alone leaves 10⁻¹⁴ of it.
-const OFF: f64 = 1e-8;
-/// Squared errors beyond which a run may be on its way out of the numbers.
+/// The most that Σ ξ_c may differ from 0, relative to its terms: rounding alone leaves 10⁻¹⁴.
+const TOLERANCE: f64 = 1e-8;
+/// Squared errors beyond which a run may be about to overflow.
 const LARGE: f64 = 1e100;
 
-/// What a run was seen to hold so far.
+/// The state of the checks of one run.
 #[derive(Default)]
 pub struct Sanity {
-    /// The largest of what Σ ξ_c was made of.
+    /// The largest sum of the norms of the terms of Σ ξ_c so far.
     size: f64,
 }
 
 impl Sanity {
-    /// Looks at the last row of a trace, and at its run now and then: at rows 1, 2, 4,
-    /// 8, … and at each hundredth, so that it costs nothing beside the rounds.
+    /// Checks the last row of a trace, and the state of its run at rows 1, 2, 4, 8, … and at each
+    /// hundredth, so that the cost is negligible.
     ///
     /// # Errors
     /// What does not hold.
@@ -40,7 +40,7 @@ impl Sanity {
             self.corrections(run, ground)
                 .map_err(|(sum, size)| {
                     format!(
-                        "the control variates' corrections add up to {sum:.1e} and not to 0 at round {round}, where they are of size {size:.1e}"
+                        "the corrections of the control variates sum to {sum:.1e} instead of 0 at round {round}, where their size is {size:.1e}"
                     )
                 })?;
         }
@@ -63,7 +63,7 @@ impl Sanity {
         }
         self.size = self.size.max(size);
         let sum = norm(&sum);
-        if sum.is_finite() && sum > OFF * self.size { Err((sum, self.size)) } else { Ok(()) }
+        if sum.is_finite() && sum > TOLERANCE * self.size { Err((sum, self.size)) } else { Ok(()) }
     }
 }
 
@@ -76,13 +76,13 @@ mod tests {
     use driftbench_core::federated::{Clients, Cost};
     use driftbench_core::problem::arrays::NoFiles;
 
-    /// A run that says what it is told to.
-    struct Told {
+    /// A run with prescribed values.
+    struct Prescribed {
         ends: Vec<f64>,
         corrections: Vec<f64>,
     }
 
-    impl Run for Told {
+    impl Run for Prescribed {
         fn round(&mut self) {}
         fn estimate(&self) -> &[f64] {
             &self.ends
@@ -105,7 +105,7 @@ mod tests {
         let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
         let ground = prepared[0].ground(0);
         let d = ground.instance.dim();
-        let mut run = Told { ends: vec![1.0; 4 * d], corrections: vec![1e3; 4 * d] };
+        let mut run = Prescribed { ends: vec![1.0; 4 * d], corrections: vec![1e3; 4 * d] };
         run.corrections[d..].iter_mut().for_each(|x| *x = -1e3 / 3.0);
         let row = |error: f64, metric: f64| Trace {
             round: vec![7],
@@ -113,7 +113,7 @@ mod tests {
             further: vec![(Metric::Lyapunov, vec![metric])],
             ..Trace::default()
         };
-        let check = |trace: &Trace, run: &Told| Sanity::default().check(trace, run, ground);
+        let check = |trace: &Trace, run: &Prescribed| Sanity::default().check(trace, run, ground);
         assert_eq!(check(&row(1.0, 2.0), &run), Ok(()), "rounding is no contradiction");
         run.corrections[0] += 1e-3;
         let said = check(&row(1.0, 2.0), &run).unwrap_err();

@@ -1,141 +1,140 @@
-//! The bodies: up to four clients in lockstep, one step of many, and what is
-//! asked for ahead where there are more clients than the caches hold.
+//! The fused bodies: up to four clients in lockstep, one step of many clients, and
+//! prefetching if there are more clients than fit in the caches.
 
-use super::{Atom, Tables};
-use crate::kernel::cohort::Even;
+use super::{Atom, TransitionTables};
+use crate::kernel::cohort::EqualSteps;
 #[cfg(target_arch = "aarch64")]
 use crate::kernel::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{Avx2, Sse2};
-use crate::kernel::simd::{Path, Simd, fold_registers, prefetch_all};
+use crate::kernel::simd::{InstructionSet, Simd, fold_registers, prefetch_all};
 
-/// Pairs of all laws together beyond which a round finds most of them outside of
-/// the second cache: 16 bytes each.
+/// If there are more pairs than this (16 bytes each), most of them are not in the
+/// second-level cache when a round reads them.
 pub(super) const NEAR: usize = 16_384;
 
-impl Tables {
-    /// Not generic, so that the fused bodies are compiled once, whatever the
-    /// clients' states are.
+impl TransitionTables {
+    /// Not generic, so that the fused bodies are compiled once for all types of states.
     ///
     /// # Safety
-    /// The path is this processor's and has a fused body; clients and dimension
-    /// agree with the tables.
+    /// This processor has the instruction set, which has a fused body; clients and
+    /// dimension agree with the tables.
     #[inline(never)]
-    pub(super) unsafe fn run(&self, path: Path, even: &mut Even<'_>) {
+    pub(super) unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller.
         unsafe {
             match path {
-                Path::Scalar => unreachable!("the definition is its body"),
+                InstructionSet::Scalar => unreachable!("the definition is its body"),
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 if self.d > 2 => self.avx2(even),
+                InstructionSet::Avx2 if self.d > 2 => self.avx2(clients),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 | Path::Avx2 => self.groups::<Sse2>(even),
+                InstructionSet::Sse2 | InstructionSet::Avx2 => self.groups::<Sse2>(clients),
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => self.groups::<Neon>(even),
+                InstructionSet::Neon => self.groups::<Neon>(clients),
             }
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, even: &mut Even<'_>) {
+    fn avx2(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: the instruction set is on by the attribute above; the rest
         // was checked by the only caller.
-        unsafe { self.groups::<Avx2>(even) }
+        unsafe { self.groups::<Avx2>(clients) }
     }
 
     /// # Safety
     /// The instruction set `I` is present; clients and lengths are in range.
     #[inline(always)]
-    unsafe fn groups<I: Simd>(&self, even: &mut Even<'_>) {
+    unsafe fn groups<I: Simd>(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller; R registers hold a padded row.
         unsafe {
             match self.stride / I::LANES {
-                1 => self.cascade::<I, 1>(even),
-                2 => self.cascade::<I, 2>(even),
-                3 => self.cascade::<I, 3>(even),
-                4 => self.cascade::<I, 4>(even),
-                5 => self.cascade::<I, 5>(even),
-                6 => self.cascade::<I, 6>(even),
-                7 => self.cascade::<I, 7>(even),
-                8 => self.cascade::<I, 8>(even),
+                1 => self.cascade::<I, 1>(clients),
+                2 => self.cascade::<I, 2>(clients),
+                3 => self.cascade::<I, 3>(clients),
+                4 => self.cascade::<I, 4>(clients),
+                5 => self.cascade::<I, 5>(clients),
+                6 => self.cascade::<I, 6>(clients),
+                7 => self.cascade::<I, 7>(clients),
+                8 => self.cascade::<I, 8>(clients),
                 #[cfg(target_arch = "aarch64")]
-                10 => self.cascade::<I, 10>(even),
+                10 => self.cascade::<I, 10>(clients),
                 #[cfg(target_arch = "aarch64")]
-                12 => self.cascade::<I, 12>(even),
+                12 => self.cascade::<I, 12>(clients),
                 #[cfg(target_arch = "aarch64")]
-                14 => self.cascade::<I, 14>(even),
+                14 => self.cascade::<I, 14>(clients),
                 #[cfg(target_arch = "aarch64")]
-                16 => self.cascade::<I, 16>(even),
+                16 => self.cascade::<I, 16>(clients),
                 _ => unreachable!("no fused body for d = {}", self.d),
             }
         }
     }
 
-    /// Four or three clients in lockstep, fewer only where there are no more:
-    /// three fill the gaps of a processor as well as four do.
+    /// Runs four or three clients in lockstep, fewer only at the end: three hide the
+    /// latency of a step as well as four do.
     ///
     /// # Safety
     /// As for `groups`; R registers hold a padded row.
     #[inline(always)]
-    unsafe fn cascade<I: Simd, const R: usize>(&self, even: &mut Even<'_>) {
-        let (mut at, n) = (0, even.members().len());
-        if even.steps == 1 {
+    unsafe fn cascade<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
+        let (mut first, n) = (0, clients.members().len());
+        if clients.steps == 1 {
             // SAFETY: passed on to the caller.
-            return unsafe { self.single::<I, R>(even) };
+            return unsafe { self.single::<I, R>(clients) };
         }
-        while at < n {
+        while first < n {
             // SAFETY: passed on to the caller.
-            at += unsafe {
+            first += unsafe {
                 if self.pairs > NEAR {
-                    self.foresee(even, at + 4, 4);
+                    self.prefetch_members(clients, first + 4, 4);
                 }
-                match n - at {
-                    1 => self.lockstep::<I, R, 1>(even, at),
-                    2 => self.lockstep::<I, R, 2>(even, at),
-                    5 | 6 | 9 | 3 => self.lockstep::<I, R, 3>(even, at),
-                    _ => self.lockstep::<I, R, 4>(even, at),
+                match n - first {
+                    1 => self.lockstep::<I, R, 1>(clients, first),
+                    2 => self.lockstep::<I, R, 2>(clients, first),
+                    5 | 6 | 9 | 3 => self.lockstep::<I, R, 3>(clients, first),
+                    _ => self.lockstep::<I, R, 4>(clients, first),
                 }
             }
         }
     }
 
-    /// Asks for what `count` members from number `next` on will read of their
-    /// laws, for the draws of as many after them, and for where these are of as
-    /// many again: where there are more clients than the caches hold, the wait
-    /// for one is the work of others.
+    /// Prefetches what `count` members from number `next` on will read of their
+    /// distributions, the draws of the `count` members after them, and the positions of
+    /// the streams of the next `count`: with more clients than fit in the caches, memory
+    /// is read while other clients are stepped.
     ///
     /// # Safety
     /// Members are clients.
     #[inline(always)]
-    unsafe fn foresee(&self, even: &mut Even<'_>, next: usize, count: usize) {
-        /// Steps ahead at most: what comes later has time.
+    unsafe fn prefetch_members(&self, clients: &mut EqualSteps<'_>, next: usize, count: usize) {
+        /// The most steps to prefetch; later ones are prefetched in time by the processor.
         const STEPS: u64 = 16;
-        let steps = STEPS.min(even.steps);
-        (next + 2 * count..next + 3 * count).for_each(|k| even.ask_first(k));
-        (next + count..next + 2 * count).for_each(|k| even.ask(k));
-        for k in next..(next + count).min(even.members().len()) {
-            let mut lane = even.lanes::<1>(k);
+        let steps = STEPS.min(clients.steps);
+        (next + 2 * count..next + 3 * count).for_each(|k| clients.prefetch_position(k));
+        (next + count..next + 2 * count).for_each(|k| clients.prefetch_draws(k));
+        for k in next..(next + count).min(clients.members().len()) {
+            let mut lane = clients.lanes::<1>(k);
             let ([draws], ready) = lane.ready(steps);
-            // SAFETY: members have laws; draws are read that are ready.
+            // SAFETY: members have distributions; only draws that are ready are read.
             unsafe {
-                let law = self.member(lane.client[0]);
-                (0..ready).for_each(|i| law.pairs.ask(*draws.add(i)));
-                prefetch_all(law.rewards.as_ptr(), 8 * law.rewards.len().min(64));
+                let distribution = self.member(lane.client[0]);
+                (0..ready).for_each(|i| distribution.pairs.prefetch(*draws.add(i)));
+                prefetch_all(distribution.rewards.as_ptr(), 8 * distribution.rewards.len().min(64));
             }
         }
     }
 
-    /// One step of every member. There is no chain of steps whose latency others
-    /// could fill, but memory to wait for: first all draws of a block, then all
-    /// updates, so that many waits are one.
+    /// One step of every member. There is no chain of steps whose latency could be
+    /// hidden, but memory latency dominates: first all draws of a block are made, then all
+    /// updates, so that the reads of a block overlap.
     ///
     /// # Safety
     /// As for `cascade`.
     #[inline(always)]
-    unsafe fn single<I: Simd, const R: usize>(&self, even: &mut Even<'_>) {
+    unsafe fn single<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
         const BLOCK: usize = 16;
-        let (d, n) = (self.d, even.members().len());
+        let (d, n) = (self.d, clients.members().len());
         let phi = self.phi.as_ptr();
         let mut atoms = [Atom(0); BLOCK];
         let mut rewards = [0.0; BLOCK];
@@ -143,27 +142,27 @@ impl Tables {
             let block = BLOCK.min(n - begin);
             if self.pairs > NEAR {
                 // SAFETY: passed on to the caller.
-                unsafe { self.foresee(even, begin + BLOCK, BLOCK) };
+                unsafe { self.prefetch_members(clients, begin + BLOCK, BLOCK) };
             }
-            for at in 0..block {
-                let mut lane = even.lanes::<1>(begin + at);
-                // SAFETY: members have laws; there is a reward for each state.
+            for k in 0..block {
+                let mut lane = clients.lanes::<1>(begin + k);
+                // SAFETY: members have distributions; there is a reward for each state.
                 unsafe {
-                    let law = self.member(lane.client[0]);
-                    atoms[at] = law.pairs.pick(lane.bits(0));
-                    rewards[at] = *law.rewards.get_unchecked(atoms[at].state());
+                    let distribution = self.member(lane.client[0]);
+                    atoms[k] = distribution.pairs.pick(lane.bits(0));
+                    rewards[k] = *distribution.rewards.get_unchecked(atoms[k].state());
                 }
             }
-            for at in 0..block {
-                let lane = even.lanes::<1>(begin + at);
+            for k in 0..block {
+                let lane = clients.lanes::<1>(begin + k);
                 // SAFETY: as in `lockstep`.
                 unsafe {
                     let step = I::splat(lane.step[0]);
                     let mut theta = I::load_row::<R>(lane.start[0], d);
                     let xi = I::load_row::<R>(lane.correction[0], d);
-                    let feature = I::load_all::<R>(phi.add(atoms[at].state() * R * I::LANES));
-                    let along = self.along::<I, R>(atoms[at], &feature, &theta);
-                    let delta = I::splat(along - rewards[at]);
+                    let feature = I::load_all::<R>(phi.add(atoms[k].state() * R * I::LANES));
+                    let along = self.along::<I, R>(atoms[k], &feature, &theta);
+                    let delta = I::splat(along - rewards[k]);
                     for r in 0..R {
                         let field = I::mul(delta, feature[r]);
                         theta[r] = I::sub(theta[r], I::mul(step, I::add(field, xi[r])));
@@ -177,7 +176,7 @@ impl Tables {
     /// (φ(s) − γφ(s'))ᵀθ.
     ///
     /// # Safety
-    /// As for `cascade`; the atom is one of the law's.
+    /// As for `cascade`; the atom is one of these tables.
     #[inline(always)]
     unsafe fn along<I: Simd, const R: usize>(
         &self,
@@ -196,7 +195,7 @@ impl Tables {
         }
     }
 
-    /// Steps K members from number `from` on, and says K.
+    /// Steps K members from number `from` on, and returns K.
     ///
     /// # Safety
     /// As for `cascade`.
@@ -204,19 +203,19 @@ impl Tables {
     #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
     unsafe fn lockstep<I: Simd, const R: usize, const K: usize>(
         &self,
-        even: &mut Even<'_>,
+        clients: &mut EqualSteps<'_>,
         from: usize,
     ) -> usize {
         let phi = self.phi.as_ptr();
-        let (d, mut left) = (self.d, even.steps);
-        let mut lanes = even.lanes::<K>(from);
+        let (d, mut left) = (self.d, clients.steps);
+        let mut lanes = clients.lanes::<K>(from);
         // SAFETY: rows start at state·stride with state < S; R registers hold a
-        // row, and θ and ξ hold d numbers; draws are read that are ready; members
-        // have laws.
+        // row, and θ and ξ hold d numbers; only draws that are ready are read; members
+        // have distributions.
         unsafe {
-            let mut laws = [self.member(lanes.client[0]); K];
+            let mut distributions = [self.member(lanes.client[0]); K];
             for k in 1..K {
-                laws[k] = self.member(lanes.client[k]);
+                distributions[k] = self.member(lanes.client[k]);
             }
             let mut theta = [[I::splat(0.0); R]; K];
             let (mut xi, mut step) = (theta, [I::splat(0.0); K]);
@@ -229,10 +228,10 @@ impl Tables {
                 let (draws, now) = lanes.ready(left);
                 for i in 0..now {
                     for k in 0..K {
-                        let atom = laws[k].pairs.pick(*draws[k].add(i));
+                        let atom = distributions[k].pairs.pick(*draws[k].add(i));
                         let feature = I::load_all::<R>(phi.add(atom.state() * R * I::LANES));
                         let along = self.along::<I, R>(atom, &feature, &theta[k]);
-                        let reward = *laws[k].rewards.get_unchecked(atom.state());
+                        let reward = *distributions[k].rewards.get_unchecked(atom.state());
                         let delta = I::splat(along - reward);
                         for r in 0..R {
                             let field = I::mul(delta, feature[r]);

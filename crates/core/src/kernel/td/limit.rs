@@ -1,33 +1,37 @@
-//! What a step of TD(0) cannot do without, as a limit to compare with.
+//! A lower limit of the time of a TD(0) step, for benches.
 
-use super::{Client, Tables};
+use super::{TransitionTables, Transitions};
 #[cfg(target_arch = "aarch64")]
 use crate::kernel::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{Avx2, Sse2};
-use crate::kernel::simd::{Path, Scalar, Simd, fold_registers};
+use crate::kernel::simd::{InstructionSet, ScalarLane, Simd, fold_registers};
 use crate::rng::Stream;
 
-impl Tables {
-    /// The least that a step of TD(0) can do, as a limit to compare with: draw,
-    /// gather two rows, update θ (rows of 8), without rewards, without ξ,
-    /// without anybody else's bits. Four clients in lockstep on the fastest path.
+impl TransitionTables {
+    /// The least that a step of TD(0) must do: draw, gather two rows, update θ (rows of
+    /// 8), without rewards and ξ and without the bits of the definition. Four clients in
+    /// lockstep on the fastest instruction set.
     ///
     /// # Panics
     /// If d is not 8, or there are not as many streams and rows as clients.
     #[doc(hidden)]
     pub fn limit(&self, streams: &mut [Stream], theta: &mut [[f64; 8]], step: f64, steps: u64) {
-        assert!(self.d == 8 && streams.len() == theta.len() && theta.len() <= self.of.len());
-        // SAFETY: the path was found on this processor; the rest was checked.
+        assert!(
+            self.d == 8
+                && streams.len() == theta.len()
+                && theta.len() <= self.distribution_of.len()
+        );
+        // SAFETY: this processor has the instruction set; the rest was checked.
         unsafe {
-            match Path::best() {
+            match InstructionSet::best() {
                 #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => self.limit_avx2(streams, theta, step, steps),
+                InstructionSet::Avx2 => self.limit_avx2(streams, theta, step, steps),
                 #[cfg(target_arch = "x86_64")]
-                Path::Sse2 => self.least::<Sse2, 4>(streams, theta, step, steps),
+                InstructionSet::Sse2 => self.least::<Sse2, 4>(streams, theta, step, steps),
                 #[cfg(target_arch = "aarch64")]
-                Path::Neon => self.least::<Neon, 4>(streams, theta, step, steps),
-                Path::Scalar => self.least::<Scalar, 8>(streams, theta, step, steps),
+                InstructionSet::Neon => self.least::<Neon, 4>(streams, theta, step, steps),
+                InstructionSet::Scalar => self.least::<ScalarLane, 8>(streams, theta, step, steps),
             }
         }
     }
@@ -53,9 +57,10 @@ impl Tables {
         const K: usize = 4;
         let (streams, rows) = (streams.as_chunks_mut::<K>().0, theta.as_chunks_mut::<K>().0);
         for (g, (streams, rows)) in streams.iter_mut().zip(rows).enumerate() {
-            // SAFETY: rows of 8 numbers; draws are read that are ready.
+            // SAFETY: rows have 8 numbers; only draws that are ready are read.
             unsafe {
-                let laws: [&Client; K] = std::array::from_fn(|k| self.law(g * K + k));
+                let distributions: [&Transitions; K] =
+                    std::array::from_fn(|k| self.distribution(g * K + k));
                 let mut theta = [[I::splat(0.0); R]; K];
                 for k in 0..K {
                     theta[k] = I::load_all(rows[k].as_ptr());
@@ -70,7 +75,7 @@ impl Tables {
                         std::array::from_fn(|k| streams[k].ready().as_ptr());
                     for i in 0..now {
                         for k in 0..K {
-                            let atom = laws[k].pairs.pick(*draws[k].add(i));
+                            let atom = distributions[k].pairs.pick(*draws[k].add(i));
                             let feature = I::load_all::<R>(self.phi.as_ptr().add(atom.state() * 8));
                             let next =
                                 I::load_all::<R>(self.discounted.as_ptr().add(atom.next() * 8));

@@ -1,8 +1,8 @@
 //! The fused local step of TD(0): one draw, two rows, one dot product, one
 //! update, for up to four clients in lockstep.
 //!
-//! A chain of dependent steps is bound by latency; four independent chains
-//! side by side fill the gaps. Every path computes, per step and client,
+//! A chain of dependent steps is bound by latency, which four independent chains in
+//! lockstep hide. Every instruction set computes, per step and client,
 //! δ = Σ (φ(s) − γφ(s'))θ − r(s), θ ← θ − step (δ φ(s) + ξ), in the order of
 //! [`super::fold_sum`] and [`super::descend`].
 
@@ -11,7 +11,7 @@ mod limit;
 
 use super::alias::Alias;
 use super::cohort::{Cohort, Local};
-use super::simd::{Path, padded};
+use super::simd::{InstructionSet, padded};
 use super::{descend, fold_sum};
 
 /// A pair (s, s') of states, each below 2¹⁶.
@@ -32,35 +32,35 @@ impl Atom {
     }
 }
 
-/// The law of one client's transitions and its rewards.
+/// The distribution of a client's transitions, and its rewards.
 #[derive(Clone, Debug)]
-struct Client {
+struct Transitions {
     pairs: Alias<Atom>,
     rewards: Vec<f64>,
 }
 
-/// What the kernel reads: features shared by all clients, and each client's
-/// transition law as an alias table.
+/// What the kernel reads: features that all clients share, and each client's
+/// distribution of transitions as an alias table.
 #[derive(Clone, Debug)]
-pub struct Tables {
+pub struct TransitionTables {
     d: usize,
-    /// From one row of φ to the next: d, with zeros up to whole registers.
+    /// The distance between rows of φ: d, padded to whole registers.
     stride: usize,
     /// φ, S rows.
     phi: Vec<f64>,
     /// γφ, S rows.
     discounted: Vec<f64>,
-    laws: Vec<Client>,
-    /// Which law is a client's.
-    of: Vec<u32>,
-    /// Pairs of all laws together.
+    distributions: Vec<Transitions>,
+    /// The index of each client's distribution.
+    distribution_of: Vec<u32>,
+    /// The number of pairs of all distributions together.
     pairs: usize,
 }
 
-/// The most states that a [`Tables`] can hold.
+/// The most states that a [`TransitionTables`] can hold.
 pub const MAX_STATES: usize = 1 << 16;
 
-impl Tables {
+impl TransitionTables {
     /// Tables of the features `phi` (S rows of d) under the discount γ.
     ///
     /// # Panics
@@ -73,35 +73,45 @@ impl Tables {
             .zip(phi.chunks_exact(d))
             .for_each(|(to, from)| to[..d].copy_from_slice(from));
         let discounted = rows.iter().map(|x| discount * x).collect();
-        Self { d, stride, phi: rows, discounted, laws: Vec::new(), of: Vec::new(), pairs: 0 }
+        Self {
+            d,
+            stride,
+            phi: rows,
+            discounted,
+            distributions: Vec::new(),
+            distribution_of: Vec::new(),
+            pairs: 0,
+        }
     }
 
     fn states(&self) -> usize {
         self.phi.len() / self.stride
     }
 
-    /// The law of a client.
+    /// The distribution of a client.
     #[inline(always)]
-    fn law(&self, client: usize) -> &Client {
-        &self.laws[self.of[client] as usize]
+    fn distribution(&self, client: usize) -> &Transitions {
+        &self.distributions[self.distribution_of[client] as usize]
     }
 
-    /// The law of a member of a cohort that was checked.
+    /// The distribution of a member of a cohort whose indices were checked.
     ///
     /// # Safety
     /// There is such a client.
     #[inline(always)]
-    unsafe fn member(&self, client: usize) -> &Client {
-        // SAFETY: the caller's client; `of` only holds indices of laws.
-        unsafe { self.laws.get_unchecked(*self.of.get_unchecked(client) as usize) }
+    unsafe fn member(&self, client: usize) -> &Transitions {
+        // SAFETY: there is such a client; `distribution_of` holds indices of `distributions`.
+        unsafe {
+            self.distributions.get_unchecked(*self.distribution_of.get_unchecked(client) as usize)
+        }
     }
 
-    /// Adds a client whose law is that of an earlier one.
+    /// Adds a client with the distribution of an earlier one.
     ///
     /// # Panics
     /// If there is no such client.
     pub fn repeat(&mut self, client: usize) {
-        self.of.push(self.of[client]);
+        self.distribution_of.push(self.distribution_of[client]);
     }
 
     /// Adds a client: the probabilities of its pairs (s, s') and its rewards.
@@ -113,15 +123,15 @@ impl Tables {
         assert!(!pairs.is_empty() && rewards.len() == states);
         assert!(pairs.iter().all(|&(s, t, _)| s < states && t < states));
         let atoms: Vec<(Atom, f64)> = pairs.iter().map(|&(s, t, p)| (Atom::new(s, t), p)).collect();
-        self.of.push(self.laws.len() as u32);
+        self.distribution_of.push(self.distributions.len() as u32);
         self.pairs += pairs.len();
-        self.laws.push(Client { pairs: Alias::new(&atoms), rewards });
+        self.distributions.push(Transitions { pairs: Alias::new(&atoms), rewards });
     }
 
-    /// The definition of one oracle call on a drawn pair.
+    /// The definition of one oracle call on the pair of a draw.
     #[inline]
     pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
-        let atom = self.law(client).pairs.pick(draw);
+        let atom = self.distribution(client).pairs.pick(draw);
         self.field(client, atom.state(), atom.next(), theta, field);
     }
 
@@ -131,44 +141,45 @@ impl Tables {
         let d = theta.len();
         let phi = &self.phi[s * self.stride..][..d];
         let next = &self.discounted[next * self.stride..][..d];
-        let delta = fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.law(client).rewards[s];
+        let delta =
+            fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.distribution(client).rewards[s];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;
         }
     }
 
-    /// Runs every client of the cohort through its local steps.
+    /// Runs the local steps of every client of the cohort.
     ///
     /// # Panics
     /// If a member is no client of these tables, or dimensions differ.
     #[inline]
     pub fn advance<S>(&self, cohort: Cohort<'_, S>) {
-        self.advance_on(Path::best(), cohort);
+        self.advance_on(InstructionSet::best(), cohort);
     }
 
-    /// [`Tables::advance`] on a chosen path; the bits do not depend on it.
+    /// [`TransitionTables::advance`] on a chosen instruction set, of which the bits are independent.
     #[inline]
-    pub fn advance_on<S>(&self, path: Path, mut cohort: Cohort<'_, S>) {
-        assert!(cohort.end() <= self.of.len() && cohort.dim() == self.d);
+    pub fn advance_on<S>(&self, path: InstructionSet, mut cohort: Cohort<'_, S>) {
+        assert!(cohort.end() <= self.distribution_of.len() && cohort.dim() == self.d);
         if !self.fused(path) {
             return cohort.each(|local| self.define(local));
         }
-        // SAFETY: the path was found on this processor; clients and dimension
+        // SAFETY: this processor has the instruction set; clients and dimension
         // were checked above, states when they were pushed.
-        cohort.even(|even| unsafe { self.run(path, even) });
+        cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
     }
 
-    /// Whether there is a fused body for this dimension: half of the registers
-    /// hold θ of a client at most.
-    fn fused(&self, path: Path) -> bool {
+    /// Whether there is a fused body for this dimension: θ of a client may fill at most
+    /// half of the registers.
+    fn fused(&self, path: InstructionSet) -> bool {
         let most = match path {
-            Path::Scalar => 0,
+            InstructionSet::Scalar => 0,
             #[cfg(target_arch = "x86_64")]
-            Path::Sse2 => 16,
+            InstructionSet::Sse2 => 16,
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => 32,
+            InstructionSet::Avx2 => 32,
             #[cfg(target_arch = "aarch64")]
-            Path::Neon => 32,
+            InstructionSet::Neon => 32,
         };
         2 <= self.d && self.stride <= most
     }
@@ -190,10 +201,10 @@ mod tests {
     use crate::kernel::cohort::testing::thetas;
     use crate::rng::Stream;
 
-    fn tables(d: usize, states: usize, clients: usize) -> Tables {
+    fn tables(d: usize, states: usize, clients: usize) -> TransitionTables {
         let mut s = Stream::shared_instance(7);
         let phi = (0..states * d).map(|_| s.uniform()).collect();
-        let mut tables = Tables::new(d, phi, 0.95);
+        let mut tables = TransitionTables::new(d, phi, 0.95);
         for _ in 0..clients {
             let pairs: Vec<_> =
                 (0..3 * states).map(|i| (i % states, s.index(states), s.uniform())).collect();
@@ -213,7 +224,7 @@ mod tests {
             {
                 let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
                 let expected = thetas(d, clients, |_| steps, define);
-                for path in Path::available() {
+                for path in InstructionSet::available() {
                     let got =
                         thetas(d, clients, |_| steps, |cohort| tables.advance_on(path, cohort));
                     assert_eq!(got, expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
@@ -229,7 +240,7 @@ mod tests {
         for steps in [1, 10, 33] {
             let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
             let expected = thetas(8, 530, |_| steps, define);
-            for path in Path::available() {
+            for path in InstructionSet::available() {
                 let got = thetas(8, 530, |_| steps, |cohort| tables.advance_on(path, cohort));
                 assert!(got == expected, "{steps} steps, {path:?}");
             }

@@ -1,6 +1,7 @@
-//! Records are read and dealt as the settings say.
+//! Records are read and partitioned as in the settings.
 
 use super::*;
+use crate::problem::arrays::{Contents, Files};
 use crate::problem::{Facts, Settings as _, check};
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ fn shards(split: Split) -> (Records, Vec<Vec<usize>>) {
     let dataset = dataset(split);
     assert_eq!(dataset.check(), []);
     let records = dataset.open(&Fixed(table())).unwrap();
-    let shards = dataset.deal(&records, 1).unwrap();
+    let shards = dataset.partition(&records, 1).unwrap();
     (records, shards)
 }
 
@@ -110,7 +111,7 @@ fn what_cannot_be_used_is_refused() {
     assert!(open(text).contains("row 0 is \"x\", not a number"));
     let many = Dataset { clients: Some(50), ..dataset(Split::Dirichlet(0.01)) };
     let records = many.open(&Fixed(table())).unwrap();
-    assert!(many.deal(&records, 1).unwrap_err().message.contains("gets no records"));
+    assert!(many.partition(&records, 1).unwrap_err().message.contains("gets no records"));
     let label = Dataset { label: "a".into(), features: vec!["b".into()], ..many };
     let records = label.open(&Fixed(table())).unwrap();
     assert!(records.two_classes().unwrap_err().message.contains("60 distinct labels"));

@@ -7,23 +7,22 @@ use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.logistic-dataset]`
+/// Logistic regression on the records of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// The records, and how they are dealt to clients, who weigh the same
-    /// whatever they hold. Labels must be of two
+    /// The records, and how they are partitioned among clients. Labels must be of two
     /// classes; the greater is +1.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, above 0.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
-    /// m; the usual loss has 0.
+    /// m, subtracted from the margin of each record; the usual loss has 0.
     #[serde(default)]
     #[schemars(example = 0.0)]
     pub margin: f64,
-    /// B, records drawn with replacement at each local step; 1 or more.
+    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
     #[serde(default = "super::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
@@ -41,8 +40,8 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn drawn(&self) -> bool {
-        self.dataset.drawn()
+    fn uses_seed(&self) -> bool {
+        self.dataset.uses_seed()
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
@@ -56,7 +55,7 @@ impl crate::problem::Settings for Settings {
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
         let records = self.dataset.open(files)?;
         let signs = records.two_classes()?;
-        let shards = self.dataset.deal(&records, seed)?;
+        let shards = self.dataset.partition(&records, seed)?;
         let held = shards.iter().map(|shard| {
             let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
             rows.flatten().map(|(i, x)| signs[i] * x).collect()

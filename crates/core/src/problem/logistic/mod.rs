@@ -6,44 +6,44 @@
 
 pub mod dataset;
 
+use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;
 use super::{Extent, Facts, Fault, Faults, Problem, Share, generic, newton};
 use crate::kernel::exp::sigmoid;
-use crate::kernel::logistic::Tables;
-
-use crate::kernel::{Cohort, Path, axpy, dot, squared_distance};
+use crate::kernel::logistic::RecordTables;
+use crate::kernel::{Cohort, InstructionSet, axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[problem.logistic]`
+/// Logistic regression on synthetic records of two classes (RR, section 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
     /// d, the dimension of the records and of θ; 1 or more.
     #[schemars(range(min = 1), example = 5)]
     pub dimension: usize,
-    /// Records that each client holds; 1 or more.
+    /// The number of records that each client holds; 1 or more.
     #[schemars(range(min = 1), example = 100)]
     pub records: usize,
-    /// N; 1 or more.
+    /// N, the number of clients; 1 or more.
     #[schemars(range(min = 1), example = 10)]
     pub clients: usize,
-    /// The two blobs and what clients see of them.
+    /// The two blobs of records, and which records clients hold.
     #[schemars(example = Data::Noisy { spread: 3.0, separation: 1.0 })]
     pub data: Data,
-    /// Whether clients that see the same law also hold the same records.
+    /// Whether clients with the same distribution also hold the same records.
     #[serde(default)]
     pub split: Split,
-    /// λ, above 0.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
-    /// m; RR §7 prints 1, the usual loss has 0.
+    /// m, subtracted from the margin of each record; RR, section 7 prints 1, the usual loss has 0.
     #[serde(default)]
     #[schemars(example = 0.0)]
     pub margin: f64,
-    /// B, records drawn with replacement at each local step; 1 or more.
+    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
     #[serde(default = "one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
@@ -57,27 +57,27 @@ fn one() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Data {
-    /// Every client sees the same law.
+    /// All clients have the same distribution.
     Noisy {
-        /// Standard deviation of a blob in each direction, 0 or more.
+        /// The standard deviation of a blob in each direction, 0 or more.
         #[schemars(range(min = 0.0), example = 1.0)]
         spread: f64,
-        /// Distance of a blob's centre from 0, 0 or more.
+        /// The distance of a blob's centre from 0, 0 or more.
         #[serde(default = "unit")]
         #[schemars(range(min = 0.0), example = 1.0)]
         separation: f64,
     },
-    /// Clients 0, 2, 4, … see the blobs; clients 1, 3, 5, … see records that
+    /// Clients 0, 2, 4, … hold records of the blobs; clients 1, 3, 5, … hold records that
     /// were perturbed and whose labels were shuffled.
     Heterogeneous {
-        /// Standard deviation of a blob in each direction, 0 or more.
+        /// The standard deviation of a blob in each direction, 0 or more.
         #[schemars(range(min = 0.0), example = 1.0)]
         spread: f64,
-        /// Distance of a blob's centre from 0, 0 or more.
+        /// The distance of a blob's centre from 0, 0 or more.
         #[serde(default = "unit")]
         #[schemars(range(min = 0.0), example = 1.0)]
         separation: f64,
-        /// Standard deviation of the perturbation in each direction, 0 or more.
+        /// The standard deviation of the perturbation in each direction, 0 or more.
         #[schemars(range(min = 0.0), example = 1.0)]
         perturbation: f64,
     },
@@ -99,14 +99,14 @@ fn unit() -> f64 {
     1.0
 }
 
-/// How the records are dealt.
+/// Which records clients with the same distribution hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
-    /// Clients of one law hold the same records: exactly one law.
+    /// Such clients hold the same records, so that their oracles have the same distribution.
     #[default]
     Same,
-    /// Every client holds records of its own: one law up to sampling.
+    /// Every client holds records of its own, drawn from that distribution.
     Own,
 }
 
@@ -147,25 +147,26 @@ impl super::Settings for Settings {
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {
-        let laws = match self.data {
+        let distributions = match self.data {
             Data::Noisy { .. } => 1,
             Data::Heterogeneous { .. } => 2,
         };
         let sets = match self.split {
-            Split::Same => self.clients.min(laws),
+            Split::Same => self.clients.min(distributions),
             Split::Own => self.clients,
         };
-        let held = (0..sets)
-            .map(|set| draw(self, set % laws == 1, &mut Stream::client_instance(seed, set)));
+        let held = (0..sets).map(|set| {
+            draw(self, set % distributions == 1, &mut Stream::client_instance(seed, set))
+        });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
         Logistic::new(self.dimension, self.clients, loss, held.collect())
     }
 }
 
-/// What is known of the records of one law.
+/// Facts about one record set.
 #[derive(Default)]
-struct Records {
-    /// σ(m − y xᵀθ*), a number a row.
+struct RecordSet {
+    /// σ(m − y xᵀθ*), one number per row.
     weights: Vec<f64>,
     optimum: Vec<f64>,
 }
@@ -177,13 +178,13 @@ pub struct Logistic {
     l2: f64,
     margin: f64,
     batch: usize,
-    /// Distinct record sets; client c holds number c modulo their count.
-    tables: Tables,
-    held: Vec<Records>,
+    /// The distinct record sets; client c holds set c modulo their number.
+    tables: RecordTables,
+    held: Vec<RecordSet>,
     optimum: Vec<f64>,
 }
 
-/// What the loss has beside the records.
+/// The parameters of the loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// λ.
@@ -195,16 +196,16 @@ pub struct Loss {
 }
 
 impl Logistic {
-    /// The instance in which client c holds the record set number c modulo
-    /// their count, each a list of rows y x of d numbers.
+    /// The instance in which client c holds record set c modulo their number; each set is a
+    /// list of rows y x of d numbers.
     ///
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
         let sets = held.len();
-        let tables = Tables::new(d, l2, margin, &held);
-        let (held, optimum) = ((0..sets).map(|_| Records::default()).collect(), Vec::new());
+        let tables = RecordTables::new(d, l2, margin, &held);
+        let (held, optimum) = ((0..sets).map(|_| RecordSet::default()).collect(), Vec::new());
         let mut instance = Self { d, clients, l2, margin, batch, tables, held, optimum };
         let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
         for set in 0..sets {
@@ -239,13 +240,13 @@ impl Logistic {
         Ok(instance)
     }
 
-    /// The record sets, and the share of the clients that hold each.
+    /// The record sets, and the fraction of the clients that hold each.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
         let (n, sets) = (self.clients, self.held.len());
         (0..sets).map(move |set| (set, (n - set).div_ceil(sets) as f64 / n as f64))
     }
 
-    fn of(&self, client: usize) -> usize {
+    fn record_set(&self, client: usize) -> usize {
         client % self.held.len()
     }
 
@@ -259,8 +260,8 @@ impl Logistic {
         self.tables.weight(row, theta)
     }
 
-    /// [`Problem::advance`] on a chosen path; the bits do not depend on it.
-    pub fn advance_on(&self, path: Path, cohort: Cohort<'_, ()>) {
+    /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
+    pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         let rest =
             if self.batch == 1 { self.tables.advance_on(path, cohort) } else { Some(cohort) };
         if let Some(cohort) = rest {
@@ -310,7 +311,7 @@ fn divergence(u: f64, v: f64) -> f64 {
     softplus(u) - softplus(v) - s * step
 }
 
-/// Rows y x of one law; with `shuffled`, perturbed and with labels permuted.
+/// Rows y x of one distribution; with `shuffled`, perturbed and with permuted labels.
 fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
     let (d, n) = (settings.dimension, settings.records);
     let (spread, separation, perturbation) = settings.data.parts();
@@ -342,48 +343,32 @@ impl Facts for Logistic {
         &self.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.held[self.of(client)].optimum
+        &self.held[self.record_set(client)].optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        field.copy_from_slice(&self.gradient(self.of(client), theta));
+        field.copy_from_slice(&self.gradient(self.record_set(client), theta));
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.hessian(self.of(client), &self.optimum)
+        self.hessian(self.record_set(client), &self.optimum)
     }
-    /// (E[s² x xᵀ] − g gᵀ)/B with g = E[s y x], records drawn with replacement.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let rows = self.rows(self.of(client));
-        let n = rows.len() as f64;
-        let mut second = Matrix::zeros(self.d, self.d);
-        let mut mean = vec![0.0; self.d];
-        for row in rows {
-            let s = self.weight(row, &self.optimum);
-            second.add_outer(s * s / n, row, row);
-            axpy(s / n, row, &mut mean);
-        }
-        second.add_outer(-1.0, &mean, &mean);
-        second.scaled(1.0 / self.batch as f64)
+        let rows = self.rows(self.record_set(client));
+        let records = rows.map(|row| (row, self.weight(row, &self.optimum)));
+        batch_covariance(self.d, self.batch, records)
     }
-    /// (E δδ' xxᵀ − the mean part)/B with δ = −(s + s(1 − s)(u − u*)), the weight
-    /// of a record linearised at θ*; λ has no noise.
+    /// With the weight of a record linearised at θ*, s + s(1 − s)(u − u*); λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let d = self.d;
-        let rows = self.rows(self.of(client));
-        let n = rows.len() as f64;
-        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
-        for row in rows {
+        let records = self.rows(self.record_set(client)).map(|row| {
             let weight = self.weight(row, &self.optimum);
             let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
             w.push(-weight);
-            second.add_outer(dot(&w, &s.apply(&w)) / n, row, row);
-            mean.add_outer(1.0 / n, row, &w);
-        }
-        let mean = mean.times(s).times(&mean.transpose());
-        Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
+            (row, w)
+        });
+        Some(batch_noise(self.batch, s, records))
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
-        let rows = self.rows(self.of(client));
+        let rows = self.rows(self.record_set(client));
         let n = rows.len() as f64;
         let mut sum = vec![0.0; self.d];
         for row in rows {
@@ -396,8 +381,8 @@ impl Facts for Logistic {
     fn draws(&self) -> usize {
         (0..self.held.len()).map(|set| self.rows(set).len()).max().unwrap_or(1)
     }
-    fn law(&self, client: usize) -> usize {
-        self.of(client)
+    fn distribution(&self, client: usize) -> usize {
+        self.record_set(client)
     }
     fn linear(&self) -> bool {
         false
@@ -405,8 +390,8 @@ impl Facts for Logistic {
     fn batch(&self) -> u64 {
         self.batch as u64
     }
-    /// As the mean of Bregman divergences from θ*, whose gradient is 0, so that
-    /// nothing cancels close to θ*.
+    /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
+    /// no cancellation close to θ*.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         let mut gap = 0.5 * self.l2 * squared_distance(theta, &self.optimum);
         for (set, share) in self.shares() {
@@ -424,8 +409,6 @@ impl Facts for Logistic {
 impl Problem for Logistic {
     type State = ();
 
-    fn begin(&self, _client: usize, _rng: &mut Stream) {}
-
     #[inline(always)]
     fn oracle(
         &self,
@@ -439,7 +422,7 @@ impl Problem for Logistic {
     }
 
     fn advance(&self, cohort: Cohort<'_, ()>) {
-        self.advance_on(Path::best(), cohort);
+        self.advance_on(InstructionSet::best(), cohort);
     }
 
     fn has_twin(&self) -> bool {
@@ -457,7 +440,7 @@ impl Problem for Logistic {
         field: &mut [f64],
     ) {
         let d = theta.len();
-        let set = self.of(client);
+        let set = self.record_set(client);
         let weights = &self.held[set].weights;
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;

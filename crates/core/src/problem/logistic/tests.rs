@@ -83,14 +83,14 @@ fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
         }
         sum
     };
-    let at = |step: f64| -> Vec<f64> { problem.optimum().iter().map(|x| x + step).collect() };
-    let direct = loss(&at(0.7)) - loss(problem.optimum());
-    assert!((problem.suboptimality(&at(0.7)).unwrap() / direct - 1.0).abs() < 1e-12);
+    let shifted = |step: f64| -> Vec<f64> { problem.optimum().iter().map(|x| x + step).collect() };
+    let direct = loss(&shifted(0.7)) - loss(problem.optimum());
+    assert!((problem.suboptimality(&shifted(0.7)).unwrap() / direct - 1.0).abs() < 1e-12);
     // Close by it is half the square of the Hessian.
     let mut hessian = Matrix::zeros(3, 3);
     (0..5).for_each(|c| hessian = hessian.plus(0.2, &problem.jacobian(c)));
     let quadratic = 0.5e-16 * dot(&[1.0; 3], &hessian.apply(&[1.0; 3]));
-    let gap = problem.suboptimality(&at(1e-8)).unwrap();
+    let gap = problem.suboptimality(&shifted(1e-8)).unwrap();
     assert!((gap / quadratic - 1.0).abs() < 1e-6, "{gap} {quadratic}");
 }
 

@@ -1,20 +1,20 @@
-//! The constants that the published bounds are made of.
+//! The constants of the published bounds.
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::cost::{self, Cost};
+use crate::theory::effort::{self, Effort};
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// The largest d for which moments of A(Z) are computed: d(d+1)/2 + d values of
-/// the noise map a law.
+/// The largest d for which moments of A(Z) are computed: they take d(d+1)/2 + d values of
+/// the noise map per distribution.
 pub const MOST_DIMENSIONS: usize = 40;
 
-/// What the noise of one client's linear field does away from a single point.
+/// The noise of one client's linear field as a function of θ.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Noise {
-    /// L, the smallest with E AᵀA ≼ L sym Ā: SCAFFLSA A3 with (14) the right
-    /// way round, and what RR A1(b) is used for; infinite unless sym Ā ≻ 0.
+pub struct MatrixNoise {
+    /// L, the smallest with E AᵀA ≼ L sym Ā: SCAFFLSA A3 with the inequality (14)
+    /// corrected, and the use of RR A1(b); infinite unless sym Ā ≻ 0.
     pub cocoercivity: f64,
     /// ‖Σ_Ã‖, Σ_Ã = E (A − Ā)ᵀ(A − Ā) (SCAFFLSA 11).
     pub multiplicative: f64,
@@ -28,9 +28,9 @@ pub struct Noise {
     pub sigma2: f64,
 }
 
-/// What is known of one client.
+/// The constants of one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Client {
+pub struct ClientConstants {
     /// The smallest eigenvalue of sym Ā_c: a of SCAFFLSA A3, μ of RR A1(a), ν_k
     /// of BOOK.
     pub curvature: f64,
@@ -44,47 +44,45 @@ pub struct Client {
     pub field: f64,
     /// Tr C_c = Tr Σ_ω, the noise at θ* (SCAFFLSA 43).
     pub at_optimum: f64,
-    /// sup ‖A(Z)‖ over draws, where it is finite and known; for print.
-    pub sample_norm: Option<f64>,
     /// The moments of A(Z); `None` if the field is not linear, draws depend on
     /// each other, or d is above [`MOST_DIMENSIONS`].
-    pub noise: Option<Noise>,
+    pub noise: Option<MatrixNoise>,
 }
 
-/// The constants of an instance. On a field that is not linear those of the
-/// Jacobians hold at θ* alone, and no theorem may use them elsewhere.
+/// The constants of an instance. On a nonlinear field those of the Jacobians hold only at
+/// θ*, and no theorem may use them elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constants {
-    /// Whether every field is affine, so that what holds at θ* holds everywhere.
+    /// Whether every field is affine, so that the constants at θ* hold everywhere.
     pub linear: bool,
-    /// Whether every Jacobian is symmetric: the fields are gradients.
+    /// Whether every Jacobian is symmetric, so that the fields are gradients.
     pub gradient: bool,
     /// The smallest eigenvalue of sym A, A = N⁻¹ Σ H_c: ν of BOOK.
     pub mean_curvature: f64,
     /// ‖A‖: δ of BOOK.
     pub mean_norm: f64,
     /// The clients, N of them.
-    pub clients: Vec<Client>,
+    pub clients: Vec<ClientConstants>,
 }
 
 impl Constants {
-    /// What [`Constants::of`] takes.
-    pub fn cost(facts: &dyn Facts) -> Cost {
+    /// The effort of [`Constants::new`].
+    pub fn effort(facts: &dyn Facts) -> Effort {
         let d = facts.dim() as f64;
         let known = facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS;
         let maps = if known { d * (d + 1.0) / 2.0 + d + 1.0 } else { 0.0 };
-        let noise = cost::laws(facts) * maps * cost::noise_map(facts);
-        cost::spectra(facts, if known { 8.0 } else { 4.0 }) + Cost::new(noise, 0.0)
+        let noise = effort::distributions(facts) * maps * effort::noise_map(facts);
+        effort::spectra(facts, if known { 8.0 } else { 4.0 }) + Effort::new(noise, 0.0)
     }
 
     /// The constants of an instance; `None` if an eigenvalue cannot be found.
-    pub fn of(facts: &dyn Facts) -> Option<Self> {
+    pub fn new(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::mean(jacobians.iter());
-        let mut laws: BTreeMap<usize, Client> = BTreeMap::new();
+        let mut laws: BTreeMap<usize, ClientConstants> = BTreeMap::new();
         let mut clients = Vec::with_capacity(jacobians.len());
         for (c, jacobian) in jacobians.iter().enumerate() {
-            let known = match laws.entry(facts.law(c)) {
+            let known = match laws.entry(facts.distribution(c)) {
                 Entry::Occupied(entry) => *entry.get(),
                 Entry::Vacant(entry) => *entry.insert(client(facts, c, jacobian, &mean)?),
             };
@@ -93,40 +91,18 @@ impl Constants {
         Some(Self {
             linear: facts.linear(),
             gradient: jacobians.iter().all(symmetric),
-            mean_curvature: symmetric_part(&mean).symmetric_extremes()?.1,
-            mean_norm: norm(&mean)?,
+            mean_curvature: mean.symmetric_part().symmetric_extremes()?.1,
+            mean_norm: mean.spectral_norm()?,
             clients,
         })
     }
 
-    /// The constants that SCAFFLSA Lemma 3.1 proves for TD(0) with ‖φ‖ ≤ 1,
-    /// rewards in [0, 1], `discount` γ and ν = min_c λ_min(Σφ_c), in place of
-    /// the instance's own: with them Theorem A.5 and Corollaries A.7 and B.6 are
-    /// Corollaries 4.3, 4.6 (A.8) and 5.5. a = (1 − γ)ν, C_A = 1 + γ,
-    /// ‖Σ_Ã‖ ≤ 2(1 + γ)². Printed L = (1 + γ)/((1 − γ)²ν), by bounds that go the
-    /// wrong way; used (1 + γ)²/(1 − γ).
-    pub fn of_td(facts: &dyn Facts, discount: f64, nu: f64) -> Option<Self> {
-        let mut constants = Self::of(facts)?;
-        let bound = 2.0 * (1.0 + discount) * (1.0 + discount);
-        let noise_at = |theta: &[f64]| bound * (dot(theta, theta) + 1.0);
-        for (c, client) in constants.clients.iter_mut().enumerate() {
-            client.curvature = (1.0 - discount) * nu;
-            client.norm = 1.0 + discount;
-            client.at_optimum = noise_at(facts.optimum());
-            let noise = client.noise.as_mut()?;
-            noise.cocoercivity = 0.5 * bound / (1.0 - discount);
-            noise.multiplicative = bound;
-            noise.at_local = noise_at(facts.local_optimum(c));
-        }
-        Some(constants)
+    fn largest(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
+        self.clients.iter().map(value).fold(0.0, f64::max)
     }
 
-    fn most(&self, of: impl Fn(&Client) -> f64) -> f64 {
-        self.clients.iter().map(of).fold(0.0, f64::max)
-    }
-
-    fn mean(&self, of: impl Fn(&Client) -> f64) -> f64 {
-        self.clients.iter().map(of).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
+    fn mean(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
+        self.clients.iter().map(value).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
     }
 
     /// N.
@@ -139,15 +115,10 @@ impl Constants {
         self.clients.iter().map(|c| c.curvature).fold(f64::INFINITY, f64::min)
     }
 
-    /// C_A = max ‖Ā_c‖ as SCAFFLSA A1 has it, not a bound over draws; on
-    /// gradient fields the L of noiseless RR.
+    /// C_A = max ‖Ā_c‖ as in SCAFFLSA A1, not a bound over draws; on gradient fields
+    /// the L of RR without noise.
     pub fn norm(&self) -> f64 {
-        self.most(|c| c.norm)
-    }
-
-    /// sup ‖A(Z)‖ over clients and draws, where it is finite and known.
-    pub fn sample_norm(&self) -> Option<f64> {
-        self.clients.iter().try_fold(0.0, |most: f64, c| Some(most.max(c.sample_norm?)))
+        self.largest(|c| c.norm)
     }
 
     /// ζ₁ of RR A2; its square is Δ_heter of SCAFFLSA (130).
@@ -165,15 +136,9 @@ impl Constants {
         self.mean(|c| c.at_optimum)
     }
 
-    /// N⁻¹ Σ ‖Ā_c‖²‖θ_c* − θ*‖, what SCAFFLSA (26) is made of once the factor
-    /// ‖Ā_c‖² that it drops is put back.
-    pub fn drift(&self) -> f64 {
-        self.mean(|c| c.norm * c.norm * c.distance)
-    }
-
-    /// What A(Z) contributes; `None` if any client's is not known.
-    pub fn moments(&self) -> Option<Moments> {
-        let mut m = Moments::default();
+    /// The constants of A(Z); `None` if those of a client are not known.
+    pub fn moments(&self) -> Option<MatrixMoments> {
+        let mut m = MatrixMoments::default();
         let n = self.count();
         for client in &self.clients {
             let noise = client.noise?;
@@ -189,8 +154,8 @@ impl Constants {
 
 /// Constants of A(Z) over clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Moments {
-    /// L: the largest over clients of [`Noise::cocoercivity`].
+pub struct MatrixMoments {
+    /// L: the largest over clients of [`MatrixNoise::cocoercivity`].
     pub cocoercivity: f64,
     /// N⁻¹ Σ ‖Σ_Ã‖.
     pub multiplicative: f64,
@@ -202,44 +167,42 @@ pub struct Moments {
     pub v_heter: f64,
 }
 
-impl Moments {
+impl MatrixMoments {
     /// a of SCAFFLSA A2 at step sizes up to η, from A3's `curvature` a and L:
     /// E‖(I − ηA)u‖² ≤ (1 − ηa(2 − ηL))‖u‖², the square of (1 − η·rate)‖u‖. It
-    /// goes from a at η = 0 to a/2 or more at 1/L, where the source has a
-    /// throughout. For η < 2/L.
+    /// falls from a at η = 0 to a/2 or more at 1/L; the source uses a throughout. For
+    /// η < 2/L.
     pub fn rate(&self, curvature: f64, step_size: f64) -> f64 {
         let square = 1.0 - step_size * curvature * (2.0 - step_size * self.cocoercivity);
         (1.0 - libm::sqrt(square.max(0.0))) / step_size
     }
 }
 
-fn client(facts: &dyn Facts, c: usize, jacobian: &Matrix, mean: &Matrix) -> Option<Client> {
+fn client(
+    facts: &dyn Facts,
+    c: usize,
+    jacobian: &Matrix,
+    mean: &Matrix,
+) -> Option<ClientConstants> {
     let d = facts.dim();
-    let mut field = vec![0.0; d];
-    facts.mean_field(c, facts.optimum(), &mut field);
-    let covariance = facts.noise_covariance(c);
+    let field = facts.field_at_optimum(c);
     let distance = crate::kernel::squared_distance(facts.local_optimum(c), facts.optimum());
-    let curvature = symmetric_part(jacobian).symmetric_extremes()?.1;
+    let curvature = jacobian.symmetric_part().symmetric_extremes()?.1;
     let known = facts.linear() && facts.independent() && d <= MOST_DIMENSIONS;
-    Some(Client {
+    Some(ClientConstants {
         curvature,
-        norm: norm(jacobian)?,
-        apart: norm(&jacobian.plus(-1.0, mean))?,
+        norm: jacobian.spectral_norm()?,
+        apart: jacobian.plus(-1.0, mean).spectral_norm()?,
         distance: libm::sqrt(distance),
         field: libm::sqrt(dot(&field, &field)),
-        at_optimum: trace(&covariance),
-        sample_norm: facts.largest_oracle_matrix(c),
+        at_optimum: facts.noise_covariance(c).trace(),
         noise: if known { noise(facts, c, jacobian, curvature) } else { None },
     })
 }
 
-fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<Noise> {
+fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<MatrixNoise> {
     let d = facts.dim();
-    let map = |x: &[f64], y: &[f64]| {
-        let mut s = Matrix::zeros(d + 1, d + 1);
-        s.add_outer(1.0, x, y);
-        Some(trace(&facts.noise_map(c, &s)?))
-    };
+    let map = |x: &[f64], y: &[f64]| Some(facts.noise_map(c, &Matrix::outer(x, y))?.trace());
     let unit = |j: usize| (0..=d).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
     let mut spread = Matrix::zeros(d, d);
     for j in 0..d {
@@ -259,8 +222,8 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
     // 2 qᵀe ≤ s‖e‖² + ‖q‖²/s with s = ‖Σ_Ã‖.
     let joined = cross > 1e-20 * multiplicative * at_local;
     let second = spread.plus(1.0, &jacobian.transpose().times(jacobian));
-    Some(Noise {
-        cocoercivity: cocoercivity(&second, &symmetric_part(jacobian), curvature)?,
+    Some(MatrixNoise {
+        cocoercivity: cocoercivity(&second, &jacobian.symmetric_part(), curvature)?,
         multiplicative,
         at_local,
         smoothness: second.symmetric_extremes()?.0,
@@ -299,20 +262,6 @@ fn forward(g: &Matrix, m: &Matrix) -> Matrix {
         }
     }
     out
-}
-
-/// The largest singular value.
-fn norm(a: &Matrix) -> Option<f64> {
-    let square = a.transpose().times(a);
-    Some(libm::sqrt(square.symmetric_extremes()?.0.max(0.0)))
-}
-
-fn trace(a: &Matrix) -> f64 {
-    (0..a.rows()).fold(0.0, |sum, i| sum + a[(i, i)])
-}
-
-fn symmetric_part(a: &Matrix) -> Matrix {
-    a.plus(1.0, &a.transpose()).scaled(0.5)
 }
 
 fn symmetric(a: &Matrix) -> bool {

@@ -1,12 +1,12 @@
 //! Published upper bounds with explicit constants, each with its conditions.
 //!
-//! Where a source errs the bound here is the one that its proof, mended, gives;
-//! the docstring says what is printed and what is used. A bound whose conditions
-//! fail has no value, only the conditions that fail.
+//! If a source has an error, the bound is that of the corrected proof, and the docstring
+//! states what is printed and what is used. A bound whose conditions fail has no value,
+//! only the list of failed conditions.
 //!
 //! Sources: SCAFFLSA (federated linear stochastic approximation), RR (federated
-//! Richardson-Romberg; "000" is its later version), SLIDES (Scaffold with
-//! stochastic gradients), BOOK (Chapter 5).
+//! Richardson-Romberg; "000" is its second version), SLIDES (Scaffold with stochastic
+//! gradients), BOOK (Chapter 5).
 
 pub mod book;
 pub mod constants;
@@ -19,13 +19,13 @@ mod tests;
 use crate::problem::Facts;
 pub use constants::Constants;
 
-/// What a bound speaks of.
+/// The bounded quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// E‖θ_t − θ*‖² at the asked round.
+pub enum Bounded {
+    /// E‖θ_t − θ*‖² at the round of the setup.
     SqError,
     /// The Lyapunov function ψ, SCAFFLSA (51), or (45) at a fixed local step
-    /// with a coin. Its first term, ‖θ_t − θ*‖² or N⁻¹ Σ‖θ_c − θ*‖², is below it.
+    /// with a coin. It is at least its first term, ‖θ_t − θ*‖² or N⁻¹ Σ‖θ_c − θ*‖².
     Lyapunov,
     /// ‖lim E θ_t − θ*‖, not squared.
     Bias,
@@ -38,32 +38,32 @@ pub enum Quantity {
 pub struct Unmet {
     /// The condition: "γ ≤ 1/(2L)".
     pub condition: String,
-    /// The left side's value; 0 where the condition is a yes or no.
+    /// The value of the left side; 0 if the condition has no sides.
     pub have: f64,
-    /// What the left side may be at most; 1 where the condition is a yes or no.
+    /// The largest allowed value of the left side; 1 if the condition has no sides.
     pub need: f64,
 }
 
-/// An upper bound at one setting.
+/// An upper bound for one setup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// Source and number.
     pub name: &'static str,
-    /// The formula as it is used.
+    /// The formula that is used.
     pub formula: &'static str,
-    /// What it bounds.
-    pub quantity: Quantity,
-    /// Whether the value is a bound as it stands; if not, it is the source's
-    /// leading terms, their universal constants taken as one and their higher
-    /// orders left out, and measurements may lie above it.
+    /// The bounded quantity.
+    pub quantity: Bounded,
+    /// Whether the value is a proved bound. If not, it is made of the source's leading
+    /// terms with universal constants set to 1 and without higher orders, and measurements
+    /// may exceed it.
     pub proved: bool,
     /// The value, or the conditions that fail.
     pub value: Result<f64, Vec<Unmet>>,
 }
 
-/// Which algorithm.
+/// The algorithm of a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scheme {
+pub enum Algorithm {
     /// FedAvg, FedLSA.
     FedAvg,
     /// Scaffold, SCAFFLSA under H2: every H steps.
@@ -73,19 +73,19 @@ pub enum Scheme {
         /// p, above 0 and at most 1.
         probability: f64,
     },
-    /// 2θ^(γ) − θ^(2γ), not averaged over rounds; γ is the setting's step size.
+    /// 2θ^(γ) − θ^(2γ), not averaged over rounds; γ is the step size of the setup.
     RichardsonRomberg,
 }
 
-/// What was run, and where it began.
+/// The parameters of a run that enter the bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
+pub struct RunSetup {
     /// γ (η in SCAFFLSA; BOOK's μ is γH).
     pub step_size: f64,
     /// H, the local steps of a round.
     pub local_steps: u64,
-    /// t, rounds done; with a coin, t H local steps are done, however many
-    /// communications that was.
+    /// t, the number of rounds; under a coin these are t H local steps, whatever the
+    /// number of communications.
     pub rounds: u64,
     /// ‖θ_0 − θ*‖².
     pub start_sq_error: f64,
@@ -93,8 +93,8 @@ pub struct Setting {
     pub cohort: Option<usize>,
 }
 
-impl Setting {
-    /// Local steps done by a client.
+impl RunSetup {
+    /// The local steps of a client.
     pub fn steps(&self) -> f64 {
         self.local_steps as f64 * self.rounds as f64
     }
@@ -105,82 +105,39 @@ impl Setting {
     }
 }
 
-/// Local work, communications and the step size that reach a precision.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
-    /// γ.
-    pub step_size: f64,
-    /// H, or 1/p with a coin.
-    pub local_steps: f64,
-    /// T, communications; expected ones with a coin.
-    pub rounds: f64,
-}
-
-impl Plan {
-    /// Local steps a client.
-    pub fn steps(&self) -> f64 {
-        self.local_steps * self.rounds
-    }
-}
-
-/// What a source says is enough for E‖θ_T − θ*‖² ≤ ε².
-#[derive(Clone, Debug, PartialEq)]
-pub struct Complexity {
-    /// Source and number.
-    pub name: &'static str,
-    /// The formulas as they are used.
-    pub formula: &'static str,
-    /// As [`Bound::proved`].
-    pub proved: bool,
-    /// The plan, or the conditions that fail.
-    pub plan: Result<Plan, Vec<Unmet>>,
-}
-
-/// The bounds that speak of this scheme, at the setting's round.
+/// The bounds for this algorithm, at the round of the setup.
 pub fn all(
     facts: &dyn Facts,
     constants: &Constants,
-    scheme: Scheme,
-    setting: &Setting,
+    algorithm: Algorithm,
+    setup: &RunSetup,
 ) -> Vec<Bound> {
-    match scheme {
-        Scheme::FedAvg => vec![
-            scafflsa::theorem_a5(facts, constants, setting),
-            richardson_romberg::proposition_2(constants, setting),
-            richardson_romberg::corollary_1(constants, setting),
-            richardson_romberg::theorem_2(constants, setting),
-            richardson_romberg::lemma_7(constants, setting),
-            richardson_romberg::proposition_4(constants, setting),
-            book::theorem_5_1(constants, setting),
-            book::leading(constants, setting),
+    match algorithm {
+        Algorithm::FedAvg => vec![
+            scafflsa::theorem_a5(facts, constants, setup),
+            richardson_romberg::proposition_2(constants, setup),
+            richardson_romberg::corollary_1(constants, setup),
+            richardson_romberg::theorem_2(constants, setup),
+            richardson_romberg::lemma_7(constants, setup),
+            richardson_romberg::proposition_4(constants, setup),
+            book::theorem_5_1(constants, setup),
+            book::leading(constants, setup),
         ],
-        Scheme::Scaffold => {
-            vec![scafflsa::theorem_b5(constants, setting), scaffold::rate(constants, setting)]
+        Algorithm::Scaffold => {
+            vec![scafflsa::theorem_b5(constants, setup), scaffold::rate(constants, setup)]
         }
-        Scheme::Coin { probability } => {
-            vec![scafflsa::theorem_b2(constants, setting, probability)]
+        Algorithm::Coin { probability } => {
+            vec![scafflsa::theorem_b2(constants, setup, probability)]
         }
-        Scheme::RichardsonRomberg => {
-            vec![richardson_romberg::theorem_5(facts, constants, setting)]
+        Algorithm::RichardsonRomberg => {
+            vec![richardson_romberg::theorem_5(facts, constants, setup)]
         }
     }
 }
 
-/// Plans for E‖θ_T − θ*‖² ≤ `epsilon`² from ‖θ_0 − θ*‖² = `start_sq_error`.
-pub fn complexities(constants: &Constants, epsilon: f64, start_sq_error: f64) -> Vec<Complexity> {
-    vec![
-        scafflsa::corollary_a6(constants, epsilon, start_sq_error),
-        scafflsa::corollary_a7(constants, epsilon, start_sq_error),
-        scafflsa::corollary_b3(constants, epsilon, start_sq_error),
-        scafflsa::corollary_b6(constants, epsilon, start_sq_error),
-        scaffold::complexity(constants, epsilon),
-        richardson_romberg::complexity(constants, epsilon),
-    ]
-}
-
-/// (1 − γμ)^{Ht}: what the mean square distance of two runs on the same noise
-/// has shrunk by after t rounds (RR Propositions 1, 3, γ ≤ 1/(2L), in 000
-/// γ ≤ 1/L). SLIDES prints the distance itself in place of its square.
+/// (1 − γμ)^{Ht}: the factor by which the mean square distance of two runs on the same
+/// noise has shrunk after t rounds (RR Propositions 1, 3 for γ ≤ 1/(2L), in 000 for
+/// γ ≤ 1/L). SLIDES prints the distance itself instead of its square.
 pub fn contraction(mu: f64, step_size: f64, local_steps: u64, rounds: u64) -> f64 {
     decay(step_size * mu, local_steps as f64 * rounds as f64)
 }
@@ -196,7 +153,7 @@ fn decay(x: f64, n: f64) -> f64 {
     }
 }
 
-/// Collects what does not hold.
+/// Collects the conditions that do not hold.
 #[derive(Default)]
 struct Check(Vec<Unmet>);
 
@@ -214,8 +171,8 @@ impl Check {
         }
     }
 
-    /// The field is linear, with Ā_c and their noise known.
-    fn moments(&mut self, constants: &Constants) -> Option<constants::Moments> {
+    /// Requires a linear field with known moments of A(Z); returns them.
+    fn moments(&mut self, constants: &Constants) -> Option<constants::MatrixMoments> {
         self.holds("the field is linear: constants at θ* hold everywhere", constants.linear);
         let moments = constants.moments();
         self.holds("the moments of A(Z) are known and draws independent", moments.is_some());
@@ -223,8 +180,8 @@ impl Check {
         moments
     }
 
-    fn everyone(&mut self, constants: &Constants, setting: &Setting) {
-        let all = setting.cohort.is_none_or(|l| l == constants.clients.len());
+    fn everyone(&mut self, constants: &Constants, setup: &RunSetup) {
+        let all = setup.cohort.is_none_or(|l| l == constants.clients.len());
         self.holds("every client takes part in every round", all);
     }
 
@@ -232,7 +189,7 @@ impl Check {
         self.holds("the field is a gradient", constants.gradient);
     }
 
-    /// The value if all holds. It is asked for only then.
+    /// The value if all conditions hold; it is computed only then.
     fn then<T>(self, value: impl FnOnce() -> Option<T>) -> Result<T, Vec<Unmet>> {
         if !self.0.is_empty() {
             return Err(self.0);

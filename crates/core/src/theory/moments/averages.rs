@@ -1,12 +1,12 @@
-//! Second moments of the mean of a run's estimates after a burn-in (EXTRA 1b).
+//! Second moments of the mean of a run's estimates after a burn-in.
 
-use super::Exact;
-use super::state::{Past, State, sandwich};
+use super::ExactMoments;
+use super::state::{MomentState, Past, sandwich};
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
 
 /// Sums over past rounds.
-pub(super) struct Averages {
+pub(super) struct AverageMoments {
     /// Rounds before the sums begin.
     burn_in: u64,
     count: u64,
@@ -16,11 +16,11 @@ pub(super) struct Averages {
     sum: Vec<f64>,
 }
 
-impl Averages {
-    pub(super) fn new(exact: &Exact<'_>, state: &State) -> Self {
+impl AverageMoments {
+    pub(super) fn new(exact: &ExactMoments<'_>, state: &MomentState) -> Self {
         let d = exact.layout.d;
         Self {
-            burn_in: exact.scheme.burn_in.unwrap_or(0),
+            burn_in: exact.model.burn_in.unwrap_or(0),
             count: 0,
             past: Some(Past::new(d, state)),
             square: Matrix::zeros(d, d),
@@ -28,8 +28,8 @@ impl Averages {
         }
     }
 
-    /// Takes in the state at the end of a round; the past is then up to here.
-    pub(super) fn see(&mut self, state: &State, estimate: &Matrix, round: u64) {
+    /// Adds the estimate at the end of a round.
+    pub(super) fn see(&mut self, state: &MomentState, estimate: &Matrix, round: u64) {
         let Some(past) = self.past.as_mut().filter(|_| round > self.burn_in) else { return };
         let cross = past.s.times(&estimate.transpose());
         self.square.add(1.0, &cross);
@@ -41,7 +41,7 @@ impl Averages {
         self.count += 1;
     }
 
-    /// E of the square of the mean of the estimates since the burn-in, and its mean.
+    /// E x xᵀ and E x for the mean x of the estimates since the burn-in.
     pub(super) fn mean(&self) -> Option<(Matrix, Vec<f64>)> {
         let n = self.count as f64;
         let mean = || self.sum.iter().map(|x| x / n).collect();

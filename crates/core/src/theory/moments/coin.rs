@@ -1,196 +1,129 @@
-//! Rounds under a coin (H1): a geometric number of local steps that all clients
-//! share. Given that number clients are independent, but not without it, so
-//! that the moments of a pair are no product of means (EXTRA 1a).
+//! Rounds under a coin (SCAFFLSA H1): from one communication to the next, all clients do the
+//! same geometric number of local steps. Given that number clients are independent; without
+//! it they are not, so the second moments of a pair are not the product of their means.
 
-use super::course::second;
-use super::state::{Past, State, picked};
-use super::{Exact, trace};
+use super::ExactMoments;
+use super::stages::second_moment;
+use super::state::{MomentState, Past, sparse_sandwich};
 use crate::linalg::Matrix;
 
-impl Exact<'_> {
+/// A linear map of s (left) and of a client's v (right).
+type MapOfBoth = (Matrix, Matrix);
+
+/// The moments of θ_c at the end of a round, before the communication.
+struct Ends {
+    /// p/γ, the rate at which the variates learn.
+    rate: f64,
+    /// E θ_c − θ* of each type as a map of s and of the client's v.
+    maps: Vec<MapOfBoth>,
+    /// E e_g e_gᵀ of one client of each type.
+    own: Vec<Matrix>,
+    /// E e_g e_hᵀ of two different clients, type by type.
+    pairs: Vec<Matrix>,
+    /// E e_g ēᵀ of each type, with ē = θ̄ − θ*.
+    with_mean: Vec<Matrix>,
+    /// E ē ēᵀ.
+    mean_square: Matrix,
+}
+
+impl ExactMoments<'_> {
     /// E y y'ᵀ of a client of type g and another of type h.
-    fn coin_pair(
-        &self,
-        state: &State,
-        begins: &[(Matrix, Matrix)],
-        (g, h): (usize, usize),
-    ) -> Matrix {
+    fn coin_pair(&self, state: &MomentState, begins: &[MapOfBoth], g: usize, h: usize) -> Matrix {
         let (a, b) = (&begins[g], &begins[h]);
-        let mut out = picked(&a.0, &state.s, &b.0);
+        let mut out = sparse_sandwich(&a.0, &state.s, &b.0);
         if state.own() > 0 {
-            out.add(1.0, &picked(&a.0, &state.x[h], &b.1));
-            out.add(1.0, &picked(&a.1, &state.x[g].transpose(), &b.0));
-            out.add(1.0, &picked(&a.1, state.pair(g, h), &b.1));
+            out.add(1.0, &sparse_sandwich(&a.0, &state.x[h], &b.1));
+            out.add(1.0, &sparse_sandwich(&a.1, &state.x[g].transpose(), &b.0));
+            out.add(1.0, &sparse_sandwich(&a.1, state.pair(g, h), &b.1));
         }
         out
     }
 
-    pub(super) fn coin_clients_error(&self, state: &State) -> f64 {
+    pub(super) fn coin_clients_error(&self, state: &MomentState) -> f64 {
         let mut sum = 0.0;
         for (g, coin) in self.coins.iter().enumerate() {
             let begin = self.begin(g, 0);
-            sum += state.counts[g] * trace(&coin.own(&second(state, g, &begin, &begin)));
+            sum += state.counts[g] * coin.own(&second_moment(state, g, &begin, &begin)).trace();
         }
         sum / self.facts.clients() as f64
     }
 
-    /// From one communication to the next: θ ← θ̄, ξ_c ← ξ_c + (p/γ)(θ_c − θ̄).
-    pub(super) fn coin_round(&self, state: &State, past: Option<&Past>) -> (State, Option<Past>) {
+    /// The moments of the clients' local steps from one communication to the next.
+    fn coin_ends(&self, state: &MomentState) -> Ends {
         let (types, d, n) = (self.types.len(), self.layout.d, self.facts.clients() as f64);
-        let rate = self.scheme.coin.unwrap_or(1.0) / self.types[0].work[0].step;
-        let begins: Vec<(Matrix, Matrix)> = (0..types).map(|g| self.begin(g, 0)).collect();
-        // E of a client's end as a map of s and of its v.
-        let ends: Vec<(Matrix, Matrix)> = begins
-            .iter()
-            .zip(&self.coins)
-            .map(|(b, coin)| (coin.end.times(&b.0), coin.end.times(&b.1)))
-            .collect();
+        let begins: Vec<MapOfBoth> = (0..types).map(|g| self.begin(g, 0)).collect();
+        let end = |(begin, coin): (&MapOfBoth, &super::local::GeometricSteps)| {
+            (coin.end.times(&begin.0), coin.end.times(&begin.1))
+        };
         let own: Vec<Matrix> = (0..types)
-            .map(|g| self.coins[g].own(&second(state, g, &begins[g], &begins[g])))
+            .map(|g| self.coins[g].own(&second_moment(state, g, &begins[g], &begins[g])))
             .collect();
         let mut pairs = vec![Matrix::zeros(d, d); types * types];
         for g in 0..types {
-            for h in g..types {
-                if state.others(g, h) > 0.0 {
-                    let both =
-                        self.coins[g].pair(&self.coins[h], &self.coin_pair(state, &begins, (g, h)));
-                    pairs[h * types + g] = both.transpose();
-                    pairs[g * types + h] = both;
-                }
+            for h in (g..types).filter(|&h| state.others(g, h) > 0.0) {
+                let both =
+                    self.coins[g].pair(&self.coins[h], &self.coin_pair(state, &begins, g, h));
+                pairs[h * types + g] = both.transpose();
+                pairs[g * types + h] = both;
             }
         }
-        // E e_g θ̄ᵀ, E θ̄ θ̄ᵀ and E θ̄.
         let with_mean: Vec<Matrix> = (0..types)
             .map(|g| {
-                let mut sum = own[g].clone();
-                for h in 0..types {
-                    sum.add(state.others(g, h), &pairs[g * types + h]);
-                }
-                sum.scaled(1.0 / n)
+                state.with_others(g, &own[g], |h| pairs[g * types + h].clone()).scaled(1.0 / n)
             })
             .collect();
         let mut mean_square = Matrix::zeros(d, d);
+        for (count, with_mean) in state.counts.iter().zip(&with_mean) {
+            mean_square.add(count / n, with_mean);
+        }
+        Ends {
+            rate: self.model.coin.unwrap_or(1.0) / self.types[0].updates[0].step,
+            maps: begins.iter().zip(&self.coins).map(end).collect(),
+            own,
+            pairs,
+            with_mean,
+            mean_square,
+        }
+    }
+
+    /// From one communication to the next: θ ← θ̄, ξ_c ← ξ_c + (p/γ)(θ_c − θ̄).
+    pub(super) fn coin_round(
+        &self,
+        state: &MomentState,
+        past: Option<&Past>,
+    ) -> (MomentState, Option<Past>) {
+        let (d, n) = (self.layout.d, self.facts.clients() as f64);
+        let ends = self.coin_ends(state);
+        // E ē sᵀ, whose first column is E ē.
         let mut mean_s = Matrix::zeros(d, self.layout.m);
-        for g in 0..types {
-            mean_square.add(state.counts[g] / n, &with_mean[g]);
-            mean_s.add(state.counts[g] / n, &ends[g].0.times(&state.s));
+        for (g, (from_s, from_v)) in ends.maps.iter().enumerate() {
+            mean_s.add(state.counts[g] / n, &from_s.times(&state.s));
             if state.own() > 0 {
-                mean_s.add(state.counts[g] / n, &ends[g].1.times_transposed(&state.x[g]));
+                mean_s.add(state.counts[g] / n, &from_v.times_transposed(&state.x[g]));
             }
         }
         let mut next = state.clone();
+        let square = ends.mean_square.symmetric_part();
         for i in 0..d {
             next.s[(0, 1 + i)] = mean_s[(i, 0)];
             next.s[(1 + i, 0)] = mean_s[(i, 0)];
             for j in 0..d {
-                next.s[(1 + i, 1 + j)] = 0.5 * (mean_square[(i, j)] + mean_square[(j, i)]);
+                next.s[(1 + i, 1 + j)] = square[(i, j)];
             }
         }
         if state.own() > 0 {
-            self.coin_variates(
-                state,
-                &mut next,
-                rate,
-                &ends,
-                &own,
-                &pairs,
-                &with_mean,
-                &mean_square,
-            );
+            ends.variates_learn(state, &mut next);
         }
-        let past = past.map(|past| self.coin_past(past, state, rate, &ends));
+        let past = past.map(|past| self.coin_past(past, state, &ends));
         (next, past)
     }
 
-    /// v = c_c ← c_c − (p/γ)(θ_c − θ̄).
-    #[expect(clippy::too_many_arguments, reason = "the moments of one round, made by the caller")]
-    fn coin_variates(
-        &self,
-        state: &State,
-        next: &mut State,
-        rate: f64,
-        ends: &[(Matrix, Matrix)],
-        own: &[Matrix],
-        pairs: &[Matrix],
-        with_mean: &[Matrix],
-        mean_square: &Matrix,
-    ) {
-        let (types, d, n) = (self.types.len(), self.layout.d, self.facts.clients() as f64);
-        // E e_g v_gᵀ, and E e_g v_hᵀ of another client of type h.
-        let with_own = |g: usize| {
-            let mut out = ends[g].0.times(&state.x[g]);
-            out.add(1.0, &ends[g].1.times(&state.p[g]));
-            out
-        };
-        let with_other = |g: usize, h: usize| {
-            let mut out = ends[g].0.times(&state.x[h]);
-            out.add(1.0, &ends[g].1.times(state.pair(g, h)));
-            out
-        };
-        // E θ̄ v_gᵀ.
-        let mean_v: Vec<Matrix> = (0..types)
-            .map(|g| {
-                let mut sum = with_own(g);
-                for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
-                    sum.add(state.others(g, h), &with_other(h, g));
-                }
-                sum.scaled(1.0 / n)
-            })
-            .collect();
-        // E of the ends' and the mean's part in 1·v.
-        let first = |of: &Matrix, x: &Matrix, g: usize, i: usize| {
-            let column: Vec<f64> = (0..state.s.rows()).map(|k| state.s[(k, 0)]).collect();
-            let own: Vec<f64> = (0..d).map(|k| state.x[g][(0, k)]).collect();
-            of.apply(&column)[i] + x.apply(&own)[i]
-        };
-        let mean: Vec<f64> = (0..d).map(|i| next.s[(1 + i, 0)]).collect();
-        for g in 0..types {
-            let (mine, all) = (with_own(g), &mean_v[g]);
-            // (θ_g − θ̄)(θ_g − θ̄)ᵀ and its kin.
-            let spread = |a: &Matrix, b: &Matrix, c: &Matrix| {
-                a.plus(-1.0, b).plus(-1.0, &c.transpose()).plus(1.0, mean_square)
-            };
-            let apart = mine.plus(-1.0, all);
-            let mut p = state.p[g].plus(-rate, &apart);
-            p.add(-rate, &apart.transpose());
-            p.add(rate * rate, &spread(&own[g], &with_mean[g], &with_mean[g]));
-            next.p[g] = Matrix::from_fn(d, d, |i, j| 0.5 * (p[(i, j)] + p[(j, i)]));
-            let turned = with_mean[g].transpose();
-            for i in 0..d {
-                let end = first(&ends[g].0, &ends[g].1, g, i);
-                next.x[g][(0, i)] = state.x[g][(0, i)] - rate * (end - mean[i]);
-                for j in 0..d {
-                    next.x[g][(1 + i, j)] =
-                        all[(i, j)] - rate * (turned[(i, j)] - mean_square[(i, j)]);
-                }
-            }
-            for h in g..types {
-                if state.others(g, h) <= 0.0 {
-                    // There is no such pair; nothing of it is carried along.
-                    next.q[g * types + h] = Matrix::zeros(d, d);
-                    continue;
-                }
-                // E v_g (θ_h − θ̄)ᵀ and E (θ_g − θ̄) v_hᵀ.
-                let right = with_other(h, g).plus(-1.0, &mean_v[g]).transpose();
-                let left = with_other(g, h).plus(-1.0, &mean_v[h]);
-                let mut q = state.pair(g, h).plus(-rate, &right);
-                q.add(-rate, &left);
-                q.add(rate * rate, &spread(&pairs[g * types + h], &with_mean[g], &with_mean[h]));
-                if g == h {
-                    q = Matrix::from_fn(d, d, |i, j| 0.5 * (q[(i, j)] + q[(j, i)]));
-                }
-                next.q[h * types + g] = q.transpose();
-                next.q[g * types + h] = q;
-            }
-        }
-    }
-
-    fn coin_past(&self, past: &Past, state: &State, rate: f64, ends: &[(Matrix, Matrix)]) -> Past {
+    fn coin_past(&self, past: &Past, state: &MomentState, ends: &Ends) -> Past {
         let (d, n) = (self.layout.d, self.facts.clients() as f64);
         let end = |g: usize| {
-            let mut out = past.s.times_transposed(&ends[g].0);
+            let mut out = past.s.times_transposed(&ends.maps[g].0);
             if state.own() > 0 {
-                out.add(1.0, &past.v[g].times_transposed(&ends[g].1));
+                out.add(1.0, &past.v[g].times_transposed(&ends.maps[g].1));
             }
             out
         };
@@ -205,9 +138,101 @@ impl Exact<'_> {
         }
         if state.own() > 0 {
             for (v, each) in next.v.iter_mut().zip(&each) {
-                v.add(-rate, &each.plus(-1.0, &mean));
+                v.add(-ends.rate, &each.plus(-1.0, &mean));
             }
         }
         next
+    }
+}
+
+impl Ends {
+    /// E e_g v_gᵀ of one client of type g.
+    fn with_own(&self, state: &MomentState, g: usize) -> Matrix {
+        let mut out = self.maps[g].0.times(&state.x[g]);
+        out.add(1.0, &self.maps[g].1.times(&state.p[g]));
+        out
+    }
+
+    /// E e_g v_hᵀ of a client of type g and another of type h.
+    fn with_other(&self, state: &MomentState, g: usize, h: usize) -> Matrix {
+        let mut out = self.maps[g].0.times(&state.x[h]);
+        out.add(1.0, &self.maps[g].1.times(state.pair(g, h)));
+        out
+    }
+
+    /// E (e − ē)(e' − ē)ᵀ from E e e'ᵀ (`both`) of clients of types g and h.
+    fn apart_from_mean(&self, both: &Matrix, g: usize, h: usize) -> Matrix {
+        both.plus(-1.0, &self.with_mean[g])
+            .plus(-1.0, &self.with_mean[h].transpose())
+            .plus(1.0, &self.mean_square)
+    }
+
+    /// v = c_c ← c_c − (p/γ)(θ_c − θ̄).
+    fn variates_learn(&self, state: &MomentState, next: &mut MomentState) {
+        let (types, n) = (state.types(), state.counts.iter().sum::<f64>());
+        // E ē v_gᵀ.
+        let mean_v: Vec<Matrix> = (0..types)
+            .map(|g| {
+                let own = self.with_own(state, g);
+                state.with_others(g, &own, |h| self.with_other(state, h, g)).scaled(1.0 / n)
+            })
+            .collect();
+        for g in 0..types {
+            self.own_variate_learns(state, next, g, &mean_v[g]);
+            for h in g..types {
+                let pair = match state.others(g, h) > 0.0 {
+                    true => self.variate_pair_learns(state, (g, h), &mean_v),
+                    // There is no such pair, and nothing of it is carried along.
+                    false => Matrix::zeros(state.own(), state.own()),
+                };
+                next.q[h * types + g] = pair.transpose();
+                next.q[g * types + h] = pair;
+            }
+        }
+    }
+
+    /// E v_g v_gᵀ and E s v_gᵀ; `mean_v` is E ē v_gᵀ.
+    fn own_variate_learns(
+        &self,
+        state: &MomentState,
+        next: &mut MomentState,
+        g: usize,
+        mean_v: &Matrix,
+    ) {
+        let (rate, d) = (self.rate, state.own());
+        let apart = self.with_own(state, g).plus(-1.0, mean_v);
+        let mut p = state.p[g].plus(-rate, &apart);
+        p.add(-rate, &apart.transpose());
+        p.add(rate * rate, &self.apart_from_mean(&self.own[g], g, g));
+        next.p[g] = p.symmetric_part();
+        // E e_g from E 1·s and E 1·v.
+        let (from_s, from_v) = &self.maps[g];
+        let means: Vec<f64> = (0..state.s.rows()).map(|k| state.s[(k, 0)]).collect();
+        let (by_s, by_v) = (from_s.apply(&means), from_v.apply(&state.x[g].row(0)[..d]));
+        for i in 0..d {
+            let end = by_s[i] + by_v[i];
+            next.x[g][(0, i)] = state.x[g][(0, i)] - rate * (end - next.s[(1 + i, 0)]);
+            for j in 0..d {
+                let learnt = self.with_mean[g][(j, i)] - self.mean_square[(i, j)];
+                next.x[g][(1 + i, j)] = mean_v[(i, j)] - rate * learnt;
+            }
+        }
+    }
+
+    /// E v_g v_hᵀ of two different clients; `mean_v` is E ē vᵀ by type.
+    fn variate_pair_learns(
+        &self,
+        state: &MomentState,
+        (g, h): (usize, usize),
+        mean_v: &[Matrix],
+    ) -> Matrix {
+        // E v_g (θ_h − θ̄)ᵀ and E (θ_g − θ̄) v_hᵀ.
+        let right = self.with_other(state, h, g).plus(-1.0, &mean_v[g]).transpose();
+        let left = self.with_other(state, g, h).plus(-1.0, &mean_v[h]);
+        let both = &self.pairs[g * state.types() + h];
+        let mut q = state.pair(g, h).plus(-self.rate, &right);
+        q.add(-self.rate, &left);
+        q.add(self.rate * self.rate, &self.apart_from_mean(both, g, h));
+        if g == h { q.symmetric_part() } else { q }
     }
 }

@@ -1,20 +1,20 @@
-//! What a client's local steps do to first and second moments, for one run or
-//! for two that share their draws.
+//! The effect of a client's local steps on first and second moments, for one run or for
+//! two that share their draws.
 //!
-//! Coordinates are e = θ − θ* and y = (e, 1, w): what a client begins with, w
-//! being the part of its drift that a round does not change. A local step is
+//! Coordinates are e = θ − θ* and y = (e, 1, w), the state in which a client begins a
+//! round; w is the part of its drift that is constant within the round. A local step is
 //! e ← M e − γ w − γ noise, and the noise's covariance is linear in E (e, 1)(e', 1)ᵀ.
 
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
-/// Local steps, any number of them: e = Π y + noise, and the covariance of the
-/// noises of two runs is a linear map of E y y'ᵀ.
+/// Any number of local steps: e = Π y + noise, and the covariance of the noises of two
+/// runs is a linear map of E y y'ᵀ.
 #[derive(Clone)]
 pub struct Steps {
     d: usize,
-    /// Whether both runs are one: then the map is symmetric and half is computed.
+    /// Whether the two runs are the same: then the map is symmetric and half is computed.
     same: bool,
     /// Π of each run, d × n.
     ends: [Matrix; 2],
@@ -22,12 +22,12 @@ pub struct Steps {
     noise: Matrix,
 }
 
-/// γ of one run and the work that it does.
+/// The local update of one run, and the form of its drift.
 #[derive(Clone, Copy)]
 pub struct Drive {
-    /// What the client does.
-    pub work: Work,
-    /// Whether w has d entries of its own; else it is F̄_c(θ*), a constant.
+    /// γ, E, B and μ of the client.
+    pub update: LocalUpdate,
+    /// Whether w has d entries in y; otherwise it is the constant F̄_c(θ*).
     pub pulled: bool,
 }
 
@@ -39,10 +39,9 @@ pub fn length(d: usize, pulled: bool) -> usize {
 /// Π of one local step.
 fn one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
     let d = facts.dim();
-    let Work { step, proximal, .. } = drive.work;
+    let LocalUpdate { step, proximal, .. } = drive.update;
     let jacobian = facts.jacobian(client);
-    let mut field = vec![0.0; d];
-    facts.mean_field(client, facts.optimum(), &mut field);
+    let field = facts.field_at_optimum(client);
     Matrix::from_fn(d, length(d, drive.pulled), |i, j| {
         let diagonal = f64::from(u8::from(i == j));
         match j {
@@ -56,13 +55,13 @@ fn one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
 
 impl Steps {
     /// One local step of client `client` in two runs on the same draws (or in
-    /// one run, given twice); `None` where second moments do not close.
+    /// one run, given twice); `None` if second moments do not close.
     pub fn new(facts: &dyn Facts, client: usize, drives: [Drive; 2], same: bool) -> Option<Self> {
         let d = facts.dim();
         let [a, b] = drives;
         let ends = [one(facts, client, a), one(facts, client, b)];
         let (rows, cols) = (ends[0].cols(), ends[1].cols());
-        let scale = a.work.step * b.work.step / a.work.batch.max(b.work.batch) as f64;
+        let scale = a.update.step * b.update.step / a.update.batch.max(b.update.batch) as f64;
         let mut noise = Matrix::zeros(d * d, rows * cols);
         for j in 0..=d {
             for k in 0..=d {
@@ -96,56 +95,56 @@ impl Steps {
     fn then(&self, next: &Self) -> Self {
         let d = self.d;
         let own = self.pulled_back(&next.noise);
-        // What this noise becomes: M E M'ᵀ, and the noise that it makes.
+        // The earlier noise is mapped to M E M'ᵀ, and causes noise in the later steps.
         let (a, b) = (next.factor(0), next.factor(1));
         let cols = self.ends[1].cols();
         let propagate = Matrix::from_fn(d * d, d * d, |i, k| {
             a[(i / d, k / d)] * b[(i % d, k % d)] + next.noise[(i, k / d * cols + k % d)]
         });
-        let mut noise = self.halved(|rows| rows_of(&propagate, rows).times(&self.noise));
+        let mut noise = self.mirrored(|rows| rows_of(&propagate, rows).times(&self.noise));
         noise.add(1.0, &own);
         let ends = [0, 1].map(|r| next.ends[r].times(&extended(&self.ends[r])));
         Self { d, same: self.same, ends, noise }
     }
 
-    /// Rows i ≤ j where the map is symmetric, all of them else, each computed by
-    /// `of` and put back in place.
-    fn halved(&self, of: impl Fn(&[usize]) -> Matrix) -> Matrix {
+    /// A map whose rows are computed by `rows_of_map`; if it is symmetric, the rows i ≤ j are
+    /// computed and mirrored.
+    fn mirrored(&self, rows_of_map: impl Fn(&[usize]) -> Matrix) -> Matrix {
         let d = self.d;
         let rows: Vec<usize> = (0..d * d).filter(|i| !self.same || i / d <= i % d).collect();
-        let made = of(&rows);
+        let computed = rows_of_map(&rows);
         let (n, cols) = (self.ends[1].cols(), self.noise.cols());
         let mut out = Matrix::zeros(d * d, cols);
-        for (at, &i) in rows.iter().enumerate() {
+        for (r, &i) in rows.iter().enumerate() {
             for k in 0..cols {
-                out[(i, k)] = made[(at, k)];
+                out[(i, k)] = computed[(r, k)];
                 if self.same {
-                    out[(i % d * d + i / d, k % n * n + k / n)] = made[(at, k)];
+                    out[(i % d * d + i / d, k % n * n + k / n)] = computed[(r, k)];
                 }
             }
         }
         out
     }
 
-    /// A map of E y y'ᵀ after these steps, as one of E y y'ᵀ before them, but
-    /// for what their noise adds.
+    /// A map of E y y'ᵀ after these steps as a map of E y y'ᵀ before them, without the
+    /// contribution of their noise.
     fn pulled_back(&self, map: &Matrix) -> Matrix {
         let (x, x_other) = (extended(&self.ends[0]), extended(&self.ends[1]));
         let (turned, n) = (x.transpose(), x_other.cols());
-        self.halved(|rows| {
+        self.mirrored(|rows| {
             let mut out = Matrix::zeros(rows.len(), map.cols());
-            for (at, &i) in rows.iter().enumerate() {
+            for (r, &i) in rows.iter().enumerate() {
                 let row = Matrix::from_entries(x.rows(), n, map.row(i).to_vec());
                 let row = turned.times(&row).times(&x_other);
                 for k in 0..map.cols() {
-                    out[(at, k)] = row.entries()[k];
+                    out[(r, k)] = row.entries()[k];
                 }
             }
             out
         })
     }
 
-    /// These steps `count` times over.
+    /// These steps, `count` times in a row.
     pub fn times(&self, count: u64) -> Self {
         let mut all: Option<Self> = None;
         for bit in (0..u64::BITS - count.leading_zeros()).rev() {
@@ -157,9 +156,8 @@ impl Steps {
         all.unwrap_or_else(|| self.clone())
     }
 
-    /// After these steps the first run rests and the second goes on for
-    /// `extra` steps of its own, or the other way round: their draws are then
-    /// not common, and what the noises share only shrinks.
+    /// These steps, after which run number `run` alone takes the steps `extra`. Their
+    /// draws are not shared, so the covariance of the two noises only contracts.
     pub fn alone(&self, run: usize, extra: &Self) -> Self {
         let d = self.d;
         let mut ends = self.ends.clone();
@@ -181,7 +179,7 @@ impl Steps {
         Self { d, same: false, ends, noise }
     }
 
-    /// The same steps in which nothing is shared.
+    /// The same steps without shared noise.
     pub fn uncoupled(&self) -> Self {
         let noise = Matrix::zeros(self.noise.rows(), self.noise.cols());
         Self { noise, ..self.clone() }
@@ -198,9 +196,9 @@ fn rows_of(matrix: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), matrix.cols(), |i, j| matrix[(rows[i], j)])
 }
 
-/// Local steps until a coin of probability p falls: moments at a geometric
-/// number of steps, common to all clients.
-pub struct Coin {
+/// Local steps until the next communication under a coin of probability p: moments at a geometric
+/// number of steps, which all clients share.
+pub struct GeometricSteps {
     /// p.
     probability: f64,
     /// E Π, d × n.
@@ -211,29 +209,29 @@ pub struct Coin {
     powers: Vec<Matrix>,
 }
 
-impl Coin {
-    /// From one local step of a run.
+impl GeometricSteps {
+    /// From one local step.
     pub fn new(step: &Steps, probability: f64) -> Self {
         let (d, n) = (step.d, step.ends[0].cols());
         let rest = 1.0 - probability;
         let mut end = step.ends[0].scaled(probability);
-        let whole = |steps: &Steps| {
+        let products = |steps: &Steps| {
             let end = &steps.ends[0];
             let mut out =
                 Matrix::from_fn(d * d, n * n, |i, k| end[(i / d, k / n)] * end[(i % d, k % n)]);
             out.add(1.0, &steps.noise);
             out
         };
-        let mut second = whole(step).scaled(probability);
+        let mut second = products(step).scaled(probability);
         let mut steps = step.clone();
         let mut powers = vec![extended(&steps.ends[0])];
         let mut weight = rest;
         while weight > 1e-20 {
-            // Σ over the first n steps is known; add the next n.
+            // The sum over the first n steps is known; add the next n.
             end.add(weight, &end.times(&extended(&steps.ends[0])));
             let ee = Matrix::from_fn(d * d, d * d, |i, k| second[(i, k / d * n + k % d)]);
             let mut later = steps.pulled_back(&second);
-            later.add(1.0, &steps.halved(|rows| rows_of(&ee, rows).times(&steps.noise)));
+            later.add(1.0, &steps.mirrored(|rows| rows_of(&ee, rows).times(&steps.noise)));
             second.add(weight, &later);
             steps = steps.then(&steps);
             powers.push(extended(&steps.ends[0]));
@@ -248,7 +246,7 @@ impl Coin {
         Matrix::from_entries(d, d, self.second.apply(y.entries()))
     }
 
-    /// E e e'ᵀ of two clients where E y y'ᵀ = `y`, d × d: independent but for
+    /// E e e'ᵀ of two clients where E y y'ᵀ = `y`, d × d: independent given
     /// the number of steps, which they share.
     pub fn pair(&self, other: &Self, y: &Matrix) -> Matrix {
         let d = self.end.rows();

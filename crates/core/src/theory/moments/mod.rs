@@ -1,37 +1,36 @@
 //! Exact first and second moments of whole algorithms on linear fields, without
-//! sampling (MATH 4.8): E‖θ_t − θ*‖², mean and covariance at every round and at
-//! stationarity, as infinitely many replicates would give them.
+//! sampling: E‖θ_t − θ*‖², mean and covariance at every round and at stationarity, the
+//! limits of infinitely many replicates.
 //!
-//! Given the state at the start of a round clients are independent, and all
-//! updates are affine, so that second moments close: a round is a linear map of
-//! them. Clients of one law that do the same work form a type; cost and size
-//! depend on the number of types and not on that of clients. Coordinates are
+//! Given the state at the start of a round, clients are independent and all updates are
+//! affine, so second moments close: a round is a linear map of them. Clients with the same distribution and the same local update form a type; cost and size
+//! depend on the number of types, not on the number of clients. Coordinates are
 //! θ − θ* and c_k − F̄_k(θ*), so that nothing cancels close to the optimum.
 
 mod averages;
 mod coin;
-mod course;
 mod local;
 mod size;
 mod stability;
+mod stages;
 mod state;
 mod stationary;
 pub mod steps;
 
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::Work;
-use averages::Averages;
-use course::{Course, Layout, second};
+use crate::theory::linear::LocalUpdate;
+use averages::AverageMoments;
 use local::{Drive, Steps};
-pub use size::{at_rest as cost_at_rest, course as cost};
-pub use stability::Stability;
-use state::{Past, Stage, State, sandwich};
+pub use size::{rounds_effort as effort, stationary_effort};
+pub use stability::SpectralRadii;
+use stages::{StateLayout, TypeSteps, second_moment};
+use state::{MomentState, Past, Stage, sandwich};
 
-/// What is added to a client's field, as theory sees it.
+/// The correction of the clients' fields, in the theory's own type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correction {
-    /// Nothing (FedAvg and its kin).
+    /// None (FedAvg and its variants).
     None,
     /// ξ_k = c̄ − c_k with c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k).
     Kept,
@@ -41,35 +40,35 @@ pub enum Correction {
     Fresh,
 }
 
-/// One run of the engine, as theory sees it.
-pub struct Run<'a> {
-    /// Weight of its estimate in the algorithm's.
+/// One run of the engine, in the theory's own type.
+pub struct RunModel<'a> {
+    /// The weight of its estimate in that of the algorithm.
     pub weight: f64,
-    /// What each client does.
-    pub work: Box<dyn Fn(usize) -> Work + Sync + 'a>,
+    /// The local update of each client.
+    pub update: Box<dyn Fn(usize) -> LocalUpdate + Sync + 'a>,
     /// γ_g.
     pub server_step: f64,
-    /// What is added to a client's field.
+    /// The correction of the clients' fields.
     pub correction: Correction,
 }
 
-/// An algorithm as theory sees it: runs side by side whose estimates are added
-/// up with their weights.
-pub struct Scheme<'a> {
+/// An algorithm in the theory's own type: runs in parallel, whose weighted estimates are
+/// added up.
+pub struct AlgorithmModel<'a> {
     /// The runs.
-    pub runs: Vec<Run<'a>>,
-    /// L, clients that take part in a round.
+    pub runs: Vec<RunModel<'a>>,
+    /// L, the number of clients that take part in a round.
     pub cohort: usize,
     /// Whether the runs share their draws.
     pub common: bool,
-    /// p, where clients communicate by a coin (H1); a round is one communication.
+    /// p, if clients communicate by a coin (H1); a round is one communication.
     pub coin: Option<f64>,
-    /// Rounds after which the estimate is the mean of those since, if it is one.
+    /// The rounds before averaging begins, if the estimate is an average over rounds.
     pub burn_in: Option<u64>,
 }
 
-/// Number of the moments as they are worked out here: another where any bit of them
-/// is another, so that none are taken for these that were kept beside results.
+/// The version of these computations. It changes whenever a bit of their results changes,
+/// so that cached moments of another version are recomputed.
 pub const VERSION: u32 = 1;
 
 /// Exact moments at the end of a round.
@@ -83,11 +82,11 @@ pub struct Moments {
     pub mean: Vec<f64>,
     /// Cov θ̂_t, d × d.
     pub covariance: Matrix,
-    /// E‖t⁻¹ Σ_{s≤t} θ̂_s − θ*‖², the mean of all estimates so far (at round 0,
-    /// of the first); NaN where the estimate is itself an average.
+    /// E‖t⁻¹ Σ_{s≤t} θ̂_s − θ*‖², the error of the mean of all estimates so far (at round 0,
+    /// of the first); NaN if the estimate is itself an average.
     pub sq_error_average: f64,
-    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the local steps before; of one run in
-    /// which all clients take part.
+    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the last local steps, for one run with full
+    /// participation.
     pub sq_error_clients: Option<f64>,
     /// E of the Lyapunov function (SCAFFLSA 51, at communications 45).
     pub lyapunov: Option<f64>,
@@ -96,7 +95,7 @@ pub struct Moments {
 /// Second moments of θ and of a type's control variate at stationarity, in the
 /// coordinates θ − θ* and ξ_c + F̄_c(θ*).
 #[derive(Clone, Debug)]
-pub struct Blocks {
+pub struct CovarianceBlocks {
     /// E of the products of θ, d × d.
     pub theta: Matrix,
     /// E (θ − θ*)(ξ_c − ξ_c*)ᵀ by client, d × d each.
@@ -107,8 +106,8 @@ pub struct Blocks {
     pub variate_pair: Vec<Matrix>,
 }
 
-impl Blocks {
-    /// How many numbers they hold.
+impl CovarianceBlocks {
+    /// The number of their entries.
     pub fn numbers(&self) -> usize {
         let lists = [&self.theta_variate, &self.variate, &self.variate_pair];
         let all = std::iter::once(&self.theta).chain(lists.into_iter().flatten());
@@ -116,113 +115,111 @@ impl Blocks {
     }
 }
 
-/// Clients that have one law and do the same.
+/// Clients with the same distribution and the same local updates.
 struct Type {
     first: usize,
     count: f64,
-    work: Vec<Work>,
+    updates: Vec<LocalUpdate>,
 }
 
-/// The exact moments of a scheme on a problem.
-pub struct Exact<'a> {
+/// The exact moments of an algorithm on a problem.
+pub struct ExactMoments<'a> {
     facts: &'a dyn Facts,
-    scheme: &'a Scheme<'a>,
-    layout: Layout,
+    model: &'a AlgorithmModel<'a>,
+    layout: StateLayout,
     types: Vec<Type>,
-    /// Which type a client is of.
-    of: Vec<usize>,
-    courses: Vec<Course>,
-    coins: Vec<local::Coin>,
+    /// The type of each client.
+    type_of: Vec<usize>,
+    type_steps: Vec<TypeSteps>,
+    coins: Vec<local::GeometricSteps>,
     stages: Vec<Stage>,
 }
 
-fn types(facts: &dyn Facts, scheme: &Scheme<'_>) -> (Vec<Type>, Vec<usize>) {
+fn types(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> (Vec<Type>, Vec<usize>) {
     let mut types: Vec<Type> = Vec::new();
     let mut places = std::collections::HashMap::new();
-    let of = (0..facts.clients()).map(|c| {
-        let work: Vec<Work> = scheme.runs.iter().map(|run| (run.work)(c)).collect();
-        let bits = |w: &Work| (w.step.to_bits(), w.steps, w.batch, w.proximal.to_bits());
-        let key = (facts.law(c), work.iter().map(bits).collect::<Vec<_>>());
+    let type_of = (0..facts.clients()).map(|c| {
+        let updates: Vec<LocalUpdate> = model.runs.iter().map(|run| (run.update)(c)).collect();
+        let bits = |w: &LocalUpdate| (w.step.to_bits(), w.steps, w.batch, w.proximal.to_bits());
+        let key = (facts.distribution(c), updates.iter().map(bits).collect::<Vec<_>>());
         let place = *places.entry(key).or_insert(types.len());
         if place == types.len() {
-            types.push(Type { first: c, count: 0.0, work });
+            types.push(Type { first: c, count: 0.0, updates });
         }
         types[place].count += 1.0;
         place
     });
-    let of = of.collect();
-    (types, of)
+    let type_of = type_of.collect();
+    (types, type_of)
 }
 
-/// Whether the way in which the runs of a scheme share their draws is one that
-/// moments are followed through.
-fn followed(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
-    let (types, _) = types(facts, scheme);
-    let runs = &scheme.runs;
-    let uneven = types.iter().any(|t| t.work.iter().any(|w| w.steps != t.work[0].steps));
-    let fresh = |r: &Run<'_>| matches!(r.correction, Correction::Fresh | Correction::KeptFresh);
-    let batches = types.iter().any(|t| t.work.iter().any(|w| w.batch != t.work[0].batch));
+/// Whether the moments cover the way in which the runs of an algorithm share their draws.
+fn shared_draws_are_tracked(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
+    let (types, _) = types(facts, model);
+    let runs = &model.runs;
+    let uneven = types.iter().any(|t| t.updates.iter().any(|w| w.steps != t.updates[0].steps));
+    let fresh =
+        |r: &RunModel<'_>| matches!(r.correction, Correction::Fresh | Correction::KeptFresh);
+    let batches = types.iter().any(|t| t.updates.iter().any(|w| w.batch != t.updates[0].batch));
     let fresh = runs.iter().any(fresh);
     let alone = runs.len() == 1;
-    let drawn = !(uneven && fresh || scheme.common && batches);
-    let cohort = scheme.common || scheme.cohort == facts.clients();
-    drawn && (alone || scheme.coin.is_none() && cohort)
+    let draws_fit = !(uneven && fresh || model.common && batches);
+    let cohort = model.common || model.cohort == facts.clients();
+    draws_fit && (alone || model.coin.is_none() && cohort)
 }
 
-/// Whether second moments of a scheme close and are followed.
-pub fn close(facts: &dyn Facts, scheme: &Scheme<'_>) -> bool {
-    facts.linear() && facts.independent() && followed(facts, scheme)
+/// Whether second moments close and this module covers them.
+pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
+    facts.linear() && facts.independent() && shared_draws_are_tracked(facts, model)
 }
 
-impl<'a> Exact<'a> {
-    /// Prepares the moments of a scheme; `None` where second moments do not
-    /// close: the field is not linear, draws are not independent, or the runs
-    /// of the scheme share their draws in a way that is not followed.
-    pub fn new(facts: &'a dyn Facts, scheme: &'a Scheme<'a>) -> Option<Self> {
-        if !close(facts, scheme) {
+impl<'a> ExactMoments<'a> {
+    /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
+    pub fn new(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
+        if !are_closed(facts, model) {
             return None;
         }
-        let (types, of) = types(facts, scheme);
-        let runs = &scheme.runs;
+        let (types, type_of) = types(facts, model);
+        let runs = &model.runs;
         let corrected: Vec<bool> = runs.iter().map(|r| r.correction != Correction::None).collect();
-        let layout = Layout::new(facts.dim(), &corrected, scheme.coin.is_some());
+        let layout = StateLayout::new(facts.dim(), &corrected, model.coin.is_some());
         let mut new = Self {
             facts,
-            scheme,
+            model,
             layout,
             types,
-            of,
-            courses: Vec::new(),
+            type_of,
+            type_steps: Vec::new(),
             coins: Vec::new(),
             stages: Vec::new(),
         };
         for g in 0..new.types.len() {
-            if let Some(p) = scheme.coin {
-                let work = Work { steps: 1, ..new.types[g].work[0] };
-                let drive = Drive { work, pulled: new.pulled(0, &work) };
+            if let Some(p) = model.coin {
+                let update = LocalUpdate { steps: 1, ..new.types[g].updates[0] };
+                let drive = Drive { update, pulled: new.pulled(0, &update) };
                 let step = Steps::new(facts, new.types[g].first, [drive; 2], true)?;
-                new.coins.push(local::Coin::new(&step, p));
+                new.coins.push(local::GeometricSteps::new(&step, p));
             } else {
-                let course = new.course(g)?;
-                new.courses.push(course);
+                let steps = new.steps_of_type(g)?;
+                new.type_steps.push(steps);
             }
         }
-        if scheme.coin.is_none() {
+        if model.coin.is_none() {
             new.stages = new.make_stages();
         }
         Some(new)
     }
 
     /// The state before the first round, from θ_0.
-    fn begin_at(&self, start: &[f64]) -> State {
-        let Layout { d, m, n, .. } = self.layout;
+    fn initial_state(&self, start: &[f64]) -> MomentState {
+        let StateLayout { d, m, n, .. } = self.layout;
         let mut s = vec![0.0; m];
         s[0] = 1.0;
         for &e in &self.layout.e {
             (0..d).for_each(|i| s[e + i] = start[i] - self.facts.optimum()[i]);
         }
         let own = |t: &Type| {
-            let field = self.field(t.first);
+            let field = self.facts.field_at_optimum(t.first);
             let mut v = vec![0.0; n];
             for own in self.layout.own.iter().flatten() {
                 (0..d).for_each(|i| v[own + i] = -field[i]);
@@ -230,18 +227,18 @@ impl<'a> Exact<'a> {
             v
         };
         let v: Vec<Vec<f64>> = self.types.iter().map(own).collect();
-        State::fixed(self.types.iter().map(|t| t.count).collect(), &s, &v)
+        MomentState::fixed(self.types.iter().map(|t| t.count).collect(), &s, &v)
     }
 
-    /// L: the estimate's distance from θ* is L s.
+    /// L with L s = θ̂ − θ*.
     fn estimate(&self) -> Matrix {
         let mut out = Matrix::zeros(self.layout.d, self.layout.m);
-        for (r, run) in self.scheme.runs.iter().enumerate() {
-            out.add(run.weight, &self.layout.pick(self.layout.m, self.layout.e[r], 1.0));
+        for (r, run) in self.model.runs.iter().enumerate() {
+            out.add(run.weight, &self.layout.selection(self.layout.m, self.layout.e[r], 1.0));
         }
         // Weights need not sum to one (RR Remark 1, as printed).
-        let weights = self.scheme.runs.iter().fold(0.0, |sum, run| sum + run.weight);
-        if self.scheme.runs.len() > 1 && (weights - 1.0).abs() > 1e-12 {
+        let weights = self.model.runs.iter().fold(0.0, |sum, run| sum + run.weight);
+        if self.model.runs.len() > 1 && (weights - 1.0).abs() > 1e-12 {
             (0..self.layout.d)
                 .for_each(|i| out[(i, 0)] = (weights - 1.0) * self.facts.optimum()[i]);
         }
@@ -249,8 +246,8 @@ impl<'a> Exact<'a> {
     }
 
     /// A round: the state after it and the sums over the past.
-    fn round(&self, state: &State, past: Option<&Past>) -> (State, Option<Past>) {
-        if self.scheme.coin.is_some() {
+    fn round(&self, state: &MomentState, past: Option<&Past>) -> (MomentState, Option<Past>) {
+        if self.model.coin.is_some() {
             return self.coin_round(state, past);
         }
         let (mut state, mut past) = (state.clone(), past.cloned());
@@ -261,37 +258,37 @@ impl<'a> Exact<'a> {
         (state, past)
     }
 
-    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the local steps that begin here.
-    fn clients_error(&self, state: &State) -> Option<f64> {
-        if self.scheme.runs.len() > 1 || self.scheme.cohort < self.facts.clients() {
+    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the local steps that begin in this state.
+    fn clients_error(&self, state: &MomentState) -> Option<f64> {
+        if self.model.runs.len() > 1 || self.model.cohort < self.facts.clients() {
             return None;
         }
-        if self.scheme.coin.is_some() {
+        if self.model.coin.is_some() {
             return Some(self.coin_clients_error(state));
         }
         let fresh = self.stages.len() > 1;
         let moved = fresh.then(|| state.after(&self.stages[0], &self.noises(state, 0)));
         let state = moved.as_ref().unwrap_or(state);
         let mut sum = 0.0;
-        for (g, course) in self.courses.iter().enumerate() {
-            let end = (course.from_s.clone(), course.from_v.clone());
-            let end = second(state, g, &end, &end);
-            sum += state.counts[g] * trace(&end.plus(1.0, &self.walk_noise(state, g)));
+        for (g, steps) in self.type_steps.iter().enumerate() {
+            let end = (steps.from_s.clone(), steps.from_v.clone());
+            let end = second_moment(state, g, &end, &end);
+            sum += state.counts[g] * end.plus(1.0, &self.local_noise(state, g)).trace();
         }
         Some(sum / self.facts.clients() as f64)
     }
 
     /// E ψ of the server's θ: E‖θ − θ*‖² + N⁻¹ Σ ℓ_c² E‖ξ_c − ξ_c*‖².
-    fn lyapunov(&self, state: &State) -> Option<f64> {
-        let own = self.layout.own[0].filter(|_| self.scheme.runs.len() == 1)?;
+    fn lyapunov(&self, state: &MomentState) -> Option<f64> {
+        let own = self.layout.own[0].filter(|_| self.model.runs.len() == 1)?;
         let d = self.layout.d;
-        let at = self.layout.e[0];
-        let mut psi = (0..d).fold(0.0, |sum, i| sum + state.s[(at + i, at + i)]);
+        let e = self.layout.e[0];
+        let mut psi = (0..d).fold(0.0, |sum, i| sum + state.s[(e + i, e + i)]);
         for (g, t) in self.types.iter().enumerate() {
-            let work = &t.work[0];
-            let length = match self.scheme.coin {
-                Some(p) => work.step / p,
-                None => work.step * work.steps as f64,
+            let update = &t.updates[0];
+            let length = match self.model.coin {
+                Some(p) => update.step / p,
+                None => update.step * update.steps as f64,
             };
             let mut square = 0.0;
             for i in 0..d {
@@ -305,12 +302,12 @@ impl<'a> Exact<'a> {
         Some(psi)
     }
 
-    /// The moments at these rounds, which rise, from θ_0 = `start`.
-    pub fn at(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`.
+    pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
         let estimate = self.estimate();
-        let mut state = self.begin_at(start);
+        let mut state = self.initial_state(start);
         let mut clients = None;
-        let mut averages = Averages::new(self, &state);
+        let mut averages = AverageMoments::new(self, &state);
         let mut out = Vec::new();
         let mut round = 0;
         for &target in rounds {
@@ -330,8 +327,8 @@ impl<'a> Exact<'a> {
 
     fn moments(
         &self,
-        state: &State,
-        averages: &Averages,
+        state: &MomentState,
+        averages: &AverageMoments,
         round: u64,
         clients: Option<f64>,
     ) -> Moments {
@@ -339,7 +336,7 @@ impl<'a> Exact<'a> {
         let last = sandwich(&estimate, &state.s, &estimate);
         let column: Vec<f64> = (0..state.s.rows()).map(|i| state.s[(i, 0)]).collect();
         let last_mean = estimate.apply(&column);
-        let averaged = self.scheme.burn_in.is_some();
+        let averaged = self.model.burn_in.is_some();
         let (square, mean) = match averages.mean() {
             Some((square, mean)) if averaged => (square, mean),
             _ => (last.clone(), last_mean),
@@ -348,12 +345,12 @@ impl<'a> Exact<'a> {
         covariance.add_outer(-1.0, &mean, &mean);
         let average = match averages.mean() {
             _ if averaged => f64::NAN,
-            Some((square, _)) => trace(&square),
-            None => trace(&last),
+            Some((square, _)) => square.trace(),
+            None => last.trace(),
         };
         Moments {
             round,
-            sq_error: trace(&square),
+            sq_error: square.trace(),
             mean,
             covariance,
             sq_error_average: average,
@@ -361,10 +358,6 @@ impl<'a> Exact<'a> {
             lyapunov: self.lyapunov(state),
         }
     }
-}
-
-fn trace(a: &Matrix) -> f64 {
-    (0..a.rows()).fold(0.0, |sum, i| sum + a[(i, i)])
 }
 
 #[cfg(test)]

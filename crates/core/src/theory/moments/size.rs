@@ -1,15 +1,15 @@
-//! What moments of a scheme take, from the sizes of what [`super::Exact`] holds.
+//! The effort of exact moments, from the sizes of the data of [`super::ExactMoments`].
 
 use super::stationary::{DIRECT, KRYLOV};
-use super::{Correction, Scheme, types};
+use super::{AlgorithmModel, Correction, types};
 use crate::problem::Facts;
-use crate::theory::cost::{self, Cost, MOST_PRODUCTS};
+use crate::theory::effort::{self, Effort, MOST_PRODUCTS};
 
-/// Restarts of the search for a stationary state that have to fit within the bound.
+/// The least number of restarts of GMRES that must fit within the limit.
 const FEWEST_RESTARTS: f64 = 4.0;
 
-/// The sizes that decide what moments take.
-pub(super) struct Size {
+/// The sizes that decide the effort of moments.
+pub(super) struct MomentSizes {
     /// d and N.
     d: f64,
     clients: f64,
@@ -21,32 +21,32 @@ pub(super) struct Size {
     y: f64,
     v: f64,
     s: f64,
-    /// Products that preparing a type's local steps takes.
+    /// Products of preparing the local steps of a type.
     prepare: f64,
-    /// Products that a round takes.
+    /// Products of a round.
     round: f64,
 }
 
-impl Size {
-    pub(super) fn of(facts: &dyn Facts, scheme: &Scheme<'_>) -> Self {
-        let (types, _) = types(facts, scheme);
+impl MomentSizes {
+    pub(super) fn new(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Self {
+        let (types, _) = types(facts, model);
         let d = facts.dim() as f64;
-        let corrected = scheme.runs.iter().any(|r| r.correction != Correction::None);
-        let runs = scheme.runs.len() as f64;
+        let corrected = model.runs.iter().any(|r| r.correction != Correction::None);
+        let runs = model.runs.len() as f64;
         let y = if corrected { 2.0 * d + 1.0 } else { d + 1.0 };
-        let longest = types.iter().flat_map(|t| &t.work).map(|w| w.steps).max().unwrap_or(1);
-        let doublings = match scheme.coin {
+        let longest = types.iter().flat_map(|t| &t.updates).map(|w| w.steps).max().unwrap_or(1);
+        let doublings = match model.coin {
             Some(p) => 3.0 * libm::log2(50.0 / p),
             None => 1.5 * libm::log2(longest as f64 + 1.0),
         };
-        let noise = (d + 1.0) * (d + 1.0) * cost::noise_map(facts);
+        let noise = (d + 1.0) * (d + 1.0) * effort::noise_map(facts);
         let prepare = runs * runs * (doublings * (d * d * y * y * (d * d + 2.0 * y)) + noise);
         let v = if corrected { runs * d } else { 0.0 };
         let s = 1.0 + 2.0 * v.max(runs * d);
         let per_type = 12.0 * s * s * s + runs * runs * y * y * d * d;
-        // A pair of types costs something even where it has no numbers.
+        // A pair of types takes time even without numbers.
         let mut per_pair = 20.0 + if corrected { 4.0 * v * v * s } else { 0.0 };
-        if let Some(p) = scheme.coin {
+        if let Some(p) = model.coin {
             per_pair += 2.0 * y * y * y * libm::log2(50.0 / p);
         }
         let (clients, types) = (facts.clients() as f64, types.len() as f64);
@@ -54,26 +54,26 @@ impl Size {
         Self { d, clients, runs, corrected, types, y, v, s, prepare, round }
     }
 
-    /// Numbers that are held while a round is computed: the local steps of all types, what a
-    /// round does to the members of each, and a few states.
+    /// The numbers in memory while a round is computed: the local steps of all types, the
+    /// updates of the members of each, and a few states.
     fn numbers(&self) -> f64 {
         let Self { d, runs, types, y, v, s, .. } = self;
         let pairs = types * runs * (runs + 1.0) / 2.0;
         let steps = (pairs + 2.0) * d * d * y * y + d * d * d * d;
         let members = 2.0 * types * (s + v) * (s + v + 2.0 * runs * d);
-        // Five numbers are the head of a matrix.
+        // Five numbers for the header of a matrix.
         let state = types * types * (5.0 + v * v) + types * (s * v + v * v) + s * s;
         steps + members + 3.0 * state
     }
 
     /// The moments at `rows` rounds up to round `rounds`.
-    fn course(&self, rounds: u64, rows: usize) -> Cost {
-        let kept = rows as f64 * (self.d * self.d + 2.0 * self.d);
+    fn rounds_effort(&self, rounds: u64, rows: usize) -> Effort {
+        let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
         let products = self.types * self.prepare + rounds as f64 * self.round;
-        Cost::new(products, self.numbers() + kept)
+        Effort::new(products, self.numbers() + stored)
     }
 
-    /// Numbers of a state, and products of one application of a round's map to them.
+    /// The numbers of a state, and the products of applying a round's map to them.
     fn map(&self) -> (f64, f64) {
         let Self { types, v, s, .. } = self;
         let length = s * s + types * (s * v + v * v) + types * types * v * v;
@@ -81,7 +81,7 @@ impl Size {
     }
 
     /// The moments at stationarity, with the blocks of all clients.
-    fn at_rest(&self) -> Cost {
+    fn stationary_effort(&self) -> Effort {
         let (length, map) = self.map();
         let blocks = if self.corrected { 6.0 * self.clients * self.d * self.d } else { 0.0 };
         let (search, held) = if length <= DIRECT as f64 {
@@ -89,23 +89,28 @@ impl Size {
         } else {
             (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0) * map, (KRYLOV as f64 + 5.0) * length)
         };
-        Cost::new(self.types * self.prepare + search + blocks, self.numbers() + held + blocks)
+        Effort::new(self.types * self.prepare + search + blocks, self.numbers() + held + blocks)
     }
 
-    /// How often a search for a stationary state may begin anew within the bound.
+    /// The number of restarts of GMRES that fit within the limit.
     pub(super) fn restarts(&self) -> usize {
         let left = MOST_PRODUCTS - self.types * self.prepare;
         (left / ((KRYLOV as f64 + 1.0) * self.map().1)).max(FEWEST_RESTARTS) as usize
     }
 }
 
-/// What moments to round `rounds` take, kept at `rows` rounds: preparing the types, and
-/// their pairs round by round.
-pub fn course(facts: &dyn Facts, scheme: &Scheme<'_>, rounds: u64, rows: usize) -> Cost {
-    Size::of(facts, scheme).course(rounds, rows)
+/// The effort of moments up to round `rounds`, stored at `rows` rounds: preparing the
+/// types, and their pairs round by round.
+pub fn rounds_effort(
+    facts: &dyn Facts,
+    model: &AlgorithmModel<'_>,
+    rounds: u64,
+    rows: usize,
+) -> Effort {
+    MomentSizes::new(facts, model).rounds_effort(rounds, rows)
 }
 
-/// What [`super::Exact::stationary`] takes.
-pub fn at_rest(facts: &dyn Facts, scheme: &Scheme<'_>) -> Cost {
-    Size::of(facts, scheme).at_rest()
+/// The effort of [`super::ExactMoments::stationary`].
+pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
+    MomentSizes::new(facts, model).stationary_effort()
 }

@@ -1,44 +1,44 @@
-//! Whether moments stay bounded: the spectral radii of a round's linear maps of the
-//! first and of the second moments (MATH 4.8).
+//! Whether moments stay bounded: the spectral radii of the linear maps of first and of
+//! second moments over one round.
 //!
-//! The map of second moments keeps positive semidefinite matrices so. So its powers,
-//! applied to the identity, grow as its spectral radius does (Krein and Rutman), and no
-//! eigenvalue is needed; the map of means is squared again and again (Gelfand).
+//! The map of second moments preserves positive semidefinite matrices. So its powers,
+//! applied to the identity, grow like powers of its spectral radius (Krein and Rutman), and
+//! no eigenvalue is needed. The map of means is squared repeatedly (Gelfand).
 
-use super::{Exact, State, trace};
+use super::{ExactMoments, MomentState};
 use crate::linalg::Matrix;
 
-/// Spectral radii over one round; below 1 moments converge.
+/// Spectral radii over one round; moments converge if they are below 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stability {
-    /// Of the mean; `None` where its map is too large to be written out.
+pub struct SpectralRadii {
+    /// Of the mean; `None` if its matrix is too large.
     pub mean: Option<f64>,
     /// Of the second moments.
     pub square: f64,
 }
 
-/// Rounds after which a rate of growth is first taken, and at the latest.
+/// The rounds after which the growth rate is estimated first, and last.
 const ROUNDS: (u32, u32) = (32, 4096);
-/// How far two rates may be apart that count as one.
+/// The relative difference of two rates below which they count as equal.
 const SETTLED: f64 = 1e-7;
-/// How far the last two may be apart, or there is none.
+/// The largest relative difference of the last two rates; beyond it there is no result.
 const AT_MOST: f64 = 1e-5;
-/// Numbers of a mean up to which its map is written out.
+/// The largest order of the matrix of the mean's map.
 const WRITTEN: usize = 160;
-/// Squarings of the map of means: powers up to 2³⁰.
+/// The number of squarings of the map of means: its power 2³⁰.
 const SQUARINGS: i32 = 30;
 
-impl Exact<'_> {
+impl ExactMoments<'_> {
     /// The spectral radii of a round; `None` if the second moments' rate of growth does
     /// not settle.
-    pub fn stability(&self) -> Option<Stability> {
-        Some(Stability { mean: self.mean_radius(), square: self.square_radius()? })
+    pub fn stability(&self) -> Option<SpectralRadii> {
+        Some(SpectralRadii { mean: self.mean_radius(), square: self.square_radius()? })
     }
 
-    /// The rate at which second moments grow from those of independent noise in
-    /// everything, without what is added in each round.
+    /// The growth rate of second moments from the identity, without the noise that each
+    /// round adds.
     fn square_radius(&self) -> Option<f64> {
-        let begin = self.begin_at(self.facts.optimum());
+        let begin = self.initial_state(self.facts.optimum());
         let mut state = begin.with(0.0, &vec![0.0; begin.numbers().len()]);
         (1..state.s.rows()).for_each(|i| state.s[(i, i)] = 1.0);
         for block in &mut state.p {
@@ -50,7 +50,7 @@ impl Exact<'_> {
         let mut take = ROUNDS.0;
         loop {
             while round < take {
-                state = self.settled(&state);
+                state = self.consistent_round(&state);
                 let size = size(&state);
                 if size == 0.0 {
                     return Some(0.0);
@@ -63,7 +63,7 @@ impl Exact<'_> {
                 state = begin.with(0.0, &numbers);
                 round += 1;
             }
-            // Half of the rounds, so that a period of two cancels.
+            // The rate over the second half of the rounds, so that a period of two cancels.
             let rate = libm::exp((log - at_half) / f64::from(take / 2));
             let apart = (rate - before).abs();
             if apart <= SETTLED * rate || take >= ROUNDS.1 {
@@ -76,7 +76,7 @@ impl Exact<'_> {
 
     /// The spectral radius of the mean's map.
     fn mean_radius(&self) -> Option<f64> {
-        let begin = self.begin_at(self.facts.optimum());
+        let begin = self.initial_state(self.facts.optimum());
         let zero = begin.with(0.0, &vec![0.0; begin.numbers().len()]);
         let (m, own, types) = (zero.s.rows(), zero.own(), zero.types());
         let size = m - 1 + types * own;
@@ -94,7 +94,7 @@ impl Exact<'_> {
                 let (g, i) = ((j + 1 - m) / own, (j + 1 - m) % own);
                 state.x[g][(0, i)] = 1.0;
             }
-            let after = self.settled(&state);
+            let after = self.consistent_round(&state);
             (1..m).for_each(|i| map[(i - 1, j)] = after.s[(0, i)]);
             for (g, x) in after.x.iter().enumerate() {
                 (0..own).for_each(|i| map[(m - 1 + g * own + i, j)] = x[(0, i)]);
@@ -105,9 +105,9 @@ impl Exact<'_> {
 }
 
 /// The trace of all second moments.
-fn size(state: &State) -> f64 {
-    let own = state.p.iter().zip(&state.counts).map(|(p, count)| count * trace(p));
-    trace(&state.s) + own.sum::<f64>()
+fn size(state: &MomentState) -> f64 {
+    let own = state.p.iter().zip(&state.counts).map(|(p, count)| count * p.trace());
+    state.s.trace() + own.sum::<f64>()
 }
 
 /// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰.
@@ -129,14 +129,14 @@ fn radius(mut a: Matrix) -> f64 {
 mod tests {
     use super::*;
 
-    /// Rotation by any angle, a Jordan block, a nilpotent matrix.
+    /// A rotation, a Jordan block, a diagonal matrix, a nilpotent matrix.
     #[test]
     fn radii_of_matrices_that_are_known() {
-        let of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
+        let radius_of = |entries: [f64; 4]| radius(Matrix::from_entries(2, 2, entries.to_vec()));
         let (c, s) = (libm::cos(0.7), libm::sin(0.7));
-        assert!((of([0.9 * c, -0.9 * s, 0.9 * s, 0.9 * c]) - 0.9).abs() < 1e-8);
-        assert!((of([1.1, 5.0, 0.0, 1.1]) - 1.1).abs() < 1e-6);
-        assert!((of([0.5, 0.0, 0.0, -2.0]) - 2.0).abs() < 1e-8);
-        assert_eq!(of([0.0, 3.0, 0.0, 0.0]), 0.0);
+        assert!((radius_of([0.9 * c, -0.9 * s, 0.9 * s, 0.9 * c]) - 0.9).abs() < 1e-8);
+        assert!((radius_of([1.1, 5.0, 0.0, 1.1]) - 1.1).abs() < 1e-6);
+        assert!((radius_of([0.5, 0.0, 0.0, -2.0]) - 2.0).abs() < 1e-8);
+        assert_eq!(radius_of([0.0, 3.0, 0.0, 0.0]), 0.0);
     }
 }

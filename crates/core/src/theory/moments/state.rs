@@ -1,14 +1,13 @@
-//! Second moments of the server's and all clients' variables, by types of
-//! clients: clients of one type are exchangeable, so that the size does not
-//! depend on how many they are.
+//! Second moments of the server's and the clients' variables, by types of clients.
+//! Clients of one type are exchangeable, so the size does not depend on their number.
 
 use crate::linalg::Matrix;
 
 /// E of the products of s (m numbers, the first of them 1) and of each client's
 /// v. Symmetric to the last bit after every round.
 #[derive(Clone, Debug)]
-pub struct State {
-    /// How many clients each type has.
+pub struct MomentState {
+    /// The number of clients of each type.
     pub counts: Vec<f64>,
     /// E s sᵀ, m × m.
     pub s: Matrix,
@@ -20,12 +19,12 @@ pub struct State {
     pub q: Vec<Matrix>,
 }
 
-/// What one stage of a round does to the members of a type: with e a random
-/// vector of mean 0 given all else, independent between clients,
+/// The update of one stage of a round for the members of a type: with e a random
+/// vector of mean 0 given everything else, independent between clients,
 /// s ← A s + Σ over members of (`s_s` s + `s_v` v + `s_e` e), and of a member
 /// v ← v + `v_s` s + `v_v` v + `v_e` e.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct MemberUpdate {
     /// m × m.
     pub s_s: Matrix,
     /// m × n.
@@ -40,22 +39,27 @@ pub struct Member {
     pub v_e: Matrix,
 }
 
-/// A stage of a round: who takes part, and what that does.
+/// A stage of a round: the chance of taking part, and the update.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// A, m × m.
     pub keep: Matrix,
-    /// The chance that a client takes part, and that two given clients do.
+    /// The probability that a given client takes part, and that two given clients do.
     pub inclusion: (f64, f64),
-    /// One a type.
-    pub members: Vec<Member>,
-    /// Of a member of each type, the sum of the others' `s_s`.
+    /// One per type.
+    pub members: Vec<MemberUpdate>,
+    /// For a member of each type, the sum of the `s_s` of all other clients.
     others: Vec<Matrix>,
 }
 
 impl Stage {
-    /// A stage of so many clients of each type.
-    pub fn new(keep: Matrix, inclusion: (f64, f64), members: Vec<Member>, counts: &[f64]) -> Self {
+    /// A stage with `counts` clients of each type.
+    pub fn new(
+        keep: Matrix,
+        inclusion: (f64, f64),
+        members: Vec<MemberUpdate>,
+        counts: &[f64],
+    ) -> Self {
         let mut all = Matrix::zeros(keep.rows(), keep.cols());
         members.iter().zip(counts).for_each(|(member, count)| all.add(*count, &member.s_s));
         let others = members.iter().map(|member| all.plus(-1.0, &member.s_s)).collect();
@@ -68,9 +72,9 @@ pub fn sandwich(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     a.times(b).times_transposed(c)
 }
 
-/// The same where a and c are mostly 0, as maps that pick entries are.
-pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
-    // The entries of c that are not 0, and where each of its rows ends.
+/// The same for sparse a and c, such as maps that pick entries.
+pub fn sparse_sandwich(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
+    // The nonzero entries of c, and the end of each of its rows.
     let (mut entries, mut ends) = (Vec::new(), Vec::with_capacity(c.rows()));
     for j in 0..c.rows() {
         entries.extend(c.row(j).iter().copied().enumerate().filter(|(_, x)| *x != 0.0));
@@ -93,36 +97,31 @@ pub fn picked(a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
     Matrix::from_entries(a.rows(), c.rows(), out)
 }
 
-fn symmetric(a: &Matrix) -> Matrix {
-    Matrix::from_fn(a.rows(), a.cols(), |i, j| 0.5 * (a[(i, j)] + a[(j, i)]))
-}
-
-/// What the members of each type pull at in a stage.
+/// Products that several parts of a stage's update share.
 #[derive(Default)]
-struct Pulls {
+struct SharedProducts {
     /// E (s_s s + s_v v) sᵀ of a member, m × m.
     all: Vec<Matrix>,
     /// E (s_v v) sᵀ of all clients but one, m × m.
     rest: Vec<Matrix>,
     /// The others' `s_s` times E s vᵀ, m × n.
     by_others: Vec<Matrix>,
-    /// [`State::pull_of_others`].
+    /// [`MomentState::product_of_others`].
     of_others: Vec<Matrix>,
 }
 
-impl State {
-    /// The state where nothing is random: s and each type's v are these.
+impl MomentState {
+    /// The state without randomness, from s and each type's v.
     pub fn fixed(counts: Vec<f64>, s: &[f64], v: &[Vec<f64>]) -> Self {
-        let outer = |a: &[f64], b: &[f64]| Matrix::from_fn(a.len(), b.len(), |i, j| a[i] * b[j]);
         let pairs = v.iter().flat_map(|a| v.iter().map(move |b| (a, b)));
         Self {
-            s: outer(s, s),
-            x: v.iter().map(|v| outer(s, v)).collect(),
-            p: v.iter().map(|v| outer(v, v)).collect(),
+            s: Matrix::outer(s, s),
+            x: v.iter().map(|v| Matrix::outer(s, v)).collect(),
+            p: v.iter().map(|v| Matrix::outer(v, v)).collect(),
             q: if v.iter().all(Vec::is_empty) {
                 Vec::new()
             } else {
-                pairs.map(|(a, b)| outer(a, b)).collect()
+                pairs.map(|(a, b)| Matrix::outer(a, b)).collect()
             },
             counts,
         }
@@ -143,40 +142,49 @@ impl State {
         &self.q[g * self.types() + h]
     }
 
-    /// Clients of type h beside one of type g.
+    /// The number of clients of type h other than a given one of type g.
     pub fn others(&self, g: usize, h: usize) -> f64 {
         self.counts[h] - f64::from(u8::from(g == h))
     }
 
-    /// Σ over types, as many times as the type has clients.
-    fn sum(&self, rows: usize, cols: usize, of: impl Fn(usize) -> Matrix) -> Matrix {
+    /// A client's own matrix plus `pair(h)` for each of the other clients, h being their type.
+    pub fn with_others(&self, g: usize, own: &Matrix, pair: impl Fn(usize) -> Matrix) -> Matrix {
+        let mut sum = own.clone();
+        for h in (0..self.types()).filter(|&h| self.others(g, h) > 0.0) {
+            sum.add(self.others(g, h), &pair(h));
+        }
+        sum
+    }
+
+    /// Σ over types, each weighted by its number of clients.
+    fn sum(&self, rows: usize, cols: usize, value: impl Fn(usize) -> Matrix) -> Matrix {
         let mut out = Matrix::zeros(rows, cols);
-        (0..self.types()).for_each(|g| out.add(self.counts[g], &of(g)));
+        (0..self.types()).for_each(|g| out.add(self.counts[g], &value(g)));
         out
     }
 
-    /// What a stage's members pull at, before anything moves.
-    fn pulls(&self, stage: &Stage) -> Pulls {
+    /// The shared products of a stage, from the state before it.
+    fn products(&self, stage: &Stage) -> SharedProducts {
         let (m, n, types) = (self.s.rows(), self.own(), self.types());
         let members = &stage.members;
-        let mut all: Vec<Matrix> = members.iter().map(|of| of.s_s.times(&self.s)).collect();
+        let mut all: Vec<Matrix> = members.iter().map(|member| member.s_s.times(&self.s)).collect();
         if n == 0 {
-            return Pulls { all, ..Pulls::default() };
+            return SharedProducts { all, ..SharedProducts::default() };
         }
         let own: Vec<Matrix> =
             (0..types).map(|g| members[g].s_v.times_transposed(&self.x[g])).collect();
         all.iter_mut().zip(&own).for_each(|(all, own)| all.add(1.0, own));
         let sum = self.sum(m, m, |g| own[g].clone());
-        Pulls {
+        SharedProducts {
             all,
             rest: own.iter().map(|own| sum.plus(-1.0, own)).collect(),
             by_others: (0..types).map(|g| stage.others[g].times(&self.x[g])).collect(),
-            of_others: (0..types).map(|g| self.pull_of_others(stage, g)).collect(),
+            of_others: (0..types).map(|g| self.product_of_others(stage, g)).collect(),
         }
     }
 
-    /// Σ over the clients beside one of type g of `s_v` E v v'ᵀ, m × n.
-    fn pull_of_others(&self, stage: &Stage, g: usize) -> Matrix {
+    /// Σ over the clients other than a given one of type g of `s_v` E v v'ᵀ, m × n.
+    fn product_of_others(&self, stage: &Stage, g: usize) -> Matrix {
         let mut out = Matrix::zeros(self.s.rows(), self.own());
         for h in 0..self.types() {
             let count = self.others(g, h);
@@ -190,10 +198,10 @@ impl State {
     /// The state after a stage in which the vector e of type g has the
     /// covariance `noise(g)`, k × k.
     pub fn after(&self, stage: &Stage, noise: &[Matrix]) -> Self {
-        let pulls = self.pulls(stage);
+        let products = self.products(stage);
         let mut next = Self {
             counts: self.counts.clone(),
-            s: self.shared_after(stage, &pulls, noise),
+            s: self.shared_after(stage, &products, noise),
             x: Vec::with_capacity(self.x.len()),
             p: Vec::with_capacity(self.p.len()),
             q: Vec::new(),
@@ -211,7 +219,7 @@ impl State {
             })
             .collect();
         for g in 0..self.types() {
-            let (x, p) = self.own_after(stage, &pulls, &moves[g], g, &noise[g]);
+            let (x, p) = self.own_after(stage, &products, &moves[g], g, &noise[g]);
             next.x.push(x);
             next.p.push(p);
         }
@@ -220,60 +228,60 @@ impl State {
     }
 
     /// E s sᵀ after a stage.
-    fn shared_after(&self, stage: &Stage, pulls: &Pulls, noise: &[Matrix]) -> Matrix {
+    fn shared_after(&self, stage: &Stage, products: &SharedProducts, noise: &[Matrix]) -> Matrix {
         let (m, n, members) = (self.s.rows(), self.own(), &stage.members);
         let (one, two) = stage.inclusion;
-        let pull = self.sum(m, m, |g| pulls.all[g].clone());
-        let mut s = picked(&stage.keep, &self.s, &stage.keep);
-        let crossed = stage.keep.times_transposed(&pull);
+        let moved = self.sum(m, m, |g| products.all[g].clone());
+        let mut s = sparse_sandwich(&stage.keep, &self.s, &stage.keep);
+        let crossed = stage.keep.times_transposed(&moved);
         s.add(one, &crossed);
         s.add(one, &crossed.transpose());
-        // Members with themselves, then with each other.
-        let own = self.sum(m, m, |g| self.square(members, pulls, g, &noise[g]));
+        // Members with themselves, then pairs of members.
+        let own = self.sum(m, m, |g| self.square(members, products, g, &noise[g]));
         s.add(one, &own);
         if two > 0.0 {
             let between = self.sum(m, m, |g| {
                 let member = &members[g];
                 let mut out = sandwich(&stage.others[g], &self.s, &member.s_s);
                 if n > 0 {
-                    out.add(1.0, &pulls.rest[g].times_transposed(&member.s_s));
-                    out.add(1.0, &pulls.by_others[g].times_transposed(&member.s_v));
-                    out.add(1.0, &pulls.of_others[g].times_transposed(&member.s_v));
+                    out.add(1.0, &products.rest[g].times_transposed(&member.s_s));
+                    out.add(1.0, &products.by_others[g].times_transposed(&member.s_v));
+                    out.add(1.0, &products.of_others[g].times_transposed(&member.s_v));
                 }
                 out
             });
             s.add(two, &between);
         }
-        symmetric(&s)
+        s.symmetric_part()
     }
 
     /// E s vᵀ and E v vᵀ of a member of type g after a stage.
     fn own_after(
         &self,
         stage: &Stage,
-        pulls: &Pulls,
+        products: &SharedProducts,
         moves: &Matrix,
         g: usize,
         noise: &Matrix,
     ) -> (Matrix, Matrix) {
         let (one, two) = stage.inclusion;
         let (member, others) = (&stage.members[g], &stage.others[g]);
-        let (x, p, from_others) = (&self.x[g], &self.p[g], &pulls.of_others[g]);
+        let (x, p, from_others) = (&self.x[g], &self.p[g], &products.of_others[g]);
         let turned = member.v_s.times(x).transpose();
         let with_own = p.times_transposed(&member.v_v);
 
         let mut next_x = stage.keep.times(x);
         next_x.add(one, &stage.keep.times(moves));
-        next_x.add(one, &pulls.by_others[g]);
+        next_x.add(one, &products.by_others[g]);
         next_x.add(one, from_others);
         next_x.add(two, &others.times(moves));
         next_x.add(two, &from_others.times_transposed(&member.v_v));
-        next_x.add(two, &pulls.rest[g].times_transposed(&member.v_s));
+        next_x.add(two, &products.rest[g].times_transposed(&member.v_s));
         next_x.add(one, &member.s_s.times(&x.plus(1.0, moves)));
         let mut own = p.plus(1.0, &with_own);
         own.add(1.0, &turned);
         next_x.add(one, &member.s_v.times(&own));
-        next_x.add(one, &picked(&member.s_e, noise, &member.v_e));
+        next_x.add(one, &sparse_sandwich(&member.s_e, noise, &member.v_e));
 
         let mut moved = turned.transpose();
         moved.add(1.0, &member.v_v.times(p));
@@ -283,26 +291,32 @@ impl State {
         let mut rest = turned;
         rest.add(1.0, &with_own);
         next_p.add(one, &member.v_v.times(&rest));
-        next_p.add(one, &picked(&member.v_e, noise, &member.v_e));
-        (next_x, symmetric(&next_p))
+        next_p.add(one, &sparse_sandwich(&member.v_e, noise, &member.v_e));
+        (next_x, next_p.symmetric_part())
     }
 
-    /// E of the square of what a member of type g adds to s.
-    fn square(&self, members: &[Member], pulls: &Pulls, g: usize, noise: &Matrix) -> Matrix {
+    /// E x xᵀ for the x that a member of type g adds to s.
+    fn square(
+        &self,
+        members: &[MemberUpdate],
+        products: &SharedProducts,
+        g: usize,
+        noise: &Matrix,
+    ) -> Matrix {
         let member = &members[g];
-        let mut out = pulls.all[g].times_transposed(&member.s_s);
+        let mut out = products.all[g].times_transposed(&member.s_s);
         if self.own() > 0 {
             let mut with_v = member.s_s.times(&self.x[g]);
             with_v.add(1.0, &member.s_v.times(&self.p[g]));
             out.add(1.0, &with_v.times_transposed(&member.s_v));
         }
-        out.add(1.0, &picked(&member.s_e, noise, &member.s_e));
+        out.add(1.0, &sparse_sandwich(&member.s_e, noise, &member.s_e));
         out
     }
 
     fn pairs_after(
         &self,
-        members: &[Member],
+        members: &[MemberUpdate],
         moves: &[Matrix],
         (one, two): (f64, f64),
     ) -> Vec<Matrix> {
@@ -325,7 +339,7 @@ impl State {
                 new.add(one, &left);
                 new.add(two, &both);
                 if g == h {
-                    new = symmetric(&new);
+                    new = new.symmetric_part();
                 }
                 out[h * types + g] = new.transpose();
                 out[g * types + h] = new;
@@ -334,7 +348,7 @@ impl State {
         out
     }
 
-    /// All numbers but E 1·1, for a linear solver.
+    /// All numbers except E 1·1, for a linear solver.
     pub fn numbers(&self) -> Vec<f64> {
         let blocks = std::iter::once(&self.s).chain(&self.x).chain(&self.p).chain(&self.q);
         blocks.flat_map(|b| b.entries().iter().copied()).skip(1).collect()
@@ -357,7 +371,7 @@ impl State {
     }
 }
 
-/// Σ over past rounds of the estimate, with the state: what averages need.
+/// Products of the sum of past estimates with the state, for averages.
 #[derive(Clone, Debug)]
 pub struct Past {
     /// E (Σ ε) sᵀ, d × m.
@@ -367,14 +381,14 @@ pub struct Past {
 }
 
 impl Past {
-    /// Nothing yet.
-    pub fn new(d: usize, state: &State) -> Self {
+    /// The sum of no estimates.
+    pub fn new(d: usize, state: &MomentState) -> Self {
         let v = state.counts.iter().map(|_| Matrix::zeros(d, state.own())).collect();
         Self { s: Matrix::zeros(d, state.s.rows()), v }
     }
 
     /// Adds the estimate ε = L s of this state.
-    pub fn add(&mut self, estimate: &Matrix, state: &State) {
+    pub fn add(&mut self, estimate: &Matrix, state: &MomentState) {
         self.s.add(1.0, &estimate.times(&state.s));
         for (v, x) in self.v.iter_mut().zip(&state.x) {
             v.add(1.0, &estimate.times(x));
@@ -389,7 +403,7 @@ impl Past {
             s.add(weight, &self.s.times_transposed(&member.s_s));
             s.add(weight, &v.times_transposed(&member.s_v));
         }
-        let moved = |(member, v): (&Member, &Matrix)| {
+        let moved = |(member, v): (&MemberUpdate, &Matrix)| {
             let mut out = v.clone();
             out.add(stage.inclusion.0, &self.s.times_transposed(&member.v_s));
             out.add(stage.inclusion.0, &v.times_transposed(&member.v_v));

@@ -1,26 +1,26 @@
 //! Moments at stationarity: the fixed point of the round's linear map.
 
-use super::averages::Averages;
-use super::size::Size;
-use super::{Blocks, Exact, Moments};
+use super::averages::AverageMoments;
+use super::size::MomentSizes;
+use super::{CovarianceBlocks, ExactMoments, Moments};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 
-/// Numbers up to which the map is written out and solved directly.
+/// The largest order of the system that is solved directly.
 pub(super) const DIRECT: usize = 600;
-/// Vectors that a search keeps before it begins anew.
+/// The vectors of GMRES between restarts.
 pub(super) const KRYLOV: usize = 30;
-/// Times that it begins anew, at most.
+/// The most restarts of GMRES.
 const RESTARTS: usize = 40;
 
-impl Exact<'_> {
-    /// The stationary state's numbers; `None` if there is none to be found.
-    fn stationary_state(&self) -> Option<super::State> {
-        let begin = self.begin_at(self.facts.optimum());
+impl ExactMoments<'_> {
+    /// The stationary state; `None` if none is found.
+    fn stationary_state(&self) -> Option<super::MomentState> {
+        let begin = self.initial_state(self.facts.optimum());
         let start = begin.numbers();
         // The map is affine: x ← B x + c.
-        let constant = self.settled(&begin.with(1.0, &vec![0.0; start.len()])).numbers();
-        let map = |x: &[f64]| self.settled(&begin.with(0.0, x)).numbers();
+        let constant = self.consistent_round(&begin.with(1.0, &vec![0.0; start.len()])).numbers();
+        let map = |x: &[f64]| self.consistent_round(&begin.with(0.0, x)).numbers();
         let found = if start.len() <= DIRECT {
             let mut system = Matrix::identity(start.len());
             let mut unit = vec![0.0; start.len()];
@@ -33,7 +33,7 @@ impl Exact<'_> {
             }
             solve(&system, &constant).ok()?
         } else {
-            let restarts = Size::of(self.facts, self.scheme).restarts().min(RESTARTS);
+            let restarts = MomentSizes::new(self.facts, self.model).restarts().min(RESTARTS);
             gmres(&start, &constant, restarts, map)?
         };
         let state = begin.with(1.0, &found);
@@ -42,15 +42,15 @@ impl Exact<'_> {
         sound.then_some(state)
     }
 
-    /// The state after a round, with c̄ replaced by what it always is, the mean of
-    /// the variates: of itself a round keeps their difference, so that its map has
-    /// more fixed points than the one that is meant.
-    pub(super) fn settled(&self, state: &super::State) -> super::State {
+    /// The state after a round, with c̄ replaced by the mean of the variates, which it
+    /// equals in every run. The round's map alone preserves their difference, so it has
+    /// further fixed points.
+    pub(super) fn consistent_round(&self, state: &super::MomentState) -> super::MomentState {
         let mut state = self.round(state, None).0;
-        if self.scheme.coin.is_some() && state.own() > 0 {
-            return centred(state, self.of.len() as f64);
+        if self.model.coin.is_some() && state.own() > 0 {
+            return centred(state, self.type_of.len() as f64);
         }
-        let (d, n, types) = (self.layout.d, self.of.len() as f64, self.types.len());
+        let (d, n, types) = (self.layout.d, self.type_of.len() as f64, self.types.len());
         for (mean, own) in self.layout.mean.iter().zip(&self.layout.own) {
             let (Some(mean), Some(own)) = (*mean, *own) else { continue };
             for g in 0..types {
@@ -79,44 +79,48 @@ impl Exact<'_> {
         state
     }
 
-    /// The moments at stationarity, and of one run alone the blocks of its second
-    /// moments; `None` where there is no stationary law with second moments, or
-    /// none is found.
-    pub fn stationary(&self) -> Option<(Moments, Blocks)> {
+    /// The moments at stationarity, and the covariance blocks of the first run; `None` if
+    /// there is no stationary distribution with second moments, or none is found.
+    pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         let state = self.stationary_state()?;
         let clients = self.clients_error(&state);
-        let averages = Averages::new(self, &state);
+        let averages = AverageMoments::new(self, &state);
         let mut moments = self.moments(&state, &averages, u64::MAX, clients);
         moments.sq_error_average = f64::NAN;
         Some((moments, self.blocks(&state)))
     }
 
-    fn blocks(&self, state: &super::State) -> Blocks {
+    fn blocks(&self, state: &super::MomentState) -> CovarianceBlocks {
         let d = self.layout.d;
         let e = self.layout.e[0];
         let theta = Matrix::from_fn(d, d, |i, j| state.s[(e + i, e + j)]);
         let Some(own) = self.layout.own[0] else {
-            return Blocks { theta, theta_variate: vec![], variate: vec![], variate_pair: vec![] };
+            return CovarianceBlocks {
+                theta,
+                theta_variate: vec![],
+                variate: vec![],
+                variate_pair: vec![],
+            };
         };
         let mean = self.layout.mean[0];
         // ξ_c − ξ_c* = c̄ − (c_c − F̄_c(θ*)).
         let with_mean = |row: usize, j: usize| mean.map_or(0.0, |mean| state.s[(row, mean + j)]);
-        let n = self.of.len();
+        let n = self.type_of.len();
         let theta_variate = |c: usize| {
-            let g = self.of[c];
+            let g = self.type_of[c];
             Matrix::from_fn(d, d, |i, j| with_mean(e + i, j) - state.x[g][(e + i, own + j)])
         };
         let mixed =
             |g: usize, i: usize, j: usize| mean.map_or(0.0, |mean| state.x[g][(mean + i, own + j)]);
         let product = |c: usize, other: usize| {
-            let (g, h) = (self.of[c], self.of[other]);
+            let (g, h) = (self.type_of[c], self.type_of[other]);
             let block = if c == other { &state.p[g] } else { state.pair(g, h) };
             Matrix::from_fn(d, d, |i, j| {
                 let means = mean.map_or(0.0, |mean| state.s[(mean + i, mean + j)]);
                 means - mixed(h, i, j) - mixed(g, j, i) + block[(own + i, own + j)]
             })
         };
-        Blocks {
+        CovarianceBlocks {
             theta,
             theta_variate: (0..n).map(theta_variate).collect(),
             variate: (0..n).map(|c| product(c, c)).collect(),
@@ -125,19 +129,13 @@ impl Exact<'_> {
     }
 }
 
-/// The state with the variates' mean, which is 0, taken away from each: under a
-/// coin there is no c̄.
-fn centred(mut state: super::State, n: f64) -> super::State {
+/// The state with the mean of the variates subtracted from each of them. The mean is 0
+/// in every run; under a coin there is no c̄.
+fn centred(mut state: super::MomentState, n: f64) -> super::MomentState {
     let types = state.types();
     // E v v̄ᵀ of each type, E v̄ v̄ᵀ and E s v̄ᵀ.
     let with_mean: Vec<Matrix> = (0..types)
-        .map(|g| {
-            let mut sum = state.p[g].clone();
-            for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
-                sum.add(state.others(g, h), state.pair(g, h));
-            }
-            sum.scaled(1.0 / n)
-        })
+        .map(|g| state.with_others(g, &state.p[g], |h| state.pair(g, h).clone()).scaled(1.0 / n))
         .collect();
     let mut square = Matrix::zeros(state.own(), state.own());
     let mut cross = Matrix::zeros(state.s.rows(), state.own());
@@ -160,8 +158,8 @@ fn centred(mut state: super::State, n: f64) -> super::State {
     state
 }
 
-/// x with x = B x + c, by GMRES from `start`, restarted so often; `None` if the residual
-/// does not shrink to rounding.
+/// x with x = B x + c, by GMRES from `start` with at most `restarts` restarts; `None` if
+/// the residual does not shrink to rounding error.
 fn gmres(
     start: &[f64],
     constant: &[f64],
@@ -184,7 +182,7 @@ fn gmres(
         if size <= 1e-14 * scale {
             return Some(x);
         }
-        // Arnoldi on I − B, twice orthogonalised.
+        // Arnoldi on I − B, orthogonalised twice.
         let mut basis = vec![r.iter().map(|v| v / size).collect::<Vec<f64>>()];
         let mut hessenberg: Vec<Vec<f64>> = Vec::new();
         for _ in 0..KRYLOV {

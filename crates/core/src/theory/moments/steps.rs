@@ -1,43 +1,42 @@
-//! A coin that is looked at after fixed numbers of local steps: the second law of
-//! H1 (SCAFFLSA Theorem 5.1). The moments of all clients' θ_c and variates close
-//! step by step (EXTRA 1a): each step is a local step, and with probability p a
-//! communication after it.
+//! Moments under a coin after fixed numbers of local steps: the second reading of
+//! SCAFFLSA H1 (Theorem 5.1). The moments of all clients' θ_c and variates close step by
+//! step: each step is a local step, followed by a communication with probability p.
 
-use super::course::put;
 use super::local::{Drive, Steps};
-use super::state::{Member, Stage, State, picked};
-use super::{Correction, Moments, Scheme, Type, trace, types};
+use super::stages::add_block;
+use super::state::{MemberUpdate, MomentState, Stage, sparse_sandwich};
+use super::{AlgorithmModel, Correction, Moments, Type, types};
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::theory::linear::Work;
+use crate::theory::linear::LocalUpdate;
 
 /// The moments of one run under a coin at the end of rounds of `per_round` local
-/// steps each, from θ_0 = `start`; `None` where they do not close.
-pub fn at(
+/// steps each, from θ_0 = `start`; `None` if they do not close.
+pub fn at_rounds(
     facts: &dyn Facts,
-    scheme: &Scheme<'_>,
+    model: &AlgorithmModel<'_>,
     per_round: u64,
     start: &[f64],
     rounds: &[u64],
 ) -> Option<Vec<Moments>> {
-    let walk = Walk::new(facts, scheme)?;
-    let mut state = walk.begin(start);
+    let process = FixedSteps::new(facts, model)?;
+    let mut state = process.begin(start);
     let (mut out, mut round) = (Vec::new(), 0);
     for &target in rounds {
         while round < target {
             for _ in 0..per_round {
-                state = walk.step(&state);
+                state = process.step(&state);
             }
             round += 1;
         }
-        out.push(walk.moments(&state, round));
+        out.push(process.moments(&state, round));
     }
     Some(out)
 }
 
-/// One local step, and one communication. v = (e, c) of a client, s = 1.
-struct Walk<'a> {
+/// One local step and one communication; v = (e, c) of a client, s = 1.
+struct FixedSteps<'a> {
     facts: &'a dyn Facts,
     probability: f64,
     /// γ and p/γ.
@@ -49,24 +48,24 @@ struct Walk<'a> {
     steps: Vec<Steps>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(facts: &'a dyn Facts, scheme: &Scheme<'_>) -> Option<Self> {
-        let (Some(probability), [run]) = (scheme.coin, scheme.runs.as_slice()) else {
+impl<'a> FixedSteps<'a> {
+    fn new(facts: &'a dyn Facts, model: &AlgorithmModel<'_>) -> Option<Self> {
+        let (Some(probability), [run]) = (model.coin, model.runs.as_slice()) else {
             return None;
         };
-        if !facts.linear() || !facts.independent() || scheme.burn_in.is_some() {
+        if !facts.linear() || !facts.independent() || model.burn_in.is_some() {
             return None;
         }
-        let (types, _) = types(facts, scheme);
+        let (types, _) = types(facts, model);
         let corrected = run.correction != Correction::None;
         let d = facts.dim();
         let (mut steps, mut members) = (Vec::new(), Vec::new());
         for t in &types {
-            let work = Work { steps: 1, ..t.work[0] };
-            if work.proximal != 0.0 {
+            let update = LocalUpdate { steps: 1, ..t.updates[0] };
+            if update.proximal != 0.0 {
                 return None;
             }
-            let drive = Drive { work, pulled: corrected };
+            let drive = Drive { update, pulled: corrected };
             let one = Steps::new(facts, t.first, [drive; 2], true)?;
             members.push(member(&one, d, corrected));
             steps.push(one);
@@ -74,40 +73,37 @@ impl<'a> Walk<'a> {
         let two = if facts.clients() > 1 { 1.0 } else { 0.0 };
         let counts: Vec<f64> = types.iter().map(|t| t.count).collect();
         let stage = Stage::new(Matrix::identity(1), (1.0, two), members, &counts);
-        let step = types[0].work[0].step;
+        let step = types[0].updates[0].step;
         let rate = probability / step;
         Some(Self { facts, probability, step, rate, types, corrected, stage, steps })
     }
 
-    fn begin(&self, start: &[f64]) -> State {
-        let d = self.facts.dim();
+    fn begin(&self, start: &[f64]) -> MomentState {
         let own = |t: &Type| {
             let apart = start.iter().zip(self.facts.optimum()).map(|(x, y)| x - y);
             let mut v: Vec<f64> = apart.collect();
             if self.corrected {
-                let mut field = vec![0.0; d];
-                self.facts.mean_field(t.first, self.facts.optimum(), &mut field);
-                v.extend(field.iter().map(|x| -x));
+                v.extend(self.facts.field_at_optimum(t.first).iter().map(|x| -x));
             }
             v
         };
         let v: Vec<Vec<f64>> = self.types.iter().map(own).collect();
-        State::fixed(self.types.iter().map(|t| t.count).collect(), &[1.0], &v)
+        MomentState::fixed(self.types.iter().map(|t| t.count).collect(), &[1.0], &v)
     }
 
-    /// A local step of all clients, then perhaps a communication.
-    fn step(&self, state: &State) -> State {
+    /// A local step of all clients, then a communication with probability p.
+    fn step(&self, state: &MomentState) -> MomentState {
         let d = self.facts.dim();
         let noise = |g: usize| {
             // y = (e, 1, w) with w = −c; without variates w is no variable.
             let n = super::local::length(d, self.corrected);
-            let place = |i: usize| match i {
+            let position = |i: usize| match i {
                 _ if i < d => (Some(i), 1.0),
                 _ if i == d => (None, 1.0),
                 _ => (Some(i - 1), -1.0),
             };
             let y = Matrix::from_fn(n, n, |i, j| {
-                let ((a, x), (b, z)) = (place(i), place(j));
+                let ((a, x), (b, z)) = (position(i), position(j));
                 let value = match (a, b) {
                     (Some(a), Some(b)) => state.p[g][(a, b)],
                     (Some(a), None) | (None, Some(a)) => state.x[g][(0, a)],
@@ -118,43 +114,39 @@ impl<'a> Walk<'a> {
             self.steps[g].covariance(&y)
         };
         let noises: Vec<Matrix> = (0..self.types.len()).map(noise).collect();
-        let walked = state.after(&self.stage, &noises);
-        let met = self.communicate(&walked);
+        let stepped = state.after(&self.stage, &noises);
+        let met = self.communicate(&stepped);
         let p = self.probability;
         let mix = |a: &Matrix, b: &Matrix| a.scaled(1.0 - p).plus(p, b);
-        let all = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
-        State {
-            counts: walked.counts.clone(),
-            s: walked.s.clone(),
-            x: all(&walked.x, &met.x),
-            p: all(&walked.p, &met.p),
-            q: all(&walked.q, &met.q),
+        let mixed = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
+        MomentState {
+            counts: stepped.counts.clone(),
+            s: stepped.s.clone(),
+            x: mixed(&stepped.x, &met.x),
+            p: mixed(&stepped.p, &met.p),
+            q: mixed(&stepped.q, &met.q),
         }
     }
 
     /// θ_c ← θ̄ and c_c ← c_c − (p/γ)(θ_c − θ̄): v ← K v + L ē, ē = N⁻¹ Σ e.
-    fn communicate(&self, state: &State) -> State {
+    fn communicate(&self, state: &MomentState) -> MomentState {
         let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
         let width = state.own();
-        // K forgets e and passes it on to c; L puts ē in both places.
+        // K removes e and adds it to c; L puts ē in both places.
         let (mut keep, mut give) = (Matrix::zeros(width, width), Matrix::zeros(width, d));
-        put(&mut give, 0, 1.0, &Matrix::identity(d));
+        add_block(&mut give, 0, 1.0, &Matrix::identity(d));
         if self.corrected {
             for i in 0..d {
                 keep[(d + i, d + i)] = 1.0;
                 keep[(d + i, i)] = -self.rate;
             }
-            put(&mut give, d, self.rate, &Matrix::identity(d));
+            add_block(&mut give, d, self.rate, &Matrix::identity(d));
         }
         let top = |m: &Matrix| Matrix::from_fn(d, m.cols(), |i, j| m[(i, j)]);
         // E ē v_gᵀ, E ē ēᵀ and E ē.
         let with_mean: Vec<Matrix> = (0..types)
             .map(|g| {
-                let mut sum = top(&state.p[g]);
-                for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
-                    sum.add(state.others(g, h), &top(state.pair(h, g)));
-                }
-                sum.scaled(1.0 / n)
+                state.with_others(g, &top(&state.p[g]), |h| top(state.pair(h, g))).scaled(1.0 / n)
             })
             .collect();
         let mut square = Matrix::zeros(d, d);
@@ -166,11 +158,12 @@ impl<'a> Walk<'a> {
         }
         // (K v_g + L ē)(K v_h + L ē)ᵀ.
         let left: Vec<Matrix> =
-            with_mean.iter().map(|v| picked(&keep, &v.transpose(), &give)).collect();
-        let right: Vec<Matrix> = with_mean.iter().map(|v| picked(&give, v, &keep)).collect();
-        let common = picked(&give, &square, &give);
+            with_mean.iter().map(|v| sparse_sandwich(&keep, &v.transpose(), &give)).collect();
+        let right: Vec<Matrix> =
+            with_mean.iter().map(|v| sparse_sandwich(&give, v, &keep)).collect();
+        let common = sparse_sandwich(&give, &square, &give);
         let product = |a: &Matrix, g: usize, h: usize| {
-            let mut out = picked(&keep, a, &keep);
+            let mut out = sparse_sandwich(&keep, a, &keep);
             out.add(1.0, &left[g]);
             out.add(1.0, &right[h]);
             out.add(1.0, &common);
@@ -191,7 +184,7 @@ impl<'a> Walk<'a> {
         next
     }
 
-    fn moments(&self, state: &State, round: u64) -> Moments {
+    fn moments(&self, state: &MomentState, round: u64) -> Moments {
         let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
         let block = |m: &Matrix| Matrix::from_fn(d, d, |i, j| m[(i, j)]);
         let (mut square, mut mean) = (Matrix::zeros(d, d), vec![0.0; d]);
@@ -203,7 +196,7 @@ impl<'a> Walk<'a> {
                 square.add(share * state.others(g, h) / n, &block(state.pair(g, h)));
             }
             (0..d).for_each(|i| mean[i] += share * state.x[g][(0, i)]);
-            clients += share * trace(&block(&state.p[g]));
+            clients += share * block(&state.p[g]).trace();
             if self.corrected {
                 let own = (0..d).fold(0.0, |sum, i| sum + state.p[g][(d + i, d + i)]);
                 variates += share * own;
@@ -212,10 +205,10 @@ impl<'a> Walk<'a> {
         let length = self.step / self.probability;
         let mut covariance = square.clone();
         covariance.add_outer(-1.0, &mean, &mean);
-        debug_assert!(dot(&mean, &mean) <= trace(&square) * (1.0 + 1e-9) + 1e-300);
+        debug_assert!(dot(&mean, &mean) <= square.trace() * (1.0 + 1e-9) + 1e-300);
         Moments {
             round,
-            sq_error: trace(&square),
+            sq_error: square.trace(),
             mean,
             covariance,
             sq_error_average: f64::NAN,
@@ -226,7 +219,7 @@ impl<'a> Walk<'a> {
 }
 
 /// A local step as a stage: e ← M e + γ c + noise, or with F̄_c(θ*) for −c.
-fn member(one: &Steps, d: usize, corrected: bool) -> Member {
+fn member(one: &Steps, d: usize, corrected: bool) -> MemberUpdate {
     let end = one.end(0);
     let width = if corrected { 2 * d } else { d };
     let mut v_v = Matrix::zeros(width, width);
@@ -242,7 +235,7 @@ fn member(one: &Steps, d: usize, corrected: bool) -> Member {
             }
         }
     }
-    Member {
+    MemberUpdate {
         s_s: Matrix::zeros(1, 1),
         s_v: Matrix::zeros(1, width),
         s_e: Matrix::zeros(1, d),

@@ -19,7 +19,7 @@ fn quadratic(clients: usize, heterogeneity: f64) -> impl Facts {
     .unwrap()
 }
 
-/// One dimension, one law: curvature `a`, additive noise.
+/// One dimension, one distribution: curvature `a`, additive noise.
 fn scalar(clients: usize, a: f64, noise: f64) -> impl Facts {
     quadratic::Settings {
         dimension: 1,
@@ -34,22 +34,22 @@ fn scalar(clients: usize, a: f64, noise: f64) -> impl Facts {
     .unwrap()
 }
 
-fn scheme(
+fn model(
     clients: usize,
     correction: Correction,
     steps: u64,
     coin: Option<f64>,
-) -> Scheme<'static> {
-    let run = Run {
+) -> AlgorithmModel<'static> {
+    let run = RunModel {
         weight: 1.0,
-        work: Box::new(move |_| Work::plain(0.05, steps)),
+        update: Box::new(move |_| LocalUpdate::plain(0.05, steps)),
         server_step: 1.0,
         correction,
     };
-    Scheme { runs: vec![run], cohort: clients, common: true, coin, burn_in: None }
+    AlgorithmModel { runs: vec![run], cohort: clients, common: true, coin, burn_in: None }
 }
 
-/// What a long run comes to is what the fixed point says.
+/// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
     let facts = quadratic(4, 1.0);
@@ -61,9 +61,9 @@ fn stationary_moments_are_the_limit_of_long_runs() {
         (Correction::Fresh, 5, None),
         (Correction::Kept, 1, Some(0.2)),
     ] {
-        let scheme = scheme(4, correction, steps, coin);
-        let exact = Exact::new(&facts, &scheme).unwrap();
-        let long = exact.at(facts.optimum(), &[3000]).remove(0);
+        let model = model(4, correction, steps, coin);
+        let exact = ExactMoments::new(&facts, &model).unwrap();
+        let long = exact.at_rounds(facts.optimum(), &[3000]).remove(0);
         let what = format!("{correction:?}, {steps}, {coin:?}");
         let (found, _) = exact.stationary().unwrap_or_else(|| panic!("{what}: none found"));
         let off = (found.sq_error / long.sq_error - 1.0).abs();
@@ -74,7 +74,7 @@ fn stationary_moments_are_the_limit_of_long_runs() {
     }
 }
 
-/// A problem whose clients have one law, told apart or not.
+/// A problem whose clients have one distribution, under one identifier or several.
 struct OneLaw<'a>(&'a dyn Facts);
 
 impl Facts for OneLaw<'_> {
@@ -105,7 +105,7 @@ impl Facts for OneLaw<'_> {
     fn linear(&self) -> bool {
         true
     }
-    fn law(&self, _client: usize) -> usize {
+    fn distribution(&self, _client: usize) -> usize {
         0
     }
 }
@@ -123,11 +123,13 @@ fn types_are_their_clients() {
         (Correction::Fresh, 6, None),
         (Correction::Kept, 6, Some(0.3)),
     ] {
-        let scheme = Scheme { cohort, ..scheme(6, correction, 3, coin) };
+        let model = AlgorithmModel { cohort, ..model(6, correction, 3, coin) };
         let (each, all) =
-            (Exact::new(&facts, &scheme).unwrap(), Exact::new(&one, &scheme).unwrap());
+            (ExactMoments::new(&facts, &model).unwrap(), ExactMoments::new(&one, &model).unwrap());
         assert_eq!((each.types.len(), all.types.len()), (6, 1));
-        for (a, b) in each.at(&start, &[1, 5, 40]).iter().zip(all.at(&start, &[1, 5, 40])) {
+        for (a, b) in
+            each.at_rounds(&start, &[1, 5, 40]).iter().zip(all.at_rounds(&start, &[1, 5, 40]))
+        {
             let what = format!("{correction:?}, {cohort}, {coin:?}, round {}", a.round);
             assert!((a.sq_error / b.sq_error - 1.0).abs() < 1e-10, "{what}");
             assert!((a.sq_error_average / b.sq_error_average - 1.0).abs() < 1e-10, "{what}");
@@ -140,7 +142,7 @@ fn types_are_their_clients() {
 }
 
 /// The example of SCAFFLSA, Theorem B.4: one dimension, F_c = a θ − b with b of
-/// variance σ², p² = 2ηa − η²a²: at fixed steps ψ goes to η²σ²/p² whatever N is,
+/// variance σ², p² = 2ηa − η²a²: at fixed steps ψ converges to η²σ²/p² for every N,
 /// the clients' mean to ησ²/((2 − ηa)aN).
 #[test]
 fn the_example_of_theorem_b4_has_its_closed_form() {
@@ -148,11 +150,11 @@ fn the_example_of_theorem_b4_has_its_closed_form() {
     let z = 2.0 * eta * a - eta * eta * a * a;
     for clients in [2, 4, 8] {
         let facts = scalar(clients, a, 1.0);
-        let scheme = scheme(clients, Correction::Kept, 1, Some(z.sqrt()));
-        let (found, _) = Exact::new(&facts, &scheme).unwrap().stationary().unwrap();
+        let model = model(clients, Correction::Kept, 1, Some(z.sqrt()));
+        let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
         let mean = eta / ((2.0 - eta * a) * a * clients as f64);
         assert!((found.sq_error / mean - 1.0).abs() < 1e-10, "{} {mean}", found.sq_error);
-        let late = steps::at(&facts, &scheme, 1, facts.optimum(), &[2000]).unwrap();
+        let late = steps::at_rounds(&facts, &model, 1, facts.optimum(), &[2000]).unwrap();
         let (psi, wanted) = (late[0].lyapunov.unwrap(), eta * eta / z);
         assert!((psi / wanted - 1.0).abs() < 1e-9, "N = {clients}: ψ {psi}, not {wanted}");
     }
@@ -163,8 +165,8 @@ fn the_example_of_theorem_b4_has_its_closed_form() {
 fn one_dimension_by_hand() {
     let facts = scalar(1, 0.8, 0.5);
     for steps in [1, 7] {
-        let scheme = scheme(1, Correction::None, steps, None);
-        let (found, _) = Exact::new(&facts, &scheme).unwrap().stationary().unwrap();
+        let model = model(1, Correction::None, steps, None);
+        let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
         let wanted = 0.05 * 0.25 / (0.8 * (2.0 - 0.05 * 0.8));
         assert!((found.sq_error / wanted - 1.0).abs() < 1e-12, "{}", found.sq_error);
     }
@@ -186,9 +188,9 @@ fn spectral_radii_have_their_closed_form_in_one_dimension() {
     let facts = settings.build(1, &NoFiles).unwrap();
     // Stable, unstable in the mean square alone, unstable.
     for gamma in [0.3_f64, 1.9, 2.2] {
-        let mut scheme = scheme(clients, Correction::None, steps, None);
-        scheme.runs[0].work = Box::new(move |_| Work::plain(gamma, steps));
-        let found = Exact::new(&facts, &scheme).unwrap().stability().unwrap();
+        let mut model = model(clients, Correction::None, steps, None);
+        model.runs[0].update = Box::new(move |_| LocalUpdate::plain(gamma, steps));
+        let found = ExactMoments::new(&facts, &model).unwrap().stability().unwrap();
         let mean = (1.0 - gamma * a).abs();
         let square = mean * mean + gamma * gamma * tau * tau * a * a;
         let n = clients as f64;
@@ -199,7 +201,7 @@ fn spectral_radii_have_their_closed_form_in_one_dimension() {
     }
 }
 
-/// Where moments grow, they grow at the rate of the spectral radius; where it is
+/// If moments grow, they grow at the rate of the spectral radius; if it is
 /// below 1 they come to rest.
 #[test]
 fn unstable_moments_grow_at_their_spectral_radius() {
@@ -217,12 +219,12 @@ fn unstable_moments_grow_at_their_spectral_radius() {
     ] {
         let what = format!("{correction:?}, {coin:?}, {step}");
         let steps = if coin.is_some() { 1 } else { 3 };
-        let mut scheme = scheme(4, correction, steps, coin);
-        scheme.runs[0].work = Box::new(move |_| Work::plain(step, steps));
-        let exact = Exact::new(&facts, &scheme).unwrap();
+        let mut model = model(4, correction, steps, coin);
+        model.runs[0].update = Box::new(move |_| LocalUpdate::plain(step, steps));
+        let exact = ExactMoments::new(&facts, &model).unwrap();
         let found = exact.stability().unwrap_or_else(|| panic!("{what}"));
-        let at = exact.at(&start, &[100, 200]);
-        let rate = libm::pow(at[1].sq_error / at[0].sq_error, 0.01);
+        let moments = exact.at_rounds(&start, &[100, 200]);
+        let rate = libm::pow(moments[1].sq_error / moments[0].sq_error, 0.01);
         if step > 1.0 {
             assert!(found.square > 1.0, "{what}: {found:?}");
             assert!((rate / found.square - 1.0).abs() < 1e-6, "{what}: {rate} {found:?}");
@@ -237,16 +239,16 @@ fn unstable_moments_grow_at_their_spectral_radius() {
 
 #[test]
 fn picking_has_the_bits_of_the_product() {
-    use super::state::{picked, sandwich};
+    use super::state::{sandwich, sparse_sandwich};
     let b = Matrix::from_fn(5, 4, |i, j| libm::sin((3 * i + j) as f64));
     let sparse = |rows: usize, cols: usize| {
         Matrix::from_fn(rows, cols, |i, j| if (i + 2 * j) % 3 == 0 { 0.3 + i as f64 } else { 0.0 })
     };
     let (a, c) = (sparse(6, 5), sparse(3, 4));
-    assert_eq!(picked(&a, &b, &c), sandwich(&a, &b, &c));
+    assert_eq!(sparse_sandwich(&a, &b, &c), sandwich(&a, &b, &c));
 }
 
-/// What is kept beside results under a version has the bits of that version.
+/// Cached moments of a version have the bits of that version.
 #[test]
 fn the_version_names_these_bits() {
     let facts = quadratic(4, 1.0);
@@ -259,11 +261,11 @@ fn the_version_names_these_bits() {
         (Correction::Kept, Some(0.6)),
     ] {
         let steps = if coin.is_some() { 1 } else { 3 };
-        let mut scheme = scheme(4, correction, steps, coin);
-        scheme.runs[0].work = Box::new(move |_| Work::plain(0.2, steps));
-        for m in Exact::new(&facts, &scheme).unwrap().at(&start, &[0, 1, 7, 40]) {
-            let told = [m.sq_error, m.sq_error_average, m.lyapunov.unwrap_or(0.0), m.mean[0]];
-            for x in told {
+        let mut model = model(4, correction, steps, coin);
+        model.runs[0].update = Box::new(move |_| LocalUpdate::plain(0.2, steps));
+        for m in ExactMoments::new(&facts, &model).unwrap().at_rounds(&start, &[0, 1, 7, 40]) {
+            let values = [m.sq_error, m.sq_error_average, m.lyapunov.unwrap_or(0.0), m.mean[0]];
+            for x in values {
                 bits = (bits ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
             }
         }

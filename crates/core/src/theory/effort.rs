@@ -1,53 +1,54 @@
-//! What a computation of theory takes, estimated before it begins: a report refuses what
-//! exceeds the bounds and says so, instead of running for hours or out of memory.
+//! Estimates of the computational effort of theory, made before it is computed: a report
+//! refuses what exceeds the limits and says so, instead of running for hours or out of
+//! memory.
 //!
-//! *Invariant*: an estimate depends on sizes alone, so that every machine refuses the same.
+//! *Invariant*: an estimate depends on sizes alone, so every machine refuses the same.
 
 use crate::problem::Facts;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Add;
 
-/// Multiplications beyond which nothing is computed: about a minute on one thread.
+/// The most multiplications of a computation: about a minute on one thread.
 pub const MOST_PRODUCTS: f64 = 4e10;
-/// Bytes of working memory beyond which nothing is computed.
+/// The most bytes of working memory of a computation.
 pub const MOST_BYTES: f64 = 1e9;
 
-/// An estimate of what a computation takes.
+/// The estimated effort of a computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
+pub struct Effort {
     /// Multiplications.
     pub products: f64,
     /// Bytes of working memory.
     pub bytes: f64,
 }
 
-impl Cost {
-    /// So many multiplications, with so many numbers held at once.
+impl Effort {
+    /// `products` multiplications, with `numbers` numbers in memory at once.
     pub fn new(products: f64, numbers: f64) -> Self {
         Self { products, bytes: 8.0 * numbers }
     }
 
-    /// Whether both are within the bounds; not if one of them is no number.
+    /// Whether both are within their limits; false if one of them is NaN.
     pub fn fits(self) -> bool {
         self.products <= MOST_PRODUCTS && self.bytes <= MOST_BYTES
     }
 
-    /// The larger of each.
+    /// The larger number of products and the larger memory.
     pub fn most(self, other: Self) -> Self {
         Self { products: self.products.max(other.products), bytes: self.bytes.max(other.bytes) }
     }
 }
 
-impl Add for Cost {
+impl Add for Effort {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self { products: self.products + other.products, bytes: self.bytes + other.bytes }
     }
 }
 
-/// What exceeds its bound: `about 2e11 products and 206 GB of memory`.
-impl fmt::Display for Cost {
+/// The parts that exceed their limits: `about 2e11 products and 206 GB of memory`.
+impl fmt::Display for Effort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if self.products > MOST_PRODUCTS {
@@ -60,9 +61,9 @@ impl fmt::Display for Cost {
     }
 }
 
-/// How many laws the clients' oracles have.
-pub fn laws(facts: &dyn Facts) -> f64 {
-    (0..facts.clients()).map(|c| facts.law(c)).collect::<HashSet<usize>>().len() as f64
+/// The number of distinct distributions of the clients' oracles.
+pub fn distributions(facts: &dyn Facts) -> f64 {
+    (0..facts.clients()).map(|c| facts.distribution(c)).collect::<HashSet<usize>>().len() as f64
 }
 
 /// Multiplications of one [`Facts::noise_map`].
@@ -71,11 +72,12 @@ pub fn noise_map(facts: &dyn Facts) -> f64 {
     d * d * (2.0 * facts.draws() as f64 + 3.0 * d)
 }
 
-/// Jacobians of all clients at once, and `decompositions` eigenvalue decompositions, a law.
-pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Cost {
-    let (n, d, laws) = (facts.clients() as f64, facts.dim() as f64, laws(facts));
+/// The Jacobians of all clients at once, and `decompositions` eigenvalue decompositions per
+/// distribution.
+pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
+    let (n, d, laws) = (facts.clients() as f64, facts.dim() as f64, distributions(facts));
     let each = 10.0 * decompositions * d * d * d;
-    Cost::new(laws * each + n * facts.draws() as f64 * d * d, (n + 10.0) * d * d)
+    Effort::new(laws * each + n * facts.draws() as f64 * d * d, (n + 10.0) * d * d)
 }
 
 #[cfg(test)]
@@ -83,13 +85,13 @@ mod tests {
     use super::*;
     use crate::linalg::Matrix;
     use crate::theory::bounds::Constants;
-    use crate::theory::deterministic::cost_of_drift;
+    use crate::theory::deterministic::drift_effort;
     use crate::theory::expansion;
     use crate::theory::heterogeneity::Measures;
-    use crate::theory::linear::Work;
-    use crate::theory::moments::{self, Correction, Run, Scheme};
+    use crate::theory::linear::LocalUpdate;
+    use crate::theory::moments::{self, AlgorithmModel, Correction, RunModel};
 
-    /// A problem of any size, of which nothing but its size can be asked.
+    /// A problem of any size: d, N and whether it is linear. Other facts are not available.
     struct Sized(usize, usize, bool);
 
     impl Facts for Sized {
@@ -119,32 +121,31 @@ mod tests {
         }
     }
 
-    /// What a report computes of an instance: all fits where it is small, and nothing where
-    /// it is large.
-    fn costs(facts: &dyn Facts, local_steps: u64) -> [Cost; 8] {
-        let run = |correction| Run {
+    /// The computations of a report on one instance.
+    fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
+        let run = |correction| RunModel {
             weight: 1.0,
-            work: Box::new(move |_| Work::plain(0.1, local_steps)),
+            update: Box::new(move |_| LocalUpdate::plain(0.1, local_steps)),
             server_step: 1.0,
             correction,
         };
-        let scheme = |correction| Scheme {
+        let model = |correction| AlgorithmModel {
             runs: vec![run(correction)],
             cohort: facts.clients(),
             common: true,
             coin: None,
             burn_in: None,
         };
-        let (plain, corrected) = (scheme(Correction::None), scheme(Correction::Kept));
+        let (plain, corrected) = (model(Correction::None), model(Correction::Kept));
         [
-            moments::cost(facts, &plain, 1000, 200),
-            moments::cost(facts, &corrected, 1000, 200),
-            moments::cost_at_rest(facts, &plain),
-            moments::cost_at_rest(facts, &corrected),
-            Measures::cost(facts),
-            Constants::cost(facts),
-            expansion::Terms::cost(facts) + expansion::Terms::cost_of_blocks(facts, true),
-            expansion::cost_of_closure(facts, local_steps),
+            moments::effort(facts, &plain, 1000, 200),
+            moments::effort(facts, &corrected, 1000, 200),
+            moments::stationary_effort(facts, &plain),
+            moments::stationary_effort(facts, &corrected),
+            Measures::effort(facts),
+            Constants::effort(facts),
+            expansion::Expansion::effort(facts) + expansion::Expansion::blocks_effort(facts, true),
+            expansion::closure_effort(facts, local_steps),
         ]
     }
 
@@ -153,27 +154,27 @@ mod tests {
         for linear in [true, false] {
             for (d, n) in [(1, 1), (3, 10), (8, 20)] {
                 assert!(costs(&Sized(d, n, linear), 100).iter().all(|c| c.fits()), "{d} {n}");
-                assert!(cost_of_drift(&Sized(d, n, linear), 100).fits());
+                assert!(drift_effort(&Sized(d, n, linear), 100).fits());
             }
             for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
                 assert!(costs(&Sized(d, n, linear), 10).iter().all(|c| !c.fits()), "{d} {n}");
-                assert!(!cost_of_drift(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
+                assert!(!drift_effort(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
             }
         }
-        // Clients that all differ, in one dimension: pairs of types take the memory.
+        // Distinct clients in one dimension: pairs of types take the memory.
         let many = costs(&Sized(1, 30_000, true), 1);
         assert!(many[..4].iter().all(|c| !c.fits()));
-        // As many local steps as memory cannot hold.
-        assert!(!expansion::cost_of_closure(&Sized(20, 2, false), 1_000_000).fits());
+        // More local steps than fit in memory.
+        assert!(!expansion::closure_effort(&Sized(20, 2, false), 1_000_000).fits());
     }
 
     #[test]
     fn what_exceeds_a_bound_is_named() {
-        let told = |products, numbers| Cost::new(products, numbers).to_string();
-        assert!(Cost::new(1e9, 1e6).fits());
-        assert!(!Cost::new(f64::NAN, 0.0).fits());
-        assert_eq!(told(2e11, 2.57e10), "about 2e11 products and 206 GB of memory");
-        assert_eq!(told(1e3, 2.57e10), "about 206 GB of memory");
-        assert_eq!(told(2e11, 1.0), "about 2e11 products");
+        let text = |products, numbers| Effort::new(products, numbers).to_string();
+        assert!(Effort::new(1e9, 1e6).fits());
+        assert!(!Effort::new(f64::NAN, 0.0).fits());
+        assert_eq!(text(2e11, 2.57e10), "about 2e11 products and 206 GB of memory");
+        assert_eq!(text(1e3, 2.57e10), "about 206 GB of memory");
+        assert_eq!(text(2e11, 1.0), "about 2e11 products");
     }
 }

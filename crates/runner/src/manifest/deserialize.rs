@@ -1,8 +1,9 @@
-//! A node of the tree as a serde deserializer: it notes what is wrong and where,
-//! and picks one value of each axis.
+//! A node of the tree as a serde deserializer, which notes what is wrong and where,
+//! and takes one value of each axis.
 
-use super::document::{Diagnostic, Entry, Found, Node, Value, listed, nearest};
-use super::read::{Axis, Choice};
+use super::axis::{Axis, Choice, MayVary};
+use super::document::{Diagnostic, Diagnostics, KeyValue, Node, Value, nearest};
+use driftbench_core::flattened::FLATTENED;
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
     VariantAccess, Visitor,
@@ -10,37 +11,38 @@ use serde::de::{
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::{self, Display};
+use std::rc::Rc;
 
-/// What one pass over the tree notes.
-pub struct Context<'a> {
+/// What one pass over the tree finds.
+pub struct ReadPass<'a> {
     choice: &'a Choice,
-    may_vary: fn(&str) -> bool,
-    found: RefCell<Found>,
+    may_vary: MayVary,
+    found: RefCell<Diagnostics>,
     /// Nodes that were reported, and tables that lack one of them.
     bad: RefCell<HashSet<usize>>,
     axes: RefCell<Vec<Axis>>,
 }
 
-impl<'a> Context<'a> {
-    pub fn new(choice: &'a Choice, may_vary: fn(&str) -> bool) -> Self {
+impl<'a> ReadPass<'a> {
+    pub fn new(choice: &'a Choice, may_vary: MayVary) -> Self {
         let (found, bad, axes) = Default::default();
         Self { choice, may_vary, found, bad, axes }
     }
 
-    /// How much is known to be wrong.
-    pub fn known(&self) -> (usize, usize) {
+    /// How much is known to be wrong: the numbers of diagnostics and of bad nodes.
+    pub fn progress(&self) -> (usize, usize) {
         (self.found.borrow().len(), self.bad.borrow().len())
     }
 
     /// Begins a pass; returns how much is known to be wrong.
     pub fn begin(&self) -> (usize, usize) {
         self.axes.borrow_mut().clear();
-        self.known()
+        self.progress()
     }
 
     /// What all passes found, and the axes that the last one met.
     pub fn finish(self) -> (Vec<Diagnostic>, Vec<Axis>) {
-        (self.found.into_inner().all(), self.axes.into_inner())
+        (self.found.into_inner().into_vec(), self.axes.into_inner())
     }
 
     fn is_bad(&self, node: &Node) -> bool {
@@ -52,22 +54,22 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What went wrong, until some node takes it as its own.
+/// What is wrong with a value, until the diagnostic of some node states it.
 #[derive(Debug)]
-pub enum Error {
+pub enum ReadError {
     /// The diagnostic was noted.
     Reported,
     Missing(&'static str),
     Message(String),
 }
 
-impl std::error::Error for Error {}
-impl Display for Error {
+impl std::error::Error for ReadError {}
+impl Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?}")
     }
 }
-impl de::Error for Error {
+impl de::Error for ReadError {
     fn custom<T: Display>(message: T) -> Self {
         Self::Message(message.to_string())
     }
@@ -76,37 +78,40 @@ impl de::Error for Error {
     }
 }
 
-/// A node on its way into a type.
+/// A node that is read into a type.
 #[derive(Clone)]
-pub struct At<'a> {
+pub struct NodeDeserializer<'a> {
     node: &'a Node,
     path: String,
-    context: &'a Context<'a>,
+    context: &'a ReadPass<'a>,
+    /// The keys of all structs that are read from this one table, if there are several.
+    keys: Option<Rc<RefCell<Vec<&'static str>>>>,
 }
 
-impl<'a> At<'a> {
-    /// What stands at a path; the whole tree where it is empty.
-    pub fn new(node: &'a Node, path: &str, context: &'a Context<'a>) -> Self {
-        Self { node, path: path.to_owned(), context }
+impl<'a> NodeDeserializer<'a> {
+    /// The node at a path; the root has the empty path.
+    pub fn new(node: &'a Node, path: &str, context: &'a ReadPass<'a>) -> Self {
+        Self { node, path: path.to_owned(), context, keys: None }
     }
 
     fn child(&self, key: &str, node: &'a Node) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
-        Self { node, path: format!("{}{dot}{key}", self.path), context: self.context }
+        let path = format!("{}{dot}{key}", self.path);
+        Self { node, path, context: self.context, keys: None }
     }
 
     /// Notes the diagnostic and marks the node bad.
-    fn fail(&self, message: impl Into<String>) -> Error {
+    fn fail(&self, message: impl Into<String>) -> ReadError {
         self.fail_with(Diagnostic::new(Some(self.node.place.clone()), &self.path, message))
     }
 
-    fn fail_with(&self, diagnostic: Diagnostic) -> Error {
+    fn fail_with(&self, diagnostic: Diagnostic) -> ReadError {
         self.context.note(diagnostic);
         self.context.bad.borrow_mut().insert(self.node.id);
-        Error::Reported
+        ReadError::Reported
     }
 
-    fn expected(&self, what: &str) -> Error {
+    fn expected(&self, what: &str) -> ReadError {
         let found = match &self.node.value {
             Value::String(text) => format!("the string {text:?}"),
             Value::Integer(Some(value)) => format!("{value}"),
@@ -120,27 +125,50 @@ impl<'a> At<'a> {
         self.fail(format!("expected {what}, not {found}"))
     }
 
-    /// Takes an error as this node's own, unless a deeper one did.
-    fn own<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+    /// Notes an error as a diagnostic of this node, unless a deeper node has done so.
+    fn report_here<T>(&self, result: Result<T, ReadError>) -> Result<T, ReadError> {
         result.map_err(|error| match error {
-            Error::Reported => Error::Reported,
-            Error::Missing(field) => match self.node.get(field) {
+            ReadError::Reported => ReadError::Reported,
+            ReadError::Missing(field) => match self.node.get(field) {
                 // It is there but bad: this table cannot be read either.
                 Some(_) => {
                     self.context.bad.borrow_mut().insert(self.node.id);
-                    Error::Reported
+                    ReadError::Reported
                 }
                 None => {
                     let whole = if self.path.is_empty() { "the manifest" } else { &self.path };
                     self.fail(format!("{whole} lacks the key `{field}`"))
                 }
             },
-            Error::Message(message) => self.fail(message),
+            ReadError::Message(message) => self.fail(message),
         })
     }
 
-    /// Where one value is wanted and an array stands, the chosen element.
-    fn one(self) -> Result<Self, Error> {
+    /// The keys and values of a table.
+    fn entries(&self) -> Result<&'a [KeyValue], ReadError> {
+        match &self.node.value {
+            Value::Table(entries) => Ok(entries),
+            _ => Err(self.expected("a table")),
+        }
+    }
+
+    /// Notes every key of a table that is none of these.
+    fn refuse_keys_but(&self, known: &[&str]) {
+        for entry in self.entries().into_iter().flatten() {
+            if known.contains(&entry.key.as_str()) {
+                continue;
+            }
+            let path = self.child(&entry.key, &entry.node).path;
+            let message = format!("unknown key `{}`", entry.key);
+            let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message)
+                .hinting(nearest(&entry.key, known))
+                .allowing(known.join(", "));
+            self.context.note(diagnostic);
+        }
+    }
+
+    /// The chosen element, if this is an array where one value is expected.
+    fn chosen_value(self) -> Result<Self, ReadError> {
         let Value::Array(items) = &self.node.value else { return Ok(self) };
         if !(self.context.may_vary)(&self.path) {
             return Err(self.fail("expected one value, not an array: this is not a grid axis"));
@@ -156,7 +184,7 @@ impl<'a> At<'a> {
         Ok(chosen)
     }
 
-    /// Notes an axis; the element that the choice picks.
+    /// Notes an axis; returns the element that the choice selects.
     fn choose(self, items: &'a [Node]) -> Self {
         let axis = Axis {
             path: self.path.as_str().into(),
@@ -168,7 +196,7 @@ impl<'a> At<'a> {
         Self { node: &items[index.min(items.len() - 1)], ..self }
     }
 
-    fn integer(&self, low: i64, high: i64) -> Result<i64, Error> {
+    fn integer(&self, low: i64, high: i64) -> Result<i64, ReadError> {
         let range = match (low, high) {
             (0, i64::MAX) => "a whole number, 0 or more".to_owned(),
             (i64::MIN, i64::MAX) => "a whole number".to_owned(),
@@ -184,16 +212,16 @@ impl<'a> At<'a> {
 
 macro_rules! integers {
     ($($method:ident => $low:expr, $high:expr;)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            let at = self.one()?;
-            let value = at.integer($low, $high)?;
-            at.own(visitor.visit_i64(value))
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+            let this = self.chosen_value()?;
+            let value = this.integer($low, $high)?;
+            this.report_here(visitor.visit_i64(value))
         })*
     };
 }
 
-impl<'de> Deserializer<'de> for At<'_> {
-    type Error = Error;
+impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
+    type Error = ReadError;
 
     integers! {
         deserialize_u8 => 0, i64::from(u8::MAX);
@@ -206,41 +234,41 @@ impl<'de> Deserializer<'de> for At<'_> {
         deserialize_i64 => i64::MIN, i64::MAX;
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let at = self.one()?;
-        let value = match at.node.value {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let this = self.chosen_value()?;
+        let value = match this.node.value {
             Value::Float(value) => value,
             Value::Integer(Some(value)) => value as f64,
-            _ => return Err(at.expected("a number")),
+            _ => return Err(this.expected("a number")),
         };
-        at.own(visitor.visit_f64(value))
+        this.report_here(visitor.visit_f64(value))
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_f64(visitor)
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let at = self.one()?;
-        match at.node.value {
-            Value::Boolean(value) => at.own(visitor.visit_bool(value)),
-            _ => Err(at.expected("true or false")),
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let this = self.chosen_value()?;
+        match this.node.value {
+            Value::Boolean(value) => this.report_here(visitor.visit_bool(value)),
+            _ => Err(this.expected("true or false")),
         }
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let at = self.one()?;
-        match &at.node.value {
-            Value::String(text) => at.own(visitor.visit_str(text)),
-            _ => Err(at.expected("a string")),
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let this = self.chosen_value()?;
+        match &this.node.value {
+            Value::String(text) => this.report_here(visitor.visit_str(text)),
+            _ => Err(this.expected("a string")),
         }
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_some(self)
     }
 
@@ -248,11 +276,11 @@ impl<'de> Deserializer<'de> for At<'_> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let Value::Array(items) = &self.node.value else {
             if matches!(self.node.value, Value::Table(_)) {
                 let message = format!("expected an array of tables: write [[{}]]", self.path);
@@ -262,7 +290,7 @@ impl<'de> Deserializer<'de> for At<'_> {
         };
         let setting = (self.context.may_vary)(&self.path);
         if setting && items.is_empty() {
-            return Err(self.fail("an empty list says nothing: leave the key out"));
+            return Err(self.fail("an empty list has no meaning: leave the key out"));
         }
         if setting && items.iter().any(|item| matches!(item.value, Value::Array(_))) {
             // Lists in a list: an axis whose values are lists.
@@ -280,7 +308,7 @@ impl<'de> Deserializer<'de> for At<'_> {
         let parent = self.clone();
         let items = items.iter().enumerate().filter(|(_, item)| !self.context.is_bad(item));
         let items = Items { parent: self, items };
-        parent.own(visitor.visit_seq(items))
+        parent.report_here(visitor.visit_seq(items))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -288,21 +316,47 @@ impl<'de> Deserializer<'de> for At<'_> {
         _name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
-        let at = self.one()?;
-        let Value::Table(entries) = &at.node.value else { return Err(at.expected("a table")) };
-        for entry in entries.iter().filter(|e| !fields.contains(&e.key.as_str())) {
-            let path = at.child(&entry.key, &entry.node).path;
-            let message = format!("unknown key `{}`", entry.key);
-            let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message)
-                .hinting(nearest(&entry.key, fields))
-                .allowing(listed(fields));
-            at.context.note(diagnostic);
+    ) -> Result<V::Value, ReadError> {
+        let this = self.chosen_value()?;
+        let entries = this.entries()?;
+        match &this.keys {
+            Some(keys) => keys.borrow_mut().extend(fields),
+            None => this.refuse_keys_but(fields),
         }
-        let known = |e: &&Entry| fields.contains(&e.key.as_str()) && !at.context.is_bad(&e.node);
-        let entries: Vec<&Entry> = entries.iter().filter(known).collect();
-        let fields = Fields { parent: at.clone(), entries: entries.into_iter(), value: None };
-        at.own(visitor.visit_map(fields))
+        let known =
+            |e: &&KeyValue| fields.contains(&e.key.as_str()) && !this.context.is_bad(&e.node);
+        let entries: Vec<&KeyValue> = entries.iter().filter(known).collect();
+        let fields = Fields { parent: this.clone(), entries: entries.into_iter(), value: None };
+        this.report_here(visitor.visit_map(fields))
+    }
+
+    /// Structs that are read from one table.
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        if name != FLATTENED {
+            return Err(self.expected("one value"));
+        }
+        let this = self.chosen_value()?;
+        let entries = this.entries()?;
+        let keys = this.keys.clone().unwrap_or_default();
+        let axes = this.context.axes.borrow().len();
+        let parts = SameTable(Self { keys: Some(keys.clone()), ..this.clone() });
+        let result = this.report_here(visitor.visit_seq(parts));
+        if this.keys.is_none() {
+            this.refuse_keys_but(&keys.borrow());
+        }
+        // Each part noted its own axes: they are put in the order of the text.
+        let place = |axis: &Axis| {
+            let below = axis.path.get(this.path.len() + 1..).unwrap_or_default();
+            let key = below.split('.').next().unwrap_or_default();
+            entries.iter().position(|entry| entry.key == key)
+        };
+        this.context.axes.borrow_mut()[axes..].sort_by_key(place);
+        result
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -310,38 +364,38 @@ impl<'de> Deserializer<'de> for At<'_> {
         _name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
-        let at = self.one()?;
-        let (name, place, content) = match &at.node.value {
-            Value::String(name) => (name, &at.node.place, None),
+    ) -> Result<V::Value, ReadError> {
+        let this = self.chosen_value()?;
+        let (name, place, content) = match &this.node.value {
+            Value::String(name) => (name, &this.node.place, None),
             Value::Table(entries) => match entries.as_slice() {
                 [entry] => (&entry.key, &entry.place, Some(&entry.node)),
                 several => {
                     let count = several.len();
                     let message = format!("expected exactly one of these keys, not {count}");
-                    let place = several.get(1).map_or(&at.node.place, |e| &e.place);
-                    let diagnostic = Diagnostic::new(Some(place.clone()), &at.path, message);
-                    return Err(at.fail_with(diagnostic.allowing(listed(variants))));
+                    let place = several.get(1).map_or(&this.node.place, |e| &e.place);
+                    let diagnostic = Diagnostic::new(Some(place.clone()), &this.path, message);
+                    return Err(this.fail_with(diagnostic.allowing(variants.join(", "))));
                 }
             },
-            _ => return Err(at.expected(&format!("one of {}", listed(variants)))),
+            _ => return Err(this.expected(&format!("one of {}", variants.join(", ")))),
         };
         if !variants.contains(&name.as_str()) {
             let diagnostic =
-                Diagnostic::new(Some(place.clone()), &at.path, format!("unknown name `{name}`"))
+                Diagnostic::new(Some(place.clone()), &this.path, format!("unknown name `{name}`"))
                     .hinting(nearest(name, variants))
-                    .allowing(listed(variants));
-            return Err(at.fail_with(diagnostic));
+                    .allowing(variants.join(", "));
+            return Err(this.fail_with(diagnostic));
         }
-        if content.is_some_and(|node| at.context.is_bad(node)) {
-            at.context.bad.borrow_mut().insert(at.node.id);
-            return Err(Error::Reported);
+        if content.is_some_and(|node| this.context.is_bad(node)) {
+            this.context.bad.borrow_mut().insert(this.node.id);
+            return Err(ReadError::Reported);
         }
-        let variant = Variant { parent: at.clone(), name, content };
-        at.own(visitor.visit_enum(variant))
+        let variant = Variant { parent: this.clone(), name, content };
+        this.report_here(visitor.visit_enum(variant))
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.node.value {
             Value::Boolean(_) => self.deserialize_bool(visitor),
             Value::Integer(_) | Value::Float(_) => self.deserialize_f64(visitor),
@@ -352,79 +406,91 @@ impl<'de> Deserializer<'de> for At<'_> {
     }
 
     /// A table whose keys are free.
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let Value::Table(entries) = &self.node.value else { return Err(self.expected("a table")) };
-        let entries: Vec<&Entry> =
-            entries.iter().filter(|e| !self.context.is_bad(&e.node)).collect();
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let good = |e: &&KeyValue| !self.context.is_bad(&e.node);
+        let entries: Vec<&KeyValue> = self.entries()?.iter().filter(good).collect();
         let fields = Fields { parent: self.clone(), entries: entries.into_iter(), value: None };
-        self.own(visitor.visit_map(fields))
+        self.report_here(visitor.visit_map(fields))
     }
 
     serde::forward_to_deserialize_any! {
-        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
+        i128 u128 char bytes byte_buf unit unit_struct tuple identifier ignored_any
     }
 }
 
 struct Items<'a, I> {
-    parent: At<'a>,
+    parent: NodeDeserializer<'a>,
     items: I,
 }
 
 impl<'a, 'de, I: Iterator<Item = (usize, &'a Node)>> SeqAccess<'de> for Items<'a, I> {
-    type Error = Error;
+    type Error = ReadError;
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Error> {
+    ) -> Result<Option<T::Value>, ReadError> {
         let next = self.items.next();
         next.map(|(i, node)| seed.deserialize(self.parent.child(&i.to_string(), node))).transpose()
     }
 }
 
+/// One table for every part of what is read from it.
+struct SameTable<'a>(NodeDeserializer<'a>);
+
+impl<'de> SeqAccess<'de> for SameTable<'_> {
+    type Error = ReadError;
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, ReadError> {
+        seed.deserialize(self.0.clone()).map(Some)
+    }
+}
+
 struct Fields<'a> {
-    parent: At<'a>,
-    entries: std::vec::IntoIter<&'a Entry>,
-    value: Option<&'a Entry>,
+    parent: NodeDeserializer<'a>,
+    entries: std::vec::IntoIter<&'a KeyValue>,
+    value: Option<&'a KeyValue>,
 }
 
 impl<'de> MapAccess<'de> for Fields<'_> {
-    type Error = Error;
+    type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Error> {
+    ) -> Result<Option<K::Value>, ReadError> {
         self.value = self.entries.next();
         let key = self.value.map(|entry| entry.key.as_str());
         key.map(|key| seed.deserialize(key.into_deserializer())).transpose()
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        let entry = self.value.take().ok_or(Error::Reported)?;
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        let entry = self.value.take().ok_or(ReadError::Reported)?;
         seed.deserialize(self.parent.child(&entry.key, &entry.node))
     }
 }
 
 struct Variant<'a> {
-    parent: At<'a>,
+    parent: NodeDeserializer<'a>,
     name: &'a str,
     /// The table's value, or nothing where only the name was written.
     content: Option<&'a Node>,
 }
 
 impl<'de> EnumAccess<'de> for Variant<'_> {
-    type Error = Error;
+    type Error = ReadError;
     type Variant = Self;
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Error> {
-        let name: de::value::StrDeserializer<'_, Error> = self.name.into_deserializer();
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
+        let name: de::value::StrDeserializer<'_, ReadError> = self.name.into_deserializer();
         Ok((seed.deserialize(name)?, self))
     }
 }
 
 impl<'de> VariantAccess<'de> for Variant<'_> {
-    type Error = Error;
+    type Error = ReadError;
 
-    fn unit_variant(self) -> Result<(), Error> {
+    fn unit_variant(self) -> Result<(), ReadError> {
         match self.content.map(|node| &node.value) {
             None => Ok(()),
             Some(Value::Table(entries)) if entries.is_empty() => Ok(()),
@@ -435,7 +501,7 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
         match self.content {
             Some(node) => seed.deserialize(self.parent.child(self.name, node)),
             None => {
@@ -445,21 +511,24 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
         }
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, _visitor: V) -> Result<V::Value, Error> {
-        Err(self.parent.fail("this name takes no value that the harness knows"))
+    fn tuple_variant<V: Visitor<'de>>(
+        self,
+        _len: usize,
+        _visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        Err(self.parent.fail("this name takes no value"))
     }
 
     fn struct_variant<V: Visitor<'de>>(
         self,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, ReadError> {
         match self.content {
-            Some(node) => self.parent.child(self.name, node).deserialize_struct(
-                self.name_static(),
-                fields,
-                visitor,
-            ),
+            // serde wants a name for messages that this deserializer never prints.
+            Some(node) => {
+                self.parent.child(self.name, node).deserialize_struct("variant", fields, visitor)
+            }
             None if fields.is_empty() => {
                 let none = de::value::MapDeserializer::new(std::iter::empty::<(&str, &str)>());
                 visitor.visit_map(none)
@@ -469,15 +538,8 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
                 let message = format!("`{name}` needs settings: write {{ {name} = {{ … }} }}");
                 let place = Some(self.parent.node.place.clone());
                 let diagnostic = Diagnostic::new(place, &self.parent.path, message);
-                Err(self.parent.fail_with(diagnostic.allowing(listed(fields))))
+                Err(self.parent.fail_with(diagnostic.allowing(fields.join(", "))))
             }
         }
-    }
-}
-
-impl Variant<'_> {
-    /// serde wants a name for messages that this deserializer never prints.
-    fn name_static(&self) -> &'static str {
-        "variant"
     }
 }

@@ -1,11 +1,10 @@
-//! Keeps what cells come to, as they finish.
+//! The batch writer: writes the cells of a run as they finish, many small ones together.
 //!
-//! *Invariant*: a cell of an experiment of no more than [`ALONE`] cells is on the disk
-//! when `keep` returns; of a larger one it waits for others, but no longer than
-//! [`PATIENCE`], so that what a killed process loses is a moment of work.
+//! *Invariant*: a cell of an experiment of no more than [`MOST_SINGLE`] cells is on the disk
+//! when `add` returns. One of a larger experiment waits for others, but no longer than
+//! [`PATIENCE`], so that a killed process loses little work.
 
-use super::pack::Member;
-use super::parquet::Entry;
+use super::parquet::NewCell;
 use super::provenance::Provenance;
 use super::{FailedRecord, Store};
 use driftbench_runner::files::Error;
@@ -16,26 +15,27 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard
 use std::time::{Duration, Instant};
 
 /// Cells of an experiment up to which each has a folder of its own.
-pub const ALONE: usize = 1000;
-/// Cells in a pack at most.
+const MOST_SINGLE: usize = 1000;
+/// Most cells in a pack.
 const MOST_CELLS: usize = 4096;
-/// Recorded rounds and numbers in a pack at most, roughly.
+/// Most numbers of recorded rounds in a pack, approximately.
 const MOST_NUMBERS: usize = 1 << 21;
-/// Cells that wait together from which on they are packed.
+/// Cells that wait together from which on they are written as a pack.
 const FEWEST: usize = 8;
 /// How long a cell waits for others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Keeps the cells of one experiment that is being run.
-pub struct Keeper<'a> {
+/// Writes the cells of one experiment that is being run.
+pub struct BatchWriter<'a> {
     store: &'a Store,
     plan: &'a Plan,
     provenance: &'a Provenance,
-    alone: bool,
-    /// Of the packs that are written.
+    /// Most cells that are written together.
+    most: usize,
+    /// The generation of the packs that are written.
     generation: u64,
     waiting: Mutex<Waiting<'a>>,
-    /// Woken when the first cell waits, and at the end.
+    /// Notified when the first cell waits, and at the end.
     change: Condvar,
     /// Held, before `waiting`, by whoever takes cells from there and writes them.
     gate: RwLock<()>,
@@ -43,7 +43,8 @@ pub struct Keeper<'a> {
 
 #[derive(Default)]
 struct Waiting<'a> {
-    cells: Vec<Kept<'a>>,
+    /// Cells and the numbers of their clients.
+    cells: Vec<(Done<'a>, usize)>,
     numbers: usize,
     since: Option<Instant>,
     closed: bool,
@@ -51,82 +52,61 @@ struct Waiting<'a> {
     stored: usize,
 }
 
-struct Kept<'a> {
-    cell: &'a Cell,
-    clients: usize,
-    traces: Vec<Trace>,
-    elapsed: Duration,
-}
-
-impl Kept<'_> {
-    fn member(&self) -> Member<'_> {
-        let entry = Entry { cell: self.cell, clients: self.clients, traces: &self.traces };
-        Member { entry, elapsed: self.elapsed }
-    }
-}
-
-impl<'a> Keeper<'a> {
-    /// Keeps cells of this plan, computed by `provenance`.
+impl<'a> BatchWriter<'a> {
+    /// A writer of cells of this plan, computed by `provenance`.
     ///
     /// # Errors
-    /// If a pack that is there is not as it was written.
+    /// If an existing pack is not as it was written.
     pub fn new(
         store: &'a Store,
         plan: &'a Plan,
         provenance: &'a Provenance,
     ) -> Result<Self, Error> {
-        let alone = plan.cells.len() <= ALONE;
+        let most = if plan.cells.len() <= MOST_SINGLE { 1 } else { MOST_CELLS };
         let generation = store.packs(&plan.experiment)?.next_generation();
         let (waiting, change, gate) = (Mutex::default(), Condvar::new(), RwLock::default());
-        Ok(Self { store, plan, provenance, alone, generation, waiting, change, gate })
+        Ok(Self { store, plan, provenance, most, generation, waiting, change, gate })
     }
 
-    /// Keeps a complete cell on so many clients.
+    /// Writes a complete cell of so many clients, now or together with others.
     ///
     /// # Errors
     /// If it, or one that waited before it, cannot be written.
-    pub fn keep(&self, done: Done<'a>, clients: usize) -> Result<(), Error> {
-        let Done { cell, traces, elapsed } = done;
+    pub fn add(&self, done: Done<'a>, clients: usize) -> Result<(), Error> {
         let _open = self.open();
-        if self.alone {
-            self.store.write(self.plan, cell, clients, &traces, elapsed, self.provenance)?;
-            self.lock().stored += 1;
-            return Ok(());
-        }
         let mut waiting = self.lock();
         if let Some(error) = waiting.error.take() {
             return Err(error);
         }
-        waiting.numbers += traces.iter().map(numbers).sum::<usize>();
-        waiting.cells.push(Kept { cell, clients, traces, elapsed });
+        waiting.numbers += done.traces.iter().map(count_numbers).sum::<usize>();
+        waiting.cells.push((done, clients));
+        if waiting.cells.len() >= self.most || waiting.numbers >= MOST_NUMBERS {
+            let cells = waiting.take();
+            drop(waiting);
+            return self.write(&cells);
+        }
         if waiting.since.is_none() {
             waiting.since = Some(Instant::now());
             self.change.notify_all();
         }
-        let full = waiting.cells.len() >= MOST_CELLS || waiting.numbers >= MOST_NUMBERS;
-        let cells = if full { waiting.take() } else { Vec::new() };
-        drop(waiting);
-        self.write(&cells)
+        Ok(())
     }
 
-    /// Writes down that a cell failed.
+    /// Records that a cell failed.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// If the record cannot be written.
     pub fn fail(&self, cell: &Cell, failed: &Failed) -> Result<(), Error> {
         let reason = failed.reason.clone();
         let failed = FailedRecord::new(&self.plan.experiment, cell, reason, self.provenance);
         self.store.write_failed(&failed)
     }
 
-    /// Runs `work` while cells that wait are written in good time, and then the rest.
+    /// Runs `work` while waiting cells are written in time, and then writes the rest.
     ///
     /// # Errors
-    /// That of `work`, or of what could not be written.
+    /// The error of `work`, or that of a cell that could not be written.
     pub fn during<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        if self.alone {
-            return work();
-        }
         let result = std::thread::scope(|scope| {
             scope.spawn(|| self.write_in_time());
             // Also when `work` panics: the scope waits for its threads.
@@ -144,25 +124,25 @@ impl<'a> Keeper<'a> {
         error.map_or(Ok(result), Err)
     }
 
-    /// Writes what waits once nothing else is being written, and lets no cell be written
+    /// Writes the waiting cells once nothing else is being written, and lets no cell be written
     /// from then on: the process is about to end.
     ///
     /// # Errors
-    /// If what waits cannot be written.
+    /// If a waiting cell cannot be written.
     pub fn close(&self) -> Result<(), Error> {
         let closed = self.gate.write().unwrap_or_else(PoisonError::into_inner);
-        // It stays shut: whoever comes to it waits until the process has ended.
+        // The gate stays shut: other threads wait at it until the process has ended.
         std::mem::forget(closed);
         let cells = self.lock().take();
         self.write(&cells)
     }
 
-    /// The right to take cells that wait and to write; it is not had once all is closed.
+    /// The right to take waiting cells and to write; nobody gets it after [`Self::close`].
     fn open(&self) -> RwLockReadGuard<'_, ()> {
         self.gate.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cells on the disk so far.
+    /// The number of cells on the disk so far.
     pub fn stored(&self) -> usize {
         self.lock().stored
     }
@@ -192,19 +172,22 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn write(&self, cells: &[Kept<'_>]) -> Result<(), Error> {
-        let (plan, by) = (self.plan, self.provenance);
-        if cells.len() < FEWEST {
-            for kept in cells {
-                let Kept { cell, clients, traces, elapsed } = kept;
-                self.store.write(plan, cell, *clients, traces, *elapsed, by)?;
-                self.lock().stored += 1;
-            }
-            return Ok(());
+    /// Writes cells: a few in a folder each, more as one pack.
+    fn write(&self, cells: &[(Done<'_>, usize)]) -> Result<(), Error> {
+        let new = cells.iter().map(|(done, clients)| NewCell {
+            cell: done.cell,
+            clients: *clients,
+            traces: &done.traces,
+            elapsed: done.elapsed,
+        });
+        let new: Vec<NewCell<'_>> = new.collect();
+        let packed = new.len() >= FEWEST;
+        let (size, generation) =
+            if packed { (new.len(), Some(self.generation)) } else { (1, None) };
+        for batch in new.chunks(size) {
+            self.store.write_batch(self.plan, batch, self.provenance, generation)?;
+            self.lock().stored += batch.len();
         }
-        let members: Vec<Member<'_>> = cells.iter().map(Kept::member).collect();
-        self.store.write_pack(plan, &members, by, self.generation)?;
-        self.lock().stored += cells.len();
         Ok(())
     }
 
@@ -214,21 +197,21 @@ impl<'a> Keeper<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn take(&mut self) -> Vec<Kept<'a>> {
+    fn take(&mut self) -> Vec<(Done<'a>, usize)> {
         self.since = None;
         self.numbers = 0;
         std::mem::take(&mut self.cells)
     }
 }
 
-/// Numbers in a trace, roughly.
-fn numbers(trace: &Trace) -> usize {
+/// The number of numbers in a trace, approximately.
+fn count_numbers(trace: &Trace) -> usize {
     let averages: usize = trace.averages.iter().map(|(_, values)| values.len()).sum();
     trace.rows() * (10 + trace.further.len()) + trace.theta.len() + averages
 }
 
 /// Ends the thread that writes in time.
-struct Close<'k, 'a>(&'k Keeper<'a>);
+struct Close<'k, 'a>(&'k BatchWriter<'a>);
 
 impl Drop for Close<'_, '_> {
     fn drop(&mut self) {

@@ -1,0 +1,22 @@
+//! Axes of the grid, and choices of their values.
+
+use super::document::Place;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The index of the chosen value of each axis, by path; axes that are missing have their first.
+pub type Choice = BTreeMap<Arc<str>, usize>;
+
+/// A setting that holds an array where one value is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Dotted path of the setting.
+    pub path: Arc<str>,
+    /// Number of values.
+    pub len: usize,
+    /// Where the array was written.
+    pub place: Place,
+}
+
+/// Whether the setting at a path may be an axis.
+pub type MayVary = fn(&str) -> bool;

@@ -1,0 +1,419 @@
+//! docs/MANIFEST.md: every key of a manifest, from the types that read it.
+
+use super::Manifest;
+use super::schema::{definition, tidy};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// docs/MANIFEST.md.
+pub fn markdown() -> String {
+    let mut schema = schemars::schema_for!(Manifest).to_value();
+    tidy(&mut schema);
+    let mut uses = BTreeMap::new();
+    count_uses(&schema, &mut uses);
+    let mut page = Reference { schema: &schema, uses, out: INTRODUCTION.into() };
+    page.section("Top level", "", &schema, &[]);
+    page.kinds("problem", "[problem.<kind>]");
+    page.kinds("algorithm", "[[algorithm.<kind>]]");
+    for table in ["start", "budget", "record", "prices"] {
+        let value = page.resolve(&schema["properties"][table]);
+        page.section(&format!("`[{table}]`"), description(value), value, &[]);
+    }
+    page.kinds("figure", "[[figure.<kind>]]");
+    page.kinds("claim", "[[claim.<kind>]]");
+    page.shared_values();
+    page.out
+}
+
+const INTRODUCTION: &str = "# Manifests
+
+<!-- Made by `make docs` from the types that read manifests; a test compares. -->
+
+This page lists every key of a manifest: its type, its range and default, an example, and its
+meaning. Keys without a default are required, unless the type says `optional`. Unknown keys are
+errors. Writing out a default changes no cell.
+
+A manifest has one `[problem.<kind>]`, one `[start]`, one `[budget]` and at least one
+`[[algorithm.<kind>]]`; `[record]`, `[prices]`, `[[figure.<kind>]]` and `[[claim.<kind>]]` are
+optional.
+
+Any setting of `problem`, `start`, `budget`, `algorithm` and `oracle` may be an array of values
+instead of one value: it is then an axis of the grid. An axis of lists is a list of lists.
+`zip = [[\"step-size\", \"local-steps\"]]` takes the values of axes together; an axis is in at most
+one zip. Paths of data files are relative to the manifest's folder.
+
+The path of a manifest names its results: the part below the last folder called `experiments`,
+or else its file name, without `.toml`. It consists of letters, digits, `-`, `_` and `.`. No
+part of it begins with a dot or is the name of something that results or reports consist of:
+`figures`, 16 hexadecimal digits, `pack-` with such digits, or a name that ends as their files do
+(`README.md`, `experiment.toml`). Names that differ only in upper and lower case are refused.
+
+For an editor that reads JSON Schema, run `driftbench schema > manifest.schema.json` and write
+`#:schema ./manifest.schema.json` as the first line of a manifest.
+
+Four sources have short names, with full references in the [glossary](GLOSSARY.md#sources): RR is
+Mangold, Durmus, Dieuleveut, Samsonov and Moulines (2025); SCAFFLSA is Mangold, Samsonov, Labbi,
+Levin, Alami, Naumov and Moulines (2024); SLIDES is Mangold (2025); BOOK is Vlaski and Sayed
+(2023).
+";
+
+/// The tables that have sections of their own.
+const TABLES: [&str; 8] =
+    ["problem", "algorithm", "figure", "claim", "start", "budget", "record", "prices"];
+
+/// The fewest names of a choice that is listed once for all keys that have it.
+const MANY_NAMES: usize = 3;
+
+/// How often each definition of a schema is referred to.
+fn count_uses(value: &Value, uses: &mut BTreeMap<String, usize>) {
+    if let Some(name) = definition(value) {
+        *uses.entry(name).or_default() += 1;
+    }
+    match value {
+        Value::Object(object) => object.values().for_each(|value| count_uses(value, uses)),
+        Value::Array(items) => items.iter().for_each(|value| count_uses(value, uses)),
+        _ => {}
+    }
+}
+
+/// The properties of a table.
+fn properties(table: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    table.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+/// The entries of an array in a schema.
+fn entries<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn is_required(table: &Value, key: &str) -> bool {
+    entries(table, "required").any(|name| name == key)
+}
+
+/// The names of a choice that has no values beside them.
+fn names(choice: &Value) -> impl Iterator<Item = &Value> {
+    choice.get("const").into_iter().chain(entries(choice, "enum"))
+}
+
+fn description(value: &Value) -> &str {
+    value.get("description").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A table or a cell of one in Markdown, in a single line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+fn code_or_dash(text: &str) -> String {
+    if text.is_empty() { "–".to_owned() } else { format!("`{text}`") }
+}
+
+struct Reference<'a> {
+    schema: &'a Value,
+    /// How often each definition is referred to.
+    uses: BTreeMap<String, usize>,
+    out: String,
+}
+
+impl<'a> Reference<'a> {
+    fn resolve(&self, value: &'a Value) -> &'a Value {
+        match definition(value) {
+            Some(name) => &self.schema["$defs"][&name],
+            None => value,
+        }
+    }
+
+    /// The definition that a key shares with others and that is listed once for all of them.
+    fn shared(&self, property: &Value) -> Option<String> {
+        let name = definition(property).or_else(|| definition(property.get("items")?))?;
+        self.is_listed_once(&name).then_some(name)
+    }
+
+    fn is_listed_once(&self, name: &str) -> bool {
+        let definition = &self.schema["$defs"][name];
+        let choices = entries(definition, "oneOf").count() + properties(definition).count();
+        self.uses.get(name).is_some_and(|uses| *uses > 1) && choices >= MANY_NAMES
+    }
+
+    /// Sections for what all kinds of a table share and for each kind; kinds with the same keys
+    /// are in one section.
+    fn kinds(&mut self, table: &str, pattern: &str) {
+        let kinds = self.resolve(&self.schema["properties"][table]);
+        let mut sections: Vec<(String, &'a Value)> = Vec::new();
+        let choices = entries(kinds, "oneOf").flat_map(properties).chain(properties(kinds));
+        for (kind, value) in choices {
+            let head = format!("`{}`", pattern.replace("<kind>", kind));
+            let value = self.resolve(value.get("items").unwrap_or(value));
+            match sections.iter_mut().find(|(_, known)| std::ptr::eq(*known, value)) {
+                Some((heads, _)) => *heads = format!("{heads}, {head}"),
+                None => sections.push((head, value)),
+            }
+        }
+        let mut common: Vec<&str> = Vec::new();
+        if let Some((_, first)) = sections.first().filter(|_| pattern.starts_with("[[")) {
+            let everywhere = |(key, property): &(&'a String, &'a Value)| {
+                let same =
+                    |(_, value): &(_, &Value)| value["properties"].get(*key) == Some(*property);
+                sections.iter().all(same)
+            };
+            let shared: Map<String, Value> = properties(first)
+                .filter(everywhere)
+                .map(|(key, property)| (key.clone(), property.clone()))
+                .collect();
+            common = properties(first)
+                .map(|(key, _)| key.as_str())
+                .filter(|key| shared.contains_key(*key))
+                .collect();
+            let others: Vec<&str> = properties(first)
+                .map(|(key, _)| key.as_str())
+                .filter(|key| !common.contains(key))
+                .collect();
+            let text = "The following keys are the same for all kinds.";
+            self.section(&format!("Every `{pattern}`"), text, first, &others);
+        }
+        for (head, value) in sections {
+            self.section(&head, description(value), value, &common);
+        }
+    }
+
+    /// A heading, a text, and a row for every key but some.
+    fn section(&mut self, head: &str, text: &str, value: &'a Value, without: &[&str]) {
+        let _ = write!(self.out, "\n## {head}\n");
+        if !text.is_empty() && !head.starts_with("Top") {
+            let _ = write!(self.out, "\n{}\n", one_line(text));
+        }
+        let from = self.out.len();
+        self.keys(value, "", without);
+        if self.out.len() == from {
+            self.out.push_str("\nIt has no keys of its own.\n");
+            return;
+        }
+        self.out.insert_str(from, "\n| key | type | range | default | example | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
+    }
+
+    /// Rows for all keys of a table, or for the choices of an enumeration.
+    fn keys(&mut self, value: &'a Value, prefix: &str, without: &[&str]) {
+        entries(value, "oneOf").for_each(|choice| self.choice(choice, prefix));
+        for (key, property) in properties(value) {
+            let top = prefix.is_empty() && TABLES.contains(&key.as_str());
+            if top || without.contains(&key.as_str()) {
+                continue;
+            }
+            let path = format!("{prefix}{key}");
+            self.key(&path, property, is_required(value, key));
+            let target = self.resolve(property);
+            if self.shared(property).is_some() {
+                continue;
+            }
+            if let Some(items) = target.get("items") {
+                let items = self.resolve(items);
+                entries(items, "oneOf").for_each(|choice| self.member(choice, &path));
+            }
+            if target.get("oneOf").is_some() {
+                self.keys(target, &path, &[]);
+            } else {
+                self.keys(target, &format!("{path}."), &[]);
+            }
+        }
+    }
+
+    /// The row of a key.
+    fn key(&mut self, path: &str, property: &'a Value, required: bool) {
+        let target = self.resolve(property);
+        let default = property.get("default").map(toml).unwrap_or_default();
+        let mut kind = match self.shared(property) {
+            Some(name) if property.get("items").is_some() => format!("array of: {}", link(&name)),
+            Some(name) => link(&name),
+            None => self.kind(property),
+        };
+        if !required && default.is_empty() {
+            kind.push_str(", optional");
+        }
+        let meaning = [description(property), description(target)];
+        let meaning = meaning.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        let example = self.example(property, &default);
+        let range = range(property);
+        let range = if range.is_empty() { "–" } else { &range };
+        self.row(&[path, &kind, range, &default, &example, meaning]);
+    }
+
+    /// Writes a row; its first, fourth and fifth cell are code.
+    fn row(&mut self, [key, kind, range, default, example, meaning]: &[&str; 6]) {
+        let (default, example) = (code_or_dash(default), code_or_dash(example));
+        let meaning = one_line(meaning);
+        let _ = writeln!(
+            self.out,
+            "| `{key}` | {kind} | {range} | {default} | {example} | {meaning} |"
+        );
+    }
+
+    /// The row of a name in a list.
+    fn member(&mut self, choice: &Value, path: &str) {
+        for name in names(choice) {
+            let key = format!("{path} = [{}]", toml(name));
+            self.row(&[&key, "a name", "–", "", "", description(choice)]);
+        }
+    }
+
+    /// The rows of a choice of an enumeration: a name, or a name with a value.
+    fn choice(&mut self, choice: &'a Value, path: &str) {
+        let equals = |value: &str| {
+            if path.is_empty() { value.to_owned() } else { format!("{path} = {value}") }
+        };
+        for name in names(choice) {
+            self.row(&[&equals(&toml(name)), "a name", "–", "", "", description(choice)]);
+        }
+        for (name, inner) in properties(choice) {
+            let target = self.resolve(inner);
+            if target.get("properties").is_none() && target["type"] == "object" {
+                continue; // The name alone is another choice.
+            }
+            let value = self.example(inner, "");
+            let (below, example) = match path {
+                "" => (name.clone(), format!("{name} = {value}")),
+                path => (format!("{path}.{name}"), format!("{path} = {{ {name} = {value} }}")),
+            };
+            self.row(&[&below, &self.kind(inner), "–", "", &example, description(choice)]);
+            self.keys(target, &format!("{below}."), &[]);
+        }
+    }
+
+    /// The definitions that several keys share, each once.
+    fn shared_values(&mut self) {
+        let shared: Vec<String> =
+            self.uses.keys().filter(|name| self.is_listed_once(name)).cloned().collect();
+        for name in shared {
+            let definition = &self.schema["$defs"][&name];
+            if self.out.contains(&link(&name)) {
+                self.section(&words(&name), description(definition), definition, &[]);
+            }
+        }
+    }
+
+    /// An example of a value: its own, its default, or the simplest there is.
+    fn example(&self, value: &'a Value, default: &str) -> String {
+        if let Some(example) = entries(value, "examples").next() {
+            return toml(example);
+        }
+        if !default.is_empty() {
+            return default.to_owned();
+        }
+        let target = self.resolve(value);
+        if target.get("properties").is_some() {
+            let parts = properties(target).filter(|(key, _)| is_required(target, key));
+            let parts = parts.map(|(key, value)| format!("{key} = {}", self.example(value, "")));
+            return format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "));
+        }
+        if let Some(name) = entries(target, "oneOf").find_map(|choice| choice.get("const")) {
+            return toml(name);
+        }
+        match target.get("type").and_then(Value::as_str) {
+            Some("integer") => "1".into(),
+            Some("number") => "0.5".into(),
+            Some("boolean") => "true".into(),
+            Some("string") => "\"…\"".into(),
+            Some("array") => format!("[{}]", self.example(&target["items"], "")),
+            _ => String::new(),
+        }
+    }
+
+    fn kind(&self, value: &Value) -> String {
+        if let Some(name) = definition(value) {
+            let target = &self.schema["$defs"][&name];
+            let is_choice = target.get("oneOf").is_some() || target.get("enum").is_some();
+            return if is_choice { "a choice".into() } else { self.kind(target) };
+        }
+        match value.get("type").and_then(Value::as_str) {
+            Some("integer") => "whole number".into(),
+            Some("number") => "number".into(),
+            Some("boolean") => "true or false".into(),
+            Some("string") => "string".into(),
+            Some("array") => format!("array of: {}", self.kind(&value["items"])),
+            Some("object") => "table".into(),
+            _ => "a choice".into(),
+        }
+    }
+}
+
+/// `TimeAverage` as the heading "Time average".
+fn words(name: &str) -> String {
+    let mut words = String::new();
+    for (i, c) in name.chars().enumerate() {
+        if i > 0 && c.is_uppercase() {
+            words.push(' ');
+        }
+        if i > 0 { words.extend(c.to_lowercase()) } else { words.push(c) }
+    }
+    words
+}
+
+/// A link to the section of a shared definition.
+fn link(name: &str) -> String {
+    let words = words(name).to_lowercase();
+    format!("[{words}](#{})", words.replace(' ', "-"))
+}
+
+fn range(value: &Value) -> String {
+    let bound = |key: &str| value.get(key).and_then(Value::as_f64);
+    if let Some(low) = bound("exclusiveMinimum") {
+        return format!("above {low}");
+    }
+    match (bound("minimum"), bound("maximum")) {
+        (Some(low), Some(high)) => format!("{low} to {high}"),
+        (Some(low), None) => format!("{low} or more"),
+        (None, Some(high)) => format!("{high} or less"),
+        (None, None) => String::new(),
+    }
+}
+
+/// A value as TOML writes it.
+fn toml(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(table) => {
+            let parts = table.iter().map(|(key, value)| format!("{key} = {}", toml(value)));
+            let parts = parts.collect::<Vec<_>>().join(", ");
+            if parts.is_empty() { "{}".into() } else { format!("{{ {parts} }}") }
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_type_an_example_and_a_meaning() {
+        let page = markdown();
+        let mut keys = 0;
+        for row in page.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            assert_eq!(cells.len(), 6, "{row}");
+            assert!(!cells[1].is_empty() && cells[5].len() > 3, "{row}");
+            assert!(cells[1] == "a name" || cells[4].len() > 2, "{row}");
+            assert!(!cells[4].contains("\"…\""), "an example is missing: {row}");
+            keys += 1;
+        }
+        assert!(keys > 150, "{keys} keys");
+    }
+
+    /// Examples that are whole values must be read as what they stand for.
+    #[test]
+    fn examples_are_toml() {
+        for row in markdown().lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            let example = if cells[1] == "a name" { cells[0] } else { cells[4] };
+            let example = example.trim_matches('`');
+            let text = if example.contains(" = ") && !example.starts_with(['{', '[', '"']) {
+                example.to_owned()
+            } else {
+                format!("key = {example}")
+            };
+            assert!(::toml::from_str::<::toml::Table>(&text).is_ok(), "{row}\n{text}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
-// Figures: hide, isolate, read, and look at the same cells in another way. What is
-// drawn at first is plotters' drawing; another view is drawn here, into the same
-// frame and by the same rules.
+// Figures: hide and isolate curves, read values, and view the same cells in another way. The page
+// first shows the drawing by plotters; other views are drawn here, into the same frame and by the
+// same rules.
 const source = document.getElementById("data");
 const data = source ? JSON.parse(source.textContent) : { figures: [] };
 const buffer = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
@@ -9,8 +9,8 @@ const blocks = source
 const values = slice => Array.from(blocks[slice[0]].subarray(slice[1], slice[1] + slice[2]));
 const esc = text => String(text).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const unique = list => [...new Set(list)];
-const rgb = color => `rgb(${(color < 0 ? [60, 60, 60] : data.look.palette[color % data.look.palette.length]).join(",")})`;
-const colorName = color => color < 0 ? "none" : color % data.look.palette.length;
+const rgb = color => `rgb(${(color < 0 ? [60, 60, 60] : data.styles.palette[color % data.styles.palette.length]).join(",")})`;
+const colorName = color => color < 0 ? "none" : color % data.styles.palette.length;
 const short = v => v === 0 ? "0" : Math.abs(v) >= 0.01 && Math.abs(v) < 1000 ? String(+v.toPrecision(3)) : v.toExponential(2);
 const BANDS = { none: "no band", std: "standard deviation", sem: "standard error", ci95: "95 % interval of the mean",
   quantiles: "10 % to 90 % quantile", runs: "every replicate" };
@@ -71,7 +71,7 @@ function points(cell, x, band) {
     high: half ? end(y, half * sd[i]) : band === "quantiles" ? high[i] : NaN })).filter(p => p.x !== undefined);
 }
 
-// Names and looks are those that the analysis has assigned: nothing is numbered here.
+// Names and styles are those that the analysis has assigned; none are assigned here.
 const viewOf = (figure, view) => figure.views.find(v => v.panels === view.panels);
 
 function model(figure, view) {
@@ -111,7 +111,7 @@ function model(figure, view) {
     const [from] = placed, [low, high] = [Math.min(...placed.map(p => p.x)), Math.max(...placed.map(p => p.x))];
     for (const slope of low < high ? figure.references : []) {
       const at = x => bare(x, from.y * (x / from.x) ** slope);
-      lines.push({ role: "reference", label: `slope ${slope}`, color: -1, dash: data.look.faint.length - 1, mark: 0, places: [],
+      lines.push({ role: "reference", label: `slope ${slope}`, color: -1, dash: data.styles.thin_dashes.length - 1, mark: 0, places: [],
         points: [at(low), at(high)], runs: [], diverged: 0 });
     }
     return { title, lines };
@@ -174,9 +174,9 @@ function outline(mark, r, x, y) {
   }).join(" ");
 }
 
-const pattern = line => line.role === "measured" ? data.look.dashes[line.dash % data.look.dashes.length]
-  : data.look.faint[line.dash % data.look.faint.length];
-const markOf = line => data.look.marks[line.mark % data.look.marks.length];
+const pattern = line => line.role === "measured" ? data.styles.dashes[line.dash % data.styles.dashes.length]
+  : data.styles.thin_dashes[line.dash % data.styles.thin_dashes.length];
+const markOf = line => data.styles.markers[line.mark % data.styles.markers.length];
 
 function drawLine(line, at, band) {
   const color = rgb(line.color), out = [], path = list => list.map(p => `${fixed(p.px)},${fixed(p.py)}`).join(" ");
@@ -197,8 +197,8 @@ function drawLine(line, at, band) {
   }
   const flat = pieces.flat();
   if (line.role !== "reference") {
-    const { most_marks: most, marks } = data.look, every = flat.length <= 2 * most ? 1 : Math.ceil(flat.length / most);
-    const first = every === 1 ? 0 : Math.floor(line.mark % marks.length * every / marks.length);
+    const { most_markers: most, markers } = data.styles, every = flat.length <= 2 * most ? 1 : Math.ceil(flat.length / most);
+    const first = every === 1 ? 0 : Math.floor(line.mark % markers.length * every / markers.length);
     const sizes = measured ? [[3, color]] : [[2.5, color], [1.5, "#FFFFFF"]];
     for (let i = measured || every === 1 ? first : (first + Math.floor(every / 2)) % every; i < flat.length; i += every) {
       for (const [radius, fill] of sizes) out.push(`<polygon points="${outline(markOf(line), radius, flat[i].px, flat[i].py)}" fill="${fill}"/>`);

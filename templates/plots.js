@@ -39,18 +39,18 @@ class Plot {
     const figure = this.figure, box = el("div", { class: "controls" });
     const choice = (key, words, options) => {
       const select = el("select", { name: SHORT[key] });
-      for (const [value, told, off] of options) select.append(el("option", { value, disabled: !!off }, told));
+      for (const [value, text, off] of options) select.append(el("option", { value, disabled: !!off }, text));
       select.addEventListener("change", () => this.set({ [key]: select.value }));
       if (options.length > 1) box.append(el("label", {}, `${words} `, select));
       (this.selects ??= {})[key] = select;
     };
-    choice("x", "across", figure.xs.map(([name, told]) => [name, told]));
+    choice("x", "across", figure.xs);
     const scalesOf = [["linear", "linear"], ["log", "logarithmic"]];
     choice("scaleX", "x axis", scalesOf);
     choice("scaleY", "y axis", scalesOf);
     const runs = figure.cells.some(c => c.runs.length);
     const bands = Object.entries(BANDS).filter(([name]) => name !== "sem" || figure.band === "sem");
-    choice("band", "band", bands.map(([name, told]) => [name, name === "runs" && !runs ? "every replicate (too many for a page)" : told, name === "runs" && !runs]));
+    choice("band", "band", bands.map(([name, text]) => [name, name === "runs" && !runs ? "every replicate (too many for a page)" : text, name === "runs" && !runs]));
     choice("panels", "panels by", figure.views.map(({ panels }) => [panels, panels === "" ? "nothing" : panels.split(",").join(", ")]));
     if (figure.theory.length || figure.references.length) {
       this.theory = el("input", { type: "checkbox", name: "theory", checked: true });
@@ -144,9 +144,9 @@ class Plot {
     this.panels.forEach((panel, i) => panel.lines.forEach((line, j) => {
       this.layers[i]?.[j]?.setAttribute("visibility", this.visible(line) ? "visible" : "hidden");
     }));
-    const looks = this.keys.map(key => [key.label, key.color, key.dash, key.mark, key.places].join()).join("\n");
-    if (this.looks !== looks) this.legend.replaceChildren(...this.keys.map(key => el("li", {}, this.entry(key))));
-    this.looks = looks;
+    const styles = this.keys.map(key => [key.label, key.color, key.dash, key.mark, key.places].join()).join("\n");
+    if (this.styles !== styles) this.legend.replaceChildren(...this.keys.map(key => el("li", {}, this.entry(key))));
+    this.styles = styles;
     this.legend.querySelectorAll("button").forEach((button, i) => button.setAttribute("aria-pressed", this.pressed(this.keys[i])));
     for (const [key, select] of Object.entries(this.selects)) select.value = this.view[key];
     if (this.theory) this.theory.checked = this.view.theory;
@@ -304,16 +304,16 @@ function save(name, type, text) {
 }
 
 function copy(button, text) {
-  const told = words => { const was = button.textContent; button.textContent = words; setTimeout(() => { button.textContent = was; }, 1500); };
+  const confirm = words => { const was = button.textContent; button.textContent = words; setTimeout(() => { button.textContent = was; }, 1500); };
   const old = () => {
     const area = el("textarea", { "aria-hidden": "true" }, text);
     document.body.append(area);
     area.select();
     const done = document.execCommand("copy");
     area.remove();
-    told(done ? "copied" : "press Ctrl+C");
+    confirm(done ? "copied" : "press Ctrl+C");
   };
-  navigator.clipboard ? navigator.clipboard.writeText(text).then(() => told("copied"), old) : old();
+  navigator.clipboard ? navigator.clipboard.writeText(text).then(() => confirm("copied"), old) : old();
 }
 
 // --- the address: #figure.key=value&… of all that is not as it was ---

@@ -300,7 +300,7 @@ fn reports_outlive_their_data() {
     let data = Data::new(&records("features = [\"age\"], clients = 2"), "r.csv", TABLE.as_bytes());
     data.accepted();
     let page = data.bench.read("reports/mine/report.md");
-    assert!(page.contains("How much the clients differ"), "{page}");
+    assert!(page.contains("Heterogeneity of the clients"), "{page}");
     for change in [Some(TABLE.replace("5.5", "5.6")), None] {
         match change {
             Some(table) => data.bench.write("r.csv", &table),

@@ -101,11 +101,7 @@ fn no_cell_has_results() {
     // One cell, and a share that is empty.
     let bench = pages(2, "0.1", "1", Some("2/2"));
     let page = sound(&bench);
-    assert_eq!(
-        page.matches("There is nothing to draw: no cell has results yet").count(),
-        4,
-        "{page}"
-    );
+    assert_eq!(page.matches("The figure is empty: no cell has results yet").count(), 4, "{page}");
     assert!(page.contains("No cell has results yet: run `driftbench run every.toml`"), "{page}");
     assert!(!page.contains("n = 0"), "{page}");
     let tables = bench.read("reports/every/tables.tex");
@@ -117,7 +113,7 @@ fn all_runs_diverged() {
     let bench = pages(2, "[30.0, 60.0]", "[1, 2]", None);
     let page = sound(&bench);
     assert!(page.contains("Runs diverged in 4 of 4 cells"), "{page}");
-    assert!(page.contains("There is nothing to draw: runs of every cell diverged"), "{page}");
+    assert!(page.contains("The figure is empty: runs of every cell diverged"), "{page}");
     let winners = bench.read("reports/every/figures/winners.csv");
     assert!(winners.contains("none,all diverged,false"), "{winners}");
     let stability = bench.read("reports/every/figures/stability.csv");

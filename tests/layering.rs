@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A module may import from its own layer's members listed here and below.
 const LAYERS: &[&[&str]] = &[
-    &["rng", "linalg", "words", "flattened"],
+    &["rng", "linalg", "sources", "words", "flattened"],
     &["kernel"],
     &["problem"],
     &["federated"],
@@ -240,6 +240,7 @@ fn the_core_does_no_io_and_reads_no_clock() {
         if [
             "rng",
             "linalg",
+            "sources",
             "words",
             "stats",
             "kernel",

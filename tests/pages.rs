@@ -311,7 +311,7 @@ fn exact_runs_have_a_winner() {
         [budget]\nrounds = 3000\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 5\n\
         [[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 5\n";
     let page = page_of(text);
-    let table = page.split("## Who wins").nth(1).unwrap().split("\n## ").next().unwrap();
+    let table = page.split("## Ranking").nth(1).unwrap().split("\n## ").next().unwrap();
     assert!(table.lines().any(|line| line.starts_with("| Scaffold | ")), "{table}");
     assert!(table.contains("the 0 comparisons of this page"), "{table}");
 }
@@ -325,7 +325,7 @@ fn runs_from_their_limit_are_ranked() {
         limit = true\n[budget]\nrounds = 50\n[[algorithm.fedavg]]\nstep-size = 0.1\n\
         local-steps = 2\n[[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 2\n";
     let page = page_of(text);
-    assert!(page.contains("## Who wins") && !page.contains("above the start"), "{page}");
+    assert!(page.contains("## Ranking") && !page.contains("above the start"), "{page}");
     assert!(page.contains("for the 1 comparison of this page"), "{page}");
 }
 
@@ -344,4 +344,31 @@ fn predictions_are_of_the_quantity_that_is_shown() {
     assert!(page.contains("First order: tr (γ/N) AC"), "{page}");
     assert!(page.contains("from averages over the rounds after the burn-in"), "{page}");
     assert!(!page.contains("Where the first order of the bias holds"), "{page}");
+}
+
+/// A page cites the registered sources that its manifest names, and the claims page those of all
+/// claims.
+#[test]
+fn sources_are_cited_with_authors_year_and_link() {
+    let bench = Bench::new();
+    let text = "title = \"t\"\nsource = \"RR, Theorem 3; our choice\"\nseed = 1\nreplicates = 2\n\
+        [problem.quadratic]\ndimension = 2\nclients = 2\nspectrum = { from = 0.5, to = 1.0 }\n\
+        [start]\noffset = 1.0\n[budget]\nrounds = 5\n[[algorithm.fedavg]]\nstep-size = 0.1\n\
+        local-steps = 2\n[[claim.less]]\nid = \"c\"\nstatement = \"s\"\nsource = \"BOOK, (5.26)\"\n\
+        left = { label = \"FedAvg\" }\nvalue = 1.0\n";
+    bench.write("m.toml", text);
+    bench.run(&["run", "m.toml", "--quiet"]).expect(0);
+    let _ = bench.run(&["report", "--quiet"]);
+    let link = "https://openreview.net/forum?id=YxgThbmXgN";
+    let page = bench.read("reports/m/report.md");
+    assert!(page.contains("\nSource: RR, Theorem 3; our choice.\n\n- RR: P. Mangold, "), "{page}");
+    assert!(page.contains(&format!("]({link}). AISTATS.\n")), "{page}");
+    assert!(!page.contains("SCAFFLSA:"), "{page}");
+    let page = bench.read("reports/m/report.html").replace("&#x2f;", "/");
+    assert!(page.contains(&format!("<a href=\"{link}\">Refined Analysis")), "{page}");
+    for page in ["reports/claims.md", "reports/claims.html"] {
+        let page = bench.read(page);
+        let foot = page.split("Sources").nth(1).unwrap();
+        assert!(foot.contains("BOOK: S. Vlaski and A. H. Sayed (2023). Federated Learning."));
+    }
 }

@@ -14,15 +14,15 @@ use driftbench_runner::manifest::figure::{Band, Convergence, Scale, Theory as Ki
 use std::borrow::Cow;
 
 /// The figure.
-pub fn figure(asked: &Convergence, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
-    let views = views(&asked.common.panels, &[], cells);
+pub fn figure(spec: &Convergence, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+    let views = views(&spec.common.panels, &[], cells);
     let own = &views[0];
     let mut panels = Vec::new();
     for (title, indices) in &own.groups {
         let mut series = Vec::new();
         for index in indices {
             let (cell, curve) = (cells[*index], &own.curves[own.curve_of_cell[*index]]);
-            let points = means(cell, asked);
+            let points = means(cell, spec);
             let rows = points.len();
             series.push(Series {
                 diverged: cell.diverged(),
@@ -30,25 +30,25 @@ pub fn figure(asked: &Convergence, cells: &[&CellResult<'_>], theory: &Theory<'_
                 rows: (0..rows).collect(),
                 ..Series::new(Line::Measured(curve.clone()), points)
             });
-            series.extend(predicted(cell, asked, theory, curve, rows));
+            series.extend(predicted(cell, spec, theory, curve, rows));
         }
         panels.push(Panel { title: title.clone(), series });
     }
-    let (x, y) = (asked.x.formula().to_owned(), asked.y.formula().to_owned());
-    let title = asked.common.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
-    let columns = asked.common.columns.unwrap_or(panels.len().clamp(1, 4));
-    let (scale_x, scale_y, legend) = (asked.scale_x, Scale::Log, Vec::new());
+    let (x, y) = (spec.x.formula().to_owned(), spec.y.formula().to_owned());
+    let title = spec.common.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
+    let columns = spec.common.columns.unwrap_or(panels.len().clamp(1, 4));
+    let (scale_x, scale_y, legend) = (spec.scale_x, Scale::Log, Vec::new());
     let mut plot = Plot { panels, legend, x, y, scale_x, scale_y };
-    predictions::add_legend(&mut plot, &own.curves, &asked.theory);
+    predictions::add_legend(&mut plot, &own.curves, &spec.theory);
     Figure {
         id: String::new(),
         title,
-        caption: caption(asked, cells, &plot, theory),
+        caption: caption(spec, cells, &plot, theory),
         columns,
         exploration: Some(Exploration {
-            x: XAxis::Rounds(asked.x),
-            y: asked.y,
-            band: asked.band,
+            x: XAxis::Rounds(spec.x),
+            y: spec.y,
+            band: spec.band,
             cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
             views,
             slopes: Vec::new(),
@@ -60,7 +60,7 @@ pub fn figure(asked: &Convergence, cells: &[&CellResult<'_>], theory: &Theory<'_
 /// The predictions for a cell's curve, which has so many `rows`.
 fn predicted(
     cell: &CellResult<'_>,
-    asked: &Convergence,
+    spec: &Convergence,
     theory: &Theory<'_>,
     curve: &Curve,
     rows: usize,
@@ -74,12 +74,12 @@ fn predicted(
             all.push(Series { cells, rows, ..Series::new(line, points) });
         }
     };
-    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, asked.x)).collect();
+    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, spec.x)).collect();
     let x =
         |row: usize| mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>());
-    for kind in &asked.theory {
+    for kind in &spec.theory {
         if *kind == Kind::ExactBias {
-            let bias = cell.exact_bias.filter(|b| *b > 0.0 && asked.y == Quantity::SqError);
+            let bias = cell.exact_bias.filter(|b| *b > 0.0 && spec.y == Quantity::SqError);
             if let Some(bias) = bias.filter(|_| rows > 1) {
                 // The second row, because a logarithmic axis does not show the first.
                 let level = [0, 1, rows - 1].map(|row| (row, Point::bare(x(row), bias)));
@@ -88,7 +88,7 @@ fn predicted(
             continue;
         }
         for prediction in predictions::predictions(*kind) {
-            let Some(values) = theory.curve(&cell.cell.id, asked.y, *prediction) else { continue };
+            let Some(values) = theory.curve(&cell.cell.id, spec.y, *prediction) else { continue };
             let points = values.iter().enumerate().map(|(row, y)| (row, Point::bare(x(row), *y)));
             add(*prediction, points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0).collect());
         }
@@ -97,15 +97,15 @@ fn predicted(
 }
 
 /// The mean over replicates at each recorded round, up to the first divergence.
-fn means(cell: &CellResult<'_>, asked: &Convergence) -> Vec<Point> {
+fn means(cell: &CellResult<'_>, spec: &Convergence) -> Vec<Point> {
     let columns =
         |quantity| -> Vec<_> { cell.along().iter().map(|t| cell.column(t, quantity)).collect() };
-    let (xs, ys) = (columns(asked.x), columns(asked.y));
+    let (xs, ys) = (columns(spec.x), columns(spec.y));
     let rows = xs.iter().chain(&ys).map(|column| column.len()).min().unwrap_or(0);
     let sample = |columns: &[Cow<'_, [f64]>], row: usize| -> Vec<f64> {
         columns.iter().map(|column| column[row]).collect()
     };
-    (0..rows).map(|row| point(mean(&sample(&xs, row)), &sample(&ys, row), asked.band)).collect()
+    (0..rows).map(|row| point(mean(&sample(&xs, row)), &sample(&ys, row), spec.band)).collect()
 }
 
 /// The mean of a sample and its band.
@@ -144,7 +144,7 @@ pub fn band_name(band: Band) -> &'static str {
 pub fn clipped_band(band: Band) -> &'static str {
     match band {
         Band::None => "",
-        _ => " A band is cut at the panel's edge where it goes beyond, or down to 0.",
+        _ => " A band that reaches beyond the panel, or down to 0, is clipped at its edge.",
     }
 }
 
@@ -156,7 +156,7 @@ fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
 }
 
 fn caption(
-    asked: &Convergence,
+    spec: &Convergence,
     cells: &[&CellResult<'_>],
     plot: &Plot,
     theory: &Theory<'_>,
@@ -165,35 +165,35 @@ fn caption(
         return nothing(cells);
     }
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
-    let (y, runs, band) = (asked.y.formula(), count(n, "run"), band_name(asked.band));
+    let (y, runs, band) = (spec.y.formula(), count(n, "run"), band_name(spec.band));
     let mut caption = format!("Mean of {y} over n = {runs}; {band}.");
-    if cells.iter().any(|c| uneven(c, asked.x)) {
+    if cells.iter().any(|c| uneven(c, spec.x)) {
         caption.push_str(
-            " Runs have spent different amounts at the same recorded round; the mean over runs is drawn.",
+            " Runs have different costs at the same recorded round; the x axis shows their mean.",
         );
     }
-    caption.push_str(clipped_band(asked.band));
+    caption.push_str(clipped_band(spec.band));
     if plot.series().any(|s| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0)) {
-        caption.push_str(" A mean that is 0 has no place on the logarithmic axis.");
+        caption.push_str(" A mean of 0 is omitted, because the axis is logarithmic.");
     }
-    caption.push_str(&predictions::caption(&asked.theory, asked.y, plot, cells, theory));
-    let with_bias = asked.theory.contains(&Kind::ExactBias);
+    caption.push_str(&predictions::caption(&spec.theory, spec.y, plot, cells, theory));
+    let with_bias = spec.theory.contains(&Kind::ExactBias);
     if with_bias && cells.iter().all(|cell| cell.exact_bias.is_none()) {
         caption.push_str(
-            " No exact bias is known here: the field is not linear, or draws are not independent.",
+            " The exact bias is not known: the field is not linear, or draws are not independent.",
         );
     }
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
-            " Runs diverged in {diverged} of {} cells (✕): such a curve ends where the first of its runs did.",
+            " Runs diverged in {diverged} of {} cells (✕): the curve of such a cell ends where the first run diverged.",
             cells.len()
         ));
     }
     caption
 }
 
-/// Why there is nothing to draw, in words.
+/// Why a figure is empty, in words.
 pub fn nothing(cells: &[&CellResult<'_>]) -> String {
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     let why = match (cells.len(), diverged) {
@@ -201,5 +201,5 @@ pub fn nothing(cells: &[&CellResult<'_>]) -> String {
         (all, diverged) if all == diverged => "runs of every cell diverged",
         _ => "no cell has results for this metric",
     };
-    format!("There is nothing to draw: {why}.")
+    format!("The figure is empty: {why}.")
 }

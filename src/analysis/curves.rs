@@ -143,14 +143,16 @@ mod tests {
             (&f.common.labels, &f.common.panels, across.into_iter().map(str::to_owned).collect())
         });
         let mut all = Vec::new();
-        for (labels, asked, across) in convergence.chain(scaling) {
+        for (labels, manifest, on_x_axis) in convergence.chain(scaling) {
             let cells: Vec<&Cell> =
                 plan.cells.iter().filter(|cell| panels::has_label(labels, cell)).collect();
-            let mut panels = vec![asked.clone(), Vec::new()];
+            let mut panels = vec![manifest.clone(), Vec::new()];
             let varied: HashSet<&str> =
                 cells.iter().flat_map(|c| &c.varied).map(|n| short(n)).collect();
             panels.extend(varied.into_iter().map(|name| vec![name.to_owned()]));
-            all.extend(panels.into_iter().map(|p| ([p, across.clone()].concat(), cells.clone())));
+            all.extend(
+                panels.into_iter().map(|p| ([p, on_x_axis.clone()].concat(), cells.clone())),
+            );
         }
         all
     }

@@ -146,7 +146,7 @@ fn scaling(figure: &Scaling, all: &[CellResult<'_>]) -> Sample {
         return Sample::new(all, &cells, &[]);
     }
     let cells = in_order(&cells, curves.into_iter().flatten());
-    notes.push(format!("{} of {} cells stand behind them", cells.len(), thousands(count)));
+    notes.push(format!("the points are {} of {} cells", cells.len(), thousands(count)));
     Sample::new(all, &cells, &notes)
 }
 
@@ -235,7 +235,7 @@ fn sentence(notes: &[String]) -> String {
     let mut text = notes.join("; ");
     let Some(first) = text.get(..1).map(str::to_uppercase) else { return text };
     text.replace_range(..1, &first);
-    format!(" {text}: all cells are in summary.csv, all rounds in what `driftbench export` writes.")
+    format!(" {text}. All cells are in summary.csv; `driftbench export` writes all rounds.")
 }
 
 #[cfg(test)]

@@ -65,13 +65,13 @@ pub fn caption(
     for kind in kinds {
         out.push_str(match (kind, is_drawn(*kind)) {
             (Kind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
-            (Kind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: what infinitely many runs would give, by exact second moments.",
+            (Kind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments.",
             (Kind::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) AC, of the covariance.",
             (Kind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
             (Kind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
             (Kind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
-            (Kind::Bounds, true) => " Published bounds that speak of this quantity round by round are drawn where their conditions hold.",
-            (Kind::Bounds, false) => " The conditions of no published bound hold; the table of bounds says which fail.",
+            (Kind::Bounds, true) => " Published bounds of this quantity at every round are drawn where their conditions hold.",
+            (Kind::Bounds, false) => " The conditions of no published bound hold; the table of bounds shows which fail.",
             _ => "",
         });
     }
@@ -88,7 +88,7 @@ pub fn caption(
             };
             let count = costs.len();
             out.push_str(&format!(
-                " Not computed at this size, of {count} of {} cells: \"{kind}\" ({most}).",
+                " Not computed at this size, for {count} of {} cells: \"{kind}\" ({most}).",
                 cells.len()
             ));
         }

@@ -15,22 +15,18 @@ use driftbench_runner::plan::SettingKey;
 use std::collections::{BTreeMap, HashMap};
 
 /// The figure.
-pub fn figure<'a>(
-    asked: &Winners,
-    cells: &[&'a CellResult<'a>],
-    rankings: &Rankings<'a>,
-) -> Figure {
+pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Rankings<'a>) -> Figure {
     let labels = labels(cells);
-    let sides = (distinct(cells, &asked.x), distinct(cells, &asked.y));
+    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let map = |group: Group<'a>| {
-        let squares = grid_points(asked, &sides, &group).into_iter().map(|((x, y), cells)| {
-            let outcome = rankings.outcome(&cells, asked.metric).unwrap_or(&Outcome::Diverged);
+        let squares = grid_points(spec, &sides, &group).into_iter().map(|((x, y), cells)| {
+            let outcome = rankings.outcome(&cells, spec.metric).unwrap_or(&Outcome::Diverged);
             Square { x, y, value: SquareValue::Ranking(ranking(outcome, &cells, &labels)) }
         });
         let squares = squares.collect();
         Map::new(group.title, &sides, squares)
     };
-    let maps: Vec<Map> = panels(&asked.common.panels, cells).into_iter().map(map).collect();
+    let maps: Vec<Map> = panels(&spec.common.panels, cells).into_iter().map(map).collect();
     let named = labels.iter().enumerate().map(|(i, label)| (label.clone(), Color::Palette(i)));
     let mut legend: Vec<LegendEntry> =
         named.map(|(name, color)| LegendEntry::Patch { name, color }).collect();
@@ -41,11 +37,11 @@ pub fn figure<'a>(
     }
     Figure {
         id: String::new(),
-        title: asked.common.title.clone().unwrap_or_else(|| "Which algorithm wins".into()),
-        caption: caption(asked, cells, &maps, rankings.compared),
-        columns: asked.common.columns.unwrap_or(maps.len().clamp(1, 2)),
+        title: spec.common.title.clone().unwrap_or_else(|| "Which algorithm ranks first".into()),
+        caption: caption(spec, cells, &maps, rankings.compared),
+        columns: spec.common.columns.unwrap_or(maps.len().clamp(1, 2)),
         exploration: None,
-        body: Body::Maps(Maps { maps, legend, x: symbol(&asked.x), y: symbol(&asked.y) }),
+        body: Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) }),
     }
 }
 
@@ -56,27 +52,27 @@ fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
     })
 }
 
-fn caption(asked: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: usize) -> String {
+fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: usize) -> String {
     if cells.is_empty() {
-        return "There is nothing to draw: no cell has results yet.".into();
+        return "The figure is empty: no cell has results yet.".into();
     }
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
-        "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the algorithms that are named are not separated from the best. Each is compared with the best of its square; Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
-        asked.metric.formula(),
+        "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
+        spec.metric.formula(),
         count(n, "run"),
         count(compared, "comparison")
     );
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
-            " {diverged} of {} cells have runs that diverged and take no part.",
+            " {diverged} of {} cells have runs that diverged and are not ranked.",
             cells.len()
         ));
     }
     if rankings_of(maps).any(|ranking| ranking.lead == Lead::AboveStart) {
         caption.push_str(
-            " Above the start: even the smallest mean is larger than where the runs began.",
+            " Above the start: even the smallest mean is larger than the error at the start.",
         );
     }
     caption.push_str(&blank_squares(maps));
@@ -96,18 +92,18 @@ pub fn labels(cells: &[&CellResult<'_>]) -> Vec<String> {
 
 /// The cells that are compared in each square of a figure's maps.
 pub fn compared_cells<'a>(
-    asked: &Winners,
+    spec: &Winners,
     cells: &[&'a CellResult<'a>],
 ) -> Vec<Vec<&'a CellResult<'a>>> {
-    let sides = (distinct(cells, &asked.x), distinct(cells, &asked.y));
-    let groups = panels(&asked.common.panels, cells);
-    groups.iter().flat_map(|group| grid_points(asked, &sides, group).into_values()).collect()
+    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
+    let groups = panels(&spec.common.panels, cells);
+    groups.iter().flat_map(|group| grid_points(spec, &sides, group).into_values()).collect()
 }
 
 /// The cells at each grid point of a map. A cell without one of the two settings is at every
 /// value of it.
 fn grid_points<'a>(
-    asked: &Winners,
+    spec: &Winners,
     (xs, ys): &Sides<'_>,
     group: &Group<'a>,
 ) -> BTreeMap<(usize, usize), Vec<&'a CellResult<'a>>> {
@@ -122,8 +118,8 @@ fn grid_points<'a>(
             None => 0..places.len(),
             Some(value) => places.get(&value.key()).map_or(0..0, |place| *place..*place + 1),
         };
-        for x in along(&asked.x, &at_x) {
-            for y in along(&asked.y, &at_y) {
+        for x in along(&spec.x, &at_x) {
+            for y in along(&spec.y, &at_y) {
                 points.entry((x, y)).or_default().push(cell);
             }
         }

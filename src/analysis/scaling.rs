@@ -14,8 +14,8 @@ use driftbench_runner::manifest::figure::{Scale, Scaling};
 use driftbench_runner::plan::{Setting, short};
 
 /// The figure.
-pub fn figure(asked: &Scaling, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
-    let views = views(&asked.common.panels, &settings_of_axis(&asked.x), cells);
+pub fn figure(spec: &Scaling, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+    let views = views(&spec.common.panels, &settings_of_axis(&spec.x), cells);
     let own = &views[0];
     let mut panels = Vec::new();
     for (title, indices) in &own.groups {
@@ -24,32 +24,32 @@ pub fn figure(asked: &Scaling, cells: &[&CellResult<'_>], theory: &Theory<'_>) -
         let mut series: Vec<Series> = Vec::new();
         for (curve, cells) in own.curves.iter().zip(of_curve).filter(|(_, cells)| !cells.is_empty())
         {
-            series.push(measured(asked, curve, &cells));
-            series.extend(predicted(asked, curve, &cells, theory));
+            series.push(measured(spec, curve, &cells));
+            series.extend(predicted(spec, curve, &cells, theory));
         }
-        if let Some(slope) = asked.reference_slope {
+        if let Some(slope) = spec.reference_slope {
             series.extend(reference(&series, slope));
         }
         panels.push(Panel { title: title.clone(), series });
     }
-    let (x, y) = (axis_title(&asked.x, cells), asked.y.formula().to_owned());
-    let title = asked.common.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
-    let columns = asked.common.columns.unwrap_or(panels.len().clamp(1, 4));
-    let (scale_x, scale_y, legend) = (asked.scale_x, Scale::Log, Vec::new());
+    let (x, y) = (axis_title(&spec.x, cells), spec.y.formula().to_owned());
+    let title = spec.common.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
+    let columns = spec.common.columns.unwrap_or(panels.len().clamp(1, 4));
+    let (scale_x, scale_y, legend) = (spec.scale_x, Scale::Log, Vec::new());
     let mut plot = Plot { panels, legend, x, y, scale_x, scale_y };
-    predictions::add_legend(&mut plot, &own.curves, &asked.theory);
+    predictions::add_legend(&mut plot, &own.curves, &spec.theory);
     Figure {
         id: String::new(),
         title,
-        caption: caption(asked, cells, &plot, theory),
+        caption: caption(spec, cells, &plot, theory),
         columns,
         exploration: Some(Exploration {
-            x: XAxis::Cells(asked.x.clone()),
-            y: asked.y,
-            band: asked.band,
+            x: XAxis::Cells(spec.x.clone()),
+            y: spec.y,
+            band: spec.band,
             cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
             views,
-            slopes: asked.reference_slope.into_iter().collect(),
+            slopes: spec.reference_slope.into_iter().collect(),
         }),
         body: Body::Plot(plot),
     }
@@ -64,29 +64,28 @@ fn axis_title(name: &str, cells: &[&CellResult<'_>]) -> String {
     }
 }
 
-fn caption(asked: &Scaling, cells: &[&CellResult<'_>], plot: &Plot, theory: &Theory<'_>) -> String {
+fn caption(spec: &Scaling, cells: &[&CellResult<'_>], plot: &Plot, theory: &Theory<'_>) -> String {
     if plot.series().all(|s| s.points.is_empty()) {
         return nothing(cells);
     }
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
-    let (y, runs, band) = (asked.y.formula(), count(n, "run"), band_name(asked.band));
-    let mut caption = match asked.y.average() {
+    let (y, runs, band) = (spec.y.formula(), count(n, "run"), band_name(spec.band));
+    let mut caption = match spec.y.average() {
         Some(_) => {
             format!("{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}.")
         }
         None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
     };
-    caption.push_str(clipped_band(asked.band));
+    caption.push_str(clipped_band(spec.band));
     if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
-        caption.push_str(
-            " Grey dots: the slope to compare with, through the first curve's first point.",
-        );
+        caption
+            .push_str(" Grey dots: a reference slope through the first point of the first curve.");
     }
-    caption.push_str(&predictions::caption(&asked.theory, asked.y, plot, cells, theory));
+    caption.push_str(&predictions::caption(&spec.theory, spec.y, plot, cells, theory));
     let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
-            " {diverged} of {} cells have runs that diverged and no point.",
+            " {diverged} of {} cells have runs that diverged and are omitted.",
             cells.len()
         ));
     }
@@ -100,9 +99,9 @@ pub fn settings_of_axis(x: &str) -> Vec<&str> {
 }
 
 /// What was measured of a curve's cells.
-fn measured(asked: &Scaling, curve: &Curve, cells: &[&CellResult<'_>]) -> Series {
+fn measured(spec: &Scaling, curve: &Curve, cells: &[&CellResult<'_>]) -> Series {
     let measured = |cell: &&CellResult<'_>| {
-        let point = point(x_value(cell, &asked.x)?, &cell.finals(asked.y)?, asked.band);
+        let point = point(x_value(cell, &spec.x)?, &cell.finals(spec.y)?, spec.band);
         Some((cell.cell.id.clone(), point))
     };
     let (ids, points) = ordered(cells.iter().filter_map(measured).collect());
@@ -115,22 +114,22 @@ fn measured(asked: &Scaling, curve: &Curve, cells: &[&CellResult<'_>]) -> Series
 
 /// The predictions for a curve's cells.
 fn predicted(
-    asked: &Scaling,
+    spec: &Scaling,
     curve: &Curve,
     cells: &[&CellResult<'_>],
     theory: &Theory<'_>,
 ) -> Vec<Series> {
     let series = |prediction: &Prediction| {
         let predicted = |c: &&CellResult<'_>| -> Option<(String, Point)> {
-            let x = x_value(c, &asked.x)?;
-            let y = theory.curve(&c.cell.id, asked.y, *prediction)?.pop()?;
+            let x = x_value(c, &spec.x)?;
+            let y = theory.curve(&c.cell.id, spec.y, *prediction)?.pop()?;
             (y > 0.0).then(|| (c.cell.id.clone(), Point::bare(x, y)))
         };
         let (cells, points) = ordered(cells.iter().filter_map(predicted).collect());
         let line = Line::Predicted(curve.clone(), *prediction);
         (points.len() > 1).then(|| Series { cells, ..Series::new(line, points) })
     };
-    asked.theory.iter().flat_map(|k| predictions::predictions(*k)).filter_map(series).collect()
+    spec.theory.iter().flat_map(|k| predictions::predictions(*k)).filter_map(series).collect()
 }
 
 /// Points from left to right, with their cells.

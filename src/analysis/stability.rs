@@ -28,19 +28,19 @@ const ROUNDS: u64 = 1024;
 const MOST_PRODUCTS: f64 = 4e9;
 
 /// The figure.
-pub fn figure(asked: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
     let known: Vec<&Prepared<'_>> =
         cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
     let radii: HashMap<&str, Radii> =
         known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p)?))).collect();
-    let sides = (distinct(cells, &asked.x), distinct(cells, &asked.y));
+    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let mut maps = Vec::new();
     for label in ranking_map::labels(cells) {
         let of_label: Vec<&CellResult<'_>> =
             cells.iter().copied().filter(|c| c.cell.label == label).collect();
-        for group in panels(&asked.common.panels, &of_label) {
+        for group in panels(&spec.common.panels, &of_label) {
             let title = joined(&[&label, &group.title]);
-            let squares = squares(asked, &sides, &group, &radii);
+            let squares = squares(spec, &sides, &group, &radii);
             maps.push(Map::new(title, &sides, squares));
         }
     }
@@ -52,17 +52,17 @@ pub fn figure(asked: &figure::Stability, cells: &[&CellResult<'_>], theory: &The
     legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
     Figure {
         id: String::new(),
-        title: asked.common.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
+        title: spec.common.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
         caption: caption(cells, &maps, radii.len()),
         exploration: None,
-        columns: asked.common.columns.unwrap_or(maps.len().clamp(1, 2)),
-        body: Body::Maps(Maps { maps, legend, x: symbol(&asked.x), y: symbol(&asked.y) }),
+        columns: spec.common.columns.unwrap_or(maps.len().clamp(1, 2)),
+        body: Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) }),
     }
 }
 
 /// The squares of a map; a cell without one of the two settings has none.
 fn squares(
-    asked: &figure::Stability,
+    spec: &figure::Stability,
     (xs, ys): &Sides<'_>,
     group: &Group<'_>,
     radii: &HashMap<&str, Radii>,
@@ -72,7 +72,7 @@ fn squares(
         let place = |places: &HashMap<SettingKey<'_>, usize>, name: &str| {
             places.get(&cell.cell.settings.get(name)?.key()).copied()
         };
-        let (x, y) = (place(&at_x, &asked.x)?, place(&at_y, &asked.y)?);
+        let (x, y) = (place(&at_x, &spec.x)?, place(&at_y, &spec.y)?);
         let (runs, diverged) = (cell.replicates(), cell.diverged());
         let radii = radii.get(cell.cell.id.as_str());
         let (mean, square) = (radii.and_then(|r| r.0), radii.map(|r| r.1));
@@ -103,7 +103,7 @@ fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
 
 fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     if cells.is_empty() {
-        return "There is nothing to draw: no cell has results yet.".into();
+        return "The figure is empty: no cell has results yet.".into();
     }
     let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
     let mut caption = format!(
@@ -111,13 +111,13 @@ fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     );
     if known == 0 {
         caption.push_str(
-            " Theory says nothing here: the field is not linear, or its moments are not followed.",
+            " No spectral radius is known: the field is not linear, or theory does not follow its moments.",
         );
     } else {
-        caption.push_str(" ρ: the spectral radius of one round's exact linear map of the second moments, below it that of the mean's; the heavy line is where ρ passes 1.");
+        caption.push_str(" ρ: the spectral radius of one round's exact linear map of the second moments; below it the radius of the map of the mean. The heavy line separates ρ < 1 from ρ ≥ 1.");
         if known < cells.len() {
             let without = cells.len() - known;
-            caption.push_str(&format!(" Of {without} of {} cells it is not known.", cells.len()));
+            caption.push_str(&format!(" It is not known for {without} of {} cells.", cells.len()));
         }
     }
     let squares = maps.iter().flat_map(|m| &m.squares);

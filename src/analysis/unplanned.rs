@@ -85,7 +85,7 @@ impl UnplannedCells {
             return String::new();
         }
         format!(
-            "The results hold {}. Whoever chooses the number of replicates or the seed after a look at verdicts voids their error guarantee (optional stopping).",
+            "The results contain {}. Choosing the number of replicates or the seed after seeing verdicts voids their error guarantee (optional stopping).",
             sets.join(" and ")
         )
     }
@@ -94,11 +94,10 @@ impl UnplannedCells {
     pub fn other_settings(&self) -> String {
         match self.others {
             0 => String::new(),
-            1 => {
-                "The results also hold 1 cell of other settings, which this page leaves out.".into()
-            }
+            1 => "The results also contain 1 cell of other settings, which this page leaves out."
+                .into(),
             n => format!(
-                "The results also hold {} cells of other settings, which this page leaves out.",
+                "The results also contain {} cells of other settings, which this page leaves out.",
                 driftbench_core::words::thousands(n)
             ),
         }

@@ -38,11 +38,11 @@ impl<'a> Frames<'a> {
         let calm = plot.series().filter(|s| s.diverged == 0).flat_map(|s| &s.points);
         let starts = plot.series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
         let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
-        let mut drawn: Vec<f64> = measured.map(|p| p.y).filter(|y| *y <= top).collect();
-        let least = drawn.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
+        let mut values: Vec<f64> = measured.map(|p| p.y).filter(|y| *y <= top).collect();
+        let least = values.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
         let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(|s| &s.points);
-        drawn.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
-        let y = Axis::over(plot.scale_y, drawn.into_iter(), 0.04);
+        values.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
+        let y = Axis::over(plot.scale_y, values.into_iter(), 0.04);
         Self { plot, columns: columns.max(1), y, size }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Frames<'a> {
         })?;
         let mut out = format!("<g class=\"axes\">\n{axes}\n</g>");
         for series in &self.plot.panels[index].series {
-            let drawn = layer(self.size, x, self.y, |chart| draw(chart, series, x, self.y))?;
+            let layer = layer(self.size, x, self.y, |chart| draw(chart, series, x, self.y))?;
             let style = series.line.style();
             let fine: Vec<String> = dash_array(style.dash)
                 .split_whitespace()
@@ -86,7 +86,7 @@ impl<'a> Frames<'a> {
                 .collect();
             write!(
                 out,
-                "\n<g class=\"series {}\" data-label=\"{}\" data-color=\"{}\" stroke-dasharray=\"{}\">\n{drawn}\n</g>",
+                "\n<g class=\"series {}\" data-label=\"{}\" data-color=\"{}\" stroke-dasharray=\"{}\">\n{layer}\n</g>",
                 series.line.role(),
                 escape(&series.line.name()),
                 color_name(style.color),

@@ -127,8 +127,8 @@ const NO_LIMIT: &str = "the limit is not known: the field is not linear";
 /// is built.
 fn may_have_limit(cell: &Cell) -> bool {
     let identity = &cell.identity;
-    let asked = identity.record.metrics.contains(&Metric::SqErrorLimit);
-    identity.problem.linear() || (asked && identity.oracle == Oracle::Exact)
+    let is_recorded = identity.record.metrics.contains(&Metric::SqErrorLimit);
+    identity.problem.linear() || (is_recorded && identity.oracle == Oracle::Exact)
 }
 
 /// The functions that a text may call.
@@ -246,7 +246,7 @@ fn quantity(options: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
     })
 }
 
-/// The text where there is no number.
+/// The text in the place of a number that is missing.
 const UNKNOWN: &str = "not known";
 
 /// A quantity at the last round, or the text in its place.

@@ -47,23 +47,23 @@ const COIN: &str = r"\xi_c \leftarrow \xi_c + \frac{p}{\gamma} \left( \theta_c -
 
 /// The steps of an algorithm, by its kind in manifests.
 fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
-    const EVERY: &str = "H local steps of every client from θ_t, then their mean; two vectors a client and round, θ down and up";
+    const EVERY: &str = "H local steps of every client from θ_t, then their mean; two vectors per client and round, θ down and up";
     Some(match kind {
         "fedavg" | "fedlsa" => (EVERY, vec![LOCAL, MEAN]),
         "scaffold" | "scafflsa" if coin => (
-            "a local step of every client; after each, with probability p, the mean; two vectors a client and communication",
+            "a local step of every client; after each, with probability p, the mean; two vectors per client and communication",
             vec![CORRECTED, COIN],
         ),
         "scaffold" | "scafflsa" => (
-            "as FedAvg, with control variates that learn at the end of a round; counted as four vectors a client and round, θ and a variate down and up",
+            "as FedAvg, with control variates that are updated at the end of a round; counted as four vectors per client and round, θ and a variate down and up",
             vec![CORRECTED, MEAN, LEARN],
         ),
         "scaffnew" => (
-            "a local step of every client; after each, with probability p, the mean; two vectors a client and communication",
+            "a local step of every client; after each, with probability p, the mean; two vectors per client and communication",
             vec![CORRECTED, COIN],
         ),
         "fedlin" => (
-            "as Scaffold, with variates measured anew at the start of each round",
+            "as Scaffold, with variates measured again at the start of each round",
             vec![
                 CORRECTED,
                 r"\xi_c = \frac{1}{N} \sum_{k=1}^{N} F_k(\theta_t; Z) - F_c(\theta_t; Z)",
@@ -169,10 +169,10 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
 
 /// The quantities that an experiment's figures show or that it records.
 pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
-    let drawn = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
+    let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
     let mut all: Vec<Quantity> = Vec::new();
-    for quantity in std::iter::once(Quantity::SqError).chain(drawn).chain(recorded) {
+    for quantity in std::iter::once(Quantity::SqError).chain(shown).chain(recorded) {
         if !all.contains(&quantity) {
             all.push(quantity);
         }

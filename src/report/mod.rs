@@ -21,6 +21,7 @@ mod truncation;
 mod view;
 
 use crate::analysis::{Experiment, compare, table};
+use driftbench_core::sources;
 use driftbench_core::words::count;
 use driftbench_runner::files::{Error, error, remove_leftovers};
 use driftbench_runner::plan::Plan;
@@ -69,13 +70,13 @@ impl Writer {
         fs::create_dir_all(out).map_err(|e| error(out, e))?;
         let (owned, formats) = (Owned::open(out)?, formats.to_vec());
         let writer = Self { pages: Pages::new(), out: out.to_owned(), owned, formats };
-        let pages = PAGES.iter().filter(|page| writer.asked(page)).map(|page| out.join(page));
+        let pages = PAGES.iter().filter(|page| writer.writes(page)).map(|page| out.join(page));
         pages.filter(|page| page.exists()).try_for_each(|page| writer.owned.claim(&page, &[]))?;
         Ok(writer)
     }
 
     /// Whether a page is of one of the formats.
-    fn asked(&self, file: &str) -> bool {
+    fn writes(&self, file: &str) -> bool {
         let format = if file.ends_with(".html") { Format::Html } else { Format::Md };
         self.formats.contains(&format)
     }
@@ -109,7 +110,7 @@ impl Writer {
         sweep(&self.owned, &figures, is_figure, &ids.collect())?;
         let depth = experiment.plan.experiment.split('/').count();
         let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
-        for file in ["report.md", "report.html"].into_iter().filter(|f| self.asked(f)) {
+        for file in ["report.md", "report.html"].into_iter().filter(|f| self.writes(f)) {
             let text =
                 self.pages.render(file, context! { page => values.clone(), up => up.clone() })?;
             self.owned.write(&folder.join(file), text.as_bytes())?;
@@ -147,8 +148,10 @@ impl Writer {
             pages.push(entry.page);
             claims.extend(entry.claims);
         }
+        let sources: Vec<&str> = claims.iter().map(|claim| claim.stated.source.as_str()).collect();
         let values = context! {
             pages,
+            cited => Value::from(Serde(sources::named_in(&sources.join(";")))),
             failed => Value::from(Serde(failed)),
             claims => Value::from(Serde(&claims)),
             counts => Value::from(Serde(claims::counts(&claims))),
@@ -163,7 +166,7 @@ impl Writer {
             ("disagreements.md", "disagreements.md"),
             ("disagreements.html", "disagreements.html"),
         ] {
-            if !self.asked(file) {
+            if !self.writes(file) {
                 continue;
             }
             let text = self.pages.render(template, values.clone())?;

@@ -25,7 +25,6 @@ const MOST_FOR_REPLICATES: usize = 1_500_000;
 #[derive(Serialize)]
 pub struct PageData {
     numbers: Blocks,
-    #[serde(rename = "look")]
     styles: StyleTables,
     figures: Vec<FigureData>,
 }
@@ -34,11 +33,8 @@ pub struct PageData {
 struct StyleTables {
     palette: [(u8, u8, u8); analysis::COLORS],
     dashes: [&'static str; analysis::DASHES],
-    #[serde(rename = "faint")]
     thin_dashes: [&'static str; analysis::THIN_DASHES],
-    #[serde(rename = "marks")]
     markers: [style::Marker; analysis::MARKERS],
-    #[serde(rename = "most_marks")]
     most_markers: usize,
 }
 

@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_truncated_table_has_a_note_and_a_file_with_all_rows() {
-        let heads = || vec!["n".to_owned(), "told, so".to_owned()];
+        let heads = || vec!["n".to_owned(), "x, y".to_owned()];
         let rows = |count: usize| (0..count).map(|i| vec![i.to_string(), "a \"b\"".to_owned()]);
         let mut files = Vec::new();
         let whole = TextTable::first(heads(), rows(3), (3, "t"), &mut files);
@@ -79,6 +79,6 @@ mod tests {
         );
         let [(name, text)] = files.as_slice() else { panic!("one file") };
         assert_eq!((name.as_str(), text.lines().count()), ("t.csv", 1235));
-        assert!(text.starts_with("n,\"told, so\"\n0,\"a \"\"b\"\"\"\n"), "{text}");
+        assert!(text.starts_with("n,\"x, y\"\n0,\"a \"\"b\"\"\"\n"), "{text}");
     }
 }

@@ -11,6 +11,7 @@ use crate::analysis::{
 use crate::chart;
 use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, Summary};
+use driftbench_core::sources;
 use driftbench_core::words::{quoted, shell_word, thousands};
 use driftbench_runner::manifest::{Quantity, Source};
 use driftbench_runner::plan::{Cell, Plan};
@@ -42,6 +43,8 @@ pub struct ExperimentText {
     pub name: String,
     pub title: String,
     pub source: String,
+    /// The registered sources that `source` names.
+    pub cited: Vec<sources::Source>,
     pub seed: u64,
     pub replicates: u64,
     pub cells: usize,
@@ -142,6 +145,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             name: plan.experiment.clone(),
             title: manifest.title.clone(),
             source: manifest.source.clone().unwrap_or_default(),
+            cited: sources::named_in(manifest.source.as_deref().unwrap_or_default()),
             seed: manifest.seed,
             replicates: manifest.replicates,
             cells: plan.cells.len(),
@@ -382,4 +386,27 @@ fn shared_settings(plan: &Plan) -> Vec<(String, String)> {
         leaf && path.contains('.') && plan.cells.iter().all(same)
     });
     shared.map(|(path, value)| (path.to_owned(), value.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use driftbench_core::sources::{SOURCES, Source};
+
+    #[test]
+    fn the_glossary_has_the_same_sources() {
+        let text = include_str!("../../docs/GLOSSARY.md");
+        let section = text.split_once("## Sources").unwrap().1;
+        let text = section.split_whitespace().collect::<Vec<_>>().join(" ");
+        let entries: Vec<&str> = text.split("- **").skip(1).collect();
+        assert_eq!(entries.len(), SOURCES.len());
+        for (entry, source) in entries.iter().zip(SOURCES) {
+            let Source { key, authors, title, year, link, .. } = source;
+            assert!(entry.starts_with(&format!("{key}**: {authors}, ")), "{entry}");
+            assert!(entry.contains(&format!("\"{title}")), "{key}: {title}");
+            assert!(entry.contains(&year.to_string()), "{key}: {year}");
+            let links = entry.matches("](http").count();
+            assert_eq!(link.is_empty(), links == 0, "{key}");
+            assert!(entry.contains(&format!("({link})")) || link.is_empty(), "{key}: {link}");
+        }
+    }
 }

@@ -11,8 +11,8 @@
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
 //! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
-//! [`words`], [`flattened`]; [`kernel`]; [`problem`]; [`federated`], the engine; [`algorithm`] and, apart
-//! from it and from the engine, [`theory`].
+//! [`sources`], [`words`], [`flattened`]; [`kernel`]; [`problem`]; [`federated`], the engine;
+//! [`algorithm`] and, apart from it and from the engine, [`theory`].
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -25,6 +25,7 @@ pub mod kernel;
 pub mod linalg;
 pub mod problem;
 pub mod rng;
+pub mod sources;
 pub mod theory;
 pub mod words;
 

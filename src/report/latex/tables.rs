@@ -81,7 +81,7 @@ fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
         let number = if part == 0 { String::new() } else { format!(":{}", part + 1) };
         let _ = writeln!(
             out,
-            "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{Claims, and what the results say of them.}}\n\\label{{{}{number}}}\n\\begin{{tabular}}{{p{{0.46\\linewidth}}p{{0.18\\linewidth}}p{{0.24\\linewidth}}}}\n\\toprule\nclaim & verdict & estimate \\\\\n\\midrule",
+            "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{Claims and their verdicts.}}\n\\label{{{}{number}}}\n\\begin{{tabular}}{{p{{0.46\\linewidth}}p{{0.18\\linewidth}}p{{0.24\\linewidth}}}}\n\\toprule\nclaim & verdict & estimate \\\\\n\\midrule",
             super::key(&format!("tab:{label}:claims")),
         );
         for claim in some {

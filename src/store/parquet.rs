@@ -255,14 +255,20 @@ fn counts(rows: &DataFrame, column: &str) -> PolarsResult<Vec<u64>> {
     Ok(rows.column(column)?.u64()?.into_no_null_iter().collect())
 }
 
-/// The numbers of a column, which is empty if there is no such column.
-fn numbers(rows: &DataFrame, column: &str) -> PolarsResult<Vec<Option<f64>>> {
-    rows.column(column).map_or(Ok(Vec::new()), |column| Ok(column.f64()?.iter().collect()))
+/// A column, if there is one of this name. The error of `DataFrame::column` would list all names,
+/// which takes longer than reading a small cell.
+fn optional<'a>(rows: &'a DataFrame, column: &str) -> Option<&'a Column> {
+    rows.columns().iter().find(|other| other.name() == column)
 }
 
-/// The lists of a column, which is empty if there is no such column.
+/// The numbers of a column; none if there is no such column.
+fn numbers(rows: &DataFrame, column: &str) -> PolarsResult<Vec<Option<f64>>> {
+    optional(rows, column).map_or(Ok(Vec::new()), |column| Ok(column.f64()?.iter().collect()))
+}
+
+/// The lists of a column; none if there is no such column.
 fn lists(rows: &DataFrame, column: &str) -> PolarsResult<Vec<Vec<f64>>> {
-    let Ok(column) = rows.column(column) else { return Ok(Vec::new()) };
+    let Some(column) = optional(rows, column) else { return Ok(Vec::new()) };
     let lists = column.list()?;
     let list = |row| match lists.get_as_series(row) {
         Some(values) => Ok(values.f64()?.into_no_null_iter().collect()),

@@ -255,6 +255,10 @@ fn counts(rows: &DataFrame, column: &str) -> PolarsResult<Vec<u64>> {
     Ok(rows.column(column)?.u64()?.into_no_null_iter().collect())
 }
 
+fn errors(rows: &DataFrame) -> PolarsResult<Vec<Option<f64>>> {
+    Ok(rows.column("sq_error")?.f64()?.iter().collect())
+}
+
 /// A column, if there is one of this name. The error of `DataFrame::column` would list all names,
 /// which takes longer than reading a small cell.
 fn optional<'a>(rows: &'a DataFrame, column: &str) -> Option<&'a Column> {
@@ -280,7 +284,7 @@ fn lists(rows: &DataFrame, column: &str) -> PolarsResult<Vec<Vec<f64>>> {
 /// The final errors of a cell with these rows, one per replicate; `None` if it diverged.
 pub fn finals(rows: &DataFrame) -> PolarsResult<Vec<Option<f64>>> {
     let mut finals = Vec::new();
-    let errors = numbers(rows, "sq_error")?;
+    let errors = errors(rows)?;
     for ((r, error), outcome) in replicates(rows)?.into_iter().zip(errors).zip(outcomes(rows)?) {
         // Rows of a replicate are in the order of its rounds: the last one stays.
         finals.resize(finals.len().max(r + 1), None);
@@ -293,8 +297,7 @@ pub fn finals(rows: &DataFrame) -> PolarsResult<Vec<Option<f64>>> {
 pub fn traces(rows: &DataFrame) -> PolarsResult<Vec<Trace>> {
     let replicates = replicates(rows)?;
     let mut traces = vec![Trace::default(); replicates.iter().max().map_or(0, |last| last + 1)];
-    let (rounds, errors, outcomes) =
-        (counts(rows, "round")?, numbers(rows, "sq_error")?, outcomes(rows)?);
+    let (rounds, errors, outcomes) = (counts(rows, "round")?, errors(rows)?, outcomes(rows)?);
     let [communications, local_steps] =
         [counts(rows, "communications")?, counts(rows, "local_step")?];
     let [oracle_calls, sequential_calls] =

@@ -152,8 +152,7 @@ impl Store {
     ) -> Result<(Vec<Trace>, T), Error> {
         let path = batch.traces_file();
         let read = |rows: &TraceRows, range: Range<usize>| {
-            let traces = rows.traces(range.clone())?;
-            polars::error::PolarsResult::Ok((traces, also(rows, range)))
+            rows.traces(range.clone()).map(|traces| (traces, also(rows, range)))
         };
         let (traces, other) = self.with_rows(batch, i, read)?.map_err(|e| error(&path, e))?;
         let CellSummary { id, digest, .. } = batch.summary(i);

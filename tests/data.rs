@@ -324,7 +324,7 @@ fn reports_outlive_their_data() {
     assert_eq!(copies.len(), 1);
     std::fs::write(&copies[0], "damaged").unwrap();
     let said = data.bench.run(&["report", "--quiet"]).expect(2);
-    let told = "r.csv cannot be read: there is no such file; and these results hold no sound copy";
+    let told = "r.csv cannot be read: there is no such file; and these results have no sound copy";
     assert!(said.err.contains("error: mine cannot be reported: "), "{}", said.err);
     assert!(said.err.contains(told), "{}", said.err);
     let said = data.bench.run(&["verify"]).expect(4);

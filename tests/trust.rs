@@ -141,7 +141,10 @@ fn a_damaged_or_missing_manifest_of_results_is_an_error() {
         refused_by_all(&bench, &format!("small/experiment.toml: {named}"));
     }
     fs::remove_file(bench.path(file)).unwrap();
-    refused_by_all(&bench, "small/experiment.toml: is not there, and cells are beside it");
+    refused_by_all(
+        &bench,
+        "small/experiment.toml: does not exist, although its folder contains cells",
+    );
     // A run writes it again, and keeps the cells.
     let said = bench.run(&["run", "small.toml"]).expect(0);
     assert!(said.err.contains("all 2 cells are done"), "{}", said.err);

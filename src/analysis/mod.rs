@@ -111,7 +111,7 @@ pub struct CellResult<'a> {
     pub provenance: Arc<Provenance>,
     /// Time that it took on one thread, in seconds.
     pub seconds: f64,
-    /// ‖lim E θ_t − θ*‖², where the manifest asks for it and theory knows it;
+    /// ‖lim E θ_t − θ*‖², if the manifest needs it and theory can compute it;
     /// its mean over replicates where each has an instance of its own.
     pub exact_bias: Option<f64>,
     /// Prices of the simulated wall clock.

@@ -43,7 +43,7 @@ pub struct Theory<'a> {
     cells: HashMap<&'a str, &'a Prepared<'a>>,
     expected: HashMap<&'a str, ExpectedColumns>,
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
-    /// The numbers that these hold.
+    /// How many numbers these hold.
     at_rest: Cell<usize>,
     refused: RefCell<Refused>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
@@ -182,7 +182,7 @@ impl<'a> Theory<'a> {
     }
 
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
-    /// squares), or with what SLIDES prints, which says so of the distance itself.
+    /// squares), or the power that SLIDES prints, which is that of the distance itself.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let ground = single_ground(prepared)?;
         let facts: &dyn Facts = &*ground.instance;

@@ -22,6 +22,39 @@ pub enum Mutation {
     StaleAverage,
 }
 
+/// A manifest with FedLSA and SCAFFLSA on a noisy quadratic problem; further tables may follow.
+pub fn manifest(replicates: u32, local_steps: &str) -> String {
+    format!(
+        r#"
+title = "t"
+seed = 5
+replicates = {replicates}
+
+[problem.quadratic]
+dimension = 2
+clients = 4
+spectrum = {{ from = 0.5, to = 1.5 }}
+gradient-heterogeneity = 1.0
+hessian-heterogeneity = 0.3
+noise = 0.3
+
+[start]
+offset = 1.0
+
+[budget]
+rounds = 60
+
+[[algorithm.fedlsa]]
+step-size = 0.1
+local-steps = {local_steps}
+
+[[algorithm.scafflsa]]
+step-size = 0.1
+local-steps = {local_steps}
+"#
+    )
+}
+
 /// The traces of a cell of FedLSA or SCAFFLSA under an engine with this mutation.
 pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     let cell = &prepared.cell.identity;

@@ -9,7 +9,7 @@ use crate::analysis::compare::{
 };
 use crate::report::diff::{self as pages, ChangeFigures, Format};
 use crate::store::{Store, git};
-use driftbench_runner::files::write_beside;
+use driftbench_runner::files::write_atomically;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     };
     let text = pages::render(&comparison, &fails, format)?;
     match &args.out {
-        Some(path) => write_beside(path, text.as_bytes())?,
+        Some(path) => write_atomically(path, text.as_bytes())?,
         None => print(&text)?,
     }
     Ok(match comparison.is_empty() {

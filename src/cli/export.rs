@@ -106,5 +106,5 @@ fn defaults(cell: &Cell) -> Vec<(String, Setting)> {
     };
     // A budget is part of the id by the rounds that it comes to.
     let axes = cell.varied.iter().filter(|path| !path.starts_with("budget.") && !is_part(path));
-    axes.filter_map(|path| Some((path.clone(), cell.settings.at(path)?.clone()))).collect()
+    axes.filter_map(|path| Some((path.clone(), cell.settings.at_path(path)?.clone()))).collect()
 }

@@ -28,7 +28,7 @@ pub struct Args {
     /// from --out after the merge, and the exit code is 4 if one is missing or damaged
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
-    /// The folder whose manifest is kept where folders hold different ones of an experiment;
+    /// The folder whose manifest is taken if folders hold different ones of an experiment;
     /// reports show the cells of that manifest
     #[arg(long, value_name = "RESULTS")]
     manifest_of: Option<PathBuf>,
@@ -135,7 +135,7 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
     }
     for [(a, first), (b, second)] in sources.different_manifests() {
         wrong.push(format!(
-            "error: {}: {} and {} were run with different manifests ({}): choose one with --manifest-of; all cells are kept in any case",
+            "error: {}: {} and {} were run with different manifests ({}): choose one with --manifest-of; all cells are merged in any case",
             first.name,
             name(a),
             name(b),

@@ -315,7 +315,7 @@ mod tests {
     use driftbench_runner::manifest::Source;
     use driftbench_runner::runner::fault;
 
-    /// A panic in one cell: its reason is kept, the others are stored, and it is not
+    /// A panic in one cell: its reason is stored, the others are stored, and it is not
     /// run again unless that is asked for.
     #[test]
     fn a_failed_cell_is_remembered_until_it_is_run_again() {

@@ -5,7 +5,7 @@
 //! interrupted report.
 
 use crate::analysis::compare::record::{FINALS, RECORD};
-use driftbench_runner::files::{Error, error, remove_leftovers, write_beside};
+use driftbench_runner::files::{Error, error, remove_leftovers, write_atomically};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -90,7 +90,7 @@ impl Owned {
     /// As [`Owned::claim`], or if it cannot be written.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         self.claim(path, bytes)?;
-        write_beside(path, bytes)
+        write_atomically(path, bytes)
     }
 
     /// Writes the list in order, without files that no longer exist.
@@ -106,7 +106,7 @@ impl Owned {
         let all: BTreeSet<&str> = added.chain(known.iter().map(String::as_str)).collect();
         let existing = all.into_iter().filter(|name| self.out.join(name).is_file());
         let lines: Vec<&str> = std::iter::once(HEAD).chain(existing).collect();
-        write_beside(&list, format!("{}\n", lines.join("\n")).as_bytes())
+        write_atomically(&list, format!("{}\n", lines.join("\n")).as_bytes())
     }
 }
 

@@ -382,7 +382,7 @@ fn shared_settings(plan: &Plan) -> Vec<(String, String)> {
     let Some(first) = plan.cells.first() else { return Vec::new() };
     let shared = first.settings.iter().filter(|(path, value)| {
         let leaf = !first.settings.iter().any(|(k, _)| k.starts_with(&format!("{path}.")));
-        let same = |cell: &Cell| cell.settings.at(path) == Some(*value);
+        let same = |cell: &Cell| cell.settings.at_path(path) == Some(*value);
         leaf && path.contains('.') && plan.cells.iter().all(same)
     });
     shared.map(|(path, value)| (path.to_owned(), value.to_string())).collect()

@@ -6,7 +6,7 @@ use super::{holm, mean, student_95, student_tail};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
-/// What a sample says of the claim that a parameter lies in a region.
+/// The evidence of a sample for the claim that a parameter lies in a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evidence {
     /// The estimate.

@@ -15,7 +15,7 @@ use super::parquet;
 use super::paths::{CELL, PACK, PACK_INDEX, TRACES, file_name, is_cell};
 use super::provenance::Provenance;
 use super::record::{CellRecord, CellSummary, check_folder, check_settings};
-use driftbench_runner::files::{Beside, Error, error, read_plain};
+use driftbench_runner::files::{Error, TemporaryFolder, error, read_plain};
 use driftbench_runner::plan::hex;
 use polars::frame::DataFrame;
 use serde::{Deserialize, Serialize};
@@ -307,10 +307,10 @@ impl Batch {
             return Self::write(to, self.head.clone(), lines, &bytes).map(drop);
         }
         let index = self.index_file();
-        let beside = Beside::new(to)?;
-        beside.add(TRACES, &bytes)?;
-        beside.add(&file_name(&index), &read_plain(&index)?)?;
-        beside.settle(&to.join(file_name(&self.folder)))
+        let temporary = TemporaryFolder::new(to)?;
+        temporary.add(TRACES, &bytes)?;
+        temporary.add(&file_name(&index), &read_plain(&index)?)?;
+        temporary.settle(&to.join(file_name(&self.folder)))
     }
 
     /// Writes a batch below an experiment's folder, to a temporary folder that is renamed, and
@@ -337,10 +337,10 @@ impl Batch {
         };
         let (name, file, index) = text.map_err(|e| error(folder, e))?;
         let place = folder.join(name);
-        let beside = Beside::new(folder)?;
-        beside.add(TRACES, traces)?;
-        beside.add(file, index.as_bytes())?;
-        beside.settle(&place)?;
+        let temporary = TemporaryFolder::new(folder)?;
+        temporary.add(TRACES, traces)?;
+        temporary.add(file, index.as_bytes())?;
+        temporary.settle(&place)?;
         Ok(place)
     }
 }

@@ -5,7 +5,7 @@
 //! columns that are damaged or cannot be written, are computed again without a message.
 
 use super::Store;
-use driftbench_runner::files::write_beside;
+use driftbench_runner::files::write_atomically;
 use driftbench_runner::plan::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl Store {
         let folder = file.parent().and_then(|folder| folder.symlink_metadata().ok());
         if folder.is_some_and(|folder| folder.is_dir()) {
             // Nothing depends on the cache: the folder may be read-only.
-            let _ = write_beside(&file, &encode(columns, version, id));
+            let _ = write_atomically(&file, &encode(columns, version, id));
         }
     }
 }

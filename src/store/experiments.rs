@@ -30,7 +30,7 @@ pub struct StoredExperiment {
     /// Hashes of its data files, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// Where its results folder keeps copies of them.
+    /// The folder with the copies of them.
     #[serde(skip)]
     pub copies: Option<PathBuf>,
 }
@@ -152,7 +152,10 @@ impl Store {
             Some(other) => {
                 Err(error(&path, format!("is of the experiment \"{}\"; {REMEDY}", other.name)))
             }
-            None => Err(error(&path, format!("is not there, and cells are beside it; {REMEDY}"))),
+            None => Err(error(
+                &path,
+                format!("does not exist, although its folder contains cells; {REMEDY}"),
+            )),
         }
     }
 }

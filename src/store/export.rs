@@ -8,7 +8,7 @@
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
 use super::{CellSummary, Store};
 use driftbench_core::words::inert;
-use driftbench_runner::files::{Error, error, remove_leftovers, stream_beside};
+use driftbench_runner::files::{Error, error, remove_leftovers, stream_atomically};
 use driftbench_runner::manifest::{Metric, TimeAverage};
 use driftbench_runner::plan::Setting;
 use polars::prelude::*;
@@ -97,7 +97,7 @@ pub fn export(
     // As text, in every line, they would be half of the file.
     columns.retain(|(name, _)| format == ExportFormat::Parquet || name != "settings");
     remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
-    stream_beside(to, |file| {
+    stream_atomically(to, |file| {
         let mut all = columns.clone();
         all.extend(axes.iter().map(|axis| (axis.name.clone(), axis.data_type())));
         let metadata = metadata(experiments, &axes);

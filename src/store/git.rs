@@ -1,7 +1,7 @@
 //! Files of a git revision, read by the `git` command without a checkout.
 //!
-//! *Invariant*: nothing that a user writes is taken for an option, and file names
-//! pass between commands as object ids alone.
+//! *Invariant*: git takes no text of a user for an option, and files are passed between
+//! commands by object ids alone.
 
 use driftbench_runner::files::{Error, error};
 use std::io::{ErrorKind, Read, Write};
@@ -14,7 +14,7 @@ pub struct Tree {
     pub commit: String,
     /// The folder.
     pub folder: String,
-    /// Paths below the folder and texts of the files that were asked for.
+    /// Paths below the folder and texts of the requested files.
     pub files: Vec<(String, String)>,
 }
 
@@ -32,7 +32,7 @@ fn absent(e: &std::io::Error) -> Error {
     error(Path::new("git"), message)
 }
 
-fn said(output: &Output) -> String {
+fn message(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     text.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned()
 }
@@ -40,7 +40,7 @@ fn said(output: &Output) -> String {
 /// The commit that a revision names.
 ///
 /// # Errors
-/// What git says if it names none.
+/// The message of git, if it names none.
 pub fn commit(revision: &str) -> Result<String, Error> {
     let peeled = format!("{revision}^{{commit}}");
     let output = git(&["rev-parse", "--verify", "--end-of-options", &peeled])?;
@@ -49,7 +49,7 @@ pub fn commit(revision: &str) -> Result<String, Error> {
     }
     let message = format!(
         "is neither a results folder, a reports folder nor a git revision ({})",
-        said(&output)
+        message(&output)
     );
     Err(error(Path::new(revision), message))
 }
@@ -58,14 +58,14 @@ pub fn commit(revision: &str) -> Result<String, Error> {
 /// or `REV:folder`.
 ///
 /// # Errors
-/// What git says, or if a file is not text.
+/// The message of git, or if a file is not text.
 pub fn tree(name: &str, wanted: &[&str]) -> Result<Tree, Error> {
     let (revision, folder) = name.split_once(':').unwrap_or((name, "reports"));
     let folder = folder.trim_matches('/').to_owned();
     let commit = commit(revision)?;
     let output = git(&["ls-tree", "-r", "-z", "--full-tree", &commit])?;
     if !output.status.success() {
-        return Err(error(Path::new(revision), said(&output)));
+        return Err(error(Path::new(revision), message(&output)));
     }
     let listing = String::from_utf8_lossy(&output.stdout);
     let entry = |line: &str| {
@@ -75,8 +75,8 @@ pub fn tree(name: &str, wanted: &[&str]) -> Result<Tree, Error> {
         let below = if folder.is_empty() { below } else { below.strip_prefix('/')? };
         let mut about = about.split(' ').skip(1);
         let (kind, id) = (about.next()?, about.next()?);
-        let asked = kind == "blob" && wanted.contains(&below.rsplit('/').next()?);
-        asked.then(|| (below.to_owned(), id.to_owned()))
+        let matches = kind == "blob" && wanted.contains(&below.rsplit('/').next()?);
+        matches.then(|| (below.to_owned(), id.to_owned()))
     };
     let (paths, ids): (Vec<String>, Vec<String>) = listing.split('\0').filter_map(entry).unzip();
     let texts = blobs(&ids).map_err(|message| error(Path::new(name), message))?;
@@ -93,11 +93,11 @@ fn blobs(ids: &[String]) -> Result<Vec<String>, String> {
         .map_err(|e| absent(&e).to_string())?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let mut all = Vec::new();
-    // Writing and reading at once: pipes hold only so much.
+    // Writing and reading at the same time, since the capacity of pipes is limited.
     let read = std::thread::scope(|scope| {
         scope.spawn(move || {
             let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
-            // What git does not take, the answer will not hold.
+            // An id that git does not read is missing in the answer.
             stdin.is_some_and(|mut stdin| stdin.write_all(lines.as_bytes()).is_ok())
         });
         stdout.map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut all))

@@ -36,7 +36,7 @@ impl Store {
                 Ok(Some(Lock { _file: Some(file) }))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
-            // The file system has no locks: renaming alone keeps files whole.
+            // The file system has no locks: renaming alone keeps files complete.
             Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => {
                 Ok(Some(Lock { _file: None }))
             }

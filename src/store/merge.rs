@@ -1,4 +1,4 @@
-//! Merging several results folders into one: what each holds, what may be mixed, what is copied.
+//! Merging several results folders into one: reads them, compares their cells, copies.
 //!
 //! *Invariant*: merging never chooses between numbers. A cell that two folders hold is copied if
 //! their digests are equal; if they differ it is not copied, and existing results stay. Every

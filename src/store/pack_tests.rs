@@ -1,10 +1,10 @@
 //! Packs: cells are read as they were written, and every changed bit is detected.
 
-use super::export::{ExportFormat, ExportedExperiment, PlannedCell, export};
+use super::export::{ExportFormat, export};
 use super::parquet::NewCell;
 use super::paths::{CELL, TRACES, is_pack};
 use super::provenance::Provenance;
-use super::tests::{DIVERGING, LOGISTIC};
+use super::tests::{DIVERGING, LOGISTIC, exported};
 use super::*;
 use driftbench_core::problem::arrays::NoFiles;
 use driftbench_runner::manifest::Source;
@@ -185,13 +185,8 @@ fn labels_follow_the_last_run_and_leave_the_files_alone() {
         assert_eq!((&stored.record.label, &stored.traces), (&cell.label, &traces[i]));
     }
     let dropped = &plan.cells[0];
-    let planned = |cell: &driftbench_runner::plan::Cell| {
-        (cell.id.clone(), PlannedCell { label: cell.label.clone(), defaults: Vec::new() })
-    };
-    let last_run = renamed.cells.iter().skip(1).map(planned).collect();
-    let experiment = ExportedExperiment { name: NAME.into(), manifest: String::new(), last_run };
     let to = folder.path().join("all.parquet");
-    export(&store, &[experiment], &to, ExportFormat::Parquet).unwrap();
+    export(&store, &[exported(&renamed, 1)], &to, ExportFormat::Parquet).unwrap();
     let frame = ParquetReader::new(fs::File::open(to).unwrap()).finish().unwrap();
     let text = |name: &str| frame.column(name).unwrap().str().unwrap().clone();
     let (ids, labels) = (text("cell"), text("label"));

@@ -1,4 +1,4 @@
-//! Records of cells: what the store returns of a cell beside its numbers, and the files
+//! Records of cells: the summary that the store returns with the numbers, and the files
 //! `cell.toml` and `failed.toml`.
 
 use super::provenance::Provenance;

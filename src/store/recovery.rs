@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 impl Store {
     /// Removes folders that were being written, restores one that was being replaced, and
-    /// quarantines packs that are not as they were written. Returns what is wrong with each
-    /// of these and where it is now.
+    /// quarantines packs that are not as they were written. Returns the error of each of these
+    /// packs and the folder where it is now.
     ///
     /// # Errors
     /// If a folder cannot be read or moved.

@@ -14,12 +14,12 @@ pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
     within(&bytes, most.clamp(SMALL, MOST_BYTES))
 }
 
-/// The columns of a table that may unpack to so many bytes. What is wrong inside a page
-/// can end in a panic of polars, which is an error here.
+/// The columns of a table that may unpack to so many bytes. A mistake inside a page can make
+/// polars panic, which is an error here.
 fn within(bytes: &[u8], most: u64) -> Result<Contents, String> {
     let read = || columns(&decoded(bytes, most).map_err(|e| e.to_string())?);
     panics::caught(read)
-        .unwrap_or_else(|_| Err("it is damaged: what it says of itself does not hold".into()))
+        .unwrap_or_else(|_| Err("it is damaged: its parts contradict each other".into()))
 }
 
 fn columns(frame: &DataFrame) -> Result<Contents, String> {
@@ -54,18 +54,18 @@ fn columns(frame: &DataFrame) -> Result<Contents, String> {
     Ok(Contents::Table(columns))
 }
 
-/// How many times its size a table may unpack to, beyond what is small: a flag takes a
-/// bit, or less, in a file, and 8 bytes as a number.
+/// How many times its size a table that is not small may unpack to: a flag takes a bit, or
+/// less, in a file, and 8 bytes as a number.
 const MOST_TIMES: u64 = 1000;
-/// What is small.
+/// Bytes that any table may unpack to.
 const SMALL: u64 = 256 << 20;
 /// The most bytes of the texts in a page's header: of its statistics.
 const MOST_HEADER: usize = 1 << 20;
 /// Bytes that a number takes once it is read.
 const NUMBER: u64 = 8;
 
-/// What polars makes of the bytes. It makes room for whatever a file announces, and
-/// what no memory holds would end the process: all that is announced is added up first.
+/// The table that polars reads from the bytes. It allocates as much as a file announces, and an
+/// allocation that fails would end the process: all announced sizes are added up first.
 fn decoded(bytes: &[u8], most: u64) -> PolarsResult<DataFrame> {
     let mut reader = ParquetReader::new(Cursor::new(bytes));
     let about = reader.get_metadata()?.clone();
@@ -78,7 +78,7 @@ fn decoded(bytes: &[u8], most: u64) -> PolarsResult<DataFrame> {
     reader.read_parallel(ParallelStrategy::None).finish()
 }
 
-/// What a file says that it unpacks to, held against what may be.
+/// The sizes that a file announces, compared with the limit.
 struct Announced<'a> {
     bytes: &'a [u8],
     most: u64,
@@ -169,13 +169,13 @@ mod tests {
     fn a_table_that_was_cut_is_refused() {
         let whole = small(ParquetCompression::default());
         assert!(read(whole.clone()).is_ok());
-        for at in 0..whole.len() {
-            assert!(read(whole[..at].to_vec()).is_err(), "cut at {at}");
+        for length in 0..whole.len() {
+            assert!(read(whole[..length].to_vec()).is_err(), "{length} bytes");
         }
     }
 
-    /// What is left may be a table or an error; none may ask for more memory than
-    /// there is, which would end the process.
+    /// The changed bytes may be a table or an error; none may ask for more memory than exists,
+    /// which would end the process.
     #[test]
     fn a_table_with_another_byte_is_read_or_refused() {
         for compression in [
@@ -188,10 +188,10 @@ mod tests {
         ] {
             let whole = small(compression);
             assert!(read(whole.clone()).is_ok(), "{compression:?}");
-            for at in 0..whole.len() {
-                for other in [0xff, whole[at] ^ 1] {
+            for place in 0..whole.len() {
+                for other in [0xff, whole[place] ^ 1] {
                     let mut bytes = whole.clone();
-                    bytes[at] = other;
+                    bytes[place] = other;
                     let _ = read(bytes);
                 }
             }

@@ -115,14 +115,27 @@ fn folders_that_are_not_results_are_refused() {
     assert!(Store::open_existing(&folder.path().join("new")).is_err());
 }
 
+/// A plan as it is exported, without its first cells.
+pub fn exported(plan: &Plan, without: usize) -> export::ExportedExperiment {
+    let planned = |cell: &driftbench_runner::plan::Cell| {
+        let defaults = Vec::new();
+        (cell.id.clone(), export::PlannedCell { label: cell.label.clone(), defaults })
+    };
+    export::ExportedExperiment {
+        name: plan.experiment.clone(),
+        manifest: plan.source.text.clone(),
+        last_run: plan.cells.iter().skip(without).map(planned).collect(),
+    }
+}
+
 /// Everything of two experiments in one file: each row is the cell's own.
 #[test]
 fn an_export_holds_the_cells_bit_for_bit() {
-    use export::{ExportFormat, ExportedExperiment, PlannedCell, export};
+    use export::{ExportFormat, export};
     use polars::prelude::*;
     let folder = tempfile::tempdir().unwrap();
     let (store, plan) = filled(folder.path(), LOGISTIC);
-    let (store_of_both, diverging) = {
+    let diverging = {
         let source = Source { name: "d".into(), text: DIVERGING.into(), ..Source::default() };
         let plan = Plan::new("smoke/d".into(), source).unwrap_or_else(|e| panic!("{e}"));
         store.write_experiment(&plan).unwrap();
@@ -132,27 +145,15 @@ fn an_export_holds_the_cells_bit_for_bit() {
             store.write(&plan, done.cell, 2, &done.traces, done.elapsed, &by)
         })
         .unwrap();
-        (store, plan)
-    };
-    let store = store_of_both;
-    let planned = |cell: &driftbench_runner::plan::Cell| {
-        (cell.id.clone(), PlannedCell { label: cell.label.clone(), defaults: Vec::new() })
-    };
-    let exported = |plan: &Plan, without: usize| ExportedExperiment {
-        name: plan.experiment.clone(),
-        manifest: plan.source.text.clone(),
-        last_run: plan.cells.iter().skip(without).map(planned).collect(),
+        plan
     };
     let all = [exported(&diverging, 0), exported(&plan, 1)];
     let to = folder.path().join("all.parquet");
-    let exported = export(&store, &all, &to, ExportFormat::Parquet).unwrap();
-    assert_eq!(
-        (exported.cells, exported.damaged.len()),
-        (plan.cells.len() + diverging.cells.len(), 0)
-    );
+    let result = export(&store, &all, &to, ExportFormat::Parquet).unwrap();
+    assert_eq!((result.cells, result.damaged.len()), (plan.cells.len() + diverging.cells.len(), 0));
     let read = |path: &Path| ParquetReader::new(fs::File::open(path).unwrap()).finish().unwrap();
     let whole = read(&to);
-    assert_eq!(whole.height(), exported.rows);
+    assert_eq!(whole.height(), result.rows);
     let text = |frame: &DataFrame, name: &str, row: usize| {
         frame.column(name).unwrap().str().unwrap().get(row).unwrap().to_owned()
     };

@@ -207,92 +207,51 @@ fn problem() -> BoxedStrategy<Section> {
     .boxed()
 }
 
+const OPTIONS: &[&[&str]] = &[&["\"option-one\""], &["\"option-one\"", "\"option-two\""]];
+const OVER: &[&[&str]] = &[&["\"fedavg\""], &["\"scaffold\"", "{ fedprox = { proximal = 1.0 } }"]];
+const ALONG: &[&[&str]] = &[&["\"step-size\""], &["\"local-steps\""]];
+const AVERAGES: &[&[&str]] = &[&["{ burn-in = 0.5 }"], &["\"none\"", "{ burn-in = 0.2 }"]];
+
 fn algorithm() -> BoxedStrategy<Section> {
     let step = || of("step-size", &[&["0.05"], &["0.1", "0.2"], &["100.0"]], "0.07");
     let steps = || of("local-steps", &[&["1"], &["3"], &["1", "4"]], "2");
-    let label = |text: &'static str| Just(line("label", &[text], "")).boxed();
+    let coin = || of("communication-probability", &[&["0.5"], &["0.3", "0.6"]], "0.4");
     let average = || Just(default("average", "\"none\"")).boxed();
+    let only = |key, value, other| Just(line(key, &[value], other)).boxed();
+    let entry = |kind: &str, label: &'static str, mut lines: Vec<BoxedStrategy<Line>>| {
+        lines.extend([Just(line("label", &[label], "")).boxed(), step()]);
+        section(&format!("[[algorithm.{kind}]]"), lines)
+    };
+    let normalised = Just(default("normalised", "false")).boxed();
+    let each = only("steps-per-client", "[1, 3]", "[2, 3]");
+    let server = of("server-step", &[&["0.9"], &["0.5", "0.8"]], "0.7");
+    let proximal = of("proximal", &[&["0.0"], &["1.0"]], "2.0");
     prop_oneof![
-        section(
-            "[[algorithm.fedavg]]",
-            vec![
-                label("\"a\""),
-                step(),
-                steps(),
-                average(),
-                Just(default("normalised", "false")).boxed()
-            ]
+        entry("fedavg", "\"a\"", vec![steps(), average(), normalised]),
+        entry("fedavg", "\"b\"", vec![each, server]),
+        entry("scaffold", "\"c\"", vec![steps(), of("variates", OPTIONS, "")]),
+        entry("scaffold", "\"d\"", vec![coin()]),
+        entry(
+            "scaffnew",
+            "\"e\"",
+            vec![only("communication-probability", "0.5", "0.4"), average()]
         ),
-        section(
-            "[[algorithm.fedavg]]",
-            vec![
-                label("\"b\""),
-                step(),
-                Just(line("steps-per-client", &["[1, 3]"], "[2, 3]")).boxed(),
-                of("server-step", &[&["0.9"], &["0.5", "0.8"]], "0.7"),
-            ]
-        ),
-        section(
-            "[[algorithm.scaffold]]",
-            vec![
-                label("\"c\""),
-                step(),
-                steps(),
-                of("variates", &[&["\"option-one\""], &["\"option-one\"", "\"option-two\""]], "")
-            ]
-        ),
-        section(
-            "[[algorithm.scaffold]]",
-            vec![
-                label("\"d\""),
-                step(),
-                of("communication-probability", &[&["0.5"], &["0.3", "0.6"]], "0.4")
-            ]
-        ),
-        section(
-            "[[algorithm.scaffnew]]",
-            vec![
-                label("\"e\""),
-                step(),
-                Just(line("communication-probability", &["0.5"], "0.4")).boxed(),
-                average()
-            ]
-        ),
-        section(
-            "[[algorithm.fedprox]]",
-            vec![label("\"f\""), step(), steps(), of("proximal", &[&["0.0"], &["1.0"]], "2.0")]
-        ),
-        section("[[algorithm.fedlin]]", vec![label("\"g\""), step(), steps(), average()]),
-        section(
-            "[[algorithm.minibatch-sgd]]",
-            vec![label("\"h\""), step(), of("batch", &[&["2"], &["2", "3"]], "4")]
-        ),
-        section(
-            "[[algorithm.richardson-romberg]]",
-            vec![
-                label("\"i\""),
-                step(),
-                of("local-steps", &[&["2"], &["2", "3"]], "5"),
-                of(
-                    "over",
-                    &[&["\"fedavg\""], &["\"scaffold\"", "{ fedprox = { proximal = 1.0 } }"]],
-                    "\"minibatch-sgd\""
-                ),
-                of(
-                    "extrapolate",
-                    &[&["\"step-size\""], &["\"local-steps\""]],
-                    "\"local-steps-printed\""
-                ),
-                of(
-                    "average",
-                    &[&["{ burn-in = 0.5 }"], &["\"none\"", "{ burn-in = 0.2 }"]],
-                    "{ burn-in = 0.3 }"
-                ),
-                Just(default("coupling", "\"common\"")).boxed(),
-            ]
-        ),
+        entry("fedprox", "\"f\"", vec![steps(), proximal]),
+        entry("fedlin", "\"g\"", vec![steps(), average()]),
+        entry("minibatch-sgd", "\"h\"", vec![of("batch", &[&["2"], &["2", "3"]], "4")]),
+        entry("richardson-romberg", "\"i\"", extrapolation()),
     ]
     .boxed()
+}
+
+fn extrapolation() -> Vec<BoxedStrategy<Line>> {
+    vec![
+        of("local-steps", &[&["2"], &["2", "3"]], "5"),
+        of("over", OVER, "\"minibatch-sgd\""),
+        of("extrapolate", ALONG, "\"local-steps-printed\""),
+        of("average", AVERAGES, "{ burn-in = 0.3 }"),
+        Just(default("coupling", "\"common\"")).boxed(),
+    ]
 }
 
 fn rest() -> BoxedStrategy<Vec<Section>> {

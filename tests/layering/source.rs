@@ -55,7 +55,7 @@ impl Source {
                 {
                     let own = || [&inside.path[..], &[all[at + 1].to_owned()]].concat();
                     let elsewhere = elsewhere(&all[attribute..at]).map(|name| {
-                        // Beside this file, as long as no inline module is around it.
+                        // In the same directory, as long as no inline module is around it.
                         module_of(&file.with_file_name(name))
                     });
                     source.test_modules.push(elsewhere.unwrap_or_else(own));

@@ -1,4 +1,4 @@
-//! Files: written beside their place and renamed, errors that name the path.
+//! Files: written to a temporary file and renamed, and errors that name the path.
 
 use std::fmt;
 use std::fs;
@@ -26,26 +26,26 @@ pub fn error(path: &Path, message: impl fmt::Display) -> Error {
     Error { path: path.to_owned(), message: message.to_string() }
 }
 
-/// Writes a file beside its place and renames it.
+/// Writes a file to a temporary file in the same directory, then renames it.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    stream_beside(path, |file| file.write_all(bytes).map_err(|e| error(path, e)))
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    stream_atomically(path, |file| file.write_all(bytes).map_err(|e| error(path, e)))
 }
 
-/// Writes a file bit by bit, beside its place, and renames it.
+/// Streams a file to a temporary file in the same directory, then renames it.
 ///
 /// # Errors
-/// If it cannot be written, or `write` says so; then nothing is left.
-pub fn stream_beside<T>(
+/// If it cannot be written, or `write` fails; then no file is left.
+pub fn stream_atomically<T>(
     path: &Path,
     write: impl FnOnce(&mut fs::File) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let made = tempfile::Builder::new().prefix(WRITING).tempfile_in(folder);
     let mut file = made.map_err(|e| error(folder, e))?;
-    // As long as it is written it is locked, so that nobody takes it for a leftover.
+    // It is locked while it is written, so that no other process takes it for a leftover.
     let _ = file.as_file().try_lock();
     let written = write(file.as_file_mut())?;
     #[cfg(unix)]
@@ -57,19 +57,19 @@ pub fn stream_beside<T>(
     Ok(written)
 }
 
-/// Writes a file beside its place, down to the disk, and renames it: for what cannot
-/// be made again in a moment.
+/// Writes and syncs a temporary file in the same directory, then renames it: for files that
+/// cannot be made again in a moment.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    stream_beside(path, |file| {
+    stream_atomically(path, |file| {
         file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|e| error(path, e))
     })
 }
 
-/// Time after which a file that is not whole and not locked is a leftover.
-const LEFT_FOR: Duration = Duration::from_secs(1);
+/// The age of an unlocked temporary file from which on it is a leftover.
+const LEFTOVER_AGE: Duration = Duration::from_secs(1);
 
 /// Removes the files of a folder that a killed process did not finish. Nothing depends on it.
 pub fn remove_leftovers(folder: &Path) {
@@ -77,7 +77,8 @@ pub fn remove_leftovers(folder: &Path) {
     let unfinished = |entry: &fs::DirEntry| {
         entry.file_name().to_string_lossy().starts_with(WRITING)
             && entry.metadata().is_ok_and(|about| {
-                let old = about.modified().is_ok_and(|t| t.elapsed().is_ok_and(|t| t > LEFT_FOR));
+                let old =
+                    about.modified().is_ok_and(|t| t.elapsed().is_ok_and(|t| t > LEFTOVER_AGE));
                 about.is_file() && old
             })
     };
@@ -108,12 +109,12 @@ pub fn size_of_regular(path: &Path) -> Result<u64, Error> {
 /// # Errors
 /// If it is not a regular file, has more than `most` bytes, cannot be read, or is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> Result<String, Error> {
-    let said = |e: io::Error| error(path, plain(&e));
+    let unread = |e: io::Error| error(path, plain(&e));
     size_of_regular(path)?;
     let mut bytes = Vec::new();
-    // Not what was announced: a file of /proc announces nothing.
-    let file = fs::File::open(path).map_err(said)?;
-    file.take(most + 1).read_to_end(&mut bytes).map_err(said)?;
+    // The announced size is ignored: that of a file of /proc is 0.
+    let file = fs::File::open(path).map_err(unread)?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(unread)?;
     if bytes.len() as u64 > most {
         return Err(error(path, format!("it has more than {most} bytes, which are allowed")));
     }
@@ -144,17 +145,17 @@ pub fn read_plain(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|e| error(path, e))
 }
 
-/// What begins the name of a file or folder that is not whole yet.
+/// The prefix of the name of a temporary file or directory.
 pub const WRITING: &str = ".writing-";
-/// What begins the name of a folder that another is about to stand for.
+/// The prefix of the name of a directory that another one is about to replace.
 pub const REPLACED: &str = ".replaced-";
 
-/// A folder that is written beside its place.
-pub struct Beside {
+/// A temporary directory that is renamed when it is complete.
+pub struct TemporaryFolder {
     folder: tempfile::TempDir,
 }
 
-impl Beside {
+impl TemporaryFolder {
     /// An empty one below `folder`.
     ///
     /// # Errors
@@ -178,8 +179,8 @@ impl Beside {
         write().map_err(|e| error(&path, e))
     }
 
-    /// Puts it in its place. A folder that stands there is moved aside first and then
-    /// removed: at no time are both gone.
+    /// Renames it. An existing folder of that name is renamed first and removed afterwards, so
+    /// that one of them exists at any time.
     ///
     /// # Errors
     /// If it cannot be moved; then the old one stays.

@@ -1,19 +1,19 @@
-//! A panic in one cell is that cell's failure, one in a library that reads a file is
-//! that file's: the reason is kept, and nothing is printed over a progress bar.
+//! Catches panics: a panic in a cell fails that cell, and one in a library that reads a file
+//! makes that file unreadable. The message is returned, and not printed over a progress bar.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// Inside [`caught`]: what the last panic said, and where.
+    /// Inside [`caught`]: the message and position of the last panic.
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
     static INSIDE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 static HOOK: Once = Once::new();
 
-/// What `f` returns, or what its panic said and where it was.
+/// What `f` returns, or the message and position of its panic.
 pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();

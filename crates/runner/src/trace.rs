@@ -1,5 +1,5 @@
-//! What a run leaves: a row per recorded round, how it ended, and the digest
-//! that tells whether two runs are the same to the last bit.
+//! The results of a run: a row per recorded round, how it ended, and the digest, which is equal
+//! for two runs if all their bits are.
 
 use crate::manifest::{Metric, TimeAverage};
 use crate::plan::hex;
@@ -12,7 +12,7 @@ pub enum Outcome {
     /// All rounds were run.
     #[default]
     Finished,
-    /// The estimate left the finite numbers; the rows before that are kept.
+    /// The estimate became infinite or NaN; the rows before that are stored.
     Diverged,
 }
 

@@ -289,8 +289,8 @@ mod tests {
     use crate::stats::verdict::{Verdict, verdicts};
     use driftbench_core::rng::Stream;
 
-    /// Runs whose mean falls by a tenth a round from 1, times a skewed factor of each run's own
-    /// and one of each round, against a target that it meets exactly at a round.
+    /// Runs whose mean falls by a tenth in each round, from 1, times a skewed factor of each run
+    /// and one of each round, against a target that the mean meets exactly at a round.
     fn curve(rng: &mut Stream, n: usize, target: f64) -> CostCurve {
         let factor = |rng: &mut Stream| libm::exp(0.7 * rng.gaussian() - 0.245);
         let own: Vec<f64> = (0..n).map(|_| factor(rng)).collect();

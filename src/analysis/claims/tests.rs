@@ -9,37 +9,12 @@ use driftbench_runner::manifest::{Prices, Source};
 use driftbench_runner::runner::prepare;
 use std::sync::Arc;
 
-const MANIFEST: &str = r#"
-title = "t"
-seed = 5
-replicates = 300
-
-[problem.quadratic]
-dimension = 2
-clients = 4
-spectrum = { from = 0.5, to = 1.5 }
-gradient-heterogeneity = 1.0
-hessian-heterogeneity = 0.3
-noise = 0.3
-
-[start]
-offset = 1.0
-
-[budget]
-rounds = 60
-
+/// What follows the problem and the algorithms in the manifest of these tests.
+const CLAIMS: &str = r#"
 [record]
 every = 4
 averages = ["covariance"]
 metrics = ["lyapunov"]
-
-[[algorithm.fedlsa]]
-step-size = 0.1
-local-steps = 8
-
-[[algorithm.scafflsa]]
-step-size = 0.1
-local-steps = 8
 
 [[claim.matches]]
 id = "curve"
@@ -90,8 +65,10 @@ expected = "refuted"
 reason = "it has a bias"
 "#;
 
-fn plan(text: &str) -> Plan {
-    let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
+fn plan(step_size: &str) -> Plan {
+    let text = wrong::manifest(300, "8") + CLAIMS;
+    let text = text.replace("step-size = 0.1", &format!("step-size = {step_size}"));
+    let source = Source { name: "t.toml".into(), text, ..Source::default() };
     Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -123,7 +100,7 @@ fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {
 
 #[test]
 fn a_right_engine_is_supported() {
-    let plan = plan(MANIFEST);
+    let plan = plan("0.1");
     let claims = judged(&plan, Mutation::None);
     use Verdict::*;
     assert_eq!(
@@ -151,7 +128,7 @@ fn a_right_engine_is_supported() {
 
 #[test]
 fn wrong_engines_are_refuted() {
-    let plan = plan(MANIFEST);
+    let plan = plan("0.1");
     for mutation in [Mutation::FlippedSign, Mutation::HalfLearnt, Mutation::StaleAverage] {
         let claims = judged(&plan, mutation);
         let failing: Vec<&str> = claims
@@ -166,7 +143,7 @@ fn wrong_engines_are_refuted() {
 /// Means of runs that diverged are infinite.
 #[test]
 fn infinite_means_enter_as_what_they_are() {
-    let plan = plan(&MANIFEST.replace("step-size = 0.1", "step-size = 40.0"));
+    let plan = plan("40.0");
     let claims = judged(&plan, Mutation::None);
     let claim = |id: &str| claims.iter().find(|c| c.common.id == id).unwrap();
     assert_eq!(claim("below").decision.verdict, Verdict::NotTested, "both are infinite");

@@ -223,37 +223,10 @@ fn claims_fail_when_they_turn_to_refuted() {
     assert_eq!(found(supported(), None), (1, 0));
 }
 
-const MANIFEST: &str = r#"
-title = "t"
-seed = 5
-replicates = 10
-
-[problem.quadratic]
-dimension = 2
-clients = 4
-spectrum = { from = 0.5, to = 1.5 }
-gradient-heterogeneity = 1.0
-hessian-heterogeneity = 0.3
-noise = 0.3
-
-[start]
-offset = 1.0
-
-[budget]
-rounds = 60
-
-[[algorithm.fedlsa]]
-step-size = 0.1
-local-steps = [4, 8]
-
-[[algorithm.scafflsa]]
-step-size = 0.1
-local-steps = [4, 8]
-"#;
-
 /// The side that an engine gives.
 fn simulated(mutation: Mutation) -> Side {
-    let source = Source { name: "t".into(), text: MANIFEST.into(), ..Source::default() };
+    let text = wrong::manifest(10, "[4, 8]");
+    let source = Source { name: "t".into(), text, ..Source::default() };
     let plan = Plan::new("e".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells = plan.cells.iter().map(|planned| {
         let prepared = prepare(&NoFiles, &[planned]).unwrap();

@@ -95,10 +95,10 @@ impl Work {
     fn faults(&self) -> Vec<Fault> {
         match (self.local_steps, self.steps_per_client.is_empty()) {
             (None, true) => {
-                vec![Fault::new("local-steps", "is needed: how many local steps has a round?")]
+                vec![Fault::new("local-steps", "is required: the number of local steps in a round")]
             }
             (Some(_), false) => {
-                let message = "stands beside `local-steps`: write one of them";
+                let message = "and `local-steps` exclude each other: write one of them";
                 vec![Fault::new("steps-per-client", message)]
             }
             _ => Vec::new(),

@@ -143,10 +143,11 @@ impl Kind for RichardsonRomberg {
         let mut faults = Faults::default();
         let coin = matches!(self.over, Base::Scaffnew { .. });
         faults.require(self.local_steps.is_some() || coin, "local-steps", || {
-            "is needed: how many local steps has a round?".into()
+            "is required: the number of local steps in a round".into()
         });
         faults.require(!(coin && self.local_steps.is_some()), "local-steps", || {
-            "cannot stand beside `over = { scaffnew = … }`: the coin says how many steps".into()
+            "cannot stand beside `over = { scaffnew = … }`: the number of local steps is random"
+                .into()
         });
         let over_steps = self.extrapolate != Extrapolate::StepSize;
         let has_steps = !coin && self.over != Base::MinibatchSgd;

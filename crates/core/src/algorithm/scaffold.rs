@@ -71,7 +71,7 @@ impl Kind for WithWork<Scaffold> {
             return self.common.faults();
         }
         if self.common != Work::default() {
-            let message = "stands in place of `local-steps`, `steps-per-client` and `normalised`: the coin says how many steps";
+            let message = "stands in place of `local-steps`, `steps-per-client` and `normalised`: the number of local steps is random";
             return fault("communication-probability", message);
         }
         if self.variates != Learning::OptionTwo {

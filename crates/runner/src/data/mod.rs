@@ -1,9 +1,9 @@
-//! Data files: found beside the manifest, told apart by the hash of their
-//! bytes, read into plain values. One file a format.
+//! Data files: found relative to the manifest, identified by the hash of their
+//! bytes, read into plain values. One source file per format.
 //!
-//! *Invariant*: nothing is repaired. What cannot be read as it stands is
-//! refused with its place. Room is made for what a file holds, never for what
-//! it announces.
+//! *Invariant*: nothing is repaired. A file that cannot be read as it is is refused with the
+//! position of the mistake. Memory is allocated for the contents of a file, never for the sizes
+//! that it announces.
 
 mod csv;
 mod libsvm;
@@ -100,11 +100,11 @@ impl Folder {
         }
         let bytes = self.bytes(path).and_then(|bytes| match hash(&bytes) == wanted {
             true => Ok(bytes),
-            false => Err(format!("{path} is not what it was when the cells were planned")),
+            false => Err(format!("{path} has changed since the cells were planned")),
         });
         bytes.map_err(|why| match self.copy(wanted) {
             Some(copy) => format!(
-                "{why}; and these results hold no sound copy of it, {} (files above {} MiB are not copied)",
+                "{why}; and these results have no sound copy of it, {} (files above {} MiB are not copied)",
                 copy.display(),
                 MOST_KEPT >> 20
             ),
@@ -167,15 +167,15 @@ pub fn read(path: &str, bytes: Vec<u8>, tables: Option<TableReader>) -> Result<C
     let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "npz" => npz::read(bytes),
-        "csv" => lines(&bytes).and_then(|()| csv::read(&bytes)),
+        "csv" => check_lines(&bytes).and_then(|()| csv::read(&bytes)),
         "parquet" => tables.ok_or("this program reads no Parquet")?(bytes),
-        "libsvm" | "svm" | "txt" => lines(&bytes).and_then(|()| libsvm::read(&bytes)),
+        "libsvm" | "svm" | "txt" => check_lines(&bytes).and_then(|()| libsvm::read(&bytes)),
         _ => Err("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt".into()),
     }
 }
 
-/// Whether no line of a text is longer than any that is meant.
-fn lines(bytes: &[u8]) -> Result<(), String> {
+/// Refuses texts with a line that is longer than any sensible one.
+fn check_lines(bytes: &[u8]) -> Result<(), String> {
     let mut all = bytes.split(|b| *b == b'\n').enumerate();
     match all.find(|(_, line)| line.len() > MOST_LINE) {
         None => Ok(()),

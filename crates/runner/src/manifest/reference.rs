@@ -2,7 +2,7 @@
 
 use super::Manifest;
 use super::schema::{definition, tidy};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -150,26 +150,17 @@ impl<'a> Reference<'a> {
                 None => sections.push((head, value)),
             }
         }
-        let mut common: Vec<&str> = Vec::new();
-        if let Some((_, first)) = sections.first().filter(|_| pattern.starts_with("[[")) {
-            let everywhere = |(key, property): &(&'a String, &'a Value)| {
-                let same =
-                    |(_, value): &(_, &Value)| value["properties"].get(*key) == Some(*property);
-                sections.iter().all(same)
+        let first = sections.first().filter(|_| pattern.starts_with("[[")).map(|(_, value)| *value);
+        let everywhere = |key: &str| {
+            let same = |value: &Value| {
+                first.is_some_and(|f| f["properties"][key] == value["properties"][key])
             };
-            let shared: Map<String, Value> = properties(first)
-                .filter(everywhere)
-                .map(|(key, property)| (key.clone(), property.clone()))
-                .collect();
-            common = properties(first)
-                .map(|(key, _)| key.as_str())
-                .filter(|key| shared.contains_key(*key))
-                .collect();
-            let others: Vec<&str> = properties(first)
-                .map(|(key, _)| key.as_str())
-                .filter(|key| !common.contains(key))
-                .collect();
-            let text = "The following keys are the same for all kinds.";
+            sections.iter().all(|(_, value)| same(value))
+        };
+        let keys = first.into_iter().flat_map(properties).map(|(key, _)| key.as_str());
+        let (common, others): (Vec<&str>, Vec<&str>) = keys.partition(|key| everywhere(key));
+        if let Some(first) = first {
+            let text = "These keys are the same for all kinds.";
             self.section(&format!("Every `{pattern}`"), text, first, &others);
         }
         for (head, value) in sections {
@@ -177,7 +168,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// A heading, a text, and a row for every key but some.
+    /// Writes a heading, a text, and a row for every key but some.
     fn section(&mut self, head: &str, text: &str, value: &'a Value, without: &[&str]) {
         let _ = write!(self.out, "\n## {head}\n");
         if !text.is_empty() && !head.starts_with("Top") {

@@ -198,7 +198,7 @@ impl CellMaker<'_> {
             if let (false, Some((node, true))) =
                 (settings.contains_key(&name), find_node(self.root, &axis.path, choice))
             {
-                settings.extend(settings::of_value(&node.value).map(|value| (name, value)));
+                settings.extend(settings::from_value(&node.value).map(|value| (name, value)));
             }
         }
     }

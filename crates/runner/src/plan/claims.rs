@@ -92,7 +92,7 @@ impl Checker<'_> {
         self.positive(&format!("{path}.margin"), claim.margin);
         match (claim.metric, claim.average) {
             (Some(_), Some(_)) => {
-                let message = "`average` stands beside `metric`: write one";
+                let message = "`average` and `metric` exclude each other: write one of them";
                 self.fault(&format!("{path}.average"), message);
             }
             (metric, None) => {
@@ -120,7 +120,7 @@ impl Checker<'_> {
                 self.finite(&format!("{path}.order"), order);
             }
             (None, None) => {}
-            _ => self.fault(path, "`order` and `over` go together"),
+            _ => self.fault(path, "`order` and `over` are given together"),
         }
     }
 
@@ -184,7 +184,7 @@ impl Checker<'_> {
             _ => {}
         }
         if common.side.is_some() != common.dispute.is_some() {
-            self.fault(path, "`dispute` and `side` go together");
+            self.fault(path, "`dispute` and `side` are given together");
         }
     }
 

@@ -176,7 +176,8 @@ impl Checker<'_> {
             let values = names().map(|name| cell.settings.get(name).map(Setting::key));
             let square = (cell.label.as_str(), values.collect());
             let Some(other) = squares.insert(square, cell) else { continue };
-            let differs = |path: &&String| cell.settings.at(path) != other.settings.at(path);
+            let differs =
+                |path: &&String| cell.settings.at_path(path) != other.settings.at_path(path);
             let more: BTreeSet<&str> =
                 cell.varied.iter().filter(differs).map(|path| short(path)).collect();
             let more: Vec<&str> = more.into_iter().collect();

@@ -130,7 +130,7 @@ impl Settings {
     }
 
     /// The setting at a full path.
-    pub fn at(&self, path: &str) -> Option<&Setting> {
+    pub fn at_path(&self, path: &str) -> Option<&Setting> {
         let &i = self.shape.names.get(path)?;
         let (full, part, i) = &self.shape.paths[i];
         (full == path).then(|| &self.parts[*part][*i])
@@ -213,7 +213,7 @@ pub fn symbol(name: &str, known: &[&str]) -> Option<String> {
 }
 
 /// A value as a manifest writes it, if it is a single one.
-pub fn of_value(value: &Value) -> Option<Setting> {
+pub fn from_value(value: &Value) -> Option<Setting> {
     match value {
         Value::String(text) => Some(Setting::Text(text.clone())),
         Value::Integer(value) => value.map(|value| Setting::Number(value as f64)),

@@ -212,7 +212,7 @@ fn a_name_means_a_path_or_the_algorithms_end_of_one() {
     assert_eq!(settings.path("rounds"), Some("rounds"));
     assert_eq!(settings.path("garnet.clients"), Some("problem.garnet.clients"));
     assert_eq!(settings.path("steps"), None);
-    assert_eq!(settings.at("clients"), None, "a full path");
+    assert_eq!(settings.at_path("clients"), None, "a full path");
     assert!(settings.iter().is_sorted_by_key(|(path, _)| path));
     let names: Vec<&str> = settings.names().collect();
     assert!(names.contains(&"step-size") && !names.contains(&"scafflsa"), "{names:?}");

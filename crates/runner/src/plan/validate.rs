@@ -67,7 +67,7 @@ impl Requirements<'_> {
         let both = record.points.is_some() && record.every.is_some();
         self.require(!both, "record.every", "write `points` or `every`, not both");
         let log_spacing = record.spacing == Spacing::Log && record.every.is_some();
-        let message = "`spacing` is of `points`: beside `every` it has no meaning";
+        let message = "`spacing` spaces `points` and has no effect with `every`";
         self.require(!log_spacing, "record.spacing", message);
         let message = "`points` must be 1 or more, not 0";
         self.require(record.points != Some(0), "record.points", message);
@@ -82,7 +82,7 @@ impl Requirements<'_> {
             let message =
                 format!("`burn-in` must be a fraction of the rounds in [0, 1), not {share}");
             self.require((0.0..1.0).contains(&share), "record.burn-in", message);
-            let message = "`burn-in` is of `averages`, and there are none";
+            let message = "`burn-in` has no effect without `averages`";
             self.require(!record.averages.is_empty(), "record.burn-in", message);
         }
     }
@@ -181,10 +181,13 @@ fn check_budget(budget: &Budget, algorithm: &algorithm::Spec) -> Vec<Fault> {
     let mut faults = Vec::new();
     match (budget.local_steps, budget.rounds) {
         (Some(_), Some(_)) => {
-            faults.push(Fault::new("rounds", "stands beside `local-steps`: write one of them"));
+            faults.push(Fault::new(
+                "rounds",
+                "and `local-steps` exclude each other: write one of them",
+            ));
         }
         (None, None) => {
-            faults.push(Fault::new("local-steps", "or `rounds` is needed: how long is a run?"))
+            faults.push(Fault::new("local-steps", "or `rounds` is required: the length of a run"))
         }
         (Some(0), None) => faults.push(Fault::new("local-steps", "must be 1 or more, not 0")),
         (Some(steps), None) if steps < algorithm.scale().1 && budget.min_rounds.is_none() => {
@@ -265,7 +268,7 @@ pub fn check_labels(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     for (kind, number, spec) in manifest.algorithm.entries() {
         let path = format!("algorithm.{kind}.{number}");
         if let Some(other) = seen.insert(spec.label().to_owned(), path.clone()) {
-            let message = format!("`{other}` is called \"{}\" too", spec.label());
+            let message = format!("`{other}` has the label \"{}\" too", spec.label());
             let diagnostic = diagnostic_at(root, &path, message);
             found.push(diagnostic.hinting(Some("give one of them a `label`".into())));
         }

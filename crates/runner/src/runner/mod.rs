@@ -63,7 +63,7 @@ pub struct Failed {
 
 /// Why a replicate has no trace.
 enum Stopped {
-    /// The observer said so.
+    /// The observer interrupted the run.
     Interrupted,
     /// What it holds contradicts itself.
     Contradiction(String),
@@ -97,7 +97,7 @@ impl Partial {
 
 /// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
 /// the thread that completed it; the first error of `keep` ends the run, and so
-/// does an observer that says so.
+/// does an observer that interrupts it.
 ///
 /// # Errors
 /// What `keep` returned.

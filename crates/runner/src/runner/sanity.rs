@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(check(&row(1.0, 2.0), &run), Ok(()), "rounding is no contradiction");
         run.corrections[0] += 1e-3;
         let said = check(&row(1.0, 2.0), &run).unwrap_err();
-        assert!(said.contains("add up to 1.0e-3 and not to 0 at round 7"), "{said}");
+        assert!(said.contains("sum to 1.0e-3 instead of 0 at round 7"), "{said}");
         run.corrections[0] -= 1e-3;
         let said = check(&row(1.0, f64::NAN), &run).unwrap_err();
         assert_eq!(said, "lyapunov is NaN at round 7");

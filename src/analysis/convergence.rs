@@ -35,9 +35,8 @@ pub fn figure(spec: &Convergence, cells: &[&CellResult<'_>], theory: &Theory<'_>
         panels.push(Panel { title: title.clone(), series });
     }
     let (x, y) = (spec.x.formula().to_owned(), spec.y.formula().to_owned());
-    let (scale_x, scale_y, legend) = (spec.scale_x, Scale::Log, Vec::new());
-    let mut plot = Plot { panels, legend, x, y, scale_x, scale_y };
-    predictions::add_legend(&mut plot, &own.curves, &spec.theory);
+    let legend = predictions::legend(&panels, &own.curves, &spec.theory);
+    let plot = Plot { panels, legend, x, y, scale_x: spec.scale_x, scale_y: Scale::Log };
     let title = format!("{} over {}", plot.y, plot.x);
     let caption = caption(spec, cells, &plot, theory);
     let exploration = Exploration {

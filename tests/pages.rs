@@ -268,10 +268,10 @@ fn other_numbers_of_replicates_are_told() {
     run(&[]);
     let cells = bench.run(&["digest"]).expect(0).out.lines().count() / 5;
     for page in report() {
-        let told = "The results hold 2 further sets of these cells with other numbers of \
+        let told = "The results contain 2 further sets of these cells with other numbers of \
                     replicates (3, 5) and 1 further set of these cells with other seeds (8).";
         assert!(page.contains(told) && page.contains("(optional stopping)"), "{page}");
-        let told = format!("The results also hold {cells} cells of other settings");
+        let told = format!("The results also contain {cells} cells of other settings");
         assert!(page.contains(&told), "{told}");
     }
 }

@@ -10,7 +10,7 @@ use super::{CellResult, scaling};
 use crate::stats::mean;
 use driftbench_core::words::thousands;
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::{Convergence, Scaling, Table};
+use driftbench_runner::manifest::figure::{Common, Convergence, Scaling, Table};
 use driftbench_runner::plan::{Cell, Setting};
 use std::collections::{BTreeSet, HashSet};
 
@@ -67,12 +67,8 @@ impl FigureCells {
         Self {
             convergence: table.convergence.iter().map(|f| convergence(f, cells)).collect(),
             scaling: table.scaling.iter().map(|f| scaling(f, cells)).collect(),
-            winners: winners
-                .map(|f| maps(cells, &f.common.labels, &f.common.panels, (&f.x, &f.y)))
-                .collect(),
-            stability: stability
-                .map(|f| maps(cells, &f.common.labels, &f.common.panels, (&f.x, &f.y)))
-                .collect(),
+            winners: winners.map(|f| maps(&f.common, (&f.x, &f.y), cells)).collect(),
+            stability: stability.map(|f| maps(&f.common, (&f.x, &f.y), cells)).collect(),
         }
     }
 }
@@ -151,15 +147,10 @@ fn scaling(figure: &Scaling, all: &[CellResult<'_>]) -> Sample {
 }
 
 /// The cells of a figure of maps over the settings `x` and `y`.
-fn maps<'a>(
-    all: &'a [CellResult<'a>],
-    labels: &[String],
-    names: &[String],
-    (x, y): (&str, &str),
-) -> Sample {
-    let cells = with_labels(labels, all);
+fn maps<'a>(common: &Common, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
+    let cells = with_labels(&common.labels, all);
     let (xs, ys) = (distinct(&cells, x), distinct(&cells, y));
-    let groups = panels(names, &cells);
+    let groups = panels(&common.panels, &cells);
     let (wide, high) = (xs.len().min(MOST_SIDE), ys.len().min(MOST_SIDE));
     let most = (MOST_SQUARES / (wide * high).max(1)).clamp(1, MOST_PANELS);
     let fits = xs.len() == wide && ys.len() == high;

@@ -3,7 +3,7 @@
 use super::line::{Color, Curve, LegendEntry, Line};
 use super::map::{Maps, Square};
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::{Band, Scale};
+use driftbench_runner::manifest::figure::{Band, Common, Scale};
 
 /// A figure, ready to be drawn.
 #[derive(Clone, Debug)]
@@ -142,6 +142,19 @@ impl Point {
 }
 
 impl Figure {
+    /// A figure with the heading and the columns of the manifest: by default this title, and
+    /// as many panels in a row as there are up to `most`.
+    pub fn new(common: &Common, title: String, caption: String, most: usize, body: Body) -> Self {
+        Self {
+            id: String::new(),
+            title: common.title.clone().unwrap_or(title),
+            caption,
+            columns: common.columns.unwrap_or(body.panels().clamp(1, most)),
+            exploration: None,
+            body,
+        }
+    }
+
     /// What colours and lines mean.
     pub fn legend(&self) -> &[LegendEntry] {
         match &self.body {
@@ -167,12 +180,14 @@ impl Figure {
             Body::Maps(maps) => maps.maps.iter().any(|m| !m.squares.is_empty()),
         }
     }
+}
 
-    /// Panels or maps.
+impl Body {
+    /// The number of panels or maps.
     pub fn panels(&self) -> usize {
-        match &self.body {
-            Body::Plot(plot) => plot.panels.len(),
-            Body::Maps(maps) => maps.maps.len(),
+        match self {
+            Self::Plot(plot) => plot.panels.len(),
+            Self::Maps(maps) => maps.maps.len(),
         }
     }
 }

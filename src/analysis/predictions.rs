@@ -2,7 +2,7 @@
 //! and captions say about them.
 
 use super::CellResult;
-use super::figure::Plot;
+use super::figure::{Panel, Plot};
 use super::line::{Curve, LegendEntry, Line, legend_text};
 use super::theory::Theory;
 use driftbench_core::theory::effort::Effort;
@@ -29,24 +29,22 @@ pub fn predictions(kind: Kind) -> &'static [Prediction] {
     }
 }
 
-/// Adds the entries of a figure's legend: the curves that have points, the predictions that are
-/// drawn beside them, and a reference line.
-pub fn add_legend(plot: &mut Plot, curves: &[Curve], kinds: &[Kind]) {
-    let measured = |curve: &&Curve| {
-        let shows = |line: &Line| matches!(line, Line::Measured(shown) if shown == *curve);
-        plot.series().any(|s| !s.points.is_empty() && shows(&s.line))
-    };
-    let mut legend: Vec<LegendEntry> = curves
-        .iter()
-        .filter(measured)
-        .map(|curve| LegendEntry::Line(Line::Measured(curve.clone())))
-        .collect();
-    let is_drawn = |by: &&Prediction| plot.series().any(|s| s.line.prediction() == Some(**by));
+/// The legend of a figure: the curves that have points, the predictions that are drawn beside
+/// them, and a reference line.
+pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[Kind]) -> Vec<LegendEntry> {
+    let series = || panels.iter().flat_map(|panel| &panel.series);
+    let with_points: Vec<&Line> =
+        series().filter(|s| !s.points.is_empty()).map(|s| &s.line).collect();
+    let measured = curves.iter().cloned().map(Line::Measured);
+    let reference = series().map(|s| &s.line).find(|line| matches!(line, Line::Reference(_)));
+    let is_drawn = |by: &&Prediction| series().any(|s| s.line.prediction() == Some(**by));
     let predicted = kinds.iter().flat_map(|kind| predictions(*kind)).filter(is_drawn);
-    legend.extend(predicted.map(|by| LegendEntry::Prediction(*by)));
-    let reference = plot.series().find(|s| matches!(s.line, Line::Reference(_)));
-    legend.extend(reference.map(|s| LegendEntry::Line(s.line.clone())));
-    plot.legend = legend;
+    measured
+        .filter(|line| with_points.contains(&line))
+        .map(LegendEntry::Line)
+        .chain(predicted.map(|by| LegendEntry::Prediction(*by)))
+        .chain(reference.cloned().map(LegendEntry::Line))
+        .collect()
 }
 
 /// What a caption says about the predictions beside a figure's curves.

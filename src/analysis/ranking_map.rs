@@ -35,14 +35,9 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
         let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
         legend.push(LegendEntry::Patch { name, color });
     }
-    Figure {
-        id: String::new(),
-        title: spec.common.title.clone().unwrap_or_else(|| "Which algorithm ranks first".into()),
-        caption: caption(spec, cells, &maps, rankings.compared),
-        columns: spec.common.columns.unwrap_or(maps.len().clamp(1, 2)),
-        exploration: None,
-        body: Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) }),
-    }
+    let caption = caption(spec, cells, &maps, rankings.compared);
+    let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
+    Figure::new(&spec.common, "Which algorithm ranks first".into(), caption, 2, body)
 }
 
 fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {

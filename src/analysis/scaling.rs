@@ -33,26 +33,20 @@ pub fn figure(spec: &Scaling, cells: &[&CellResult<'_>], theory: &Theory<'_>) ->
         panels.push(Panel { title: title.clone(), series });
     }
     let (x, y) = (axis_title(&spec.x, cells), spec.y.formula().to_owned());
-    let title = spec.common.title.clone().unwrap_or_else(|| format!("{y} over {x}"));
-    let columns = spec.common.columns.unwrap_or(panels.len().clamp(1, 4));
-    let (scale_x, scale_y, legend) = (spec.scale_x, Scale::Log, Vec::new());
-    let mut plot = Plot { panels, legend, x, y, scale_x, scale_y };
-    predictions::add_legend(&mut plot, &own.curves, &spec.theory);
-    Figure {
-        id: String::new(),
-        title,
-        caption: caption(spec, cells, &plot, theory),
-        columns,
-        exploration: Some(Exploration {
-            x: XAxis::Cells(spec.x.clone()),
-            y: spec.y,
-            band: spec.band,
-            cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
-            views,
-            slopes: spec.reference_slope.into_iter().collect(),
-        }),
-        body: Body::Plot(plot),
-    }
+    let legend = predictions::legend(&panels, &own.curves, &spec.theory);
+    let plot = Plot { panels, legend, x, y, scale_x: spec.scale_x, scale_y: Scale::Log };
+    let title = format!("{} over {}", plot.y, plot.x);
+    let caption = caption(spec, cells, &plot, theory);
+    let exploration = Exploration {
+        x: XAxis::Cells(spec.x.clone()),
+        y: spec.y,
+        band: spec.band,
+        cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
+        views,
+        slopes: spec.reference_slope.into_iter().collect(),
+    };
+    let figure = Figure::new(&spec.common, title, caption, 4, Body::Plot(plot));
+    Figure { exploration: Some(exploration), ..figure }
 }
 
 /// The title of the x axis: the symbol of a setting or of a quantity.

@@ -50,14 +50,9 @@ pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theo
     };
     let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];
     legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
-    Figure {
-        id: String::new(),
-        title: spec.common.title.clone().unwrap_or_else(|| "Where runs diverge".into()),
-        caption: caption(cells, &maps, radii.len()),
-        exploration: None,
-        columns: spec.common.columns.unwrap_or(maps.len().clamp(1, 2)),
-        body: Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) }),
-    }
+    let caption = caption(cells, &maps, radii.len());
+    let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
+    Figure::new(&spec.common, "Where runs diverge".into(), caption, 2, body)
 }
 
 /// The squares of a map; a cell without one of the two settings has none.

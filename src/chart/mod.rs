@@ -29,7 +29,7 @@ struct Size {
 
 impl Size {
     fn new(figure: &Figure) -> Self {
-        match figure.columns.min(figure.panels()) {
+        match figure.columns.min(figure.body.panels()) {
             0 | 1 => Self { wide: 620, high: 360 },
             2 => Self { wide: 480, high: 320 },
             _ => Self { wide: 330, high: 250 },
@@ -116,7 +116,7 @@ pub fn layout(figure: &Figure) -> Option<Layout> {
         size: (size.wide, size.high),
         margins: panel::MARGINS,
         title: LINE,
-        columns: figure.columns.max(1).min(figure.panels().max(1)),
+        columns: figure.columns.max(1).min(figure.body.panels().max(1)),
         frames: plot.panels.iter().enumerate().map(frame).collect(),
     })
 }

@@ -225,8 +225,8 @@ fn records_that_are_wrong_are_refused() {
         (iid, "old,label\n1,0\n2,1\n", "there is no column `age` in r.csv, only old, label"),
         ("clients = 2, features = [\"age\"], label = \"y\"", TABLE, "there is no column `y`"),
         ("clients = 9, features = [\"age\"]", TABLE, "client 0 of 9 gets no records of the 6"),
-        ("clients = 2, split = { column = \"site\" }", TABLE, "stands beside a split by column"),
-        ("split = \"iid\"", TABLE, "to how many clients"),
+        ("clients = 2, split = { column = \"site\" }", TABLE, "combined with a split by column"),
+        ("split = \"iid\"", TABLE, "the number of clients among which"),
         ("clients = 2, split = { dirichlet = 0.0 }", TABLE, "must be a finite number above 0"),
         (
             "clients = 5, features = [\"age\"], split = { dirichlet = 1e-3 }",

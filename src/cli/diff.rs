@@ -21,7 +21,7 @@ pub struct Args {
     /// State before: a results folder, a reports folder, a git revision with reports/, or
     /// REV:folder
     a: String,
-    /// State after: one of the same
+    /// State after, in the same forms
     b: String,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]

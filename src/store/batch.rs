@@ -11,13 +11,12 @@
 //! So every changed bit of a batch is detected, and packs of the same name are equal.
 
 use super::checksum::{parse_checked, with_checksum};
-use super::parquet;
+use super::parquet::{self, TraceRows};
 use super::paths::{CELL, PACK, PACK_INDEX, TRACES, file_name, is_cell};
 use super::provenance::Provenance;
 use super::record::{CellRecord, CellSummary, check_folder, check_settings};
 use driftbench_runner::files::{Error, TemporaryFolder, error, read_plain};
 use driftbench_runner::plan::hex;
-use polars::frame::DataFrame;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
@@ -276,15 +275,14 @@ impl Batch {
     ///
     /// # Errors
     /// If the Parquet file is not as it was written.
-    pub fn read_rows(&self) -> Result<DataFrame, Error> {
+    pub fn read_rows(&self) -> Result<TraceRows, Error> {
         let (bytes, _) = self.read_traces()?;
-        parquet::decode(bytes).map_err(|e| error(&self.traces_file(), e))
+        TraceRows::read(bytes).map_err(|e| error(&self.traces_file(), e))
     }
 
-    /// The rows of the `i`-th cell among all.
-    pub fn select(&self, i: usize, rows: &DataFrame) -> DataFrame {
-        let range = self.cells[i].rows.as_ref();
-        range.map_or_else(|| rows.clone(), |range| rows.slice(range.start as i64, range.len()))
+    /// The range of the `i`-th cell among the rows.
+    pub fn range(&self, i: usize, rows: &TraceRows) -> Range<usize> {
+        self.cells[i].rows.clone().unwrap_or(0..rows.len())
     }
 
     /// Copies the batch into another experiment's folder, without these cells. It is checked

@@ -5,7 +5,7 @@
 
 use super::batch::{Batch, BatchHead, BatchLine};
 use super::checksum::{read_checked, with_checksum};
-use super::parquet::{self, NewCell};
+use super::parquet::{self, NewCell, TraceRows};
 use super::paths::FAILED;
 use super::provenance::Provenance;
 use super::record::{CellSummary, FailedRecord, check_folder, check_settings};
@@ -15,6 +15,7 @@ use driftbench_runner::plan::{Cell, Plan};
 use driftbench_runner::trace::{self, Trace};
 use polars::frame::DataFrame;
 use std::fs;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,15 +76,19 @@ impl Store {
     /// If there are no results, or they are not as they were written.
     pub fn finals(&self, experiment: &str, id: &str) -> Result<Vec<Option<f64>>, Error> {
         let (batch, i) = self.find_stored(experiment, id)?;
-        let finals = parquet::finals(&self.cell_rows(&batch, i)?);
-        finals.map_err(|e| error(&batch.traces_file(), e))
+        self.with_rows(&batch, i, TraceRows::finals)
     }
 
-    /// The rows of the `i`-th cell of a batch.
-    fn cell_rows(&self, batch: &Batch, i: usize) -> Result<DataFrame, Error> {
+    /// What `read` makes of the rows of the `i`-th cell of a batch.
+    fn with_rows<T>(
+        &self,
+        batch: &Batch,
+        i: usize,
+        read: impl FnOnce(&TraceRows, Range<usize>) -> T,
+    ) -> Result<T, Error> {
         let shared = self.recent.rows(batch);
         let rows = shared.get_or_init(|| batch.read_rows()).as_ref().map_err(Clone::clone)?;
-        Ok(batch.select(i, rows))
+        Ok(read(rows, batch.range(i, rows)))
     }
 
     /// The state of a cell's results, whose file is read and checked.
@@ -121,7 +126,7 @@ impl Store {
     /// If they are not as they were written.
     pub fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error> {
         let Some((batch, i)) = self.find(experiment, id)? else { return Ok(None) };
-        let (traces, _) = self.read_traces(&batch, i)?;
+        let (traces, ()) = self.read_traces(&batch, i, |_, _| ())?;
         Ok(Some(StoredCell { record: batch.summary(i), traces }))
     }
 
@@ -131,18 +136,28 @@ impl Store {
     /// If there are no results, or they are not as they were written.
     pub(super) fn read_frame(&self, experiment: &str, id: &str) -> Result<DataFrame, Error> {
         let (batch, i) = self.find_stored(experiment, id)?;
-        Ok(self.read_traces(&batch, i)?.1)
+        let slice = |rows: &TraceRows, range: Range<usize>| {
+            rows.frame.slice(range.start as i64, range.len())
+        };
+        Ok(self.read_traces(&batch, i, slice)?.1)
     }
 
-    /// The traces of the `i`-th cell of a batch, whose digest is that of the record, and the
-    /// rows that they are read from.
-    fn read_traces(&self, batch: &Batch, i: usize) -> Result<(Vec<Trace>, DataFrame), Error> {
+    /// The traces of the `i`-th cell of a batch, whose digest is that of the record, and what
+    /// `also` makes of their rows.
+    fn read_traces<T>(
+        &self,
+        batch: &Batch,
+        i: usize,
+        also: impl FnOnce(&TraceRows, Range<usize>) -> T,
+    ) -> Result<(Vec<Trace>, T), Error> {
         let path = batch.traces_file();
-        let frame = self.cell_rows(batch, i)?;
-        let traces = parquet::traces(&frame).map_err(|e| error(&path, e))?;
+        let read = |rows: &TraceRows, range: Range<usize>| {
+            rows.traces(range.clone()).map(|traces| (traces, also(rows, range)))
+        };
+        let (traces, other) = self.with_rows(batch, i, read)?.map_err(|e| error(&path, e))?;
         let CellSummary { id, digest, .. } = batch.summary(i);
         if trace::digest(&traces) == digest {
-            return Ok((traces, frame));
+            return Ok((traces, other));
         }
         Err(error(&path, format!("does not hold the numbers of cell {id} as they were written")))
     }

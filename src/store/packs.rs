@@ -3,9 +3,9 @@
 //! *Invariant*: if several packs hold a cell, the one of the highest generation counts.
 
 use super::batch::Batch;
+use super::parquet::TraceRows;
 use super::paths::{file_name, is_pack, subfolders};
 use driftbench_runner::files::Error;
-use polars::frame::DataFrame;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -78,7 +78,7 @@ impl Packs {
 }
 
 /// The rows of a batch, read by whoever needs them first.
-type SharedRows = Arc<OnceLock<Result<DataFrame, Error>>>;
+type SharedRows = Arc<OnceLock<Result<TraceRows, Error>>>;
 
 /// The rows of the packs that were read last.
 #[derive(Default)]

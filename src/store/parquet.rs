@@ -228,109 +228,140 @@ pub fn check_cells<'a>(
 }
 
 /// The rows of a Parquet file.
-pub fn decode(bytes: Vec<u8>) -> Result<DataFrame, String> {
+fn decode(bytes: Vec<u8>) -> Result<DataFrame, String> {
     ParquetReader::new(Cursor::new(bytes))
         .read_parallel(ParallelStrategy::None)
         .finish()
         .map_err(|e| e.to_string())
 }
 
-/// The replicate of each row. Each replicate has a row, so that no number of one can ask for
-/// more memory.
-fn replicates(rows: &DataFrame) -> PolarsResult<Vec<usize>> {
-    let replicates = rows.column("replicate")?.u32()?.into_no_null_iter();
-    let replicates: Vec<usize> = replicates.map(|r| r as usize).collect();
-    if replicates.iter().any(|r| *r >= replicates.len()) {
-        polars_bail!(ComputeError: "has replicates without rows");
+/// The rows of a file, column by column.
+pub struct TraceRows {
+    /// As they were read.
+    pub frame: DataFrame,
+    replicate: Vec<u32>,
+    sq_error: Vec<f64>,
+    outcome: Vec<Outcome>,
+    round: Vec<u64>,
+    cost: Vec<Cost>,
+    sq_error_limit: Vec<Option<f64>>,
+    further: Vec<(Metric, Vec<Option<f64>>)>,
+    theta: Option<ListChunked>,
+    averages: Vec<(TimeAverage, ListChunked)>,
+}
+
+impl TraceRows {
+    /// All rows of a file.
+    pub fn read(bytes: Vec<u8>) -> Result<Self, String> {
+        Self::from_frame(decode(bytes)?).map_err(|e| e.to_string())
     }
-    Ok(replicates)
-}
 
-fn outcomes(rows: &DataFrame) -> PolarsResult<Vec<Outcome>> {
-    let names = rows.column("outcome")?.str()?.iter();
-    Ok(names.map(|name| name.and_then(Outcome::named).unwrap_or_default()).collect())
-}
-
-fn counts(rows: &DataFrame, column: &str) -> PolarsResult<Vec<u64>> {
-    Ok(rows.column(column)?.u64()?.into_no_null_iter().collect())
-}
-
-/// The numbers of a column, which is empty if there is no such column.
-fn numbers(rows: &DataFrame, column: &str) -> PolarsResult<Vec<Option<f64>>> {
-    rows.column(column).map_or(Ok(Vec::new()), |column| Ok(column.f64()?.iter().collect()))
-}
-
-/// The lists of a column, which is empty if there is no such column.
-fn lists(rows: &DataFrame, column: &str) -> PolarsResult<Vec<Vec<f64>>> {
-    let Ok(column) = rows.column(column) else { return Ok(Vec::new()) };
-    let lists = column.list()?;
-    let list = |row| match lists.get_as_series(row) {
-        Some(values) => Ok(values.f64()?.into_no_null_iter().collect()),
-        None => Ok(Vec::new()),
-    };
-    (0..rows.height()).map(list).collect()
-}
-
-/// The final errors of a cell with these rows, one per replicate; `None` if it diverged.
-pub fn finals(rows: &DataFrame) -> PolarsResult<Vec<Option<f64>>> {
-    let mut finals = Vec::new();
-    let errors = numbers(rows, "sq_error")?;
-    for ((r, error), outcome) in replicates(rows)?.into_iter().zip(errors).zip(outcomes(rows)?) {
-        // Rows of a replicate are in the order of its rounds: the last one stays.
-        finals.resize(finals.len().max(r + 1), None);
-        finals[r] = error.filter(|_| outcome == Outcome::Finished);
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.replicate.len()
     }
-    Ok(finals)
-}
 
-/// The traces of a cell with these rows, one per replicate.
-pub fn traces(rows: &DataFrame) -> PolarsResult<Vec<Trace>> {
-    let replicates = replicates(rows)?;
-    let mut traces = vec![Trace::default(); replicates.iter().max().map_or(0, |last| last + 1)];
-    let (rounds, errors, outcomes) =
-        (counts(rows, "round")?, numbers(rows, "sq_error")?, outcomes(rows)?);
-    let [communications, local_steps] =
-        [counts(rows, "communications")?, counts(rows, "local_step")?];
-    let [oracle_calls, sequential_calls] =
-        [counts(rows, "oracle_calls")?, counts(rows, "sequential_calls")?];
-    let [vectors_sent, bytes_sent] = [counts(rows, "vectors_sent")?, counts(rows, "bytes_sent")?];
-    for (i, r) in replicates.iter().enumerate() {
-        let trace = &mut traces[*r];
-        trace.round.push(rounds[i]);
-        trace.cost.push(Cost {
+    fn from_frame(frame: DataFrame) -> PolarsResult<Self> {
+        let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
+        // Each replicate has a row, so that no number of one can ask for more room.
+        if replicate.iter().any(|r| *r as usize >= replicate.len()) {
+            polars_bail!(ComputeError: "has replicates without rows");
+        }
+        let outcome = frame.column("outcome")?.str()?.iter();
+        let outcome = outcome.map(|o| o.and_then(Outcome::named).unwrap_or_default()).collect();
+        let whole = |name: &str| -> PolarsResult<Vec<u64>> {
+            Ok(frame.column(name)?.u64()?.into_no_null_iter().collect())
+        };
+        let number = |name: &str| -> PolarsResult<Vec<Option<f64>>> {
+            match frame.column(name) {
+                Ok(column) => Ok(column.f64()?.iter().collect()),
+                Err(_) => Ok(Vec::new()),
+            }
+        };
+        let lists = |name: &str| match frame.column(name) {
+            Ok(column) => column.list().map(|list| Some(list.clone())),
+            Err(_) => Ok(None),
+        };
+        let (communications, local_steps) = (whole("communications")?, whole("local_step")?);
+        let (oracle_calls, sequential) = (whole("oracle_calls")?, whole("sequential_calls")?);
+        let (vectors_sent, bytes_sent) = (whole("vectors_sent")?, whole("bytes_sent")?);
+        let cost = |i: usize| Cost {
             communications: communications[i],
             local_steps: local_steps[i],
             oracle_calls: oracle_calls[i],
-            sequential_calls: sequential_calls[i],
+            sequential_calls: sequential[i],
             vectors_sent: vectors_sent[i],
             bytes_sent: bytes_sent[i],
-        });
-        trace.sq_error.extend(errors[i]);
-        trace.outcome = outcomes[i];
-    }
-    for (r, value) in replicates.iter().zip(numbers(rows, "sq_error_limit")?) {
-        traces[*r].sq_error_limit.extend(value);
-    }
-    for metric in Metric::ALL {
-        let values = numbers(rows, metric.column())?;
-        // The limit has a field of its own. In a pack, a cell has nulls in the columns of others.
-        if *metric == Metric::SqErrorLimit || values.first().is_none_or(Option::is_none) {
-            continue;
-        }
-        traces.iter_mut().for_each(|trace| trace.further.push((*metric, Vec::new())));
-        for (r, value) in replicates.iter().zip(values) {
-            traces[*r].further.last_mut().into_iter().for_each(|(_, all)| all.extend(value));
-        }
-    }
-    for (r, values) in replicates.iter().zip(lists(rows, "theta")?) {
-        traces[*r].theta.extend(values);
-    }
-    for name in TimeAverage::ALL {
-        for (r, values) in replicates.iter().zip(lists(rows, &name.column())?) {
-            if !values.is_empty() {
-                traces[*r].averages.push((*name, values));
+        };
+        let mut further = Vec::new();
+        for metric in Metric::ALL {
+            let values = number(metric.column())?;
+            // The limit has a column of its own, whether or not it is among the metrics.
+            if *metric != Metric::SqErrorLimit && !values.is_empty() {
+                further.push((*metric, values));
             }
         }
+        let mut averages = Vec::new();
+        for name in TimeAverage::ALL {
+            averages.extend(lists(&name.column())?.map(|values| (*name, values)));
+        }
+        Ok(Self {
+            sq_error: frame.column("sq_error")?.f64()?.into_no_null_iter().collect(),
+            outcome,
+            round: whole("round")?,
+            cost: (0..replicate.len()).map(cost).collect(),
+            sq_error_limit: number("sq_error_limit")?,
+            further,
+            theta: lists("theta")?,
+            averages,
+            replicate,
+            frame,
+        })
     }
-    Ok(traces)
+
+    /// The final errors of the cell in these rows, one per replicate; `None` if it diverged.
+    pub fn finals(&self, range: Range<usize>) -> Vec<Option<f64>> {
+        let mut finals: Vec<Option<f64>> = Vec::new();
+        for i in range {
+            // Rows of a replicate are in the order of its rounds: the last one stays.
+            let r = self.replicate[i] as usize;
+            finals.resize(finals.len().max(r + 1), None);
+            finals[r] = (self.outcome[i] == Outcome::Finished).then_some(self.sq_error[i]);
+        }
+        finals
+    }
+
+    /// The traces of the cell in these rows.
+    pub fn traces(&self, range: Range<usize>) -> PolarsResult<Vec<Trace>> {
+        let mut traces: Vec<Trace> = Vec::new();
+        let has = |values: &[Option<f64>]| values.get(range.start).is_some_and(Option::is_some);
+        let names: Vec<_> = self.further.iter().filter(|(_, values)| has(values)).collect();
+        for i in range.clone() {
+            let r = self.replicate[i] as usize;
+            while traces.len() <= r {
+                let further = names.iter().map(|(metric, _)| (*metric, Vec::new()));
+                traces.push(Trace { further: further.collect(), ..Trace::default() });
+            }
+            let trace = &mut traces[r];
+            trace.round.push(self.round[i]);
+            trace.cost.push(self.cost[i]);
+            trace.sq_error.push(self.sq_error[i]);
+            trace.sq_error_limit.extend(self.sq_error_limit.get(i).copied().flatten());
+            for ((_, to), (_, from)) in trace.further.iter_mut().zip(&names) {
+                to.extend(from[i]);
+            }
+            if let Some(row) = self.theta.as_ref().and_then(|t| t.get_as_series(i)) {
+                trace.theta.extend(row.f64()?.into_no_null_iter());
+            }
+            for (name, values) in &self.averages {
+                let row = values.get_as_series(i).filter(|row| !row.is_empty());
+                if let Some(row) = row {
+                    let values = row.f64()?.into_no_null_iter().collect();
+                    trace.averages.push((*name, values));
+                }
+            }
+            trace.outcome = self.outcome[i];
+        }
+        Ok(traces)
+    }
 }

@@ -71,7 +71,7 @@ fn add_rows(table: &ChangeTable, head: &str, line: &mut impl FnMut(String)) {
     for row in rows {
         let mut remarks = vec![row.other.clone(), row.note.clone()];
         if let (ChangeVerdict::Underpowered, Some(detectable)) = (row.verdict, &row.detectable) {
-            remarks.push(format!("a ratio of {detectable} would have been detected"));
+            remarks.push(format!("detectable ratio {detectable}"));
         }
         remarks.retain(|remark| !remark.is_empty());
         let remarks = match remarks.is_empty() {

@@ -29,9 +29,11 @@ pub struct RichardsonRomberg {
     pub cohort: Option<usize>,
     /// The algorithm that is extrapolated.
     #[serde(default, skip_serializing)]
+    #[schemars(extend("default" = "fedavg"))]
     pub over: Base,
     /// Whether the two runs have the same noise.
     #[serde(default, skip_serializing)]
+    #[schemars(extend("default" = "common"))]
     pub coupling: Coupling,
 }
 

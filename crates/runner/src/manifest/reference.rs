@@ -13,7 +13,7 @@ pub fn markdown() -> String {
     let mut uses = BTreeMap::new();
     count_uses(&schema, &mut uses);
     let mut page = Reference { schema: &schema, uses, out: INTRODUCTION.into() };
-    page.section("Top level", "", &schema, &[]);
+    page.section("Top level", "", &schema, &TABLES);
     page.kinds("problem", "[problem.<kind>]");
     page.kinds("algorithm", "[[algorithm.<kind>]]");
     for table in ["start", "budget", "record", "prices"] {
@@ -171,7 +171,7 @@ impl<'a> Reference<'a> {
     /// Writes a heading, a text, and a row for every key but some.
     fn section(&mut self, head: &str, text: &str, value: &'a Value, without: &[&str]) {
         let _ = write!(self.out, "\n## {head}\n");
-        if !text.is_empty() && !head.starts_with("Top") {
+        if !text.is_empty() {
             let _ = write!(self.out, "\n{}\n", one_line(text));
         }
         let from = self.out.len();
@@ -187,8 +187,7 @@ impl<'a> Reference<'a> {
     fn keys(&mut self, value: &'a Value, prefix: &str, without: &[&str]) {
         entries(value, "oneOf").for_each(|choice| self.choice(choice, prefix));
         for (key, property) in properties(value) {
-            let top = prefix.is_empty() && TABLES.contains(&key.as_str());
-            if top || without.contains(&key.as_str()) {
+            if without.contains(&key.as_str()) {
                 continue;
             }
             let path = format!("{prefix}{key}");

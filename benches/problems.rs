@@ -154,7 +154,7 @@ fn records(c: &mut Criterion) {
         records: RECORDS,
         clients: 1,
         data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
-        split: logistic::Split::Own,
+        split: logistic::SharedRecords::Own,
         l2: 0.1,
         margin: 0.0,
         batch: 1,

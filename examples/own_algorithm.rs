@@ -6,7 +6,7 @@
 //! variates) implements `components` alone. One that does more between rounds overrides
 //! `start` and wraps a run, as here.
 
-use driftbench::algorithm::{Component, Kind};
+use driftbench::algorithm::{AlgorithmKind, Component};
 use driftbench::federated::{Conditions, Cost, Federated, Run, Terms};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::spectrum::Spectrum;
@@ -18,7 +18,7 @@ struct Momentum {
     momentum: f64,
 }
 
-impl Kind for Momentum {
+impl AlgorithmKind for Momentum {
     /// Its costs and its limit are those of FedAvg.
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(Terms::fedavg(step_size, self.local_steps))]

@@ -224,7 +224,7 @@ fn a_record_comes_back_whatever_the_texts() {
 #[test]
 fn any_two_records_can_be_compared_and_told() {
     use compare::{Options, Side, compare};
-    use driftbench::report::diff::{Format, render};
+    use driftbench::report::diff::{DiffFormat, render};
     use driftbench::stats::verdict::Verdict;
     let error = prop_oneof![
         Just(None),
@@ -273,7 +273,7 @@ fn any_two_records_can_be_compared_and_told() {
     });
     let held = |(a, b): (Side, Side)| {
         let comparison = compare(&a, &b, &Options::default());
-        for format in [Format::Text, Format::Json, Format::Markdown] {
+        for format in [DiffFormat::Text, DiffFormat::Json, DiffFormat::Markdown] {
             let told = render(&comparison, &[], format);
             prop_assert!(told.is_ok(), "{:?}", told.err());
         }

@@ -29,7 +29,7 @@ pub fn logistic(dimension: usize) -> Logistic {
         records: 200,
         clients: 10,
         data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
-        split: logistic::Split::Own,
+        split: logistic::SharedRecords::Own,
         l2: 0.1,
         margin: 0.0,
         batch: 1,

@@ -5,7 +5,7 @@
 #![no_main]
 
 use driftbench::analysis::compare::{Options, SideExperiment, SCHEMA, Side, compare, record};
-use driftbench::report::diff::{Format, render};
+use driftbench::report::diff::{DiffFormat, render};
 use libfuzzer_sys::fuzz_target;
 
 /// The record with the hash that the finals have.
@@ -34,9 +34,9 @@ fuzz_target!(|text: &str| {
     }
     let other = vouched(shared, later).unwrap_or_default();
     let comparison = compare(&side(read), &side(other), &Options::default());
-    render(&comparison, &[], Format::Text).expect("what was compared can be told");
-    render(&comparison, &[], Format::Json).expect("what was compared can be told");
+    render(&comparison, &[], DiffFormat::Text).expect("what was compared can be told");
+    render(&comparison, &[], DiffFormat::Json).expect("what was compared can be told");
     if text.len().is_multiple_of(8) {
-        render(&comparison, &[], Format::Markdown).expect("what was compared can be told");
+        render(&comparison, &[], DiffFormat::Markdown).expect("what was compared can be told");
     }
 });

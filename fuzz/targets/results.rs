@@ -7,7 +7,7 @@
 #![no_main]
 
 use clap::Parser;
-use driftbench::analysis::compare::results::Folder;
+use driftbench::analysis::compare::results::ResultsFolder;
 use driftbench::cli::{Cli, dispatch};
 use driftbench::plan::Plan;
 use driftbench::store::Store;
@@ -151,7 +151,7 @@ fn read(root: &Path) {
             let _ = store.columns(&plan.experiment, &cell.id, 1);
         }
     }
-    if let Ok(folder) = Folder::open(root) {
+    if let Ok(folder) = ResultsFolder::open(root) {
         let _ = folder.side("a".into());
     }
 }

@@ -6,7 +6,7 @@ use super::theory::{Theory, fits};
 use crate::stats::mean;
 use driftbench_core::theory::bounds::Bounded;
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::Theory as Kind;
+use driftbench_runner::manifest::figure::TheoryKind;
 use driftbench_runner::plan::Plan;
 
 /// A bound for a cell.
@@ -41,7 +41,7 @@ pub fn rows(plan: &Plan, cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<B
         .map(|c| c.prediction)
         .chain(claims.reaches.iter().map(|c| c.prediction))
         .flatten();
-    if !drawn.any(|t| *t == Kind::Bounds) && !named.any(|p| p.is_bound()) {
+    if !drawn.any(|t| *t == TheoryKind::Bounds) && !named.any(|p| p.is_bound()) {
         return Vec::new();
     }
     let rows = cells.iter().flat_map(|cell| {

@@ -10,7 +10,7 @@ use crate::stats::{mean, quantile, standard_deviation, student_95};
 use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::{Band, Convergence, Scale, Theory as Kind};
+use driftbench_runner::manifest::figure::{Band, Convergence, Scale, TheoryKind};
 use std::borrow::Cow;
 
 /// The figure.
@@ -72,7 +72,7 @@ fn predicted(
     let x =
         |row: usize| mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>());
     for kind in &spec.theory {
-        if *kind == Kind::ExactBias {
+        if *kind == TheoryKind::ExactBias {
             let bias = cell.exact_bias.filter(|b| *b > 0.0 && spec.y == Quantity::SqError);
             if let Some(bias) = bias.filter(|_| rows > 1) {
                 // The second row, because a logarithmic axis does not show the first.
@@ -171,7 +171,7 @@ fn caption(
         caption.push_str(" A mean of 0 is omitted, because the axis is logarithmic.");
     }
     caption.push_str(&predictions::caption(&spec.theory, spec.y, plot, cells, theory));
-    let with_bias = spec.theory.contains(&Kind::ExactBias);
+    let with_bias = spec.theory.contains(&TheoryKind::ExactBias);
     if with_bias && cells.iter().all(|cell| cell.exact_bias.is_none()) {
         caption.push_str(
             " The exact bias is not known: the field is not linear, or draws are not independent.",

@@ -10,7 +10,7 @@ use super::{CellResult, scaling};
 use crate::stats::mean;
 use driftbench_core::words::thousands;
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::{Common, Convergence, Scaling, Table};
+use driftbench_runner::manifest::figure::{Convergence, FigureKeys, FigureTables, Scaling};
 use driftbench_runner::plan::{Cell, Setting};
 use std::collections::{BTreeSet, HashSet};
 
@@ -61,7 +61,7 @@ pub struct FigureCells {
 
 impl FigureCells {
     /// What each figure shows of these cells.
-    pub fn new(table: &Table, cells: &[CellResult<'_>]) -> Self {
+    pub fn new(table: &FigureTables, cells: &[CellResult<'_>]) -> Self {
         let winners = table.winners.iter();
         let stability = table.stability.iter();
         Self {
@@ -147,7 +147,7 @@ fn scaling(figure: &Scaling, all: &[CellResult<'_>]) -> Sample {
 }
 
 /// The cells of a figure of maps over the settings `x` and `y`.
-fn maps<'a>(common: &Common, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
+fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
     let cells = with_labels(&common.labels, all);
     let (xs, ys) = (distinct(&cells, x), distinct(&cells, y));
     let groups = panels(&common.panels, &cells);

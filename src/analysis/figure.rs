@@ -3,7 +3,7 @@
 use super::line::{Color, Curve, LegendEntry, Line};
 use super::map::{Maps, Square};
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::{Band, Common, Scale};
+use driftbench_runner::manifest::figure::{Band, FigureKeys, Scale};
 
 /// A figure, ready to be drawn.
 #[derive(Clone, Debug)]
@@ -144,7 +144,13 @@ impl Point {
 impl Figure {
     /// A figure with the heading and the columns of the manifest: by default this title, and
     /// as many panels in a row as there are up to `most`.
-    pub fn new(common: &Common, title: String, caption: String, most: usize, body: Body) -> Self {
+    pub fn new(
+        common: &FigureKeys,
+        title: String,
+        caption: String,
+        most: usize,
+        body: Body,
+    ) -> Self {
         Self {
             id: String::new(),
             title: common.title.clone().unwrap_or(title),

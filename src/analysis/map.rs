@@ -48,7 +48,7 @@ pub enum SquareValue {
     /// Which algorithm ranks first.
     Ranking(Ranking),
     /// How many runs diverged.
-    Stability(Stability),
+    Stability(StabilityValue),
 }
 
 /// Which algorithm ranks first at a grid point.
@@ -130,7 +130,7 @@ impl Ranking {
 
 /// How many runs of a cell diverged, and what theory predicts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stability {
+pub struct StabilityValue {
     /// Replicates.
     pub runs: usize,
     /// Replicates that diverged.
@@ -141,7 +141,7 @@ pub struct Stability {
     pub square: Option<f64>,
 }
 
-impl Stability {
+impl StabilityValue {
     /// Whether second moments stay bounded, where theory knows.
     pub fn bounded(&self) -> Option<bool> {
         self.square.map(|radius| radius < 1.0)
@@ -193,7 +193,7 @@ impl Square {
     /// The opacity of its colour, from 0 to 1.
     pub fn opacity(&self) -> f64 {
         match &self.value {
-            SquareValue::Stability(Stability { runs, diverged, .. }) if *diverged > 0 => {
+            SquareValue::Stability(StabilityValue { runs, diverged, .. }) if *diverged > 0 => {
                 0.2 + 0.5 * (*diverged as f64 / (*runs).max(1) as f64)
             }
             SquareValue::Stability(_) => 0.25,
@@ -203,7 +203,7 @@ impl Square {
     }
 
     /// What a map of stability shows in it.
-    pub fn stability(&self) -> Option<&Stability> {
+    pub fn stability(&self) -> Option<&StabilityValue> {
         match &self.value {
             SquareValue::Stability(stability) => Some(stability),
             SquareValue::Ranking(_) => None,
@@ -212,7 +212,7 @@ impl Square {
 
     /// Whether it is outlined, because runs and theory differ.
     pub fn is_outlined(&self) -> bool {
-        self.stability().is_some_and(Stability::differs)
+        self.stability().is_some_and(StabilityValue::differs)
     }
 }
 

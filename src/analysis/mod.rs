@@ -49,7 +49,7 @@ pub use line::{
     COLORS, Color, Curve, DASHES, Dash, LegendEntry, Line, MARKERS, Reference, Style, THIN_DASHES,
     words_before,
 };
-pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, Stability};
+pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
 use needs::Needs;
 pub use needs::{draws_exact_bias, wants_moments};
 use ranking::Rankings;

@@ -6,8 +6,8 @@ use super::claims::{Against, MeanComparison};
 use super::downsample::{FigureCells, MOST_CURVES};
 use super::panels::has_label;
 use super::runs::{COSTS, TraceNeeds};
-use driftbench_runner::manifest::claim::{Prediction, Selection, Table as Claims, When};
-use driftbench_runner::manifest::figure::{Convergence, Theory as Drawn};
+use driftbench_runner::manifest::claim::{ClaimTables as Claims, Prediction, Selection, When};
+use driftbench_runner::manifest::figure::{Convergence, TheoryKind};
 use driftbench_runner::manifest::{Quantity, TimeAverage};
 use driftbench_runner::plan::{Cell, Plan, selected};
 use std::collections::HashSet;
@@ -79,7 +79,7 @@ impl<'a> Needs<'a> {
         &self,
         shown: &FigureCells,
         cells: &'c [CellResult<'_>],
-        figure: impl Fn(&Line<'_>) -> bool,
+        figure: impl Fn(&LineFigure<'_>) -> bool,
         claimed: impl Fn(&Plan, &Cell) -> bool,
     ) -> HashSet<&'c str> {
         let chosen = shown.convergence.iter().chain(&shown.scaling);
@@ -91,25 +91,25 @@ impl<'a> Needs<'a> {
 }
 
 /// A figure that draws lines: what it draws as such, and which predictions.
-struct Line<'a> {
+struct LineFigure<'a> {
     labels: &'a [String],
     y: Quantity,
-    theory: &'a [Drawn],
+    theory: &'a [TheoryKind],
 }
 
-impl Line<'_> {
+impl LineFigure<'_> {
     /// Whether exact moments are drawn.
     fn draws_moments(&self) -> bool {
-        self.y.average().is_none() && self.theory.contains(&Drawn::ExactMoments)
+        self.y.average().is_none() && self.theory.contains(&TheoryKind::ExactMoments)
     }
 }
 
 /// The figures of convergence, then those of scaling.
-fn lines(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
+fn lines(plan: &Plan) -> impl Iterator<Item = LineFigure<'_>> {
     let table = &plan.manifest.figure;
     let convergence = table.convergence.iter().map(|f| (&f.common.labels, f.y, &f.theory));
     let all = convergence.chain(table.scaling.iter().map(|f| (&f.common.labels, f.y, &f.theory)));
-    all.map(|(labels, y, theory)| Line { labels, y, theory })
+    all.map(|(labels, y, theory)| LineFigure { labels, y, theory })
 }
 
 /// Adds what a figure of curves draws: a page offers each curve over any cost.
@@ -155,7 +155,7 @@ pub fn every_cell_needs_theory(plan: &Plan) -> bool {
     let claims = &plan.manifest.claim;
     let less = claims.less.iter().map(|c| c.prediction);
     let mut claimed = less.chain(claims.reaches.iter().map(|c| c.prediction)).flatten();
-    predictions_drawn(plan).any(|kind| kind == Drawn::Bounds)
+    predictions_drawn(plan).any(|kind| kind == TheoryKind::Bounds)
         || claimed.any(Prediction::is_bound)
         || plan.manifest.record.averages.contains(&TimeAverage::Bias)
 }
@@ -181,10 +181,10 @@ pub fn claims_need_moments(plan: &Plan, cell: &Cell) -> bool {
 
 /// Whether a figure draws exact biases, so that tables have them too.
 pub fn draws_exact_bias(plan: &Plan) -> bool {
-    predictions_drawn(plan).any(|kind| kind == Drawn::ExactBias)
+    predictions_drawn(plan).any(|kind| kind == TheoryKind::ExactBias)
 }
 
 /// The kinds of predictions that figures draw.
-fn predictions_drawn(plan: &Plan) -> impl Iterator<Item = Drawn> {
+fn predictions_drawn(plan: &Plan) -> impl Iterator<Item = TheoryKind> {
     lines(plan).flat_map(|line| line.theory).copied()
 }

@@ -8,17 +8,17 @@ use super::theory::Theory;
 use driftbench_core::theory::effort::Effort;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::Theory as Kind;
+use driftbench_runner::manifest::figure::TheoryKind;
 
 /// The predictions that a kind of theory stands for.
-pub fn predictions(kind: Kind) -> &'static [Prediction] {
+pub fn predictions(kind: TheoryKind) -> &'static [Prediction] {
     match kind {
-        Kind::ExactBias => &[Prediction::ExactBias],
-        Kind::ExactMoments => &[Prediction::ExactMoments],
-        Kind::FirstOrder => &[Prediction::FirstOrder],
-        Kind::SecondOrder => &[Prediction::SecondOrder],
-        Kind::Closure => &[Prediction::Closure],
-        Kind::Bounds => &[
+        TheoryKind::ExactBias => &[Prediction::ExactBias],
+        TheoryKind::ExactMoments => &[Prediction::ExactMoments],
+        TheoryKind::FirstOrder => &[Prediction::FirstOrder],
+        TheoryKind::SecondOrder => &[Prediction::SecondOrder],
+        TheoryKind::Closure => &[Prediction::Closure],
+        TheoryKind::Bounds => &[
             Prediction::ScafflsaA5,
             Prediction::ScafflsaB2,
             Prediction::ScafflsaB5,
@@ -31,7 +31,7 @@ pub fn predictions(kind: Kind) -> &'static [Prediction] {
 
 /// The legend of a figure: the curves that have points, the predictions that are drawn beside
 /// them, and a reference line.
-pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[Kind]) -> Vec<LegendEntry> {
+pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<LegendEntry> {
     let series = || panels.iter().flat_map(|panel| &panel.series);
     let with_points: Vec<&Line> =
         series().filter(|s| !s.points.is_empty()).map(|s| &s.line).collect();
@@ -49,27 +49,27 @@ pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[Kind]) -> Vec<LegendE
 
 /// What a caption says about the predictions beside a figure's curves.
 pub fn caption(
-    kinds: &[Kind],
+    kinds: &[TheoryKind],
     y: Quantity,
     plot: &Plot,
     cells: &[&CellResult<'_>],
     theory: &Theory<'_>,
 ) -> String {
-    let is_drawn = |kind: Kind| {
+    let is_drawn = |kind: TheoryKind| {
         let mut drawn = plot.series().filter_map(|s| s.line.prediction());
         drawn.any(|by| predictions(kind).contains(&by))
     };
     let mut out = String::new();
     for kind in kinds {
         out.push_str(match (kind, is_drawn(*kind)) {
-            (Kind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
-            (Kind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments.",
-            (Kind::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) AC, of the covariance.",
-            (Kind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
-            (Kind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
-            (Kind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
-            (Kind::Bounds, true) => " Published bounds of this quantity at every round are drawn where their conditions hold.",
-            (Kind::Bounds, false) => " The conditions of no published bound hold; the table of bounds shows which fail.",
+            (TheoryKind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
+            (TheoryKind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments.",
+            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) AC, of the covariance.",
+            (TheoryKind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
+            (TheoryKind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
+            (TheoryKind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
+            (TheoryKind::Bounds, true) => " Published bounds of this quantity at every round are drawn where their conditions hold.",
+            (TheoryKind::Bounds, false) => " The conditions of no published bound hold; the table of bounds shows which fail.",
             _ => "",
         });
     }
@@ -81,7 +81,7 @@ pub fn caption(
         let costs: Vec<Effort> = cells.iter().filter_map(without).collect();
         if let Some(most) = costs.iter().copied().reduce(Effort::most) {
             let kind = match kind {
-                Kind::Bounds => "published bound",
+                TheoryKind::Bounds => "published bound",
                 kind => predictions(*kind).first().map_or("", |by| legend_text(*by)),
             };
             let count = costs.len();

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 #[derive(Clone, Debug, Default)]
 pub struct Instances {
     /// The distinct instances, in the order of the cells.
-    pub rows: Vec<Instance>,
+    pub rows: Vec<InstanceRow>,
     /// Whether each replicate has an instance of its own; then the first is shown.
     pub per_replicate: bool,
     /// Instances beyond those of the rows.
@@ -45,7 +45,7 @@ impl Instances {
 
 /// An instance.
 #[derive(Clone, Debug)]
-pub struct Instance {
+pub struct InstanceRow {
     /// Settings that distinguish it; empty if it is the only one.
     pub name: String,
     /// N and d.
@@ -78,7 +78,7 @@ pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Er
     let more = super::instances(plan, &unknown)?;
     let more: HashMap<&str, &Prepared<'_>> = more.iter().map(|p| (p.cell.id.as_str(), p)).collect();
     let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
-    let mut budget = Budget::default();
+    let mut budget = CostBudget::default();
     for group in &mut groups {
         let id = group.first.id.as_str();
         let Some(first) = known.get(id).or_else(|| more.get(id)) else { continue };
@@ -95,19 +95,19 @@ pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Er
         let measured = budget.allows(Measures::effort(facts));
         found.push(Found { first, walks, measured });
     }
-    let rows: Vec<Option<Instance>> = found.par_iter().map(Found::row).collect();
+    let rows: Vec<Option<InstanceRow>> = found.par_iter().map(Found::row).collect();
     let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
     Ok(Instances { rows, per_replicate, further, further_drifts, not_computed })
 }
 
 /// The cost that the table may still have: all of it together is one computation.
 #[derive(Default)]
-struct Budget {
+struct CostBudget {
     products: f64,
     refused: Option<(usize, Effort)>,
 }
 
-impl Budget {
+impl CostBudget {
     /// Whether a computation fits; if it does not, it is counted.
     fn allows(&mut self, cost: Effort) -> bool {
         let all = Effort { products: self.products + cost.products, ..cost };
@@ -175,10 +175,10 @@ struct Found<'a> {
 
 impl Found<'_> {
     /// Its row; `None` if an eigenvalue cannot be found.
-    fn row(&self) -> Option<Instance> {
+    fn row(&self) -> Option<InstanceRow> {
         let facts: &dyn Facts = &*self.first.grounds[0].instance;
         let drifts = self.walks.par_iter();
-        Some(Instance {
+        Some(InstanceRow {
             name: name(self.first),
             size: (facts.clients(), facts.dim()),
             measures: if self.measured { Some(Measures::new(facts)?) } else { None },

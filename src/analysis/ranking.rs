@@ -44,7 +44,7 @@ pub struct Rival {
 
 /// The ranking at a grid point.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum PointRanking {
     /// Runs of every algorithm diverged, so that none has a mean.
     Diverged,
     /// The smallest mean error is above the error at the start.
@@ -65,7 +65,7 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl PointRanking {
     /// The best and those that are not separated from it, as indices among those compared.
     pub fn leaders(&self) -> Vec<usize> {
         let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
@@ -75,12 +75,12 @@ impl Outcome {
 }
 
 /// The ids of the cells that are compared at a grid point, in their order, and by which quantity.
-type Comparison<'a> = (Vec<&'a str>, Quantity);
+type ComparedCells<'a> = (Vec<&'a str>, Quantity);
 
 /// The outcomes at all grid points of a page.
 #[derive(Default)]
 pub struct Rankings<'a> {
-    outcomes: HashMap<Comparison<'a>, Outcome>,
+    outcomes: HashMap<ComparedCells<'a>, PointRanking>,
     /// Comparisons in the family of the correction.
     pub compared: usize,
 }
@@ -89,7 +89,7 @@ impl<'a> Rankings<'a> {
     /// Compares the algorithms of each of these grid points with the best there.
     pub fn new(points: impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)>) -> Self {
         let mut outcomes = HashMap::new();
-        let mut order: Vec<Comparison<'a>> = Vec::new();
+        let mut order: Vec<ComparedCells<'a>> = Vec::new();
         for (cells, quantity) in points {
             let key = key(&cells, quantity);
             if !outcomes.contains_key(&key) {
@@ -97,9 +97,9 @@ impl<'a> Rankings<'a> {
                 order.push(key);
             }
         }
-        let mut open: Vec<(&Comparison<'a>, usize, f64)> = Vec::new();
+        let mut open: Vec<(&ComparedCells<'a>, usize, f64)> = Vec::new();
         for key in &order {
-            let Outcome::Ranked { rivals, .. } = &outcomes[key] else { continue };
+            let PointRanking::Ranked { rivals, .. } = &outcomes[key] else { continue };
             let unclear = rivals.iter().enumerate();
             let unclear = unclear.filter(|(_, rival)| rival.separation == Separation::Unclear);
             open.extend(unclear.map(|(i, rival)| (key, i, rival.ratio.p)));
@@ -107,7 +107,7 @@ impl<'a> Rankings<'a> {
         let p: Vec<f64> = open.iter().map(|(_, _, p)| if p.is_nan() { 1.0 } else { *p }).collect();
         let compared = open.len();
         for ((key, i, _), p) in open.into_iter().zip(holm(&p)) {
-            if let Some(Outcome::Ranked { rivals, .. }) = outcomes.get_mut(key)
+            if let Some(PointRanking::Ranked { rivals, .. }) = outcomes.get_mut(key)
                 && p <= LEVEL
                 && rivals[i].ratio.low > 1.0
             {
@@ -118,28 +118,32 @@ impl<'a> Rankings<'a> {
     }
 
     /// The ranking of these cells, which were among the grid points.
-    pub fn outcome(&self, cells: &[&'a CellResult<'a>], quantity: Quantity) -> Option<&Outcome> {
+    pub fn outcome(
+        &self,
+        cells: &[&'a CellResult<'a>],
+        quantity: Quantity,
+    ) -> Option<&PointRanking> {
         self.outcomes.get(&key(cells, quantity))
     }
 }
 
-fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity) -> Comparison<'a> {
+fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity) -> ComparedCells<'a> {
     (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity)
 }
 
 /// The cells of a grid point by their means; comparisons that need a test are left unclear.
-fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> Outcome {
+fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> PointRanking {
     let finals = cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.finals(quantity)?)));
     let mut all: Vec<(usize, Vec<f64>)> = finals.filter(|(_, v)| !mean(v).is_nan()).collect();
     all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
-    let Some(((best, sample), others)) = all.split_first() else { return Outcome::Diverged };
+    let Some(((best, sample), others)) = all.split_first() else { return PointRanking::Diverged };
     let error = mean(sample);
     let start = cells.iter().map(|c| c.runs.start()).fold(0.0, f64::max);
     // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
     let is_away =
         start > 0.0 && cells.iter().all(|c| !matches!(*c.cell.identity.start, Start::Limit(_)));
     if quantity == Quantity::SqError && is_away && error > start {
-        return Outcome::AboveStart { error };
+        return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
         let ratio = Ratio::of_means(other, sample);
@@ -147,7 +151,7 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> Outcome {
         Rival { cell: *cell, ratio, separation: untested_separation(other, sample, exact) }
     };
     let rivals = others.iter().map(rival).collect();
-    Outcome::Ranked { best: *best, error, n: sample.len(), rivals }
+    PointRanking::Ranked { best: *best, error, n: sample.len(), rivals }
 }
 
 /// The result of a comparison that needs no test: the means are equal, no run differs from
@@ -165,7 +169,7 @@ fn untested_separation(other: &[f64], best: &[f64], exact: bool) -> Separation {
 }
 
 /// A row of the table: the values of the settings that all algorithms have, and the cells there.
-pub struct GridPoint<'a> {
+pub struct RankedPoint<'a> {
     values: Vec<String>,
     /// The cells that are compared.
     pub cells: Vec<&'a CellResult<'a>>,
@@ -201,8 +205,8 @@ pub struct Standing {
 
 impl Standings {
     /// The rows of these grid points.
-    pub fn new<'a>(axes: Vec<String>, points: &[GridPoint<'a>], rankings: &Rankings<'a>) -> Self {
-        let standing = |point: &GridPoint<'a>| {
+    pub fn new<'a>(axes: Vec<String>, points: &[RankedPoint<'a>], rankings: &Rankings<'a>) -> Self {
+        let standing = |point: &RankedPoint<'a>| {
             let outcome = rankings.outcome(&point.cells, Quantity::SqError)?;
             Some(point.standing(outcome))
         };
@@ -211,13 +215,13 @@ impl Standings {
     }
 }
 
-impl GridPoint<'_> {
-    fn standing(&self, outcome: &Outcome) -> Standing {
+impl RankedPoint<'_> {
+    fn standing(&self, outcome: &PointRanking) -> Standing {
         let name = |index: usize| self.names[index].clone();
         let (error, n, next) = match outcome {
-            Outcome::Diverged => (f64::NAN, self.cells[0].replicates(), None),
-            Outcome::AboveStart { error } => (*error, self.cells[0].replicates(), None),
-            Outcome::Ranked { error, n, rivals, .. } => (*error, *n, rivals.first()),
+            PointRanking::Diverged => (f64::NAN, self.cells[0].replicates(), None),
+            PointRanking::AboveStart { error } => (*error, self.cells[0].replicates(), None),
+            PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals.first()),
         };
         let diverged = self.cells.iter().zip(&self.names).filter(|(c, _)| c.diverged() > 0);
         Standing {
@@ -232,7 +236,7 @@ impl GridPoint<'_> {
 }
 
 /// The settings that all algorithms have, and the grid points of their values with several cells.
-pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<GridPoint<'a>>) {
+pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<RankedPoint<'a>>) {
     let cells: Vec<&'a CellResult<'a>> = cells.iter().collect();
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     let mut axes: Vec<String> = Vec::new();
@@ -254,7 +258,7 @@ pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<GridPoi
         |c: &&CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
     let point = |group: panels::Group<'a>| {
         let names = group.cells.iter().map(name).collect();
-        GridPoint { values: group.values, cells: group.cells, names }
+        RankedPoint { values: group.values, cells: group.cells, names }
     };
     let groups = panels::panels(&axes, &cells).into_iter().filter(|group| group.cells.len() > 1);
     let points = groups.map(point).collect();

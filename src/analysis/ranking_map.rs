@@ -6,7 +6,7 @@ use super::figure::{Body, Figure};
 use super::line::{Color, LegendEntry};
 use super::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use super::panels::{Group, Sides, distinct, panels, placed};
-use super::ranking::{Outcome, Rankings};
+use super::ranking::{PointRanking, Rankings};
 use super::setting_text::symbol;
 use crate::stats::Ratio;
 use driftbench_core::words::count;
@@ -20,7 +20,7 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let map = |group: Group<'a>| {
         let squares = grid_points(spec, &sides, &group).into_iter().map(|((x, y), cells)| {
-            let outcome = rankings.outcome(&cells, spec.metric).unwrap_or(&Outcome::Diverged);
+            let outcome = rankings.outcome(&cells, spec.metric).unwrap_or(&PointRanking::Diverged);
             Square { x, y, value: SquareValue::Ranking(ranking(outcome, &cells, &labels)) }
         });
         let squares = squares.collect();
@@ -123,13 +123,13 @@ fn grid_points<'a>(
 }
 
 /// What a square shows: which algorithms rank first, and how far ahead the first is.
-fn ranking(outcome: &Outcome, cells: &[&CellResult<'_>], labels: &[String]) -> Ranking {
+fn ranking(outcome: &PointRanking, cells: &[&CellResult<'_>], labels: &[String]) -> Ranking {
     let leaders = outcome.leaders().into_iter().map(|place| cells[place].cell.label.clone());
     let leaders: Vec<String> = leaders.collect();
     let lead = match outcome {
-        Outcome::Diverged => Lead::AllDiverged,
-        Outcome::AboveStart { .. } => Lead::AboveStart,
-        Outcome::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
+        PointRanking::Diverged => Lead::AllDiverged,
+        PointRanking::AboveStart { .. } => Lead::AboveStart,
+        PointRanking::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
             Some(Ratio { estimate, low, high, .. }) => Lead::Ratio { estimate, low, high },
             None if cells.len() > 1 => Lead::OthersDiverged,
             None => Lead::Alone,

@@ -6,7 +6,7 @@
 
 use super::figure::{Body, Figure};
 use super::line::{Color, LegendEntry};
-use super::map::{Map, Maps, Square, SquareValue, Stability, blank_squares};
+use super::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
 use super::panels::{Group, Sides, distinct, panels, placed};
 use super::setting_text::symbol;
 use super::theory::Theory;
@@ -71,7 +71,7 @@ fn squares(
         let (runs, diverged) = (cell.replicates(), cell.diverged());
         let radii = radii.get(cell.cell.id.as_str());
         let (mean, square) = (radii.and_then(|r| r.0), radii.map(|r| r.1));
-        let value = SquareValue::Stability(Stability { runs, diverged, mean, square });
+        let value = SquareValue::Stability(StabilityValue { runs, diverged, mean, square });
         Some(Square { x, y, value })
     };
     group.cells.iter().filter_map(square).collect()
@@ -116,7 +116,7 @@ fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
         }
     }
     let squares = maps.iter().flat_map(|m| &m.squares);
-    let marked: Vec<&Stability> =
+    let marked: Vec<&StabilityValue> =
         squares.filter_map(Square::stability).filter(|s| s.differs()).collect();
     let calm = marked.iter().filter(|s| s.diverged == 0).count();
     let wild = marked.len() - calm;

@@ -33,10 +33,13 @@ pub fn find(plan: &Plan, store: &Store) -> Result<UnplannedCells, Error> {
         return Ok(found);
     }
     let seed = i64::try_from(plan.manifest.seed).unwrap_or(i64::MAX);
-    let same: HashSet<String> =
-        plan.cells.par_iter().map(|cell| Run::new(cell.identity.canonical()).rest).collect();
+    let same: HashSet<String> = plan
+        .cells
+        .par_iter()
+        .map(|cell| RunSettings::new(cell.identity.canonical()).rest)
+        .collect();
     // A cell whose record is damaged counts as one of other settings.
-    let read = |id: &String| store.settings(name, id).ok().map(Run::new);
+    let read = |id: &String| store.settings(name, id).ok().map(RunSettings::new);
     for run in ids.par_iter().map(read).collect::<Vec<_>>() {
         match run.filter(|run| same.contains(&run.rest)) {
             Some(run) if run.seed == seed => {
@@ -52,13 +55,13 @@ pub fn find(plan: &Plan, store: &Store) -> Result<UnplannedCells, Error> {
 }
 
 /// A cell's settings, apart from its seed and its number of replicates.
-struct Run {
+struct RunSettings {
     replicates: u64,
     seed: i64,
     rest: String,
 }
 
-impl Run {
+impl RunSettings {
     fn new(mut settings: toml::Table) -> Self {
         let mut take = |key: &str| settings.remove(key).and_then(|value| value.as_integer());
         let (replicates, seed) = (take("replicates"), take("seed"));

@@ -63,7 +63,7 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     if mutation == Mutation::None || spared {
         return (0..cell.replicates).map(|r| prepared.simulate(r, &Silent)).collect();
     }
-    let start = cell.problem.build(cell.seed, &NoFiles, Face::Own, Wrong(mutation)).unwrap();
+    let start = cell.problem.build(cell.seed, &NoFiles, Face::Own, WrongRuns(mutation)).unwrap();
     let one = |replicate| {
         prepared.simulate_with(replicate, &Silent, &|_, algorithm, from| start(algorithm, from))
     };
@@ -71,9 +71,9 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
 }
 
 /// Starts wrong runs on whatever problem it visits.
-struct Wrong(Mutation);
+struct WrongRuns(Mutation);
 
-impl Visitor for Wrong {
+impl Visitor for WrongRuns {
     type Out = Box<dyn Fn(&Spec, &Conditions<'_>) -> Box<dyn Run>>;
 
     fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out {

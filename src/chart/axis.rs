@@ -2,7 +2,11 @@
 
 use crate::analysis::Scale;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::prelude::{Cartesian2d, ChartContext, SVGBackend};
 use std::ops::Range;
+
+/// A chart of plotters with these axes.
+pub type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
 /// An axis as plotters reads it: its ends and its ticks.
 pub struct Ruler {

@@ -1,6 +1,6 @@
 //! A map over two settings: the ranking of algorithms, or how many runs diverged.
 
-use super::axis::Ruler;
+use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
 use super::{Drawing, FINE, Size, centred, font, inner};
 use crate::analysis::{Map, Square};
@@ -44,8 +44,6 @@ pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
     }
     Ok(inner(&svg).to_owned())
 }
-
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
 fn draw_square(
     chart: &mut Chart<'_, '_>,

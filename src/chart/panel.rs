@@ -1,13 +1,11 @@
 //! A panel of curves.
 
-use super::axis::{Axis, Ruler};
+use super::axis::{Axis, Chart};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
 use super::{Drawing, FINE, Size, escape, font, inner};
 use crate::analysis::{Line, Plot, Point, Scale, Series};
 use plotters::prelude::*;
 use std::fmt::Write;
-
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
 /// The frames of a figure's panels, which have one y axis.
 pub struct Frames<'a> {

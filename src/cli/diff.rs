@@ -2,12 +2,12 @@
 //! chooses the exit code.
 
 use super::{Code, Failure, print};
-use crate::analysis::compare::results::Folder;
+use crate::analysis::compare::results::ResultsFolder;
 use crate::analysis::compare::{
     Change, ChangeVerdict, Class, Comparison, Options, Side, SideExperiment, compare, curves,
     record,
 };
-use crate::report::diff::{self as pages, ChangeFigures, Format};
+use crate::report::diff::{self as pages, ChangeFigures, DiffFormat};
 use crate::store::{Store, git};
 use driftbench_runner::files::write_atomically;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct Args {
     b: String,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    format: Kind,
+    format: SourceKind,
     /// File to write instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Kind {
+enum SourceKind {
     /// A summary for a terminal
     Text,
     /// Markdown for a pull request
@@ -63,7 +63,7 @@ const MOST_DRAWN: usize = 50;
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let classes = classes(&args.fail_on)?;
     let options = options(args)?;
-    let (mut a, mut b) = (Source::open(&args.a)?, Source::open(&args.b)?);
+    let (mut a, mut b) = (DiffSource::open(&args.a)?, DiffSource::open(&args.b)?);
     a.fill(&b.side);
     b.fill(&a.side);
     if !args.no_claims {
@@ -75,10 +75,10 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let fails: Vec<(Class, usize)> =
         classes.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0).collect();
     let format = match args.format {
-        Kind::Text => Format::Text,
-        Kind::Md => Format::Markdown,
-        Kind::Html => Format::Html(figures(&comparison, &a, &b)),
-        Kind::Json => Format::Json,
+        SourceKind::Text => DiffFormat::Text,
+        SourceKind::Md => DiffFormat::Markdown,
+        SourceKind::Html => DiffFormat::Html(figures(&comparison, &a, &b)),
+        SourceKind::Json => DiffFormat::Json,
     };
     let text = pages::render(&comparison, &fails, format)?;
     match &args.out {
@@ -114,12 +114,12 @@ fn options(args: &Args) -> Result<Options, Failure> {
 }
 
 /// A side and where it is from.
-struct Source {
+struct DiffSource {
     side: Side,
-    folder: Option<Folder>,
+    folder: Option<ResultsFolder>,
 }
 
-impl Source {
+impl DiffSource {
     /// An existing path, or else a revision.
     fn open(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
@@ -157,18 +157,18 @@ impl Source {
     }
 }
 
-fn results(path: &Path, name: &str, schema: u32) -> Result<Source, Failure> {
+fn results(path: &Path, name: &str, schema: u32) -> Result<DiffSource, Failure> {
     let full_name = format!("{name} (results folder)");
     if schema != crate::store::SCHEMA {
         let side = Side { name: full_name, foreign: Some(schema), ..Side::default() };
-        return Ok(Source { side, folder: None });
+        return Ok(DiffSource { side, folder: None });
     }
-    let folder = Folder::open(path)?;
+    let folder = ResultsFolder::open(path)?;
     let side = folder.side(full_name)?;
-    Ok(Source { side, folder: Some(folder) })
+    Ok(DiffSource { side, folder: Some(folder) })
 }
 
-fn revision(name: &str) -> Result<Source, Failure> {
+fn revision(name: &str) -> Result<DiffSource, Failure> {
     let tree = git::tree(name, &[record::RECORD, record::FINALS])?;
     let commit = tree.commit.get(..12).unwrap_or(&tree.commit);
     if tree.files.is_empty() {
@@ -182,7 +182,11 @@ fn revision(name: &str) -> Result<Source, Failure> {
 }
 
 /// A side from the files of reports.
-fn reports(name: &str, full_name: String, files: Vec<(String, String)>) -> Result<Source, Failure> {
+fn reports(
+    name: &str,
+    full_name: String,
+    files: Vec<(String, String)>,
+) -> Result<DiffSource, Failure> {
     let mut folders: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
     for (file, text) in files {
         let (folder, file) = file.rsplit_once('/').unwrap_or(("", &file));
@@ -207,7 +211,7 @@ fn reports(name: &str, full_name: String, files: Vec<(String, String)>) -> Resul
         })?;
         side.experiments.insert(experiment, read);
     }
-    Ok(Source { side, folder: None })
+    Ok(DiffSource { side, folder: None })
 }
 
 fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std::io::Result<()> {
@@ -227,10 +231,14 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std:
 }
 
 /// Charts of the worst changes: curves where both sides have them.
-fn figures<'c>(comparison: &'c Comparison, a: &Source, b: &Source) -> Vec<ChangeFigures<'c>> {
+fn figures<'c>(
+    comparison: &'c Comparison,
+    a: &DiffSource,
+    b: &DiffSource,
+) -> Vec<ChangeFigures<'c>> {
     let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;
     let draw = |change: &'c Change| {
-        let traces = |source: &Source, id: &str| {
+        let traces = |source: &DiffSource, id: &str| {
             source.folder.as_ref().and_then(|f| f.traces(&change.experiment, id))
         };
         let figures = match (traces(a, &change.pair.before), traces(b, &change.pair.after)) {

@@ -164,9 +164,9 @@ fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
 }
 
 /// The problem and the algorithm.
-type Kind = (*const Spec, &'static str);
+type TimedKind = (*const Spec, &'static str);
 
-fn kind(cell: &Cell) -> Kind {
+fn kind(cell: &Cell) -> TimedKind {
     (Arc::as_ptr(&cell.identity.problem), cell.identity.algorithm.kind())
 }
 

@@ -6,7 +6,7 @@ use crate::report::{self, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
 use crate::store::{self, Store};
 use driftbench_core::words::count;
-use driftbench_runner::manifest::claim::Common;
+use driftbench_runner::manifest::claim::ClaimKeys;
 use driftbench_runner::panics::caught;
 use driftbench_runner::plan::{Cell, Plan};
 use rayon::prelude::*;
@@ -27,14 +27,14 @@ pub struct Args {
     out: PathBuf,
     /// Formats to write
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["html", "md"])]
-    format: Vec<Format>,
+    format: Vec<FormatName>,
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum FormatName {
     Html,
     Md,
     Latex,
@@ -42,10 +42,10 @@ enum Format {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
-    let format = |format: &Format| match format {
-        Format::Html => report::Format::Html,
-        Format::Md => report::Format::Md,
-        Format::Latex => report::Format::Latex,
+    let format = |format: &FormatName| match format {
+        FormatName::Html => report::Format::Html,
+        FormatName::Md => report::Format::Md,
+        FormatName::Latex => report::Format::Latex,
     };
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
     let plans = store.listing()?.into_iter().map(|(name, experiment)| {
@@ -141,7 +141,7 @@ fn contradictions(experiment: &Experiment<'_>) -> Vec<String> {
         let is_untested = claim.decision.verdict == Verdict::NotTested;
         let reason = claim.untested.first().filter(|_| is_untested);
         let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
-        let Common { id, statement, .. } = claim.common;
+        let ClaimKeys { id, statement, .. } = claim.common;
         Some(format!("{name}: the claim \"{id}\" is {ended}{reason}: {statement}"))
     });
     messages.collect()

@@ -79,8 +79,8 @@ pub fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::{
-        Color, Curve, Lead, Line, Maps, Plot, Point, Ranking, Scale, Series, Square, Stability,
-        Style,
+        Color, Curve, Lead, Line, Maps, Plot, Point, Ranking, Scale, Series, Square,
+        StabilityValue, Style,
     };
 
     fn figure(body: Body) -> Figure {
@@ -123,7 +123,7 @@ mod tests {
             let (x, y) = ("γ".into(), "H".into());
             csv(&figure(Body::Maps(Maps { maps, legend: vec![], x, y })))
         };
-        let stability = Stability { runs: 4, diverged: 0, mean: None, square: Some(1.5) };
+        let stability = StabilityValue { runs: 4, diverged: 0, mean: None, square: Some(1.5) };
         let lines = map(SquareValue::Stability(stability));
         assert!(lines.ends_with("\nFedAvg,0.1,10,4,0,,1.5,true\n"), "{lines}");
         let ranking = Ranking {

@@ -44,7 +44,7 @@ pub struct ExperimentText {
     pub title: String,
     pub source: String,
     /// The registered sources that `source` names.
-    pub cited: Vec<sources::Source>,
+    pub cited: Vec<sources::Publication>,
     pub seed: u64,
     pub replicates: u64,
     pub cells: usize,
@@ -334,13 +334,13 @@ fn problems(found: &problems::Instances) -> Problems {
     let several = found.rows.len() > 1;
     let has_virtual =
         found.rows.iter().any(|row| row.measures.and_then(|m| m.virtual_gap).is_some());
-    let name = |instance: &problems::Instance| several.then(|| instance.name.clone());
+    let name = |instance: &problems::InstanceRow| several.then(|| instance.name.clone());
     let mut heads: Vec<&str> = several.then_some("problem").into_iter().collect();
     let mut drift_heads = heads.clone();
     heads.extend(["N", "d", "ζ₁", "ζ₂", "μ", "L", "noise: N⁻¹ Σ tr C_c"]);
     heads.extend(has_virtual.then_some("‖θ* − θ̃‖"));
     drift_heads.extend(["γ", "H", "average drift at θ*"]);
-    let instance = |row: &problems::Instance| {
+    let instance = |row: &problems::InstanceRow| {
         let mut cells: Vec<String> = name(row).into_iter().collect();
         cells.extend([row.size.0.to_string(), row.size.1.to_string()]);
         let five = row.measures.map(|m| [m.zeta1, m.zeta2, m.mu, m.smoothness, m.noise]);
@@ -390,7 +390,7 @@ fn shared_settings(plan: &Plan) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use driftbench_core::sources::{SOURCES, Source};
+    use driftbench_core::sources::{Publication, SOURCES};
 
     #[test]
     fn the_glossary_has_the_same_sources() {
@@ -400,7 +400,7 @@ mod tests {
         let entries: Vec<&str> = text.split("- **").skip(1).collect();
         assert_eq!(entries.len(), SOURCES.len());
         for (entry, source) in entries.iter().zip(SOURCES) {
-            let Source { key, authors, title, year, link, .. } = source;
+            let Publication { key, authors, title, year, link, .. } = source;
             assert!(entry.starts_with(&format!("{key}**: {authors}, ")), "{entry}");
             assert!(entry.contains(&format!("\"{title}")), "{key}: {title}");
             assert!(entry.contains(&year.to_string()), "{key}: {year}");

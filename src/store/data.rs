@@ -4,7 +4,7 @@
 //! *Invariant*: a copy holds the bytes that its name says, or is not read.
 
 use super::{Store, StoredExperiment};
-use driftbench_runner::data::{Folder, MOST_KEPT};
+use driftbench_runner::data::{DataFolder, MOST_KEPT};
 use driftbench_runner::files::{Error, error, remove_leftovers, write_synced};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ impl Store {
     /// If a copy cannot be written.
     pub(super) fn copy_data_files<'a>(
         &self,
-        from: &Folder,
+        from: &DataFolder,
         files: impl IntoIterator<Item = (&'a String, &'a String)>,
     ) -> Result<(), Error> {
         let copies = Self::copies(&self.root);
-        let own = Folder::new(Path::new("")).with_copies(Some(copies.clone()));
+        let own = DataFolder::new(Path::new("")).with_copies(Some(copies.clone()));
         remove_leftovers(&copies);
         for (path, hash) in files {
             let large = from.size(path, hash).is_none_or(|size| size > MOST_KEPT);
@@ -61,7 +61,7 @@ impl Store {
         from: &Self,
         experiment: &StoredExperiment,
     ) -> Result<(), Error> {
-        let folder = Folder::new(Path::new("")).with_copies(Some(Self::copies(&from.root)));
+        let folder = DataFolder::new(Path::new("")).with_copies(Some(Self::copies(&from.root)));
         let files = experiment.files.iter().filter(|(_, hash)| folder.has_copy(hash));
         self.copy_data_files(&folder, files)
     }

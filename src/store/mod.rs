@@ -54,7 +54,7 @@ pub struct Store {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Marker {
+struct ResultsMarker {
     schema: u32,
     version: String,
 }
@@ -91,10 +91,10 @@ impl Store {
         let path = root.join(MARKER);
         match fs::read_to_string(&path) {
             Ok(text) => {
-                let marker: Marker = toml::from_str(&text)
+                let marker: ResultsMarker = toml::from_str(&text)
                     .map_err(|_| error(&path, "does not state the schema of a results folder"))?;
                 if marker.schema != SCHEMA {
-                    let Marker { schema, version } = marker;
+                    let ResultsMarker { schema, version } = marker;
                     return Err(error(
                         root,
                         format!(
@@ -123,7 +123,7 @@ impl Store {
     /// The schema of a results folder of any version; `None` if it is no results folder.
     pub fn schema(root: &Path) -> Option<u32> {
         let text = fs::read_to_string(root.join(MARKER)).ok()?;
-        toml::from_str::<Marker>(&text).ok().map(|marker| marker.schema)
+        toml::from_str::<ResultsMarker>(&text).ok().map(|marker| marker.schema)
     }
 
     /// The results folder that exists at `root`.
@@ -223,7 +223,7 @@ impl Store {
     /// If it cannot be created or written.
     pub fn create(&self) -> Result<(), Error> {
         fs::create_dir_all(&self.root).map_err(|e| error(&self.root, e))?;
-        let marker = Marker { schema: SCHEMA, version: env!("CARGO_PKG_VERSION").into() };
+        let marker = ResultsMarker { schema: SCHEMA, version: env!("CARGO_PKG_VERSION").into() };
         let path = self.root.join(MARKER);
         if !path.exists() {
             let text = toml::to_string(&marker).map_err(|e| error(&path, e))?;

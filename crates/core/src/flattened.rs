@@ -56,13 +56,13 @@ impl<C: Serialize, T: Serialize> Serialize for Flattened<C, T> {
 
 impl<'de, C: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for Flattened<C, T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_tuple_struct(FLATTENED, 2, Parts(PhantomData))
+        from.deserialize_tuple_struct(FLATTENED, 2, FlattenedParts(PhantomData))
     }
 }
 
-struct Parts<C, T>(PhantomData<(C, T)>);
+struct FlattenedParts<C, T>(PhantomData<(C, T)>);
 
-impl<'de, C: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for Parts<C, T> {
+impl<'de, C: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for FlattenedParts<C, T> {
     type Value = Flattened<C, T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

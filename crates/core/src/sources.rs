@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Source {
+pub struct Publication {
     /// The key by which texts name it.
     pub key: &'static str,
     /// Its authors.
@@ -23,8 +23,8 @@ pub struct Source {
 }
 
 /// All registered sources.
-pub const SOURCES: [Source; 4] = [
-    Source {
+pub const SOURCES: [Publication; 4] = [
+    Publication {
         key: "RR",
         authors: "P. Mangold, A. Durmus, A. Dieuleveut, S. Samsonov and E. Moulines",
         title: "Refined Analysis of Constant Step Size Federated Averaging and Federated Richardson-Romberg Extrapolation",
@@ -32,7 +32,7 @@ pub const SOURCES: [Source; 4] = [
         year: 2025,
         link: "https://openreview.net/forum?id=YxgThbmXgN",
     },
-    Source {
+    Publication {
         key: "SCAFFLSA",
         authors: "P. Mangold, S. Samsonov, S. Labbi, I. Levin, R. Alami, A. Naumov and E. Moulines",
         title: "SCAFFLSA: Taming Heterogeneity in Federated Linear Stochastic Approximation and TD Learning",
@@ -40,7 +40,7 @@ pub const SOURCES: [Source; 4] = [
         year: 2024,
         link: "https://openreview.net/forum?id=HeJ1cBAgiV",
     },
-    Source {
+    Publication {
         key: "SLIDES",
         authors: "P. Mangold",
         title: "Convergence and Linear Speed-Up in Stochastic Federated Learning",
@@ -48,7 +48,7 @@ pub const SOURCES: [Source; 4] = [
         year: 2025,
         link: "https://iccopt2025usc.sched.com/event/1dqsT/parallel-sessions-8h-federated-optimization-and-learning-algorithms",
     },
-    Source {
+    Publication {
         key: "BOOK",
         authors: "S. Vlaski and A. H. Sayed",
         title: "Federated Learning",
@@ -59,7 +59,7 @@ pub const SOURCES: [Source; 4] = [
 ];
 
 /// The registered sources whose keys are words of a text, in the order of the registry.
-pub fn named_in(text: &str) -> Vec<Source> {
+pub fn named_in(text: &str) -> Vec<Publication> {
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
     SOURCES.into_iter().filter(|source| words.contains(&source.key)).collect()
 }

@@ -3,7 +3,9 @@
 
 use super::text::{number_text, selection_text, time_text};
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::{Comparison, Matches, Prediction, Selection, Table, When};
+use driftbench_runner::manifest::claim::{
+    ClaimTables, Inequality, Matches, Prediction, Selection, When,
+};
 
 /// What a mean is compared with.
 #[derive(Clone, Copy)]
@@ -43,8 +45,8 @@ pub struct MeanComparison<'a> {
     pub at: When,
 }
 
-impl<'a> From<&'a Comparison> for MeanComparison<'a> {
-    fn from(claim: &'a Comparison) -> Self {
+impl<'a> From<&'a Inequality> for MeanComparison<'a> {
+    fn from(claim: &'a Inequality) -> Self {
         let against = Against::new(claim.right.as_ref(), claim.prediction, claim.value);
         Self { metric: claim.metric, left: &claim.left, against, at: claim.at }
     }
@@ -60,7 +62,7 @@ impl<'a> From<&'a Matches> for MeanComparison<'a> {
 
 impl<'a> MeanComparison<'a> {
     /// The claims of a manifest that compare means.
-    pub fn all(table: &'a Table) -> impl Iterator<Item = Self> {
+    pub fn all(table: &'a ClaimTables) -> impl Iterator<Item = Self> {
         let matches = table.matches.iter().filter(|claim| claim.average.is_none());
         let bounded = table.less.iter().chain(&table.at_least);
         bounded.map(Self::from).chain(matches.map(Self::from))

@@ -19,7 +19,7 @@ use super::CellResult;
 use super::theory::Theory;
 use crate::stats::verdict::{Doubt, Evidence, Verdict, needed, verdicts};
 pub use comparison::{Against, MeanComparison};
-use driftbench_runner::manifest::claim::{Common, Expected};
+use driftbench_runner::manifest::claim::{ClaimKeys, Expected};
 use driftbench_runner::plan::Plan;
 use judge::{Judge, Tested};
 
@@ -27,7 +27,7 @@ use judge::{Judge, Tested};
 #[derive(Clone, Debug)]
 pub struct JudgedClaim<'a> {
     /// What the manifest states.
-    pub common: &'a Common,
+    pub common: &'a ClaimKeys,
     /// What was tested, as a formula.
     pub formula: String,
     /// The verdict.
@@ -137,7 +137,7 @@ impl Judge<'_> {
 /// A claim with the evidence for it, its verdict and adjusted p-value; without any if nothing
 /// could be tested.
 fn judged<'a>(
-    common: &'a Common,
+    common: &'a ClaimKeys,
     tested: Tested,
     evidence: Option<(Evidence, (Verdict, f64))>,
     together: usize,

@@ -7,7 +7,7 @@ use driftbench_runner::plan::{SettingKey, short};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The paths of the settings that vary among the cells of an entry.
-type Axes<'a> = &'a [String];
+type VaryingPaths<'a> = &'a [String];
 
 /// The cells of two selections, paired.
 #[derive(Default)]
@@ -37,8 +37,8 @@ struct SameAxes<'a> {
 }
 
 impl<'a> Partners<'a> {
-    fn new(axes: Axes<'a>, right: &[&'a CellResult<'a>], fixed: &BTreeSet<&str>) -> Self {
-        let mut groups: BTreeMap<Axes<'a>, SameAxes<'a>> = BTreeMap::new();
+    fn new(axes: VaryingPaths<'a>, right: &[&'a CellResult<'a>], fixed: &BTreeSet<&str>) -> Self {
+        let mut groups: BTreeMap<VaryingPaths<'a>, SameAxes<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
             let own = groups.entry(&cell.cell.varied).or_insert_with(|| {
                 let names = axes.iter().chain(&cell.cell.varied).map(|path| short(path));
@@ -98,7 +98,7 @@ impl<'a> Judge<'a> {
         let fixed: BTreeSet<&str> = fixed.into_iter().chain(zipped).collect();
         let right = self.chosen(right);
         let (mut found, mut paired) = (Pairs::default(), BTreeSet::new());
-        let mut partners: BTreeMap<Axes<'a>, Partners<'a>> = BTreeMap::new();
+        let mut partners: BTreeMap<VaryingPaths<'a>, Partners<'a>> = BTreeMap::new();
         for a in self.chosen(left) {
             let known = partners
                 .entry(&a.cell.varied)

@@ -9,17 +9,17 @@ use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::TimeAverage;
-use driftbench_runner::manifest::claim::{Comparison, Matches, Prediction, Selection, When};
+use driftbench_runner::manifest::claim::{Inequality, Matches, Prediction, Selection, When};
 
 impl Judge<'_> {
     /// Tests that a mean is at most a multiple of another.
-    pub fn less(&self, claim: &Comparison) -> Tested {
+    pub fn less(&self, claim: &Inequality) -> Tested {
         let region = (f64::NEG_INFINITY, libm::log(claim.factor));
         self.tested(&claim.into(), |c| c.formula("≤", claim.factor), |_| region)
     }
 
     /// Tests that a mean is at least a multiple of another.
-    pub fn at_least(&self, claim: &Comparison) -> Tested {
+    pub fn at_least(&self, claim: &Inequality) -> Tested {
         let region = (libm::log(claim.factor), f64::INFINITY);
         self.tested(&claim.into(), |c| c.formula("≥", claim.factor), |_| region)
     }

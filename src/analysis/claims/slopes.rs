@@ -10,7 +10,7 @@ use driftbench_runner::manifest::claim::Slope;
 use std::collections::HashMap;
 
 /// The cells of one slope, each with its value of the setting.
-type Group<'a> = Vec<(f64, &'a CellResult<'a>)>;
+type SlopeCells<'a> = Vec<(f64, &'a CellResult<'a>)>;
 
 impl<'a> Judge<'a> {
     /// Tests that a slope is a number, up to a margin, for each group of cells that differ in
@@ -46,8 +46,8 @@ impl<'a> Judge<'a> {
 
     /// The cells of a claim by what distinguishes them beside the setting of the slope, in their
     /// order.
-    fn slope_groups(&self, claim: &Slope) -> Vec<(String, Group<'a>)> {
-        let mut groups: Vec<(String, Group<'a>)> = Vec::new();
+    fn slope_groups(&self, claim: &Slope) -> Vec<(String, SlopeCells<'a>)> {
+        let mut groups: Vec<(String, SlopeCells<'a>)> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         // γH follows from the settings that it is made of, and zipped axes move together.
         let mut known = vec![claim.over.as_str(), "path-length"];

@@ -23,7 +23,7 @@ const RATIO: Style = Style { color: Color::Palette(3), dash: Dash::Measured(0), 
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
     let mean = "Mean over runs with its 95 % interval (Student's t, on the logarithm).";
     let ratio = "Geometric mean over paired runs with its 95 % interval (Student).";
-    let axes = Axes { x: "t", y: "‖θ_t − θ*‖²", scale: Scale::Log };
+    let axes = ChartAxes { x: "t", y: "‖θ_t − θ*‖²", scale: Scale::Log };
     [
         both_sides(change, axes, mean, [curve(before), curve(after)]),
         ratio_figure(change, "t", ratio, ratios(before, after)),
@@ -40,7 +40,7 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
     };
     let ratios = self::dots(before.iter().zip(after).map(quotient));
     let both = "One dot per run: reports store final errors and no curves.";
-    let axes = Axes { x: "run", y: "‖θ_T − θ*‖²", scale: Scale::Log };
+    let axes = ChartAxes { x: "run", y: "‖θ_T − θ*‖²", scale: Scale::Log };
     [
         both_sides(change, axes, both, [dots(before), dots(after)]),
         ratio_figure(change, "run", "One dot per run.", ratios),
@@ -93,14 +93,14 @@ fn ratios(before: &[Trace], after: &[Trace]) -> Vec<Point> {
 }
 
 /// The axes of a chart.
-struct Axes {
+struct ChartAxes {
     x: &'static str,
     y: &'static str,
     scale: Scale,
 }
 
 /// The upper chart: both sides.
-fn both_sides(change: &Change, axes: Axes, caption: &str, points: [Vec<Point>; 2]) -> Figure {
+fn both_sides(change: &Change, axes: ChartAxes, caption: &str, points: [Vec<Point>; 2]) -> Figure {
     let title = format!("{}: {} before and after", change.name, axes.y);
     let ([before, after], diverged) = (points, change.diverged());
     let before = series("before", BEFORE, before, diverged.0);
@@ -120,10 +120,10 @@ fn ratio_figure(change: &Change, x: &'static str, caption: &str, points: Vec<Poi
         all.push(Series::new(Line::Reference(Reference::NoChange), ends.to_vec()));
     }
     let title = format!("{}: after over before", change.name);
-    figure(title, caption, Axes { x, y: "after / before", scale }, all)
+    figure(title, caption, ChartAxes { x, y: "after / before", scale }, all)
 }
 
-fn figure(title: String, caption: &str, axes: Axes, series: Vec<Series>) -> Figure {
+fn figure(title: String, caption: &str, axes: ChartAxes, series: Vec<Series>) -> Figure {
     let legend = series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
     Figure {
         id: "diff".into(),

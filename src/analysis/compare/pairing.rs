@@ -77,7 +77,7 @@ pub fn pairs(
     }
     let was: Vec<&SideCell> = gone.iter().map(|id| &old.cells[id]).collect();
     let is: Vec<&SideCell> = come.iter().map(|id| &new.cells[id]).collect();
-    let (was, is) = Grid::new(&was, &is, agree);
+    let (was, is) = NumberedCells::new(&was, &is, agree);
     let pair = |place: usize| {
         let before = was.nearest(&is, place)?;
         let back = is.nearest(&was, before)?;
@@ -91,7 +91,7 @@ pub fn pairs(
 }
 
 /// Cells as numbers, so that many can be compared with many.
-struct Grid {
+struct NumberedCells {
     /// Cells that agree in what counterparts must agree in have one number.
     kinds: Vec<u32>,
     /// The values of a cell, side by side: one a path, in the order of paths; 0 where it has
@@ -102,7 +102,7 @@ struct Grid {
     numbers: Arc<[Option<f64>]>,
 }
 
-impl Grid {
+impl NumberedCells {
     /// The cells of both sides, by the paths along which any two of them may differ.
     fn new(was: &[&SideCell], is: &[&SideCell], agree: Agree) -> (Self, Self) {
         let all = || was.iter().chain(is);

@@ -27,7 +27,7 @@ const DIVERGED: &str = "diverged";
 const HEAD: [&str; 3] = ["cell", "digest", "label"];
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct RecordFile {
     schema: u32,
     seed: u64,
     manifest: String,
@@ -57,7 +57,7 @@ pub fn hash(text: &str) -> String {
 /// The files of a record: names and texts.
 pub fn files(record: &SideExperiment) -> [(&'static str, String); 2] {
     let finals = finals(record);
-    let file = File {
+    let file = RecordFile {
         schema: record.schema,
         seed: record.seed,
         manifest: record.manifest.clone(),
@@ -135,7 +135,7 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Wrong>
             ..SideExperiment::default()
         });
     }
-    let file: File = toml::from_str(text).map_err(refused)?;
+    let file: RecordFile = toml::from_str(text).map_err(refused)?;
     let cells = cells(finals, &file.settings)
         .map_err(|(line, message)| wrong(FINALS, Some(line), message))?;
     if hash(finals) != file.finals {
@@ -151,12 +151,12 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Wrong>
     })
 }
 
-type Line = (u64, String);
+type NumberedLine = (u64, String);
 
 fn cells(
     text: &str,
     shared: &BTreeMap<String, String>,
-) -> Result<BTreeMap<String, SideCell>, Line> {
+) -> Result<BTreeMap<String, SideCell>, NumberedLine> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let place = |e: csv::Error| {
         let line = e.position().map_or(1, csv::Position::line);

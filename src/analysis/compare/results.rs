@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A results folder.
-pub struct Folder {
+pub struct ResultsFolder {
     store: Store,
     experiments: Vec<store::StoredExperiment>,
 }
@@ -89,7 +89,7 @@ fn leaves(table: &toml::Table) -> BTreeMap<String, String> {
     all
 }
 
-impl Folder {
+impl ResultsFolder {
     /// A results folder with the experiments that it holds.
     ///
     /// # Errors

@@ -64,14 +64,14 @@ pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
 }
 
 /// The folder of a submission whose jobs are not submitted yet.
-pub struct Folder<'a> {
+pub struct SubmissionFolder<'a> {
     job: &'a Job,
     /// The outermost folder that was created for it.
     made: PathBuf,
     submitted: bool,
 }
 
-impl<'a> Folder<'a> {
+impl<'a> SubmissionFolder<'a> {
     /// Writes everything that the jobs read.
     pub fn write(
         store: &Store,
@@ -113,7 +113,7 @@ impl<'a> Folder<'a> {
     }
 }
 
-impl Drop for Folder<'_> {
+impl Drop for SubmissionFolder<'_> {
     fn drop(&mut self) {
         if !self.submitted {
             let _ = fs::remove_dir_all(&self.made);

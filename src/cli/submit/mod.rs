@@ -15,7 +15,7 @@ use crate::store::{Status, Store};
 use driftbench_core::words::count;
 use driftbench_runner::plan::{Cell, Plan};
 use driftbench_runner::runner::cost::expected_nanoseconds;
-use folder::Folder;
+use folder::SubmissionFolder;
 use script::{Job, typed};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -34,10 +34,10 @@ pub struct Args {
     slurm: bool,
     #[command(flatten)]
     manifests: Manifests,
-    /// Folder of the results
+    /// SubmissionFolder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// Folder of the reports
+    /// SubmissionFolder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
     /// Number of tasks, at most one per cell
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         print(&dry_run(&job, args, &scripts, &table))?;
         return Ok(Code::Done);
     }
-    let folder = Folder::write(&store, &job, &plans, &list, &scripts)?;
+    let folder = SubmissionFolder::write(&store, &job, &plans, &list, &scripts)?;
     let array = slurm::submit(&array_command(&job, &args.sbatch))?;
     let merge = slurm::submit(&merge_command(&job, &args.sbatch, array.number()))
         .inspect_err(|_| slurm::cancel(&array))?;

@@ -30,7 +30,7 @@ use std::path::Path;
 pub type ChangeFigures<'a> = (&'a Change, [Figure; 2]);
 
 /// How a comparison is written.
-pub enum Format<'a> {
+pub enum DiffFormat<'a> {
     /// For a terminal.
     Text,
     /// For a pull request.
@@ -55,13 +55,13 @@ const MOST_ROWS: [usize; 8] = [400, 200, 100, 50, 25, 10, 5, 1];
 pub fn render(
     comparison: &Comparison,
     fails: &[(Class, usize)],
-    format: Format<'_>,
+    format: DiffFormat<'_>,
 ) -> Result<String, Error> {
     let mut text = DiffText::new(comparison, fails);
     match format {
-        Format::Text => Ok(terminal::summary(&text)),
-        Format::Json => Ok(format!("{:#}\n", json::json(comparison, fails))),
-        Format::Markdown => {
+        DiffFormat::Text => Ok(terminal::summary(&text)),
+        DiffFormat::Json => Ok(format!("{:#}\n", json::json(comparison, fails))),
+        DiffFormat::Markdown => {
             let mut out = String::new();
             for most in MOST_ROWS {
                 out = Pages::new().render("diff.md", values(&text, most))?;
@@ -71,7 +71,7 @@ pub fn render(
             }
             Ok(out)
         }
-        Format::Html(figures) => {
+        DiffFormat::Html(figures) => {
             text.charts = figures.iter().map(Charts::new).collect::<Result<_, Error>>()?;
             Pages::new().render("diff.html", values(&text, usize::MAX))
         }
@@ -87,7 +87,7 @@ fn values(text: &DiffText, most: usize) -> Value {
 struct DiffText {
     before: String,
     after: String,
-    summary: Summary,
+    summary: SummaryText,
     incomparable: Vec<String>,
     removed: LoneText,
     added: LoneText,
@@ -102,7 +102,7 @@ struct DiffText {
 }
 
 #[derive(Serialize)]
-struct Summary {
+struct SummaryText {
     /// The verdicts and how many cells have each, in one line.
     headline: String,
     /// What makes the comparison fail; empty if nothing does.
@@ -194,7 +194,7 @@ impl DiffText {
         Self {
             before: clean(&comparison.sides.0),
             after: clean(&comparison.sides.1),
-            summary: Summary {
+            summary: SummaryText {
                 headline: headline(comparison),
                 fails: fails.collect::<Vec<_>>().join(", "),
                 empty: comparison.is_empty(),

@@ -86,7 +86,7 @@ pub fn draw(figure: &Figure) -> String {
             number(right),
             ticks("x", scale_x, left, right),
         );
-        let sides = Sides { x: (left, right), y: (low, top) };
+        let sides = AxisEnds { x: (left, right), y: (low, top) };
         for series in &panel.series {
             curve(&mut out, series, sides);
         }
@@ -100,12 +100,12 @@ pub fn draw(figure: &Figure) -> String {
 
 /// Ends of the axes.
 #[derive(Clone, Copy)]
-struct Sides {
+struct AxisEnds {
     x: (f64, f64),
     y: (f64, f64),
 }
 
-impl Sides {
+impl AxisEnds {
     fn holds(self, point: &Point) -> bool {
         let within = |v: f64, (low, high): (f64, f64)| (low..=high).contains(&v);
         within(point.x, self.x) && within(point.y, self.y)
@@ -206,7 +206,7 @@ fn marker(style: Style) -> String {
     format!("mark={name}, mark size={size}, every mark/.append style={options}")
 }
 
-fn curve(out: &mut String, series: &Series, sides: Sides) {
+fn curve(out: &mut String, series: &Series, sides: AxisEnds) {
     let _ = writeln!(out, "% {}", super::comment(&series.line.name()));
     let style = series.line.style();
     let color = color_name(style.color);

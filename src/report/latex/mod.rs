@@ -12,11 +12,9 @@ mod tables;
 use super::view::Page;
 use crate::analysis::{Body, COLORS, Color, Figure, LegendEntry};
 use crate::chart;
+use crate::report::truncation::File;
 use escape::text;
 use std::fmt::Write;
-
-/// A file's name below the experiment's folder, and its text.
-pub type File = (String, String);
 
 /// The files of an experiment.
 pub fn files(page: &Page, figures: &[Figure]) -> Vec<File> {

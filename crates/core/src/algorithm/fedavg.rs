@@ -1,7 +1,7 @@
 //! FedAvg (RR Alg. 1), which on a linear field is FedLSA (SCAFFLSA Alg. 1);
 //! with partial participation, unequal work and mini-batches, BOOK 5.8–5.11.
 
-use super::{Component, Kind, WithWork, Work, numbers};
+use super::{AlgorithmKind, Component, WithWork, Work, numbers};
 use crate::federated::Terms;
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ impl Settings {
     }
 }
 
-impl Kind for WithWork<FedAvg> {
+impl AlgorithmKind for WithWork<FedAvg> {
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(self.common.terms(Terms {
             batches: numbers(None, &self.batch_per_client),

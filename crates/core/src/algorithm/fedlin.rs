@@ -3,7 +3,7 @@
 //! instead of carried over from the last one. A round costs two exchanges, and E_k
 //! oracle calls more per client. Without noise it converges to θ* as Scaffold does.
 
-use super::{Component, Kind, WithWork};
+use super::{AlgorithmKind, Component, WithWork};
 use crate::federated::{Terms, Variates};
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FedLin {}
 
-impl Kind for WithWork<FedLin> {
+impl AlgorithmKind for WithWork<FedLin> {
     fn components(&self, step_size: f64) -> Vec<Component> {
         let terms = Terms { variates: Variates::Fresh, ..Terms::fedavg(step_size, 1) };
         vec![Component::one(self.common.terms(terms))]

@@ -2,7 +2,7 @@
 //! added, minimised by as many stochastic steps. No other algorithm here is
 //! the same; with μ = 0 it is FedAvg.
 
-use super::{Component, Kind};
+use super::{AlgorithmKind, Component};
 use crate::federated::Terms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct FedProx {
     pub cohort: Option<usize>,
 }
 
-impl Kind for FedProx {
+impl AlgorithmKind for FedProx {
     fn components(&self, step_size: f64) -> Vec<Component> {
         let (proximal, cohort) = (self.proximal, self.cohort);
         let terms = Terms { proximal, cohort, ..Terms::fedavg(step_size, self.local_steps) };

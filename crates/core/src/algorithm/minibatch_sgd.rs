@@ -4,7 +4,7 @@
 //! is centralised LSA. It is FedAvg with one local step and batch H, and has
 //! no heterogeneity bias.
 
-use super::{Component, Kind};
+use super::{AlgorithmKind, Component};
 use crate::federated::Terms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ fn one() -> u64 {
     1
 }
 
-impl Kind for MinibatchSgd {
+impl AlgorithmKind for MinibatchSgd {
     fn local_steps(&self) -> u64 {
         self.batch
     }

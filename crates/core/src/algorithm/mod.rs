@@ -45,7 +45,7 @@ impl Component {
 /// Keys of every `[[algorithm.<kind>]]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Common {
+pub struct AlgorithmKeys {
     /// Name of the curve in figures; by default the algorithm's own.
     #[serde(default)]
     #[schemars(example = &"FedAvg, H = 10")]
@@ -110,10 +110,10 @@ impl Work {
 pub type WithWork<T> = Flattened<Work, T>;
 
 /// The settings of an algorithm: the common keys and those of its kind.
-pub type Settings<T> = Flattened<Common, T>;
+pub type Settings<T> = Flattened<AlgorithmKeys, T>;
 
 /// What the keys of a kind of algorithm mean.
-pub trait Kind {
+pub trait AlgorithmKind {
     /// The runs of the engine that the estimate is a combination of.
     fn components(&self, step_size: f64) -> Vec<Component>;
 
@@ -143,10 +143,10 @@ pub trait Kind {
     }
 }
 
-impl<T: Kind> Settings<T> {
+impl<T: AlgorithmKind> Settings<T> {
     /// Settings without a label, and without averaging.
     pub fn plain(step_size: f64, own: T) -> Self {
-        Self { common: Common { label: None, step_size, average: Average::None }, own }
+        Self { common: AlgorithmKeys { label: None, step_size, average: Average::None }, own }
     }
 
     /// The runs of the engine that the estimate is a combination of.
@@ -174,7 +174,7 @@ impl<T: Kind> Settings<T> {
 }
 
 /// Writes the settings of an algorithm in the order in which cell ids hash them.
-fn canonical<T: Kind + Serialize, S: Serializer>(
+fn canonical<T: AlgorithmKind + Serialize, S: Serializer>(
     settings: &Settings<T>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
@@ -188,7 +188,7 @@ fn canonical<T: Kind + Serialize, S: Serializer>(
         #[serde(flatten)]
         after: Option<richardson_romberg::Pairing>,
     }
-    let Settings { common: Common { step_size, average, .. }, own } = settings;
+    let Settings { common: AlgorithmKeys { step_size, average, .. }, own } = settings;
     let (step_size, average, after) = (*step_size, *average, own.after_average());
     Canonical { step_size, own, average, after }.serialize(to)
 }
@@ -253,11 +253,11 @@ macro_rules! algorithms {
         /// All algorithms of a manifest, by kind: `[[algorithm.<kind>]]`.
         #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
         #[serde(default)]
-        pub struct Table {
+        pub struct AlgorithmTables {
             $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $field: Vec<Settings<$settings>>,)*
         }
 
-        impl Table {
+        impl AlgorithmTables {
             /// Every entry, with its kind and its place among those of the kind.
             pub fn entries(&self) -> Vec<(&'static str, usize, Spec)> {
                 let mut all = Vec::new();
@@ -304,7 +304,7 @@ macro_rules! algorithms {
                 self.common().label.as_deref().unwrap_or(name)
             }
 
-            fn common(&self) -> &Common {
+            fn common(&self) -> &AlgorithmKeys {
                 match self { $(Self::$variant(settings) => &settings.common,)* }
             }
 

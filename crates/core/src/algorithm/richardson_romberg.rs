@@ -3,7 +3,7 @@
 //! term. Over the step size (γ and 2γ) or over local steps (H and 2H), around
 //! any algorithm of the engine.
 
-use super::{Component, Kind};
+use super::{AlgorithmKind, Component};
 use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
 use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
@@ -118,7 +118,7 @@ impl RichardsonRomberg {
     }
 }
 
-impl Kind for RichardsonRomberg {
+impl AlgorithmKind for RichardsonRomberg {
     fn components(&self, step: f64) -> Vec<Component> {
         let h = self.local_steps.unwrap_or(1);
         let steps = h as f64;

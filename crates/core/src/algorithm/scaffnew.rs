@@ -3,7 +3,7 @@
 //! `[[algorithm.scaffold]]` with `communication-probability`, to the last bit;
 //! on a linear field that is SCAFFLSA under H1.
 
-use super::{Component, Kind};
+use super::{AlgorithmKind, Component};
 use crate::federated::{Clock, Schedule, Terms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct Scaffnew {
     pub clock: Clock,
 }
 
-impl Kind for Scaffnew {
+impl AlgorithmKind for Scaffnew {
     fn components(&self, step_size: f64) -> Vec<Component> {
         let (probability, clock) = (self.communication_probability, self.clock);
         let schedule = Schedule::Bernoulli { probability, clock };

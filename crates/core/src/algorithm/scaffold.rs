@@ -2,7 +2,7 @@
 //! SCAFFLSA: under fixed work H2 (SCAFFLSA Alg. 4), or under one coin for all
 //! clients at each step, H1 (Alg. 2).
 
-use super::{Component, Kind, WithWork, Work};
+use super::{AlgorithmKind, Component, WithWork, Work};
 use crate::federated::{Clock, Learning, Schedule, Terms, Variates};
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -47,7 +47,7 @@ impl Settings {
     }
 }
 
-impl Kind for WithWork<Scaffold> {
+impl AlgorithmKind for WithWork<Scaffold> {
     fn components(&self, step_size: f64) -> Vec<Component> {
         let schedule = match self.communication_probability {
             Some(probability) => Schedule::Bernoulli { probability, clock: self.clock },

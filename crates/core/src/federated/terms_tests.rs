@@ -27,7 +27,7 @@ fn curved_problem() -> logistic::Logistic {
         records: 30,
         clients: 4,
         data: logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 },
-        split: logistic::Split::Own,
+        split: logistic::SharedRecords::Own,
         l2: 0.5,
         margin: 0.0,
         batch: 1,

@@ -30,7 +30,7 @@ fn blobs() -> logistic::Logistic {
         records: 40,
         clients: 4,
         data: logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 },
-        split: logistic::Split::Own,
+        split: logistic::SharedRecords::Own,
         l2: 0.2,
         margin: 0.0,
         batch: 1,

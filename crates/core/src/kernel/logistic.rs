@@ -251,9 +251,7 @@ impl RecordTables {
                 lanes.skip(now);
                 left -= now as u64;
             }
-            for k in 0..len {
-                theta.add(k * stride).copy_to_nonoverlapping(lanes.theta[k], d);
-            }
+            (0..len).for_each(|k| theta.add(k * stride).copy_to_nonoverlapping(lanes.theta[k], d));
         }
     }
 

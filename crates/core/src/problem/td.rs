@@ -250,11 +250,10 @@ impl Td {
                 (environment_of.iter().map(|&e| chains[e].successors()).collect(), burn_in)
             }
         };
-        let environments = facts;
         Ok(Self {
             features,
             tables,
-            environments,
+            environments: facts,
             environment_of,
             optimum,
             gram,

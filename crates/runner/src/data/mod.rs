@@ -32,7 +32,7 @@ pub const MOST_KEPT: u64 = 256 << 20;
 pub type TableReader = fn(Vec<u8>) -> Result<Contents, String>;
 
 /// The files below a manifest's folder, and the copies that results keep of them.
-pub struct Folder {
+pub struct DataFolder {
     base: PathBuf,
     /// Copies, each named by the hash of its bytes.
     copies: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub struct Folder {
 /// A file's path and the hash that it must have.
 type DataFileKey = (String, Option<String>);
 
-impl Folder {
+impl DataFolder {
     /// The files below this folder.
     pub fn new(base: &Path) -> Self {
         Self { base: base.to_owned(), copies: None, tables: None, opened: Mutex::default() }
@@ -140,7 +140,7 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-impl Files for Folder {
+impl Files for DataFolder {
     fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
         let key = (file.path.clone(), file.sha256.clone());
         let mut opened = self.opened.lock().unwrap_or_else(|e| e.into_inner());

@@ -9,7 +9,7 @@ pub type Choice = BTreeMap<Arc<str>, usize>;
 
 /// A setting that holds an array where one value is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub struct GridAxis {
     /// Dotted path of the setting.
     pub path: Arc<str>,
     /// Number of values.

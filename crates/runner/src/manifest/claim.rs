@@ -12,7 +12,7 @@ use std::fmt;
 /// Keys of every `[[claim.<kind>]]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Common {
+pub struct ClaimKeys {
     /// Name of the claim, which no other claim of the manifest has.
     #[schemars(example = &"scaffold-below-fedavg")]
     pub id: String,
@@ -37,7 +37,7 @@ pub struct Common {
     pub reason: Option<String>,
     /// Name of a disagreement between or within sources that the claim bears on.
     #[serde(default)]
-    #[schemars(example = &"RR Table 1, sign of the stochasticity bias")]
+    #[schemars(example = &"RR ClaimTables 1, sign of the stochasticity bias")]
     pub dispute: Option<String>,
     /// The side of the dispute that it states.
     #[serde(default)]
@@ -46,13 +46,13 @@ pub struct Common {
 }
 
 /// `[[claim.less]]` and `[[claim.at-least]]`
-pub type Comparison = Flattened<Common, ComparisonKeys>;
+pub type Inequality = Flattened<ClaimKeys, ComparisonKeys>;
 /// `[[claim.slope]]`
-pub type Slope = Flattened<Common, SlopeKeys>;
+pub type Slope = Flattened<ClaimKeys, SlopeKeys>;
 /// `[[claim.matches]]`
-pub type Matches = Flattened<Common, MatchesKeys>;
+pub type Matches = Flattened<ClaimKeys, MatchesKeys>;
 /// `[[claim.reaches]]`
-pub type Reaches = Flattened<Common, ReachesKeys>;
+pub type Reaches = Flattened<ClaimKeys, ReachesKeys>;
 
 /// The mean of a metric is at most (`less`) or at least (`at-least`) `factor` times that of
 /// other cells, a prediction or a number. Cells of both sides are paired by the label and the
@@ -188,11 +188,11 @@ fn one() -> f64 {
 /// All claims of a manifest.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Table {
+pub struct ClaimTables {
     /// A metric is at most another.
-    pub less: Vec<Comparison>,
+    pub less: Vec<Inequality>,
     /// A metric is at least another.
-    pub at_least: Vec<Comparison>,
+    pub at_least: Vec<Inequality>,
     /// The slope of a metric over a setting.
     pub slope: Vec<Slope>,
     /// A metric or a vector against a prediction.
@@ -201,13 +201,13 @@ pub struct Table {
     pub reaches: Vec<Reaches>,
 }
 
-impl Table {
+impl ClaimTables {
     /// The common keys of all claims, with the claims' paths in the manifest.
-    pub fn all(&self) -> Vec<(String, &Common)> {
+    pub fn all(&self) -> Vec<(String, &ClaimKeys)> {
         fn with_paths<'t, T>(
             kind: &'static str,
-            claims: &'t [Flattened<Common, T>],
-        ) -> impl Iterator<Item = (String, &'t Common)> {
+            claims: &'t [Flattened<ClaimKeys, T>],
+        ) -> impl Iterator<Item = (String, &'t ClaimKeys)> {
             let claims = claims.iter().enumerate();
             claims.map(move |(i, claim)| (format!("claim.{kind}.{i}"), &claim.common))
         }

@@ -1,7 +1,7 @@
 //! A node of the tree as a serde deserializer, which notes what is wrong and where,
 //! and takes one value of each axis.
 
-use super::axis::{Axis, Choice, MayVary};
+use super::axis::{Choice, GridAxis, MayVary};
 use super::document::{Diagnostic, Diagnostics, KeyValue, Node, Value, nearest};
 use driftbench_core::flattened::FLATTENED;
 use serde::de::{
@@ -20,7 +20,7 @@ pub struct ReadPass<'a> {
     found: RefCell<Diagnostics>,
     /// Nodes that were reported, and tables that lack one of them.
     bad: RefCell<HashSet<usize>>,
-    axes: RefCell<Vec<Axis>>,
+    axes: RefCell<Vec<GridAxis>>,
 }
 
 impl<'a> ReadPass<'a> {
@@ -41,7 +41,7 @@ impl<'a> ReadPass<'a> {
     }
 
     /// What all passes found, and the axes that the last one met.
-    pub fn finish(self) -> (Vec<Diagnostic>, Vec<Axis>) {
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<GridAxis>) {
         (self.found.into_inner().into_vec(), self.axes.into_inner())
     }
 
@@ -186,7 +186,7 @@ impl<'a> NodeDeserializer<'a> {
 
     /// Notes an axis; returns the element that the choice selects.
     fn choose(self, items: &'a [Node]) -> Self {
-        let axis = Axis {
+        let axis = GridAxis {
             path: self.path.as_str().into(),
             len: items.len(),
             place: self.node.place.clone(),
@@ -350,7 +350,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             this.refuse_keys_but(&keys.borrow());
         }
         // Each part noted its own axes: they are put in the order of the text.
-        let place = |axis: &Axis| {
+        let place = |axis: &GridAxis| {
             let below = axis.path.get(this.path.len() + 1..).unwrap_or_default();
             let key = below.split('.').next().unwrap_or_default();
             entries.iter().position(|entry| entry.key == key)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// cell over communications.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Table {
+pub struct FigureTables {
     /// Curves of a metric over a cost.
     pub convergence: Vec<Convergence>,
     /// A metric at the end over a setting.
@@ -23,7 +23,7 @@ pub struct Table {
 /// Keys of every `[[figure.<kind>]]`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Common {
+pub struct FigureKeys {
     /// Name of the figure's file; by default its kind and number.
     #[serde(default)]
     #[schemars(example = &"fig1")]
@@ -48,13 +48,13 @@ pub struct Common {
 }
 
 /// `[[figure.convergence]]`
-pub type Convergence = Flattened<Common, ConvergenceKeys>;
+pub type Convergence = Flattened<FigureKeys, ConvergenceKeys>;
 /// `[[figure.scaling]]`
-pub type Scaling = Flattened<Common, ScalingKeys>;
+pub type Scaling = Flattened<FigureKeys, ScalingKeys>;
 /// `[[figure.winners]]`
-pub type Winners = Flattened<Common, WinnersKeys>;
+pub type Winners = Flattened<FigureKeys, WinnersKeys>;
 /// `[[figure.stability]]`
-pub type Stability = Flattened<Common, StabilityKeys>;
+pub type Stability = Flattened<FigureKeys, StabilityKeys>;
 
 /// A curve for each cell, of a quantity over the costs of a run.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -71,7 +71,7 @@ pub struct ConvergenceKeys {
     pub band: Band,
     /// Predictions that are drawn with the curves.
     #[serde(default)]
-    pub theory: Vec<Theory>,
+    pub theory: Vec<TheoryKind>,
     /// Scale of the x axis.
     #[serde(default)]
     pub scale_x: Scale,
@@ -121,7 +121,7 @@ pub struct ScalingKeys {
     pub reference_slope: Option<f64>,
     /// Predictions that are drawn with the curves.
     #[serde(default)]
-    pub theory: Vec<Theory>,
+    pub theory: Vec<TheoryKind>,
     /// Scale of the x axis.
     #[serde(default = "logarithmic")]
     pub scale_x: Scale,
@@ -201,7 +201,7 @@ impl Band {
 /// A prediction that a figure draws with its curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Theory {
+pub enum TheoryKind {
     /// The squared exact bias ‖lim E θ_t − θ*‖² (SCAFFLSA, Theorem 4.1).
     ExactBias,
     /// The means that infinitely many replicates would give (linear problems).

@@ -13,7 +13,7 @@ pub mod read;
 pub mod reference;
 pub mod schema;
 
-use axis::{Axis, Choice};
+use axis::{Choice, GridAxis};
 use document::Diagnostics;
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
 use driftbench_core::{algorithm, problem};
@@ -54,7 +54,7 @@ pub struct Manifest {
     pub oracle: Oracle,
     /// Whether replicates share one instance of the problem.
     #[serde(default)]
-    pub instance: Instance,
+    pub instance: InstanceMode,
     /// Lists of axes, by name, whose values are taken together instead of in all combinations.
     #[serde(default)]
     #[schemars(example = EXAMPLE_ZIP)]
@@ -72,13 +72,13 @@ pub struct Manifest {
     #[serde(default)]
     pub prices: Option<Prices>,
     /// `[[algorithm.<kind>]]`.
-    pub algorithm: algorithm::Table,
+    pub algorithm: algorithm::AlgorithmTables,
     /// `[[figure.<kind>]]`.
     #[serde(default)]
-    pub figure: figure::Table,
+    pub figure: figure::FigureTables,
     /// `[[claim.<kind>]]`.
     #[serde(default)]
-    pub claim: claim::Table,
+    pub claim: claim::ClaimTables,
 }
 
 impl Manifest {
@@ -86,7 +86,7 @@ impl Manifest {
     ///
     /// # Errors
     /// Every diagnostic that any value of any axis shows.
-    pub fn read(root: &Node) -> Result<(Self, Vec<Axis>), Vec<Diagnostic>> {
+    pub fn read(root: &Node) -> Result<(Self, Vec<GridAxis>), Vec<Diagnostic>> {
         read::read(root, Self::may_vary, |axis, choice, found| {
             let parts: Vec<&str> = axis.path.split('.').collect();
             let again = Again { root, choice, found };
@@ -119,7 +119,7 @@ struct Again<'a> {
 }
 
 impl Again<'_> {
-    fn table<S, T>(self, path: &str, seed: S) -> Vec<Axis>
+    fn table<S, T>(self, path: &str, seed: S) -> Vec<GridAxis>
     where
         S: for<'de> DeserializeSeed<'de, Value = T> + Copy,
     {
@@ -148,7 +148,7 @@ pub enum Oracle {
 /// Whether replicates share one instance of the problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Instance {
+pub enum InstanceMode {
     /// All share one instance, which the seed determines: replicates differ in their noise alone.
     #[default]
     Fixed,
@@ -156,7 +156,7 @@ pub enum Instance {
     PerReplicate,
 }
 
-impl Instance {
+impl InstanceMode {
     /// Whether all replicates share it.
     pub fn is_fixed(&self) -> bool {
         *self == Self::Fixed

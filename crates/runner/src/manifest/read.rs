@@ -9,14 +9,14 @@
 //! serde gives up a struct at its first bad value, so a document is read again
 //! without the nodes known to be bad until nothing new is found.
 
-use super::axis::{Axis, Choice, MayVary};
+use super::axis::{Choice, GridAxis, MayVary};
 use super::deserialize::{NodeDeserializer, ReadPass};
 use super::document::{Diagnostic, Diagnostics, Node};
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use std::marker::PhantomData;
 
 /// A value, or `None` if something is wrong with it, and the axes in it.
-pub type Read<T> = (Option<T>, Vec<Axis>);
+pub type Read<T> = (Option<T>, Vec<GridAxis>);
 
 /// Reads a value of type `T` from the tree, at the first value of every axis,
 /// and finds all axes, also those inside one value of another. Every other value
@@ -28,13 +28,13 @@ pub type Read<T> = (Option<T>, Vec<Axis>);
 pub fn read<T: DeserializeOwned>(
     root: &Node,
     may_vary: MayVary,
-    again: impl Fn(&Axis, &Choice, &mut Diagnostics) -> Vec<Axis>,
-) -> Result<(T, Vec<Axis>), Vec<Diagnostic>> {
+    again: impl Fn(&GridAxis, &Choice, &mut Diagnostics) -> Vec<GridAxis>,
+) -> Result<(T, Vec<GridAxis>), Vec<Diagnostic>> {
     let mut found = Diagnostics::default();
     let none = Choice::new();
     let (first, mut axes) = exhaust(root, "", may_vary, &none, PhantomData::<T>, &mut found);
     // Axes, each under a choice, with so many values left to be read.
-    let mut open: Vec<(Choice, Axis, usize)> = Vec::new();
+    let mut open: Vec<(Choice, GridAxis, usize)> = Vec::new();
     open.extend(axes.iter().map(|axis| (none.clone(), axis.clone(), axis.len)));
     while let Some((choice, axis, left)) = open.last_mut() {
         if *left <= 1 {

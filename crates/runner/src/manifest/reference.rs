@@ -12,7 +12,7 @@ pub fn markdown() -> String {
     tidy(&mut schema);
     let mut uses = BTreeMap::new();
     count_uses(&schema, &mut uses);
-    let mut page = Reference { schema: &schema, uses, out: INTRODUCTION.into() };
+    let mut page = ReferencePage { schema: &schema, uses, out: INTRODUCTION.into() };
     page.section("Top level", "", &schema, &TABLES);
     page.kinds("problem", "[problem.<kind>]");
     page.kinds("algorithm", "[[algorithm.<kind>]]");
@@ -109,14 +109,14 @@ fn code_or_dash(text: &str) -> String {
     if text.is_empty() { "–".to_owned() } else { format!("`{text}`") }
 }
 
-struct Reference<'a> {
+struct ReferencePage<'a> {
     schema: &'a Value,
     /// How often each definition is referred to.
     uses: BTreeMap<String, usize>,
     out: String,
 }
 
-impl<'a> Reference<'a> {
+impl<'a> ReferencePage<'a> {
     fn resolve(&self, value: &'a Value) -> &'a Value {
         match definition(value) {
             Some(name) => &self.schema["$defs"][&name],

@@ -10,7 +10,7 @@ use super::settings::{self, Part, Setting, Shapes};
 use super::spec_parts::{SpecParts, text_and_settings};
 use super::tables::{AlgorithmEntry, GridPoint, VaryingTables, Visited};
 use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, Varied, hex, rounds, validate};
-use crate::manifest::axis::{Axis, Choice};
+use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::{Diagnostic, Manifest, Node, Record};
 use driftbench_core::{algorithm, problem};
@@ -58,7 +58,7 @@ struct CellMaker<'a> {
 pub fn cells(
     root: &Node,
     manifest: &Manifest,
-    axes: &[Axis],
+    axes: &[GridAxis],
     hashes: &mut Hashes,
 ) -> Result<Vec<Cell>, Vec<Diagnostic>> {
     let found = grid::check_zips(root, manifest, axes);
@@ -105,7 +105,8 @@ impl CellMaker<'_> {
             algorithms.entry(reads.algorithm).or_insert_with(|| self.algorithm(visited));
         let (start, budget) = (tables.start.value(reads.start), tables.budget.value(reads.budget));
         let record = &*self.record;
-        let point = validate::Point { problem, algorithm, start, budget, record, entry, choice };
+        let point =
+            validate::CheckedPoint { problem, algorithm, start, budget, record, entry, choice };
         let faults = validate::check_cell(self.root, self.manifest.instance, &point);
         if !faults.is_empty() {
             return self.found.extend(faults);
@@ -190,7 +191,7 @@ impl CellMaker<'_> {
     fn add_defaults(
         &self,
         settings: &mut BTreeMap<String, Setting>,
-        axes: &[Axis],
+        axes: &[GridAxis],
         choice: &Choice,
     ) {
         for axis in axes.iter().filter(|axis| axis.len > 1) {

@@ -5,8 +5,8 @@ use super::figures::{PLAIN_NAMES, figure_ids, is_plain_name, unrecorded};
 use super::places::diagnostic_at;
 use super::{Cell, Setting, Settings};
 use crate::manifest::claim::{
-    Common, Comparison, Expected, Matches, Prediction, Reaches, Reaching, Scalar, Selection, Slope,
-    When,
+    ClaimKeys, Expected, Inequality, Matches, Prediction, Reaches, Reaching, Scalar, Selection,
+    Slope, When,
 };
 use crate::manifest::document::nearest;
 use crate::manifest::{Diagnostic, Manifest, Node, Quantity};
@@ -30,13 +30,13 @@ fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
 }
 
 /// Where a claim has its `prediction`, `right` and `value`: exactly one of them.
-struct Against<'a> {
+struct Alternatives<'a> {
     right: Option<&'a Selection>,
     prediction: Option<Prediction>,
     value: Option<f64>,
 }
 
-struct Checker<'a> {
+struct ClaimChecker<'a> {
     root: &'a Node,
     manifest: &'a Manifest,
     cells: &'a [Cell],
@@ -45,7 +45,7 @@ struct Checker<'a> {
 
 /// What is wrong with the claims.
 pub fn check_claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
-    let mut checker = Checker { root, manifest, cells, found: Vec::new() };
+    let mut checker = ClaimChecker { root, manifest, cells, found: Vec::new() };
     checker.common();
     let table = &manifest.claim;
     for (kind, claims) in [("less", &table.less), ("at-least", &table.at_least)] {
@@ -64,12 +64,12 @@ pub fn check_claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Dia
     checker.found
 }
 
-impl Checker<'_> {
-    fn comparison(&mut self, path: &str, claim: &Comparison) {
+impl ClaimChecker<'_> {
+    fn comparison(&mut self, path: &str, claim: &Inequality) {
         self.quantity(&format!("{path}.metric"), claim.metric);
         self.selection(&format!("{path}.left"), &claim.left);
         let (right, prediction, value) = (claim.right.as_ref(), claim.prediction, claim.value);
-        self.against(path, &claim.left, &Against { right, prediction, value }, true);
+        self.against(path, &claim.left, &Alternatives { right, prediction, value }, true);
         self.positive(&format!("{path}.factor"), claim.factor);
     }
 
@@ -112,7 +112,7 @@ impl Checker<'_> {
             }
         }
         let (right, prediction, value) = (claim.right.as_ref(), claim.prediction, claim.value);
-        let against = Against { right, prediction, value };
+        let against = Alternatives { right, prediction, value };
         self.against(path, &claim.of, &against, claim.average.is_none());
         match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
@@ -168,7 +168,7 @@ impl Checker<'_> {
         }
     }
 
-    fn expectation(&mut self, path: &str, common: &Common) {
+    fn expectation(&mut self, path: &str, common: &ClaimKeys) {
         let needs_reason = |expected| format!("`expected = \"{expected}\"` needs a `reason`");
         match (common.expected, &common.reason) {
             (Expected::Supported, Some(_)) => self.fault(
@@ -209,8 +209,8 @@ impl Checker<'_> {
     }
 
     /// Checks what a claim compares its cells with, and that no cell is compared with itself.
-    fn against(&mut self, path: &str, of: &Selection, against: &Against<'_>, is_one: bool) {
-        let Against { right, prediction, value } = against;
+    fn against(&mut self, path: &str, of: &Selection, against: &Alternatives<'_>, is_one: bool) {
+        let Alternatives { right, prediction, value } = against;
         if let Some(right) = right {
             self.selection(&format!("{path}.right"), right);
             let both = |cell: &&Cell| selected(cell, of) && selected(cell, right);

@@ -4,7 +4,7 @@ use super::places::diagnostic_at;
 use super::settings::symbol;
 use super::{Cell, Setting, SettingKey, Settings, short};
 use crate::manifest::document::nearest;
-use crate::manifest::figure::{Common, Convergence, Table};
+use crate::manifest::figure::{Convergence, FigureKeys, FigureTables};
 use crate::manifest::{Diagnostic, Manifest, Metric, Node, Quantity};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,20 +17,20 @@ struct AxisKey<'a> {
 }
 
 /// What the checks of a figure of any kind need.
-struct Figure<'a> {
+struct CheckedFigure<'a> {
     /// Path of the figure in the manifest.
     path: String,
     id: String,
-    common: &'a Common,
+    common: &'a FigureKeys,
     axes: Vec<AxisKey<'a>>,
     /// Keys whose values are quantities.
     quantities: Vec<(&'static str, Quantity)>,
 }
 
-impl<'a> Figure<'a> {
+impl<'a> CheckedFigure<'a> {
     /// All figures of a manifest, in the order of their kinds.
     fn all(manifest: &'a Manifest) -> Vec<Self> {
-        let figure = |kind: &str, i: usize, common: &'a Common, axes, quantities| {
+        let figure = |kind: &str, i: usize, common: &'a FigureKeys, axes, quantities| {
             let number = if i == 0 { String::new() } else { format!("-{}", i + 1) };
             let id = common.id.clone().unwrap_or_else(|| format!("{kind}{number}"));
             Self { path: format!("figure.{kind}.{i}"), id, common, axes, quantities }
@@ -66,14 +66,14 @@ impl<'a> Figure<'a> {
 
 /// Ids and paths of all figures of a manifest, in the order of their kinds.
 pub fn figure_ids(manifest: &Manifest) -> Vec<(String, String)> {
-    Figure::all(manifest).into_iter().map(|figure| (figure.id, figure.path)).collect()
+    CheckedFigure::all(manifest).into_iter().map(|figure| (figure.id, figure.path)).collect()
 }
 
 /// What is wrong with the figures.
 pub fn check_figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
-    let figures = Figure::all(manifest);
+    let figures = CheckedFigure::all(manifest);
     let known = Settings::all_names(cells.iter().map(|c| &c.settings)).into_iter().collect();
-    let mut checker = Checker { root, manifest, cells, known, found: Vec::new() };
+    let mut checker = FigureChecker { root, manifest, cells, known, found: Vec::new() };
     for figure in &figures {
         checker.panels_and_axes(figure);
         checker.labels(figure);
@@ -98,7 +98,7 @@ pub fn check_figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Di
     checker.found
 }
 
-struct Checker<'a> {
+struct FigureChecker<'a> {
     root: &'a Node,
     manifest: &'a Manifest,
     cells: &'a [Cell],
@@ -107,7 +107,7 @@ struct Checker<'a> {
     found: Vec<Diagnostic>,
 }
 
-impl Checker<'_> {
+impl FigureChecker<'_> {
     fn fault(&mut self, path: &str, message: impl Into<String>) {
         self.found.push(diagnostic_at(self.root, path, message));
     }
@@ -128,7 +128,7 @@ impl Checker<'_> {
         }
     }
 
-    fn panels_and_axes(&mut self, figure: &Figure<'_>) {
+    fn panels_and_axes(&mut self, figure: &CheckedFigure<'_>) {
         let panels = &figure.common.panels;
         for (i, name) in panels.iter().enumerate() {
             let path = format!("{}.panels.{i}", figure.path);
@@ -142,7 +142,7 @@ impl Checker<'_> {
         }
     }
 
-    fn labels(&mut self, figure: &Figure<'_>) {
+    fn labels(&mut self, figure: &CheckedFigure<'_>) {
         let known: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
         for (i, label) in figure.common.labels.iter().enumerate() {
             if !known.contains(label.as_str()) {
@@ -156,7 +156,7 @@ impl Checker<'_> {
         }
     }
 
-    fn quantities(&mut self, figure: &Figure<'_>) {
+    fn quantities(&mut self, figure: &CheckedFigure<'_>) {
         for (key, quantity) in &figure.quantities {
             if let Some(message) = unrecorded(self.manifest, *quantity) {
                 self.fault(&format!("{}.{key}", figure.path), message);
@@ -165,7 +165,7 @@ impl Checker<'_> {
     }
 
     /// A square of a map must not pool cells of different settings.
-    fn separate_squares(&mut self, figure: &Figure<'_>) {
+    fn separate_squares(&mut self, figure: &CheckedFigure<'_>) {
         let Some([x, y]) = figure.map_axes().filter(|[x, y]| x.setting != y.setting) else {
             return;
         };
@@ -188,7 +188,7 @@ impl Checker<'_> {
         }
     }
 
-    fn id(&mut self, figure: &Figure<'_>, is_new: bool) {
+    fn id(&mut self, figure: &CheckedFigure<'_>, is_new: bool) {
         let path = format!("{}.id", figure.path);
         if !is_plain_name(&figure.id) {
             let message = format!("a figure's id names its file: \"{}\" cannot", figure.id);
@@ -199,7 +199,7 @@ impl Checker<'_> {
         }
     }
 
-    fn rest(&mut self, figure: &Figure<'_>) {
+    fn rest(&mut self, figure: &CheckedFigure<'_>) {
         if let Some([x, y]) = figure.map_axes().filter(|[x, y]| x.setting == y.setting) {
             let path = format!("{}.{}", figure.path, y.key);
             self.fault(&path, format!("`{}` is on both axes", x.setting));
@@ -245,7 +245,7 @@ const PANELS: usize = 16;
 
 /// The figure of a manifest without figures: ‖θ_t − θ*‖² over communications, with a panel for
 /// each problem, start and budget, and for further settings while panels hold many curves.
-pub fn default_figures(cells: &[Cell]) -> Table {
+pub fn default_figures(cells: &[Cell]) -> FigureTables {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
     for path in cells.iter().flat_map(|c| &c.varied) {
@@ -268,7 +268,7 @@ pub fn default_figures(cells: &[Cell]) -> Table {
     }
     let mut figure = Convergence::default();
     figure.common.panels = panels.into_iter().map(str::to_owned).collect();
-    Table { convergence: vec![figure], ..Table::default() }
+    FigureTables { convergence: vec![figure], ..FigureTables::default() }
 }
 
 /// The number of cells with the same values of these settings, by these values.

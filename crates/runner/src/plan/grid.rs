@@ -3,7 +3,7 @@
 use super::places::place_of;
 use super::settings::short;
 use super::tables::{AlgorithmEntry, VaryingTables, Visited};
-use crate::manifest::axis::{Axis, Choice};
+use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::nearest;
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
 use driftbench_core::words::count;
@@ -52,7 +52,7 @@ impl<'a, 'm> Grid<'a, 'm> {
         visit: &mut impl FnMut(Visited<'_, 'a>) -> Result<(), Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
         let point = self.tables.read(&self.choice)?;
-        let open = |axis: &&Axis| !self.choice.contains_key(&axis.path);
+        let open = |axis: &&GridAxis| !self.choice.contains_key(&axis.path);
         let Some(first) = self.tables.axes(point).find(open) else {
             return visit(Visited { tables: &self.tables, choice: &self.choice, point });
         };
@@ -60,7 +60,7 @@ impl<'a, 'm> Grid<'a, 'm> {
         let group: Vec<Arc<str>> = match zipped(self.zip, first) {
             None => vec![first.path.clone()],
             Some(names) => {
-                let together = |axis: &&Axis| {
+                let together = |axis: &&GridAxis| {
                     axis.path == first.path || names.iter().any(|name| names_axis(name, axis))
                 };
                 let all = self.tables.axes(point).filter(open).filter(together);
@@ -81,14 +81,14 @@ impl<'a, 'm> Grid<'a, 'm> {
     fn least_points(&mut self, entry: &AlgorithmEntry) -> Result<f64, Vec<Diagnostic>> {
         self.tables.enter(entry);
         let point = self.tables.read(&Choice::new())?;
-        let axes: Vec<&Axis> = self.tables.axes(point).collect();
-        let inside = |axis: &Axis, other: &Axis| {
+        let axes: Vec<&GridAxis> = self.tables.axes(point).collect();
+        let inside = |axis: &GridAxis, other: &GridAxis| {
             axis.path.strip_prefix(&*other.path).is_some_and(|rest| rest.starts_with('.'))
         };
         let mut points = 1.0;
         for (i, axis) in axes.iter().enumerate() {
             let zip = zipped(self.zip, axis);
-            let counted = |other: &&Axis| {
+            let counted = |other: &&GridAxis| {
                 zip.is_some_and(|names| names.iter().any(|name| names_axis(name, other)))
             };
             let nested = axes.iter().any(|other| inside(axis, other));
@@ -106,7 +106,7 @@ impl<'a, 'm> Grid<'a, 'm> {
     pub fn check_size(
         &mut self,
         entries: &[AlgorithmEntry],
-        axes: &[Axis],
+        axes: &[GridAxis],
         most: usize,
     ) -> Result<(), Vec<Diagnostic>> {
         let mut points = 0.0;
@@ -118,8 +118,8 @@ impl<'a, 'm> Grid<'a, 'm> {
 }
 
 /// That a grid has at least so many points, and `most` are allowed.
-pub fn too_large(axes: &[Axis], points: f64, most: usize) -> Diagnostic {
-    let mut longest: Vec<&Axis> = axes.iter().filter(|axis| axis.len > 1).collect();
+pub fn too_large(axes: &[GridAxis], points: f64, most: usize) -> Diagnostic {
+    let mut longest: Vec<&GridAxis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
     let longest = longest.iter().take(5);
     let lengths: Vec<String> = longest
@@ -133,28 +133,28 @@ pub fn too_large(axes: &[Axis], points: f64, most: usize) -> Diagnostic {
 }
 
 /// The zip that an axis is in.
-fn zipped<'m>(zip: &'m [Vec<String>], axis: &Axis) -> Option<&'m Vec<String>> {
+fn zipped<'m>(zip: &'m [Vec<String>], axis: &GridAxis) -> Option<&'m Vec<String>> {
     zip.iter().find(|names| names.iter().any(|name| names_axis(name, axis)))
 }
 
-fn names_axis(name: &str, axis: &Axis) -> bool {
+fn names_axis(name: &str, axis: &GridAxis) -> bool {
     let path = setting_path(&axis.path);
     path == name || short(&path) == name
 }
 
 /// What is wrong with the zips: one that names no axis, an axis that is in two of them, or
 /// axes of unequal length.
-pub fn check_zips(root: &Node, manifest: &Manifest, axes: &[Axis]) -> Vec<Diagnostic> {
+pub fn check_zips(root: &Node, manifest: &Manifest, axes: &[GridAxis]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let known: Vec<String> =
         axes.iter().map(|a| short(&setting_path(&a.path)).to_owned()).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     for (i, names) in manifest.zip.iter().enumerate() {
-        let mut first: Option<&Axis> = None;
+        let mut first: Option<&GridAxis> = None;
         for (j, name) in names.iter().enumerate() {
             let path = format!("zip.{i}.{j}");
             let place = place_of(root, &path, &Choice::new());
-            let members: Vec<&Axis> = axes.iter().filter(|a| names_axis(name, a)).collect();
+            let members: Vec<&GridAxis> = axes.iter().filter(|a| names_axis(name, a)).collect();
             if members.is_empty() {
                 let message = format!("`{name}` is not an axis of the grid");
                 found.push(

@@ -13,11 +13,11 @@ mod spec_parts;
 mod tables;
 mod validate;
 
-use crate::data::Folder;
+use crate::data::DataFolder;
 use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
 use crate::manifest::{
-    BURN_IN, Budget, Instance, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
+    BURN_IN, Budget, InstanceMode, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };
 pub use claims::selected;
 use driftbench_core::problem::Fault;
@@ -104,8 +104,8 @@ pub struct Identity {
     /// Whether oracles are noisy.
     pub oracle: Oracle,
     /// Whether replicates share one instance.
-    #[serde(skip_serializing_if = "Instance::is_fixed")]
-    pub instance: Instance,
+    #[serde(skip_serializing_if = "InstanceMode::is_fixed")]
+    pub instance: InstanceMode,
     /// T.
     pub rounds: u64,
     /// What is recorded.
@@ -248,7 +248,7 @@ impl Plan {
     }
 
     /// The data files beside the manifest.
-    pub fn folder(&self) -> Folder {
+    pub fn folder(&self) -> DataFolder {
         folder(&self.source)
     }
 }
@@ -261,14 +261,14 @@ fn in_order_of_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Ve
     order
 }
 
-fn folder(source: &Source) -> Folder {
+fn folder(source: &Source) -> DataFolder {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    Folder::new(base).with_copies(source.copies.clone()).with_tables(source.tables)
+    DataFolder::new(base).with_copies(source.copies.clone()).with_tables(source.tables)
 }
 
 /// Hashes of the data files, each read once.
 struct Hashes {
-    folder: Folder,
+    folder: DataFolder,
     known: BTreeMap<String, String>,
 }
 

@@ -2,7 +2,7 @@
 //! once for each choice of its own axes, so that what a million cells share is made once.
 
 use super::places::place_of;
-use crate::manifest::axis::{Axis, Choice};
+use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::read::exhaust;
 use crate::manifest::{Budget, Diagnostic, Manifest, Node, Oracle, Start};
@@ -28,7 +28,7 @@ pub struct VaryingTable<'a, S, T> {
 struct ReadValue<T> {
     value: Arc<T>,
     /// The axes that were met, often those of the read before.
-    axes: Arc<[Axis]>,
+    axes: Arc<[GridAxis]>,
 }
 
 impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> VaryingTable<'a, S, T> {
@@ -73,7 +73,7 @@ impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> VaryingTable<'a,
     }
 
     /// The axes of a read.
-    pub fn axes(&self, number: usize) -> &[Axis] {
+    pub fn axes(&self, number: usize) -> &[GridAxis] {
         &self.reads[number].axes
     }
 }
@@ -132,7 +132,7 @@ impl<'a> VaryingTables<'a> {
     }
 
     /// The axes of a grid point, in the order of the text.
-    pub fn axes(&self, point: GridPoint) -> impl Iterator<Item = &Axis> {
+    pub fn axes(&self, point: GridPoint) -> impl Iterator<Item = &GridAxis> {
         self.root.keys().flat_map(move |key| match key {
             "oracle" => self.oracle.axes(point.oracle),
             "problem" => self.problem.axes(point.problem),

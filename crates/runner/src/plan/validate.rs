@@ -6,7 +6,7 @@ use super::{MOST_POINTS, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
 use crate::manifest::{
-    Budget, Diagnostic, Instance, Manifest, Node, Place, Prices, Record, Source, Spacing, Start,
+    Budget, Diagnostic, InstanceMode, Manifest, Node, Place, Prices, Record, Source, Spacing, Start,
 };
 use driftbench_core::problem::Fault;
 use driftbench_core::rng::MAX_REPLICATES;
@@ -128,7 +128,7 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
 }
 
 /// What is checked at a grid point.
-pub struct Point<'a> {
+pub struct CheckedPoint<'a> {
     pub problem: &'a SpecParts<problem::Spec>,
     pub algorithm: &'a SpecParts<algorithm::Spec>,
     pub start: &'a Start,
@@ -140,10 +140,14 @@ pub struct Point<'a> {
 }
 
 /// What is wrong with one grid point.
-pub fn check_cell(root: &Node, instance: Instance, point: &Point<'_>) -> Vec<Diagnostic> {
-    let Point { problem, algorithm, choice, .. } = point;
+pub fn check_cell(
+    root: &Node,
+    instance: InstanceMode,
+    point: &CheckedPoint<'_>,
+) -> Vec<Diagnostic> {
+    let CheckedPoint { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
-    if instance == Instance::PerReplicate && !problem.spec.uses_seed() {
+    if instance == InstanceMode::PerReplicate && !problem.spec.uses_seed() {
         let message = "`instance`: no part of this problem is drawn, so all replicates share it";
         found.push(diagnostic_under(root, "instance", choice, message));
     }
@@ -166,7 +170,7 @@ pub fn check_cell(root: &Node, instance: Instance, point: &Point<'_>) -> Vec<Dia
 }
 
 /// That too many rounds would be recorded.
-fn too_many_points(point: &Point<'_>) -> Option<Fault> {
+fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
     let every = point.record.every.filter(|every| *every > 0)?;
     let points = super::rounds(point.budget, point.algorithm.spec.scale().1) / every;
     let message = || {

@@ -1,4 +1,4 @@
-//! Runs cells: every (cell, replicate) is a task, which one of the threads takes from one queue.
+//! ReplicateRuns cells: every (cell, replicate) is a task, which one of the threads takes from one queue.
 //!
 //! *Invariant*: a trace is a function of its cell and replicate alone; threads
 //! decide when it is computed, never what it is.
@@ -95,7 +95,7 @@ impl Partial {
     }
 }
 
-/// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
+/// ReplicateRuns all cells on `threads` threads. Each complete cell goes to `keep`, in
 /// the thread that completed it; the first error of `keep` ends the run, and so
 /// does an observer that interrupts it.
 ///
@@ -164,7 +164,7 @@ impl<'a> Queue<'a> {
         self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
     }
 
-    /// Runs a replicate; returns the results of the cell if this was its last one.
+    /// ReplicateRuns a replicate; returns the results of the cell if this was its last one.
     fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
         let prepared = &self.cells[i];
         let begin = Instant::now();
@@ -206,7 +206,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Starts a run of an algorithm on an instance.
-pub type Start<'s> =
+pub type StartRun<'s> =
     dyn for<'p> Fn(&'p dyn Instance, &Spec, &Conditions<'_>) -> Box<dyn Run + 'p> + 's;
 
 /// The start of the algorithm's own run.
@@ -215,7 +215,7 @@ fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) ->
 }
 
 /// The runs of a replicate, which share their draws.
-struct Runs<'p> {
+struct ReplicateRuns<'p> {
     own: Box<dyn Run + 'p>,
     /// The run on the linearised twin, if biases are measured against one.
     twin: Option<Box<dyn Run + 'p>>,
@@ -223,12 +223,12 @@ struct Runs<'p> {
     coupled: Option<Box<dyn Run + 'p>>,
 }
 
-impl<'p> Runs<'p> {
+impl<'p> ReplicateRuns<'p> {
     fn start(
         ground: &'p Ground,
         identity: &Identity,
         conditions: &Conditions<'_>,
-        start: &Start<'_>,
+        start: &StartRun<'_>,
     ) -> Self {
         let (algorithm, instance) = (&identity.algorithm, &*ground.instance);
         let own = start(instance, algorithm, conditions);
@@ -265,7 +265,7 @@ impl Prepared<'_> {
         &self,
         replicate: u64,
         observer: &dyn Observer,
-        start: &Start<'_>,
+        start: &StartRun<'_>,
     ) -> Trace {
         match self.attempt(replicate, observer, start) {
             Ok(trace) => trace,
@@ -279,7 +279,7 @@ impl Prepared<'_> {
         &self,
         replicate: u64,
         observer: &dyn Observer,
-        start: &Start<'_>,
+        start: &StartRun<'_>,
     ) -> Result<Trace, Stopped> {
         fault::strike(&self.cell.id);
         let identity = &self.cell.identity;
@@ -291,7 +291,7 @@ impl Prepared<'_> {
             rounds: identity.rounds,
             copy: 0,
         };
-        let mut runs = Runs::start(ground, identity, &conditions, start);
+        let mut runs = ReplicateRuns::start(ground, identity, &conditions, start);
         let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*runs.own);
         let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
@@ -332,7 +332,7 @@ impl Prepared<'_> {
         &self,
         trace: &mut Trace,
         round: u64,
-        runs: &Runs<'_>,
+        runs: &ReplicateRuns<'_>,
         ground: &Ground,
         meter: &Meter<'_>,
     ) {

@@ -75,8 +75,8 @@ type Key = (Arc<str>, u64, Face);
 fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
     let seed = cell.identity.seed;
     match cell.identity.instance {
-        manifest::Instance::Fixed => seed,
-        manifest::Instance::PerReplicate => {
+        manifest::InstanceMode::Fixed => seed,
+        manifest::InstanceMode::PerReplicate => {
             Stream::new(seed, Purpose::SharedInstance, 1, replicate, 0).bits()
         }
     }

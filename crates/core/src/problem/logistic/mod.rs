@@ -35,7 +35,7 @@ pub struct Settings {
     pub data: Data,
     /// Whether clients with the same distribution also hold the same records.
     #[serde(default)]
-    pub split: Split,
+    pub split: SharedRecords,
     /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
@@ -102,7 +102,7 @@ fn unit() -> f64 {
 /// Which records clients with the same distribution hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Split {
+pub enum SharedRecords {
     /// Such clients hold the same records, so that their oracles have the same distribution.
     #[default]
     Same,
@@ -118,7 +118,7 @@ impl super::Settings for Settings {
         faults.dimension("dimension", self.dimension);
         faults.at_least_one("records", self.records as u64);
         faults.clients(self.clients);
-        let sets = if self.split == Split::Own { self.clients } else { 2 };
+        let sets = if self.split == SharedRecords::Own { self.clients } else { 2 };
         let bytes = self.records.saturating_mul(self.dimension).saturating_mul(8);
         faults.memory("records", sets, bytes);
         faults.at_least_one("batch", self.batch as u64);
@@ -138,7 +138,7 @@ impl super::Settings for Settings {
 
     fn extent(&self) -> Option<Extent> {
         let (clients, dimension) = (self.clients, self.dimension);
-        let sets = if self.split == Split::Own { clients } else { clients.min(2) };
+        let sets = if self.split == SharedRecords::Own { clients } else { clients.min(2) };
         // Rows as they are drawn, rows padded to whole registers, weights.
         let row = 8.0 * (2 * dimension + 8) as f64;
         let bytes = sets as f64 * self.records as f64 * row;
@@ -152,8 +152,8 @@ impl super::Settings for Settings {
             Data::Heterogeneous { .. } => 2,
         };
         let sets = match self.split {
-            Split::Same => self.clients.min(distributions),
-            Split::Own => self.clients,
+            SharedRecords::Same => self.clients.min(distributions),
+            SharedRecords::Own => self.clients,
         };
         let held = (0..sets).map(|set| {
             draw(self, set % distributions == 1, &mut Stream::client_instance(seed, set))

@@ -10,7 +10,7 @@ fn settings(data: Data) -> Settings {
         records: 50,
         clients: 5,
         data,
-        split: Split::Own,
+        split: SharedRecords::Own,
         l2: 0.1,
         margin: 1.0,
         batch: 2,
@@ -63,7 +63,8 @@ fn the_oracle_has_the_stated_mean_and_covariance() {
 #[test]
 fn one_law_means_one_optimum_and_the_first_clients_stay() {
     let noisy = Data::Noisy { spread: 2.0, separation: 1.0 };
-    let same = Settings { split: Split::Same, ..settings(noisy) }.build(4, &NoFiles).unwrap();
+    let same =
+        Settings { split: SharedRecords::Same, ..settings(noisy) }.build(4, &NoFiles).unwrap();
     assert_eq!(same.local_optimum(0), same.local_optimum(4));
     assert_eq!(same.optimum(), same.local_optimum(2));
     let few = settings(MIXED).build(4, &NoFiles).unwrap();

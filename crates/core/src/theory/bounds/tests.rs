@@ -320,7 +320,7 @@ fn no_bound_is_drawn_on_a_logistic_field() {
         records: 50,
         clients: 5,
         data: logistic::Data::Noisy { spread: 1.0, separation: 1.0 },
-        split: logistic::Split::Own,
+        split: logistic::SharedRecords::Own,
         l2: 0.1,
         margin: 0.0,
         batch: 1,

@@ -350,12 +350,12 @@ fn messages_about_odd_texts_are_short_and_plain() {
         assert!(!said.err.contains(['\u{1b}', '\u{7}', '\0']), "{:?}", said.err);
         assert!(said.err.len() < 4_000, "{} bytes", said.err.len());
     }
-    // Of thousands of mistakes a hundred are told.
+    // Of thousands of mistakes a hundred are printed.
     let keys: String = (0..5_000).map(|i| format!("k{i} = 1\n")).collect();
     bench.write("m.toml", &keys);
     let said = bench.run(&["check", "m.toml"]).expect(2);
     assert!(
-        said.err.ends_with(" more, which are not told\n") && said.err.len() < 60_000,
+        said.err.ends_with(" more, which are not printed\n") && said.err.len() < 60_000,
         "{}",
         said.err
     );

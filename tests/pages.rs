@@ -353,7 +353,7 @@ fn sources_are_cited_with_authors_year_and_link() {
     let bench = Bench::new();
     let text = "title = \"t\"\nsource = \"RR, Theorem 3; our choice\"\nseed = 1\nreplicates = 2\n\
         [problem.quadratic]\ndimension = 2\nclients = 2\nspectrum = { from = 0.5, to = 1.0 }\n\
-        [start]\noffset = 1.0\n[budget]\nrounds = 5\n[[algorithm.fedavg]]\nstep-size = 0.1\n\
+        noise = 1.0\n[start]\noffset = 1.0\n[budget]\nrounds = 5\n[[algorithm.fedavg]]\nstep-size = 0.1\n\
         local-steps = 2\n[[claim.less]]\nid = \"c\"\nstatement = \"s\"\nsource = \"BOOK, (5.26)\"\n\
         left = { label = \"FedAvg\" }\nvalue = 1.0\n";
     bench.write("m.toml", text);

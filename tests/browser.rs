@@ -14,8 +14,8 @@ mod driver;
 mod files;
 #[path = "browser/legend.rs"]
 mod legend;
-#[path = "browser/looks.rs"]
-mod looks;
+#[path = "browser/appearance.rs"]
+mod appearance;
 #[path = "browser/names.rs"]
 mod names;
 #[path = "browser/offline.rs"]

@@ -12,7 +12,7 @@ const paper = light(getComputedStyle(document.body).backgroundColor);
 const contrast = color => (Math.max(light(color), paper) + 0.05) / (Math.min(light(color), paper) + 0.05);
 const of = (query, key) => [...document.querySelectorAll(query)].map(n => contrast(getComputedStyle(n)[key]));
 const probe = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-const palette = JSON.parse(document.getElementById('data').textContent).look.palette;
+const palette = JSON.parse(document.getElementById('data').textContent).styles.palette;
 probe.innerHTML = palette.map((c, i) => `<g data-color=\"${i}\"><polyline stroke=\"rgb(${c})\"/></g>`).join('');
 document.body.append(probe);
 const colors = [...probe.querySelectorAll('polyline')].map(n => getComputedStyle(n).stroke);

@@ -4,6 +4,8 @@
 
 #[path = "browser/access.rs"]
 mod access;
+#[path = "browser/appearance.rs"]
+mod appearance;
 #[path = "browser/controls.rs"]
 mod controls;
 #[path = "browser/drawings.rs"]
@@ -14,8 +16,6 @@ mod driver;
 mod files;
 #[path = "browser/legend.rs"]
 mod legend;
-#[path = "browser/appearance.rs"]
-mod appearance;
 #[path = "browser/names.rs"]
 mod names;
 #[path = "browser/offline.rs"]

@@ -52,14 +52,14 @@ fn plan_tells_done_from_to_do() {
     let bench = Bench::new();
     let manifest = bench.bring("logistic.toml");
     let before = bench.run(&["plan", &manifest]).expect(0);
-    assert!(before.out.contains("0 done, 28 to do"), "{}", before.out);
+    assert!(before.out.contains("0 done, 28 missing"), "{}", before.out);
     assert_eq!(bench.files(), ["experiments"], "plan writes nothing");
     bench.run(&["run", &manifest, "--shard", "1/2", "--quiet"]).expect(0);
     let between = bench.run(&["plan", &manifest]).expect(0);
-    assert!(between.out.contains("14 done, 14 to do"), "{}", between.out);
+    assert!(between.out.contains("14 done, 14 missing"), "{}", between.out);
     bench.run(&["run", &manifest, "--shard", "2/2", "--quiet"]).expect(0);
     let after = bench.run(&["plan", &manifest]).expect(0);
-    assert!(after.out.contains("28 done, 0 to do"), "{}", after.out);
+    assert!(after.out.contains("28 done, 0 missing"), "{}", after.out);
 }
 
 #[test]

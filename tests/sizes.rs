@@ -112,10 +112,10 @@ fn many_cells_want_a_yes_and_their_plan_is_a_summary() {
     let some: Vec<(&str, &str)> = some.iter().map(|(from, to)| (*from, to.as_str())).collect();
     let told = said(&["plan", "--threads", "2"], &some).expect(0).out;
     assert!(
-        told.starts_with("large: 1200 cells of 2 replicates\n  1200 to do  SCAFFLSA\nsuch as\n"),
+        told.starts_with("large: 1200 cells of 2 replicates\n  1200 missing  SCAFFLSA\nsuch as\n"),
         "{told}"
     );
-    assert!(told.contains("\n--all lists every cell\n0 done, 1200 to do: "), "{told}");
+    assert!(told.contains("\n--all lists every cell\n0 done, 1200 missing: "), "{told}");
     assert_eq!(told.lines().count(), 6, "{told}");
     let told = said(&["plan", "--threads", "2", "--all"], &some).expect(0).out;
     assert_eq!(told.lines().count(), 1202);

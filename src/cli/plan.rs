@@ -80,13 +80,14 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
                     None => clients.get(&Arc::as_ptr(problem)).copied().unwrap_or(1),
                 };
                 steps = steps.saturating_add(cell.identity.client_steps(clients));
-                let state = if *status == Status::Missing { "to do" } else { "damaged" };
+                let state = if *status == Status::Missing { "missing" } else { "damaged" };
                 (state, format!("about {}", duration(cost)))
             }
         };
         if all || !many || labels.is_example(cell, state) {
             let settings = varied(cell).join(", ");
-            let line = format!("  {}  {state:7}  {}  {settings}  {time}\n", cell.id, cell.label);
+            let line = format!("  {}  {state:7}  {}  {settings}  {time}", cell.id, cell.label);
+            let line = format!("{}\n", line.trim_end());
             if many && !all { labels.examples.push_str(&line) } else { out.push_str(&line) }
         }
     }
@@ -96,14 +97,16 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }
-    let todo = plan.cells.len() - done;
-    let _ = writeln!(
-        out,
-        "{done} done, {todo} to do: {steps:.2e} client steps, about {} on {}",
-        duration(seconds),
-        count(threads, "thread"),
-        steps = steps as f64
-    );
+    let _ = match plan.cells.len() - done {
+        0 => writeln!(out, "{done} done, 0 missing"),
+        missing => writeln!(
+            out,
+            "{done} done, {missing} missing: {steps:.2e} client steps, about {} on {}",
+            duration(seconds),
+            count(threads, "thread"),
+            steps = steps as f64
+        ),
+    };
     Ok(out)
 }
 

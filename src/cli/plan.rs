@@ -54,8 +54,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     let sample = if many { kinds(&cells) } else { cells };
     memory::fits_instances(plan, &sample)?;
     let sample = prepared(plan, &sample)?;
-    // Problems whose data file determines N.
-    let clients: HashMap<*const Spec, usize> =
+    let clients: Clients =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
     let mut out = format!(
         "{}: {} of {}\n",
@@ -74,12 +73,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
             status => {
                 let cost = expected_nanoseconds(&cell.identity) as f64 * 1e-9 / threads as f64;
                 seconds += cost;
-                let problem = &cell.identity.problem;
-                let clients = match problem.extent() {
-                    Some(extent) => extent.clients,
-                    None => clients.get(&Arc::as_ptr(problem)).copied().unwrap_or(1),
-                };
-                steps = steps.saturating_add(cell.identity.client_steps(clients));
+                steps = steps.saturating_add(client_steps(cell, &clients));
                 let state = if *status == Status::Missing { "missing" } else { "damaged" };
                 (state, format!("about {}", duration(cost)))
             }
@@ -108,6 +102,15 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         ),
     };
     Ok(out)
+}
+
+/// N of each problem, for those whose data file determines it.
+type Clients = HashMap<*const Spec, usize>;
+
+fn client_steps(cell: &Cell, clients: &Clients) -> u64 {
+    let problem = &cell.identity.problem;
+    let known = || clients.get(&Arc::as_ptr(problem)).copied().unwrap_or(1);
+    cell.identity.client_steps(problem.extent().map_or_else(known, |extent| extent.clients))
 }
 
 /// The varied settings of a cell with their short names.

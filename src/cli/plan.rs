@@ -54,7 +54,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     let sample = if many { kinds(&cells) } else { cells };
     memory::fits_instances(plan, &sample)?;
     let sample = prepared(plan, &sample)?;
-    let clients: Clients =
+    let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
     let mut out = format!(
         "{}: {} of {}\n",
@@ -105,9 +105,9 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
 }
 
 /// N of each problem, for those whose data file determines it.
-type Clients = HashMap<*const Spec, usize>;
+type ClientCounts = HashMap<*const Spec, usize>;
 
-fn client_steps(cell: &Cell, clients: &Clients) -> u64 {
+fn client_steps(cell: &Cell, clients: &ClientCounts) -> u64 {
     let problem = &cell.identity.problem;
     let known = || clients.get(&Arc::as_ptr(problem)).copied().unwrap_or(1);
     cell.identity.client_steps(problem.extent().map_or_else(known, |extent| extent.clients))

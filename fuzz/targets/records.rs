@@ -34,9 +34,9 @@ fuzz_target!(|text: &str| {
     }
     let other = vouched(shared, later).unwrap_or_default();
     let comparison = compare(&side(read), &side(other), &Options::default());
-    render(&comparison, &[], DiffFormat::Text).expect("what was compared can be told");
-    render(&comparison, &[], DiffFormat::Json).expect("what was compared can be told");
+    render(&comparison, &[], DiffFormat::Text).expect("a comparison can be rendered");
+    render(&comparison, &[], DiffFormat::Json).expect("a comparison can be rendered");
     if text.len().is_multiple_of(8) {
-        render(&comparison, &[], DiffFormat::Markdown).expect("what was compared can be told");
+        render(&comparison, &[], DiffFormat::Markdown).expect("a comparison can be rendered");
     }
 });

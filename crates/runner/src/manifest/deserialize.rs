@@ -1,82 +1,16 @@
 //! A node of the tree as a serde deserializer, which notes what is wrong and where,
 //! and takes one value of each axis.
 
-use super::axis::{Choice, GridAxis, MayVary};
-use super::document::{Diagnostic, Diagnostics, KeyValue, Node, Value, nearest};
+use super::axis::GridAxis;
+use super::document::{Diagnostic, KeyValue, Node, Value, nearest};
+use super::pass::{ReadError, ReadPass};
 use driftbench_core::flattened::FLATTENED;
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
     VariantAccess, Visitor,
 };
 use std::cell::RefCell;
-use std::collections::HashSet;
-use std::fmt::{self, Display};
 use std::rc::Rc;
-
-/// What one pass over the tree finds.
-pub struct ReadPass<'a> {
-    choice: &'a Choice,
-    may_vary: MayVary,
-    found: RefCell<Diagnostics>,
-    /// Nodes that were reported, and tables that lack one of them.
-    bad: RefCell<HashSet<usize>>,
-    axes: RefCell<Vec<GridAxis>>,
-}
-
-impl<'a> ReadPass<'a> {
-    pub fn new(choice: &'a Choice, may_vary: MayVary) -> Self {
-        let (found, bad, axes) = Default::default();
-        Self { choice, may_vary, found, bad, axes }
-    }
-
-    /// How much is known to be wrong: the numbers of diagnostics and of bad nodes.
-    pub fn progress(&self) -> (usize, usize) {
-        (self.found.borrow().len(), self.bad.borrow().len())
-    }
-
-    /// Begins a pass; returns how much is known to be wrong.
-    pub fn begin(&self) -> (usize, usize) {
-        self.axes.borrow_mut().clear();
-        self.progress()
-    }
-
-    /// What all passes found, and the axes that the last one met.
-    pub fn finish(self) -> (Vec<Diagnostic>, Vec<GridAxis>) {
-        (self.found.into_inner().into_vec(), self.axes.into_inner())
-    }
-
-    fn is_bad(&self, node: &Node) -> bool {
-        self.bad.borrow().contains(&node.id)
-    }
-
-    fn note(&self, diagnostic: Diagnostic) {
-        self.found.borrow_mut().add(diagnostic);
-    }
-}
-
-/// What is wrong with a value, until the diagnostic of some node states it.
-#[derive(Debug)]
-pub enum ReadError {
-    /// The diagnostic was noted.
-    Reported,
-    Missing(&'static str),
-    Message(String),
-}
-
-impl std::error::Error for ReadError {}
-impl Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
-    }
-}
-impl de::Error for ReadError {
-    fn custom<T: Display>(message: T) -> Self {
-        Self::Message(message.to_string())
-    }
-    fn missing_field(field: &'static str) -> Self {
-        Self::Missing(field)
-    }
-}
 
 /// A node that is read into a type.
 #[derive(Clone)]

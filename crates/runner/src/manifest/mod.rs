@@ -9,6 +9,7 @@ mod deserialize;
 pub mod document;
 pub mod figure;
 pub mod metric;
+mod pass;
 pub mod read;
 pub mod reference;
 pub mod schema;

@@ -10,8 +10,9 @@
 //! without the nodes known to be bad until nothing new is found.
 
 use super::axis::{Choice, GridAxis, MayVary};
-use super::deserialize::{NodeDeserializer, ReadPass};
+use super::deserialize::NodeDeserializer;
 use super::document::{Diagnostic, Diagnostics, Node};
+use super::pass::ReadPass;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use std::marker::PhantomData;
 

@@ -34,10 +34,10 @@ pub struct Args {
     slurm: bool,
     #[command(flatten)]
     manifests: Manifests,
-    /// SubmissionFolder of the results
+    /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// SubmissionFolder of the reports
+    /// Folder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
     /// Number of tasks, at most one per cell

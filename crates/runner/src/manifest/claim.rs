@@ -37,7 +37,7 @@ pub struct ClaimKeys {
     pub reason: Option<String>,
     /// Name of a disagreement between or within sources that the claim bears on.
     #[serde(default)]
-    #[schemars(example = &"RR ClaimTables 1, sign of the stochasticity bias")]
+    #[schemars(example = &"RR Table 1, sign of the stochasticity bias")]
     pub dispute: Option<String>,
     /// The side of the dispute that it states.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! ReplicateRuns cells: every (cell, replicate) is a task, which one of the threads takes from one queue.
+//! Runs cells: every (cell, replicate) is a task, which one of the threads takes from one queue.
 //!
 //! *Invariant*: a trace is a function of its cell and replicate alone; threads
 //! decide when it is computed, never what it is.
@@ -95,7 +95,7 @@ impl Partial {
     }
 }
 
-/// ReplicateRuns all cells on `threads` threads. Each complete cell goes to `keep`, in
+/// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
 /// the thread that completed it; the first error of `keep` ends the run, and so
 /// does an observer that interrupts it.
 ///
@@ -164,7 +164,7 @@ impl<'a> Queue<'a> {
         self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
     }
 
-    /// ReplicateRuns a replicate; returns the results of the cell if this was its last one.
+    /// Runs a replicate; returns the results of the cell if this was its last one.
     fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
         let prepared = &self.cells[i];
         let begin = Instant::now();

@@ -2,11 +2,14 @@
 //! the mean over replicates lies within four standard errors of what theory
 //! says, at every recorded round.
 
-use driftbench::manifest::{Metric, Source};
+use driftbench::analysis::theory::{MomentsCache, Theory};
+use driftbench::manifest::claim::Prediction;
+use driftbench::manifest::{Metric, Source, TimeAverage};
 use driftbench::plan::Plan;
 use driftbench::runner::{Silent, predict, prepare};
 use driftbench::stats::{mean, standard_deviation};
 use driftbench::trace::Trace;
+use std::collections::HashSet;
 use std::path::Path;
 
 const REPLICATES: u64 = 1500;
@@ -115,12 +118,7 @@ fn ridge_regression() {
     check("all-least-squares-dataset");
 }
 
-/// A curved field's twin has the same draws: without noise of its own the measured
-/// bias is close to the closure, and a tenth of the naive error.
-#[test]
-fn biases_against_a_twin_are_sharp() {
-    use driftbench::manifest::TimeAverage;
-    let text = r#"title = "t"
+const CURVED: &str = r#"title = "t"
 seed = 3
 replicates = 24
 [problem.logistic]
@@ -142,7 +140,13 @@ step-size = 0.02
 local-steps = 2
 average = { burn-in = 0.1 }
 "#;
-    let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
+
+/// A curved field's twin has the same draws, so that the bias measured against it has a tenth
+/// of the sampling error of the naive one. The bias is that of the closure within its sampling
+/// error, and to a fifth that of the first order.
+#[test]
+fn biases_against_a_twin_are_sharp_and_as_predicted() {
+    let source = Source { name: "t.toml".into(), text: CURVED.into(), ..Source::default() };
     let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
@@ -159,4 +163,11 @@ average = { burn-in = 0.1 }
     assert!(error(&twin) < 0.1 * mean(&twin).abs(), "{} of {}", error(&twin), mean(&twin));
     let apart = (mean(&twin) - mean(&naive)).abs();
     assert!(apart < 4.5 * error(&naive), "{apart}");
+
+    let theory = Theory::new(&plan, &prepared, &HashSet::new(), MomentsCache::Off);
+    let predicted = |by| theory.vector(&plan.cells[0].id, TimeAverage::Bias, by).unwrap()[0];
+    let (closure, first) = (predicted(Prediction::Closure), predicted(Prediction::FirstOrder));
+    let apart = (mean(&twin) - closure).abs();
+    assert!(apart < 4.5 * error(&twin), "{} and {closure}", mean(&twin));
+    assert!((first / closure - 1.0).abs() < 0.2, "{first} and {closure}");
 }

@@ -268,7 +268,7 @@ impl ExactMoments<'_> {
     /// E y y'ᵀ of two runs of one client of type g.
     fn joint(&self, state: &MomentState, g: usize, r: usize, q: usize) -> Matrix {
         let (a, b) = (&self.type_steps[g].begin[r], &self.type_steps[g].begin[q]);
-        second_moment(state, g, a, b)
+        second_moment(state, (g, a), (g, b), true)
     }
 
     /// The covariance of the noises of the local steps, all runs by all runs.
@@ -331,18 +331,20 @@ impl ExactMoments<'_> {
     }
 }
 
-/// E y y'ᵀ where y and y' come from s and a type's v by these maps.
+/// E y y'ᵀ where y comes from s and the v of a client of type g by the maps a, and y' by b from
+/// those of a client of type h: of `one` client, or of two different ones.
 pub(super) fn second_moment(
     state: &MomentState,
-    g: usize,
-    a: &(Matrix, Matrix),
-    b: &(Matrix, Matrix),
+    (g, a): (usize, &(Matrix, Matrix)),
+    (h, b): (usize, &(Matrix, Matrix)),
+    one: bool,
 ) -> Matrix {
     let mut out = sparse_sandwich(&a.0, &state.s, &b.0);
     if state.own() > 0 {
-        out.add(1.0, &sparse_sandwich(&a.0, &state.x[g], &b.1));
+        let both = if one { &state.p[g] } else { state.pair(g, h) };
+        out.add(1.0, &sparse_sandwich(&a.0, &state.x[h], &b.1));
         out.add(1.0, &sparse_sandwich(&a.1, &state.x[g].transpose(), &b.0));
-        out.add(1.0, &sparse_sandwich(&a.1, &state.p[g], &b.1));
+        out.add(1.0, &sparse_sandwich(&a.1, both, &b.1));
     }
     out
 }

@@ -78,16 +78,12 @@ impl ExactMoments<'_> {
         let pulled = self.pulled(run, update);
         let rows = local::length(d, pulled);
         let (mut from_s, mut from_v) = (Matrix::zeros(rows, m), Matrix::zeros(rows, n));
-        add_block(&mut from_s, 0, 1.0, &self.layout.selection(m, self.layout.e[run], 1.0));
+        let error = self.layout.selection(m, self.layout.e[run], 1.0);
+        add_block(&mut from_s, 0, 1.0, &error);
         from_s[(d, 0)] = 1.0;
         if pulled {
             // w is the drift that is constant within the round: c̄ − c, or F̄_c(θ*).
-            add_block(
-                &mut from_s,
-                d + 1,
-                -update.proximal,
-                &self.layout.selection(m, self.layout.e[run], 1.0),
-            );
+            add_block(&mut from_s, d + 1, -update.proximal, &error);
             match (self.layout.mean[run], self.layout.own[run]) {
                 (mean, Some(own)) => {
                     add_block(&mut from_v, d + 1, -1.0, &self.layout.selection(n, own, 1.0));

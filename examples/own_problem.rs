@@ -1,7 +1,7 @@
 //! A user's own problem: estimating a median by the clients' smoothed stochastic
 //! subgradients. `cargo run --release --locked --example own_problem`.
 //!
-//! A problem consists of facts (dimension, optimum, mean fields, Jacobians, noise) and an
+//! A problem consists of facts (optimum, mean fields, Jacobians, noise) and an
 //! oracle. The compiler requires each of them; the test at the end checks that they agree.
 
 use driftbench::algorithm::{Boxed, Spec, fedavg, scaffold};
@@ -46,9 +46,6 @@ impl Median {
 }
 
 impl Facts for Median {
-    fn dim(&self) -> usize {
-        1
-    }
     fn clients(&self) -> usize {
         self.records.len()
     }

@@ -336,13 +336,9 @@ mod tests {
     /// standard errors.
     fn moments(n: usize, mean: f64, variance: f64, mut draw: impl FnMut() -> f64) {
         let x: Vec<f64> = (0..n).map(|_| draw()).collect();
-        let have = x.iter().sum::<f64>() / n as f64;
-        assert!((have - mean).abs() <= 4.5 * (variance / n as f64).sqrt(), "mean {have}, {mean}");
+        crate::sample::assert_mean(&x, mean, "mean");
         let squares: Vec<f64> = x.iter().map(|x| (x - mean) * (x - mean)).collect();
-        let second = squares.iter().sum::<f64>() / n as f64;
-        let fourth = squares.iter().map(|s| (s - second) * (s - second)).sum::<f64>() / n as f64;
-        let error = (fourth / n as f64).sqrt();
-        assert!((second - variance).abs() < 4.5 * error + 1e-15, "variance {second}, {variance}");
+        crate::sample::assert_mean(&squares, variance, "variance");
     }
 
     #[test]

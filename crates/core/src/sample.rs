@@ -1,4 +1,125 @@
-//! Statistics of samples, for the tests of this crate.
+//! Small instances, runs and statistics for the tests of this crate.
+
+use crate::federated::{Conditions, Federated, Run, Terms};
+use crate::linalg::Matrix;
+use crate::problem::arrays::NoFiles;
+use crate::problem::spectrum::Spectrum;
+use crate::problem::{Problem, Settings, garnet, logistic, quadratic, td};
+use crate::theory::linear::LocalUpdate;
+use crate::theory::moments::{AlgorithmModel, Correction, RunModel};
+
+/// The instance of settings that name no file.
+pub fn build<S: Settings>(settings: &S, seed: u64) -> S::Instance {
+    settings.build(seed, &NoFiles).unwrap()
+}
+
+/// Eigenvalues from ½ to 2 in three dimensions, without noise and heterogeneity.
+pub fn quadratic(clients: usize) -> quadratic::Settings {
+    quadratic::Settings {
+        dimension: 3,
+        clients,
+        spectrum: Spectrum { from: 0.5, to: 2.0 },
+        gradient_heterogeneity: 0.0,
+        hessian_heterogeneity: 0.0,
+        noise: 0.0,
+        multiplicative_noise: 0.0,
+    }
+}
+
+/// All eigenvalues are `a` in `dimension` dimensions, without noise and heterogeneity.
+pub fn isotropic(clients: usize, dimension: usize, a: f64) -> quadratic::Settings {
+    quadratic::Settings { dimension, spectrum: Spectrum { from: a, to: a }, ..quadratic(clients) }
+}
+
+/// TD(0) in four dimensions.
+pub fn garnet(heterogeneity: garnet::Heterogeneity, clients: usize) -> garnet::Settings {
+    garnet::Settings {
+        states: 10,
+        actions: 2,
+        branching: 3,
+        features: 4,
+        discount: 0.9,
+        clients,
+        heterogeneity,
+        policy: garnet::Policy::Uniform,
+        noise: td::Noise::Independent,
+    }
+}
+
+/// TD(0) in two dimensions on one chain of three states, with transitions [`CHAIN`]; client c has
+/// copy number `environment_of[c]` of it, and the last client the last copy.
+pub fn chain(environment_of: Vec<usize>, noise: td::Noise) -> td::Td {
+    let environment = |_| td::Environment {
+        transitions: Matrix::from_entries(3, 3, CHAIN.to_vec()),
+        rewards: vec![1.0, -1.0, 0.5],
+    };
+    let all = (0..=environment_of[environment_of.len() - 1]).map(environment);
+    let phi = vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5];
+    td::Td::new(phi, 2, 0.8, all, environment_of, noise).unwrap()
+}
+
+/// A transition matrix.
+pub const CHAIN: [f64; 9] = [0.1, 0.6, 0.3, 0.5, 0.2, 0.3, 0.3, 0.3, 0.4];
+
+/// Four clients with records of their own in three dimensions.
+pub fn blobs() -> logistic::Settings {
+    logistic::Settings {
+        dimension: 3,
+        records: 40,
+        clients: 4,
+        data: logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 },
+        split: logistic::SharedRecords::Own,
+        l2: 0.2,
+        margin: 0.0,
+        batch: 1,
+    }
+}
+
+/// A run from `start`, before its first round.
+pub fn launch<'p, P: Problem>(
+    problem: &'p P,
+    terms: &Terms,
+    start: &[f64],
+    replicate: u64,
+) -> Federated<'p, P> {
+    let from = Conditions { seed: 5, replicate, start, rounds: 0, copy: 0 };
+    Federated::new(problem, terms.clone(), &from)
+}
+
+/// A run from `start` after `rounds` rounds.
+pub fn run<'p, P: Problem>(
+    problem: &'p P,
+    terms: &Terms,
+    start: &[f64],
+    rounds: u64,
+    replicate: u64,
+) -> Federated<'p, P> {
+    let mut run = launch(problem, terms, start, replicate);
+    (0..rounds).for_each(|_| run.round());
+    run
+}
+
+/// Runs of independent noise, given as weights and step sizes, in the type of the theory.
+pub fn model(
+    clients: usize,
+    runs: &[(f64, f64)],
+    steps: u64,
+    correction: Correction,
+) -> AlgorithmModel<'static> {
+    let run = |&(weight, step): &(f64, f64)| RunModel {
+        weight,
+        update: Box::new(move |_| LocalUpdate::plain(step, steps)),
+        server_step: 1.0,
+        correction,
+    };
+    let runs = runs.iter().map(run).collect();
+    AlgorithmModel { runs, cohort: clients, common: false, coin: None, burn_in: None }
+}
+
+/// ‖x − y‖.
+pub fn distance(x: &[f64], y: &[f64]) -> f64 {
+    crate::kernel::squared_distance(x, y).sqrt()
+}
 
 /// Sample mean.
 pub fn mean(sample: &[f64]) -> f64 {
@@ -9,4 +130,10 @@ pub fn mean(sample: &[f64]) -> f64 {
 pub fn standard_error(sample: &[f64]) -> f64 {
     let (n, mean) = (sample.len() as f64, mean(sample));
     (sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt()
+}
+
+/// Asserts that the mean of a distribution is `exact`, within 4.5 standard errors of a sample.
+pub fn assert_mean(sample: &[f64], exact: f64, what: &str) {
+    let (off, error) = ((mean(sample) - exact).abs(), standard_error(sample));
+    assert!(off <= 4.5 * error + 1e-15, "{what}: off by {off}, standard error {error}");
 }

@@ -21,16 +21,15 @@ pub enum Average {
 impl Average {
     /// `run`, averaged or not, over `rounds` rounds.
     pub fn wrap<'p>(self, run: Box<dyn Run + 'p>, rounds: u64) -> Box<dyn Run + 'p> {
-        match self {
-            Self::None => run,
-            Self::BurnIn(share) => Box::new(Averaged::new(run, (share * rounds as f64) as u64)),
-        }
+        let Self::BurnIn(share) = self else { return run };
+        let (mean, burn_in) = (run.estimate().to_vec(), (share * rounds as f64) as u64);
+        Box::new(Averaged { run, burn_in, rounds: 0, count: 0, sum: vec![0.0; mean.len()], mean })
     }
 }
 
 /// Any run, its estimate replaced by the mean of its estimates after a burn-in.
-pub struct Averaged<R> {
-    run: R,
+struct Averaged<'p> {
+    run: Box<dyn Run + 'p>,
     burn_in: u64,
     rounds: u64,
     count: u64,
@@ -38,15 +37,7 @@ pub struct Averaged<R> {
     mean: Vec<f64>,
 }
 
-impl<'p> Averaged<Box<dyn Run + 'p>> {
-    /// `run`, averaged from the round after `burn_in`.
-    pub fn new(run: Box<dyn Run + 'p>, burn_in: u64) -> Self {
-        let mean = run.estimate().to_vec();
-        Self { burn_in, rounds: 0, count: 0, sum: vec![0.0; mean.len()], mean, run }
-    }
-}
-
-impl<'p> Run for Averaged<Box<dyn Run + 'p>> {
+impl Run for Averaged<'_> {
     fn round(&mut self) {
         self.run.round();
         self.rounds += 1;

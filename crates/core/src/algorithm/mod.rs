@@ -18,7 +18,7 @@ pub mod scaffold;
 use crate::federated::{Conditions, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
 use crate::problem::{Facts, Fault, Faults, Problem};
-pub use averaged::{Average, Averaged};
+pub use averaged::Average;
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
 use serde::de::{DeserializeSeed, Error as _};

@@ -77,52 +77,34 @@ mod tests {
     use crate::kernel::mean_of;
     use crate::rng::Stream;
 
-    fn sum(variates: &ControlVariates, n: usize) -> f64 {
-        let column = |i: usize| (0..n).map(|c| variates.correction(c)[i]).sum::<f64>().abs();
-        (0..variates.d).map(column).fold(0.0, f64::max)
-    }
-
+    /// ξ_k ← ξ_k + (θ_k − θ̄)/ℓ with ℓ = γH, or γ/p under a coin.
     #[test]
     fn corrections_sum_to_zero_and_follow_the_published_rule() {
         let (n, d, length) = (5, 3, 0.7);
-        let mut rng = Stream::shared_instance(1);
-        let mut variates = ControlVariates::new(n, d);
-        let mut published = vec![0.0; n * d];
-        for _ in 0..20 {
-            let before: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
-            // As the engine does it: the correction acts on the round's ends.
-            let ends: Vec<f64> = (0..n * d)
-                .map(|k| before[k % d] - length * (rng.gaussian() + variates.corrections[k]))
-                .collect();
-            let mut after = vec![0.0; d];
-            mean_of(&Members::all(n), &ends, &mut after);
-            for (k, xi) in published.iter_mut().enumerate() {
-                *xi += (ends[k] - after[k % d]) / length;
+        for coin in [false, true] {
+            let mut rng = Stream::shared_instance(1);
+            let mut variates = ControlVariates::new(n, d);
+            let mut published = vec![0.0; n * d];
+            for _ in 0..20 {
+                let before: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
+                // As the engine does it: the correction acts on the round's ends.
+                let ends: Vec<f64> = (0..n * d)
+                    .map(|k| before[k % d] - length * (rng.gaussian() + variates.corrections[k]))
+                    .collect();
+                let mut after = vec![0.0; d];
+                mean_of(&Members::all(n), &ends, &mut after);
+                match coin {
+                    true => variates.learn_by_coin(&ends, &after, 1.0 / length),
+                    false => variates.learn(&Members::all(n), &before, &ends, &[length; 5]),
+                }
+                let mut sum = vec![0.0; d];
+                for (k, xi) in published.iter_mut().enumerate() {
+                    *xi += (ends[k] - after[k % d]) / length;
+                    assert!((variates.corrections[k] - *xi).abs() < 1e-12);
+                    sum[k % d] += variates.corrections[k];
+                }
+                assert!(sum.iter().all(|sum| sum.abs() < 1e-13), "{sum:?}");
             }
-            variates.learn(&Members::all(n), &before, &ends, &[length; 5]);
-            for (k, xi) in published.iter().enumerate() {
-                assert!((variates.corrections[k] - xi).abs() < 1e-12);
-            }
-            assert!(sum(&variates, n) < 1e-13);
-        }
-    }
-
-    #[test]
-    fn the_coins_rule_is_the_published_one() {
-        let (n, d, rate) = (4, 2, 1.3);
-        let mut rng = Stream::shared_instance(2);
-        let mut variates = ControlVariates::new(n, d);
-        let mut published = vec![0.0; n * d];
-        for _ in 0..20 {
-            let ends: Vec<f64> = (0..n * d).map(|_| rng.gaussian()).collect();
-            let mut mean = vec![0.0; d];
-            mean_of(&Members::all(n), &ends, &mut mean);
-            variates.learn_by_coin(&ends, &mean, rate);
-            for (k, xi) in published.iter_mut().enumerate() {
-                *xi += rate * (ends[k] - mean[k % d]);
-                assert!((variates.corrections[k] - *xi).abs() < 1e-12);
-            }
-            assert!(sum(&variates, n) < 1e-13);
         }
     }
 }

@@ -1,51 +1,35 @@
 //! Invariants of every choice of terms: limits, sums, distributions, costs.
 
 use super::*;
-use crate::problem::arrays::NoFiles;
-use crate::problem::spectrum::Spectrum;
-use crate::problem::{Exact, Facts, Settings as _, logistic, quadratic};
+use crate::problem::quadratic::{self, Quadratic};
+use crate::problem::{Exact, Facts, logistic};
+use crate::sample::{self, assert_mean, distance, standard_error};
 use crate::theory::deterministic::fixed_point;
 use crate::theory::linear::{self, LocalUpdate};
 
-fn linear_problem() -> quadratic::Quadratic {
-    quadratic::Settings {
-        dimension: 3,
-        clients: 4,
-        spectrum: Spectrum { from: 0.5, to: 2.0 },
+fn linear_problem() -> Quadratic {
+    let settings = quadratic::Settings {
         gradient_heterogeneity: 1.0,
         hessian_heterogeneity: 0.3,
         noise: 0.5,
         multiplicative_noise: 0.2,
-    }
-    .build(7, &NoFiles)
-    .unwrap()
+        ..sample::quadratic(4)
+    };
+    sample::build(&settings, 7)
 }
 
 fn curved_problem() -> logistic::Logistic {
-    logistic::Settings {
-        dimension: 3,
-        records: 30,
-        clients: 4,
-        data: logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 },
-        split: logistic::SharedRecords::Own,
-        l2: 0.5,
-        margin: 0.0,
-        batch: 1,
-    }
-    .build(3, &NoFiles)
-    .unwrap()
+    sample::build(&logistic::Settings { records: 30, l2: 0.5, ..sample::blobs() }, 3)
 }
 
+/// Clients with one distribution, additive noise.
+fn homogeneous(clients: usize) -> Quadratic {
+    sample::build(&quadratic::Settings { noise: 1.0, ..sample::quadratic(clients) }, 7)
+}
+
+/// The estimate after a run from ½.
 fn run<P: Problem>(problem: &P, terms: &Terms, rounds: u64, replicate: u64) -> Vec<f64> {
-    let start = vec![0.5; problem.dim()];
-    let from = Conditions { seed: 5, replicate, start: &start, rounds, copy: 0 };
-    let mut run = Federated::new(problem, terms.clone(), &from);
-    (0..rounds).for_each(|_| run.round());
-    run.estimate().to_vec()
-}
-
-fn distance(x: &[f64], y: &[f64]) -> f64 {
-    kernel::squared_distance(x, y).sqrt()
+    sample::run(problem, terms, &[0.5; 3], rounds, replicate).estimate().to_vec()
 }
 
 /// Terms under which control variates remove every bias.
@@ -91,11 +75,12 @@ fn corrected() -> Vec<(&'static str, Terms)> {
     ]
 }
 
-/// Without noise, every algorithm with control variates converges to θ*.
+/// Without noise, every algorithm with control variates or one local step converges to θ*.
 #[test]
 fn corrected_runs_without_noise_reach_the_optimum() {
     let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
-    for (name, terms) in corrected() {
+    let single = ("FedAvg, one local step", Terms::fedavg(0.1, 1));
+    for (name, terms) in corrected().into_iter().chain([single]) {
         let off = distance(&run(&linear, &terms, 4000, 0), linear.optimum());
         assert!(off < 1e-12, "{name}, linear: {off}");
         let off = distance(&run(&curved, &terms, 4000, 0), curved.optimum());
@@ -166,9 +151,7 @@ fn unnormalised_work_weighs_clients() {
 fn corrections_sum_to_zero() {
     let problem = linear_problem();
     for (name, terms) in corrected() {
-        let start = vec![1.0; 3];
-        let from = Conditions { seed: 5, replicate: 1, start: &start, rounds: 200, copy: 0 };
-        let mut run = Federated::new(&problem, terms, &from);
+        let mut run = sample::launch(&problem, &terms, &[1.0; 3], 1);
         for round in 0..200 {
             run.round();
             let clients = run.clients().unwrap();
@@ -200,9 +183,7 @@ fn two_clocks_read_one_run() {
     let run_for = |clock, rounds: u64| {
         let schedule = Schedule::Bernoulli { probability: 0.25, clock };
         let terms = Terms { schedule, ..Terms::scaffold(0.1, 1) };
-        let start = [0.5; 3];
-        let from = Conditions { seed: 5, replicate: 0, start: &start, rounds, copy: 0 };
-        let mut run = Federated::new(&problem, terms, &from);
+        let mut run = sample::launch(&problem, &terms, &[0.5; 3], 0);
         (0..rounds)
             .map(|_| {
                 run.round();
@@ -235,21 +216,11 @@ fn two_clocks_read_one_run() {
 /// that long averages of ξ² do not settle, and the first rounds are tested.)
 #[test]
 fn the_coin_makes_control_variates_noisier() {
-    let problem = quadratic::Settings {
-        dimension: 2,
-        clients: 5,
-        spectrum: Spectrum { from: 0.5, to: 0.5 },
-        gradient_heterogeneity: 0.0,
-        hessian_heterogeneity: 0.0,
-        noise: 1.0,
-        multiplicative_noise: 0.0,
-    }
-    .build(1, &NoFiles)
-    .unwrap();
+    let settings = quadratic::Settings { noise: 1.0, ..sample::isotropic(5, 2, 0.5) };
+    let problem = sample::build(&settings, 1);
     let gamma = 1e-6;
     let squares = |terms: &Terms, replicate| -> Vec<f64> {
-        let from = Conditions { seed: 2, replicate, start: problem.optimum(), rounds: 3, copy: 0 };
-        let mut run = Federated::new(&problem, terms.clone(), &from);
+        let mut run = sample::launch(&problem, terms, problem.optimum(), replicate);
         let mut after = || {
             run.round();
             let xi = run.clients().unwrap().corrections.to_vec();
@@ -264,9 +235,7 @@ fn the_coin_makes_control_variates_noisier() {
         let all: Vec<Vec<f64>> = (0..20_000).map(|r| squares(&terms, r)).collect();
         for t in 0..3 {
             let sample: Vec<f64> = all.iter().map(|run| run[t]).collect();
-            let error = crate::sample::standard_error(&sample);
-            let off = (crate::sample::mean(&sample) - 0.8 * exact[t]).abs();
-            assert!(off < 4.5 * error, "round {t}: off by {off}, standard error {error}");
+            assert_mean(&sample, 0.8 * exact[t], &format!("round {t}"));
         }
     }
 }
@@ -280,45 +249,17 @@ fn cohorts_are_unbiased() {
     let ends: Vec<Vec<f64>> = (0..3000).map(|r| run(&problem, &some, 1, r)).collect();
     for i in 0..3 {
         let entry: Vec<f64> = ends.iter().map(|theta| theta[i]).collect();
-        let error = crate::sample::standard_error(&entry);
-        let off = (crate::sample::mean(&entry) - full[i]).abs();
-        assert!(error > 0.0 && off < 4.5 * error, "entry {i}: {off} with {error}");
+        assert!(standard_error(&entry) > 0.0);
+        assert_mean(&entry, full[i], &format!("entry {i}"));
     }
     let all = Terms { cohort: Some(4), ..Terms::fedavg(0.1, 5) };
     assert_eq!(run(&problem, &all, 20, 0), run(&problem, &Terms::fedavg(0.1, 5), 20, 0));
 }
 
-/// A batch of B divides the variance of a step by B.
-#[test]
-fn batches_divide_the_noise() {
-    let problem = linear_problem();
-    let spread = |batch: u64| {
-        let terms = Terms { batches: vec![batch], ..Terms::fedavg(0.1, 1) };
-        let total: f64 = (0..4000)
-            .map(|replicate| {
-                let from =
-                    Conditions { seed: 9, replicate, start: problem.optimum(), rounds: 1, copy: 0 };
-                let mut run = Federated::new(&problem, terms.clone(), &from);
-                run.round();
-                kernel::squared_distance(run.estimate(), problem.optimum())
-            })
-            .sum();
-        total / 4000.0
-    };
-    let ratio = spread(1) / spread(4);
-    assert!((ratio - 4.0).abs() < 0.4, "ratio of variances {ratio}");
-}
-
 #[test]
 fn costs_follow_the_work() {
     let problem = curved_problem();
-    let cost = |terms: Terms| {
-        let from = Conditions { seed: 1, replicate: 0, start: &[0.0; 3], rounds: 2, copy: 0 };
-        let mut run = Federated::new(&problem, terms, &from);
-        run.round();
-        run.round();
-        run.cost()
-    };
+    let cost = |terms: Terms| sample::run(&problem, &terms, &[0.0; 3], 2, 0).cost();
     let expected =
         |communications, local_steps, oracle_calls, sequential_calls, vectors_sent| Cost {
             communications,
@@ -354,62 +295,41 @@ fn homogeneous_clients_have_no_bias_under_any_scheme() {
     for (name, terms) in schemes {
         let (mut thetas, mut variates) = (vec![Vec::new(); 3], vec![Vec::new(); 3]);
         for replicate in 0..400 {
-            let from =
-                Conditions { seed: 3, replicate, start: problem.optimum(), rounds: 20, copy: 0 };
-            let mut run = Federated::new(&problem, terms.clone(), &from);
-            (0..20).for_each(|_| run.round());
+            let run = sample::run(&problem, &terms, problem.optimum(), 20, replicate);
             let xi = run.clients().unwrap().corrections;
             for i in 0..3 {
                 thetas[i].push(run.estimate()[i] - problem.optimum()[i]);
                 variates[i].push(xi.get(i).copied().unwrap_or(0.0));
             }
         }
-        for sample in thetas.iter().chain(&variates) {
-            let error = crate::sample::standard_error(sample);
-            let off = crate::sample::mean(sample).abs();
-            assert!(off <= 4.5 * error + 1e-15, "{name}: {off} with standard error {error}");
-        }
+        thetas.iter().chain(&variates).for_each(|sample| assert_mean(sample, 0.0, name));
     }
 }
 
 /// Clients with one distribution, a linear field, additive noise: the variance of the
-/// estimate is 1/N of one client's, exactly, wherever all clients take part.
+/// estimate is 1/N of one client's, exactly, wherever all clients take part, and 1/B of it
+/// where a step averages B calls.
 #[test]
-fn the_variance_is_one_over_n_under_every_full_scheme() {
+fn the_variance_is_divided_by_clients_and_batches() {
     let (two, eight) = (homogeneous(2), homogeneous(8));
     let mut schemes = corrected();
     schemes.push(("FedAvg", Terms::fedavg(0.1, 5)));
     schemes.retain(|(_, terms)| terms.cohort.is_none() && terms.local_steps.len() == 1);
     assert!(schemes.len() > 6);
-    for (name, terms) in schemes {
-        let squares = |problem: &quadratic::Quadratic| -> Vec<f64> {
-            let square = |replicate| {
-                let start = problem.optimum();
-                let from = Conditions { seed: 3, replicate, start, rounds: 20, copy: 0 };
-                let mut run = Federated::new(problem, terms.clone(), &from);
-                (0..20).for_each(|_| run.round());
-                kernel::squared_distance(run.estimate(), start)
-            };
-            (0..1000).map(square).collect()
-        };
-        let (few, many) = (squares(&two), squares(&eight));
-        let error = |x: &[f64]| crate::sample::standard_error(x) / crate::sample::mean(x);
-        let ratio = crate::sample::mean(&few) / crate::sample::mean(&many);
-        let most = 4.5 * (error(&few).powi(2) + error(&many).powi(2)).sqrt();
+    let squares = |problem: &Quadratic, terms: &Terms| -> Vec<f64> {
+        let end = |replicate| sample::run(problem, terms, problem.optimum(), 20, replicate);
+        let square = |r| kernel::squared_distance(end(r).estimate(), problem.optimum());
+        (0..1000).map(square).collect()
+    };
+    let fourth = |name: &str, few: &[f64], many: &[f64]| {
+        let error = |x: &[f64]| standard_error(x) / sample::mean(x);
+        let ratio = sample::mean(few) / sample::mean(many);
+        let most = 4.5 * (error(few).powi(2) + error(many).powi(2)).sqrt();
         assert!((ratio / 4.0 - 1.0).abs() < most, "{name}: ratio {ratio}, within {most}");
+    };
+    for (name, terms) in schemes {
+        let few = squares(&two, &terms);
+        fourth(name, &few, &squares(&eight, &terms));
+        fourth(name, &few, &squares(&two, &Terms { batches: vec![4], ..terms }));
     }
-}
-
-fn homogeneous(clients: usize) -> quadratic::Quadratic {
-    quadratic::Settings {
-        dimension: 3,
-        clients,
-        spectrum: Spectrum { from: 0.5, to: 2.0 },
-        gradient_heterogeneity: 0.0,
-        hessian_heterogeneity: 0.0,
-        noise: 1.0,
-        multiplicative_noise: 0.0,
-    }
-    .build(7, &NoFiles)
-    .unwrap()
 }

@@ -1,75 +1,24 @@
 //! The invariants of the engine, for any problem.
 
 use super::*;
-use crate::problem::arrays::NoFiles;
-use crate::problem::{
-    Exact, Facts, Settings as _, garnet, logistic,
-    td::{Noise, Td},
-};
-use crate::theory::linear::LocalUpdate;
+use crate::problem::garnet::Heterogeneity;
+use crate::problem::td::Td;
+use crate::problem::{Exact, Facts};
+use crate::sample::{self, assert_mean, distance, standard_error};
+use crate::theory::linear::{LocalUpdate, RoundMap, limit};
 
-fn td(heterogeneity: garnet::Heterogeneity, clients: usize) -> Td {
-    garnet::Settings {
-        states: 10,
-        actions: 2,
-        branching: 3,
-        features: 4,
-        discount: 0.9,
-        clients,
-        heterogeneity,
-        policy: garnet::Policy::Uniform,
-        noise: Noise::Independent,
-    }
-    .build(3, &NoFiles)
-    .unwrap()
-}
+/// Clients with one distribution.
+const SAME: Heterogeneity = Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
 
-fn blobs() -> logistic::Logistic {
-    logistic::Settings {
-        dimension: 3,
-        records: 40,
-        clients: 4,
-        data: logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 },
-        split: logistic::SharedRecords::Own,
-        l2: 0.2,
-        margin: 0.0,
-        batch: 1,
-    }
-    .build(3, &NoFiles)
-    .unwrap()
-}
-
-fn from(start: &[f64]) -> Conditions<'_> {
-    Conditions { seed: 5, replicate: 2, start, rounds: 100, copy: 0 }
-}
-
-fn fedavg<'p, P: Problem>(
-    problem: &'p P,
-    step: f64,
-    steps: u64,
-    start: &[f64],
-) -> Federated<'p, P> {
-    Federated::new(problem, Terms::fedavg(step, steps), &from(start))
-}
-
-fn scaffold<'p, P: Problem>(
-    problem: &'p P,
-    step: f64,
-    steps: u64,
-    start: &[f64],
-) -> Federated<'p, P> {
-    Federated::new(problem, Terms::scaffold(step, steps), &from(start))
-}
-
-fn distance(x: &[f64], y: &[f64]) -> f64 {
-    kernel::squared_distance(x, y).sqrt()
+fn td(heterogeneity: Heterogeneity, clients: usize) -> Td {
+    sample::build(&sample::garnet(heterogeneity, clients), 3)
 }
 
 /// H = 1: FedAvg is mini-batch SGD, θ ← θ − γ N⁻¹ Σ F_c(θ; Z_c).
 #[test]
 fn one_local_step_is_minibatch_sgd() {
-    let problem = blobs();
-    let mut run = fedavg(&problem, 0.1, 1, &[0.5; 3]);
+    let problem = sample::build(&sample::blobs(), 3);
+    let mut run = sample::launch(&problem, &Terms::fedavg(0.1, 1), &[0.5; 3], 2);
     let mut streams: Vec<_> = (0..4).map(|c| Stream::new(5, Purpose::Client, 0, 2, c)).collect();
     let mut theta = vec![0.5; 3];
     for _ in 0..50 {
@@ -88,9 +37,8 @@ fn one_local_step_is_minibatch_sgd() {
 /// Equal clients and no noise: FedAvg is H steps of gradient descent.
 #[test]
 fn equal_clients_without_noise_are_gradient_descent() {
-    let same = garnet::Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
-    let problem = Exact::new(td(same, 3));
-    let mut run = fedavg(&problem, 0.5, 7, &[1.0; 4]);
+    let problem = Exact::new(td(SAME, 3));
+    let mut run = sample::launch(&problem, &Terms::fedavg(0.5, 7), &[1.0; 4], 0);
     let mut theta = vec![1.0; 4];
     let mut field = vec![0.0; 4];
     for _ in 0..20 {
@@ -103,173 +51,63 @@ fn equal_clients_without_noise_are_gradient_descent() {
     }
 }
 
-/// Without noise Scaffold converges to θ* for every H, FedAvg only for H = 1.
+/// On a linear field the bias of FedAvg is linear in γ, that of Richardson-Romberg quadratic;
+/// homogeneous clients have none.
 #[test]
-fn without_noise_scaffold_reaches_the_optimum() {
-    let problem = Exact::new(blobs());
-    let zero = [0.0; 3];
-    let mut corrected = scaffold(&problem, 0.05, 10, &zero);
-    let mut biased = fedavg(&problem, 0.05, 10, &zero);
-    let mut unbiased = fedavg(&problem, 0.5, 1, &zero);
-    for _ in 0..2000 {
-        corrected.round();
-        biased.round();
-        unbiased.round();
-    }
-    assert!(distance(corrected.estimate(), problem.optimum()) < 1e-13);
-    assert!(distance(unbiased.estimate(), problem.optimum()) < 1e-13);
-    assert!(distance(biased.estimate(), problem.optimum()) > 1e-3);
-}
-
-/// On a linear field without noise, FedAvg's limit is the exact one, its
-/// error linear in γ, and Richardson-Romberg's quadratic.
-#[test]
-fn noiseless_limits_are_those_of_theory() {
-    let problem = Exact::new(td(garnet::Heterogeneity::Independent {}, 5));
-    let limit = |step: f64| {
-        let mut run = fedavg(&problem, step, 10, problem.optimum());
-        for _ in 0..(4000.0 / step) as usize {
-            run.round();
-        }
-        let exact =
-            crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(step, 10)).unwrap();
-        assert!(distance(run.estimate(), &exact) < 1e-11, "γ = {step}");
-        exact
-    };
+fn limits_have_their_order_in_the_step_size() {
+    let problem = td(Heterogeneity::Independent {}, 5);
+    let at = |step| limit(&problem, |_| LocalUpdate::plain(step, 10)).unwrap();
     let error = |theta: &[f64]| distance(theta, problem.optimum());
     let extrapolate = |fine: &[f64], coarse: &[f64]| -> Vec<f64> {
         fine.iter().zip(coarse).map(|(f, c)| 2.0 * f - c).collect()
     };
-    let (a, b, c) = (limit(0.01), limit(0.02), limit(0.04));
+    let (a, b, c) = (at(0.01), at(0.02), at(0.04));
     let first_order = libm::log2(error(&b) / error(&a));
     assert!((first_order - 1.0).abs() < 0.1, "FedAvg: order {first_order}");
     let second_order = libm::log2(error(&extrapolate(&b, &c)) / error(&extrapolate(&a, &b)));
     assert!((second_order - 2.0).abs() < 0.2, "Richardson-Romberg: order {second_order}");
+    let same = td(SAME, 4);
+    let none = limit(&same, |_| LocalUpdate::plain(0.1, 50)).unwrap();
+    assert_eq!(none, same.optimum());
 }
 
-/// Homogeneous clients: the exact bias is zero.
-#[test]
-fn homogeneous_clients_have_no_bias() {
-    let same = garnet::Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
-    let problem = td(same, 4);
-    let limit = crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(0.1, 50)).unwrap();
-    assert_eq!(limit, problem.optimum());
-}
-
-/// The mean over replicates of every round against the exact transient, by
-/// standard errors.
+/// The mean over replicates of every round against the exact transient, by standard errors:
+/// from far away, and from its limit, which is not θ* and where it stays in the mean.
 #[test]
 fn fedlsa_follows_its_exact_mean() {
-    let problem = td(garnet::Heterogeneity::Independent {}, 5);
-    let (replicates, rounds, step, steps) = (400, 40, 0.2, 8);
-    let map = crate::theory::linear::RoundMap::new(&problem, step, steps).unwrap();
-    let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
-    let mut exact = vec![1.0; 4];
-    let mut means = vec![vec![0.0; 4]; rounds];
-    let mut squares = vec![vec![0.0; 4]; rounds];
-    for replicate in 0..replicates {
-        let conditions = Conditions { replicate, ..from(&start) };
-        let mut run = Federated::new(&problem, Terms::fedavg(step, steps), &conditions);
-        for t in 0..rounds {
-            run.round();
-            for i in 0..4 {
-                let error = run.estimate()[i] - problem.optimum()[i];
-                means[t][i] += error / replicates as f64;
-                squares[t][i] += error * error / replicates as f64;
+    let (far, near) = (td(Heterogeneity::Independent {}, 5), td(Heterogeneity::TwoKernels {}, 4));
+    let away: Vec<f64> = far.optimum().iter().map(|x| x + 1.0).collect();
+    let there = limit(&near, |_| LocalUpdate::plain(0.3, 100)).unwrap();
+    for (problem, start, step, steps) in [(far, away, 0.2, 8), (near, there, 0.3, 100)] {
+        let map = RoundMap::new(&problem, step, steps).unwrap();
+        let terms = Terms::fedavg(step, steps);
+        let launch = |replicate| sample::launch(&problem, &terms, &start, replicate);
+        let mut runs: Vec<_> = (0..400).map(launch).collect();
+        let from_optimum = |theta: &[f64], i: usize| theta[i] - problem.optimum()[i];
+        let mut exact: Vec<f64> = (0..4).map(|i| from_optimum(&start, i)).collect();
+        let mut seen = false;
+        for round in 0..30 {
+            runs.iter_mut().for_each(Run::round);
+            exact = map.step(&exact);
+            for (i, exact) in exact.iter().enumerate() {
+                let entry = |run: &Federated<'_, Td>| from_optimum(run.estimate(), i);
+                let errors: Vec<f64> = runs.iter().map(entry).collect();
+                assert_mean(&errors, *exact, &format!("round {round}, entry {i}"));
+                seen |= exact.abs() > 10.0 * standard_error(&errors);
             }
         }
+        assert!(seen, "the bias is there to be seen");
     }
-    for t in 0..rounds {
-        exact = map.step(&exact);
-        for i in 0..4 {
-            let variance = squares[t][i] - means[t][i] * means[t][i];
-            let error = (variance / replicates as f64).sqrt();
-            let off = (means[t][i] - exact[i]).abs();
-            assert!(off < 4.5 * error, "round {t}, entry {i}: {off} with standard error {error}");
-        }
-    }
-}
-
-/// From its exact limit, which is not θ*, FedLSA does not move in the mean.
-#[test]
-fn fedlsa_stays_at_its_exact_limit() {
-    let problem = td(garnet::Heterogeneity::TwoKernels {}, 4);
-    let (replicates, step, steps) = (400, 0.3, 100);
-    let limit =
-        crate::theory::linear::limit(&problem, |_| LocalUpdate::plain(step, steps)).unwrap();
-    let mut ends = Vec::new();
-    for replicate in 0..replicates {
-        let conditions = Conditions { replicate, ..from(&limit) };
-        let mut run = Federated::new(&problem, Terms::fedavg(step, steps), &conditions);
-        (0..30).for_each(|_| run.round());
-        ends.push(run.estimate().to_vec());
-    }
-    // How many standard errors the mean of entry i is away from a point.
-    let away = |from: &[f64], i: usize| {
-        let entry: Vec<f64> = ends.iter().map(|theta| theta[i] - from[i]).collect();
-        let error = crate::sample::standard_error(&entry);
-        crate::sample::mean(&entry).abs() / error
-    };
-    for i in 0..4 {
-        assert!(away(&limit, i) < 4.5, "entry {i}: {} standard errors", away(&limit, i));
-    }
-    assert!((0..4).any(|i| away(problem.optimum(), i) > 10.0), "the bias is there to be seen");
-}
-
-/// One distribution for all clients, linear field: N clients have 1/N of the variance
-/// after one round from θ*, where the noise is additive.
-#[test]
-fn variance_falls_with_the_number_of_clients() {
-    let same = garnet::Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 };
-    let spread = |clients: usize| {
-        let problem = td(same, clients);
-        let total: f64 = (0..4000)
-            .map(|replicate| {
-                let conditions = Conditions { replicate, ..from(problem.optimum()) };
-                let mut run = Federated::new(&problem, Terms::fedavg(0.1, 1), &conditions);
-                run.round();
-                kernel::squared_distance(run.estimate(), problem.optimum())
-            })
-            .sum();
-        total / 4000.0
-    };
-    let ratio = spread(2) / spread(8);
-    assert!((ratio - 4.0).abs() < 0.4, "ratio of variances {ratio}");
-    let problem = td(same, 2);
-    let trace: f64 = (0..4).map(|i| problem.noise_covariance(0)[(i, i)]).sum();
-    let predicted = 0.1 * 0.1 * trace / 2.0;
-    assert!((spread(2) / predicted - 1.0).abs() < 0.1);
-}
-
-#[test]
-fn costs_are_counted() {
-    let problem = blobs();
-    let mut run = scaffold(&problem, 0.1, 6, &[0.0; 3]);
-    run.round();
-    run.round();
-    let expected = Cost {
-        communications: 2,
-        local_steps: 12,
-        oracle_calls: 48,
-        sequential_calls: 12,
-        vectors_sent: 32,
-        bytes_sent: 32 * 24,
-    };
-    assert_eq!(run.cost(), expected);
 }
 
 /// The correction enters each local step: with it, a client that starts at the
 /// optimum stays there in the mean.
 #[test]
 fn corrections_cancel_the_local_fields_at_the_optimum() {
-    let problem = Exact::new(td(garnet::Heterogeneity::Independent {}, 5));
-    let mut run = scaffold(&problem, 0.1, 20, problem.optimum());
-    for _ in 0..3000 {
-        run.round();
-    }
-    let mut field = vec![0.0; 4];
+    let problem = Exact::new(td(Heterogeneity::Independent {}, 5));
+    let run = sample::run(&problem, &Terms::scaffold(0.1, 20), problem.optimum(), 3000, 0);
     for client in 0..5 {
-        problem.mean_field(client, problem.optimum(), &mut field);
+        let field = problem.field_at_optimum(client);
         let xi = &run.clients().unwrap().corrections[client * 4..][..4];
         let sum: Vec<f64> = field.iter().zip(xi).map(|(f, xi)| f + xi).collect();
         assert!(distance(&sum, &[0.0; 4]) < 1e-10, "client {client}: {sum:?}");
@@ -278,13 +116,10 @@ fn corrections_cancel_the_local_fields_at_the_optimum() {
 
 #[test]
 fn a_large_round_is_the_same_on_any_number_of_threads() {
-    let problem = td(garnet::Heterogeneity::Independent {}, 20);
-    let start = vec![0.1; 4];
+    let problem = td(Heterogeneity::Independent {}, 20);
     let end = || {
-        let from = Conditions { seed: 5, replicate: 0, start: &start, rounds: 3, copy: 0 };
-        let mut run = Federated::new(&problem, Terms::scaffold(0.05, 1000), &from);
         const { assert!(20 * 1000 * (4 + 8) > WORTH, "the round is shared") };
-        (0..3).for_each(|_| run.round());
+        let run = sample::run(&problem, &Terms::scaffold(0.05, 1000), &[0.1; 4], 3, 0);
         run.estimate().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
     };
     let alone = end();

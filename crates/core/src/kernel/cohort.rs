@@ -52,9 +52,10 @@ impl Members {
 
 /// The data of the clients of a round. Rows and lists have an entry for every client
 /// from `first` on, whether or not it is a member.
-pub struct Cohort<'a, S> {
+///
+/// *Invariant*: members increase, and each has its entry in every list.
+struct Entries<'a> {
     d: usize,
-    /// Increasing; each member has its entry in every list below.
     members: &'a [usize],
     /// The client of the first entry.
     first: usize,
@@ -65,9 +66,14 @@ pub struct Cohort<'a, S> {
     /// The distance from one client's ξ to the next: d, or 0 if all share one.
     stride: usize,
     streams: &'a mut [Stream],
-    states: &'a mut [S],
     plans: &'a [LocalSteps],
-    /// The number of steps of every client, if it overrides `plans`.
+}
+
+/// The clients of a round, with the states of their noise.
+pub struct Cohort<'a, S> {
+    all: Entries<'a>,
+    states: &'a mut [S],
+    /// The number of steps of every client, if it overrides the plans.
     steps: Option<u64>,
 }
 
@@ -115,91 +121,88 @@ impl<'a, S> Cohort<'a, S> {
         let stride = if corrections.len() == n * d { d } else { 0 };
         let members = &members.who[..];
         let first = 0;
-        Self { d, members, first, theta, start, corrections, stride, streams, states, plans, steps }
+        let all = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
+        Self { all, states, steps }
     }
 
     /// d.
     pub fn dim(&self) -> usize {
-        self.d
+        self.all.d
     }
 
     /// How many members there are.
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.all.members.len()
     }
 
     /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.all.members.is_empty()
     }
 
     /// One more than the last member's index; 0 if there is none.
     pub fn end(&self) -> usize {
-        self.members.last().map_or(0, |last| last + 1)
+        self.all.members.last().map_or(0, |last| last + 1)
     }
 
     /// Local steps of all members.
     pub fn client_steps(&self) -> u64 {
         match self.steps {
             Some(steps) => steps * self.len() as u64,
-            None => self.members.iter().map(|&c| self.plans[c - self.first].steps).sum(),
+            None => {
+                self.all.members.iter().map(|&c| self.all.plans[c - self.all.first].steps).sum()
+            }
         }
     }
 
     /// The first half of the members, and the second.
     pub fn halves(self) -> (Self, Self) {
-        let (low, high) = self.members.split_at(self.members.len() / 2);
+        let Entries { d, members, first, theta, start, corrections, stride, streams, plans } =
+            self.all;
+        let (low, high) = members.split_at(members.len() / 2);
         // The first entry of the second half.
-        let boundary = high.first().map_or(self.streams.len(), |c| c - self.first);
-        let (theta, theta_high) = self.theta.split_at_mut(boundary * self.d);
-        let (corrections, corrections_high) = match self.stride {
-            0 => (self.corrections, self.corrections),
-            d => self.corrections.split_at(boundary * d),
+        let boundary = high.first().map_or(streams.len(), |c| c - first);
+        let (theta, theta_high) = theta.split_at_mut(boundary * d);
+        let (corrections, corrections_high) = match stride {
+            0 => (corrections, corrections),
+            d => corrections.split_at(boundary * d),
         };
-        let (streams, streams_high) = self.streams.split_at_mut(boundary);
+        let (streams, streams_high) = streams.split_at_mut(boundary);
         let (states, states_high) = self.states.split_at_mut(boundary);
-        let (plans, plans_high) = self.plans.split_at(boundary);
-        let high = Self {
+        let (plans, plans_high) = plans.split_at(boundary);
+        let high = Entries {
+            d,
             members: high,
-            first: self.first + boundary,
+            first: first + boundary,
             theta: theta_high,
+            start,
             corrections: corrections_high,
+            stride,
             streams: streams_high,
-            states: states_high,
             plans: plans_high,
-            ..self
         };
-        let low = Cohort {
-            d: high.d,
-            members: low,
-            first: self.first,
-            theta,
-            start: high.start,
-            corrections,
-            stride: high.stride,
-            streams,
-            states,
-            plans,
-            steps: high.steps,
-        };
-        (low, high)
+        let members = low;
+        let low = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
+        let steps = self.steps;
+        (Self { all: low, states, steps }, Self { all: high, states: states_high, steps })
     }
 
     /// Runs each member by itself, in order.
     pub fn each(self, mut run: impl FnMut(Local<'_, S>)) {
-        let d = self.d;
-        for &client in self.members {
-            let entry = client - self.first;
-            let LocalSteps { step, steps, batch } = self.plans[entry];
-            let theta = &mut self.theta[entry * d..][..d];
-            if let Some(start) = self.start {
+        let all = self.all;
+        let d = all.d;
+        for &client in all.members {
+            let entry = client - all.first;
+            let LocalSteps { step, steps, batch } = all.plans[entry];
+            let theta = &mut all.theta[entry * d..][..d];
+            if let Some(start) = all.start {
                 theta.copy_from_slice(start);
             }
             run(Local {
                 client,
                 theta,
-                correction: &self.corrections[entry * self.stride..][..d],
-                rng: &mut self.streams[entry],
+                correction: &all.corrections[entry * all.stride..][..d],
+                rng: &mut all.streams[entry],
                 state: &mut self.states[entry],
                 step,
                 steps: self.steps.unwrap_or(steps),
@@ -211,43 +214,24 @@ impl<'a, S> Cohort<'a, S> {
     /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps.
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
-        let (plans, steps, first) = (self.plans, self.steps, self.first);
+        let (plans, steps, first) = (self.all.plans, self.steps, self.all.first);
         let steps_of = |client: usize| steps.unwrap_or(plans[client - first].steps);
         let mut call = |members: &[usize]| {
             let Some(&client) = members.first() else { return };
-            run(&mut EqualSteps {
-                d: self.d,
-                members,
-                first,
-                theta: self.theta,
-                start: self.start,
-                corrections: self.corrections,
-                stride: self.stride,
-                streams: self.streams,
-                plans,
-                steps: steps_of(client),
-            });
+            let (theta, streams) = (&mut *self.all.theta, &mut *self.all.streams);
+            let all = Entries { members, theta, streams, ..self.all };
+            run(&mut EqualSteps { all, steps: steps_of(client) });
         };
         match steps {
-            Some(_) => call(self.members),
-            None => self.members.chunk_by(|&a, &b| steps_of(a) == steps_of(b)).for_each(call),
+            Some(_) => call(self.all.members),
+            None => self.all.members.chunk_by(|&a, &b| steps_of(a) == steps_of(b)).for_each(call),
         }
     }
 }
 
 /// Members with equal numbers of steps.
-///
-/// *Invariant*: members increase, and each has its entry in every list.
 pub(in crate::kernel) struct EqualSteps<'a> {
-    d: usize,
-    members: &'a [usize],
-    first: usize,
-    theta: &'a mut [f64],
-    start: Option<&'a [f64]>,
-    corrections: &'a [f64],
-    stride: usize,
-    streams: &'a mut [Stream],
-    plans: &'a [LocalSteps],
+    all: Entries<'a>,
     /// The number of steps of each.
     pub steps: u64,
 }
@@ -308,16 +292,16 @@ impl EqualSteps<'_> {
     /// is one.
     #[inline(always)]
     pub fn prefetch_position(&self, k: usize) {
-        if let Some(client) = self.members.get(k) {
-            prefetch_all(self.streams[client - self.first].note(), 1);
+        if let Some(client) = self.all.members.get(k) {
+            prefetch_all(self.all.streams[client - self.all.first].note(), 1);
         }
     }
 
     /// Prefetches the next draws of member number `k`, if there is one.
     #[inline(always)]
     pub fn prefetch_draws(&self, k: usize) {
-        let Some(client) = self.members.get(k) else { return };
-        let stream = &self.streams[client - self.first];
+        let Some(client) = self.all.members.get(k) else { return };
+        let stream = &self.all.streams[client - self.all.first];
         match stream.unused() {
             [] => prefetch_all(stream, size_of::<Stream>()),
             draws => {
@@ -330,7 +314,7 @@ impl EqualSteps<'_> {
 
     /// The members.
     pub fn members(&self) -> &[usize] {
-        self.members
+        self.all.members
     }
 
     /// Members number `from` to `from + K`.
@@ -349,8 +333,8 @@ impl EqualSteps<'_> {
     #[inline(always)]
     pub fn some<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
         assert!(len <= K);
-        let members = &self.members[from..][..len];
-        let (theta, streams) = (self.theta.as_mut_ptr(), self.streams.as_mut_ptr());
+        let members = &self.all.members[from..][..len];
+        let (theta, streams) = (self.all.theta.as_mut_ptr(), self.all.streams.as_mut_ptr());
         let mut lanes = Lanes {
             len,
             client: [0; K],
@@ -362,14 +346,15 @@ impl EqualSteps<'_> {
             borrowed: PhantomData,
         };
         for (k, &client) in members.iter().enumerate() {
-            let entry = client - self.first;
+            let entry = client - self.all.first;
             lanes.client[k] = client;
             // SAFETY: the invariant: members differ, and each has its entry.
             unsafe {
-                lanes.theta[k] = theta.add(entry * self.d);
-                lanes.start[k] = self.start.map_or(lanes.theta[k].cast_const(), <[f64]>::as_ptr);
-                lanes.correction[k] = self.corrections.as_ptr().add(entry * self.stride);
-                lanes.step[k] = self.plans.get_unchecked(entry).step;
+                lanes.theta[k] = theta.add(entry * self.all.d);
+                lanes.start[k] =
+                    self.all.start.map_or(lanes.theta[k].cast_const(), <[f64]>::as_ptr);
+                lanes.correction[k] = self.all.corrections.as_ptr().add(entry * self.all.stride);
+                lanes.step[k] = self.all.plans.get_unchecked(entry).step;
                 lanes.streams[k] = streams.add(entry);
             }
         }

@@ -86,6 +86,11 @@ fn squared_of<const D: usize>(x: &[f64], y: &[f64]) -> f64 {
     fold_sum(D, |i| (x[i] - y[i]) * (x[i] - y[i]))
 }
 
+/// x − y.
+pub fn difference(x: &[f64], y: &[f64]) -> Vec<f64> {
+    x.iter().zip(y).map(|(x, y)| x - y).collect()
+}
+
 /// y ← y + a x.
 #[inline]
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
@@ -122,12 +127,5 @@ mod tests {
             let expected = fold_sum(d, |i| (x[i] - y[i]) * (x[i] - y[i]));
             assert_eq!(squared_distance(&x, &y).to_bits(), expected.to_bits());
         }
-    }
-
-    #[test]
-    fn mean_of_rows() {
-        let mut out = [0.0; 2];
-        mean_of(&Members::all(2), &[1.0, 2.0, 3.0, 6.0], &mut out);
-        assert_eq!(out, [2.0, 4.0]);
     }
 }

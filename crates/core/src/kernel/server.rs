@@ -12,16 +12,16 @@ use super::simd::{InstructionSet, ScalarLane, Simd};
 /// Runs `$columns` over all blocks of columns on the chosen instruction set:
 /// `$columns::<I, R>(column)` handles R registers of `I` from column `column` on.
 macro_rules! by_columns {
-    ($self:ident, $d:expr, $columns:ident) => {{
+    ($path:expr, $rows:ident, $columns:ident) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2")]
-        fn avx2(all: &mut ServerRows<'_>, d: usize) {
+        fn avx2(all: &mut ServerRows<'_>) {
             // SAFETY: the attribute above; the rest as below.
-            unsafe { columns::<Avx2>(all, d) }
+            unsafe { columns::<Avx2>(all) }
         }
         #[inline(always)]
-        unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>, d: usize) {
-            let mut column = 0;
+        unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>) {
+            let (mut column, d) = (0, all.d);
             // SAFETY: each block ends at column d or before it.
             unsafe {
                 while d - column >= 2 * I::LANES {
@@ -40,14 +40,14 @@ macro_rules! by_columns {
         }
         // SAFETY: this processor has the instruction set.
         unsafe {
-            match $self.path {
+            match $path {
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 => avx2(&mut $self, $d),
+                InstructionSet::Avx2 => avx2(&mut $rows),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => columns::<Sse2>(&mut $self, $d),
+                InstructionSet::Sse2 => columns::<Sse2>(&mut $rows),
                 #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => columns::<Neon>(&mut $self, $d),
-                InstructionSet::Scalar => columns::<ScalarLane>(&mut $self, $d),
+                InstructionSet::Neon => columns::<Neon>(&mut $rows),
+                InstructionSet::Scalar => columns::<ScalarLane>(&mut $rows),
             }
         }
     }};
@@ -57,8 +57,8 @@ macro_rules! by_columns {
 /// empty.
 ///
 /// *Invariant*: every member has its row in each list that the operation uses.
+#[derive(Default)]
 struct ServerRows<'a> {
-    path: InstructionSet,
     d: usize,
     /// The members, whose rows are read.
     who: &'a [usize],
@@ -84,24 +84,14 @@ pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
 fn mean_on(path: InstructionSet, members: &Members, rows: &[f64], out: &mut [f64]) {
     let d = out.len();
     assert!(members.end() * d <= rows.len() && !members.indices().is_empty());
-    let mut all = ServerRows {
-        path,
-        d,
-        who: members.indices(),
-        all: 0,
-        ends: rows,
-        before: &[],
-        lengths: &[],
-        variates: &mut [],
-        corrections: &mut [],
-        mean: out,
-    };
-    by_columns!(all, d, mean);
+    let who = members.indices();
+    let mut rows = ServerRows { d, who, ends: rows, mean: out, ..ServerRows::default() };
+    by_columns!(path, rows, mean);
 }
 
 /// c_k ← c_k − c̄ + (θ_t − θ_k)/ℓ_k for each member, then c̄ ← N⁻¹ Σ c_k over all
-/// rows and ξ_k ← c̄ − c_k: `variates`, `corrections` and `ends` are N rows of d,
-/// `mean` and `before` d numbers, `lengths` N numbers.
+/// rows and ξ_k ← c̄ − c_k: c, ξ and the `ends` θ_k are N rows of d, c̄ and `before` θ_t d
+/// numbers, the `lengths` ℓ N numbers; `own` is (c, c̄, ξ).
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -109,15 +99,9 @@ pub fn learn(
     members: &Members,
     (before, ends): (&[f64], &[f64]),
     lengths: &[f64],
-    (variates, mean, corrections): (&mut [f64], &mut [f64], &mut [f64]),
+    own: (&mut [f64], &mut [f64], &mut [f64]),
 ) {
-    learn_on(
-        InstructionSet::best(),
-        members,
-        (before, ends),
-        lengths,
-        (variates, mean, corrections),
-    );
+    learn_on(InstructionSet::best(), members, (before, ends), lengths, own);
 }
 
 fn learn_on(
@@ -131,9 +115,9 @@ fn learn_on(
     assert!(before.len() == d && members.end() <= n && n > 0);
     assert!([ends.len(), variates.len(), corrections.len()] == [n * d; 3]);
     let who = members.indices();
-    let mut all =
-        ServerRows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
-    by_columns!(all, d, learn);
+    let mut rows =
+        ServerRows { d, who, all: n, ends, before, lengths, variates, corrections, mean };
+    by_columns!(path, rows, learn);
 }
 
 /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k; `variates` and `corrections` are N rows of d,
@@ -145,11 +129,8 @@ pub fn update_corrections(variates: &mut [f64], mean: &mut [f64], corrections: &
     let d = mean.len();
     let n = variates.len() / d;
     assert!(n > 0 && variates.len() == n * d && corrections.len() == n * d);
-    let path = InstructionSet::best();
-    let (who, ends, before, lengths) = (&[][..], &[][..], &[][..], &[][..]);
-    let mut all =
-        ServerRows { path, d, who, all: n, ends, before, lengths, variates, corrections, mean };
-    by_columns!(all, d, update_corrections);
+    let mut rows = ServerRows { d, all: n, variates, corrections, mean, ..ServerRows::default() };
+    by_columns!(InstructionSet::best(), rows, update_corrections);
 }
 
 impl ServerRows<'_> {

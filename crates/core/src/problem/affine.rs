@@ -2,7 +2,7 @@
 //! problems share.
 
 use super::Facts;
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, Singular, solve};
 
 /// The mean field of a client, or of all.
@@ -48,7 +48,7 @@ impl Affine {
 
 /// ½ (θ − θ*)ᵀ A (θ − θ*).
 pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
-    let apart: Vec<f64> = theta.iter().zip(optimum).map(|(x, y)| x - y).collect();
+    let apart = difference(theta, optimum);
     0.5 * dot(&apart, &a.apply(&apart))
 }
 

@@ -53,7 +53,6 @@ struct AtomClient {
 
 /// An instance.
 pub struct Atoms {
-    d: usize,
     /// M.
     atoms: usize,
     /// A, N × M × d × d.
@@ -147,7 +146,7 @@ impl Atoms {
         let mean = Affine::mean(clients.iter().map(|c: &AtomClient| &c.mean)).map_err(|_| {
             arrays.fault("the clients' mean matrix is singular: there is no unique θ*")
         })?;
-        Ok(Self { d, atoms: m, matrices, offsets, clients, optimum: mean.optimum })
+        Ok(Self { atoms: m, matrices, offsets, clients, optimum: mean.optimum })
     }
 
     /// A(z)θ − b(z) of client c.
@@ -164,9 +163,6 @@ impl Atoms {
 }
 
 impl Facts for Atoms {
-    fn dim(&self) -> usize {
-        self.d
-    }
     fn clients(&self) -> usize {
         self.clients.len()
     }
@@ -184,8 +180,8 @@ impl Facts for Atoms {
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         let mean = self.field_at_optimum(client);
-        let mut covariance = Matrix::zeros(self.d, self.d);
-        let mut field = vec![0.0; self.d];
+        let mut covariance = Matrix::zeros(self.dim(), self.dim());
+        let mut field = vec![0.0; self.dim()];
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
             self.field(client, z, &self.optimum, &mut field);
             axpy(-1.0, &mean, &mut field);
@@ -194,7 +190,7 @@ impl Facts for Atoms {
         covariance
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let d = self.d;
+        let d = self.dim();
         let mut second = Matrix::zeros(d, d);
         let mut constant = vec![0.0; d];
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
@@ -210,7 +206,7 @@ impl Facts for Atoms {
     }
     /// An atom's matrix is of any rank: d terms.
     fn draws(&self) -> usize {
-        self.atoms * self.d
+        self.atoms * self.dim()
     }
     fn linear(&self) -> bool {
         true

@@ -14,7 +14,7 @@ use crate::rng::{Purpose, Stream};
 /// # Panics
 /// With the first disagreement.
 pub fn agree<P: Problem>(problem: &P, draws: usize) {
-    roots(problem);
+    roots(problem, 1e-9);
     for client in 0..problem.clients().min(3) {
         derivative(problem, client);
         moments(problem, client, draws);
@@ -65,45 +65,48 @@ fn noise<P: Problem>(problem: &P, client: usize, n: usize) {
     let Some(stated) = problem.noise_map(client, &s) else { return };
     let point =
         |e: &[f64]| -> Vec<f64> { problem.optimum().iter().zip(e).map(|(x, e)| x + e).collect() };
-    let (x, y) = (point(&a), point(&b));
-    let means: Vec<Vec<f64>> = [&a, &b]
-        .iter()
-        .map(|e| {
-            let mut mean = vec![0.0; d];
-            problem.mean_field(client, problem.optimum(), &mut mean);
-            axpy(1.0, &problem.jacobian(client).apply(e), &mut mean);
-            mean
-        })
-        .collect();
+    let mean = |e: &[f64]| {
+        let mut mean = problem.field_at_optimum(client);
+        axpy(1.0, &problem.jacobian(client).apply(e), &mut mean);
+        mean
+    };
+    let (x, y, mean_x, mean_y) = (point(&a), point(&b), mean(&a), mean(&b));
     let mut rng = Stream::new(10, Purpose::Client, 0, 0, client as u64);
     let mut state = problem.begin(client, &mut rng);
+    products(&format!("client {client}, noise map"), n, &stated, |f, g| {
+        let mut same = rng.clone();
+        problem.linearised(client, &mut state, &x, &mut rng, f);
+        problem.linearised(client, &mut state, &y, &mut same, g);
+        axpy(-1.0, &mean_x, f);
+        axpy(-1.0, &mean_y, g);
+    });
+}
+
+/// The mean of f gᵀ over `n` draws of (f, g) against `stated`, by standard errors.
+fn products(what: &str, n: usize, stated: &Matrix, mut draw: impl FnMut(&mut [f64], &mut [f64])) {
+    let d = stated.rows();
     let (mut second, mut fourth) = (Matrix::zeros(d, d), Matrix::zeros(d, d));
     let (mut f, mut g) = (vec![0.0; d], vec![0.0; d]);
+    let squares = |v: &[f64]| v.iter().map(|x| x * x).collect::<Vec<_>>();
     for _ in 0..n {
-        let mut same = rng.clone();
-        problem.linearised(client, &mut state, &x, &mut rng, &mut f);
-        problem.linearised(client, &mut state, &y, &mut same, &mut g);
-        axpy(-1.0, &means[0], &mut f);
-        axpy(-1.0, &means[1], &mut g);
+        draw(&mut f, &mut g);
         second.add_outer(1.0 / n as f64, &f, &g);
-        let squares = |v: &[f64]| v.iter().map(|x| x * x).collect::<Vec<_>>();
         fourth.add_outer(1.0 / n as f64, &squares(&f), &squares(&g));
     }
-    for i in 0..d {
-        for j in 0..d {
-            let truth = stated[(i, j)];
-            let error = ((fourth[(i, j)] - truth * truth).max(0.0) / n as f64).sqrt();
-            let off = (second[(i, j)] - truth).abs();
-            assert!(
-                off <= 4.5 * error + 1e-15,
-                "client {client}, noise map {i} {j}: off by {off}, standard error {error}"
-            );
-        }
+    for (i, j) in (0..d * d).map(|k| (k / d, k % d)) {
+        let truth = stated[(i, j)];
+        let error = ((fourth[(i, j)] - truth * truth).max(0.0) / n as f64).sqrt();
+        let off = (second[(i, j)] - truth).abs();
+        let within = off <= 4.5 * error + 1e-15;
+        assert!(within, "{what} {i} {j}: off by {off}, standard error {error}");
     }
 }
 
-/// θ* solves Σ F̄_c = 0 and θ_c* solves F̄_c = 0, up to rounding.
-fn roots<P: Problem>(problem: &P) {
+/// θ* solves Σ F̄_c = 0 and θ_c* solves F̄_c = 0, up to `rounding`.
+///
+/// # Panics
+/// If one of them does not.
+pub fn roots<P: Problem>(problem: &P, rounding: f64) {
     let (n, d) = (problem.clients(), problem.dim());
     assert_eq!(problem.optimum().len(), d, "the optimum has another dimension");
     let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
@@ -111,13 +114,16 @@ fn roots<P: Problem>(problem: &P) {
     for client in 0..n {
         problem.mean_field(client, problem.local_optimum(client), &mut field);
         let local = dot(&field, &field).sqrt();
-        assert!(local < 1e-9, "client {client}: the mean field at its optimum has norm {local}");
+        assert!(
+            local < rounding,
+            "client {client}: the mean field at its optimum has norm {local}"
+        );
         problem.mean_field(client, problem.optimum(), &mut field);
         size = size.max(dot(&field, &field).sqrt());
         axpy(1.0 / n as f64, &field, &mut mean);
     }
     let norm = dot(&mean, &mean).sqrt();
-    assert!(norm < 1e-9 * (1.0 + size), "the mean field at the optimum has norm {norm}");
+    assert!(norm < rounding * (1.0 + size), "the mean field at the optimum has norm {norm}");
 }
 
 /// The Jacobian against central differences.
@@ -143,35 +149,18 @@ fn derivative<P: Problem>(problem: &P, client: usize) {
 /// The oracle's sample mean and covariance at θ*: 4.5 standard errors over some
 /// hundred entries.
 fn moments<P: Problem>(problem: &P, client: usize, n: usize) {
-    let d = problem.dim();
     let mut rng = Stream::new(9, Purpose::Client, 0, 0, client as u64);
     let mut state = problem.begin(client, &mut rng);
-    let mut mean = vec![0.0; d];
-    problem.mean_field(client, problem.optimum(), &mut mean);
-    let covariance = problem.noise_covariance(client);
-    let (mut first, mut second) = (vec![0.0; d], Matrix::zeros(d, d));
-    let mut fourth = Matrix::zeros(d, d);
-    let mut field = vec![0.0; d];
-    for _ in 0..n {
-        problem.oracle(client, &mut state, problem.optimum(), &mut rng, &mut field);
-        let centred: Vec<f64> = field.iter().zip(&mean).map(|(f, m)| f - m).collect();
-        let squares: Vec<f64> = centred.iter().map(|x| x * x).collect();
-        axpy(1.0 / n as f64, &centred, &mut first);
-        second.add_outer(1.0 / n as f64, &centred, &centred);
-        fourth.add_outer(1.0 / n as f64, &squares, &squares);
-    }
-    for i in 0..d {
+    let (mean, covariance) = (problem.field_at_optimum(client), problem.noise_covariance(client));
+    let mut first = vec![0.0; problem.dim()];
+    products(&format!("client {client}, covariance"), n, &covariance, |f, g| {
+        problem.oracle(client, &mut state, problem.optimum(), &mut rng, f);
+        axpy(-1.0, &mean, f);
+        axpy(1.0 / n as f64, f, &mut first);
+        g.copy_from_slice(f);
+    });
+    for (i, off) in first.iter().enumerate() {
         let error = (covariance[(i, i)] / n as f64).sqrt();
-        let off = first[i].abs();
-        assert!(off <= 4.5 * error + 1e-15, "client {client}, mean {i}: off by {off}");
-        for j in 0..d {
-            let truth = covariance[(i, j)];
-            let error = ((fourth[(i, j)] - truth * truth).max(0.0) / n as f64).sqrt();
-            let off = (second[(i, j)] - truth).abs();
-            assert!(
-                off <= 4.5 * error + 1e-15,
-                "client {client}, covariance {i} {j}: off by {off}, standard error {error}"
-            );
-        }
+        assert!(off.abs() <= 4.5 * error + 1e-15, "client {client}, mean {i}: off by {off}");
     }
 }

@@ -16,9 +16,6 @@ impl Exact {
 }
 
 impl Facts for Exact {
-    fn dim(&self) -> usize {
-        self.0.dim()
-    }
     fn clients(&self) -> usize {
         self.0.clients()
     }

@@ -252,22 +252,11 @@ fn features(states: usize, d: usize, rng: &mut Stream) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::axpy;
-    use crate::problem::arrays::NoFiles;
-    use crate::problem::{Facts as _, Settings as _, check};
+    use crate::problem::{Facts as _, check};
+    use crate::sample;
 
-    pub fn settings(heterogeneity: Heterogeneity) -> Settings {
-        Settings {
-            states: 12,
-            actions: 2,
-            branching: 3,
-            features: 4,
-            discount: 0.9,
-            clients: 5,
-            heterogeneity,
-            policy: Policy::Uniform,
-            noise: Noise::Independent,
-        }
+    fn instance(heterogeneity: Heterogeneity, seed: u64) -> Td {
+        sample::build(&sample::garnet(heterogeneity, 5), seed)
     }
 
     const KINDS: [Heterogeneity; 3] = [
@@ -279,33 +268,17 @@ mod tests {
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
         for kind in KINDS {
-            let problem = settings(kind).build(5, &NoFiles).unwrap();
+            let problem = instance(kind, 5);
+            check::roots(&problem, 2e-14);
             check::agree(&problem, 200_000);
         }
     }
 
     #[test]
-    fn optima_solve_their_systems() {
-        for kind in KINDS {
-            let problem = settings(kind).build(6, &NoFiles).unwrap();
-            let (mut mean, mut field) = (vec![0.0; 4], vec![0.0; 4]);
-            for c in 0..5 {
-                problem.mean_field(c, problem.local_optimum(c), &mut field);
-                assert!(field.iter().all(|f| f.abs() < 1e-14), "{kind:?} {field:?}");
-                problem.mean_field(c, problem.optimum(), &mut field);
-                axpy(0.2, &field, &mut mean);
-            }
-            assert!(mean.iter().all(|f| f.abs() < 1e-14), "{kind:?} {mean:?}");
-        }
-    }
-
-    #[test]
     fn kinds_differ_as_they_say() {
-        let same = settings(Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 })
-            .build(7, &NoFiles)
-            .unwrap();
+        let same = instance(Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 }, 7);
         assert_eq!(same.local_optimum(0), same.local_optimum(4));
-        let two = settings(Heterogeneity::TwoKernels {}).build(7, &NoFiles).unwrap();
+        let two = instance(Heterogeneity::TwoKernels {}, 7);
         assert_eq!(two.local_optimum(1), two.local_optimum(3));
         assert_ne!(two.local_optimum(0), two.local_optimum(1));
     }
@@ -313,8 +286,7 @@ mod tests {
     #[test]
     fn ten_clients_are_the_first_of_a_hundred() {
         for kind in KINDS {
-            let few = settings(kind).build(8, &NoFiles).unwrap();
-            let many = Settings { clients: 9, ..settings(kind) }.build(8, &NoFiles).unwrap();
+            let (few, many) = (instance(kind, 8), sample::build(&sample::garnet(kind, 9), 8));
             for c in 0..5 {
                 assert_eq!(few.local_optimum(c), many.local_optimum(c));
             }
@@ -323,10 +295,7 @@ mod tests {
 
     #[test]
     fn one_action_visits_fewer_pairs() {
-        let uniform = settings(KINDS[1]).build(9, &NoFiles).unwrap();
-        let one = Settings { policy: Policy::OneAction, ..settings(KINDS[1]) }
-            .build(9, &NoFiles)
-            .unwrap();
-        assert_ne!(uniform.optimum(), one.optimum());
+        let one = Settings { policy: Policy::OneAction, ..sample::garnet(KINDS[1], 5) };
+        assert_ne!(instance(KINDS[1], 9).optimum(), sample::build(&one, 9).optimum());
     }
 }

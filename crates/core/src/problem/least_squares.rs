@@ -81,7 +81,7 @@ impl super::Settings for Settings {
         }
         let mean = Affine::mean(clients.iter().map(|c: &RecordClient| &c.mean))
             .map_err(|_| singular("the".into()))?;
-        Ok(LeastSquares { d, l2: self.l2, batch: self.batch, clients, mean })
+        Ok(LeastSquares { l2: self.l2, batch: self.batch, clients, mean })
     }
 }
 
@@ -95,7 +95,6 @@ struct RecordClient {
 
 /// An instance.
 pub struct LeastSquares {
-    d: usize,
     l2: f64,
     batch: usize,
     clients: Vec<RecordClient>,
@@ -105,15 +104,12 @@ pub struct LeastSquares {
 impl LeastSquares {
     /// The records (x, y) of a client.
     fn records(&self, client: usize) -> impl ExactSizeIterator<Item = (&[f64], f64)> {
-        let rows = self.clients[client].rows.chunks_exact(self.d + 1);
-        rows.map(|row| (&row[..self.d], row[self.d]))
+        let rows = self.clients[client].rows.chunks_exact(self.dim() + 1);
+        rows.map(|row| (&row[..self.dim()], row[self.dim()]))
     }
 }
 
 impl Facts for LeastSquares {
-    fn dim(&self) -> usize {
-        self.d
-    }
     fn clients(&self) -> usize {
         self.clients.len()
     }
@@ -131,7 +127,7 @@ impl Facts for LeastSquares {
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         let records = self.records(client).map(|(x, y)| (x, dot(self.optimum(), x) - y));
-        batch_covariance(self.d, self.batch, records)
+        batch_covariance(self.dim(), self.batch, records)
     }
     /// λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {

@@ -6,7 +6,7 @@ use super::affine::half_square;
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
 use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, solve};
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -68,7 +68,30 @@ impl super::Settings for Settings {
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Lms, Fault> {
-        Lms::new(self, seed)
+        let d = self.dimension;
+        let mut rng = Stream::shared_instance(seed);
+        let values = self.spectrum.values(d);
+        let (shared, model) = (direction(d, &mut rng), direction(d, &mut rng));
+        let (mut rhs, n) = (vec![0.0; d], self.clients as f64);
+        let mut clients = Vec::with_capacity(self.clients);
+        for c in 0..self.clients {
+            let mut rng = Stream::client_instance(seed, c);
+            let own = direction(d, &mut rng);
+            let axis = match self.covariances {
+                Covariances::Same => shared.clone(),
+                Covariances::Rotated => own,
+            };
+            let covariance = rotated(&values, &axis);
+            let mut model = model.clone();
+            model.iter_mut().for_each(|w| *w += self.model_spread * rng.gaussian());
+            axpy(1.0 / n, &covariance.apply(&model), &mut rhs);
+            clients.push(LmsClient { axis, covariance, model });
+        }
+        let mean = Matrix::mean(clients.iter().map(|c| &c.covariance));
+        let optimum = solve(&mean, &rhs)
+            .map_err(|_| Fault::new("spectrum", "the system is singular in double precision"))?;
+        let roots = values.iter().map(|&x| libm::sqrt(x)).collect();
+        Ok(Lms { noise: self.noise, roots, clients, mean, optimum })
     }
 }
 
@@ -80,16 +103,8 @@ struct LmsClient {
     model: Vec<f64>,
 }
 
-impl LmsClient {
-    /// θ − w_k.
-    fn apart(&self, theta: &[f64]) -> Vec<f64> {
-        theta.iter().zip(&self.model).map(|(x, w)| x - w).collect()
-    }
-}
-
 /// An instance.
 pub struct Lms {
-    d: usize,
     noise: f64,
     /// √λ, d numbers.
     roots: Vec<f64>,
@@ -98,39 +113,7 @@ pub struct Lms {
     optimum: Vec<f64>,
 }
 
-impl Lms {
-    fn new(settings: &Settings, seed: u64) -> Result<Self, Fault> {
-        let d = settings.dimension;
-        let mut rng = Stream::shared_instance(seed);
-        let values = settings.spectrum.values(d);
-        let (shared, model) = (direction(d, &mut rng), direction(d, &mut rng));
-        let (mut rhs, n) = (vec![0.0; d], settings.clients as f64);
-        let mut clients = Vec::with_capacity(settings.clients);
-        for c in 0..settings.clients {
-            let mut rng = Stream::client_instance(seed, c);
-            let own = direction(d, &mut rng);
-            let axis = match settings.covariances {
-                Covariances::Same => shared.clone(),
-                Covariances::Rotated => own,
-            };
-            let covariance = rotated(&values, &axis);
-            let mut model = model.clone();
-            model.iter_mut().for_each(|w| *w += settings.model_spread * rng.gaussian());
-            axpy(1.0 / n, &covariance.apply(&model), &mut rhs);
-            clients.push(LmsClient { axis, covariance, model });
-        }
-        let mean = Matrix::mean(clients.iter().map(|c| &c.covariance));
-        let optimum = solve(&mean, &rhs)
-            .map_err(|_| Fault::new("spectrum", "the system is singular in double precision"))?;
-        let roots = values.iter().map(|&x| libm::sqrt(x)).collect();
-        Ok(Self { d, noise: settings.noise, roots, clients, mean, optimum })
-    }
-}
-
 impl Facts for Lms {
-    fn dim(&self) -> usize {
-        self.d
-    }
     fn clients(&self) -> usize {
         self.clients.len()
     }
@@ -142,7 +125,7 @@ impl Facts for Lms {
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         let client = &self.clients[client];
-        field.copy_from_slice(&client.covariance.apply(&client.apart(theta)));
+        field.copy_from_slice(&client.covariance.apply(&difference(theta, &client.model)));
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].covariance.clone()
@@ -152,7 +135,7 @@ impl Facts for Lms {
     fn noise_covariance(&self, client: usize) -> Matrix {
         let pull = self.field_at_optimum(client);
         let client = &self.clients[client];
-        let apart = client.apart(&self.optimum);
+        let apart = difference(&self.optimum, &client.model);
         let weight = dot(&apart, &pull) + self.noise * self.noise;
         let mut covariance = client.covariance.scaled(weight);
         covariance.add_outer(1.0, &pull, &pull);
@@ -161,9 +144,9 @@ impl Facts for Lms {
     /// RDᵀR + R tr(RD) + σ²R with D = E (θ − w_k)(θ' − w_k)ᵀ, since
     /// E hhᵀDhhᵀ = RDR + RDᵀR + R tr(RD) for Gaussian h.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let d = self.d;
+        let d = self.dim();
         let client = &self.clients[client];
-        let apart = client.apart(&self.optimum);
+        let apart = difference(&self.optimum, &client.model);
         let shift = Matrix::from_fn(d, d + 1, |i, j| match j {
             _ if j == d => apart[i],
             _ => f64::from(u8::from(i == j)),
@@ -210,36 +193,35 @@ impl Problem for Lms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::arrays::NoFiles;
-    use crate::problem::{Settings as _, check};
+    use crate::problem::check;
 
-    fn settings(covariances: Covariances) -> Settings {
-        Settings {
+    fn instance(covariances: Covariances) -> Lms {
+        let settings = Settings {
             dimension: 3,
             clients: 4,
             spectrum: Spectrum { from: 0.5, to: 2.0 },
             covariances,
             model_spread: 0.6,
             noise: 0.3,
-        }
+        };
+        crate::sample::build(&settings, 4)
     }
 
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
         for covariances in [Covariances::Same, Covariances::Rotated] {
-            let problem = settings(covariances).build(4, &NoFiles).unwrap();
-            check::agree(&problem, 400_000);
+            check::agree(&instance(covariances), 400_000);
         }
     }
 
     #[test]
     fn one_covariance_means_the_mean_model() {
-        let problem = settings(Covariances::Same).build(4, &NoFiles).unwrap();
+        let problem = instance(Covariances::Same);
         for i in 0..3 {
             let mean = (0..4).map(|c| problem.local_optimum(c)[i]).sum::<f64>() / 4.0;
             assert!((problem.optimum()[i] - mean).abs() < 1e-14);
         }
-        let rotated = settings(Covariances::Rotated).build(4, &NoFiles).unwrap();
+        let rotated = instance(Covariances::Rotated);
         assert_ne!(rotated.jacobian(0), rotated.jacobian(1));
     }
 }

@@ -32,13 +32,17 @@ use arrays::{DataFile, Files};
 pub use exact::Exact;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::hash::Hash;
 pub use twin::Twin;
 
 /// Exact facts about a problem. F_c is client c's field, F̄_c its mean,
 /// F̄ = N⁻¹ Σ F̄_c; θ* solves F̄(θ*) = 0 and θ_c* solves F̄_c(θ_c*) = 0.
 pub trait Facts: Send + Sync {
     /// d, the dimension of θ.
-    fn dim(&self) -> usize;
+    fn dim(&self) -> usize {
+        self.optimum().len()
+    }
     /// N, the number of clients.
     fn clients(&self) -> usize;
     /// θ*, d numbers.
@@ -105,6 +109,32 @@ pub trait Facts: Send + Sync {
     fn virtual_optimum(&self) -> Option<&[f64]> {
         None
     }
+}
+
+/// Groups clients with equal keys: the first client of each group, and the group of each client.
+pub fn group_clients<K: Hash + Eq>(
+    clients: usize,
+    key: impl Fn(usize) -> K,
+) -> (Vec<usize>, Vec<usize>) {
+    let (mut known, mut first) = (HashMap::new(), Vec::new());
+    let mut group = |client| {
+        *known.entry(key(client)).or_insert_with(|| {
+            first.push(client);
+            first.len() - 1
+        })
+    };
+    let groups = (0..clients).map(&mut group).collect();
+    (first, groups)
+}
+
+/// A value of each distribution of the clients' oracles, computed for its first client, and the
+/// index of each client's value.
+pub fn by_distribution<T>(
+    facts: &dyn Facts,
+    value: impl Fn(usize) -> Option<T>,
+) -> Option<(Vec<T>, Vec<usize>)> {
+    let (first, groups) = group_clients(facts.clients(), |client| facts.distribution(client));
+    Some((first.into_iter().map(value).collect::<Option<_>>()?, groups))
 }
 
 /// A problem that can be run: its stochastic oracle.

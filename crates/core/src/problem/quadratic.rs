@@ -89,13 +89,37 @@ impl super::Settings for Settings {
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Quadratic, Fault> {
-        Quadratic::new(self, seed)
+        let d = self.dimension;
+        let mut rng = Stream::shared_instance(seed);
+        let mean = rotated(&self.spectrum.values(d), &direction(d, &mut rng));
+        let target = direction(d, &mut rng);
+        let singular = |_| Fault::new("spectrum", "the system is singular in double precision");
+        let mut clients = Vec::with_capacity(self.clients);
+        for c in 0..self.clients {
+            // A pair draws from the stream of its first client.
+            let mut rng = Stream::client_instance(seed, c - c % 2);
+            let sign = match (c / 2 < self.clients / 2, c % 2) {
+                (false, _) => 0.0,
+                (true, 0) => 1.0,
+                (true, _) => -1.0,
+            };
+            let (u, g) = (direction(d, &mut rng), direction(d, &mut rng));
+            let delta = sign * self.per_client(self.hessian_heterogeneity);
+            let pull = sign * self.per_client(self.gradient_heterogeneity);
+            let mut hessian = mean.plus(delta, &Matrix::identity(d));
+            hessian.add_outer(-2.0 * delta, &u, &u);
+            let mut offset = hessian.apply(&target);
+            axpy(-pull, &g, &mut offset);
+            clients.push(Affine::new(hessian, offset).map_err(singular)?);
+        }
+        let mean = Affine::mean(clients.iter()).map_err(singular)?;
+        let (noise, multiplicative) = (self.noise, self.multiplicative_noise);
+        Ok(Quadratic { noise, multiplicative, clients, mean })
     }
 }
 
 /// An instance.
 pub struct Quadratic {
-    d: usize,
     noise: f64,
     multiplicative: f64,
     /// ∇f_c: H_c, H_c θ_c* and θ_c*.
@@ -108,38 +132,6 @@ pub struct Quadratic {
 const LONG: usize = 16;
 
 impl Quadratic {
-    fn new(settings: &Settings, seed: u64) -> Result<Self, Fault> {
-        let d = settings.dimension;
-        let mut rng = Stream::shared_instance(seed);
-        let mean = rotated(&settings.spectrum.values(d), &direction(d, &mut rng));
-        let target = direction(d, &mut rng);
-        let singular = |_| Fault::new("spectrum", "the system is singular in double precision");
-        let mut clients = Vec::with_capacity(settings.clients);
-        for c in 0..settings.clients {
-            // A pair draws from the stream of its first client.
-            let mut rng = Stream::client_instance(seed, c - c % 2);
-            let paired = c / 2 < settings.clients / 2;
-            let sign = if !paired {
-                0.0
-            } else if c.is_multiple_of(2) {
-                1.0
-            } else {
-                -1.0
-            };
-            let (u, g) = (direction(d, &mut rng), direction(d, &mut rng));
-            let delta = sign * settings.per_client(settings.hessian_heterogeneity);
-            let pull = sign * settings.per_client(settings.gradient_heterogeneity);
-            let mut hessian = mean.plus(delta, &Matrix::identity(d));
-            hessian.add_outer(-2.0 * delta, &u, &u);
-            let mut offset = hessian.apply(&target);
-            axpy(-pull, &g, &mut offset);
-            clients.push(Affine::new(hessian, offset).map_err(singular)?);
-        }
-        let mean = Affine::mean(clients.iter()).map_err(singular)?;
-        let (noise, multiplicative) = (settings.noise, settings.multiplicative_noise);
-        Ok(Self { d, noise, multiplicative, clients, mean })
-    }
-
     #[inline(always)]
     fn gradient(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         let client = &self.clients[client];
@@ -156,9 +148,6 @@ impl Quadratic {
 }
 
 impl Facts for Quadratic {
-    fn dim(&self) -> usize {
-        self.d
-    }
     fn clients(&self) -> usize {
         self.clients.len()
     }
@@ -177,15 +166,15 @@ impl Facts for Quadratic {
     /// σ²I + τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let gradient = self.field_at_optimum(client);
-        let mut covariance = Matrix::identity(self.d).scaled(self.noise * self.noise);
+        let mut covariance = Matrix::identity(self.dim()).scaled(self.noise * self.noise);
         covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
         covariance
     }
     /// τ² F̄_c F̄_cᵀ + σ²I.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let mean = mean_part(self, client, s).scaled(self.multiplicative * self.multiplicative);
-        let one = s[(self.d, self.d)];
-        Some(mean.plus(one * self.noise * self.noise, &Matrix::identity(self.d)))
+        let one = s[(self.dim(), self.dim())];
+        Some(mean.plus(one * self.noise * self.noise, &Matrix::identity(self.dim())))
     }
     fn linear(&self) -> bool {
         true
@@ -221,29 +210,27 @@ impl Problem for Quadratic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::arrays::NoFiles;
     use crate::problem::{Settings as _, check};
+    use crate::sample;
 
     fn settings(clients: usize) -> Settings {
         Settings {
-            dimension: 4,
-            clients,
             spectrum: Spectrum { from: 0.2, to: 2.0 },
             gradient_heterogeneity: 1.5,
             hessian_heterogeneity: 0.1,
             noise: 0.7,
             multiplicative_noise: 0.4,
+            ..sample::quadratic(clients)
         }
     }
 
     #[test]
     fn heterogeneity_is_what_was_asked_for() {
         for clients in [2, 4, 7] {
-            let problem = settings(clients).build(3, &NoFiles).unwrap();
+            let problem = sample::build(&settings(clients), 3);
             let (mut gradients, mut hessians) = (0.0, 0.0);
             for c in 0..clients {
-                let mut g = vec![0.0; 4];
-                problem.mean_field(c, problem.optimum(), &mut g);
+                let g = problem.field_at_optimum(c);
                 gradients += dot(&g, &g) / clients as f64;
                 let apart = problem.jacobian(c).plus(-1.0, &problem.mean.matrix);
                 let (high, low) = apart.symmetric_extremes().unwrap();
@@ -258,18 +245,17 @@ mod tests {
 
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
-        let problem = settings(4).build(4, &NoFiles).unwrap();
-        check::agree(&problem, 200_000);
+        check::agree(&sample::build(&settings(4), 4), 200_000);
     }
 
     #[test]
     fn suboptimality_is_the_difference_of_losses() {
-        let problem = settings(5).build(5, &NoFiles).unwrap();
+        let problem = sample::build(&settings(5), 5);
         let loss = |theta: &[f64]| {
             let local = |c: &Affine| half_square(&c.matrix, theta, &c.optimum);
             problem.clients.iter().map(local).sum::<f64>() / 5.0
         };
-        let theta = [0.3, -2.0, 1.0, 0.5];
+        let theta = [0.3, -2.0, 1.0];
         let gap = loss(&theta) - loss(problem.optimum());
         assert!((problem.suboptimality(&theta).unwrap() - gap).abs() < 1e-12);
     }

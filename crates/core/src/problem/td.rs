@@ -96,7 +96,6 @@ type Transition = (usize, usize, f64);
 /// The exact facts of one environment.
 struct EnvironmentFacts {
     mean: Affine,
-    covariance: Matrix,
     /// The transitions that occur.
     pairs: Vec<Transition>,
     rewards: Vec<f64>,
@@ -149,7 +148,7 @@ impl Features {
         Affine::new(matrix, offset)
     }
 
-    /// The facts of an environment before θ* is known; `client` is its first client.
+    /// The facts of an environment; `client` is its first client.
     fn solve(
         &self,
         environment: Environment,
@@ -159,8 +158,7 @@ impl Features {
         let mu = stationary(&transitions).map_err(|_| NoSolution::Stationary(client))?;
         let pairs = occurring_pairs(&mu, &transitions);
         let mean = self.mean_system(&pairs, &rewards).map_err(|_| NoSolution::Client(client))?;
-        let covariance = Matrix::zeros(0, 0);
-        Ok((EnvironmentFacts { mean, covariance, pairs, rewards }, Chain { mu, transitions }))
+        Ok((EnvironmentFacts { mean, pairs, rewards }, Chain { mu, transitions }))
     }
 
     /// The covariance of an environment's field at θ*.
@@ -237,9 +235,6 @@ impl Td {
         }
         let means = environment_of.iter().map(|&e| &facts[e].mean);
         let optimum = Affine::mean(means).map_err(|_| NoSolution::Mean)?.optimum;
-        for environment in &mut facts {
-            environment.covariance = features.covariance(environment, &optimum);
-        }
         // A mean of kernels may have no unique stationary distribution; then θ̃ is unknown.
         let virtual_optimum = stationary(&kernel).ok().and_then(|mu| {
             Some(features.mean_system(&occurring_pairs(&mu, &kernel), &reward).ok()?.optimum)
@@ -282,9 +277,6 @@ fn occurring_pairs(mu: &[f64], transitions: &Matrix) -> Vec<Transition> {
 }
 
 impl Facts for Td {
-    fn dim(&self) -> usize {
-        self.features.d
-    }
     fn clients(&self) -> usize {
         self.environment_of.len()
     }
@@ -301,7 +293,7 @@ impl Facts for Td {
         self.environment(client).mean.matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        self.environment(client).covariance.clone()
+        self.features.covariance(self.environment(client), &self.optimum)
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let EnvironmentFacts { pairs, rewards, .. } = self.environment(client);
@@ -374,6 +366,7 @@ impl Problem for Td {
 mod tests {
     use super::*;
     use crate::rng::Purpose;
+    use crate::sample;
 
     #[test]
     fn a_chain_of_two_islands_has_no_unique_law() {
@@ -391,19 +384,11 @@ mod tests {
         assert_eq!(stationary(&negative), Err(Singular));
     }
 
-    fn chain_of_three(noise: Noise) -> Td {
-        let phi = vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5];
-        let p = [[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.3, 0.3, 0.4]];
-        let transitions = Matrix::from_fn(3, 3, |i, j| p[i][j]);
-        let environment = Environment { transitions, rewards: vec![1.0, -1.0, 0.5] };
-        Td::new(phi, 2, 0.8, std::iter::once(environment), vec![0], noise).unwrap()
-    }
-
     /// A trajectory visits pairs with their stationary probabilities.
     #[test]
     fn a_trajectory_has_the_stationary_mean_in_the_long_run() {
-        let problem = chain_of_three(Noise::Markov { burn_in: 50 });
-        assert!(!problem.independent() && chain_of_three(Noise::Independent).independent());
+        let problem = sample::chain(vec![0], Noise::Markov { burn_in: 50 });
+        assert!(!problem.independent());
         let (runs, steps) = (400, 1000);
         let theta = [0.4, -0.3];
         let mut exact = [0.0; 2];
@@ -422,25 +407,21 @@ mod tests {
             (0..2).for_each(|i| means[i].push(sum[i]));
         }
         for i in 0..2 {
-            let error = crate::sample::standard_error(&means[i]);
-            let off = (crate::sample::mean(&means[i]) - exact[i]).abs();
-            assert!(off < 4.5 * error, "entry {i}: {off} with standard error {error}");
+            sample::assert_mean(&means[i], exact[i], &format!("entry {i}"));
         }
     }
 
     #[test]
     fn one_environment_is_its_own_virtual_one() {
-        let problem = chain_of_three(Noise::Independent);
-        let apart =
-            crate::kernel::squared_distance(problem.virtual_optimum().unwrap(), problem.optimum());
-        assert!(apart < 1e-28, "{apart}");
+        let problem = sample::chain(vec![0], Noise::Independent);
+        let virtual_optimum = problem.virtual_optimum().unwrap();
+        assert!(sample::distance(virtual_optimum, problem.optimum()) < 1e-14);
     }
 
     #[test]
     fn the_feature_norm_is_the_mean_square_of_values() {
-        let problem = chain_of_three(Noise::Independent);
-        let p = [[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.3, 0.3, 0.4]];
-        let law = stationary(&Matrix::from_fn(3, 3, |i, j| p[i][j])).unwrap();
+        let problem = sample::chain(vec![0], Noise::Independent);
+        let law = stationary(&Matrix::from_entries(3, 3, sample::CHAIN.to_vec())).unwrap();
         let values = [2.0, 3.0, 2.5];
         let exact: f64 = law.iter().zip(values).map(|(p, v): (&f64, f64)| p * v * v).sum();
         assert!((problem.feature_norm(&[2.0, 3.0]).unwrap() - exact).abs() < 1e-14);

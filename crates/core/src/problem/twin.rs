@@ -3,7 +3,7 @@
 //! the effect of the field's curvature, without the noise that both share.
 
 use super::affine::Affine;
-use super::{Facts, Problem};
+use super::{Facts, Problem, group_clients};
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -20,30 +20,21 @@ pub struct Twin<P> {
 impl<P: Problem> Twin<P> {
     /// The twin of a problem.
     pub fn new(problem: P) -> Self {
-        let n = problem.clients();
-        let (mut laws, mut fields, mut field_of) = (Vec::new(), Vec::new(), Vec::with_capacity(n));
-        for client in 0..n {
-            let law = problem.distribution(client);
-            let known = laws.iter().position(|l| *l == law);
-            field_of.push(known.unwrap_or(laws.len()));
-            if known.is_none() {
-                laws.push(law);
-                let matrix = problem.jacobian(client);
-                let mut offset = matrix.apply(problem.optimum());
-                axpy(-1.0, &problem.field_at_optimum(client), &mut offset);
-                let optimum = problem.optimum().to_vec();
-                let root = Affine::new(matrix.clone(), offset.clone());
-                fields.push(root.unwrap_or(Affine { matrix, offset, optimum }));
-            }
-        }
+        let (first, field_of) = group_clients(problem.clients(), |c| problem.distribution(c));
+        let field = |client| {
+            let matrix = problem.jacobian(client);
+            let mut offset = matrix.apply(problem.optimum());
+            axpy(-1.0, &problem.field_at_optimum(client), &mut offset);
+            let optimum = problem.optimum().to_vec();
+            let root = Affine::new(matrix.clone(), offset.clone());
+            root.unwrap_or(Affine { matrix, offset, optimum })
+        };
+        let fields = first.into_iter().map(field).collect();
         Self { problem, fields, field_of }
     }
 }
 
 impl<P: Problem> Facts for Twin<P> {
-    fn dim(&self) -> usize {
-        self.problem.dim()
-    }
     fn clients(&self) -> usize {
         self.problem.clients()
     }

@@ -4,8 +4,7 @@
 //!
 //! *Invariant*: an estimate depends on sizes alone, so every machine refuses the same.
 
-use crate::problem::Facts;
-use std::collections::HashSet;
+use crate::problem::{Facts, group_clients};
 use std::fmt;
 use std::ops::Add;
 
@@ -63,7 +62,7 @@ impl fmt::Display for Effort {
 
 /// The number of distinct distributions of the clients' oracles.
 pub fn distributions(facts: &dyn Facts) -> f64 {
-    (0..facts.clients()).map(|c| facts.distribution(c)).collect::<HashSet<usize>>().len() as f64
+    group_clients(facts.clients(), |c| facts.distribution(c)).0.len() as f64
 }
 
 /// Multiplications of one [`Facts::noise_map`].
@@ -84,12 +83,12 @@ pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
 mod tests {
     use super::*;
     use crate::linalg::Matrix;
+    use crate::sample;
     use crate::theory::bounds::Constants;
     use crate::theory::deterministic::drift_effort;
     use crate::theory::expansion;
     use crate::theory::heterogeneity::Measures;
-    use crate::theory::linear::LocalUpdate;
-    use crate::theory::moments::{self, AlgorithmModel, Correction, RunModel};
+    use crate::theory::moments::{self, Correction};
 
     /// A problem of any size: d, N and whether it is linear. Other facts are not available.
     struct Sized(usize, usize, bool);
@@ -123,19 +122,8 @@ mod tests {
 
     /// The computations of a report on one instance.
     fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
-        let run = |correction| RunModel {
-            weight: 1.0,
-            update: Box::new(move |_| LocalUpdate::plain(0.1, local_steps)),
-            server_step: 1.0,
-            correction,
-        };
-        let model = |correction| AlgorithmModel {
-            runs: vec![run(correction)],
-            cohort: facts.clients(),
-            common: true,
-            coin: None,
-            burn_in: None,
-        };
+        let model =
+            |correction| sample::model(facts.clients(), &[(1.0, 0.1)], local_steps, correction);
         let (plain, corrected) = (model(Correction::None), model(Correction::Kept));
         [
             moments::effort(facts, &plain, 1000, 200),

@@ -8,8 +8,7 @@ use super::lyapunov::solve_lyapunov;
 use super::moments::{CovarianceBlocks, Moments};
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, Singular, solve};
-use crate::problem::Facts;
-use std::collections::HashMap;
+use crate::problem::{Facts, by_distribution};
 
 /// The terms of the expansions, all at θ*.
 pub struct Expansion {
@@ -26,24 +25,6 @@ pub struct Expansion {
     pub stochasticity: Option<Vec<f64>>,
     /// A⁻¹ ∇³f(θ*)[C], d numbers.
     pub within: Option<Vec<f64>>,
-}
-
-/// A value of each distribution, computed once, and the index of each client's value.
-fn by_distribution<T>(
-    facts: &dyn Facts,
-    value: impl Fn(usize) -> Option<T>,
-) -> Option<(Vec<T>, Vec<usize>)> {
-    let mut places: HashMap<usize, usize> = HashMap::new();
-    let mut values = Vec::new();
-    let mut clients = Vec::with_capacity(facts.clients());
-    for client in 0..facts.clients() {
-        let place = *places.entry(facts.distribution(client)).or_insert(values.len());
-        if place == values.len() {
-            values.push(value(client)?);
-        }
-        clients.push(place);
-    }
-    Some((values, clients))
 }
 
 /// The mean over clients of a matrix.

@@ -2,9 +2,8 @@
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;
-use crate::problem::Facts;
+use crate::problem::{Facts, by_distribution};
 use crate::theory::effort::{self, Effort};
-use std::collections::btree_map::{BTreeMap, Entry};
 
 /// Measures of an instance, all at θ*. They depend on eigenvalues, so print six digits at
 /// most.
@@ -37,20 +36,16 @@ impl Measures {
         let jacobians: Vec<Matrix> = (0..n).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::mean(jacobians.iter());
         let (mut first, mut second, mut noise, mut smoothness) = (0.0, 0.0, 0.0, 0.0_f64);
-        let mut laws: BTreeMap<usize, [f64; 4]> = BTreeMap::new();
-        for (c, jacobian) in jacobians.iter().enumerate() {
-            let [drift, apart, most, spread] = match laws.entry(facts.distribution(c)) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    let field = facts.field_at_optimum(c);
-                    *new.insert([
-                        dot(&field, &field),
-                        jacobian.plus(-1.0, &mean).spectral_norm()?,
-                        jacobian.spectral_norm()?,
-                        facts.noise_covariance(c).trace(),
-                    ])
-                }
-            };
+        let (values, clients) = by_distribution(facts, |c| {
+            let field = facts.field_at_optimum(c);
+            Some([
+                dot(&field, &field),
+                jacobians[c].plus(-1.0, &mean).spectral_norm()?,
+                jacobians[c].spectral_norm()?,
+                facts.noise_covariance(c).trace(),
+            ])
+        })?;
+        for [drift, apart, most, spread] in clients.into_iter().map(|law| values[law]) {
             first += drift / n as f64;
             second += apart * apart / n as f64;
             smoothness = smoothness.max(most);
@@ -73,29 +68,18 @@ impl Measures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::arrays::NoFiles;
-    use crate::problem::{Settings as _, quadratic, spectrum::Spectrum};
+    use crate::problem::quadratic;
+    use crate::sample;
 
     #[test]
     fn a_quadratic_has_the_measures_it_was_made_with() {
-        let problem = quadratic::Settings {
-            dimension: 4,
-            clients: 6,
-            spectrum: Spectrum { from: 0.5, to: 2.0 },
-            gradient_heterogeneity: 1.25,
-            hessian_heterogeneity: 0.25,
-            noise: 0.5,
-            multiplicative_noise: 0.0,
-        }
-        .build(1, &NoFiles)
-        .unwrap();
-        let measures = Measures::new(&problem).unwrap();
-        for (have, want) in [
-            (measures.zeta1, 1.25),
-            (measures.zeta2, 0.25),
-            (measures.mu, 0.5),
-            (measures.noise, 1.0),
-        ] {
+        let (gradient_heterogeneity, hessian_heterogeneity, noise) = (1.25, 0.25, 0.5);
+        let base = sample::quadratic(6);
+        let settings =
+            quadratic::Settings { gradient_heterogeneity, hessian_heterogeneity, noise, ..base };
+        let measures = Measures::new(&sample::build(&settings, 1)).unwrap();
+        let Measures { zeta1, zeta2, mu, noise, .. } = measures;
+        for (have, want) in [(zeta1, 1.25), (zeta2, 0.25), (mu, 0.5), (noise, 0.75)] {
             assert!((have - want).abs() < 1e-10, "{measures:?}");
         }
         assert!(measures.smoothness > 2.0 && measures.smoothness <= 2.25);

@@ -1,9 +1,9 @@
 //! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also for clients with different
 //! local updates and with proximal terms.
 
-use crate::kernel::axpy;
+use crate::kernel::{axpy, difference};
 use crate::linalg::{Matrix, Singular, solve};
-use crate::problem::Facts;
+use crate::problem::{Facts, group_clients};
 
 /// A client's local update in a round, in the theory's own type: theory imports no engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +22,11 @@ impl LocalUpdate {
     /// E_k steps of size γ_k and nothing else.
     pub fn plain(step: f64, steps: u64) -> Self {
         Self { step, steps, batch: 1, proximal: 0.0 }
+    }
+
+    /// Its bits, by which clients are grouped.
+    pub fn bits(&self) -> [u64; 4] {
+        [self.step.to_bits(), self.steps, self.batch, self.proximal.to_bits()]
     }
 }
 
@@ -53,31 +58,25 @@ impl RoundMap {
     pub fn linearised(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Self {
         let (n, d) = (facts.clients() as f64, facts.dim());
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
-        let mut single = true;
-        let mut known: Vec<((usize, LocalUpdate), MapParts)> = Vec::new();
-        for client in 0..facts.clients() {
-            let update = update(client);
-            single &= update.steps == 1;
-            let key = (facts.distribution(client), update);
-            // Clients of one kind (distribution and local update) are neighbours, or there
-            // are few kinds, so only the last kinds are searched.
-            let seen = known.iter().rev().take(16).position(|(k, _)| *k == key);
-            let index = seen.map_or(known.len(), |back| known.len() - 1 - back);
-            if seen.is_none() {
-                let made = if facts.linear() && update.proximal == 0.0 {
-                    plain(facts, client, update)
-                } else {
-                    pulled(facts, client, update)
-                };
-                known.push((key, made));
+        let updates: Vec<LocalUpdate> = (0..facts.clients()).map(update).collect();
+        let kind = |c: usize| (facts.distribution(c), updates[c].bits());
+        let (first, kinds) = group_clients(facts.clients(), kind);
+        let parts = |client: usize| {
+            let update = updates[client];
+            if facts.linear() && update.proximal == 0.0 {
+                plain(facts, client, update)
+            } else {
+                pulled(facts, client, update)
             }
-            let (all, there, back) = &known[index].1;
+        };
+        let parts: Vec<MapParts> = first.into_iter().map(parts).collect();
+        for kind in kinds {
+            let (all, there, back) = &parts[kind];
             axpy(1.0 / n, there, &mut rho);
             axpy(-1.0 / n, back, &mut rho);
             gamma.add(1.0 / n, all);
         }
-        let equal = (1..facts.clients()).all(|c| update(c) == update(0));
-        if single && equal {
+        if updates.iter().all(|update| update.steps == 1 && *update == updates[0]) {
             // ρ̄ = −γ F̄(θ*) = 0; the computed sum is rounding error.
             rho.fill(0.0);
         }
@@ -108,12 +107,11 @@ impl RoundMap {
 type MapParts = (Matrix, Vec<f64>, Vec<f64>);
 
 /// Γ_c, θ_c* − θ* and Γ_c(θ_c* − θ*).
-fn plain(facts: &dyn Facts, client: usize, update: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
+fn plain(facts: &dyn Facts, client: usize, update: LocalUpdate) -> MapParts {
     let d = facts.dim();
     let one = Matrix::identity(d).plus(-update.step, &facts.jacobian(client));
     let all = one.power(update.steps);
-    let local = facts.local_optimum(client).iter().zip(facts.optimum());
-    let apart: Vec<f64> = local.map(|(local, global)| local - global).collect();
+    let apart = difference(facts.local_optimum(client), facts.optimum());
     let shrunk = all.apply(&apart);
     (all, apart, shrunk)
 }
@@ -121,7 +119,7 @@ fn plain(facts: &dyn Facts, client: usize, update: LocalUpdate) -> (Matrix, Vec<
 /// The same map if a step is e ← (I − γ(H_c + μ))e + γμ e_t − γ F̄_c(θ*): with M
 /// the factor of e and S = Σ_{l<H} Mˡ, Γ_c = M^H + γμS, and the constant part is
 /// −γS F̄_c(θ*).
-fn pulled(facts: &dyn Facts, client: usize, update: LocalUpdate) -> (Matrix, Vec<f64>, Vec<f64>) {
+fn pulled(facts: &dyn Facts, client: usize, update: LocalUpdate) -> MapParts {
     let d = facts.dim();
     let (gamma, mu) = (update.step, update.proximal);
     let one = Matrix::identity(d).scaled(1.0 - gamma * mu).plus(-gamma, &facts.jacobian(client));

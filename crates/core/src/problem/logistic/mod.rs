@@ -233,8 +233,8 @@ impl Logistic {
         )
         .map_err(unsolved)?;
         for set in 0..sets {
-            let rows = instance.rows(set);
-            let weights = rows.map(|row| instance.weight(row, &instance.optimum)).collect();
+            let rows = instance.tables.rows(set);
+            let weights = rows.map(|row| instance.tables.weight(row, &instance.optimum)).collect();
             instance.held[set].weights = weights;
         }
         Ok(instance)
@@ -250,16 +250,6 @@ impl Logistic {
         client % self.held.len()
     }
 
-    fn rows(&self, set: usize) -> impl ExactSizeIterator<Item = &[f64]> {
-        self.tables.rows(set)
-    }
-
-    /// σ(m − y xᵀθ), the weight of a record in the gradient.
-    #[inline(always)]
-    fn weight(&self, row: &[f64], theta: &[f64]) -> f64 {
-        self.tables.weight(row, theta)
-    }
-
     /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         let rest =
@@ -271,20 +261,20 @@ impl Logistic {
 
     /// ∇f of a record set: λθ − E[s y x].
     fn gradient(&self, set: usize, theta: &[f64]) -> Vec<f64> {
-        let rows = self.rows(set);
+        let rows = self.tables.rows(set);
         let n = rows.len() as f64;
         let mut pull = vec![0.0; self.d];
-        rows.for_each(|row| axpy(self.weight(row, theta), row, &mut pull));
+        rows.for_each(|row| axpy(self.tables.weight(row, theta), row, &mut pull));
         pull.iter().zip(theta).map(|(pull, theta)| self.l2 * theta - pull / n).collect()
     }
 
     /// ∇²f of a record set: E[s(1 − s) x xᵀ] + λI.
     fn hessian(&self, set: usize, theta: &[f64]) -> Matrix {
-        let rows = self.rows(set);
+        let rows = self.tables.rows(set);
         let n = rows.len() as f64;
         let mut sum = Matrix::zeros(self.d, self.d);
         for row in rows {
-            let s = self.weight(row, theta);
+            let s = self.tables.weight(row, theta);
             sum.add_outer(s * (1.0 - s) / n, row, row);
         }
         sum.plus(self.l2, &Matrix::identity(self.d))
@@ -333,9 +323,6 @@ fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
 }
 
 impl Facts for Logistic {
-    fn dim(&self) -> usize {
-        self.d
-    }
     fn clients(&self) -> usize {
         self.clients
     }
@@ -352,14 +339,14 @@ impl Facts for Logistic {
         self.hessian(self.record_set(client), &self.optimum)
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let rows = self.rows(self.record_set(client));
-        let records = rows.map(|row| (row, self.weight(row, &self.optimum)));
+        let rows = self.tables.rows(self.record_set(client));
+        let records = rows.map(|row| (row, self.tables.weight(row, &self.optimum)));
         batch_covariance(self.d, self.batch, records)
     }
     /// With the weight of a record linearised at θ*, s + s(1 − s)(u − u*); λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let records = self.rows(self.record_set(client)).map(|row| {
-            let weight = self.weight(row, &self.optimum);
+        let records = self.tables.rows(self.record_set(client)).map(|row| {
+            let weight = self.tables.weight(row, &self.optimum);
             let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
             w.push(-weight);
             (row, w)
@@ -368,18 +355,18 @@ impl Facts for Logistic {
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
-        let rows = self.rows(self.record_set(client));
+        let rows = self.tables.rows(self.record_set(client));
         let n = rows.len() as f64;
         let mut sum = vec![0.0; self.d];
         for row in rows {
-            let s = self.weight(row, &self.optimum);
+            let s = self.tables.weight(row, &self.optimum);
             let third = s * (1.0 - s) * (1.0 - 2.0 * s);
             axpy(-third * dot(row, &m.apply(row)) / n, row, &mut sum);
         }
         Some(sum)
     }
     fn draws(&self) -> usize {
-        (0..self.held.len()).map(|set| self.rows(set).len()).max().unwrap_or(1)
+        (0..self.held.len()).map(|set| self.tables.rows(set).len()).max().unwrap_or(1)
     }
     fn distribution(&self, client: usize) -> usize {
         self.record_set(client)
@@ -395,7 +382,7 @@ impl Facts for Logistic {
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         let mut gap = 0.5 * self.l2 * squared_distance(theta, &self.optimum);
         for (set, share) in self.shares() {
-            let rows = self.rows(set);
+            let rows = self.tables.rows(set);
             let weight = share / rows.len() as f64;
             for row in rows {
                 let u = |theta: &[f64]| self.margin - dot(theta, row);

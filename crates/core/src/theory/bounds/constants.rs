@@ -1,10 +1,9 @@
 //! The constants of the published bounds.
 
-use crate::kernel::dot;
+use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
-use crate::problem::Facts;
+use crate::problem::{Facts, by_distribution};
 use crate::theory::effort::{self, Effort};
-use std::collections::btree_map::{BTreeMap, Entry};
 
 /// The largest d for which moments of A(Z) are computed: they take d(d+1)/2 + d values of
 /// the noise map per distribution.
@@ -79,21 +78,13 @@ impl Constants {
     pub fn new(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::mean(jacobians.iter());
-        let mut laws: BTreeMap<usize, ClientConstants> = BTreeMap::new();
-        let mut clients = Vec::with_capacity(jacobians.len());
-        for (c, jacobian) in jacobians.iter().enumerate() {
-            let known = match laws.entry(facts.distribution(c)) {
-                Entry::Occupied(entry) => *entry.get(),
-                Entry::Vacant(entry) => *entry.insert(client(facts, c, jacobian, &mean)?),
-            };
-            clients.push(known);
-        }
+        let (values, clients) = by_distribution(facts, |c| client(facts, c, &jacobians[c], &mean))?;
         Some(Self {
             linear: facts.linear(),
             gradient: jacobians.iter().all(symmetric),
             mean_curvature: mean.symmetric_part().symmetric_extremes()?.1,
             mean_norm: mean.spectral_norm()?,
-            clients,
+            clients: clients.into_iter().map(|law| values[law]).collect(),
         })
     }
 
@@ -211,8 +202,7 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
             spread[(k, j)] = spread[(j, k)];
         }
     }
-    let local = facts.local_optimum(c).iter().zip(facts.optimum());
-    let mut there: Vec<f64> = local.map(|(x, y)| x - y).collect();
+    let mut there = difference(facts.local_optimum(c), facts.optimum());
     there.push(1.0);
     let at_local = map(&there, &there)?;
     // E (A − Ā)ᵀ ε, the part of the noise that is linear in θ − θ_c*.

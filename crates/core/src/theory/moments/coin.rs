@@ -4,7 +4,7 @@
 
 use super::ExactMoments;
 use super::stages::second_moment;
-use super::state::{MomentState, Past, sparse_sandwich};
+use super::state::{MomentState, Past};
 use crate::linalg::Matrix;
 
 /// A linear map of s (left) and of a client's v (right).
@@ -27,23 +27,12 @@ struct Ends {
 }
 
 impl ExactMoments<'_> {
-    /// E y y'ᵀ of a client of type g and another of type h.
-    fn coin_pair(&self, state: &MomentState, begins: &[MapOfBoth], g: usize, h: usize) -> Matrix {
-        let (a, b) = (&begins[g], &begins[h]);
-        let mut out = sparse_sandwich(&a.0, &state.s, &b.0);
-        if state.own() > 0 {
-            out.add(1.0, &sparse_sandwich(&a.0, &state.x[h], &b.1));
-            out.add(1.0, &sparse_sandwich(&a.1, &state.x[g].transpose(), &b.0));
-            out.add(1.0, &sparse_sandwich(&a.1, state.pair(g, h), &b.1));
-        }
-        out
-    }
-
     pub(super) fn coin_clients_error(&self, state: &MomentState) -> f64 {
         let mut sum = 0.0;
         for (g, coin) in self.coins.iter().enumerate() {
             let begin = self.begin(g, 0);
-            sum += state.counts[g] * coin.own(&second_moment(state, g, &begin, &begin)).trace();
+            let square = second_moment(state, (g, &begin), (g, &begin), true);
+            sum += state.counts[g] * coin.own(&square).trace();
         }
         sum / self.facts.clients() as f64
     }
@@ -55,23 +44,20 @@ impl ExactMoments<'_> {
         let end = |(begin, coin): (&MapOfBoth, &super::local::GeometricSteps)| {
             (coin.end.times(&begin.0), coin.end.times(&begin.1))
         };
+        let begin = |g: usize| (g, &begins[g]);
         let own: Vec<Matrix> = (0..types)
-            .map(|g| self.coins[g].own(&second_moment(state, g, &begins[g], &begins[g])))
+            .map(|g| self.coins[g].own(&second_moment(state, begin(g), begin(g), true)))
             .collect();
         let mut pairs = vec![Matrix::zeros(d, d); types * types];
         for g in 0..types {
             for h in (g..types).filter(|&h| state.others(g, h) > 0.0) {
-                let both =
-                    self.coins[g].pair(&self.coins[h], &self.coin_pair(state, &begins, g, h));
+                let both = second_moment(state, begin(g), begin(h), false);
+                let both = self.coins[g].pair(&self.coins[h], &both);
                 pairs[h * types + g] = both.transpose();
                 pairs[g * types + h] = both;
             }
         }
-        let with_mean: Vec<Matrix> = (0..types)
-            .map(|g| {
-                state.with_others(g, &own[g], |h| pairs[g * types + h].clone()).scaled(1.0 / n)
-            })
-            .collect();
+        let with_mean = state.with_mean(|g| own[g].clone(), |g, h| pairs[g * types + h].clone());
         let mut mean_square = Matrix::zeros(d, d);
         for (count, with_mean) in state.counts.iter().zip(&with_mean) {
             mean_square.add(count / n, with_mean);
@@ -169,14 +155,10 @@ impl Ends {
 
     /// v = c_c ← c_c − (p/γ)(θ_c − θ̄).
     fn variates_learn(&self, state: &MomentState, next: &mut MomentState) {
-        let (types, n) = (state.types(), state.counts.iter().sum::<f64>());
+        let types = state.types();
         // E ē v_gᵀ.
-        let mean_v: Vec<Matrix> = (0..types)
-            .map(|g| {
-                let own = self.with_own(state, g);
-                state.with_others(g, &own, |h| self.with_other(state, h, g)).scaled(1.0 / n)
-            })
-            .collect();
+        let mean_v =
+            state.with_mean(|g| self.with_own(state, g), |g, h| self.with_other(state, h, g));
         for g in 0..types {
             self.own_variate_learns(state, next, g, &mean_v[g]);
             for h in g..types {

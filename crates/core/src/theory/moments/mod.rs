@@ -18,7 +18,7 @@ mod stationary;
 pub mod steps;
 
 use crate::linalg::Matrix;
-use crate::problem::Facts;
+use crate::problem::{Facts, group_clients};
 use crate::theory::linear::LocalUpdate;
 use averages::AverageMoments;
 use local::{Drive, Steps};
@@ -136,20 +136,13 @@ pub struct ExactMoments<'a> {
 }
 
 fn types(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> (Vec<Type>, Vec<usize>) {
-    let mut types: Vec<Type> = Vec::new();
-    let mut places = std::collections::HashMap::new();
-    let type_of = (0..facts.clients()).map(|c| {
-        let updates: Vec<LocalUpdate> = model.runs.iter().map(|run| (run.update)(c)).collect();
-        let bits = |w: &LocalUpdate| (w.step.to_bits(), w.steps, w.batch, w.proximal.to_bits());
-        let key = (facts.distribution(c), updates.iter().map(bits).collect::<Vec<_>>());
-        let place = *places.entry(key).or_insert(types.len());
-        if place == types.len() {
-            types.push(Type { first: c, count: 0.0, updates });
-        }
-        types[place].count += 1.0;
-        place
-    });
-    let type_of = type_of.collect();
+    let updates =
+        |c: usize| model.runs.iter().map(|run| (run.update)(c)).collect::<Vec<LocalUpdate>>();
+    let bits = |c: usize| updates(c).iter().map(LocalUpdate::bits).collect::<Vec<_>>();
+    let (first, type_of) = group_clients(facts.clients(), |c| (facts.distribution(c), bits(c)));
+    let of_first = |first| Type { first, count: 0.0, updates: updates(first) };
+    let mut types: Vec<Type> = first.into_iter().map(of_first).collect();
+    type_of.iter().for_each(|&place| types[place].count += 1.0);
     (types, type_of)
 }
 
@@ -272,7 +265,7 @@ impl<'a> ExactMoments<'a> {
         let mut sum = 0.0;
         for (g, steps) in self.type_steps.iter().enumerate() {
             let end = (steps.from_s.clone(), steps.from_v.clone());
-            let end = second_moment(state, g, &end, &end);
+            let end = second_moment(state, (g, &end), (g, &end), true);
             sum += state.counts[g] * end.plus(1.0, &self.local_noise(state, g)).trace();
         }
         Some(sum / self.facts.clients() as f64)

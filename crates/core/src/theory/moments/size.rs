@@ -66,30 +66,11 @@ impl MomentSizes {
         steps + members + 3.0 * state
     }
 
-    /// The moments at `rows` rounds up to round `rounds`.
-    fn rounds_effort(&self, rounds: u64, rows: usize) -> Effort {
-        let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
-        let products = self.types * self.prepare + rounds as f64 * self.round;
-        Effort::new(products, self.numbers() + stored)
-    }
-
     /// The numbers of a state, and the products of applying a round's map to them.
     fn map(&self) -> (f64, f64) {
         let Self { types, v, s, .. } = self;
         let length = s * s + types * (s * v + v * v) + types * types * v * v;
         (length, self.round + 4.0 * KRYLOV as f64 * length)
-    }
-
-    /// The moments at stationarity, with the blocks of all clients.
-    fn stationary_effort(&self) -> Effort {
-        let (length, map) = self.map();
-        let blocks = if self.corrected { 6.0 * self.clients * self.d * self.d } else { 0.0 };
-        let (search, held) = if length <= DIRECT as f64 {
-            (length * map + length * length * length, 3.0 * length * length)
-        } else {
-            (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0) * map, (KRYLOV as f64 + 5.0) * length)
-        };
-        Effort::new(self.types * self.prepare + search + blocks, self.numbers() + held + blocks)
     }
 
     /// The number of restarts of GMRES that fit within the limit.
@@ -107,10 +88,22 @@ pub fn rounds_effort(
     rounds: u64,
     rows: usize,
 ) -> Effort {
-    MomentSizes::new(facts, model).rounds_effort(rounds, rows)
+    let sizes = MomentSizes::new(facts, model);
+    let stored = rows as f64 * (sizes.d * sizes.d + 2.0 * sizes.d);
+    let products = sizes.types * sizes.prepare + rounds as f64 * sizes.round;
+    Effort::new(products, sizes.numbers() + stored)
 }
 
-/// The effort of [`super::ExactMoments::stationary`].
+/// The effort of [`super::ExactMoments::stationary`], with the blocks of all clients.
 pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
-    MomentSizes::new(facts, model).stationary_effort()
+    let sizes = MomentSizes::new(facts, model);
+    let (length, map) = sizes.map();
+    let blocks = if sizes.corrected { 6.0 * sizes.clients * sizes.d * sizes.d } else { 0.0 };
+    let (search, held) = if length <= DIRECT as f64 {
+        (length * map + length * length * length, 3.0 * length * length)
+    } else {
+        (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0) * map, (KRYLOV as f64 + 5.0) * length)
+    };
+    let products = sizes.types * sizes.prepare + search + blocks;
+    Effort::new(products, sizes.numbers() + held + blocks)
 }

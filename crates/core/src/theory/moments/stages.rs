@@ -78,16 +78,12 @@ impl ExactMoments<'_> {
         let pulled = self.pulled(run, update);
         let rows = local::length(d, pulled);
         let (mut from_s, mut from_v) = (Matrix::zeros(rows, m), Matrix::zeros(rows, n));
-        add_block(&mut from_s, 0, 1.0, &self.layout.selection(m, self.layout.e[run], 1.0));
+        let error = self.layout.selection(m, self.layout.e[run], 1.0);
+        add_block(&mut from_s, 0, 1.0, &error);
         from_s[(d, 0)] = 1.0;
         if pulled {
             // w is the drift that is constant within the round: c̄ − c, or F̄_c(θ*).
-            add_block(
-                &mut from_s,
-                d + 1,
-                -update.proximal,
-                &self.layout.selection(m, self.layout.e[run], 1.0),
-            );
+            add_block(&mut from_s, d + 1, -update.proximal, &error);
             match (self.layout.mean[run], self.layout.own[run]) {
                 (mean, Some(own)) => {
                     add_block(&mut from_v, d + 1, -1.0, &self.layout.selection(n, own, 1.0));
@@ -268,7 +264,7 @@ impl ExactMoments<'_> {
     /// E y y'ᵀ of two runs of one client of type g.
     fn joint(&self, state: &MomentState, g: usize, r: usize, q: usize) -> Matrix {
         let (a, b) = (&self.type_steps[g].begin[r], &self.type_steps[g].begin[q]);
-        second_moment(state, g, a, b)
+        second_moment(state, (g, a), (g, b), true)
     }
 
     /// The covariance of the noises of the local steps, all runs by all runs.
@@ -331,18 +327,20 @@ impl ExactMoments<'_> {
     }
 }
 
-/// E y y'ᵀ where y and y' come from s and a type's v by these maps.
+/// E y y'ᵀ where y comes from s and the v of a client of type g by the maps a, and y' by b from
+/// those of a client of type h: of `one` client, or of two different ones.
 pub(super) fn second_moment(
     state: &MomentState,
-    g: usize,
-    a: &(Matrix, Matrix),
-    b: &(Matrix, Matrix),
+    (g, a): (usize, &(Matrix, Matrix)),
+    (h, b): (usize, &(Matrix, Matrix)),
+    one: bool,
 ) -> Matrix {
     let mut out = sparse_sandwich(&a.0, &state.s, &b.0);
     if state.own() > 0 {
-        out.add(1.0, &sparse_sandwich(&a.0, &state.x[g], &b.1));
+        let both = if one { &state.p[g] } else { state.pair(g, h) };
+        out.add(1.0, &sparse_sandwich(&a.0, &state.x[h], &b.1));
         out.add(1.0, &sparse_sandwich(&a.1, &state.x[g].transpose(), &b.0));
-        out.add(1.0, &sparse_sandwich(&a.1, &state.p[g], &b.1));
+        out.add(1.0, &sparse_sandwich(&a.1, both, &b.1));
     }
     out
 }

@@ -147,13 +147,22 @@ impl MomentState {
         self.counts[h] - f64::from(u8::from(g == h))
     }
 
-    /// A client's own matrix plus `pair(h)` for each of the other clients, h being their type.
-    pub fn with_others(&self, g: usize, own: &Matrix, pair: impl Fn(usize) -> Matrix) -> Matrix {
-        let mut sum = own.clone();
-        for h in (0..self.types()).filter(|&h| self.others(g, h) > 0.0) {
-            sum.add(self.others(g, h), &pair(h));
-        }
-        sum
+    /// The mean over clients of `own(g)` for one client of each type g itself and `pair(g, h)` for
+    /// each other client, of type h.
+    pub fn with_mean(
+        &self,
+        own: impl Fn(usize) -> Matrix,
+        pair: impl Fn(usize, usize) -> Matrix,
+    ) -> Vec<Matrix> {
+        let n = self.counts.iter().sum::<f64>();
+        let mean = |g: usize| {
+            let mut sum = own(g);
+            for h in (0..self.types()).filter(|&h| self.others(g, h) > 0.0) {
+                sum.add(self.others(g, h), &pair(g, h));
+            }
+            sum.scaled(1.0 / n)
+        };
+        (0..self.types()).map(mean).collect()
     }
 
     /// Σ over types, each weighted by its number of clients.

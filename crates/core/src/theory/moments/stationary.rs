@@ -134,9 +134,7 @@ impl ExactMoments<'_> {
 fn centred(mut state: super::MomentState, n: f64) -> super::MomentState {
     let types = state.types();
     // E v v̄ᵀ of each type, E v̄ v̄ᵀ and E s v̄ᵀ.
-    let with_mean: Vec<Matrix> = (0..types)
-        .map(|g| state.with_others(g, &state.p[g], |h| state.pair(g, h).clone()).scaled(1.0 / n))
-        .collect();
+    let with_mean = state.with_mean(|g| state.p[g].clone(), |g, h| state.pair(g, h).clone());
     let mut square = Matrix::zeros(state.own(), state.own());
     let mut cross = Matrix::zeros(state.s.rows(), state.own());
     for ((with_mean, x), count) in with_mean.iter().zip(&state.x).zip(&state.counts) {

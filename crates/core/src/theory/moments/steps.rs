@@ -6,7 +6,7 @@ use super::local::{Drive, Steps};
 use super::stages::add_block;
 use super::state::{MemberUpdate, MomentState, Stage, sparse_sandwich};
 use super::{AlgorithmModel, Correction, Moments, Type, types};
-use crate::kernel::dot;
+use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::theory::linear::LocalUpdate;
@@ -80,8 +80,7 @@ impl<'a> FixedSteps<'a> {
 
     fn begin(&self, start: &[f64]) -> MomentState {
         let own = |t: &Type| {
-            let apart = start.iter().zip(self.facts.optimum()).map(|(x, y)| x - y);
-            let mut v: Vec<f64> = apart.collect();
+            let mut v = difference(start, self.facts.optimum());
             if self.corrected {
                 v.extend(self.facts.field_at_optimum(t.first).iter().map(|x| -x));
             }
@@ -144,16 +143,11 @@ impl<'a> FixedSteps<'a> {
         }
         let top = |m: &Matrix| Matrix::from_fn(d, m.cols(), |i, j| m[(i, j)]);
         // E ē v_gᵀ, E ē ēᵀ and E ē.
-        let with_mean: Vec<Matrix> = (0..types)
-            .map(|g| {
-                state.with_others(g, &top(&state.p[g]), |h| top(state.pair(h, g))).scaled(1.0 / n)
-            })
-            .collect();
+        let with_mean = state.with_mean(|g| top(&state.p[g]), |g, h| top(state.pair(h, g)));
         let mut square = Matrix::zeros(d, d);
         let mut mean = Matrix::zeros(d, 1);
         for ((with_mean, x), count) in with_mean.iter().zip(&state.x).zip(&state.counts) {
-            let part = Matrix::from_fn(d, d, |i, j| with_mean[(i, j)]);
-            square.add(count / n, &part);
+            square.add(count / n, &Matrix::from_fn(d, d, |i, j| with_mean[(i, j)]));
             mean.add(count / n, &Matrix::from_fn(d, 1, |i, _| x[(0, i)]));
         }
         // (K v_g + L ē)(K v_h + L ē)ᵀ.

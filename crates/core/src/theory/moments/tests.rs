@@ -2,57 +2,44 @@
 //! single clients. Simulation against them is in `tests/moments.rs`.
 
 use super::*;
-use crate::problem::arrays::NoFiles;
-use crate::problem::{Settings as _, quadratic, spectrum::Spectrum};
+use crate::problem::quadratic::{self, Quadratic};
+use crate::problem::spectrum::Spectrum;
+use crate::problem::td::Noise;
+use crate::sample;
 
-fn quadratic(clients: usize, heterogeneity: f64) -> impl Facts {
-    quadratic::Settings {
+fn quadratic() -> Quadratic {
+    let settings = quadratic::Settings {
         dimension: 2,
-        clients,
         spectrum: Spectrum { from: 0.5, to: 1.5 },
-        gradient_heterogeneity: heterogeneity,
-        hessian_heterogeneity: 0.2 * heterogeneity,
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.2,
         noise: 0.7,
         multiplicative_noise: 0.3,
-    }
-    .build(3, &NoFiles)
-    .unwrap()
+        ..sample::quadratic(4)
+    };
+    sample::build(&settings, 3)
 }
 
-/// One dimension, one distribution: curvature `a`, additive noise.
-fn scalar(clients: usize, a: f64, noise: f64) -> impl Facts {
-    quadratic::Settings {
-        dimension: 1,
-        clients,
-        spectrum: Spectrum { from: a, to: a },
-        gradient_heterogeneity: 0.0,
-        hessian_heterogeneity: 0.0,
-        noise,
-        multiplicative_noise: 0.0,
-    }
-    .build(1, &NoFiles)
-    .unwrap()
+/// One dimension, one distribution: curvature `a`, noise of standard deviation `noise`, and
+/// a factor of standard deviation `multiplicative_noise`.
+fn scalar(clients: usize, a: f64, noise: f64, multiplicative_noise: f64) -> Quadratic {
+    let base = sample::isotropic(clients, 1, a);
+    sample::build(&quadratic::Settings { noise, multiplicative_noise, ..base }, 1)
 }
 
 fn model(
     clients: usize,
     correction: Correction,
-    steps: u64,
+    (step, steps): (f64, u64),
     coin: Option<f64>,
 ) -> AlgorithmModel<'static> {
-    let run = RunModel {
-        weight: 1.0,
-        update: Box::new(move |_| LocalUpdate::plain(0.05, steps)),
-        server_step: 1.0,
-        correction,
-    };
-    AlgorithmModel { runs: vec![run], cohort: clients, common: true, coin, burn_in: None }
+    AlgorithmModel { coin, ..sample::model(clients, &[(1.0, step)], steps, correction) }
 }
 
 /// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
-    let facts = quadratic(4, 1.0);
+    let facts = quadratic();
     for (correction, steps, coin) in [
         (Correction::None, 5, None),
         (Correction::Kept, 1, None),
@@ -61,7 +48,7 @@ fn stationary_moments_are_the_limit_of_long_runs() {
         (Correction::Fresh, 5, None),
         (Correction::Kept, 1, Some(0.2)),
     ] {
-        let model = model(4, correction, steps, coin);
+        let model = model(4, correction, (0.05, steps), coin);
         let exact = ExactMoments::new(&facts, &model).unwrap();
         let long = exact.at_rounds(facts.optimum(), &[3000]).remove(0);
         let what = format!("{correction:?}, {steps}, {coin:?}");
@@ -74,47 +61,11 @@ fn stationary_moments_are_the_limit_of_long_runs() {
     }
 }
 
-/// A problem whose clients have one distribution, under one identifier or several.
-struct OneLaw<'a>(&'a dyn Facts);
-
-impl Facts for OneLaw<'_> {
-    fn dim(&self) -> usize {
-        self.0.dim()
-    }
-    fn clients(&self) -> usize {
-        self.0.clients()
-    }
-    fn optimum(&self) -> &[f64] {
-        self.0.optimum()
-    }
-    fn local_optimum(&self, client: usize) -> &[f64] {
-        self.0.local_optimum(client)
-    }
-    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.0.mean_field(client, theta, field);
-    }
-    fn jacobian(&self, client: usize) -> Matrix {
-        self.0.jacobian(client)
-    }
-    fn noise_covariance(&self, client: usize) -> Matrix {
-        self.0.noise_covariance(client)
-    }
-    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        self.0.noise_map(client, s)
-    }
-    fn linear(&self) -> bool {
-        true
-    }
-    fn distribution(&self, _client: usize) -> usize {
-        0
-    }
-}
-
 /// Collapsed by types, a problem has the moments that it has client by client.
 #[test]
 fn types_are_their_clients() {
-    let facts = quadratic(6, 0.0);
-    let one = OneLaw(&facts);
+    let chain = |environment_of| sample::chain(environment_of, Noise::Independent);
+    let (facts, one) = (chain((0..6).collect()), chain(vec![0; 6]));
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     for (correction, cohort, coin) in [
         (Correction::None, 6, None),
@@ -123,7 +74,7 @@ fn types_are_their_clients() {
         (Correction::Fresh, 6, None),
         (Correction::Kept, 6, Some(0.3)),
     ] {
-        let model = AlgorithmModel { cohort, ..model(6, correction, 3, coin) };
+        let model = AlgorithmModel { cohort, ..model(6, correction, (0.05, 3), coin) };
         let (each, all) =
             (ExactMoments::new(&facts, &model).unwrap(), ExactMoments::new(&one, &model).unwrap());
         assert_eq!((each.types.len(), all.types.len()), (6, 1));
@@ -149,8 +100,8 @@ fn the_example_of_theorem_b4_has_its_closed_form() {
     let (eta, a) = (0.05_f64, 0.5_f64);
     let z = 2.0 * eta * a - eta * eta * a * a;
     for clients in [2, 4, 8] {
-        let facts = scalar(clients, a, 1.0);
-        let model = model(clients, Correction::Kept, 1, Some(z.sqrt()));
+        let facts = scalar(clients, a, 1.0, 0.0);
+        let model = model(clients, Correction::Kept, (eta, 1), Some(z.sqrt()));
         let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
         let mean = eta / ((2.0 - eta * a) * a * clients as f64);
         assert!((found.sq_error / mean - 1.0).abs() < 1e-10, "{} {mean}", found.sq_error);
@@ -163,9 +114,9 @@ fn the_example_of_theorem_b4_has_its_closed_form() {
 /// lim E‖θ_t − θ*‖² of one client under plain steps: γσ²/(a(2 − γa)).
 #[test]
 fn one_dimension_by_hand() {
-    let facts = scalar(1, 0.8, 0.5);
+    let facts = scalar(1, 0.8, 0.5, 0.0);
     for steps in [1, 7] {
-        let model = model(1, Correction::None, steps, None);
+        let model = model(1, Correction::None, (0.05, steps), None);
         let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
         let wanted = 0.05 * 0.25 / (0.8 * (2.0 - 0.05 * 0.8));
         assert!((found.sq_error / wanted - 1.0).abs() < 1e-12, "{}", found.sq_error);
@@ -176,20 +127,10 @@ fn one_dimension_by_hand() {
 #[test]
 fn spectral_radii_have_their_closed_form_in_one_dimension() {
     let (a, tau, clients, steps) = (1.0_f64, 0.8_f64, 3, 4);
-    let settings = quadratic::Settings {
-        dimension: 1,
-        clients,
-        spectrum: Spectrum { from: a, to: a },
-        gradient_heterogeneity: 0.0,
-        hessian_heterogeneity: 0.0,
-        noise: 0.5,
-        multiplicative_noise: tau,
-    };
-    let facts = settings.build(1, &NoFiles).unwrap();
+    let facts = scalar(clients, a, 0.5, tau);
     // Stable, unstable in the mean square alone, unstable.
     for gamma in [0.3_f64, 1.9, 2.2] {
-        let mut model = model(clients, Correction::None, steps, None);
-        model.runs[0].update = Box::new(move |_| LocalUpdate::plain(gamma, steps));
+        let model = model(clients, Correction::None, (gamma, steps), None);
         let found = ExactMoments::new(&facts, &model).unwrap().stability().unwrap();
         let mean = (1.0 - gamma * a).abs();
         let square = mean * mean + gamma * gamma * tau * tau * a * a;
@@ -205,7 +146,7 @@ fn spectral_radii_have_their_closed_form_in_one_dimension() {
 /// below 1 they come to rest.
 #[test]
 fn unstable_moments_grow_at_their_spectral_radius() {
-    let facts = quadratic(4, 1.0);
+    let facts = quadratic();
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     for (correction, coin, step) in [
         (Correction::None, None, 1.45),
@@ -219,8 +160,7 @@ fn unstable_moments_grow_at_their_spectral_radius() {
     ] {
         let what = format!("{correction:?}, {coin:?}, {step}");
         let steps = if coin.is_some() { 1 } else { 3 };
-        let mut model = model(4, correction, steps, coin);
-        model.runs[0].update = Box::new(move |_| LocalUpdate::plain(step, steps));
+        let model = model(4, correction, (step, steps), coin);
         let exact = ExactMoments::new(&facts, &model).unwrap();
         let found = exact.stability().unwrap_or_else(|| panic!("{what}"));
         let moments = exact.at_rounds(&start, &[100, 200]);
@@ -251,7 +191,7 @@ fn picking_has_the_bits_of_the_product() {
 /// Cached moments of a version have the bits of that version.
 #[test]
 fn the_version_names_these_bits() {
-    let facts = quadratic(4, 1.0);
+    let facts = quadratic();
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     let mut bits = 0xcbf2_9ce4_8422_2325_u64;
     for (correction, coin) in [
@@ -261,8 +201,7 @@ fn the_version_names_these_bits() {
         (Correction::Kept, Some(0.6)),
     ] {
         let steps = if coin.is_some() { 1 } else { 3 };
-        let mut model = model(4, correction, steps, coin);
-        model.runs[0].update = Box::new(move |_| LocalUpdate::plain(0.2, steps));
+        let model = model(4, correction, (0.2, steps), coin);
         for m in ExactMoments::new(&facts, &model).unwrap().at_rounds(&start, &[0, 1, 7, 40]) {
             let values = [m.sq_error, m.sq_error_average, m.lyapunov.unwrap_or(0.0), m.mean[0]];
             for x in values {

@@ -9,15 +9,12 @@ mod problems;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use driftbench::kernel::{Cohort, InstructionSet, LocalSteps, Members};
-use driftbench::problem::arrays::NoFiles;
-use driftbench::problem::spectrum::Spectrum;
-use driftbench::problem::{Problem, Settings as _, lms, quadratic};
+use driftbench::problem::Problem;
 use driftbench::rng::{Purpose, Stream};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, MatRef, Par};
-use problems::{logistic, td};
+use problems::{lms, logistic, quadratic, td, timing};
 use std::hint::black_box;
-use std::time::Duration;
 
 /// The data of a cohort of all clients.
 struct Bench<'p, P: Problem> {
@@ -104,7 +101,7 @@ fn temporal_differences(c: &mut Criterion) {
 fn logistics(c: &mut Criterion) {
     let (clients, steps) = (10_u64, 1000);
     for d in [2, 10, 50] {
-        let problem = logistic(d);
+        let problem = logistic(d, 200, 10);
         let mut group = group(c, &format!("logistic d={d}"), clients * steps);
         let mut bench = Bench::new(&problem, 0.01, steps);
         for path in InstructionSet::available() {
@@ -143,16 +140,7 @@ fn steps(d: usize) -> u64 {
 /// One client's step on a quadratic, and its lower limit: d Gaussians and faer's product.
 fn quadratics(c: &mut Criterion) {
     for d in [8, 64, 512] {
-        let settings = quadratic::Settings {
-            dimension: d,
-            clients: 1,
-            spectrum: Spectrum { from: 0.1, to: 1.0 },
-            gradient_heterogeneity: 0.0,
-            hessian_heterogeneity: 0.0,
-            noise: 1.0,
-            multiplicative_noise: 0.0,
-        };
-        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let problem = quadratic(d, 1, [0.0, 0.0]);
         let mut group = group(c, &format!("quadratic d={d}"), steps(d));
         let mut bench = Bench::new(&problem, 0.01, steps(d));
         group.bench_function("problem", |b| b.iter(|| bench.run()));
@@ -178,15 +166,7 @@ fn quadratics(c: &mut Criterion) {
 /// products of vectors for the regressor's covariance, two for the error.
 fn streaming(c: &mut Criterion) {
     for d in [8, 64, 512] {
-        let settings = lms::Settings {
-            dimension: d,
-            clients: 1,
-            spectrum: Spectrum { from: 0.5, to: 2.0 },
-            covariances: lms::Covariances::Rotated,
-            model_spread: 0.0,
-            noise: 0.1,
-        };
-        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let problem = lms(d);
         let steps = steps(d).min(1000) * 8;
         let mut group = group(c, &format!("lms d={d}"), steps);
         let mut bench = Bench::new(&problem, 1e-3, steps);
@@ -216,12 +196,6 @@ fn streaming(c: &mut Criterion) {
         });
         group.finish();
     }
-}
-
-/// Short measurements: `make bench` takes some minutes, and comparisons are interleaved.
-fn timing() -> Criterion {
-    let (warm_up, measurement) = (Duration::from_millis(500), Duration::from_secs(2));
-    Criterion::default().warm_up_time(warm_up).measurement_time(measurement).sample_size(30)
 }
 
 criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, quadratics, streaming }

@@ -6,58 +6,13 @@
 #[path = "support/problems.rs"]
 mod problems;
 
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use driftbench::kernel::{Cohort, InstructionSet, LocalSteps, Members};
-use driftbench::problem::Problem;
-use driftbench::rng::{Purpose, Stream};
+use criterion::{Criterion, criterion_group, criterion_main};
+use driftbench::kernel::InstructionSet;
+use driftbench::rng::Stream;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, MatRef, Par};
-use problems::{lms, logistic, quadratic, td, timing};
+use problems::{Bench, group, lms, logistic, quadratic, streams, td, timing};
 use std::hint::black_box;
-
-/// The data of a cohort of all clients.
-struct Bench<'p, P: Problem> {
-    problem: &'p P,
-    members: Members,
-    streams: Vec<Stream>,
-    states: Vec<P::State>,
-    theta: Vec<f64>,
-    correction: Vec<f64>,
-    plans: Vec<LocalSteps>,
-}
-
-impl<'p, P: Problem> Bench<'p, P> {
-    fn new(problem: &'p P, step: f64, steps: u64) -> Self {
-        let (n, d) = (problem.clients(), problem.dim());
-        let mut streams = streams(n);
-        let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        let plans = vec![LocalSteps { step, steps, batch: 1 }; n];
-        let (theta, correction) = (vec![0.0; n * d], vec![0.0; d]);
-        Self { problem, members: Members::all(n), streams, states, theta, correction, plans }
-    }
-
-    fn cohort(&mut self) -> Cohort<'_, P::State> {
-        let own = (&mut self.streams[..], &mut self.states[..]);
-        let (steps, theta) = (self.plans[0].steps, (None, &mut self.theta[..]));
-        Cohort::new(&self.members, theta, &self.correction, own, &self.plans, Some(steps))
-    }
-
-    fn run(&mut self) {
-        let problem = self.problem;
-        problem.advance(self.cohort());
-    }
-}
-
-fn streams(n: usize) -> Vec<Stream> {
-    (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect()
-}
-
-fn group<'c>(c: &'c mut Criterion, name: &str, elements: u64) -> BenchmarkGroup<'c, WallTime> {
-    let mut group = c.benchmark_group(name);
-    group.throughput(Throughput::Elements(elements));
-    group
-}
 
 /// Every instruction set of the fused kernel of TD(0), the loop that only draws, gathers
 /// and updates, and the draws alone.
@@ -92,7 +47,7 @@ fn temporal_differences(c: &mut Criterion) {
     group.finish();
     for d in [2, 4, 10, 16, 32] {
         let problem = td(d, clients);
-        let mut group = self::group(c, &format!("td d={d} N=100 H=100"), 100 * 100);
+        let mut group = problems::group(c, &format!("td d={d} N=100 H=100"), 100 * 100);
         let mut bench = Bench::new(&problem, 0.1, 100);
         group.bench_function("problem", |b| b.iter(|| bench.run()));
     }

@@ -7,25 +7,21 @@
 #[path = "support/problems.rs"]
 mod problems;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use driftbench::kernel::alias::Alias;
-use driftbench::kernel::{Cohort, LocalSteps, Members};
 use driftbench::problem::arrays::{Array, Column, Contents, DataFile, Files};
 use driftbench::problem::dataset::{Dataset, Split};
 use driftbench::problem::garnet::Heterogeneity;
 use driftbench::problem::td::Noise;
 use driftbench::problem::{Problem, Settings, atoms, least_squares};
-use driftbench::rng::{Purpose, Stream};
+use driftbench::rng::Stream;
+use problems::Bench;
 use std::hint::black_box;
 use std::sync::Arc;
 
 const D: usize = 10;
 const STEPS: u64 = 1000;
 const RECORDS: usize = 100;
-
-fn stream() -> Stream {
-    Stream::new(1, Purpose::Client, 0, 0, 0)
-}
 
 /// Times the problem's `advance` for one client and the loop `hand`, H steps each.
 fn pair<P: Problem>(
@@ -35,23 +31,12 @@ fn pair<P: Problem>(
     mut hand: impl FnMut(&mut Stream, &mut [f64; D]),
 ) {
     assert_eq!(problem.dim(), D);
-    let mut group = c.benchmark_group(name);
-    group.throughput(Throughput::Elements(STEPS));
-    let (mut rng, correction) = ([stream()], [0.0; D]);
-    let mut state = [problem.begin(0, &mut rng[0])];
-    let (members, plans) = (Members::all(1), [LocalSteps { step: 0.01, steps: STEPS, batch: 1 }]);
-    group.bench_function("problem", |b| {
-        let mut theta = [0.0; D];
-        b.iter(|| {
-            let own = (&mut rng[..], &mut state[..]);
-            let rows = (None, &mut theta[..]);
-            let cohort = Cohort::new(&members, rows, &correction, own, &plans, Some(STEPS));
-            problem.advance(cohort);
-        });
-        black_box(theta);
-    });
+    assert_eq!(problem.clients(), 1);
+    let mut group = problems::group(c, name, STEPS);
+    let mut bench = Bench::new(problem, 0.01, STEPS);
+    group.bench_function("problem", |b| b.iter(|| bench.run()));
     group.bench_function("by hand", |b| {
-        let (mut rng, mut theta) = (stream(), [0.0; D]);
+        let (mut rng, mut theta) = (problems::streams(1).remove(0), [0.0; D]);
         b.iter(|| hand(&mut rng, &mut theta));
         black_box(theta);
     });
@@ -70,7 +55,7 @@ fn dot(x: &[f64], y: &[f64; D]) -> f64 {
 
 fn quadratics(c: &mut Criterion) {
     let (hessian, offset) = (rows::<D>(D), rows::<D>(1)[0]);
-    pair(c, "quadratic", &problems::quadratic(D, 2, [1.0, 0.05]), |rng, theta| {
+    pair(c, "quadratic", &problems::quadratic(D, 1, [0.0, 0.0]), |rng, theta| {
         for _ in 0..STEPS {
             let field: [f64; D] = std::array::from_fn(|i| {
                 0.01 * dot(&hessian[i], theta) - offset[i] + rng.gaussian()

@@ -6,16 +6,14 @@
 #[path = "support/problems.rs"]
 mod problems;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use driftbench::federated::{Conditions, Federated, Run, Terms};
 use driftbench::problem::Problem;
 use problems::{logistic, td, timing};
 
 /// A round of `terms`, including the overhead of the engine.
 fn round<P: Problem>(c: &mut Criterion, group: &str, id: BenchmarkId, problem: &P, terms: Terms) {
-    let mut group = c.benchmark_group(group);
-    let steps = terms.steps(0) * problem.clients() as u64;
-    group.throughput(Throughput::Elements(steps));
+    let mut group = problems::group(c, group, terms.steps(0) * problem.clients() as u64);
     let start = vec![0.0; problem.dim()];
     let from = Conditions { seed: 1, replicate: 0, start: &start, rounds: 1, copy: 0 };
     let mut run = Federated::new(problem, terms, &from);

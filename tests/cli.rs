@@ -2,14 +2,11 @@
 
 mod support;
 
-use support::{Bench, edited};
+use support::{Bench, DIVERGING, GARNET, LOGISTIC, edited};
 
 #[test]
 fn a_main_job_from_manifests_to_pages_twice() {
-    let bench = Bench::new();
-    for name in ["garnet", "logistic", "diverging"] {
-        bench.bring(name);
-    }
+    let bench = Bench::with_smoke(&["garnet", "logistic", "diverging"]);
     bench.run(&["reproduce", "--quiet"]).expect(0);
     let pages = |bench: &Bench| {
         [
@@ -38,32 +35,29 @@ fn a_main_job_from_manifests_to_pages_twice() {
 
 #[test]
 fn quiet_says_nothing_and_lines_are_plain_without_a_terminal() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic");
-    let quiet = bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let bench = Bench::with_smoke(&["logistic"]);
+    let quiet = bench.run(&["run", LOGISTIC, "--quiet"]).expect(0);
     assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
-    let plain = bench.run(&["run", &manifest, "--force"]).expect(0);
+    let plain = bench.run(&["run", LOGISTIC, "--force"]).expect(0);
     assert!(plain.err.contains("smoke/logistic: 28 cells"), "{}", plain.err);
     assert!(!plain.err.contains('\x1b'), "{:?}", plain.err);
 }
 
 #[test]
 fn plan_tells_done_from_to_do() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic");
-    bench.run(&["plan", &manifest]).expect(0).prints("0 done, 28 missing");
+    let bench = Bench::with_smoke(&["logistic"]);
+    bench.run(&["plan", LOGISTIC]).expect(0).prints("0 done, 28 missing");
     assert_eq!(bench.files(), ["experiments"], "plan writes nothing");
-    bench.compute(&[&manifest, "--shard", "1/2"]);
-    bench.run(&["plan", &manifest]).expect(0).prints("14 done, 14 missing");
-    bench.compute(&[&manifest, "--shard", "2/2"]);
-    bench.run(&["plan", &manifest]).expect(0).prints("28 done, 0 missing");
+    bench.compute(&[LOGISTIC, "--shard", "1/2"]);
+    bench.run(&["plan", LOGISTIC]).expect(0).prints("14 done, 14 missing");
+    bench.compute(&[LOGISTIC, "--shard", "2/2"]);
+    bench.run(&["plan", LOGISTIC]).expect(0).prints("28 done, 0 missing");
 }
 
 #[test]
 fn check_accepts_what_is_right() {
-    let bench = Bench::new();
-    let manifest = bench.bring("garnet");
-    let said = bench.run(&["check", &manifest]).expect(0);
+    let bench = Bench::with_smoke(&["garnet"]);
+    let said = bench.run(&["check", GARNET]).expect(0);
     assert_eq!(said.out, "experiments/smoke/garnet.toml: ok, 36 cells\n");
 }
 
@@ -78,24 +72,23 @@ fn every_verb_has_help_with_an_example() {
 
 #[test]
 fn bad_input_costs_exit_two_and_writes_nothing() {
-    let bench = Bench::new();
-    let good = bench.bring("logistic");
+    let bench = Bench::with_smoke(&["logistic"]);
     bench.write("bad.toml", "title = 1");
     bench.write("file", "");
     let before = bench.files();
     for arguments in [
         vec!["run", "absent.toml"],
         vec!["run", "bad.toml"],
-        vec!["run", &good, "bad.toml"],
-        vec!["run", &good, "--set", "seed=-1"],
-        vec!["run", &good, "--replicates", "0"],
-        vec!["run", &good, "--replicates", "99999999"],
-        vec!["run", &good, "--out", "file"],
-        vec!["run", &good, "--out", "/dev/null/results"],
-        vec!["run", &good, "--out", "experiments"],
-        vec!["run", &good, "--threads", "0"],
-        vec!["run", &good, "--shard", "3/2"],
-        vec!["run", &good, &good],
+        vec!["run", LOGISTIC, "bad.toml"],
+        vec!["run", LOGISTIC, "--set", "seed=-1"],
+        vec!["run", LOGISTIC, "--replicates", "0"],
+        vec!["run", LOGISTIC, "--replicates", "99999999"],
+        vec!["run", LOGISTIC, "--out", "file"],
+        vec!["run", LOGISTIC, "--out", "/dev/null/results"],
+        vec!["run", LOGISTIC, "--out", "experiments"],
+        vec!["run", LOGISTIC, "--threads", "0"],
+        vec!["run", LOGISTIC, "--shard", "3/2"],
+        vec!["run", LOGISTIC, LOGISTIC],
         vec!["report", "absent"],
         vec!["digest", "experiments"],
         vec!["diff", "absent", "reports"],
@@ -111,10 +104,9 @@ fn bad_input_costs_exit_two_and_writes_nothing() {
 
 #[test]
 fn a_results_folder_of_another_version_is_refused() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic");
+    let bench = Bench::with_smoke(&["logistic"]);
     bench.write("results/driftbench.toml", "schema = 99\nversion = \"9.9.9\"\n");
-    for arguments in [vec!["run", &manifest], vec!["report"], vec!["digest"]] {
+    for arguments in [vec!["run", LOGISTIC], vec!["report"], vec!["digest"]] {
         bench.run(&arguments).expect(2).warns("schema 99, written by driftbench 9.9.9");
     }
 }
@@ -127,33 +119,16 @@ fn an_unwritable_report_folder_is_named() {
 }
 
 #[test]
-fn a_cell_that_is_done_is_not_run_again_unless_it_is_damaged() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic");
-    bench.compute(&[&manifest]);
-    let digests = bench.digests("results");
-    let cell = digests[0].split(' ').next().unwrap();
-    bench.damage(&format!("results/smoke/logistic/{cell}/traces.parquet"));
-    let report = bench.run(&["report"]).expect(2);
-    assert!(report.err.contains(cell) && report.err.contains("hash"), "{}", report.err);
-    bench.run(&["run", &manifest]).expect(0).warns("moved to").warns("1 cell,");
-    assert_eq!(bench.digests("results"), digests);
-    bench.report();
-}
-
-#[test]
 fn labels_and_titles_leave_the_cells_alone() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic");
-    bench.compute(&[&manifest]);
+    let bench = Bench::of_smoke(&["logistic"]);
     let digests = bench.digests("results");
     let changes = [
         ("Scaffold-RR", "a <b>new</b> name"),
         ("title = \"", "title = \"<script>alert(1)</script> "),
     ];
-    let text = edited(&bench.read(&manifest), &changes);
-    bench.write(&manifest, &text);
-    bench.run(&["run", &manifest]).expect(0).warns("all 28 cells are done");
+    let text = edited(&bench.read(LOGISTIC), &changes);
+    bench.write(LOGISTIC, &text);
+    bench.run(&["run", LOGISTIC]).expect(0).warns("all 28 cells are done");
     assert_eq!(bench.digests("results"), digests);
     bench.report();
     for page in ["report.md", "report.html"] {
@@ -165,27 +140,11 @@ fn labels_and_titles_leave_the_cells_alone() {
 }
 
 #[test]
-fn a_change_of_settings_is_not_comparable_and_overrides_are_told() {
-    let bench = Bench::new();
-    let manifest = bench.bring("diverging");
-    bench.compute(&[&manifest, "--out", "a"]);
-    bench.compute(&[&manifest, "--out", "b", "--set", "seed=8"]);
-    bench.run(&["diff", "a", "b"]).expect(3).prints("Nothing to compare");
-    bench.run(&["report", "b", "--out", "pages", "--quiet"]).expect(0);
-    assert!(bench.read("pages/smoke/diverging/report.md").contains("--set 'seed=8'"));
-    let said = bench.run(&["diff", "a", "a"]).expect(0);
-    assert!(said.out.ends_with("2 cells bit-identical, 0 changed.\n"), "{}", said.out);
-}
-
-#[test]
-fn diverged_runs_keep_their_rows() {
-    let bench = Bench::of_smoke(&["diverging"]);
+fn overrides_are_told_on_the_page() {
+    let bench = Bench::with_smoke(&["diverging"]);
+    bench.compute(&[DIVERGING, "--set", "seed=8"]);
     bench.report();
-    let summary = bench.read("reports/smoke/diverging/summary.csv");
-    let row = summary.lines().find(|l| l.contains(",0.5,")).unwrap();
-    assert!(row.contains(",2,2,,,,,"), "two runs, two diverged, no mean: {row}");
-    let page = bench.read("reports/smoke/diverging/report.md");
-    assert!(page.contains("Runs diverged in 1 of 2 cells"), "{page}");
+    assert!(bench.read("reports/smoke/diverging/report.md").contains("--set 'seed=8'"));
 }
 
 #[test]
@@ -199,15 +158,14 @@ fn a_reader_that_goes_away_is_no_error() {
 /// pages in place; one that is expected to be refuted does not.
 #[test]
 fn a_refuted_claim_is_exit_one() {
-    let bench = Bench::new();
-    let file = &bench.bring("garnet");
-    let good = bench.read(file);
+    let bench = Bench::with_smoke(&["garnet"]);
+    let good = bench.read(GARNET);
     let claim = |more: &str| {
         format!(
             "{good}\n[[claim.less]]\nid = \"small\"\nstatement = \"Errors <b>vanish</b>\"\nfigure = \"convergence\"\nleft = {{ label = \"FedLSA\" }}\nvalue = 1e-9\n{more}"
         )
     };
-    bench.write(file, claim(""));
+    bench.write(GARNET, claim(""));
     let said = bench.run(&["reproduce", "--quiet"]).expect(1);
     said.warns("smoke/garnet: the claim \"small\" is refuted");
     bench.run(&["report", "--quiet"]).expect(1);
@@ -217,11 +175,11 @@ fn a_refuted_claim_is_exit_one() {
         let page = bench.read(page);
         assert!(page.contains("&lt;b&gt;vanish") && !page.contains("<b>vanish"), "{page}");
     }
-    bench.write(file, claim("expected = \"refuted\"\nreason = \"they do not\"\n"));
+    bench.write(GARNET, claim("expected = \"refuted\"\nreason = \"they do not\"\n"));
     bench.run(&["reproduce", "--quiet"]).expect(0);
     let page = bench.read("reports/claims.md");
     assert!(page.contains("refuted, as expected"), "{page}");
-    bench.write(file, claim("").replace("value = 1e-9", "value = 1e9"));
+    bench.write(GARNET, claim("").replace("value = 1e-9", "value = 1e9"));
     bench.run(&["reproduce", "--quiet"]).expect(0);
     assert!(bench.read("reports/claims.md").contains("1 supported"));
     bench.report();
@@ -230,11 +188,10 @@ fn a_refuted_claim_is_exit_one() {
 /// The plan says for how many cells exact moments are known.
 #[test]
 fn plan_tells_of_exact_moments() {
-    let bench = Bench::new();
-    let file = &bench.bring("garnet");
-    let text = bench.read(file).replace("[\"exact-bias\"]", "[\"exact-moments\"]");
-    bench.write(file, &text);
-    bench.run(&["plan", file]).expect(0).prints("exact moments: known for 36 of 36 cells");
+    let bench = Bench::with_smoke(&["garnet"]);
+    let text = bench.read(GARNET).replace("[\"exact-bias\"]", "[\"exact-moments\"]");
+    bench.write(GARNET, &text);
+    bench.run(&["plan", GARNET]).expect(0).prints("exact moments: known for 36 of 36 cells");
     bench.run(&["reproduce", "--quiet"]).expect(0);
     let svg = bench.read("reports/smoke/garnet/figures/convergence.svg");
     assert!(svg.contains("infinite replicates (exact)"));

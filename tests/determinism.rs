@@ -2,10 +2,7 @@
 
 mod support;
 
-use support::Bench;
-
-const GARNET: &str = "experiments/smoke/garnet.toml";
-const LOGISTIC: &str = "experiments/smoke/logistic.toml";
+use support::{Bench, GARNET, LOGISTIC};
 
 fn digests(bench: &Bench, arguments: &[&str]) -> Vec<String> {
     let out = format!("out-{}", arguments.join("").replace(['/', '='], "-"));
@@ -14,10 +11,7 @@ fn digests(bench: &Bench, arguments: &[&str]) -> Vec<String> {
 }
 
 fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.bring("garnet");
-    bench.bring("logistic");
-    bench
+    Bench::with_smoke(&["garnet", "logistic"])
 }
 
 #[test]

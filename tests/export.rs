@@ -8,7 +8,7 @@ mod support;
 use markup::blocks;
 use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
 use std::collections::{BTreeMap, BTreeSet};
-use support::{Bench, edited};
+use support::{Bench, DIVERGING, edited};
 
 fn filled() -> Bench {
     Bench::of_smoke(&["logistic", "diverging"])
@@ -43,7 +43,7 @@ fn all_cells_in_one_file_with_their_digests() {
 #[test]
 fn one_experiment_and_cells_of_earlier_settings() {
     let bench = filled();
-    let manifest = "experiments/smoke/diverging.toml";
+    let manifest = DIVERGING;
     bench.compute(&[manifest, "--set", "seed=8"]);
     let only = ["export", "--experiment", "smoke/diverging", "--out", "one.csv"];
     bench.run(&only).expect(0).warns("4 cells of 1 experiment");

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use support::Bench;
+use support::{Bench, DIVERGING};
 
-const MANIFEST: &str = "experiments/smoke/diverging.toml";
+const MANIFEST: &str = DIVERGING;
 
 /// Every file below a folder with its bytes, links told apart and not followed.
 fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {

@@ -67,11 +67,13 @@ fn pairs_that_make_no_sense_are_refused_with_the_other_name() {
 
 #[test]
 fn all_of_them_run() {
-    let bench = Bench::new();
     let name = |file: &PathBuf| file.file_stem().unwrap().to_string_lossy().into_owned();
-    let all: Vec<String> = manifests().iter().map(|file| bench.bring(&name(file))).collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let said = bench.run(&[&["run", "--quiet"], &all[..]].concat()).expect(0);
+    let names: Vec<String> = manifests().iter().map(name).collect();
+    let bench = Bench::with_smoke(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let files: Vec<String> =
+        names.iter().map(|name| format!("experiments/smoke/{name}.toml")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let said = bench.run(&[&["run", "--quiet"], &files[..]].concat()).expect(0);
     assert_eq!(said.err, "");
     bench.report();
     let page = bench.read("reports/smoke/all-mdp/report.md");

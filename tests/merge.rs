@@ -5,21 +5,16 @@ mod forge;
 mod support;
 
 use driftbench::store::Store;
-use support::{Bench, QUADRATIC, array, edited};
-
-const GARNET: &str = "experiments/smoke/garnet.toml";
+use support::{Bench, DIVERGING, GARNET, QUADRATIC, array, edited};
 
 fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.bring("garnet");
-    bench.bring("diverging");
-    bench
+    Bench::with_smoke(&["garnet", "diverging"])
 }
 
 #[test]
 fn shares_merged_are_the_whole_and_so_are_their_reports() {
     let bench = bench();
-    let all = [GARNET, "experiments/smoke/diverging.toml", "--out"];
+    let all = [GARNET, DIVERGING, "--out"];
     bench.compute(&[&all[..], &["whole"]].concat());
     for i in ["1", "2", "3"] {
         bench.compute(&[&all[..], &[i, "--shard", &format!("{i}/3")]].concat());

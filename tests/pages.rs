@@ -6,7 +6,7 @@ mod support;
 
 use markup::tags;
 use std::fs;
-use support::{Bench, QUADRATIC, edited, files_with, root};
+use support::{Bench, DIVERGING, GARNET, QUADRATIC, edited, files_with, root};
 
 fn reported(name: &str) -> Bench {
     let bench = Bench::of_smoke(&[name]);
@@ -112,7 +112,7 @@ fn structure_of_the_pages() {
 #[test]
 fn a_figure_that_is_gone_is_swept_away() {
     let bench = reported("diverging");
-    let manifest = "experiments/smoke/diverging.toml";
+    let manifest = DIVERGING;
     bench.write(manifest, bench.read(manifest).replace("band = \"ci95\"", "id = \"other\""));
     bench.compute(&[manifest]);
     bench.report();
@@ -122,9 +122,8 @@ fn a_figure_that_is_gone_is_swept_away() {
 
 #[test]
 fn missing_cells_are_said_in_words() {
-    let bench = Bench::new();
-    let manifest = bench.bring("garnet");
-    bench.compute(&[&manifest, "--shard", "1/4"]);
+    let bench = Bench::with_smoke(&["garnet"]);
+    bench.compute(&[GARNET, "--shard", "1/4"]);
     bench.report();
     for page in ["report.md", "report.html"] {
         let text = bench.read(&format!("reports/smoke/garnet/{page}"));
@@ -134,13 +133,12 @@ fn missing_cells_are_said_in_words() {
 
 #[test]
 fn the_analysis_text_takes_its_numbers_from_the_results() {
-    let bench = Bench::new();
-    let manifest = bench.bring("garnet");
+    let bench = Bench::with_smoke(&["garnet"]);
     let base = fs::read_to_string(support::smoke("garnet.toml")).unwrap();
     let run_with = |text: &str| {
         let text = format!("seed = 7\nanalysis = '''{text}'''");
-        bench.write(&manifest, base.replace("seed = 7", &text));
-        bench.run(&["run", &manifest, "--quiet"])
+        bench.write(GARNET, base.replace("seed = 7", &text));
+        bench.run(&["run", GARNET, "--quiet"])
     };
     let cell = "cell('FedLSA', local_steps=1, clients=3, heterogeneity='two')";
     let text =
@@ -178,11 +176,10 @@ fn committed_reports_hold_their_manifests() {
 /// nor when it is damaged or gone.
 #[test]
 fn kept_theory_changes_no_page() {
-    let bench = Bench::new();
-    let manifest = bench.bring("garnet");
+    let bench = Bench::with_smoke(&["garnet"]);
     let asks = "theory = [\"exact-moments\", \"exact-bias\"]";
-    bench.write(&manifest, edited(&bench.read(&manifest), &[("theory = [\"exact-bias\"]", asks)]));
-    bench.compute(&[&manifest]);
+    bench.write(GARNET, edited(&bench.read(GARNET), &[("theory = [\"exact-bias\"]", asks)]));
+    bench.compute(&[GARNET]);
     let pages = || {
         bench.report();
         bench.read("reports/smoke/garnet/report.md")

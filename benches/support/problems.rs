@@ -1,9 +1,10 @@
-//! The problems of several benches, and how long these measure.
+//! The problems of several benches, cohorts of their clients, and how long benches measure.
 
 #![allow(dead_code)]
 
-use criterion::Criterion;
-use driftbench::problem::Settings as _;
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput};
+use driftbench::kernel::{Cohort, LocalSteps, Members};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::garnet::{self, Heterogeneity};
 use driftbench::problem::lms::{self, Lms};
@@ -11,6 +12,8 @@ use driftbench::problem::logistic::{self, Logistic};
 use driftbench::problem::quadratic::{self, Quadratic};
 use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::td::{Noise, Td};
+use driftbench::problem::{Problem, Settings as _};
+use driftbench::rng::{Purpose, Stream};
 use std::time::Duration;
 
 /// TD(0) on a Garnet problem with two actions and two successors of each.
@@ -84,6 +87,50 @@ pub fn lms(dimension: usize) -> Lms {
     }
     .build(1, &NoFiles)
     .expect("it has an optimum")
+}
+
+/// The data of a cohort of all clients.
+pub struct Bench<'p, P: Problem> {
+    problem: &'p P,
+    members: Members,
+    streams: Vec<Stream>,
+    states: Vec<P::State>,
+    theta: Vec<f64>,
+    correction: Vec<f64>,
+    plans: Vec<LocalSteps>,
+}
+
+impl<'p, P: Problem> Bench<'p, P> {
+    pub fn new(problem: &'p P, step: f64, steps: u64) -> Self {
+        let (n, d) = (problem.clients(), problem.dim());
+        let mut streams = streams(n);
+        let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
+        let plans = vec![LocalSteps { step, steps, batch: 1 }; n];
+        let (theta, correction) = (vec![0.0; n * d], vec![0.0; d]);
+        Self { problem, members: Members::all(n), streams, states, theta, correction, plans }
+    }
+
+    pub fn cohort(&mut self) -> Cohort<'_, P::State> {
+        let own = (&mut self.streams[..], &mut self.states[..]);
+        let (steps, theta) = (self.plans[0].steps, (None, &mut self.theta[..]));
+        Cohort::new(&self.members, theta, &self.correction, own, &self.plans, Some(steps))
+    }
+
+    pub fn run(&mut self) {
+        let problem = self.problem;
+        problem.advance(self.cohort());
+    }
+}
+
+pub fn streams(n: usize) -> Vec<Stream> {
+    (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect()
+}
+
+/// A group whose times are of so many elements.
+pub fn group<'c>(c: &'c mut Criterion, name: &str, elements: u64) -> BenchmarkGroup<'c, WallTime> {
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Elements(elements));
+    group
 }
 
 /// Short measurements: `make bench` takes some minutes, and comparisons are interleaved.

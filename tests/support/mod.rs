@@ -47,6 +47,10 @@ pub fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
     format!("[{}]", values.join(", "))
 }
 
+pub const GARNET: &str = "experiments/smoke/garnet.toml";
+pub const LOGISTIC: &str = "experiments/smoke/logistic.toml";
+pub const DIVERGING: &str = "experiments/smoke/diverging.toml";
+
 /// The repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -148,11 +152,19 @@ impl Bench {
         bench
     }
 
+    /// A bench with these smoke manifests.
+    pub fn with_smoke(names: &[&str]) -> Self {
+        let bench = Self::new();
+        names.iter().for_each(|name| drop(bench.bring(name)));
+        bench
+    }
+
     /// A bench with the results of these smoke manifests.
     #[track_caller]
     pub fn of_smoke(names: &[&str]) -> Self {
-        let bench = Self::new();
-        let files: Vec<String> = names.iter().map(|name| bench.bring(name)).collect();
+        let bench = Self::with_smoke(names);
+        let files: Vec<String> =
+            names.iter().map(|name| format!("experiments/smoke/{name}.toml")).collect();
         bench.compute(&files.iter().map(String::as_str).collect::<Vec<_>>());
         bench
     }

@@ -73,9 +73,8 @@ fn json(bench: &Bench, a: &str, b: &str) -> serde_json::Value {
 }
 
 fn verdicts(json: &serde_json::Value) -> Vec<(&str, &str)> {
-    let text = |v: &'_ serde_json::Value| -> &'static str { v.as_str().unwrap().to_owned().leak() };
-    let all = json["changed"].as_array().unwrap();
-    all.iter().map(|c| (text(&c["verdict"]), text(&c["name"]))).collect()
+    let all = json["changed"].as_array().unwrap().iter();
+    all.map(|c| (c["verdict"].as_str().unwrap(), c["name"].as_str().unwrap())).collect()
 }
 
 #[test]

@@ -13,27 +13,6 @@ use support::{Bench, TINY, edited};
 /// Texts that would be something else if they were let.
 const EVIL: &str = r##"<script>alert(1)</script> "q" 'q' ]]> --> &amp; a|b `c` [x](javascript:alert(2)) \[y\](javascript:alert(3)) ![z](http://z) $\input{/etc/passwd}$ %\n #{{ 1 }} {% raw %} ../../up /etc <img src=x onerror=alert(4)> ~~ ** __ ^^5c"##;
 
-/// The tables of that manifest that say what is run; the label stands for `%`.
-const RUNS: &str = r#"[start]
-offset = 1.0
-
-[budget]
-rounds = 6
-
-[record]
-every = 2
-
-[[algorithm.fedavg]]
-label = %
-step-size = [0.01, 0.02]
-local-steps = [1, 2]
-
-[[algorithm.scaffold]]
-label = "S"
-step-size = [0.01, 0.02]
-local-steps = [1, 2]
-"#;
-
 fn manifest(text: &str, figure: &str) -> String {
     // TOML's basic strings: quotes and backslashes escaped.
     let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
@@ -46,11 +25,23 @@ source = {text}
 analysis = {prose}
 seed = 1
 replicates = 2
+start.offset = 1.0
+budget.rounds = 6
+record.every = 2
 
 [problem.least-squares-dataset]
 dataset = {{ file = "{figure}.csv", label = {name}, features = [{feature}], split = {{ column = "site" }} }}
 
-{runs}
+[[algorithm.fedavg]]
+label = {name}
+step-size = [0.01, 0.02]
+local-steps = [1, 2]
+
+[[algorithm.scaffold]]
+label = "S"
+step-size = [0.01, 0.02]
+local-steps = [1, 2]
+
 [[figure.convergence]]
 title = {text}
 panels = ["local-steps", "step-size"]
@@ -77,8 +68,7 @@ reason = {text}
 left = {{ label = {name}, local-steps = 1, step-size = 0.01 }}
 value = 1e-12
 "#,
-        feature = quoted(&format!("f {}", text.len())),
-        runs = RUNS.replace('%', &name)
+        feature = quoted(&format!("f {}", text.len()))
     )
 }
 

@@ -93,9 +93,9 @@ fn what_cannot_be_exported_costs_exit_two_and_writes_nothing() {
 const AXES: &str = "title = \"Axes\"
 seed = 1
 replicates = 3
-start = { offset = 1.0 }
-budget = { rounds = 8 }
-record = { points = 4 }
+start.offset = 1.0
+budget.rounds = 8
+record.points = 4
 [problem.logistic]
 dimension = 2
 records = 20

@@ -7,7 +7,13 @@ mod support;
 use support::process::Program;
 use support::{Bench, QUADRATIC, edited};
 
-const GOOD: &str = "title = \"t\"\nseed = 1\nreplicates = 1\n
+const GOOD: &str = r#"title = "t"
+seed = 1
+replicates = 1
+start.zero = true
+budget.rounds = 2
+record = { every = 1 }
+
 [problem.garnet]
 states = 4
 actions = 2
@@ -15,23 +21,14 @@ branching = 2
 features = 2
 discount = 0.9
 clients = 2
-heterogeneity = \"independent\"
+heterogeneity = "independent"
 noise = { markov = { burn-in = 1 } }
-
-[start]
-zero = true
-
-[budget]
-rounds = 2
-
-[record]
-every = 1
 
 [[algorithm.fedavg]]
 step-size = 0.1
 local-steps = 2
 batch-per-client = [1]
-";
+"#;
 
 #[test]
 fn numbers_beyond_every_machine_are_refused() {
@@ -51,7 +48,7 @@ fn numbers_beyond_every_machine_are_refused() {
         ),
         (
             "every = 1",
-            &format!("points = {huge}\nspacing = \"log\""),
+            &format!("points = {huge}, spacing = \"log\""),
             "`points` must be at most 10000000, not 9000000000000000000",
         ),
         ("local-steps = 2", &format!("local-steps = {huge}"), "must be at most 1000000000, not"),
@@ -67,7 +64,7 @@ fn numbers_beyond_every_machine_are_refused() {
 
 /// A manifest whose problem is a data file of this name.
 fn dataset(file: &str) -> String {
-    let problem = GOOD.split("\n\n").find(|table| table.starts_with("\n[problem")).unwrap();
+    let problem = GOOD.split("\n\n").find(|table| table.starts_with("[problem")).unwrap();
     let dataset = format!("dataset = {{ file = \"{file}\", clients = 1 }}");
     edited(GOOD, &[(problem, &format!("[problem.least-squares-dataset]\n{dataset}"))])
 }

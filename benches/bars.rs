@@ -28,43 +28,35 @@ mod table;
 #[path = "bars/values.rs"]
 mod values;
 
-use std::env;
+use clap::Parser;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::SystemTime;
 use values::Values;
 
 /// The arguments of the command line.
-#[derive(Default)]
+#[derive(Parser)]
 struct Args {
+    /// Leave out what takes minutes
+    #[arg(long)]
     quick: bool,
+    /// Read only results of criterion that are newer than this file
+    #[arg(long, value_name = "FILE", value_parser = written)]
     since: Option<SystemTime>,
+    /// Cargo adds it
+    #[arg(long, hide = true)]
+    bench: bool,
 }
 
-impl Args {
-    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut args = Self::default();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                // Cargo adds it.
-                "--bench" => {}
-                "--quick" => args.quick = true,
-                "--since" => {
-                    let file = words.next().ok_or("--since needs a file")?;
-                    let written = fs::metadata(&file).and_then(|m| m.modified());
-                    args.since = Some(written.map_err(|e| format!("{file}: {e}"))?);
-                }
-                other => return Err(format!("{other} is neither --quick nor --since FILE")),
-            }
-        }
-        Ok(args)
-    }
+/// When a file was written.
+fn written(file: &str) -> Result<SystemTime, std::io::Error> {
+    fs::metadata(file).and_then(|m| m.modified())
 }
 
 fn main() -> ExitCode {
-    match Args::parse(env::args().skip(1)).and_then(|args| summary(&args)) {
+    match summary(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("bars: {message}");
@@ -73,15 +65,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn target() -> PathBuf {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
-    env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from)
-}
-
 fn summary(args: &Args) -> Result<(), String> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let facts = machine::facts(cores);
-    let timings = support::timings(&target().join("criterion"), args.since)?;
+    let timings = support::timings(&support::target().join("criterion"), args.since)?;
     let mut values = Values::default();
     values.timings = timings.into_iter().map(|t| (t.id.clone(), t)).collect();
     for &(name, measure) in measure::ALL {
@@ -94,7 +81,7 @@ fn summary(args: &Args) -> Result<(), String> {
             values.missing(name, why);
         }
     }
-    let folder = target().join("bench");
+    let folder = support::target().join("bench");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let growth = growth::svg(&values)?;
     let bars = support::bars(&table::rows(&values));

@@ -14,10 +14,11 @@ mod build;
 mod support;
 
 use build::Executables;
+use clap::builder::PossibleValuesParser;
+use clap::{Parser, value_parser};
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use support::{Value, Verdict, digits, geometric_mean, table, verdict};
 
@@ -25,59 +26,35 @@ use support::{Value, Verdict, digits, geometric_mean, table, verdict};
 const BENCHES: [&str; 5] = ["local_step", "round", "pipeline", "problems", "moments"];
 
 /// The arguments of the command line.
+#[derive(Parser)]
 struct Args {
+    /// A git revision to compare with
     base: String,
-    rounds: usize,
+    /// Runs of each bench
+    #[arg(long, default_value_t = 10, value_parser = value_parser!(u64).range(2..))]
+    rounds: u64,
+    /// The ratio from which a time is slower
+    #[arg(long, default_value_t = 1.05, value_parser = threshold)]
     threshold: f64,
+    /// A regular expression of ids
+    #[arg(long)]
     filter: Option<String>,
+    /// A bench to compare; cargo adds an option without a name
+    #[arg(long = "bench", num_args = 0..=1, value_parser = PossibleValuesParser::new(BENCHES))]
     benches: Vec<String>,
 }
 
-impl Args {
-    fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut words = words.peekable();
-        let (mut base, mut benches) = (None, Vec::new());
-        let (mut rounds, mut threshold, mut filter) = (10, 1.05, None);
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                // Cargo adds a --bench without a name.
-                "--bench" => {
-                    benches.extend(words.next_if(|name| BENCHES.contains(&name.as_str())));
-                }
-                "--rounds" => rounds = number(&word, words.next(), |n| *n >= 2)?,
-                "--threshold" => threshold = number(&word, words.next(), |t| *t >= 1.0)?,
-                "--filter" => {
-                    let given = words.next().filter(|word| word != "--bench");
-                    filter = Some(given.ok_or("--filter needs an expression")?);
-                }
-                flag if flag.starts_with('-') => return Err(format!("{flag} is no option")),
-                _ if base.is_none() => base = Some(word),
-                _ => {
-                    let (base, known) = (base.unwrap_or_default(), BENCHES.join(", "));
-                    return Err(format!("{base} and {word}: one BASE; benches are {known}"));
-                }
-            }
-        }
-        if benches.is_empty() {
-            benches = BENCHES[..2].iter().map(|&name| name.to_owned()).collect();
-        }
-        let base = base.ok_or("BASE is missing, a git revision to compare with")?;
-        Ok(Self { base, rounds, threshold, filter, benches })
-    }
-}
-
-fn number<T: std::str::FromStr>(
-    flag: &str,
-    word: Option<String>,
-    sound: impl Fn(&T) -> bool,
-) -> Result<T, String> {
-    let word = word.ok_or_else(|| format!("{flag} needs a number"))?;
-    let parsed = word.parse().ok().filter(sound);
-    parsed.ok_or_else(|| format!("{flag} {word}: rounds are 2 or more, a threshold is 1 or more"))
+fn threshold(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| *number >= 1.0);
+    number.ok_or_else(|| "it is a number of 1 or more".to_owned())
 }
 
 fn main() -> ExitCode {
-    match Args::parse(env::args().skip(1)).and_then(|args| compare(&args)) {
+    let mut args = Args::parse();
+    if args.benches.is_empty() {
+        args.benches = BENCHES[..2].iter().map(|name| (*name).to_owned()).collect();
+    }
+    match compare(&args) {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(1),
         Err(message) => {
@@ -109,8 +86,12 @@ fn compare(args: &Args) -> Result<bool, String> {
     if !missing.is_empty() {
         eprintln!("compare: not in both: {}", missing.join(", "));
     }
-    let base = build::base(root, &base_root, &names)?;
-    let head = build::head(root, &names)?;
+    let target = root.join("target/bench-compare/target");
+    if !target.exists() {
+        eprintln!("compare: the first build of a base takes some minutes, later ones do not");
+    }
+    let base = build::built(&base_root, &names, Some(&target))?;
+    let head = build::built(root, &names, None)?;
     let mut times = BTreeMap::new();
     for round in 0..args.rounds {
         eprintln!("compare: round {} of {}", round + 1, args.rounds);
@@ -119,17 +100,13 @@ fn compare(args: &Args) -> Result<bool, String> {
         }
     }
     let (page, slower) = page(args, &commit, &times);
-    let file = target(root).join("bench/compare.md");
+    let file = support::target().join("bench/compare.md");
     let parent = file.parent().unwrap_or(root);
     fs::create_dir_all(parent)
         .and_then(|()| fs::write(&file, &page))
         .map_err(|e| format!("{}: {e}", file.display()))?;
     print!("{page}");
     Ok(slower)
-}
-
-fn target(root: &Path) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// Runs one bench of both revisions; the first one alternates.

@@ -6,61 +6,13 @@
 #[path = "support/problems.rs"]
 mod problems;
 
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use driftbench::kernel::{Cohort, InstructionSet, LocalSteps, Members};
-use driftbench::problem::arrays::NoFiles;
-use driftbench::problem::spectrum::Spectrum;
-use driftbench::problem::{Problem, Settings as _, lms, quadratic};
-use driftbench::rng::{Purpose, Stream};
+use criterion::{Criterion, criterion_group, criterion_main};
+use driftbench::kernel::InstructionSet;
+use driftbench::rng::Stream;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, MatRef, Par};
-use problems::{logistic, td};
+use problems::{Bench, group, lms, logistic, quadratic, streams, td, timing};
 use std::hint::black_box;
-use std::time::Duration;
-
-/// The data of a cohort of all clients.
-struct Bench<'p, P: Problem> {
-    problem: &'p P,
-    members: Members,
-    streams: Vec<Stream>,
-    states: Vec<P::State>,
-    theta: Vec<f64>,
-    correction: Vec<f64>,
-    plans: Vec<LocalSteps>,
-}
-
-impl<'p, P: Problem> Bench<'p, P> {
-    fn new(problem: &'p P, step: f64, steps: u64) -> Self {
-        let (n, d) = (problem.clients(), problem.dim());
-        let mut streams = streams(n);
-        let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        let plans = vec![LocalSteps { step, steps, batch: 1 }; n];
-        let (theta, correction) = (vec![0.0; n * d], vec![0.0; d]);
-        Self { problem, members: Members::all(n), streams, states, theta, correction, plans }
-    }
-
-    fn cohort(&mut self) -> Cohort<'_, P::State> {
-        let own = (&mut self.streams[..], &mut self.states[..]);
-        let (steps, theta) = (self.plans[0].steps, (None, &mut self.theta[..]));
-        Cohort::new(&self.members, theta, &self.correction, own, &self.plans, Some(steps))
-    }
-
-    fn run(&mut self) {
-        let problem = self.problem;
-        problem.advance(self.cohort());
-    }
-}
-
-fn streams(n: usize) -> Vec<Stream> {
-    (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect()
-}
-
-fn group<'c>(c: &'c mut Criterion, name: &str, elements: u64) -> BenchmarkGroup<'c, WallTime> {
-    let mut group = c.benchmark_group(name);
-    group.throughput(Throughput::Elements(elements));
-    group
-}
 
 /// Every instruction set of the fused kernel of TD(0), the loop that only draws, gathers
 /// and updates, and the draws alone.
@@ -95,7 +47,7 @@ fn temporal_differences(c: &mut Criterion) {
     group.finish();
     for d in [2, 4, 10, 16, 32] {
         let problem = td(d, clients);
-        let mut group = self::group(c, &format!("td d={d} N=100 H=100"), 100 * 100);
+        let mut group = problems::group(c, &format!("td d={d} N=100 H=100"), 100 * 100);
         let mut bench = Bench::new(&problem, 0.1, 100);
         group.bench_function("problem", |b| b.iter(|| bench.run()));
     }
@@ -104,7 +56,7 @@ fn temporal_differences(c: &mut Criterion) {
 fn logistics(c: &mut Criterion) {
     let (clients, steps) = (10_u64, 1000);
     for d in [2, 10, 50] {
-        let problem = logistic(d);
+        let problem = logistic(d, 200, 10);
         let mut group = group(c, &format!("logistic d={d}"), clients * steps);
         let mut bench = Bench::new(&problem, 0.01, steps);
         for path in InstructionSet::available() {
@@ -143,16 +95,7 @@ fn steps(d: usize) -> u64 {
 /// One client's step on a quadratic, and its lower limit: d Gaussians and faer's product.
 fn quadratics(c: &mut Criterion) {
     for d in [8, 64, 512] {
-        let settings = quadratic::Settings {
-            dimension: d,
-            clients: 1,
-            spectrum: Spectrum { from: 0.1, to: 1.0 },
-            gradient_heterogeneity: 0.0,
-            hessian_heterogeneity: 0.0,
-            noise: 1.0,
-            multiplicative_noise: 0.0,
-        };
-        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let problem = quadratic(d, 1, [0.0, 0.0]);
         let mut group = group(c, &format!("quadratic d={d}"), steps(d));
         let mut bench = Bench::new(&problem, 0.01, steps(d));
         group.bench_function("problem", |b| b.iter(|| bench.run()));
@@ -178,15 +121,7 @@ fn quadratics(c: &mut Criterion) {
 /// products of vectors for the regressor's covariance, two for the error.
 fn streaming(c: &mut Criterion) {
     for d in [8, 64, 512] {
-        let settings = lms::Settings {
-            dimension: d,
-            clients: 1,
-            spectrum: Spectrum { from: 0.5, to: 2.0 },
-            covariances: lms::Covariances::Rotated,
-            model_spread: 0.0,
-            noise: 0.1,
-        };
-        let problem = settings.build(1, &NoFiles).expect("it has an optimum");
+        let problem = lms(d);
         let steps = steps(d).min(1000) * 8;
         let mut group = group(c, &format!("lms d={d}"), steps);
         let mut bench = Bench::new(&problem, 1e-3, steps);
@@ -216,12 +151,6 @@ fn streaming(c: &mut Criterion) {
         });
         group.finish();
     }
-}
-
-/// Short measurements: `make bench` takes some minutes, and comparisons are interleaved.
-fn timing() -> Criterion {
-    let (warm_up, measurement) = (Duration::from_millis(500), Duration::from_secs(2));
-    Criterion::default().warm_up_time(warm_up).measurement_time(measurement).sample_size(30)
 }
 
 criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, quadratics, streaming }

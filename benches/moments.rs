@@ -1,29 +1,16 @@
 //! Exact moments: the expected curve of a hundred clients over rounds of ten thousand local
 //! steps, and of a million clients with two distributions.
 
+#[path = "support/problems.rs"]
+mod problems;
+
 use criterion::{Criterion, criterion_group, criterion_main};
-use driftbench::problem::arrays::NoFiles;
-use driftbench::problem::garnet::{Heterogeneity, Policy, Settings};
-use driftbench::problem::td::{Noise, Td};
-use driftbench::problem::{Facts, Settings as _};
+use driftbench::problem::Facts;
+use driftbench::problem::garnet::Heterogeneity;
+use driftbench::problem::td::Noise;
 use driftbench::theory::linear::LocalUpdate;
 use driftbench::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
 use std::hint::black_box;
-
-fn garnet(clients: usize, heterogeneity: Heterogeneity) -> Td {
-    let settings = Settings {
-        states: 30,
-        actions: 2,
-        branching: 2,
-        features: 8,
-        discount: 0.95,
-        clients,
-        heterogeneity,
-        policy: Policy::Uniform,
-        noise: Noise::Independent,
-    };
-    settings.build(2024, &NoFiles).expect("the instance exists")
-}
 
 fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> f64 {
     let run = RunModel {
@@ -44,6 +31,7 @@ fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> 
 fn benches(c: &mut Criterion) {
     let mut group = c.benchmark_group("moments");
     group.sample_size(10);
+    let garnet = |clients, of| problems::garnet([30, 8, clients], of, Noise::Independent, 2024);
     let hundred = garnet(100, Heterogeneity::Independent {});
     let million = garnet(1_000_000, Heterogeneity::TwoKernels {});
     for (name, correction) in [("FedLSA", Correction::None), ("SCAFFLSA", Correction::Kept)] {

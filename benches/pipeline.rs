@@ -3,6 +3,10 @@
 //!
 //! `cargo bench --bench pipeline`, or `make bench`.
 
+#[path = "bars/manifest.rs"]
+#[allow(dead_code)]
+mod manifest;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use driftbench::analysis::analyse;
 use driftbench::manifest::Source;
@@ -11,6 +15,7 @@ use driftbench::runner::{self, Done, Prepared, Silent, prepare};
 use driftbench::store::provenance::Provenance;
 use driftbench::store::{Status, Store};
 use driftbench::{report, trace};
+use manifest::Manifest;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,43 +24,25 @@ use std::time::{Duration, Instant};
 const PAGES: [report::Format; 2] = [report::Format::Html, report::Format::Md];
 
 /// `steps` × `offsets` cells of ten clients, H = 1.
-fn manifest(steps: usize, offsets: usize, rounds: usize, replicates: usize) -> Source {
-    let list = |n: usize, scale: f64| {
-        let all: Vec<String> = (1..=n).map(|i| format!("{}", i as f64 * scale)).collect();
-        all.join(", ")
+fn manifest(steps: u64, offsets: u64, rounds: u64, replicates: u64) -> Source {
+    let base = Manifest {
+        starts: offsets,
+        step_sizes: steps,
+        points: rounds.min(200),
+        spacing: "linear",
+        ..Manifest::one(10, 1, rounds)
     };
-    let text = format!(
-        r#"title = "Short cells"
-seed = 1
-replicates = {replicates}
-[problem.garnet]
-states = 30
-actions = 2
-branching = 2
-features = 8
-discount = 0.95
-clients = 10
-heterogeneity = {{ perturbed = {{ kernel = 0.02, reward = 0.02 }} }}
-[start]
-offset = [{}]
-[budget]
-rounds = {rounds}
-[record]
-points = {}
-[[algorithm.fedlsa]]
-step-size = [{}]
-local-steps = 1
+    let more = r#"
 [[algorithm.scafflsa]]
 step-size = 0.01
 local-steps = 1
+
 [[figure.convergence]]
 panels = ["offset"]
 theory = ["exact-bias"]
-"#,
-        list(offsets, 0.01),
-        rounds.min(200),
-        list(steps, 1e-4)
-    );
+"#;
+    let replicates = format!("replicates = {replicates}");
+    let text = base.text().replace("replicates = 1", &replicates) + more;
     Source { name: "short.toml".into(), text, ..Source::default() }
 }
 

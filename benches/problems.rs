@@ -4,26 +4,24 @@
 //!
 //! `cargo bench --bench problems`, or `make bench`.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+#[path = "support/problems.rs"]
+mod problems;
+
+use criterion::{Criterion, criterion_group, criterion_main};
 use driftbench::kernel::alias::Alias;
-use driftbench::kernel::{Cohort, LocalSteps, Members};
-use driftbench::problem::arrays::{Array, Column, Contents, DataFile, Files, NoFiles};
+use driftbench::problem::arrays::{Array, Column, Contents, DataFile, Files};
 use driftbench::problem::dataset::{Dataset, Split};
-use driftbench::problem::spectrum::Spectrum;
-use driftbench::problem::{
-    Problem, Settings, atoms, garnet, least_squares, lms, logistic, quadratic, td,
-};
-use driftbench::rng::{Purpose, Stream};
+use driftbench::problem::garnet::Heterogeneity;
+use driftbench::problem::td::Noise;
+use driftbench::problem::{Problem, Settings, atoms, least_squares};
+use driftbench::rng::Stream;
+use problems::Bench;
 use std::hint::black_box;
 use std::sync::Arc;
 
 const D: usize = 10;
 const STEPS: u64 = 1000;
 const RECORDS: usize = 100;
-
-fn stream() -> Stream {
-    Stream::new(1, Purpose::Client, 0, 0, 0)
-}
 
 /// Times the problem's `advance` for one client and the loop `hand`, H steps each.
 fn pair<P: Problem>(
@@ -33,23 +31,12 @@ fn pair<P: Problem>(
     mut hand: impl FnMut(&mut Stream, &mut [f64; D]),
 ) {
     assert_eq!(problem.dim(), D);
-    let mut group = c.benchmark_group(name);
-    group.throughput(Throughput::Elements(STEPS));
-    let (mut rng, correction) = ([stream()], [0.0; D]);
-    let mut state = [problem.begin(0, &mut rng[0])];
-    let (members, plans) = (Members::all(1), [LocalSteps { step: 0.01, steps: STEPS, batch: 1 }]);
-    group.bench_function("problem", |b| {
-        let mut theta = [0.0; D];
-        b.iter(|| {
-            let own = (&mut rng[..], &mut state[..]);
-            let rows = (None, &mut theta[..]);
-            let cohort = Cohort::new(&members, rows, &correction, own, &plans, Some(STEPS));
-            problem.advance(cohort);
-        });
-        black_box(theta);
-    });
+    assert_eq!(problem.clients(), 1);
+    let mut group = problems::group(c, name, STEPS);
+    let mut bench = Bench::new(problem, 0.01, STEPS);
+    group.bench_function("problem", |b| b.iter(|| bench.run()));
     group.bench_function("by hand", |b| {
-        let (mut rng, mut theta) = (stream(), [0.0; D]);
+        let (mut rng, mut theta) = (problems::streams(1).remove(0), [0.0; D]);
         b.iter(|| hand(&mut rng, &mut theta));
         black_box(theta);
     });
@@ -67,17 +54,8 @@ fn dot(x: &[f64], y: &[f64; D]) -> f64 {
 }
 
 fn quadratics(c: &mut Criterion) {
-    let settings = quadratic::Settings {
-        dimension: D,
-        clients: 2,
-        spectrum: Spectrum { from: 0.1, to: 1.0 },
-        gradient_heterogeneity: 1.0,
-        hessian_heterogeneity: 0.05,
-        noise: 1.0,
-        multiplicative_noise: 0.0,
-    };
     let (hessian, offset) = (rows::<D>(D), rows::<D>(1)[0]);
-    pair(c, "quadratic", &settings.build(1, &NoFiles).unwrap(), |rng, theta| {
+    pair(c, "quadratic", &problems::quadratic(D, 1, [0.0, 0.0]), |rng, theta| {
         for _ in 0..STEPS {
             let field: [f64; D] = std::array::from_fn(|i| {
                 0.01 * dot(&hessian[i], theta) - offset[i] + rng.gaussian()
@@ -88,16 +66,8 @@ fn quadratics(c: &mut Criterion) {
 }
 
 fn streams(c: &mut Criterion) {
-    let settings = lms::Settings {
-        dimension: D,
-        clients: 1,
-        spectrum: Spectrum { from: 0.5, to: 2.0 },
-        covariances: lms::Covariances::Rotated,
-        model_spread: 0.0,
-        noise: 0.1,
-    };
     let (axis, model) = (rows::<D>(1)[0], rows::<D>(2)[1]);
-    pair(c, "lms", &settings.build(1, &NoFiles).unwrap(), |rng, theta| {
+    pair(c, "lms", &problems::lms(D), |rng, theta| {
         for _ in 0..STEPS {
             let mut h: [f64; D] = std::array::from_fn(|i| (1.0 + i as f64) * rng.gaussian());
             let along = 0.1 * dot(&axis, &h);
@@ -149,18 +119,8 @@ fn linear(c: &mut Criterion) {
 }
 
 fn records(c: &mut Criterion) {
-    let settings = logistic::Settings {
-        dimension: D,
-        records: RECORDS,
-        clients: 1,
-        data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
-        split: logistic::SharedRecords::Own,
-        l2: 0.1,
-        margin: 0.0,
-        batch: 1,
-    };
     let held = rows::<D>(RECORDS);
-    pair(c, "logistic", &settings.build(1, &NoFiles).unwrap(), |rng, theta| {
+    pair(c, "logistic", &problems::logistic(D, RECORDS, 1), |rng, theta| {
         for _ in 0..STEPS {
             let row = &held[rng.index(RECORDS)];
             let weight = 1.0 / (1.0 + libm::exp(dot(row, theta)));
@@ -191,22 +151,13 @@ fn records(c: &mut Criterion) {
 }
 
 fn trajectories(c: &mut Criterion) {
-    let settings = garnet::Settings {
-        states: 40,
-        actions: 2,
-        branching: 2,
-        features: D,
-        discount: 0.95,
-        clients: 1,
-        heterogeneity: garnet::Heterogeneity::Independent {},
-        policy: garnet::Policy::Uniform,
-        noise: td::Noise::Markov { burn_in: 100 },
-    };
+    let (independent, noise) = (Heterogeneity::Independent {}, Noise::Markov { burn_in: 100 });
+    let problem = problems::garnet([40, D, 1], independent, noise, 1);
     let phi = rows::<D>(40);
     let chain: Vec<Alias<u32>> = (0..40u32)
         .map(|s| Alias::new(&[(s, 1.0), ((s + 1) % 40, 1.0), ((s * 7) % 40, 1.0), (39 - s, 1.0)]))
         .collect();
-    pair(c, "trajectory", &settings.build(1, &NoFiles).unwrap(), |rng, theta| {
+    pair(c, "trajectory", &problem, |rng, theta| {
         let mut s = 0;
         for _ in 0..STEPS {
             let next = chain[s].pick(rng.bits()) as usize;

@@ -6,17 +6,14 @@
 #[path = "support/problems.rs"]
 mod problems;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use driftbench::federated::{Conditions, Federated, Run, Terms};
 use driftbench::problem::Problem;
-use problems::{logistic, td};
-use std::time::Duration;
+use problems::{logistic, td, timing};
 
 /// A round of `terms`, including the overhead of the engine.
 fn round<P: Problem>(c: &mut Criterion, group: &str, id: BenchmarkId, problem: &P, terms: Terms) {
-    let mut group = c.benchmark_group(group);
-    let steps = terms.steps(0) * problem.clients() as u64;
-    group.throughput(Throughput::Elements(steps));
+    let mut group = problems::group(c, group, terms.steps(0) * problem.clients() as u64);
     let start = vec![0.0; problem.dim()];
     let from = Conditions { seed: 1, replicate: 0, start: &start, rounds: 1, copy: 0 };
     let mut run = Federated::new(problem, terms, &from);
@@ -37,7 +34,7 @@ fn temporal_differences(c: &mut Criterion) {
 
 fn logistics(c: &mut Criterion) {
     for d in [2, 10, 50] {
-        let problem = logistic(d);
+        let problem = logistic(d, 200, 10);
         let id = |name: &str| BenchmarkId::new(name, format!("d={d}"));
         round(c, "round", id("fedavg logistic"), &problem, Terms::fedavg(0.01, 100));
         round(c, "round", id("scaffold logistic"), &problem, Terms::scaffold(0.01, 100));
@@ -57,12 +54,6 @@ fn growth(c: &mut Criterion) {
     for d in [2, 4, 8, 16, 32, 64, 128, 256] {
         round(c, "growth d", BenchmarkId::from_parameter(d), &td(d, 10), Terms::fedavg(0.01, 100));
     }
-}
-
-/// Short measurements: `make bench` takes some minutes, and comparisons are interleaved.
-fn timing() -> Criterion {
-    let (warm_up, measurement) = (Duration::from_millis(500), Duration::from_secs(2));
-    Criterion::default().warm_up_time(warm_up).measurement_time(measurement).sample_size(30)
 }
 
 criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, growth }

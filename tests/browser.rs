@@ -16,6 +16,8 @@ mod driver;
 mod files;
 #[path = "browser/legend.rs"]
 mod legend;
+#[path = "support/looks.rs"]
+mod looks;
 #[path = "browser/names.rs"]
 mod names;
 #[path = "browser/offline.rs"]
@@ -93,7 +95,7 @@ impl Page {
     /// The rows of the table that a figure's CSV button saves.
     #[track_caller]
     fn csv(&self, id: &str) -> Vec<Vec<String>> {
-        self.saved(id, "csv").1.lines().map(fields).collect()
+        rows(&self.saved(id, "csv").1)
     }
 
     /// Name and text of the file that a button of a figure saves.
@@ -115,20 +117,11 @@ impl Page {
     }
 }
 
-/// The fields of a line of CSV.
-fn fields(line: &str) -> Vec<String> {
-    let (mut all, mut quoted) = (vec![String::new()], false);
-    let mut letters = line.chars().peekable();
-    while let Some(c) = letters.next() {
-        let field = all.last_mut().expect("never empty");
-        match c {
-            '"' if quoted && letters.peek() == Some(&'"') => field.extend(letters.next()),
-            '"' => quoted = !quoted,
-            ',' if !quoted => all.push(String::new()),
-            c => field.push(c),
-        }
-    }
-    all
+/// The rows of a CSV file.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let fields = |row: csv::StringRecord| row.iter().map(str::to_owned).collect();
+    reader.into_records().map(|row| fields(row.unwrap())).collect()
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -1,16 +1,34 @@
 //! Claims that the program once decided wrongly, driven as a user drives it.
 
+#[path = "support/markup.rs"]
+mod markup;
 mod support;
 
-use support::Bench;
+use markup::blocks;
+use support::{Bench, array, edited, root};
 
-/// A quadratic of three dimensions and four clients, with what each test adds.
-fn manifest(head: &str, problem: &str, rest: &str) -> String {
-    format!(
-        "title = \"t\"\n{head}\n[problem.quadratic]\ndimension = 3\nclients = 4\n\
-         spectrum = {{ from = 0.5, to = 1.5 }}\ngradient-heterogeneity = 1.0\n{problem}\n{rest}"
-    )
-}
+/// A quadratic, to which each test adds its algorithms and claims.
+const BASE: &str = r#"title = "t"
+seed = 1
+replicates = 10
+problem.quadratic = { dimension = 3, clients = 4, spectrum = { from = 0.5, to = 1.5 }, gradient-heterogeneity = 1.0, noise = 1.0 }
+start.offset = 1.0
+budget.rounds = 20
+"#;
+
+/// Unequal curvatures and an exact oracle: what a run computes is no draw of it.
+const EXACT: (&str, &str) =
+    ("noise = 1.0 }", "hessian-heterogeneity = 0.3, noise = 1.0 }\noracle = \"exact\"");
+
+/// Two algorithms at two step sizes.
+const PLAIN: &str = "
+[[algorithm.fedavg]]
+step-size = [0.05, 0.1]
+local-steps = 2
+[[algorithm.scaffold]]
+step-size = [0.05, 0.1]
+local-steps = 2
+";
 
 /// What became of a manifest's claims.
 struct Judged {
@@ -31,9 +49,7 @@ impl Judged {
 }
 
 fn judged(text: &str) -> Judged {
-    let bench = Bench::new();
-    bench.write("m.toml", text);
-    bench.run(&["run", "m.toml", "--quiet"]).expect(0);
+    let bench = Bench::ran(text);
     let said = bench.run(&["report"]);
     assert!([0, 1].contains(&said.code), "{}", said.err);
     let record: toml::Table = bench.read("reports/m/record.toml").parse().unwrap();
@@ -44,55 +60,40 @@ fn judged(text: &str) -> Judged {
     Judged { verdicts, page: bench.read("reports/m/report.md"), err: said.err, code: said.code }
 }
 
-fn refused(text: &str) -> String {
-    let bench = Bench::new();
-    bench.write("m.toml", text);
-    bench.run(&["check", "m.toml"]).expect(2).err
+/// The base with changes, algorithms and claims.
+fn judged_with(changes: &[(&str, &str)], rest: &str) -> Judged {
+    judged(&(edited(BASE, changes) + rest))
+}
+
+/// Entries of one kind of algorithm, each by the keys that it adds to those that all share.
+fn algorithms(kind: &str, shared: &str, own: &[&str]) -> String {
+    let entries = own.iter().map(|own| format!("{{ {shared}{own} }}"));
+    format!("algorithm.{kind} = {}\n", array(entries))
+}
+
+/// A claim by its keys.
+fn claim(kind: &str, id: &str, keys: &str) -> String {
+    format!("[[claim.{kind}]]\nid = \"{id}\"\nstatement = \"s\"\n{keys}\n")
+}
+
+/// That the left side is so many times the right one, at most (`less`) or at least.
+fn factor(kind: &str, id: &str, [left, right]: [&str; 2], factor: f64) -> String {
+    let sides = format!("left = {{ label = \"{left}\" }}\nright = {{ label = \"{right}\" }}");
+    claim(kind, id, &format!("{sides}\nfactor = {factor:?}"))
 }
 
 /// The second cell of B diverges: its mean is infinite, in both directions of a comparison.
 #[test]
 fn a_diverged_cell_is_not_left_out() {
-    let rest = r#"
-[start]
-offset = 1.0
-
-[budget]
-rounds = 200
-
-[[algorithm.fedavg]]
-label = "A"
-step-size = [0.001, 0.5]
-local-steps = 1
-
-[[algorithm.fedavg]]
-label = "B"
-step-size = [0.001, 0.5]
-local-steps = 1
-server-step = 100.0
-
-[[claim.at-least]]
-id = "at-least"
-statement = "A is at least half of B"
-left = { label = "A" }
-right = { label = "B" }
-factor = 0.5
-
-[[claim.less]]
-id = "less"
-statement = "B is at most twice A"
-left = { label = "B" }
-right = { label = "A" }
-factor = 2.0
-
-[[claim.reaches]]
-id = "reaches"
-statement = "B comes down"
-of = { label = "B" }
-reaching = { target = 1e-3 }
-within = 200
-"#;
-    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 0.01", rest));
+    let each = "step-size = [0.001, 0.5], local-steps = 1, ";
+    let entries = ["label = \"A\"", "label = \"B\", server-step = 100.0"];
+    let reaching = "of = { label = \"B\" }\nreaching = { target = 1e-3 }\nwithin = 200";
+    let rest = algorithms("fedavg", each, &entries)
+        + &factor("at-least", "at-least", ["A", "B"], 0.5)
+        + &factor("less", "less", ["B", "A"], 2.0)
+        + &claim("reaches", "reaches", reaching);
+    let changes = [("noise = 1.0", "noise = 0.01"), ("rounds = 20", "rounds = 200")];
+    let judged = judged_with(&changes, &rest);
     judged.expect("at-least", "refuted").expect("less", "refuted").expect("reaches", "refuted");
     assert_eq!(judged.code, 1);
 }
@@ -100,49 +101,14 @@ within = 200
 /// FedLin comes down to exactly 0 but for rounding, FedAvg to its bias.
 #[test]
 fn zero_is_a_mean() {
-    let rest = r#"
-[start]
-offset = 1.0
-
-[budget]
-rounds = 2000
-
-[[algorithm.fedavg]]
-step-size = 0.1
-local-steps = 5
-
-[[algorithm.fedlin]]
-step-size = 0.1
-local-steps = 5
-
-[[algorithm.fedlin]]
-label = "again"
-step-size = 0.09
-local-steps = 5
-
-[[claim.less]]
-id = "above-zero"
-statement = "FedAvg is at most one and a half times FedLin"
-left = { label = "FedAvg" }
-right = { label = "FedLin" }
-factor = 1.5
-
-[[claim.at-least]]
-id = "below"
-statement = "FedAvg is at least twice FedLin"
-left = { label = "FedAvg" }
-right = { label = "FedLin" }
-factor = 2.0
-
-[[claim.less]]
-id = "both-zero"
-statement = "0 is at most half of 0, but for rounding"
-left = { label = "FedLin" }
-right = { label = "again" }
-factor = 0.5
-"#;
-    let head = "seed = 1\nreplicates = 1\noracle = \"exact\"";
-    let judged = judged(&manifest(head, "hessian-heterogeneity = 0.3\nnoise = 1.0", rest));
+    let entries = ["step-size = 0.1", "step-size = 0.09, label = \"again\""];
+    let rest = algorithms("fedavg", "local-steps = 5, ", &entries[..1])
+        + &algorithms("fedlin", "local-steps = 5, ", &entries)
+        + &factor("less", "above-zero", ["FedAvg", "FedLin"], 1.5)
+        + &factor("at-least", "below", ["FedAvg", "FedLin"], 2.0)
+        + &factor("less", "both-zero", ["FedLin", "again"], 0.5);
+    let single = ("replicates = 10", "replicates = 1");
+    let judged = judged_with(&[EXACT, single, ("rounds = 20", "rounds = 2000")], &rest);
     judged.expect("above-zero", "refuted").expect("below", "supported");
     judged.expect("both-zero", "supported");
 }
@@ -150,31 +116,11 @@ factor = 0.5
 /// An instance of its own for each replicate is random though the oracle is exact.
 #[test]
 fn instances_are_random() {
-    let rest = r#"
-[start]
-offset = 1.0
-
-[budget]
-rounds = 50
-
-[[algorithm.fedavg]]
-step-size = 0.1
-local-steps = 5
-
-[[claim.less]]
-id = "below"
-statement = "the error is at most 1e-3"
-left = {}
-value = 1e-3
-
-[[claim.at-least]]
-id = "above"
-statement = "the error is at least 1e-3"
-left = {}
-value = 1e-3
-"#;
-    let head = "seed = 1\nreplicates = 2\noracle = \"exact\"\ninstance = \"per-replicate\"";
-    let judged = judged(&manifest(head, "hessian-heterogeneity = 0.3\nnoise = 1.0", rest));
+    let rest = algorithms("fedavg", "step-size = 0.1, local-steps = 5", &[""])
+        + &claim("less", "below", "left = {}\nvalue = 1e-3")
+        + &claim("at-least", "above", "left = {}\nvalue = 1e-3");
+    let own = ("replicates = 10", "replicates = 2\ninstance = \"per-replicate\"");
+    let judged = judged_with(&[EXACT, own, ("rounds = 20", "rounds = 50")], &rest);
     judged.expect("below", "inconclusive").expect("above", "inconclusive");
 }
 
@@ -182,156 +128,67 @@ value = 1e-3
 /// decides nothing.
 #[test]
 fn one_run_of_a_random_side_decides_nothing() {
-    let rest = r#"
-[start]
-offset = 1.0
-
-[budget]
-rounds = 50
-
-[[algorithm.fedavg]]
-label = "all"
-step-size = 0.1
-local-steps = 5
-
-[[algorithm.fedavg]]
-label = "some"
-step-size = 0.1
-local-steps = 5
-cohort = 2
-
-[[claim.less]]
-id = "left"
-statement = "all is at most ten times some"
-left = { label = "all" }
-right = { label = "some" }
-factor = 10.0
-
-[[claim.at-least]]
-id = "right"
-statement = "some is at least a tenth of all"
-left = { label = "some" }
-right = { label = "all" }
-factor = 0.1
-"#;
-    let head = "seed = 1\nreplicates = 1\noracle = \"exact\"";
-    let judged = judged(&manifest(head, "hessian-heterogeneity = 0.3\nnoise = 1.0", rest));
+    let entries = ["label = \"all\"", "label = \"some\", cohort = 2"];
+    let rest = algorithms("fedavg", "step-size = 0.1, local-steps = 5, ", &entries)
+        + &factor("less", "left", ["all", "some"], 10.0)
+        + &factor("at-least", "right", ["some", "all"], 0.1);
+    let single = ("replicates = 10", "replicates = 1");
+    let judged = judged_with(&[EXACT, single, ("rounds = 20", "rounds = 50")], &rest);
     judged.expect("left", "inconclusive").expect("right", "inconclusive");
 }
 
 /// Runs that start at the limit and have no noise stay there but for rounding.
 #[test]
 fn rounding_refutes_nothing() {
-    let rest = r#"
-[start]
-limit = true
-
-[budget]
-rounds = 50
-
-[[algorithm.fedavg]]
-step-size = 0.1
-local-steps = 1
-
-[[algorithm.scaffold]]
-step-size = 0.1
-local-steps = 1
-
-[[claim.less]]
-id = "below"
-statement = "FedAvg is at most Scaffold"
-left = { label = "FedAvg" }
-right = { label = "Scaffold" }
-
-[[claim.at-least]]
-id = "above"
-statement = "FedAvg is at least Scaffold"
-left = { label = "FedAvg" }
-right = { label = "Scaffold" }
-"#;
+    let rest = algorithms("fedavg", "step-size = 0.1, local-steps = 1", &[""])
+        + &algorithms("scaffold", "step-size = 0.1, local-steps = 1", &[""])
+        + &factor("less", "below", ["FedAvg", "Scaffold"], 1.0)
+        + &factor("at-least", "above", ["FedAvg", "Scaffold"], 1.0);
     for seed in 1..=6 {
-        let head = format!("seed = {seed}\nreplicates = 3");
-        let judged = judged(&manifest(&head, "noise = 0.0", rest));
+        let judged = judged_with(
+            &[
+                ("seed = 1", &format!("seed = {seed}")),
+                ("replicates = 10", "replicates = 3"),
+                ("noise = 1.0", "noise = 0.0"),
+                ("offset = 1.0", "limit = true"),
+                ("rounds = 20", "rounds = 50"),
+            ],
+            &rest.replace("factor = 1.0\n", ""),
+        );
         judged.expect("below", "supported").expect("above", "supported");
     }
 }
 
-const PLAIN: &str = r#"
-[start]
-offset = 1.0
-
-[budget]
-rounds = 20
-
-[[algorithm.fedavg]]
-step-size = [0.05, 0.1]
-local-steps = 2
-
-[[algorithm.scaffold]]
-step-size = [0.05, 0.1]
-local-steps = 2
-"#;
-
 #[test]
-fn values_that_say_nothing_are_errors() {
+fn claims_that_say_nothing_are_errors() {
+    let slope = "of = { label = \"FedAvg\" }\nover = \"step-size\"\nvalue = nan\nmargin = 0.1";
+    let one = "{ label = \"FedAvg\" }";
+    let mut cases = vec![("slope", slope.to_owned(), "`value` must be a finite number")];
     for value in ["nan", "inf", "0.0", "-1.0"] {
-        let claim = format!(
-            "{PLAIN}\n[[claim.less]]\nid = \"a\"\nstatement = \"s\"\nleft = {{}}\nvalue = {value}\n"
-        );
-        let said = refused(&manifest("seed = 1\nreplicates = 2", "noise = 1.0", &claim));
-        assert!(said.contains("`value` must be a finite number above 0"), "{value}: {said}");
-        assert!(said.contains("m.toml:"), "{said}");
+        let keys = format!("left = {{}}\nvalue = {value}");
+        cases.push(("less", keys, "`value` must be a finite number above 0"));
     }
-    let claim = format!(
-        "{PLAIN}\n[[claim.slope]]\nid = \"a\"\nstatement = \"s\"\nof = {{ label = \"FedAvg\" }}\n\
-         over = \"step-size\"\nvalue = nan\nmargin = 0.1\n"
-    );
-    let said = refused(&manifest("seed = 1\nreplicates = 2", "noise = 1.0", &claim));
-    assert!(said.contains("`value` must be a finite number"), "{said}");
-}
-
-#[test]
-fn a_cell_compared_with_itself_is_an_error() {
-    for (left, right) in
-        [("{ label = \"FedAvg\" }", "{ label = \"FedAvg\" }"), ("{}", "{ label = \"FedAvg\" }")]
-    {
-        let claim = format!(
-            "{PLAIN}\n[[claim.at-least]]\nid = \"a\"\nstatement = \"s\"\nleft = {left}\nright = {right}\n"
-        );
-        let said = refused(&manifest("seed = 1\nreplicates = 2", "noise = 1.0", &claim));
-        assert!(said.contains("compared with itself"), "{said}");
+    for left in [one, "{}"] {
+        let keys = format!("left = {left}\nright = {one}");
+        cases.push(("at-least", keys, "compared with itself"));
+    }
+    for (kind, keys, message) in cases {
+        let bench = Bench::new();
+        bench.write("m.toml", format!("{BASE}{PLAIN}{}", claim(kind, "a", &keys)));
+        bench.run(&["check", "m.toml"]).expect(2).warns(message).warns("m.toml:");
     }
 }
 
 /// B has no cell at 0.01 and A none at 0.2: the claim is not supported by 0.05 alone.
 #[test]
 fn cells_without_a_counterpart_are_untested() {
-    let rest = r#"
-[start]
-offset = 1.0
-
-[budget]
-rounds = 20
-
-[[algorithm.fedavg]]
-label = "A"
-step-size = [0.05, 0.01]
-local-steps = 2
-
-[[algorithm.fedavg]]
-label = "B"
-step-size = [0.05, 0.2]
-local-steps = 2
-server-step = 0.9
-
-[[claim.less]]
-id = "less"
-statement = "A is at most a thousand times B"
-left = { label = "A" }
-right = { label = "B" }
-factor = 1000.0
-"#;
-    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 1.0", rest));
+    let entries = [
+        "label = \"A\", step-size = [0.05, 0.01]",
+        "label = \"B\", step-size = [0.05, 0.2], server-step = 0.9",
+    ];
+    let rest = algorithms("fedavg", "local-steps = 2, ", &entries)
+        + &factor("less", "less", ["A", "B"], 1000.0);
+    let judged = judged_with(&[], &rest);
     judged.expect("less", "inconclusive");
     let untested = judged.page.matches("no cell of the other side has its settings").count();
     assert_eq!(untested, 2, "{}", judged.page);
@@ -341,25 +198,22 @@ factor = 1000.0
 /// unless the manifest says so.
 #[test]
 fn unexpected_ends_fail_a_report() {
-    let head = "seed = 1\nreplicates = 5";
-    let claim = |rest: &str| {
-        let text = format!(
-            "{PLAIN}\n[[claim.matches]]\nid = \"a\"\nstatement = \"s\"\nof = {{ label = \"FedAvg\" }}\n\
-             prediction = \"contraction\"\nmargin = 0.1\n{rest}"
-        );
-        judged(&manifest(head, "noise = 1.0", &text))
+    let judged = |kind: &str, keys: &str| {
+        judged_with(
+            &[("replicates = 10", "replicates = 5")],
+            &(PLAIN.to_owned() + &claim(kind, "a", keys)),
+        )
     };
-    let plain = claim("");
+    let keys = "of = { label = \"FedAvg\" }\nprediction = \"contraction\"\nmargin = 0.1";
+    let plain = judged("matches", keys);
     assert_eq!(plain.expect("a", "not tested").code, 1);
     assert!(plain.err.contains("the claim \"a\" is not tested ("), "{}", plain.err);
-    let expected = claim("expected = \"not-tested\"\nreason = \"it is of another quantity\"");
+    let so = "expected = \"not-tested\"\nreason = \"it is of another quantity\"";
+    let expected = judged("matches", &format!("{keys}\n{so}"));
     assert_eq!(expected.expect("a", "not tested").code, 0, "{}", expected.err);
     assert!(expected.page.contains("not tested, as expected"), "{}", expected.page);
-    let text = format!(
-        "{PLAIN}\n[[claim.less]]\nid = \"a\"\nstatement = \"s\"\nleft = {{}}\nvalue = 1e9\n\
-         expected = \"refuted\"\nreason = \"a wrong guess\"\n"
-    );
-    let surprise = judged(&manifest(head, "noise = 1.0", &text));
+    let so = "expected = \"refuted\"\nreason = \"a wrong guess\"";
+    let surprise = judged("less", &format!("left = {{}}\nvalue = 1e9\n{so}"));
     assert_eq!(surprise.expect("a", "supported").code, 1);
     assert!(surprise.err.contains("was expected to be refuted"), "{}", surprise.err);
 }
@@ -367,7 +221,8 @@ fn unexpected_ends_fail_a_report() {
 /// A squared error is positive, and so are both ends of its interval.
 #[test]
 fn intervals_of_squares_are_positive() {
-    let judged = judged(&manifest("seed = 3\nreplicates = 2", "noise = 5.0", PLAIN));
+    let few = [("seed = 1", "seed = 3"), ("replicates = 10", "replicates = 2")];
+    let judged = judged_with(&[few[0], few[1], ("noise = 1.0", "noise = 5.0")], PLAIN);
     let intervals = judged.page.matches("[-").count() + judged.page.matches("\\[-").count();
     assert_eq!(intervals, 0, "{}", judged.page);
     assert!(judged.page.contains("95 % interval"), "{}", judged.page);
@@ -376,11 +231,9 @@ fn intervals_of_squares_are_positive() {
 /// README's experiment, as a reader would write it: its claim ends as the text says.
 #[test]
 fn the_claim_of_the_readme_is_supported() {
-    let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let mut blocks = readme.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap());
-    let manifest = blocks.find(|b| b.starts_with("title")).unwrap();
-    let judged = judged(manifest);
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let blocks = blocks(&readme);
+    let judged = judged(blocks.iter().find(|block| block.text.starts_with("title")).unwrap().text);
     assert_eq!(judged.expect("scaffold-below", "supported").code, 0, "{}", judged.err);
 }
 
@@ -388,24 +241,10 @@ fn the_claim_of_the_readme_is_supported() {
 /// compared with itself, and a slope is of one algorithm.
 #[test]
 fn algorithms_are_not_mixed() {
-    let claims = r#"
-[[claim.less]]
-id = "pairs"
-statement = "Twice the step size at most doubles the error"
-left = { step-size = 0.1 }
-right = { step-size = 0.05 }
-factor = 2.0
-
-[[claim.slope]]
-id = "slopes"
-statement = "The error changes by less than a square"
-of = {}
-over = "step-size"
-value = 0.0
-margin = 2.0
-"#;
-    let rest = format!("{PLAIN}{claims}");
-    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 1.0", &rest));
+    let pairs = "left = { step-size = 0.1 }\nright = { step-size = 0.05 }\nfactor = 2.0";
+    let slopes = "of = {}\nover = \"step-size\"\nvalue = 0.0\nmargin = 2.0";
+    let claims = claim("less", "pairs", pairs) + &claim("slope", "slopes", slopes);
+    let judged = judged_with(&[], &(PLAIN.to_owned() + &claims));
     assert_eq!(judged.page.matches("must hold for each of 2;").count(), 2, "{}", judged.page);
 }
 
@@ -413,13 +252,10 @@ margin = 2.0
 /// and claims of several kinds in the order of the manifest.
 #[test]
 fn claims_are_shown_as_they_were_written() {
-    let rest = format!(
-        "{PLAIN}\n[[claim.at-least]]\nid = \"second-kind-first\"\nstatement = \"It is not nothing\"\n\
-         left = {{ label = \"FedAvg\", step-size = 0.1 }}\nvalue = 1e-20\n\
-         [[claim.less]]\nid = \"first-kind\"\nstatement = \"It is at most 50\"\n\
-         left = {{ label = \"FedAvg\", step-size = 0.1 }}\nvalue = 50.0\n"
-    );
-    let judged = judged(&manifest("seed = 1\nreplicates = 10", "noise = 0.1", &rest));
+    let left = "left = { label = \"FedAvg\", step-size = 0.1 }";
+    let rest = claim("at-least", "second-kind-first", &format!("{left}\nvalue = 1e-20"))
+        + &claim("less", "first-kind", &format!("{left}\nvalue = 50.0"));
+    let judged = judged_with(&[("noise = 1.0", "noise = 0.1")], &(PLAIN.to_owned() + &rest));
     let order: Vec<&str> = judged.verdicts.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(order, ["second-kind-first", "first-kind"]);
     let claims = judged.page.split("## Claims").nth(1).unwrap().split("\n## ").next().unwrap();

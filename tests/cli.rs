@@ -2,14 +2,11 @@
 
 mod support;
 
-use support::Bench;
+use support::{Bench, DIVERGING, GARNET, LOGISTIC, edited};
 
 #[test]
 fn a_main_job_from_manifests_to_pages_twice() {
-    let bench = Bench::new();
-    for name in ["garnet.toml", "logistic.toml", "diverging.toml"] {
-        bench.bring(name);
-    }
+    let bench = Bench::with_smoke(&["garnet", "logistic", "diverging"]);
     bench.run(&["reproduce", "--quiet"]).expect(0);
     let pages = |bench: &Bench| {
         [
@@ -38,79 +35,60 @@ fn a_main_job_from_manifests_to_pages_twice() {
 
 #[test]
 fn quiet_says_nothing_and_lines_are_plain_without_a_terminal() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic.toml");
-    let quiet = bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let bench = Bench::with_smoke(&["logistic"]);
+    let quiet = bench.run(&["run", LOGISTIC, "--quiet"]).expect(0);
     assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
-    let plain = bench.run(&["run", &manifest, "--force"]).expect(0);
+    let plain = bench.run(&["run", LOGISTIC, "--force"]).expect(0);
     assert!(plain.err.contains("smoke/logistic: 28 cells"), "{}", plain.err);
     assert!(!plain.err.contains('\x1b'), "{:?}", plain.err);
 }
 
 #[test]
 fn plan_tells_done_from_to_do() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic.toml");
-    let before = bench.run(&["plan", &manifest]).expect(0);
-    assert!(before.out.contains("0 done, 28 missing"), "{}", before.out);
+    let bench = Bench::with_smoke(&["logistic"]);
+    bench.run(&["plan", LOGISTIC]).expect(0).prints("0 done, 28 missing");
     assert_eq!(bench.files(), ["experiments"], "plan writes nothing");
-    bench.run(&["run", &manifest, "--shard", "1/2", "--quiet"]).expect(0);
-    let between = bench.run(&["plan", &manifest]).expect(0);
-    assert!(between.out.contains("14 done, 14 missing"), "{}", between.out);
-    bench.run(&["run", &manifest, "--shard", "2/2", "--quiet"]).expect(0);
-    let after = bench.run(&["plan", &manifest]).expect(0);
-    assert!(after.out.contains("28 done, 0 missing"), "{}", after.out);
+    bench.compute(&[LOGISTIC, "--shard", "1/2"]);
+    bench.run(&["plan", LOGISTIC]).expect(0).prints("14 done, 14 missing");
+    bench.compute(&[LOGISTIC, "--shard", "2/2"]);
+    bench.run(&["plan", LOGISTIC]).expect(0).prints("28 done, 0 missing");
 }
 
 #[test]
 fn check_accepts_what_is_right() {
-    let bench = Bench::new();
-    let manifest = bench.bring("garnet.toml");
-    let said = bench.run(&["check", &manifest]).expect(0);
+    let bench = Bench::with_smoke(&["garnet"]);
+    let said = bench.run(&["check", GARNET]).expect(0);
     assert_eq!(said.out, "experiments/smoke/garnet.toml: ok, 36 cells\n");
 }
 
 #[test]
 fn every_verb_has_help_with_an_example() {
     let bench = Bench::new();
-    for verb in [
-        "run",
-        "report",
-        "reproduce",
-        "check",
-        "plan",
-        "diff",
-        "digest",
-        "export",
-        "merge",
-        "submit",
-        "schema",
-    ] {
-        let said = bench.run(&[verb, "--help"]).expect(0);
-        assert!(said.out.contains("Example: driftbench"), "{verb}: {}", said.out);
+    let verbs = "run report reproduce check plan diff digest export merge submit schema";
+    for verb in verbs.split(' ') {
+        bench.run(&[verb, "--help"]).expect(0).prints("Example: driftbench");
     }
 }
 
 #[test]
 fn bad_input_costs_exit_two_and_writes_nothing() {
-    let bench = Bench::new();
-    let good = bench.bring("logistic.toml");
+    let bench = Bench::with_smoke(&["logistic"]);
     bench.write("bad.toml", "title = 1");
     bench.write("file", "");
     let before = bench.files();
     for arguments in [
         vec!["run", "absent.toml"],
         vec!["run", "bad.toml"],
-        vec!["run", &good, "bad.toml"],
-        vec!["run", &good, "--set", "seed=-1"],
-        vec!["run", &good, "--replicates", "0"],
-        vec!["run", &good, "--replicates", "99999999"],
-        vec!["run", &good, "--out", "file"],
-        vec!["run", &good, "--out", "/dev/null/results"],
-        vec!["run", &good, "--out", "experiments"],
-        vec!["run", &good, "--threads", "0"],
-        vec!["run", &good, "--shard", "3/2"],
-        vec!["run", &good, &good],
+        vec!["run", LOGISTIC, "bad.toml"],
+        vec!["run", LOGISTIC, "--set", "seed=-1"],
+        vec!["run", LOGISTIC, "--replicates", "0"],
+        vec!["run", LOGISTIC, "--replicates", "99999999"],
+        vec!["run", LOGISTIC, "--out", "file"],
+        vec!["run", LOGISTIC, "--out", "/dev/null/results"],
+        vec!["run", LOGISTIC, "--out", "experiments"],
+        vec!["run", LOGISTIC, "--threads", "0"],
+        vec!["run", LOGISTIC, "--shard", "3/2"],
+        vec!["run", LOGISTIC, LOGISTIC],
         vec!["report", "absent"],
         vec!["digest", "experiments"],
         vec!["diff", "absent", "reports"],
@@ -126,60 +104,33 @@ fn bad_input_costs_exit_two_and_writes_nothing() {
 
 #[test]
 fn a_results_folder_of_another_version_is_refused() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic.toml");
+    let bench = Bench::with_smoke(&["logistic"]);
     bench.write("results/driftbench.toml", "schema = 99\nversion = \"9.9.9\"\n");
-    for arguments in [vec!["run", &manifest], vec!["report"], vec!["digest"]] {
-        let said = bench.run(&arguments).expect(2);
-        assert!(said.err.contains("schema 99, written by driftbench 9.9.9"), "{}", said.err);
+    for arguments in [vec!["run", LOGISTIC], vec!["report"], vec!["digest"]] {
+        bench.run(&arguments).expect(2).warns("schema 99, written by driftbench 9.9.9");
     }
 }
 
 #[test]
 fn an_unwritable_report_folder_is_named() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic.toml");
-    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let bench = Bench::of_smoke(&["logistic"]);
     bench.write("file", "");
-    let said = bench.run(&["report", "--out", "file/reports"]).expect(2);
-    assert!(said.err.contains("file/reports"), "{}", said.err);
-}
-
-#[test]
-fn a_cell_that_is_done_is_not_run_again_unless_it_is_damaged() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic.toml");
-    bench.run(&["run", &manifest, "--quiet"]).expect(0);
-    let digests = bench.run(&["digest"]).expect(0).out;
-    let cell = digests.lines().next().unwrap().split(' ').next().unwrap().to_owned();
-    let file = bench.path(&format!("results/smoke/logistic/{cell}/traces.parquet"));
-    let mut bytes = std::fs::read(&file).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    std::fs::write(&file, bytes).unwrap();
-    let report = bench.run(&["report"]).expect(2);
-    assert!(report.err.contains(&cell) && report.err.contains("hash"), "{}", report.err);
-    let said = bench.run(&["run", &manifest]).expect(0);
-    assert!(said.err.contains("moved to") && said.err.contains("1 cell,"), "{}", said.err);
-    assert_eq!(bench.run(&["digest"]).expect(0).out, digests);
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.run(&["report", "--out", "file/reports"]).expect(2).warns("file/reports");
 }
 
 #[test]
 fn labels_and_titles_leave_the_cells_alone() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic.toml");
-    bench.run(&["run", &manifest, "--quiet"]).expect(0);
-    let digests = bench.run(&["digest"]).expect(0).out;
-    let text = bench
-        .read(&manifest)
-        .replace("Scaffold-RR", "a <b>new</b> name")
-        .replace("title = \"", "title = \"<script>alert(1)</script> ");
-    bench.write(&manifest, &text);
-    let said = bench.run(&["run", &manifest]).expect(0);
-    assert!(said.err.contains("all 28 cells are done"), "{}", said.err);
-    assert_eq!(bench.run(&["digest"]).expect(0).out, digests);
-    bench.run(&["report", "--quiet"]).expect(0);
+    let bench = Bench::of_smoke(&["logistic"]);
+    let digests = bench.digests("results");
+    let changes = [
+        ("Scaffold-RR", "a <b>new</b> name"),
+        ("title = \"", "title = \"<script>alert(1)</script> "),
+    ];
+    let text = edited(&bench.read(LOGISTIC), &changes);
+    bench.write(LOGISTIC, &text);
+    bench.run(&["run", LOGISTIC]).expect(0).warns("all 28 cells are done");
+    assert_eq!(bench.digests("results"), digests);
+    bench.report();
     for page in ["report.md", "report.html"] {
         let page = bench.read(&format!("reports/smoke/logistic/{page}"));
         let (text, fenced) = page.split_once("````").map_or((page.as_str(), ""), |p| p);
@@ -189,30 +140,11 @@ fn labels_and_titles_leave_the_cells_alone() {
 }
 
 #[test]
-fn a_change_of_settings_is_not_comparable_and_overrides_are_told() {
-    let bench = Bench::new();
-    let manifest = bench.bring("diverging.toml");
-    bench.run(&["run", &manifest, "--out", "a", "--quiet"]).expect(0);
-    bench.run(&["run", &manifest, "--out", "b", "--set", "seed=8", "--quiet"]).expect(0);
-    let said = bench.run(&["diff", "a", "b"]).expect(3);
-    assert!(said.out.contains("Nothing to compare"), "{}", said.out);
-    bench.run(&["report", "b", "--out", "pages", "--quiet"]).expect(0);
-    assert!(bench.read("pages/smoke/diverging/report.md").contains("--set 'seed=8'"));
-    let said = bench.run(&["diff", "a", "a"]).expect(0);
-    assert!(said.out.ends_with("2 cells bit-identical, 0 changed.\n"), "{}", said.out);
-}
-
-#[test]
-fn diverged_runs_keep_their_rows() {
-    let bench = Bench::new();
-    let manifest = bench.bring("diverging.toml");
-    bench.run(&["run", &manifest, "--quiet"]).expect(0);
-    bench.run(&["report", "--quiet"]).expect(0);
-    let summary = bench.read("reports/smoke/diverging/summary.csv");
-    let row = summary.lines().find(|l| l.contains(",0.5,")).unwrap();
-    assert!(row.contains(",2,2,,,,,"), "two runs, two diverged, no mean: {row}");
-    let page = bench.read("reports/smoke/diverging/report.md");
-    assert!(page.contains("Runs diverged in 1 of 2 cells"), "{page}");
+fn overrides_are_told_on_the_page() {
+    let bench = Bench::with_smoke(&["diverging"]);
+    bench.compute(&[DIVERGING, "--set", "seed=8"]);
+    bench.report();
+    assert!(bench.read("reports/smoke/diverging/report.md").contains("--set 'seed=8'"));
 }
 
 #[test]
@@ -226,18 +158,16 @@ fn a_reader_that_goes_away_is_no_error() {
 /// pages in place; one that is expected to be refuted does not.
 #[test]
 fn a_refuted_claim_is_exit_one() {
-    let bench = Bench::new();
-    bench.bring("garnet.toml");
-    let file = "experiments/smoke/garnet.toml";
-    let good = bench.read(file);
+    let bench = Bench::with_smoke(&["garnet"]);
+    let good = bench.read(GARNET);
     let claim = |more: &str| {
         format!(
             "{good}\n[[claim.less]]\nid = \"small\"\nstatement = \"Errors <b>vanish</b>\"\nfigure = \"convergence\"\nleft = {{ label = \"FedLSA\" }}\nvalue = 1e-9\n{more}"
         )
     };
-    bench.write(file, &claim(""));
+    bench.write(GARNET, claim(""));
     let said = bench.run(&["reproduce", "--quiet"]).expect(1);
-    assert!(said.err.contains("smoke/garnet: the claim \"small\" is refuted"), "{}", said.err);
+    said.warns("smoke/garnet: the claim \"small\" is refuted");
     bench.run(&["report", "--quiet"]).expect(1);
     let page = bench.read("reports/smoke/garnet/report.md");
     assert!(page.contains("## Claims") && page.contains("**refuted**"), "{page}");
@@ -245,26 +175,23 @@ fn a_refuted_claim_is_exit_one() {
         let page = bench.read(page);
         assert!(page.contains("&lt;b&gt;vanish") && !page.contains("<b>vanish"), "{page}");
     }
-    bench.write(file, &claim("expected = \"refuted\"\nreason = \"they do not\"\n"));
+    bench.write(GARNET, claim("expected = \"refuted\"\nreason = \"they do not\"\n"));
     bench.run(&["reproduce", "--quiet"]).expect(0);
     let page = bench.read("reports/claims.md");
     assert!(page.contains("refuted, as expected"), "{page}");
-    bench.write(file, &claim("").replace("value = 1e-9", "value = 1e9"));
+    bench.write(GARNET, claim("").replace("value = 1e-9", "value = 1e9"));
     bench.run(&["reproduce", "--quiet"]).expect(0);
     assert!(bench.read("reports/claims.md").contains("1 supported"));
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.report();
 }
 
 /// The plan says for how many cells exact moments are known.
 #[test]
 fn plan_tells_of_exact_moments() {
-    let bench = Bench::new();
-    bench.bring("garnet.toml");
-    let file = "experiments/smoke/garnet.toml";
-    let text = bench.read(file).replace("[\"exact-bias\"]", "[\"exact-moments\"]");
-    bench.write(file, &text);
-    let said = bench.run(&["plan", file]).expect(0);
-    assert!(said.out.contains("exact moments: known for 36 of 36 cells"), "{}", said.out);
+    let bench = Bench::with_smoke(&["garnet"]);
+    let text = bench.read(GARNET).replace("[\"exact-bias\"]", "[\"exact-moments\"]");
+    bench.write(GARNET, &text);
+    bench.run(&["plan", GARNET]).expect(0).prints("exact moments: known for 36 of 36 cells");
     bench.run(&["reproduce", "--quiet"]).expect(0);
     let svg = bench.read("reports/smoke/garnet/figures/convergence.svg");
     assert!(svg.contains("infinite replicates (exact)"));
@@ -274,23 +201,20 @@ fn plan_tells_of_exact_moments() {
 /// where an earlier report was cut short or kept no list.
 #[test]
 fn reports_overwrite_nothing_that_they_did_not_write() {
-    let bench = Bench::new();
-    let manifest = bench.bring("diverging.toml");
-    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let bench = Bench::of_smoke(&["diverging"]);
     bench.write("README.md", "mine");
     let said = bench.run(&["report", "--out", "."]).expect(2);
-    assert!(said.err.contains("README.md: was not written by `driftbench report`"), "{}", said.err);
+    said.warns("README.md: was not written by `driftbench report`");
     assert_eq!(bench.read("README.md"), "mine");
     assert!(!bench.path("index.html").exists() && !bench.path("smoke").exists());
 
     let page = "other/smoke/diverging/report.md";
     bench.write(page, "mine");
     let said = bench.run(&["report", "--out", "other"]).expect(2);
-    assert!(said.err.contains("smoke/diverging cannot be reported: "), "{}", said.err);
-    assert!(said.err.contains("report.md: was not written by"), "{}", said.err);
+    said.warns("smoke/diverging cannot be reported: ").warns("report.md: was not written by");
     assert_eq!(bench.read(page), "mine");
 
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.report();
     let own = ["figures/mine.svg", "claim-mine.csv", "notes.md"];
     let own = own.map(|name| format!("reports/smoke/diverging/{name}"));
     own.iter().for_each(|name| bench.write(name, "mine"));
@@ -301,13 +225,13 @@ fn reports_overwrite_nothing_that_they_did_not_write() {
     let list = "reports/.driftbench-reports";
     let whole = bench.read(list);
     assert!(whole.contains("\nsmoke/diverging/report.html\n"), "{whole}");
-    bench.write(list, &format!("{whole}smoke/diverg"));
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.write(list, format!("{whole}smoke/diverg"));
+    bench.report();
     assert_eq!(bench.read(list), whole);
     assert!(own.iter().all(|name| bench.read(name) == "mine") && !left.exists());
     std::fs::remove_file(bench.path(list)).unwrap();
     std::fs::remove_file(bench.path("reports/smoke/diverging/figures/mine.svg")).unwrap();
     std::fs::remove_file(bench.path("reports/smoke/diverging/claim-mine.csv")).unwrap();
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.report();
     assert_eq!(bench.read(list), whole);
 }

@@ -1,29 +1,12 @@
 //! A user's own data: what is right runs, what is wrong costs one message that
 //! names the file, the array or column, the index and what was expected.
 
+#[path = "support/npz.rs"]
+mod npz;
 mod support;
 
-use std::io::Write;
-use support::Bench;
-
-/// An `.npz` of these arrays of doubles.
-fn npz(arrays: &[(&str, &[usize], Vec<f64>)]) -> Vec<u8> {
-    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for (name, shape, data) in arrays {
-        let mut sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
-        sizes.truncate(sizes.trim_end_matches(' ').len());
-        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
-        let header = format!("{header:<117}\n");
-        writer.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).unwrap();
-        writer.write_all(b"\x93NUMPY\x01\x00").unwrap();
-        writer.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
-        writer.write_all(header.as_bytes()).unwrap();
-        for x in data {
-            writer.write_all(&x.to_le_bytes()).unwrap();
-        }
-    }
-    writer.finish().unwrap().into_inner()
-}
+use npz::{Named, doubles, singles};
+use support::{Bench, QUADRATIC, Said, edited};
 
 fn manifest(problem: &str) -> String {
     format!(
@@ -39,35 +22,38 @@ struct Data {
 impl Data {
     fn new(problem: &str, file: &str, bytes: &[u8]) -> Self {
         let bench = Bench::new();
-        bench.write("mine.toml", &manifest(problem));
-        std::fs::write(bench.path(file), bytes).unwrap();
+        bench.write("mine.toml", manifest(problem));
+        bench.write(file, bytes);
         Self { bench }
     }
 
-    fn refused(&self) -> String {
+    /// It is refused with this message, and nothing is written.
+    #[track_caller]
+    fn refused(&self, message: &str) -> Said {
         let before = self.bench.files();
         let said = self.bench.run(&["run", "mine.toml"]).expect(2);
         assert_eq!(self.bench.files(), before, "something was written");
-        said.err
+        said.warns(message);
+        said
     }
 
     fn accepted(&self) {
-        self.bench.run(&["run", "mine.toml", "--quiet"]).expect(0);
-        self.bench.run(&["report", "--quiet"]).expect(0);
+        self.bench.compute(&["mine.toml"]);
+        self.bench.report();
     }
 }
 
 const CHAINS: &str = "[problem.mdp]\nfile = \"chains.npz\"";
 
 /// Two clients on three states, two features.
-fn chains(p: Vec<f64>, mu: Vec<f64>, gamma: f64) -> Vec<u8> {
-    npz(&[
+fn chains(p: Vec<f64>, mu: Vec<f64>, gamma: f64) -> [Named<'static>; 5] {
+    [
         ("phi", &[3, 2], vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5]),
         ("P", &[2, 3, 3], p),
         ("r", &[2, 3], vec![1.0, 0.0, 0.5, 0.2, 0.1, 0.9]),
         ("mu", &[2, 3], mu),
         ("gamma", &[], vec![gamma]),
-    ])
+    ]
 }
 
 fn doubly() -> Vec<f64> {
@@ -76,12 +62,14 @@ fn doubly() -> Vec<f64> {
 
 #[test]
 fn chains_from_a_file_run() {
-    Data::new(CHAINS, "chains.npz", &chains(doubly(), vec![1.0 / 3.0; 6], 0.9)).accepted();
+    let bytes = doubles(&chains(doubly(), vec![1.0 / 3.0; 6], 0.9));
+    Data::new(CHAINS, "chains.npz", &bytes).accepted();
 }
 
 #[test]
 fn chains_that_are_wrong_are_refused() {
     let third = vec![1.0 / 3.0; 6];
+    let chains = |p, mu, gamma| doubles(&chains(p, mu, gamma));
     let with = |at: usize, x: f64| {
         let mut p = doubly();
         p[at] = x;
@@ -108,84 +96,57 @@ fn chains_that_are_wrong_are_refused() {
         ),
         (chains(wheel, third.clone(), 0.9), "`P`[0] is periodic"),
         (chains(islands, third.clone(), 0.9), "`P`[0] has no unique stationary distribution"),
-        (npz(&[("phi", &[3, 2], vec![0.0; 6])]), "there is no array `P`, only phi"),
-        (npz(&[("phi", &[6], vec![0.0; 6])]), "`phi` has the shape [6]; expected (S, d)"),
+        (doubles(&[("phi", &[3, 2], vec![0.0; 6])]), "there is no array `P`, only phi"),
+        (doubles(&[("phi", &[6], vec![0.0; 6])]), "`phi` has the shape [6]; expected (S, d)"),
         (b"PK\x03\x04 no more".to_vec(), "chains.npz: it is not a zip archive"),
     ] {
-        let said = Data::new(CHAINS, "chains.npz", &bytes).refused();
-        assert!(said.contains(message), "{said}");
-        assert!(said.contains("mine.toml:6:8 (problem.mdp.file)"), "{said}");
+        let said = Data::new(CHAINS, "chains.npz", &bytes).refused(message);
+        said.warns("mine.toml:6:8 (problem.mdp.file)");
     }
-}
-
-/// An `.npz` of these arrays in single precision.
-fn singles(arrays: &[(&str, &[usize], Vec<f64>)]) -> Vec<u8> {
-    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for (name, shape, data) in arrays {
-        let mut sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
-        sizes.truncate(sizes.trim_end_matches(' ').len());
-        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({sizes}), }}");
-        let header = format!("{header:<117}\n");
-        writer.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).unwrap();
-        writer.write_all(b"\x93NUMPY\x01\x00").unwrap();
-        writer.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
-        writer.write_all(header.as_bytes()).unwrap();
-        for x in data {
-            writer.write_all(&(*x as f32).to_le_bytes()).unwrap();
-        }
-    }
-    writer.finish().unwrap().into_inner()
 }
 
 /// Rows of float32 sum to one within float32's rounding; more is another matter, and the
 /// message has the digits that tell.
 #[test]
 fn chains_in_single_precision_run() {
-    let phi = vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5];
-    let arrays = |p: Vec<f64>| {
-        singles(&[
-            ("phi", &[3, 2], phi.clone()),
-            ("P", &[2, 3, 3], p),
-            ("r", &[2, 3], vec![1.0, 0.0, 0.5, 0.2, 0.1, 0.9]),
-            ("mu", &[2, 3], vec![1.0 / 3.0; 6]),
-            ("gamma", &[], vec![0.9]),
-        ])
-    };
     let p = [0.1, 0.2, 0.7, 0.2, 0.7, 0.1, 0.7, 0.1, 0.2].repeat(2);
     let sum = p[..3].iter().fold(0.0, |sum, x| sum + f64::from(*x as f32));
     assert!((sum - 1.0).abs() > 1e-9, "{sum} is no test");
-    Data::new(CHAINS, "chains.npz", &arrays(p.clone())).accepted();
+    let single = |p| singles(&chains(p, vec![1.0 / 3.0; 6], 0.9));
+    Data::new(CHAINS, "chains.npz", &single(p.clone())).accepted();
     let mut off = p;
     off[0] += 2e-6;
-    let said = Data::new(CHAINS, "chains.npz", &arrays(off)).refused();
-    assert!(said.contains("`P`[0, 0] sums to 1.00000"), "{said}");
-    assert!(!said.contains("sums to 1.000000;"), "{said}");
+    let said = Data::new(CHAINS, "chains.npz", &single(off)).refused("`P`[0, 0] sums to 1.00000");
+    assert!(!said.err.contains("sums to 1.000000;"), "{}", said.err);
 }
 
 #[test]
 fn the_labels_are_no_feature() {
     let settings = "clients = 1, features = [\"a\", \"label\"]";
-    let data = Data::new(&records(settings), "r.csv", b"a,label\n1,0\n2,1\n3,1\n");
-    let said = data.refused();
-    assert!(said.contains("names `label`, which is the label column"), "{said}");
+    let table = b"a,label\n1,0\n2,1\n3,1\n";
+    let told = "names `label`, which is the label column";
+    Data::new(&records(settings), "r.csv", table).refused(told);
 }
 
 #[test]
 fn a_singular_system_is_refused() {
-    let law = "[problem.atoms]\nfile = \"lsa.npz\"";
-    let zero = npz(&[
-        ("A", &[2, 1, 1, 1], vec![1.0, -1.0]),
-        ("b", &[2, 1, 1], vec![1.0, 1.0]),
-        ("p", &[2, 1], vec![1.0, 1.0]),
-    ]);
-    let said = Data::new(law, "lsa.npz", &zero).refused();
-    assert!(said.contains("the clients' mean matrix is singular"), "{said}");
-    let good = npz(&[
-        ("A", &[2, 1, 1, 1], vec![1.0, 2.0]),
-        ("b", &[2, 1, 1], vec![1.0, 1.0]),
-        ("p", &[2, 1], vec![1.0, 1.0]),
-    ]);
-    Data::new(law, "lsa.npz", &good).accepted();
+    let law_of = |entries: [f64; 2]| {
+        let ones = vec![1.0, 1.0];
+        let arrays: [Named<'_>; 3] = [
+            ("A", &[2, 1, 1, 1], entries.to_vec()),
+            ("b", &[2, 1, 1], ones.clone()),
+            ("p", &[2, 1], ones),
+        ];
+        Data::new("[problem.atoms]\nfile = \"lsa.npz\"", "lsa.npz", &doubles(&arrays))
+    };
+    law_of([1.0, -1.0]).refused("the clients' mean matrix is singular");
+    law_of([1.0, 2.0]).accepted();
+}
+
+/// Those of the one cell, as `finals.csv` has them.
+fn last_errors(bench: &Bench, pages: &str) -> String {
+    let text = bench.read(&format!("{pages}/mine/finals.csv"));
+    text.lines().nth(1).unwrap().rsplit(',').next().unwrap().to_owned()
 }
 
 fn records(settings: &str) -> String {
@@ -199,8 +160,7 @@ fn records_of_every_format_give_the_same_cells_results() {
     let finals = |settings: &str, file: &str, bytes: &[u8]| {
         let data = Data::new(&records(settings).replace("r.csv", file), file, bytes);
         data.accepted();
-        let text = data.bench.read("reports/mine/finals.csv");
-        text.lines().nth(1).unwrap().rsplit(',').next().unwrap().to_owned()
+        last_errors(&data.bench, "reports")
     };
     let csv =
         finals("features = [\"age\"], clients = 2, split = \"iid\"", "r.csv", TABLE.as_bytes());
@@ -208,7 +168,7 @@ fn records_of_every_format_give_the_same_cells_results() {
     assert_eq!(finals("clients = 2", "r.svm", libsvm.as_bytes()), csv);
     let x = vec![1.0, 2.0, 3.0, 4.0, 5.5, -6.0];
     let y = vec![0.0, 1.0, 1.0, 0.0, 1.0, 0.0];
-    let arrays = npz(&[("x", &[6, 1], x), ("y", &[6], y)]);
+    let arrays = doubles(&[("x", &[6, 1], x), ("y", &[6], y)]);
     assert_eq!(finals("clients = 2", "r.npz", &arrays), csv);
 }
 
@@ -239,24 +199,22 @@ fn records_that_are_wrong_are_refused() {
             "feature 0 is the same in all records",
         ),
     ] {
-        let said = Data::new(&records(settings), "r.csv", table.as_bytes()).refused();
-        assert!(said.contains(message), "{settings}: {said}");
-        assert!(said.contains("mine.toml:7"), "{said}");
+        let data = Data::new(&records(settings), "r.csv", table.as_bytes());
+        data.refused(message).warns("mine.toml:7");
     }
 }
 
 /// Keys that only files with named columns read are not ignored for the others.
 #[test]
 fn columns_are_not_named_where_there_are_none() {
-    let arrays = npz(&[("x", &[2, 1], vec![1.0, 2.0]), ("y", &[2], vec![0.0, 1.0])]);
+    let arrays = doubles(&[("x", &[2, 1], vec![1.0, 2.0]), ("y", &[2], vec![0.0, 1.0])]);
     for (key, value) in [("label", "\"y\""), ("features", "[\"x\"]")] {
         for (file, kind, bytes) in
             [("r.npz", "an .npz file", &arrays[..]), ("r.svm", "a LIBSVM file", b"0 1:1\n1 1:2\n")]
         {
             let settings = records(&format!("clients = 1, {key} = {value}")).replace("r.csv", file);
-            let said = Data::new(&settings, file, bytes).refused();
             let message = format!("names columns, but {kind} has none; leave it out");
-            assert!(said.contains(&message), "{key}, {file}: {said}");
+            Data::new(&settings, file, bytes).refused(&message);
         }
     }
 }
@@ -264,18 +222,13 @@ fn columns_are_not_named_where_there_are_none() {
 #[test]
 fn a_file_that_is_not_there_is_named_with_its_path() {
     let bench = Bench::new();
-    bench.write("folder/mine.toml", &manifest(&records("clients = 2")));
+    bench.write("folder/mine.toml", manifest(&records("clients = 2")));
     let said = bench.run(&["check", "folder/mine.toml"]).expect(2);
-    assert!(
-        said.err.contains("folder/r.csv cannot be read: there is no such file"),
-        "{}",
-        said.err
-    );
+    said.warns("folder/r.csv cannot be read: there is no such file");
     bench.write("folder/r.csv", TABLE);
-    bench.write("folder/mine.toml", &manifest(&records("clients = 2").replace("r.csv", "r.xls")));
+    bench.write("folder/mine.toml", manifest(&records("clients = 2").replace("r.csv", "r.xls")));
     bench.write("folder/r.xls", "");
-    let said = bench.run(&["check", "folder/mine.toml"]).expect(2);
-    assert!(said.err.contains("must end in .npz, .csv"), "{}", said.err);
+    bench.run(&["check", "folder/mine.toml"]).expect(2).warns("must end in .npz, .csv");
 }
 
 /// A cell's id follows the file's bytes and not its name.
@@ -299,20 +252,20 @@ fn cells_follow_the_bytes_of_their_file() {
 fn reports_outlive_their_data() {
     let data = Data::new(&records("features = [\"age\"], clients = 2"), "r.csv", TABLE.as_bytes());
     data.accepted();
-    let page = data.bench.read("reports/mine/report.md");
+    let bench = &data.bench;
+    let page = bench.read("reports/mine/report.md");
     assert!(page.contains("Heterogeneity of the clients"), "{page}");
     for change in [Some(TABLE.replace("5.5", "5.6")), None] {
         match change {
-            Some(table) => data.bench.write("r.csv", &table),
-            None => std::fs::remove_file(data.bench.path("r.csv")).unwrap(),
+            Some(table) => bench.write("r.csv", &table),
+            None => std::fs::remove_file(bench.path("r.csv")).unwrap(),
         }
-        data.bench.run(&["report", "--quiet"]).expect(0);
-        assert_eq!(data.bench.read("reports/mine/report.md"), page);
-        let said = data.bench.run(&["verify"]).expect(0);
-        assert!(said.out.contains("1 of 1 cells run again: 1 bit-identical"), "{}", said.out);
+        bench.report();
+        assert_eq!(bench.read("reports/mine/report.md"), page);
+        bench.run(&["verify"]).expect(0).prints("1 of 1 cells run again: 1 bit-identical");
     }
     let elsewhere = Bench::new();
-    let results = data.bench.path("results");
+    let results = bench.path("results");
     elsewhere.run(&["report", results.to_str().unwrap(), "--quiet"]).expect(0);
     assert_eq!(elsewhere.read("reports/mine/report.md"), page);
     elsewhere.run(&["merge", results.to_str().unwrap(), "--out", "results", "-q"]).expect(0);
@@ -320,21 +273,22 @@ fn reports_outlive_their_data() {
     assert_eq!(elsewhere.read("merged/mine/report.md"), page);
     elsewhere.run(&["diff", results.to_str().unwrap(), "results"]).expect(0);
 
-    let copies = data.bench.files_below("results/.data");
+    let copies = bench.files_below("results/.data");
     assert_eq!(copies.len(), 1);
     std::fs::write(&copies[0], "damaged").unwrap();
-    let said = data.bench.run(&["report", "--quiet"]).expect(2);
+    let said = bench.run(&["report", "--quiet"]).expect(2);
     let told = "r.csv cannot be read: there is no such file; and these results have no sound copy";
     assert!(said.err.contains("error: mine cannot be reported: "), "{}", said.err);
     assert!(said.err.contains(told), "{}", said.err);
-    let said = data.bench.run(&["verify"]).expect(4);
-    assert!(said.out.contains("cannot be run: ") && said.out.contains(told), "{}", said.out);
-    assert!(said.out.contains("0 bit-identical, 0 different, 1 not comparable"), "{}", said.out);
+    let said = bench.run(&["verify"]).expect(4);
+    said.prints("cannot be run: ")
+        .prints(told)
+        .prints("0 bit-identical, 0 different, 1 not comparable");
     // Once the file is there again, a run heals the copy.
-    data.bench.write("r.csv", TABLE);
-    data.bench.run(&["run", "mine.toml", "--quiet"]).expect(0);
-    std::fs::remove_file(data.bench.path("r.csv")).unwrap();
-    data.bench.run(&["report", "--quiet"]).expect(0);
+    bench.write("r.csv", TABLE);
+    bench.compute(&["mine.toml"]);
+    std::fs::remove_file(bench.path("r.csv")).unwrap();
+    bench.report();
 }
 
 /// Instances of their own: replicates differ in the problem, and the first ones
@@ -342,16 +296,21 @@ fn reports_outlive_their_data() {
 #[test]
 fn instances_per_replicate_differ() {
     let bench = Bench::new();
-    let text = "title = \"t\"\nseed = 1\nreplicates = 3\ninstance = \"per-replicate\"\noracle = \"exact\"\n\
-        [problem.lms]\ndimension = 2\nclients = 3\nspectrum = { from = 0.5, to = 1.0 }\nmodel-spread = 1.0\nnoise = 0.1\n\
-        [start]\nzero = true\n[budget]\nrounds = 5\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n";
-    bench.write("mine.toml", text);
+    let own = "replicates = 3\ninstance = \"per-replicate\"\noracle = \"exact\"";
+    let changes = [
+        ("replicates = 2", own),
+        ("quadratic", "lms"),
+        ("clients = 2", "clients = 3"),
+        ("noise = 0.1", "model-spread = 1.0, noise = 0.1"),
+        ("offset = 1.0", "zero = true"),
+        ("rounds = 20", "rounds = 5"),
+    ];
+    let entry = "algorithm.fedavg = [{ step-size = 0.1, local-steps = 2 }]\n";
+    bench.write("mine.toml", edited(QUADRATIC, &changes) + entry);
     let finals = |out: &str, replicates: &str| {
-        bench.run(&["run", "mine.toml", "--out", out, "--replicates", replicates, "-q"]).expect(0);
+        bench.compute(&["mine.toml", "--out", out, "--replicates", replicates]);
         bench.run(&["report", out, "--out", "pages", "-q"]).expect(0);
-        let text = bench.read("pages/mine/finals.csv");
-        let values = text.lines().nth(1).unwrap().rsplit(',').next().unwrap();
-        values.split(' ').map(str::to_owned).collect::<Vec<_>>()
+        last_errors(&bench, "pages").split(' ').map(str::to_owned).collect::<Vec<_>>()
     };
     let (few, many) = (finals("a", "2"), finals("b", "4"));
     assert_eq!(few[..], many[..2]);

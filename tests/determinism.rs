@@ -2,23 +2,16 @@
 
 mod support;
 
-use support::Bench;
+use support::{Bench, GARNET, LOGISTIC};
 
 fn digests(bench: &Bench, arguments: &[&str]) -> Vec<String> {
     let out = format!("out-{}", arguments.join("").replace(['/', '='], "-"));
-    let names = ["experiments/smoke/garnet.toml", "experiments/smoke/logistic.toml"];
-    let mut all = vec!["run", "--quiet", "--out", &out];
-    all.extend(names);
-    all.extend(arguments);
-    bench.run(&all).expect(0);
-    bench.run(&["digest", &out]).expect(0).out.lines().map(str::to_owned).collect()
+    bench.compute(&[&["--out", &out, GARNET, LOGISTIC], arguments].concat());
+    bench.digests(&out)
 }
 
 fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.bring("garnet.toml");
-    bench.bring("logistic.toml");
-    bench
+    Bench::with_smoke(&["garnet", "logistic"])
 }
 
 #[test]
@@ -47,26 +40,18 @@ fn shards_put_together_are_the_whole() {
 fn a_cell_alone_has_the_bits_it_has_in_the_grid() {
     let bench = bench();
     let grid = digests(&bench, &[]);
-    let alone = [
-        "--set",
+    let settings = [
         "problem.garnet.clients=8",
-        "--set",
         "problem.garnet.heterogeneity=\"two-kernels\"",
-        "--set",
         "algorithm.fedlsa.local-steps=20",
-        "--set",
         "algorithm.scafflsa.local-steps=20",
-        "--set",
         "algorithm.richardson-romberg.coupling=independent",
     ];
-    let mut arguments = vec!["run", "--quiet", "--out", "alone", "experiments/smoke/garnet.toml"];
-    arguments.extend(alone);
-    bench.run(&arguments).expect(0);
-    let cells = bench.run(&["digest", "alone"]).expect(0).out;
-    assert_eq!(cells.lines().count(), 3);
-    for cell in cells.lines() {
-        assert!(grid.iter().any(|line| line == cell), "{cell} is not in the grid");
-    }
+    let sets: Vec<&str> = settings.iter().flat_map(|set| ["--set", set]).collect();
+    bench.compute(&[&["--out", "alone", GARNET], &sets[..]].concat());
+    let cells = bench.digests("alone");
+    assert_eq!(cells.len(), 3);
+    assert!(cells.iter().all(|cell| grid.contains(cell)), "{cells:?} are not in the grid");
 }
 
 /// More clients, more replicates: what was there keeps its bits.
@@ -75,24 +60,11 @@ fn fewer_replicates_are_the_first_of_more() {
     let bench = bench();
     let finals = |replicates: &str| {
         let out = format!("r{replicates}");
-        bench
-            .run(&[
-                "run",
-                "--quiet",
-                "--out",
-                &out,
-                "--replicates",
-                replicates,
-                "experiments/smoke/logistic.toml",
-            ])
-            .expect(0);
+        bench.compute(&["--out", &out, "--replicates", replicates, LOGISTIC]);
         bench.run(&["report", &out, "--out", &format!("{out}-pages"), "--quiet"]).expect(0);
         let text = bench.read(&format!("{out}-pages/smoke/logistic/finals.csv"));
-        let mut values: Vec<String> = text
-            .lines()
-            .skip(1)
-            .map(|l| l.rsplit(',').next().unwrap().split(' ').next().unwrap().to_owned())
-            .collect();
+        let first = |line: &str| line.rsplit(',').next()?.split(' ').next().map(str::to_owned);
+        let mut values: Vec<_> = text.lines().skip(1).map(first).collect();
         values.sort();
         values
     };
@@ -103,17 +75,7 @@ fn fewer_replicates_are_the_first_of_more() {
 /// no longer reproduce: raise `NUMERICS` and say *results change* in CHANGELOG.
 #[test]
 fn digests_are_what_they_were() {
-    let bench = bench();
-    bench.bring("diverging.toml");
-    bench
-        .run(&[
-            "run",
-            "--quiet",
-            "experiments/smoke/garnet.toml",
-            "experiments/smoke/logistic.toml",
-            "experiments/smoke/diverging.toml",
-        ])
-        .expect(0);
+    let bench = Bench::of_smoke(&["garnet", "logistic", "diverging"]);
     insta::assert_snapshot!("smoke_digests", bench.run(&["digest"]).expect(0).out);
 }
 
@@ -121,21 +83,15 @@ fn digests_are_what_they_were() {
 /// say *results change*.
 #[test]
 fn digests_of_every_pair_are_what_they_were() {
-    let bench = Bench::new();
-    bench.bring_folder("data");
-    let mut all = vec!["run".to_owned(), "--quiet".to_owned()];
-    for problem in [
-        "atoms",
-        "garnet",
-        "least-squares-dataset",
-        "lms",
-        "logistic",
-        "logistic-dataset",
-        "mdp",
-        "quadratic",
-    ] {
-        all.push(bench.bring(&format!("all-{problem}.toml")));
-    }
-    bench.run(&all.iter().map(String::as_str).collect::<Vec<_>>()).expect(0);
+    let bench = Bench::of_smoke(&[
+        "all-atoms",
+        "all-garnet",
+        "all-least-squares-dataset",
+        "all-lms",
+        "all-logistic",
+        "all-logistic-dataset",
+        "all-mdp",
+        "all-quadratic",
+    ]);
     insta::assert_snapshot!("pair_digests", bench.run(&["digest"]).expect(0).out);
 }

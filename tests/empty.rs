@@ -2,26 +2,10 @@
 
 mod support;
 
-use support::Bench;
+use support::{Bench, QUADRATIC, edited};
 
-/// Every kind of figure and claim over two settings.
+/// Every kind of figure and claim, over step sizes and local steps.
 const KINDS: &str = r#"
-title = "Every kind"
-seed = 1
-replicates = REPLICATES
-
-[problem.quadratic]
-dimension = 2
-clients = 2
-spectrum = { from = 0.5, to = 1.0 }
-noise = 0.1
-
-[start]
-offset = 1.0
-
-[budget]
-rounds = 1500
-
 [record]
 points = 5
 averages = ["bias"]
@@ -60,14 +44,15 @@ value = 1.0
 margin = 10.0
 "#;
 
-/// The pages of a manifest, run as `how` says; `None` runs nothing of it.
+/// The pages of a manifest, of a shard of its cells if one is given.
 fn pages(replicates: u64, steps: &str, counts: &str, shard: Option<&str>) -> Bench {
+    let replicates = format!("replicates = {replicates}");
+    let base = [("replicates = 2", replicates.as_str()), ("rounds = 20", "rounds = 1500")];
+    let kinds = edited(KINDS, &[("STEPS", steps), ("COUNTS", counts)]);
     let bench = Bench::new();
-    let text = KINDS.replace("REPLICATES", &replicates.to_string());
-    bench.write("every.toml", &text.replace("STEPS", steps).replace("COUNTS", counts));
-    let mut arguments = vec!["run", "every.toml", "--quiet"];
-    arguments.extend(shard.iter().flat_map(|s| ["--shard", s]));
-    bench.run(&arguments).expect(0);
+    bench.write("every.toml", edited(QUADRATIC, &base) + &kinds);
+    let shard: Vec<&str> = shard.iter().flat_map(|shard| ["--shard", shard]).collect();
+    bench.compute(&[&["every.toml"], &shard[..]].concat());
     let said = bench.run(&["report", "--format", "html,md,latex"]);
     // A claim is refuted where runs diverged; that is no error.
     assert!(said.code <= 1 && !said.err.contains("panicked"), "{} {}", said.code, said.err);

@@ -2,35 +2,16 @@
 //! Two experiments that differ in their texts alone must give files of one
 //! structure: the same elements, table cells, links, commands and fields.
 
+#[path = "support/markup.rs"]
+mod markup;
 mod support;
 
+use markup::{LEFT_OUT, Tag, tags, without_code};
 use std::collections::BTreeMap;
-use std::path::Path;
-use support::Bench;
+use support::{Bench, TINY, edited};
 
 /// Texts that would be something else if they were let.
 const EVIL: &str = r##"<script>alert(1)</script> "q" 'q' ]]> --> &amp; a|b `c` [x](javascript:alert(2)) \[y\](javascript:alert(3)) ![z](http://z) $\input{/etc/passwd}$ %\n #{{ 1 }} {% raw %} ../../up /etc <img src=x onerror=alert(4)> ~~ ** __ ^^5c"##;
-
-/// The tables of that manifest that say what is run; the label stands for `%`.
-const RUNS: &str = r#"[start]
-offset = 1.0
-
-[budget]
-rounds = 6
-
-[record]
-every = 2
-
-[[algorithm.fedavg]]
-label = %
-step-size = [0.01, 0.02]
-local-steps = [1, 2]
-
-[[algorithm.scaffold]]
-label = "S"
-step-size = [0.01, 0.02]
-local-steps = [1, 2]
-"#;
 
 fn manifest(text: &str, figure: &str) -> String {
     // TOML's basic strings: quotes and backslashes escaped.
@@ -44,11 +25,23 @@ source = {text}
 analysis = {prose}
 seed = 1
 replicates = 2
+start.offset = 1.0
+budget.rounds = 6
+record.every = 2
 
 [problem.least-squares-dataset]
 dataset = {{ file = "{figure}.csv", label = {name}, features = [{feature}], split = {{ column = "site" }} }}
 
-{runs}
+[[algorithm.fedavg]]
+label = {name}
+step-size = [0.01, 0.02]
+local-steps = [1, 2]
+
+[[algorithm.scaffold]]
+label = "S"
+step-size = [0.01, 0.02]
+local-steps = [1, 2]
+
 [[figure.convergence]]
 title = {text}
 panels = ["local-steps", "step-size"]
@@ -75,8 +68,7 @@ reason = {text}
 left = {{ label = {name}, local-steps = 1, step-size = 0.01 }}
 value = 1e-12
 "#,
-        feature = quoted(&format!("f {}", text.len())),
-        runs = RUNS.replace('%', &name)
+        feature = quoted(&format!("f {}", text.len()))
     )
 }
 
@@ -99,7 +91,7 @@ fn files(text: &str, folder: &str) -> BTreeMap<String, Vec<u8>> {
     bench.write(&format!("{folder}/experiments/x/e.toml"), &manifest);
     bench.write(&format!("{folder}/experiments/x/data.csv"), &table);
     let (path, set) = (format!("{folder}/experiments/x/e.toml"), format!("title='{}'", &text[..5]));
-    bench.run(&["run", &path, "--set", &set, "--quiet"]).expect(0);
+    bench.compute(&[&path, "--set", &set]);
     bench.run(&["report", "--format", "html,md,latex", "--quiet"]).expect(0);
     bench.run(&["export", "results", "--out", "reports/all.csv"]).expect(0);
     bench
@@ -109,117 +101,37 @@ fn files(text: &str, folder: &str) -> BTreeMap<String, Vec<u8>> {
     let mut here = bench.files();
     here.retain(|name| !top.contains(&name.as_str()));
     assert!(here.is_empty(), "written outside: {here:?}");
-    let mut all = BTreeMap::new();
-    gather(&bench.path("reports"), "", &mut all);
-    all
+    bench.contents("reports")
 }
 
-fn gather(folder: &Path, below: &str, all: &mut BTreeMap<String, Vec<u8>>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let (path, name) = {
-            let entry = entry.unwrap();
-            (entry.path(), entry.file_name().into_string().unwrap())
-        };
-        let name = if below.is_empty() { name } else { format!("{below}/{name}") };
-        if path.is_dir() {
-            gather(&path, &name, all);
-        } else {
-            all.insert(name, std::fs::read(&path).unwrap());
-        }
-    }
-}
-
-/// The elements of a page, each with the names of its attributes. What stands in
-/// scripts is no markup, and ends at the first `</script`, as browsers read it.
+/// The elements of a page, each with the names of its attributes.
 fn elements(text: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix("!--") {
-            rest = after.split_once("-->").map_or("", |(_, rest)| rest);
-            all.push("comment".into());
-            continue;
-        }
-        let (mut quote, mut end) = (None, rest.len());
-        for (i, c) in rest.char_indices() {
-            match (quote, c) {
-                (None, '>') => {
-                    end = i;
-                    break;
-                }
-                (None, '"' | '\'') => quote = Some(c),
-                (Some(q), c) if q == c => quote = None,
-                _ => {}
-            }
-        }
-        let tag = &rest[..end];
-        let name: String = tag.chars().take_while(|c| !c.is_whitespace()).collect();
-        let mut told = name.clone();
-        let mut inside = &tag[name.len()..];
-        while let Some((before, after)) = inside.split_once("=\"") {
-            let attribute = before.trim().rsplit(' ').next().unwrap_or_default();
-            told += &format!(" {attribute}");
-            let (value, after) = after.split_once('"').expect("a value ends");
-            if ["href", "src", "id", "type", "class"].contains(&attribute) {
-                told += &format!("={value}");
-            }
-            inside = after;
-        }
-        all.push(told);
-        rest = &rest[(end + 1).min(rest.len())..];
-        if name == "script" || name == "style" {
-            let close = format!("</{name}");
-            rest = rest.find(&close).map_or("", |i| &rest[i..]);
-        }
-    }
-    all
+    let element = |tag: Tag<'_>| {
+        let attributes = tag.attributes.iter().map(|(name, value)| match *name {
+            "href" | "src" | "id" | "type" | "class" => format!(" {name}={value}"),
+            name => format!(" {name}"),
+        });
+        tag.name.to_owned() + &attributes.collect::<String>()
+    };
+    tags(text).into_iter().map(element).collect()
 }
 
 /// What Markdown could read as something other than text, line by line: what a
 /// backslash does not take away, code set aside by its backticks.
 fn marks(text: &str) -> Vec<String> {
-    let (mut all, mut fence) = (Vec::new(), None::<String>);
-    for line in text.lines() {
-        let ticks: String = line.chars().take_while(|c| *c == '`').collect();
-        if let Some(open) = &fence {
-            if line.trim_end() == open {
-                fence = None;
-                all.push("fence".into());
-            }
-            continue;
-        }
-        if ticks.len() > 2 {
-            fence = Some(ticks);
-            all.push("fence".into());
-            continue;
-        }
-        let chars: Vec<char> = line.chars().collect();
-        let (mut told, mut i) = (String::new(), 0);
-        while i < chars.len() {
-            match chars[i] {
-                '\\' => i += 1,
-                '`' => {
-                    let run = chars[i..].iter().take_while(|c| **c == '`').count();
-                    let mut close = i + run;
-                    while close < chars.len() {
-                        let there = chars[close..].iter().take_while(|c| **c == '`').count();
-                        if there == run {
-                            break;
-                        }
-                        close += there.max(1);
-                    }
-                    told += "code ";
-                    i = close + run - 1;
-                }
-                c if "|*_[]<>$~".contains(c) => told.push(c),
+    let marks = |line: &str| {
+        let mut letters = line.chars();
+        let mut told = String::new();
+        while let Some(c) = letters.next() {
+            match c {
+                '\\' => drop(letters.next()),
+                c if "|*_[]<>$~".contains(c) || c == LEFT_OUT => told.push(c),
                 _ => {}
             }
-            i += 1;
         }
-        all.push(told);
-    }
-    all
+        told
+    };
+    without_code(text).lines().map(marks).collect()
 }
 
 /// Commands and groups of LaTeX, comments apart.
@@ -294,16 +206,13 @@ fn same<T: PartialEq + std::fmt::Debug>(name: &str, plain: &[T], evil: &[T]) {
 #[test]
 fn texts_that_cannot_be_shown_are_refused() {
     let bench = Bench::new();
-    let good = "title = \"t\"\nseed = 1\nreplicates = 1\n[problem.lms]\ndimension = 1\nclients = 1\n\
-        spectrum = { from = 1.0, to = 1.0 }\nnoise = 0.1\n[start]\nzero = true\n[budget]\nrounds = 2\n\
-        [[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1\n";
     let long = "x".repeat(101);
     for (change, message) in [
         ("title = \"a\\u0000b\"", "`title` holds the control character U+0000"),
         ("title = \"a\\u001b[31mb\"", "`title` holds the control character U+001B"),
         ("title = \"a\\u009bb\"", "`title` holds the control character U+009B"),
     ] {
-        bench.write("m.toml", &good.replace("title = \"t\"", change));
+        bench.write("m.toml", edited(TINY, &[("title = \"t\"", change)]));
         let said = bench.run(&["run", "m.toml"]).expect(2);
         assert!(said.err.contains(message), "{}", said.err);
         assert!(!said.err.contains(['\u{1b}', '\0', '\u{9b}']), "{:?}", said.err);
@@ -316,24 +225,18 @@ fn texts_that_cannot_be_shown_are_refused() {
             "`id` has 101 characters",
         ),
     ] {
-        bench.write("m.toml", &format!("{good}{label}\n"));
-        let said = bench.run(&["run", "m.toml"]).expect(2);
-        assert!(said.err.contains(message), "{}", said.err);
+        bench.write("m.toml", format!("{TINY}{label}\n"));
+        bench.run(&["run", "m.toml"]).expect(2).warns(message);
     }
     for path in ["..", ".", "a/../b", "/etc/x", "x.y/../../z"] {
-        bench.write("m.toml", &format!("{good}[[figure.convergence]]\nid = \"{path}\"\n"));
-        let said = bench.run(&["run", "m.toml"]).expect(2);
-        assert!(said.err.contains("a figure's id names its file"), "{}", said.err);
+        bench.write("m.toml", format!("{TINY}[[figure.convergence]]\nid = \"{path}\"\n"));
+        bench.run(&["run", "m.toml"]).expect(2).warns("a figure's id names its file");
     }
-    bench.write("experiments/..m.toml", good);
-    bench.write("m m.toml", good);
+    bench.write("experiments/..m.toml", TINY);
+    bench.write("m m.toml", TINY);
     for path in ["experiments/..m.toml", "m m.toml"] {
         let said = bench.run(&["run", path]).expect(2);
-        assert!(
-            said.err.contains("the name of an experiment comes from the path of its manifest"),
-            "{}",
-            said.err
-        );
+        said.warns("the name of an experiment comes from the path of its manifest");
     }
     assert!(!bench.path("results").exists());
 }
@@ -360,10 +263,8 @@ fn messages_about_odd_texts_are_short_and_plain() {
         said.err
     );
     // A text of a megabyte is a text.
-    let table = "seed = 1\nreplicates = 1\n[problem.lms]\ndimension = 1\nclients = 1\n\
-        spectrum = { from = 1.0, to = 1.0 }\nnoise = 0.1\n[start]\nzero = true\n[budget]\nrounds = 2\n\
-        [[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1\n[[figure.convergence]]\n";
-    bench.write("m.toml", &format!("title = \"{}\"\n{table}", "<|`".repeat(300_000)));
+    let title = format!("title = \"{}\"", "<|`".repeat(300_000));
+    bench.write("m.toml", edited(TINY, &[("title = \"t\"", &title)]) + "[[figure.convergence]]\n");
     bench.run(&["reproduce", "--experiments", ".", "--quiet"]).expect(0);
     assert!(bench.read("reports/m/report.md").len() > 900_000);
 }
@@ -372,9 +273,9 @@ fn messages_about_odd_texts_are_short_and_plain() {
 #[test]
 fn a_manifest_of_backticks_stays_in_its_fence() {
     let bench = Bench::new();
-    let text = "# ````\n# `````\ntitle = '''\n````\n<b>'''\nseed = 1\nreplicates = 1\n[problem.lms]\n\
-        dimension = 1\nclients = 1\nspectrum = { from = 1.0, to = 1.0 }\nnoise = 0.1\n[start]\nzero = true\n\
-        [budget]\nrounds = 2\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1";
+    let fences = "# ````\n# `````\ntitle = '''\n````\n<b>'''";
+    let text = edited(TINY, &[("title = \"t\"", fences)]);
+    let text = text.trim_end();
     bench.write("m.toml", text);
     bench.run(&["reproduce", "--experiments", ".", "--quiet"]).expect(0);
     let page = bench.read("reports/m/report.md");
@@ -392,15 +293,8 @@ fn an_analysis_text_has_no_statements() {
         ("{{ range(99999)|list }}", "analysis"),
         ("{{ 'a' * 999999999999 }}", "analysis"),
     ] {
-        bench.write(
-            "m.toml",
-            &format!(
-                "title = \"t\"\nanalysis = \"\"\"{text}\"\"\"\nseed = 1\nreplicates = 1\n[problem.lms]\ndimension = 1\n\
-                clients = 1\nspectrum = {{ from = 1.0, to = 1.0 }}\nnoise = 0.1\n[start]\nzero = true\n\
-                [budget]\nrounds = 2\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 1\n"
-            ),
-        );
-        let said = bench.run(&["check", "m.toml"]).expect(2);
-        assert!(said.err.contains(message), "{}", said.err);
+        let analysis = format!("seed = 1\nanalysis = \"\"\"{text}\"\"\"");
+        bench.write("m.toml", edited(TINY, &[("seed = 1", &analysis)]));
+        bench.run(&["check", "m.toml"]).expect(2).warns(message);
     }
 }

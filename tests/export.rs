@@ -1,69 +1,54 @@
 //! `export`: one file of everything, driven as a user drives it. That its numbers are
 //! the cells' bit for bit is tested in `store`.
 
+#[path = "support/markup.rs"]
+mod markup;
 mod support;
 
+use markup::blocks;
 use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
 use std::collections::{BTreeMap, BTreeSet};
-use support::Bench;
+use support::{Bench, DIVERGING, edited};
 
 fn filled() -> Bench {
-    let bench = Bench::new();
-    for name in ["logistic.toml", "diverging.toml"] {
-        let manifest = bench.bring(name);
-        bench.run(&["run", &manifest, "--quiet"]).expect(0);
-    }
-    bench
-}
-
-/// The lines of a CSV file, by column.
-fn column(text: &str, name: &str) -> Vec<String> {
-    let mut reader = text.lines();
-    let place = reader.next().unwrap().split(',').position(|n| n == name).unwrap();
-    reader.map(|line| line.split(',').nth(place).unwrap().to_owned()).collect()
+    Bench::of_smoke(&["logistic", "diverging"])
 }
 
 #[test]
 fn all_cells_in_one_file_with_their_digests() {
     let bench = filled();
-    let said = bench.run(&["export", "--out", "all.csv"]).expect(0);
-    assert!(said.err.contains("of 30 cells of 2 experiments"), "{}", said.err);
+    bench.run(&["export", "--out", "all.csv"]).expect(0).warns("of 30 cells of 2 experiments");
     let text = bench.read("all.csv");
-    let mut digests: Vec<String> = column(&text, "cell")
-        .into_iter()
-        .zip(column(&text, "digest"))
-        .map(|(cell, digest)| format!("{cell} {digest}"))
-        .collect();
+    let rows = bench.rows("all.csv");
+    let mut digests: Vec<String> =
+        rows.iter().map(|row| format!("{} {}", row["cell"], row["digest"])).collect();
     digests.sort();
     digests.dedup();
-    let told = bench.run(&["digest"]).expect(0).out;
-    assert_eq!(digests, told.lines().collect::<Vec<_>>());
+    assert_eq!(digests, bench.digests("results"));
     assert!(text.starts_with("experiment,cell,problem,algorithm,label,clients,step_size"));
-    assert!(column(&text, "last_run").iter().all(|x| x == "true"));
-    let diverged = column(&text, "outcome").iter().filter(|o| *o == "diverged").count();
-    assert!(diverged > 0 && diverged < text.lines().count());
+    assert!(rows.iter().all(|row| row["last_run"] == "true"));
+    let diverged = rows.iter().filter(|row| row["outcome"] == "diverged").count();
+    assert!(diverged > 0 && diverged < rows.len());
     // The last errors of summary.csv come from these rows.
-    assert!(column(&text, "sq_error").iter().all(|x| x.parse::<f64>().is_ok()));
+    assert!(rows.iter().all(|row| row["sq_error"].parse::<f64>().is_ok()));
 
     let said = bench.run(&["export", "--out", "all.parquet"]).expect(0);
-    assert!(said.err.contains(&format!("{} rows", text.lines().count() - 1)), "{}", said.err);
-    let bytes = std::fs::read(bench.path("all.parquet")).unwrap();
+    said.warns(&format!("{} rows", rows.len()));
+    let bytes = bench.read_bytes("all.parquet");
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     bench.run(&["export", "--out", "all.parquet", "--quiet"]).expect(0);
-    assert_eq!(std::fs::read(bench.path("all.parquet")).unwrap(), bytes, "the same bytes again");
+    assert_eq!(bench.read_bytes("all.parquet"), bytes, "the same bytes again");
 }
 
 #[test]
 fn one_experiment_and_cells_of_earlier_settings() {
     let bench = filled();
-    let manifest = "experiments/smoke/diverging.toml";
-    bench.run(&["run", manifest, "--set", "seed=8", "--quiet"]).expect(0);
+    let manifest = DIVERGING;
+    bench.compute(&[manifest, "--set", "seed=8"]);
     let only = ["export", "--experiment", "smoke/diverging", "--out", "one.csv"];
-    let said = bench.run(&only).expect(0);
-    assert!(said.err.contains("4 cells of 1 experiment"), "{}", said.err);
-    let text = bench.read("one.csv");
-    for (seed, last) in column(&text, "seed").iter().zip(column(&text, "last_run")) {
-        assert_eq!(last == "true", seed == "8", "those of the last run");
+    bench.run(&only).expect(0).warns("4 cells of 1 experiment");
+    for row in bench.rows("one.csv") {
+        assert_eq!(row["last_run"] == "true", row["seed"] == "8", "those of the last run");
     }
 }
 
@@ -71,15 +56,9 @@ fn one_experiment_and_cells_of_earlier_settings() {
 #[test]
 fn a_damaged_cell_is_left_out_and_told() {
     let bench = filled();
-    let digests = bench.run(&["digest"]).expect(0).out;
-    let cell = digests.lines().next().unwrap().split(' ').next().unwrap();
-    for name in ["logistic", "diverging"] {
-        let file = bench.path(&format!("results/smoke/{name}/{cell}/traces.parquet"));
-        let Ok(mut bytes) = std::fs::read(&file) else { continue };
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        std::fs::write(&file, bytes).unwrap();
-    }
+    let file = bench.cells("results/smoke/logistic").remove(0);
+    let cell = file.rsplit('/').next().unwrap();
+    bench.damage(&format!("{file}/traces.parquet"));
     let said = bench.run(&["export", "--out", "all.csv"]).expect(4);
     assert!(said.err.contains(cell) && said.err.contains("hash"), "{}", said.err);
     assert!(said.err.contains("1 damaged cell left out"), "{}", said.err);
@@ -90,7 +69,7 @@ fn a_damaged_cell_is_left_out_and_told() {
 #[test]
 fn what_cannot_be_exported_costs_exit_two_and_writes_nothing() {
     let bench = filled();
-    bench.write("empty/driftbench.toml", &bench.read("results/driftbench.toml"));
+    bench.write("empty/driftbench.toml", bench.read("results/driftbench.toml"));
     let before = bench.files();
     for (arguments, message) in [
         (vec!["--out", "all.json"], "must end in .parquet or .csv"),
@@ -114,9 +93,9 @@ fn what_cannot_be_exported_costs_exit_two_and_writes_nothing() {
 const AXES: &str = "title = \"Axes\"
 seed = 1
 replicates = 3
-start = { offset = 1.0 }
-budget = { rounds = 8 }
-record = { points = 4 }
+start.offset = 1.0
+budget.rounds = 8
+record.points = 4
 [problem.logistic]
 dimension = 2
 records = 20
@@ -159,8 +138,7 @@ fn groups(rows: &DataFrame, key: &[&str]) -> Vec<(usize, usize)> {
 fn documented_keys() -> [Vec<String>; 2] {
     let text = include_str!("../docs/FORMAT.md");
     let block = |language: &str| -> &str {
-        let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
-        let block = rest.split_once("```").unwrap().0;
+        let block = blocks(text).into_iter().find(|block| block.language == language).unwrap().text;
         assert!(block.contains("rows.parquet") && !block.contains("traces.parquet"), "{block}");
         block
     };
@@ -174,9 +152,7 @@ fn documented_keys() -> [Vec<String>; 2] {
 
 #[test]
 fn a_group_by_over_settings_or_over_documented_keys_mixes_no_cells() {
-    let bench = Bench::new();
-    bench.write("axes.toml", AXES);
-    bench.run(&["run", "axes.toml", "--quiet"]).expect(0);
+    let bench = Bench::ran(AXES);
     let (rows, axes) = exported(&bench);
     let names: Vec<&str> = axes.keys().map(String::as_str).collect();
     assert_eq!(names, ["algorithm_local_steps", "l2", "spread"]);
@@ -203,7 +179,7 @@ fn a_group_by_over_settings_or_over_documented_keys_mixes_no_cells() {
     // Another start, another number of clients, which is a column already, and no noise.
     let others = ["start.offset=2.0", "problem.logistic.clients=4", "oracle=exact"];
     for set in others {
-        bench.run(&["run", "axes.toml", "--set", set, "--quiet"]).expect(0);
+        bench.compute(&["m.toml", "--set", set]);
         never_mixed(&bench);
     }
     let (rows, axes) = never_mixed(&bench);
@@ -218,7 +194,8 @@ fn a_group_by_over_settings_or_over_documented_keys_mixes_no_cells() {
     let last = rows.column("last_run").unwrap().bool().unwrap().sum().unwrap();
     assert_eq!(last as usize * 4, rows.height(), "one run of four");
     bench.run(&["export", "--out", "rows.csv", "--quiet"]).expect(0);
-    let offsets: BTreeSet<String> = column(&bench.read("rows.csv"), "offset").into_iter().collect();
+    let offsets: BTreeSet<String> =
+        bench.rows("rows.csv").iter().map(|row| row["offset"].clone()).collect();
     assert_eq!(offsets, BTreeSet::from(["1.0".to_owned(), "2.0".to_owned()]));
 }
 
@@ -226,14 +203,17 @@ fn a_group_by_over_settings_or_over_documented_keys_mixes_no_cells() {
 /// a value of an axis is there.
 #[test]
 fn settings_are_null_where_a_cell_has_none_and_defaults_of_axes_are_told() {
-    let bench = Bench::new();
-    let text = AXES.replace("[1.0, 2.0]", "1.0").replace("[0.5, 1]", "0.5").replace("[1, 2]", "2");
-    let text = text.replace(
-        "[[algorithm.scaffold]]\nstep-size = 0.05\n",
-        "[[algorithm.scaffold]]\nstep-size = 0.05\nserver-step = [0.5, 1.0]\n",
+    let entry = "[[algorithm.scaffold]]\n";
+    let text = edited(
+        AXES,
+        &[
+            ("[1.0, 2.0]", "1.0"),
+            ("[0.5, 1]", "0.5"),
+            ("[1, 2]", "2"),
+            (entry, &format!("{entry}server-step = [0.5, 1.0]\n")),
+        ],
     );
-    bench.write("axes.toml", &text);
-    bench.run(&["run", "axes.toml", "--quiet"]).expect(0);
+    let bench = Bench::ran(&text);
     let (rows, axes) = exported(&bench);
     assert!(axes.contains_key("server_step"), "{axes:?}");
     let value = |name: &str, row: usize| rows.column(name).unwrap().get(row).unwrap().to_string();
@@ -249,20 +229,15 @@ fn settings_are_null_where_a_cell_has_none_and_defaults_of_axes_are_told() {
 /// one in any table that the program writes, and numbers stay numbers.
 #[test]
 fn no_field_of_a_table_is_a_formula() {
-    let bench = Bench::new();
-    let text = bench.read(&bench.bring("diverging.toml"));
+    let text = std::fs::read_to_string(support::smoke("diverging.toml")).unwrap();
     let label = "=HYPERLINK(\\\"http://x\\\",\\\"y\\\")";
     let text = text.replace("label = \"", "label = \"@");
     let text = text.replacen("step-size", &format!("label = \"{label}\"\nstep-size"), 1);
-    bench.write("m.toml", &text);
-    bench.run(&["run", "m.toml", "--quiet"]).expect(0);
-    bench.run(&["report", "--quiet"]).expect(0);
+    let bench = Bench::ran(&text);
+    bench.report();
     bench.run(&["export", "--out", "reports/all.csv", "--quiet"]).expect(0);
     let mut found = 0;
-    for file in bench.files_below("reports") {
-        if file.extension().is_none_or(|end| end != "csv") {
-            continue;
-        }
+    for file in support::files_with(&bench.path("reports"), "csv") {
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(&file).unwrap();
         for row in reader.records() {
             for field in row.unwrap().iter() {
@@ -273,6 +248,5 @@ fn no_field_of_a_table_is_a_formula() {
         }
     }
     assert!(found > 3, "{found} fields");
-    let said = bench.run(&["diff", "reports", "results"]).expect(0);
-    assert!(said.out.contains("bit-identical, 0 changed"), "{}", said.out);
+    bench.run(&["diff", "reports", "results"]).expect(0).prints("bit-identical, 0 changed");
 }

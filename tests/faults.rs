@@ -3,20 +3,23 @@
 //! uninterrupted run.
 #![cfg(unix)]
 
+#[path = "support/forge.rs"]
+mod forge;
 mod support;
 
-use driftbench::store::{Store, provenance::Provenance};
-use std::path::{Path, PathBuf};
+use driftbench::store::provenance::Provenance;
+use std::path::Path;
 use std::time::Duration;
 use support::process::{Program, Running};
-use support::{Bench, Said};
+use support::{Bench, LOGISTIC, Said, array, edited};
 
 /// Some seconds of work, in cells that take about a tenth of one.
-const SLOW: &str = r#"
-title = "Cells that take their time"
-source = "None: a test"
+const SLOW: &str = r#"title = "Cells that take their time"
 seed = 5
 replicates = 2
+start.offset = 1.0
+budget.rounds = 5000
+record.points = 4
 
 [problem.quadratic]
 dimension = 4
@@ -24,26 +27,19 @@ clients = 8
 spectrum = { from = 0.5, to = 1.0 }
 noise = 0.1
 
-[start]
-offset = 1.0
-
-[budget]
-rounds = 5000
-
-[record]
-points = 4
-
 [[algorithm.fedavg]]
 step-size = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
 local-steps = [10, 20, 30, 40]
 "#;
 
+const STEPS: &str = "[0.01, 0.02, 0.03, 0.04, 0.05, 0.06]";
+const COUNTS: &str = "[10, 20, 30, 40]";
+
 /// More cells than have a folder each.
-fn many() -> String {
-    let sizes: Vec<String> = (1..=120).map(|i| format!("{}", f64::from(i) / 1000.0)).collect();
-    SLOW.replace("rounds = 5000", "rounds = 500")
-        .replace("[0.01, 0.02, 0.03, 0.04, 0.05, 0.06]", &format!("[{}]", sizes.join(", ")))
-        .replace("[10, 20, 30, 40]", "[1, 2, 3, 4, 5, 6, 7, 8, 9]")
+fn many(rounds: u64) -> String {
+    let steps = array((1..=120).map(|i| f64::from(i) / 1000.0));
+    let rounds = format!("rounds = {rounds}");
+    edited(SLOW, &[("rounds = 5000", &rounds), (STEPS, &steps), (COUNTS, &array(1..=9))])
 }
 
 impl Bench {
@@ -52,9 +48,9 @@ impl Bench {
     }
 
     /// The digests of a run that nothing disturbs.
-    fn undisturbed(&self, manifest: &str) -> String {
-        self.run(&["run", manifest, "--out", "calm", "--quiet"]).expect(0);
-        self.run(&["digest", "calm"]).expect(0).out
+    fn undisturbed(&self, manifest: &str) -> Vec<String> {
+        self.compute(&[manifest, "--out", "calm"]);
+        self.digests("calm")
     }
 }
 
@@ -78,14 +74,6 @@ fn nothing_half_written(folder: &Path) {
         let name = entry.unwrap().file_name().to_string_lossy().into_owned();
         assert!(name == ".lock" || !name.starts_with('.'), "{name} is left");
     }
-}
-
-fn folders(bench: &Bench, experiment: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(bench.path(experiment)).unwrap();
-    let mut all: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
-    all.retain(|path| path.is_dir() && !path.to_string_lossy().contains(".damaged-"));
-    all.sort();
-    all
 }
 
 /// Whether a program heeds INT by now; where that cannot be seen, two seconds are enough.
@@ -112,34 +100,38 @@ fn an_interrupted_run_says_what_is_stored_and_goes_on() {
         let line = said.err.lines().find(|l| l.contains("interrupted: ")).unwrap_or_default();
         assert!(line.contains(" of 24 cells are stored"), "{}", said.err);
         nothing_half_written(&bench.path("results/slow"));
-        let stored = bench.run(&["digest"]).expect(0).out.lines().count();
+        let stored = bench.digests("results").len();
         assert!((2..24).contains(&stored), "{stored} cells");
         assert!(line.contains(&format!("interrupted: {stored} of 24")), "{line}, of {stored}");
-        let again = bench.run(&["run", "slow.toml"]).expect(0);
-        assert!(again.err.contains(&format!("slow: {} cells, ", 24 - stored)), "{}", again.err);
-        assert_eq!(bench.run(&["digest"]).expect(0).out, calm);
+        bench.run(&["run", "slow.toml"]).expect(0).warns(&format!("slow: {} cells, ", 24 - stored));
+        assert_eq!(bench.digests("results"), calm);
     }
 }
 
 /// One round that takes minutes.
 fn long() -> String {
-    SLOW.replace("rounds = 5000", "rounds = 1")
-        .replace("[10, 20, 30, 40]", "[900000000]")
-        .replace(", 0.02, 0.03, 0.04, 0.05, 0.06", "")
-        .replace("replicates = 2", "replicates = 1")
-        .replace("clients = 8", "clients = 5")
+    edited(
+        SLOW,
+        &[
+            ("rounds = 5000", "rounds = 1"),
+            (COUNTS, "[900000000]"),
+            (STEPS, "[0.01]"),
+            ("replicates = 2", "replicates = 1"),
+            ("clients = 8", "clients = 5"),
+        ],
+    )
 }
 
 /// A scheduler gives half a minute: a run does not wait for the end of its round. What is
 /// complete is kept, in folders and in packs.
 #[test]
 fn a_signal_within_a_long_round_is_heeded() {
-    let few = "\n[[algorithm.fedlin]]\nstep-size = [0.01, 0.02]\nlocal-steps = 1\n";
-    let sizes: Vec<String> = (1..=1100).map(|i| format!("{}", f64::from(i) / 1e4)).collect();
-    let many = few.replace("[0.01, 0.02]", &format!("[{}]", sizes.join(", ")));
-    for (others, cells) in [(few.to_owned(), 2), (many, 1100)] {
+    let fedlin = |steps| format!("\n[[algorithm.fedlin]]\nstep-size = {steps}\nlocal-steps = 1\n");
+    let few = fedlin("[0.01, 0.02]".to_owned());
+    let many = fedlin(array((1..=1100).map(|i| f64::from(i) / 1e4)));
+    for (others, cells) in [(few, 2), (many, 1100)] {
         let bench = Bench::new();
-        bench.write("long.toml", &format!("{}{others}", long()));
+        bench.write("long.toml", format!("{}{others}", long()));
         // The long cell comes first, and the other thread does the others meanwhile.
         let mut run = bench.start(&["run", "long.toml", "--threads", "2", "--yes"]);
         wait_for(&mut run, &bench.path("results/long"), 1);
@@ -149,7 +141,7 @@ fn a_signal_within_a_long_round_is_heeded() {
         let said = Said::from(run.finish()).expect(130);
         assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
         nothing_half_written(&bench.path("results/long"));
-        let stored = bench.run(&["digest"]).expect(0).out.lines().count();
+        let stored = bench.digests("results").len();
         assert!((1..=cells).contains(&stored), "{stored} cells");
         let told = format!("long: interrupted: {stored} of {} cells are stored", cells + 1);
         assert!(said.err.contains(&told), "{} of {stored}", said.err);
@@ -161,16 +153,15 @@ fn a_signal_within_a_long_round_is_heeded() {
 #[test]
 fn a_signal_while_instances_are_built_is_heeded() {
     let bench = Bench::new();
-    let problem = "[problem.logistic]\ndimension = 60\nrecords = 2000\nclients = 100\nl2 = 0.001\n\
-                   data = { heterogeneous = { spread = 1.0, perturbation = 1.0 } }";
-    let (head, rest) = SLOW.split_once("[problem.quadratic]").unwrap();
-    let (_, rest) = rest.split_once("[start]").unwrap();
-    let head = head.replace("replicates = 2", "replicates = 2000\ninstance = \"per-replicate\"");
-    bench.write("built.toml", &format!("{head}{problem}\n\n[start]{rest}"));
+    let quadratic = SLOW.split("\n\n").find(|table| table.starts_with("[problem")).unwrap();
+    let logistic = "[problem.logistic]\ndimension = 60\nrecords = 2000\nclients = 100\nl2 = 0.001\n\
+                    data = { heterogeneous = { spread = 1.0, perturbation = 1.0 } }";
+    let own = "replicates = 2000\ninstance = \"per-replicate\"";
+    let text = edited(SLOW, &[("replicates = 2", own), (quadratic, logistic)]);
+    bench.write("built.toml", text);
     // Not heard by default, as where a shell started it in the background.
     let script = "trap '' INT; exec \"$0\" run built.toml --yes --memory 1000G --threads 1";
-    let run =
-        support::process::Program::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_driftbench")]);
+    let run = Program::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_driftbench")]);
     let mut run = run.folder(&bench.folder).start();
     run.wait_for("a handler of INT", listens);
     assert!(!run.has_ended(), "it builds");
@@ -184,7 +175,7 @@ fn a_signal_while_instances_are_built_is_heeded() {
 #[test]
 fn a_second_signal_leaves_at_once() {
     let bench = Bench::new();
-    bench.write("long.toml", &long());
+    bench.write("long.toml", long());
     let mut run = bench.start(&["run", "long.toml", "--threads", "1"]);
     wait_for(&mut run, &bench.folder.path().join("results"), 2);
     std::thread::sleep(Duration::from_millis(500));
@@ -198,7 +189,7 @@ fn a_second_signal_leaves_at_once() {
 /// Killed again and again, at moments that have nothing to do with what it does.
 #[test]
 fn a_killed_run_goes_on_where_it_stood() {
-    for (text, pause) in [(SLOW.to_owned(), 400), (many(), 2300)] {
+    for (text, pause) in [(SLOW.to_owned(), 400), (many(500), 2300)] {
         let bench = Bench::new();
         bench.write("m.toml", &text);
         let calm = bench.undisturbed("m.toml");
@@ -208,13 +199,13 @@ fn a_killed_run_goes_on_where_it_stood() {
             std::thread::sleep(Duration::from_millis(pause + 97 * round));
             run.kill();
             if bench.path("results/driftbench.toml").exists() {
-                stored.push(bench.run(&["digest"]).expect(0).out.lines().count());
+                stored.push(bench.digests("results").len());
             }
         }
         assert!(stored.is_sorted(), "{stored:?}: something was lost");
-        bench.run(&["run", "m.toml", "--quiet"]).expect(0);
+        bench.compute(&["m.toml"]);
         nothing_half_written(&bench.path("results/m"));
-        assert_eq!(bench.run(&["digest"]).expect(0).out, calm, "{stored:?}");
+        assert_eq!(bench.digests("results"), calm, "{stored:?}");
     }
 }
 
@@ -222,8 +213,8 @@ fn a_killed_run_goes_on_where_it_stood() {
 fn two_runs_at_once_share_what_there_is_to_do() {
     let bench = Bench::new();
     bench.write("a.toml", SLOW);
-    bench.write("b.toml", &SLOW.replace("seed = 5", "seed = 6"));
-    bench.run(&["run", "a.toml", "b.toml", "--out", "calm", "--quiet"]).expect(0);
+    bench.write("b.toml", SLOW.replace("seed = 5", "seed = 6"));
+    bench.compute(&["a.toml", "b.toml", "--out", "calm"]);
     let mut first = bench.start(&["run", "a.toml", "--threads", "1"]);
     wait_for(&mut first, &bench.path("results/a"), 1);
     // It stands still until the other one has noticed it.
@@ -244,44 +235,35 @@ fn two_runs_at_once_share_what_there_is_to_do() {
 /// that cell, or that pack, alone.
 #[test]
 fn what_is_damaged_is_set_aside_and_run_again() {
-    let few = SLOW.replace("rounds = 5000", "rounds = 20");
-    let many = many().replace("rounds = 500", "rounds = 20");
+    let few = edited(SLOW, &[("rounds = 5000", "rounds = 20")]);
     for (text, files, cells) in [
         (few, ["traces.parquet", "cell.toml"], 24),
-        (many, ["traces.parquet", "cells.jsonl"], 1080),
+        (many(20), ["traces.parquet", "cells.jsonl"], 1080),
     ] {
-        let bench = Bench::new();
-        bench.write("m.toml", &text);
-        bench.run(&["run", "m.toml", "--quiet"]).expect(0);
-        let calm = bench.run(&["digest"]).expect(0).out;
-        assert_eq!(calm.lines().count(), cells);
+        let bench = Bench::ran(&text);
+        let calm = bench.digests("results");
+        assert_eq!(calm.len(), cells);
         for file in files {
             for harm in ["flip", "cut", "empty", "gone"] {
-                let kept = folders(&bench, "results/m");
-                let path = kept[0].join(file);
-                let mut bytes = std::fs::read(&path).unwrap();
+                let kept = bench.cells("results/m");
+                let path = format!("{}/{file}", kept[0]);
+                let bytes = bench.read_bytes(&path);
                 match harm {
-                    "flip" => {
-                        let middle = bytes.len() / 2;
-                        bytes[middle] ^= 4;
-                    }
-                    "cut" => bytes.truncate(bytes.len() - 1),
-                    _ => bytes.clear(),
-                }
-                std::fs::write(&path, bytes).unwrap();
-                if harm == "gone" {
-                    std::fs::remove_file(&path).unwrap();
+                    "flip" => bench.damage(&path),
+                    "cut" => bench.write(&path, &bytes[..bytes.len() - 1]),
+                    "empty" => bench.write(&path, ""),
+                    _ => std::fs::remove_file(bench.path(&path)).unwrap(),
                 }
                 // Without its `cell.toml` a cell is none; all else is told.
                 let none = harm == "gone" && file == "cell.toml";
                 if !none {
-                    let said = bench.run(&["report", "--quiet"]).expect(2);
-                    assert!(said.err.contains(file), "{file} {harm}: {}", said.err);
+                    bench.run(&["report", "--quiet"]).expect(2).warns(file);
                 }
                 let said = bench.run(&["run", "m.toml"]).expect(0);
-                assert!(none || said.err.contains("and run again"), "{file} {harm}: {}", said.err);
-                assert_eq!(bench.run(&["digest"]).expect(0).out, calm, "{file} {harm}");
-                let now = folders(&bench, "results/m");
+                let told = ["moved to", "and run again"].iter().all(|told| said.err.contains(told));
+                assert!(none || told, "{file} {harm}: {}", said.err);
+                assert_eq!(bench.digests("results"), calm, "{file} {harm}");
+                let now = bench.cells("results/m");
                 let stayed = kept[1..].iter().filter(|folder| now.contains(folder)).count();
                 assert_eq!(stayed, kept.len() - 1, "{file} {harm}: others were touched");
             }
@@ -294,29 +276,28 @@ fn what_is_damaged_is_set_aside_and_run_again() {
 fn a_full_disk_costs_a_message_and_keeps_what_is_stored() {
     let bench = Bench::new();
     let text = SLOW.replace("rounds = 5000", "rounds = 400");
-    let fits = text.replace("[record]\npoints = 4", "[record]\npoints = 1");
-    let grows = text.replace("[record]\npoints = 4", "[record]\nevery = 1\niterates = true");
+    let fits = text.replace("record.points = 4", "record.points = 1");
+    let grows = text.replace("record.points = 4", "record = { every = 1, iterates = true }");
     bench.write("fits.toml", &fits);
     bench.write("grows.toml", &grows);
     let binary = env!("CARGO_BIN_EXE_driftbench");
     let script = format!("trap '' XFSZ; ulimit -f 32; exec '{binary}' run fits.toml grows.toml");
     let run = Program::new("sh").args(["-c", &script]).folder(&bench.folder);
-    let said = Said::from(run.run()).expect(4);
-    assert!(said.err.contains("File too large"), "{}", said.err);
-    assert!(said.err.contains("grows: 0 of 24 cells are stored"), "{}", said.err);
+    Said::from(run.run())
+        .expect(4)
+        .warns("File too large")
+        .warns("grows: 0 of 24 cells are stored");
     nothing_half_written(&bench.path("results/grows"));
-    assert_eq!(bench.run(&["digest"]).expect(0).out.lines().count(), 24);
-    bench.run(&["run", "fits.toml", "grows.toml", "--quiet"]).expect(0);
-    assert_eq!(bench.run(&["digest"]).expect(0).out.lines().count(), 48);
+    assert_eq!(bench.digests("results").len(), 24);
+    bench.compute(&["fits.toml", "grows.toml"]);
+    assert_eq!(bench.digests("results").len(), 48);
 }
 
 /// No time of a file, and no time of day, has a say in what is done.
 #[test]
 fn a_clock_that_jumps_changes_nothing() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic.toml");
-    bench.run(&["run", &manifest, "--quiet"]).expect(0);
-    bench.run(&["report", "--quiet"]).expect(0);
+    let bench = Bench::of_smoke(&["logistic"]);
+    bench.report();
     let page = bench.read("reports/smoke/logistic/report.md");
     let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(86400);
     let far_ahead = std::time::SystemTime::now() + Duration::from_secs(3_000_000_000);
@@ -325,24 +306,20 @@ fn a_clock_that_jumps_changes_nothing() {
             let file = std::fs::File::options().append(true).open(file).unwrap();
             file.set_modified(time).unwrap();
         }
-        let said = bench.run(&["run", &manifest]).expect(0);
-        assert!(said.err.contains("all 28 cells are done"), "{}", said.err);
-        bench.run(&["report", "--quiet"]).expect(0);
+        bench.run(&["run", LOGISTIC]).expect(0).warns("all 28 cells are done");
+        bench.report();
         assert_eq!(bench.read("reports/smoke/logistic/report.md"), page);
     }
 }
 
 #[test]
 fn verify_runs_cells_again_and_finds_other_numbers() {
-    let bench = Bench::new();
-    let manifest = bench.bring("logistic.toml");
-    bench.run(&["run", &manifest, "--quiet"]).expect(0);
+    let bench = Bench::of_smoke(&["logistic"]);
     let said = bench.run(&["verify", "--sample", "5", "--quiet"]).expect(0);
     assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
-    let said = bench.run(&["verify", "--all"]).expect(0);
-    assert!(said.out.contains("28 of 28 cells run again: 28 bit-identical"), "{}", said.out);
+    bench.run(&["verify", "--all"]).expect(0).prints("28 of 28 cells run again: 28 bit-identical");
     // Results that are whole and wrong: the last bit of one number.
-    let id = forge(&bench, "smoke/logistic");
+    let id = forge(&bench);
     let said = bench.run(&["verify", "--all", "--quiet"]).expect(1);
     let wanted = format!("smoke/logistic: cell {id} ");
     assert!(said.out.contains(&wanted), "{}", said.out);
@@ -352,16 +329,14 @@ fn verify_runs_cells_again_and_finds_other_numbers() {
 }
 
 /// Stores a cell again with one bit of one number turned, as a run would.
-fn forge(bench: &Bench, experiment: &str) -> String {
-    let store = Store::open_existing(&bench.path("results")).unwrap();
-    let stored = store.experiments().unwrap().remove(0);
-    let plan = driftbench::plan::Plan::new(stored.name.clone(), stored.source());
-    let plan = plan.unwrap_or_else(|e| panic!("{e}"));
-    let cell = &plan.cells[3];
-    let mut traces = store.read(experiment, &cell.id).unwrap().unwrap().traces;
-    let number = &mut traces[1].sq_error[1];
-    *number = f64::from_bits(number.to_bits() ^ 1);
-    let by = Provenance { version: "forger".into(), commit: "none".into(), dirty: false };
-    store.write(&plan, cell, 4, &traces, Duration::ZERO, &by).unwrap();
-    cell.id.clone()
+fn forge(bench: &Bench) -> String {
+    let id = std::cell::OnceCell::new();
+    bench.forge("results", |cell, stored| {
+        let number = &mut stored.traces[1].sq_error[1];
+        *number = f64::from_bits(number.to_bits() ^ 1);
+        stored.record.provenance =
+            Provenance { version: "forger".into(), commit: "none".into(), dirty: false };
+        id.set(cell.id.clone()).is_ok()
+    });
+    id.into_inner().unwrap()
 }

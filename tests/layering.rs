@@ -3,11 +3,15 @@
 
 #[path = "layering/source.rs"]
 mod source;
+mod support;
 
-use source::{Named, Source, Word, paths, words};
+use source::{
+    Named, SOURCES, Source, Word, files, inside, is_root, modules, paths, test_modules, words,
+};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use support::{files_with, root};
 
 /// A module may import from its own layer's members listed here and below.
 const LAYERS: &[&[&str]] = &[
@@ -30,52 +34,6 @@ const LAYERS: &[&[&str]] = &[
     &["cli"],
 ];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
-        }
-    }
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The source folders of the workspace.
-const SOURCES: [&str; 3] = ["src", "crates/core/src", "crates/runner/src"];
-
-/// Every source file of the workspace, by its path below the root.
-fn files() -> Vec<(PathBuf, Source)> {
-    let mut files = Vec::new();
-    for folder in SOURCES {
-        let before = files.len();
-        sources(&root().join(folder), &mut files);
-        assert!(files.len() > before + 10, "the sources of {folder} were found");
-    }
-    let read = |file: PathBuf| {
-        let text = fs::read_to_string(&file).unwrap();
-        let file = file.strip_prefix(root()).unwrap().to_owned();
-        let source = Source::new(&inside(&file), &text);
-        (file, source)
-    };
-    files.into_iter().map(read).collect()
-}
-
-/// The path of a source file within its crate.
-fn inside(file: &Path) -> PathBuf {
-    let folder = SOURCES.iter().find(|folder| file.starts_with(folder));
-    file.strip_prefix(folder.expect("a source file")).unwrap().to_owned()
-}
-
-/// Whether a file is the root of a crate: it belongs to no layer.
-fn is_root(file: &Path) -> bool {
-    ["lib.rs", "main.rs"].map(PathBuf::from).contains(&inside(file))
-}
-
 /// The workspace has no member whose sources these tests do not read.
 #[test]
 fn every_member_is_read() {
@@ -86,23 +44,6 @@ fn every_member_is_read() {
         members.push(format!("{}/src", member.as_str().unwrap()));
     }
     assert_eq!(members, SOURCES);
-}
-
-/// The files that are compiled for tests alone.
-fn test_modules(files: &[(PathBuf, Source)]) -> Vec<Vec<String>> {
-    files.iter().flat_map(|(_, source)| source.test_modules.clone()).collect()
-}
-
-/// Every source file that belongs to a layer, tests apart.
-fn modules() -> Vec<(PathBuf, Source)> {
-    let mut all = files();
-    let tests = test_modules(&all);
-    let both = all.iter().flat_map(|(_, source)| source.declared()).find(|m| tests.contains(m));
-    assert!(both.is_none(), "{both:?} is a module of tests and of the program");
-    all.retain(|(file, source)| {
-        !is_root(file) && !tests.iter().any(|test| source.module.starts_with(test))
-    });
-    all
 }
 
 /// Where a file breaks the layers.
@@ -158,9 +99,7 @@ fn imports_go_down_only() {
 /// However a file of theory comes to name the engine, on its last line, it is found.
 #[test]
 fn theory_that_names_the_engine_is_found() {
-    let folder = root().join("crates/core/src/theory");
-    let mut files = Vec::new();
-    sources(&folder, &mut files);
+    let files = files_with(&root().join("crates/core/src/theory"), "rs");
     let theory: Vec<(PathBuf, Source)> =
         modules().into_iter().filter(|(_, source)| source.module[0] == "theory").collect();
     assert!(theory.len() > 5 && files.len() > theory.len(), "there are tests among them");
@@ -237,20 +176,8 @@ fn the_core_does_no_io_and_reads_no_clock() {
     for (file, source) in modules() {
         let module = source.module[0].as_str();
         let says = |word: &str| source.code.iter().any(|said| said.text == word);
-        if [
-            "rng",
-            "linalg",
-            "sources",
-            "words",
-            "stats",
-            "kernel",
-            "problem",
-            "federated",
-            "algorithm",
-            "theory",
-        ]
-        .contains(&module)
-        {
+        let core = "rng linalg sources words stats kernel problem federated algorithm theory";
+        if core.split(' ').any(|name| name == module) {
             let outside = ["fs", "io", "env", "time", "net", "process"];
             let found = source.paths().into_iter().find(|path| is_standard(path, &outside));
             assert!(found.is_none(), "{} uses {found:?}", file.display());
@@ -266,27 +193,23 @@ fn the_core_does_no_io_and_reads_no_clock() {
 /// and the core allows it once, for them.
 #[test]
 fn unsafe_is_allowed_in_the_kernels_alone() {
-    let root = root();
-    let lint = concat!("unsafe", "_code");
-    let mut files = vec![root.join("build.rs")];
-    let others = ["examples", "crates/runner/examples", "tests"];
-    SOURCES.iter().chain(&others).for_each(|folder| sources(&root.join(folder), &mut files));
+    let lint = "unsafe_code";
+    let mut files = vec![root().join("build.rs")];
+    for folder in SOURCES.iter().chain(&["examples", "crates/runner/examples", "tests"]) {
+        files.extend(files_with(&root().join(folder), "rs"));
+    }
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        if file == root.join("crates/core/src/lib.rs") {
-            assert!(text.contains(&format!("#![deny({lint})]")));
-            assert_eq!(text.matches(&format!("#[allow({lint})]\npub mod kernel;")).count(), 1);
+        let file = file.strip_prefix(root()).unwrap();
+        if file == Path::new("crates/core/src/lib.rs") {
+            assert!(text.contains("#![deny(unsafe_code)]"));
+            assert_eq!(text.matches("#[allow(unsafe_code)]\npub mod kernel;").count(), 1);
             assert_eq!(text.matches(lint).count(), 2, "the core allows it once");
-        } else if file.parent().is_some_and(|src| src.ends_with("src"))
-            && is_root(file.strip_prefix(root).unwrap())
-        {
-            assert!(text.contains(&format!("#![forbid({lint})]")));
-        } else if !file.starts_with(root.join("crates/core/src/kernel")) {
-            assert!(!text.contains(lint), "{} speaks of {lint}", file.display());
-            for begin in ["fn ", "{", "impl ", "trait ", "extern "] {
-                let word = format!("{} {begin}", "unsafe");
-                assert!(!text.contains(&word), "{} says {word}", file.display());
-            }
+        } else if SOURCES.iter().any(|folder| file.starts_with(folder)) && is_root(file) {
+            assert!(text.contains("#![forbid(unsafe_code)]"));
+        } else if !file.starts_with("crates/core/src/kernel") {
+            let says = |word: &Word| [lint, "unsafe"].contains(&word.text.as_str());
+            assert!(!words(&text).iter().any(says), "{} says unsafe", file.display());
         }
     }
 }
@@ -328,7 +251,7 @@ fn waits(file: &Path, code: &[Word]) -> Vec<String> {
             _ => {}
         }
     }
-    for Named { parts, line, .. } in paths(code, &[]) {
+    for Named { parts, line, .. } in paths(code) {
         for pair in parts.windows(2) {
             let [module, name] = [0, 1].map(|i| pair[i].as_str());
             let is_bad = match module {
@@ -350,9 +273,9 @@ fn waits(file: &Path, code: &[Word]) -> Vec<String> {
 fn tests_wait_for_nothing_without_a_deadline() {
     let mut found = Vec::new();
     let mut outside = vec![root().join("benches/support/mod.rs")];
-    ["tests", "examples", "crates/runner/examples"]
-        .iter()
-        .for_each(|name| sources(&root().join(name), &mut outside));
+    for folder in ["tests", "examples", "crates/runner/examples"] {
+        outside.extend(files_with(&root().join(folder), "rs"));
+    }
     outside.retain(|file| *file != root().join("tests/support/process.rs"));
     for file in outside {
         found.extend(waits(&file, &words(&fs::read_to_string(&file).unwrap())));

@@ -3,11 +3,17 @@
 
 mod support;
 
-use support::Bench;
 #[cfg(unix)]
 use support::process::Program;
+use support::{Bench, QUADRATIC, edited};
 
-const GOOD: &str = "title = \"t\"\nseed = 1\nreplicates = 1\n
+const GOOD: &str = r#"title = "t"
+seed = 1
+replicates = 1
+start.zero = true
+budget.rounds = 2
+record = { every = 1 }
+
 [problem.garnet]
 states = 4
 actions = 2
@@ -15,23 +21,14 @@ branching = 2
 features = 2
 discount = 0.9
 clients = 2
-heterogeneity = \"independent\"
+heterogeneity = "independent"
 noise = { markov = { burn-in = 1 } }
-
-[start]
-zero = true
-
-[budget]
-rounds = 2
-
-[record]
-every = 1
 
 [[algorithm.fedavg]]
 step-size = 0.1
 local-steps = 2
 batch-per-client = [1]
-";
+"#;
 
 #[test]
 fn numbers_beyond_every_machine_are_refused() {
@@ -51,18 +48,15 @@ fn numbers_beyond_every_machine_are_refused() {
         ),
         (
             "every = 1",
-            &format!("points = {huge}\nspacing = \"log\""),
+            &format!("points = {huge}, spacing = \"log\""),
             "`points` must be at most 10000000, not 9000000000000000000",
         ),
         ("local-steps = 2", &format!("local-steps = {huge}"), "must be at most 1000000000, not"),
         ("client = [1]", &format!("client = [{huge}]"), "must be at most 1000000000, not"),
     ] {
-        assert!(GOOD.contains(from), "{from}");
-        bench.write("m.toml", &GOOD.replace(from, to));
+        bench.write("m.toml", edited(GOOD, &[(from, to)]));
         for verb in ["check", "plan", "run"] {
-            let said = bench.run(&[verb, "m.toml"]).expect(2);
-            assert!(said.err.contains(message), "{to}: {}", said.err);
-            assert!(said.err.contains("--> m.toml:"), "{}", said.err);
+            bench.run(&[verb, "m.toml"]).expect(2).warns(message).warns("--> m.toml:");
         }
     }
     assert_eq!(bench.files(), ["m.toml"]);
@@ -70,18 +64,16 @@ fn numbers_beyond_every_machine_are_refused() {
 
 /// A manifest whose problem is a data file of this name.
 fn dataset(file: &str) -> String {
-    let (top, rest) = (GOOD.find("[problem").unwrap(), GOOD.find("[start]").unwrap());
-    let problem = format!(
-        "[problem.least-squares-dataset]\ndataset = {{ file = \"{file}\", clients = 1 }}\n\n"
-    );
-    format!("{}{problem}{}", &GOOD[..top], &GOOD[rest..])
+    let problem = GOOD.split("\n\n").find(|table| table.starts_with("[problem")).unwrap();
+    let dataset = format!("dataset = {{ file = \"{file}\", clients = 1 }}");
+    edited(GOOD, &[(problem, &format!("[problem.least-squares-dataset]\n{dataset}"))])
 }
 
 #[test]
 fn data_that_does_not_end_is_refused() {
     let bench = Bench::new();
-    bench.write("line.csv", &format!("a,label\n1,2\n{}\n", "3".repeat(5 << 20)));
-    bench.write("line.svm", &format!("1 1:2\n1 1:{}\n", "3".repeat(5 << 20)));
+    bench.write("line.csv", format!("a,label\n1,2\n{}\n", "3".repeat(5 << 20)));
+    bench.write("line.svm", format!("1 1:2\n1 1:{}\n", "3".repeat(5 << 20)));
     bench.write("index.svm", "1 1:2\n1 4000000000:1\n");
     bench.write("folder.csv/file", "");
     for (file, message) in [
@@ -90,7 +82,7 @@ fn data_that_does_not_end_is_refused() {
         ("index.svm", "index.svm: line 2: index 4000000000 is above 5000"),
         ("folder.csv", "folder.csv cannot be read: it is a folder"),
     ] {
-        bench.write("m.toml", &dataset(file));
+        bench.write("m.toml", dataset(file));
         let said = bench.run(&["run", "m.toml"]).expect(2);
         assert!(said.err.contains(message), "{file}: {}", said.err);
         assert!(said.err.len() < 1_000, "{}", said.err.len());
@@ -98,50 +90,39 @@ fn data_that_does_not_end_is_refused() {
     assert!(!bench.path("results").exists());
 }
 
-/// As manifests too they are refused at once, and so is what is too large to be one.
+/// A device has no end, and a pipe that nobody writes to no beginning: neither as a manifest,
+/// nor as data. What is too large to be a manifest is refused as fast.
 #[cfg(unix)]
 #[test]
-fn devices_and_pipes_are_no_manifests() {
+fn devices_and_pipes_are_not_read() {
     let bench = Bench::new();
-    let made = Program::new("mkfifo").args([bench.path("pipe.toml")]).run();
-    assert!(made.status.success());
-    std::os::unix::fs::symlink("/dev/zero", bench.path("zero.toml")).unwrap();
+    for end in ["toml", "csv"] {
+        let pipe = bench.path(&format!("pipe.{end}"));
+        assert!(Program::new("mkfifo").args([pipe]).run().status.success());
+        std::os::unix::fs::symlink("/dev/zero", bench.path(&format!("zero.{end}"))).unwrap();
+    }
     let huge = std::fs::File::create(bench.path("huge.toml")).unwrap();
     huge.set_len(1 << 40).unwrap();
-    for (file, message) in [
-        ("pipe.toml", "it is not a regular file"),
-        ("zero.toml", "it is not a regular file"),
-        ("huge.toml", "it has more than 16777216 bytes"),
-    ] {
-        let said = bench.run(&["check", file]).expect(2);
-        assert!(said.err.contains(message), "{}", said.err);
-    }
-}
-
-/// A device has no end, and a pipe that nobody writes to no beginning.
-#[cfg(unix)]
-#[test]
-fn devices_and_pipes_are_no_data() {
-    let bench = Bench::new();
-    let made = Program::new("mkfifo").args([bench.path("pipe.csv")]).run();
-    assert!(made.status.success());
-    std::os::unix::fs::symlink("/dev/zero", bench.path("zero.csv")).unwrap();
-    for file in ["pipe.csv", "zero.csv"] {
-        bench.write("m.toml", &dataset(file));
-        let said = bench.run(&["run", "m.toml"]).expect(2);
-        assert!(said.err.contains("it is not a regular file"), "{}", said.err);
+    bench.run(&["check", "huge.toml"]).expect(2).warns("it has more than 16777216 bytes");
+    for name in ["pipe", "zero"] {
+        let said = bench.run(&["check", &format!("{name}.toml")]).expect(2);
+        said.warns("it is not a regular file");
+        bench.write("m.toml", dataset(&format!("{name}.csv")));
+        bench.run(&["run", "m.toml"]).expect(2).warns("it is not a regular file");
     }
 }
 
 /// A quadratic on which a figure or a claim asks theory for more than it computes.
 fn quadratic(dimension: usize, clients: usize, more: &str) -> String {
-    format!(
-        "title = \"Large\"\nseed = 1\nreplicates = 2\n
-[problem.quadratic]\ndimension = {dimension}\nclients = {clients}
-spectrum = {{ from = 0.5, to = 1.0 }}\ngradient-heterogeneity = 1.0\nnoise = 1.0\n
-[start]\noffset = 1.0\n\n[budget]\nrounds = 2\n
-[[algorithm.fedavg]]\nstep-size = 0.05\nlocal-steps = 5\n\n{more}"
-    )
+    let size = format!("dimension = {dimension}, clients = {clients}");
+    let changes = [
+        ("title = \"t\"", "title = \"Large\""),
+        ("dimension = 2, clients = 2", &size),
+        ("noise = 0.1", "gradient-heterogeneity = 1.0, noise = 1.0"),
+        ("rounds = 20", "rounds = 2"),
+    ];
+    let entry = "[[algorithm.fedavg]]\nstep-size = 0.05\nlocal-steps = 5\n\n";
+    edited(QUADRATIC, &changes) + entry + more
 }
 
 const AT_REST: &str = "[[claim.matches]]\nid = \"at-rest\"\nstatement = \"s\"
@@ -160,7 +141,7 @@ fn theory_beyond_its_bounds_is_not_computed() {
     ] {
         let bench = Bench::new();
         bench.write("m.toml", &manifest);
-        bench.run(&["run", "m.toml", "--yes", "--quiet"]).expect(0);
+        bench.compute(&["m.toml", "--yes"]);
         // A claim that is not tested fails a report.
         bench.run(&["report", "--quiet"]).expect(i32::from(manifest.contains("claim")));
         for page in ["report.md", "report.html"] {
@@ -179,15 +160,15 @@ fn theory_beyond_its_bounds_is_not_computed() {
 #[test]
 fn a_closure_beyond_its_bounds_is_not_computed() {
     let bench = Bench::new();
-    let problem = "[problem.logistic]\ndimension = 200\nrecords = 5\nclients = 2
-data = { noisy = { spread = 1.0 } }\nl2 = 0.1\n";
     let figure = "[record]\naverages = [\"bias\"]\n
 [[figure.scaling]]\nx = \"step-size\"\ny = \"bias\"\ntheory = [\"closure\"]\n";
-    let manifest = quadratic(400, 2, figure).replace("step-size = 0.05", "step-size = [0.05, 0.1]");
-    let (top, rest) = (manifest.find("[problem").unwrap(), manifest.find("[start]").unwrap());
-    bench.write("m.toml", &format!("{}{problem}\n{}", &manifest[..top], &manifest[rest..]));
-    bench.run(&["run", "m.toml", "--yes", "--quiet"]).expect(0);
-    bench.run(&["report", "--quiet"]).expect(0);
+    let manifest = quadratic(400, 2, figure);
+    let problem = manifest.lines().find(|line| line.starts_with("problem")).unwrap();
+    let logistic = "problem.logistic = { dimension = 200, records = 5, clients = 2, data = { noisy = { spread = 1.0 } }, l2 = 0.1 }";
+    let changes = [(problem, logistic), ("step-size = 0.05", "step-size = [0.05, 0.1]")];
+    bench.write("m.toml", edited(&manifest, &changes));
+    bench.compute(&["m.toml", "--yes"]);
+    bench.report();
     let text = bench.read("reports/m/report.md");
     assert!(
         text.contains("Of 2 cells the closure: for one of them that would take about"),
@@ -217,16 +198,14 @@ fn analysis_texts_that_cannot_be_filled_are_found_by_check() {
         ("unknown", "unknown"),
     ] {
         let analysis = format!("seed = 1\nanalysis = '''Say {{{{ {text} }}}}.'''");
-        bench.write("m.toml", &quadratic(2, 2, "").replace("seed = 1", &analysis));
-        let said = bench.run(&["check", "m.toml"]).expect(2);
-        assert!(said.err.contains(message), "{text}: {}", said.err);
-        assert!(said.err.contains("m.toml:3"), "{text}: {}", said.err);
+        bench.write("m.toml", edited(&quadratic(2, 2, ""), &[("seed = 1", &analysis)]));
+        bench.run(&["check", "m.toml"]).expect(2).warns(message).warns("m.toml:3");
     }
     let analysis =
         format!("seed = 1\nanalysis = '''{{{{ mean({cell}) }}}}, {{{{ limit({cell}) }}}}'''");
-    bench.write("m.toml", &quadratic(2, 2, "").replace("seed = 1", &analysis));
-    bench.run(&["run", "m.toml", "--quiet"]).expect(0);
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.write("m.toml", edited(&quadratic(2, 2, ""), &[("seed = 1", &analysis)]));
+    bench.compute(&["m.toml"]);
+    bench.report();
 }
 
 /// An experiment that cannot be reported stops no other: it is named with its reason.
@@ -234,16 +213,15 @@ fn analysis_texts_that_cannot_be_filled_are_found_by_check() {
 fn one_experiment_that_cannot_be_reported_stops_no_other() {
     let bench = Bench::new();
     for name in ["a", "b", "c"] {
-        bench.write(&format!("experiments/{name}.toml"), &quadratic(2, 2, ""));
-        bench.run(&["run", &format!("experiments/{name}.toml"), "--quiet"]).expect(0);
+        bench.write(&format!("experiments/{name}.toml"), quadratic(2, 2, ""));
+        bench.compute(&[&format!("experiments/{name}.toml")]);
     }
     for file in bench.files_below("results/b") {
         if file.ends_with("traces.parquet") {
             std::fs::write(file, "damaged").unwrap();
         }
     }
-    let said = bench.run(&["report", "--quiet"]).expect(2);
-    assert!(said.err.contains("error: b cannot be reported: "), "{}", said.err);
+    bench.run(&["report", "--quiet"]).expect(2).warns("error: b cannot be reported: ");
     for (page, told) in [("README.md", "- b: "), ("index.html", "<li>b: "), ("claims.md", "- b: ")]
     {
         let text = bench.read(&format!("reports/{page}"));

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use support::Bench;
+use support::{Bench, DIVERGING};
+
+const MANIFEST: &str = DIVERGING;
 
 /// Every file below a folder with its bytes, links told apart and not followed.
 fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -18,14 +20,15 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         for entry in fs::read_dir(&folder).unwrap() {
             let entry = entry.unwrap();
             let (path, kind) = (entry.path(), entry.file_type().unwrap());
-            if kind.is_dir() {
-                all.insert(path.clone(), b"folder".to_vec());
-                folders.push(path);
+            let bytes = if kind.is_dir() {
+                folders.push(path.clone());
+                b"folder".to_vec()
             } else if kind.is_symlink() {
-                all.insert(path.clone(), b"link".to_vec());
+                b"link".to_vec()
             } else {
-                all.insert(path.clone(), fs::read(&path).unwrap());
-            }
+                fs::read(&path).unwrap()
+            };
+            all.insert(path, bytes);
         }
     }
     all
@@ -35,7 +38,6 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// of its cells, and a folder outside.
 struct Scene {
     bench: Bench,
-    manifest: String,
     experiment: PathBuf,
     cell: PathBuf,
     outside: PathBuf,
@@ -43,17 +45,13 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let bench = Bench::new();
-        let manifest = bench.bring("diverging.toml");
-        bench.run(&["run", &manifest, "--quiet"]).expect(0);
-        let experiment = bench.path("results/smoke/diverging");
-        let mut cells: Vec<PathBuf> =
-            fs::read_dir(&experiment).unwrap().map(|e| e.unwrap().path()).collect();
-        cells.retain(|path| path.is_dir());
-        cells.sort();
+        let bench = Bench::of_smoke(&["diverging"]);
+        let experiment = "results/smoke/diverging";
+        let cell = bench.path(&bench.cells(experiment)[0]);
+        let experiment = bench.path(experiment);
         let outside = bench.path("outside");
         fs::create_dir(&outside).unwrap();
-        Self { cell: cells[0].clone(), manifest, experiment, outside, bench }
+        Self { bench, experiment, cell, outside }
     }
 
     /// Moves a file or a folder outside and leaves a link to it.
@@ -66,15 +64,14 @@ impl Scene {
     /// All commands that read or write results leave what is outside as it is.
     fn outside_stays(&self) {
         let before = tree(&self.outside);
-        let manifest = self.manifest.as_str();
         for arguments in [
-            vec!["plan", manifest],
+            vec!["plan", MANIFEST],
             vec!["digest"],
             vec!["report", "--quiet"],
             vec!["diff", "results", "results"],
             vec!["export", "results", "--out", "all.csv"],
-            vec!["run", manifest, "--quiet"],
-            vec!["run", manifest, "--quiet", "--force"],
+            vec!["run", MANIFEST, "--quiet"],
+            vec!["run", MANIFEST, "--quiet", "--force"],
             vec!["report", "--quiet"],
         ] {
             let said = self.bench.run(&arguments);
@@ -85,78 +82,60 @@ impl Scene {
     }
 }
 
-#[test]
-fn a_cell_that_is_a_link_is_not_followed() {
-    let scene = Scene::new();
-    scene.swap(&scene.cell);
-    scene.outside_stays();
-}
+/// A place of a scene that becomes a link.
+type Place = fn(&Scene) -> PathBuf;
 
 #[test]
-fn traces_that_are_a_link_are_not_followed() {
-    let scene = Scene::new();
-    let traces = scene.cell.join("traces.parquet");
-    scene.swap(&traces);
-    let said = scene.bench.run(&["report", "--quiet"]).expect(2);
-    assert!(said.err.contains("is a symbolic link"), "{}", said.err);
-    scene.outside_stays();
-}
-
-#[test]
-fn a_record_that_is_a_link_is_not_followed() {
-    let scene = Scene::new();
-    scene.swap(&scene.cell.join("cell.toml"));
-    scene.outside_stays();
-}
-
-#[test]
-fn an_experiment_that_is_a_link_is_refused() {
-    let scene = Scene::new();
-    scene.swap(&scene.experiment);
-    let said = scene.bench.run(&["run", &scene.manifest, "--quiet"]).expect(2);
-    assert!(said.err.contains("is a symbolic link"), "{}", said.err);
-    scene.outside_stays();
-}
-
-#[test]
-fn a_folder_of_experiments_that_is_a_link_is_refused() {
-    let scene = Scene::new();
-    scene.swap(scene.experiment.parent().unwrap());
-    let said = scene.bench.run(&["run", &scene.manifest, "--quiet"]).expect(2);
-    assert!(said.err.contains("is a symbolic link"), "{}", said.err);
-    scene.outside_stays();
-}
-
-#[test]
-fn the_files_of_an_experiment_and_of_the_folder_are_no_links() {
-    for file in ["results/smoke/diverging/experiment.toml", "results/driftbench.toml"] {
+fn cells_and_files_that_are_links_are_not_followed() {
+    let places: [Place; 4] = [
+        |scene| scene.cell.clone(),
+        |scene| scene.cell.join("cell.toml"),
+        |scene| scene.experiment.join("experiment.toml"),
+        |scene| scene.bench.path("results/driftbench.toml"),
+    ];
+    for place in places {
         let scene = Scene::new();
-        scene.swap(&scene.bench.path(file));
+        scene.swap(&place(&scene));
         scene.outside_stays();
     }
     // A link that leads nowhere makes nothing where it points.
     let scene = Scene::new();
-    for file in ["results/smoke/diverging/experiment.toml", "results/driftbench.toml"] {
-        let place = scene.bench.path(file);
+    for place in &places[2..] {
+        let place = place(&scene);
         fs::remove_file(&place).unwrap();
         symlink(scene.outside.join("new"), &place).unwrap();
     }
     scene.outside_stays();
 }
 
+#[test]
+fn traces_and_experiments_that_are_links_are_refused() {
+    let places: [(Place, &[&str]); 3] = [
+        (|scene| scene.cell.join("traces.parquet"), &["report", "--quiet"]),
+        (|scene| scene.experiment.clone(), &["run", MANIFEST, "--quiet"]),
+        (|scene| scene.bench.path("results/smoke"), &["run", MANIFEST, "--quiet"]),
+    ];
+    for (place, command) in places {
+        let scene = Scene::new();
+        scene.swap(&place(&scene));
+        scene.bench.run(command).expect(2).warns("is a symbolic link");
+        scene.outside_stays();
+    }
+}
+
 /// The folder itself may be a link: that is its user's wish.
 #[test]
 fn results_and_reports_may_be_elsewhere() {
     let scene = Scene::new();
-    scene.bench.run(&["report", "--quiet"]).expect(0);
-    let digests = scene.bench.run(&["digest"]).expect(0).out;
+    scene.bench.report();
+    let digests = scene.bench.digests("results");
     for folder in ["results", "reports"] {
         scene.swap(&scene.bench.path(folder));
     }
-    assert_eq!(scene.bench.run(&["digest"]).expect(0).out, digests);
-    scene.bench.run(&["run", &scene.manifest, "--quiet", "--force"]).expect(0);
-    scene.bench.run(&["report", "--quiet"]).expect(0);
-    assert_eq!(scene.bench.run(&["digest"]).expect(0).out, digests);
+    assert_eq!(scene.bench.digests("results"), digests);
+    scene.bench.compute(&[MANIFEST, "--force"]);
+    scene.bench.report();
+    assert_eq!(scene.bench.digests("results"), digests);
 }
 
 /// Within reports nothing is removed or written through a link either.
@@ -164,7 +143,7 @@ fn results_and_reports_may_be_elsewhere() {
 fn reports_do_not_leave_their_folder() {
     for below in ["smoke", "smoke/diverging", "smoke/diverging/figures"] {
         let scene = Scene::new();
-        scene.bench.run(&["report", "--quiet"]).expect(0);
+        scene.bench.report();
         scene.swap(&scene.bench.path("reports").join(below));
         let mine = scene.outside.join("mine.svg");
         fs::write(&mine, "mine").unwrap();
@@ -175,18 +154,17 @@ fn reports_do_not_leave_their_folder() {
         )
         .unwrap();
         let before = tree(&scene.outside);
-        let said = scene.bench.run(&["report", "--quiet"]).expect(2);
-        assert!(said.err.contains("is a symbolic link"), "{}", said.err);
+        scene.bench.run(&["report", "--quiet"]).expect(2).warns("is a symbolic link");
         assert_eq!(tree(&scene.outside), before, "{below}");
     }
     // A page that is a link is replaced, and not what it points at.
     let scene = Scene::new();
-    scene.bench.run(&["report", "--quiet"]).expect(0);
+    scene.bench.report();
     let page = scene.bench.path("reports/smoke/diverging/report.md");
     let was = fs::read(&page).unwrap();
     scene.swap(&page);
     fs::write(scene.outside.join("report.md"), "mine").unwrap();
-    scene.bench.run(&["report", "--quiet"]).expect(0);
+    scene.bench.report();
     assert_eq!(fs::read(&page).unwrap(), was);
     assert_eq!(fs::read(scene.outside.join("report.md")).unwrap(), b"mine");
 }

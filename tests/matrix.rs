@@ -7,8 +7,8 @@ use driftbench::manifest::Source;
 use driftbench::plan::Plan;
 use driftbench::{algorithm, problem};
 use std::collections::BTreeSet;
-use std::path::Path;
-use support::Bench;
+use std::path::PathBuf;
+use support::{Bench, files_with, smoke};
 
 /// Names that mean an algorithm on a linear field; on another field the same
 /// algorithm has another name.
@@ -17,12 +17,8 @@ const LINEAR_NAMES: [(&str, &str); 3] =
 /// Problems whose field is not linear.
 const CURVED: [&str; 2] = ["logistic", "logistic-dataset"];
 
-fn manifests() -> Vec<std::path::PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/smoke");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = files.filter(|f| f.extension().is_some_and(|e| e == "toml")).collect();
-    files.sort();
-    files
+fn manifests() -> Vec<PathBuf> {
+    files_with(&smoke(""), "toml")
 }
 
 #[test]
@@ -59,31 +55,27 @@ fn pairs_that_make_no_sense_are_refused_with_the_other_name() {
         let settings = if name == "centralised-lsa" { "" } else { "local-steps = 2\n" };
         bench.write(
             "bad.toml",
-            &format!(
+            format!(
                 "title = \"t\"\nseed = 1\nreplicates = 1\n[problem.logistic]\ndimension = 2\nrecords = 4\n\
                  clients = 2\ndata = {{ noisy = {{ spread = 1.0 }} }}\nl2 = 1.0\n[start]\nzero = true\n\
                  [budget]\nrounds = 1\n[[algorithm.{name}]]\nstep-size = 0.1\n{settings}"
             ),
         );
-        let said = bench.run(&["check", "bad.toml"]).expect(2);
-        assert!(said.err.contains(&format!("`{other}`")), "{}", said.err);
-        assert!(said.err.contains("bad.toml:"), "{}", said.err);
+        bench.run(&["check", "bad.toml"]).expect(2).warns(&format!("`{other}`")).warns("bad.toml:");
     }
 }
 
 #[test]
 fn all_of_them_run() {
-    let bench = Bench::new();
-    bench.bring_folder("data");
-    let mut all = vec!["run".to_owned(), "--quiet".to_owned()];
-    for file in manifests() {
-        let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        all.push(bench.bring(&name));
-    }
-    let arguments: Vec<&str> = all.iter().map(String::as_str).collect();
-    let said = bench.run(&arguments).expect(0);
+    let name = |file: &PathBuf| file.file_stem().unwrap().to_string_lossy().into_owned();
+    let names: Vec<String> = manifests().iter().map(name).collect();
+    let bench = Bench::with_smoke(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let files: Vec<String> =
+        names.iter().map(|name| format!("experiments/smoke/{name}.toml")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let said = bench.run(&[&["run", "--quiet"], &files[..]].concat()).expect(0);
     assert_eq!(said.err, "");
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.report();
     let page = bench.read("reports/smoke/all-mdp/report.md");
     assert!(page.contains("ζ₁") && page.contains("‖θ\\* − θ̃‖"), "{page}");
 }

@@ -1,186 +1,125 @@
 //! Results folders put together, and lists of cells.
 
+#[path = "support/forge.rs"]
+mod forge;
 mod support;
 
-use driftbench::plan::Plan;
 use driftbench::store::Store;
-use sha2::{Digest, Sha256};
-use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
-use support::Bench;
-
-const GARNET: &str = "experiments/smoke/garnet.toml";
+use support::{Bench, DIVERGING, GARNET, QUADRATIC, array, edited};
 
 fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.bring("garnet.toml");
-    bench.bring("diverging.toml");
-    bench
-}
-
-fn digests(bench: &Bench, folder: &str) -> Vec<String> {
-    bench.run(&["digest", folder]).expect(0).out.lines().map(str::to_owned).collect()
-}
-
-/// All files below a folder and what they hold.
-fn everything(bench: &Bench, folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    fn walk(folder: PathBuf, all: &mut Vec<(PathBuf, Vec<u8>)>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => walk(path, all),
-                false => all.push((path.clone(), fs::read(&path).unwrap())),
-            }
-        }
-    }
-    let mut all = Vec::new();
-    walk(bench.path(folder), &mut all);
-    all.sort();
-    all
+    Bench::with_smoke(&["garnet", "diverging"])
 }
 
 #[test]
 fn shares_merged_are_the_whole_and_so_are_their_reports() {
     let bench = bench();
-    let all = [GARNET, "experiments/smoke/diverging.toml", "--quiet"];
-    bench.run(&[&["run", "--out", "whole"], &all[..]].concat()).expect(0);
+    let all = [GARNET, DIVERGING, "--out"];
+    bench.compute(&[&all[..], &["whole"]].concat());
     for i in ["1", "2", "3"] {
-        let share = format!("{i}/3");
-        bench.run(&[&["run", "--out", i, "--shard", &share], &all[..]].concat()).expect(0);
+        bench.compute(&[&all[..], &[i, "--shard", &format!("{i}/3")]].concat());
     }
     let said = bench.run(&["merge", "1", "2", "3", "--out", "merged"]).expect(0);
-    assert!(said.err.contains("merged: 38 cells copied, 0 there before"), "{}", said.err);
-    assert_eq!(digests(&bench, "merged"), digests(&bench, "whole"));
+    said.warns("merged: 38 cells copied, 0 there before");
+    assert_eq!(bench.digests("merged"), bench.digests("whole"));
     for of in ["whole", "merged"] {
         bench.run(&["report", of, "--out", &format!("{of}-pages"), "--quiet"]).expect(0);
     }
     let page = |of: &str| bench.read(&format!("{of}-pages/smoke/garnet/report.md"));
     assert_eq!(page("merged"), page("whole"));
-    let before = everything(&bench, "merged");
+    let before = bench.contents("merged");
     let said = bench.run(&["merge", "2", "merged", "--out", "merged"]).expect(0);
-    assert!(said.err.contains("0 cells copied, 38 there before"), "{}", said.err);
-    assert_eq!(everything(&bench, "merged"), before, "what is there is not touched");
-    let one = bench.run(&["run", "--out", "merged", GARNET]).expect(0);
-    assert!(one.err.contains("all 36 cells are done"), "{}", one.err);
+    said.warns("0 cells copied, 38 there before");
+    assert_eq!(bench.contents("merged"), before, "what is there is not touched");
+    bench.run(&["run", "--out", "merged", GARNET]).expect(0).warns("all 36 cells are done");
 }
 
 fn first_word(line: &str) -> String {
     line.split(' ').next().unwrap().to_owned()
 }
 
-/// Edits a text with a checksum and corrects the checksum.
-fn edit(bench: &Bench, file: &str, edit: impl Fn(&str) -> String) {
-    let text = bench.read(file);
-    let (body, _) = text.split_once("# sha256 ").unwrap();
-    let body = edit(body);
-    let hash = Sha256::digest(body.as_bytes());
-    let hash: String = hash.iter().map(|b| format!("{b:02x}")).collect();
-    bench.write(file, &format!("{body}# sha256 {hash}\n"));
-}
-
-/// Stores numbers of a cell of `other` as those of a cell of `to`, as a run would have:
-/// the cell is as sound as any, and holds other numbers.
-fn forge(bench: &Bench, to: &str, experiment: &str, id: &str, other: &str) {
-    let open = |folder: &str| Store::open_existing(&bench.path(folder)).unwrap();
-    let (store, other) = (open(to), open(other));
+/// Stores numbers of a cell of `other` as those of a cell of `b`.
+fn forge(bench: &Bench, experiment: &str, id: &str) {
+    let other = Store::open_existing(&bench.path("other")).unwrap();
     let theirs = other.ids(experiment).unwrap().remove(0);
-    let stored = other.read(experiment, &theirs).unwrap().unwrap();
-    let kept = store.experiments().unwrap().remove(0);
-    let plan = Plan::new(kept.name.clone(), kept.source()).unwrap_or_else(|e| panic!("{e}"));
-    let cell = plan.cells.iter().find(|cell| cell.id == id).unwrap();
-    let by = &stored.record.provenance;
-    store.write(&plan, cell, 4, &stored.traces, Duration::ZERO, by).unwrap();
-}
-
-/// Flips a bit in the middle of a file.
-fn damage(bench: &Bench, file: &str) {
-    let mut bytes = bench.read_bytes(file);
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(bench.path(file), bytes).unwrap();
+    let theirs = other.read(experiment, &theirs).unwrap().unwrap().traces;
+    bench.forge("b", |cell, stored| {
+        stored.traces.clone_from(&theirs);
+        cell.id == id
+    });
 }
 
 #[test]
 fn cells_that_differ_are_listed_and_none_is_copied() {
     let bench = bench();
     for folder in ["a", "b"] {
-        bench.run(&["run", GARNET, "--out", folder, "--quiet"]).expect(0);
+        bench.compute(&[GARNET, "--out", folder]);
     }
-    let id = first_word(&digests(&bench, "a")[5]);
-    bench.run(&["run", GARNET, "--out", "other", "--set", "seed=8", "--quiet"]).expect(0);
-    forge(&bench, "b", "smoke/garnet", &id, "other");
+    let id = first_word(&bench.digests("a")[5]);
+    bench.compute(&[GARNET, "--out", "other", "--set", "seed=8"]);
+    forge(&bench, "smoke/garnet", &id);
     let said = bench.run(&["merge", "a", "b", "--out", "c"]).expect(1);
-    assert!(
-        said.err.contains("error: 1 cell with other numbers in another folder")
-            && said.err.contains(&id),
-        "{}",
-        said.err
-    );
-    let there = digests(&bench, "c");
+    said.warns("error: 1 cell with other numbers in another folder").warns(&id);
+    let there = bench.digests("c");
     assert_eq!(there.len(), 35);
     assert!(!there.iter().any(|line| line.starts_with(&id)));
     // Merged into one of them, that one keeps its own.
-    let before = digests(&bench, "a");
+    let before = bench.digests("a");
     bench.run(&["merge", "b", "--out", "a"]).expect(1);
-    assert_eq!(digests(&bench, "a"), before);
+    assert_eq!(bench.digests("a"), before);
 }
 
 #[test]
 fn a_damaged_cell_is_left_out_or_healed() {
     let bench = bench();
     for folder in ["a", "b"] {
-        bench.run(&["run", GARNET, "--out", folder, "--quiet"]).expect(0);
+        bench.compute(&[GARNET, "--out", folder]);
     }
-    let whole = digests(&bench, "a");
+    let whole = bench.digests("a");
     let id = first_word(&whole[7]);
-    damage(&bench, &format!("a/smoke/garnet/{id}/traces.parquet"));
-    let said = bench.run(&["merge", "a", "--out", "c"]).expect(4);
-    assert!(said.err.contains(&id) && said.err.contains("left out"), "{}", said.err);
-    assert_eq!(digests(&bench, "c").len(), 35);
-    let said = bench.run(&["merge", "a", "b", "--out", "d"]).expect(0);
-    assert!(said.err.contains("another folder's copy is sound"), "{}", said.err);
-    assert_eq!(digests(&bench, "d"), whole);
+    bench.damage(&format!("a/smoke/garnet/{id}/traces.parquet"));
+    bench.run(&["merge", "a", "--out", "c"]).expect(4).warns(&id).warns("left out");
+    assert_eq!(bench.digests("c").len(), 35);
+    bench.run(&["merge", "a", "b", "--out", "d"]).expect(0).warns("another folder's copy is sound");
+    assert_eq!(bench.digests("d"), whole);
     let said = bench.run(&["merge", "b", "--out", "a"]).expect(0);
-    assert!(said.err.contains("1 damaged cell quarantined and replaced"), "{}", said.err);
-    assert_eq!(digests(&bench, "a"), whole);
+    said.warns("1 damaged cell quarantined and replaced");
+    assert_eq!(bench.digests("a"), whole);
 }
 
 #[test]
 fn other_versions_and_other_manifests_are_not_mixed() {
     let bench = bench();
     for (folder, seed) in [("a", "seed=7"), ("b", "seed=8")] {
-        bench.run(&["run", GARNET, "--out", folder, "--set", seed, "--quiet"]).expect(0);
+        bench.compute(&[GARNET, "--out", folder, "--set", seed]);
     }
-    let said = bench.run(&["merge", "a", "b", "--out", "c"]).expect(2);
-    assert!(said.err.contains("--set: seed=7 against seed=8"), "{}", said.err);
+    bench.run(&["merge", "a", "b", "--out", "c"]).expect(2).warns("--set: seed=7 against seed=8");
     assert!(!bench.path("c").exists(), "nothing is written");
     bench.run(&["merge", "a", "b", "--out", "c", "--manifest-of", "b"]).expect(0);
-    assert_eq!(digests(&bench, "c").len(), 72);
+    assert_eq!(bench.digests("c").len(), 72);
     let kept = |folder: &str| bench.read(&format!("{folder}/smoke/garnet/experiment.toml"));
     assert_eq!(kept("c"), kept("b"));
     let said = bench.run(&["merge", "a", "b", "--out", "d", "--manifest-of", "e"]).expect(2);
-    assert!(said.err.contains("none of these folders"), "{}", said.err);
+    said.warns("none of these folders");
 
-    let id = first_word(&digests(&bench, "b")[0]);
+    let id = first_word(&bench.digests("b")[0]);
     let version = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
-    let newer = |text: &str| text.replace(version, "version = \"9.9.9\"");
-    edit(&bench, &format!("b/smoke/garnet/{id}/cell.toml"), newer);
-    let said = bench.run(&["merge", "b", "--out", "e"]).expect(2);
-    assert!(said.err.contains("9.9.9: 1 cell of b"), "{}", said.err);
+    let newer = "version = \"9.9.9\"";
+    bench.reseal(&format!("b/smoke/garnet/{id}/cell.toml"), &[(version, newer)]);
+    bench.run(&["merge", "b", "--out", "e"]).expect(2).warns("9.9.9: 1 cell of b");
     assert!(!bench.path("e").exists(), "nothing is written");
 }
 
 #[test]
 fn expected_cells_are_told_if_they_are_not_there() {
     let bench = bench();
-    bench.run(&["run", GARNET, "--out", "a", "--shard", "1/2", "--quiet"]).expect(0);
-    bench.run(&["run", GARNET, "--out", "b", "--quiet"]).expect(0);
-    let all = digests(&bench, "b");
+    bench.compute(&[GARNET, "--out", "a", "--shard", "1/2"]);
+    bench.compute(&[GARNET, "--out", "b"]);
+    let all = bench.digests("b");
     let list: String = all.iter().map(|l| format!("smoke/garnet/{}\n", first_word(l))).collect();
     bench.write("list", &list);
     let said = bench.run(&["merge", "a", "--out", "c", "--expect", "list"]).expect(4);
-    let missing = 36 - digests(&bench, "c").len();
+    let missing = 36 - bench.digests("c").len();
     let told = format!("without results: {missing} of the 36 cells of list");
     assert!(missing > 0 && said.err.contains(&told), "{}", said.err);
     bench.run(&["merge", "b", "--out", "c", "--expect", "list"]).expect(0);
@@ -189,21 +128,20 @@ fn expected_cells_are_told_if_they_are_not_there() {
 #[test]
 fn only_what_a_list_names_is_run_and_split() {
     let bench = bench();
-    bench.run(&["run", GARNET, "--quiet"]).expect(0);
-    let all = digests(&bench, "results");
+    bench.compute(&[GARNET]);
+    let all = bench.digests("results");
     let some: Vec<&String> = all.iter().step_by(3).collect();
     let lines = some.iter().enumerate().map(|(i, line)| match (line.split_once(' '), i % 2) {
         (Some((id, _)), 0) => format!("{id}\n"),
         (Some((id, _)), _) => format!("  smoke/garnet/{id}\n\n# as a path\n"),
         _ => unreachable!(),
     });
-    bench.write("list", &lines.collect::<String>());
+    bench.write("list", lines.collect::<String>());
     let mut parts = Vec::new();
     for share in ["1/2", "2/2"] {
         let out = format!("only{}", &share[..1]);
-        let how = ["--only", "list", "--shard", share, "--out", &out, "--quiet"];
-        bench.run(&[&["run", GARNET], &how[..]].concat()).expect(0);
-        let part = digests(&bench, &out);
+        bench.compute(&[GARNET, "--only", "list", "--shard", share, "--out", &out]);
+        let part = bench.digests(&out);
         assert_eq!(part.len(), some.len() / 2);
         parts.extend(part);
     }
@@ -212,57 +150,45 @@ fn only_what_a_list_names_is_run_and_split() {
 
     bench.write("list", "0123456789abcdef\nsmoke/logistic/0123456789abcdef\n");
     let said = bench.run(&["run", GARNET, "--only", "list", "--out", "none"]).expect(2);
-    assert!(said.err.contains("line 1: 0123456789abcdef"), "{}", said.err);
-    assert!(said.err.contains("line 2: smoke/logistic/0123456789abcdef"), "{}", said.err);
+    said.warns("line 1: 0123456789abcdef").warns("line 2: smoke/logistic/0123456789abcdef");
     assert!(!bench.path("none").exists());
     let said = bench.run(&["run", GARNET, "--only", "nowhere", "--out", "none"]).expect(2);
-    assert!(said.err.contains("nowhere cannot be read: there is no such file"), "{}", said.err);
+    said.warns("nowhere cannot be read: there is no such file");
 }
 
 /// An experiment as it was run is a manifest too: the same cells, whatever became of its file.
 #[test]
 fn an_experiment_of_results_runs_again() {
     let bench = bench();
-    let set = ["--set", "problem.garnet.clients=3", "--quiet"];
-    bench.run(&[&["run", GARNET], &set[..]].concat()).expect(0);
+    bench.compute(&[GARNET, "--set", "problem.garnet.clients=3"]);
     bench.write(GARNET, "title = \"edited\"\n");
     let kept = "results/smoke/garnet/experiment.toml";
-    bench.run(&["run", kept, "--out", "again", "--quiet"]).expect(0);
-    assert_eq!(digests(&bench, "again"), digests(&bench, "results"));
+    bench.compute(&[kept, "--out", "again"]);
+    assert_eq!(bench.digests("again"), bench.digests("results"));
     assert_eq!(bench.read("again/smoke/garnet/experiment.toml"), bench.read(kept));
-    bench.write("x/experiment.toml", &bench.read(kept));
-    edit(&bench, "x/experiment.toml", |text| text.replace("smoke/garnet", "../out"));
-    let said = bench.run(&["run", "x/experiment.toml", "--out", "y"]).expect(2);
-    assert!(said.err.contains("and cannot contain"), "{}", said.err);
+    bench.write("x/experiment.toml", bench.read(kept));
+    bench.reseal("x/experiment.toml", &[("smoke/garnet", "../out")]);
+    bench.run(&["run", "x/experiment.toml", "--out", "y"]).expect(2).warns("and cannot contain");
 }
-
-/// More cells than are kept in a folder each.
-const MANY: &str = "title = \"Many cells\"
-seed = 7
-replicates = 1
-problem = { quadratic = { dimension = 2, clients = 2, noise = 0.1, spectrum = { from = 0.5, to = 2.0 } } }
-start = { offset = 1.0 }
-budget = { rounds = 3 }
-[[algorithm.fedavg]]
-step-size = [STEPS]
-local-steps = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]
-";
 
 #[test]
 fn packs_merge_too() {
     let bench = Bench::new();
-    let steps: Vec<String> = (1..=52).map(|i| format!("{:?}", f64::from(i) * 1e-3)).collect();
-    bench.write("many.toml", &MANY.replace("STEPS", &steps.join(", ")));
-    let run =
-        |more: &[&str]| bench.run(&[&["run", "many.toml", "--quiet"], more].concat()).expect(0);
+    let entry = format!(
+        "[[algorithm.fedavg]]\nstep-size = {}\nlocal-steps = {}\n",
+        array((1..=52).map(|i| f64::from(i) * 1e-3)),
+        array(1..=20)
+    );
+    let short = [("replicates = 2", "replicates = 1"), ("rounds = 20", "rounds = 3")];
+    bench.write("many.toml", edited(QUADRATIC, &short) + &entry);
+    let run = |more: &[&str]| bench.compute(&[&["many.toml"], more].concat());
     run(&["--out", "whole"]);
-    let whole = digests(&bench, "whole");
+    let whole = bench.digests("whole");
     assert_eq!(whole.len(), 1040);
     run(&["--out", "1", "--shard", "1/2"]);
     run(&["--out", "2", "--shard", "2/2"]);
-    let said = bench.run(&["merge", "1", "2", "--out", "merged"]).expect(0);
-    assert!(said.err.contains("1040 cells copied"), "{}", said.err);
-    assert_eq!(digests(&bench, "merged"), whole);
+    bench.run(&["merge", "1", "2", "--out", "merged"]).expect(0).warns("1040 cells copied");
+    assert_eq!(bench.digests("merged"), whole);
     bench.run(&["verify", "merged", "--sample", "5"]).expect(0);
 
     // One cell alone, with other numbers: all of a pack but that one is copied.
@@ -270,21 +196,20 @@ fn packs_merge_too() {
     bench.write("list", &id);
     run(&["--out", "b", "--only", "list"]);
     run(&["--out", "other", "--shard", "1/1040", "--set", "seed=8"]);
-    forge(&bench, "b", "many", &id, "other");
+    forge(&bench, "many", &id);
     bench.run(&["merge", "whole", "b", "--out", "c"]).expect(1);
     let mut rest = whole.clone();
     rest.remove(500);
-    assert_eq!(digests(&bench, "c"), rest);
+    assert_eq!(bench.digests("c"), rest);
     bench.run(&["verify", "c", "--sample", "40"]).expect(0);
 
     // A damaged pack is many damaged cells, and all of them heal.
-    let packs = fs::read_dir(bench.path("1/many")).unwrap();
-    let packs = packs.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
-    let pack = packs.filter(|name| name.starts_with("pack-")).min().unwrap();
-    damage(&bench, &format!("1/many/{pack}/traces.parquet"));
+    let packs = bench.cells("1/many");
+    let pack = packs.iter().find(|name| name.contains("/pack-")).unwrap();
+    bench.damage(&format!("{pack}/traces.parquet"));
     bench.run(&["merge", "1", "2", "--out", "d"]).expect(4);
-    assert!(digests(&bench, "d").len() < 1040);
+    assert!(bench.digests("d").len() < 1040);
     bench.run(&["merge", "whole", "1", "--out", "e"]).expect(0);
     bench.run(&["merge", "whole", "2", "--out", "1"]).expect(0);
-    assert_eq!(digests(&bench, "1"), whole);
+    assert_eq!(bench.digests("1"), whole);
 }

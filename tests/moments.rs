@@ -121,20 +121,15 @@ fn ridge_regression() {
 const CURVED: &str = r#"title = "t"
 seed = 3
 replicates = 24
+start.offset = 0.0
+budget.local-steps = 20_000
+record = { points = 1, iterates = true, averages = ["bias"] }
 [problem.logistic]
 dimension = 2
 records = 40
 clients = 5
 data = { noisy = { spread = 2.0 } }
 l2 = 0.1
-[start]
-offset = 0.0
-[budget]
-local-steps = 20_000
-[record]
-points = 1
-iterates = true
-averages = ["bias"]
 [[algorithm.fedavg]]
 step-size = 0.02
 local-steps = 2

@@ -1,5 +1,10 @@
-//! Readers of files: what was written comes back, and no bytes are more than a
-//! message. More cases than usual: PROPTEST_CASES=1000.
+//! Readers of files: what was written comes back, and no bytes are more than a message.
+
+#[path = "support/npz.rs"]
+#[allow(dead_code)]
+mod npz;
+#[path = "support/runner.rs"]
+mod runner;
 
 use driftbench::analysis::compare::{self, SideCell, SideExperiment, SideRuns, record};
 use driftbench::data;
@@ -8,18 +13,7 @@ use driftbench::store::read_table;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use proptest::test_runner::{Config, RngSeed, TestRunner};
-use std::io::{Cursor, Write};
-
-fn runner(seed: u64, cases: u32) -> TestRunner {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
-    TestRunner::new(Config {
-        cases: asked.unwrap_or(cases),
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..Config::default()
-    })
-}
+use runner::runner;
 
 /// Any number but NaN, which equals nothing.
 fn number() -> impl Strategy<Value = f64> {
@@ -82,22 +76,6 @@ fn libsvm_comes_back_bit_for_bit() {
     runner(2, 200).run(&rows, held).unwrap();
 }
 
-/// An archive with one array of this type, order and shape.
-fn npz(descr: &str, fortran: bool, shape: &[usize], bytes: &[u8]) -> Vec<u8> {
-    let sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
-    let order = if fortran { "True" } else { "False" };
-    let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({sizes}), }}");
-    let padded = format!("{header:<117}\n");
-    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
-    npy.extend((padded.len() as u16).to_le_bytes());
-    npy.extend(padded.as_bytes());
-    npy.extend(bytes);
-    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    writer.start_file("x.npy", zip::write::SimpleFileOptions::default()).unwrap();
-    writer.write_all(&npy).unwrap();
-    writer.finish().unwrap().into_inner()
-}
-
 #[test]
 fn npz_comes_back_bit_for_bit_in_either_order() {
     let shapes = vec(0_usize..4, 0..4);
@@ -110,7 +88,8 @@ fn npz_comes_back_bit_for_bit_in_either_order() {
         let descr = if big { ">f8" } else { "<f8" };
         let read = |fortran: bool, values: &[f64]| {
             let bytes: Vec<u8> = values.iter().flat_map(ends).collect();
-            let read = data::read("a.npz", npz(descr, fortran, &shape, &bytes), None);
+            let archive = npz::npz(&[("x", descr, fortran, &shape, bytes)]);
+            let read = data::read("a.npz", archive, None);
             match read.map_err(TestCaseError::fail)? {
                 Contents::Arrays(mut arrays) => Ok(arrays.remove("x").unwrap()),
                 other => Err(TestCaseError::fail(format!("{other:?}"))),

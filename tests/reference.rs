@@ -3,8 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use support::Bench;
+use support::{Bench, edited, files_with, root, smoke};
 
 fn schema() -> Value {
     let said = Bench::new().run(&["schema"]).expect(0);
@@ -66,17 +65,6 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
     })
 }
 
-fn manifests(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            manifests(&path, found);
-        } else if path.extension().is_some_and(|e| e == "toml") {
-            found.push(path);
-        }
-    }
-}
-
 fn read(text: &str) -> Value {
     serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap()
 }
@@ -84,8 +72,7 @@ fn read(text: &str) -> Value {
 #[test]
 fn every_manifest_satisfies_the_schema() {
     let schema = schema();
-    let mut files = Vec::new();
-    manifests(&Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments"), &mut files);
+    let files = files_with(&root().join("experiments"), "toml");
     assert!(files.len() > 25, "{} manifests", files.len());
     for file in files {
         let value = read(&std::fs::read_to_string(&file).unwrap());
@@ -97,7 +84,7 @@ fn every_manifest_satisfies_the_schema() {
 fn the_schema_refuses_what_the_reader_refuses() {
     let schema = schema();
     let bench = Bench::new();
-    let good = std::fs::read_to_string(support::smoke("garnet.toml")).unwrap();
+    let good = std::fs::read_to_string(smoke("garnet.toml")).unwrap();
     for (from, to) in [
         ("states = 10", "state = 10"),
         ("states = 10", "states = \"ten\""),
@@ -112,8 +99,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("clients = [3, 8]", "clients = []"),
         ("step-size = 0.", "step-size = 0.0 # 0."),
     ] {
-        assert!(good.contains(from), "{from}");
-        let bad = good.replacen(from, to, 1);
+        let bad = edited(&good, &[(from, to)]);
         bench.write("bad.toml", &bad);
         bench.run(&["check", "bad.toml"]).expect(2);
         assert!(!valid(&schema, &schema, &read(&bad)), "{to}");
@@ -124,8 +110,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("offset = 1.0", "offset = [0.0, 1.0]"),
         ("{ kernel = 0.02,", "{ kernel = [0.02, 0.2],"),
     ] {
-        assert!(good.contains(from), "{from}");
-        let other = good.replacen(from, to, 1);
+        let other = edited(&good, &[(from, to)]);
         bench.write("good.toml", &other);
         bench.run(&["check", "good.toml"]).expect(0);
         assert!(valid(&schema, &schema, &read(&other)), "{to}");
@@ -135,7 +120,6 @@ fn the_schema_refuses_what_the_reader_refuses() {
 #[test]
 fn the_reference_page_is_what_the_types_say() {
     let said = Bench::new().run(&["schema", "--markdown"]).expect(0);
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/MANIFEST.md");
-    let kept = std::fs::read_to_string(page).unwrap();
+    let kept = std::fs::read_to_string(root().join("docs/MANIFEST.md")).unwrap();
     assert!(kept == said.out, "docs/MANIFEST.md is stale: run `make docs`");
 }

@@ -3,45 +3,27 @@
 
 mod support;
 
-use sha2::Digest;
-use support::Bench;
+use support::{Bench, QUADRATIC, array, edited};
 
 const FILE: &str = "experiments/many.toml";
 
 /// Two algorithms over a square of settings.
 fn manifest(side: usize, theory: &str) -> String {
-    let steps: Vec<String> = (1..=side).map(|i| format!("{}", i as f64 / 1000.0)).collect();
-    let locals: Vec<String> = (1..=side).map(|i| i.to_string()).collect();
-    let (steps, locals) = (steps.join(", "), locals.join(", "));
-    format!(
+    let base = [
+        ("title = \"t\"", "title = \"Many\"\nrecord.points = 1"),
+        ("seed = 1", "seed = 3"),
+        ("noise = 0.1", "gradient-heterogeneity = 1.0, noise = 0.1"),
+        ("rounds = 20", "rounds = 2"),
+    ];
+    let steps = array((1..=side).map(|i| i as f64 / 1000.0));
+    let grid = format!("step-size = {steps}\nlocal-steps = {}", array(1..=side));
+    let rest = format!(
         r#"
-title = "Many"
-seed = 3
-replicates = 2
-
-[problem.quadratic]
-dimension = 2
-clients = 2
-spectrum = {{ from = 0.5, to = 1.0 }}
-gradient-heterogeneity = 1.0
-noise = 0.1
-
-[start]
-offset = 1.0
-
-[budget]
-rounds = 2
-
-[record]
-points = 1
-
 [[algorithm.fedavg]]
-step-size = [{steps}]
-local-steps = [{locals}]
+{grid}
 
 [[algorithm.scaffold]]
-step-size = [{steps}]
-local-steps = [{locals}]
+{grid}
 
 [[figure.convergence]]
 id = "curves"
@@ -58,46 +40,21 @@ statement = "errors are below 1000"
 left = {{}}
 value = 1000.0
 "#
-    )
+    );
+    edited(QUADRATIC, &base) + &rest
 }
 
 fn ran(side: usize, theory: &str) -> Bench {
     let bench = Bench::new();
-    bench.write(FILE, &manifest(side, theory));
-    bench.run(&["run", FILE, "--quiet"]).expect(0);
+    bench.write(FILE, manifest(side, theory));
+    bench.compute(&[FILE]);
     bench
-}
-
-/// Every file below a folder, with its bytes.
-fn everything(bench: &Bench, folder: &str) -> Vec<(String, Vec<u8>)> {
-    let (mut all, mut open) = (Vec::new(), vec![bench.path(folder)]);
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let entry = entry.unwrap();
-            match entry.file_type().unwrap().is_dir() {
-                true => open.push(entry.path()),
-                false => all.push((
-                    entry.path().display().to_string(),
-                    std::fs::read(entry.path()).unwrap(),
-                )),
-            }
-        }
-    }
-    all.sort();
-    all
-}
-
-/// Writes a record as another program would have: with the hash that its last line holds.
-fn reseal(path: &std::path::Path, text: &str) {
-    let body = text.rsplit_once("# sha256 ").unwrap().0;
-    let hash = driftbench::plan::hex(&sha2::Sha256::digest(body.as_bytes()));
-    std::fs::write(path, format!("{body}# sha256 {hash}\n")).unwrap();
 }
 
 #[test]
 fn a_page_of_many_cells_says_what_it_leaves_out_and_where_it_is() {
     let bench = ran(24, "[\"exact-moments\"]");
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.report();
     let (html, md) = (bench.read("reports/many/report.html"), bench.read("reports/many/report.md"));
     for page in [&html, &md] {
         assert!(page.contains("The 1 000 of 1 152 cells with the smallest mean; all are in"));
@@ -112,22 +69,21 @@ fn a_page_of_many_cells_says_what_it_leaves_out_and_where_it_is() {
     let svg = bench.read("reports/many/figures/curves.svg");
     assert_eq!(svg.matches("class=\"series measured\"").count(), 48);
     assert_eq!(svg.matches("class=\"series theory\"").count(), 48);
-    let kept = everything(&bench, "results").into_iter().map(|(name, _)| name);
-    assert_eq!(kept.filter(|name| name.contains("theory")).count(), 0);
-    let before = everything(&bench, "reports");
-    bench.run(&["report", "--quiet"]).expect(0);
-    assert_eq!(everything(&bench, "reports"), before);
+    assert!(!bench.contents("results").keys().any(|name| name.contains("theory")));
+    let before = bench.contents("reports");
+    bench.report();
+    assert_eq!(bench.contents("reports"), before);
 }
 
 #[test]
 fn files_of_tables_that_were_cut_go_when_they_fit_again() {
     let bench = ran(3, "[]");
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.report();
     bench.write("reports/many/claim-small.csv", "of a run with more cells");
     let list = "reports/.driftbench-reports";
-    bench.write(list, &format!("{}many/claim-small.csv\n", bench.read(list)));
+    bench.write(list, format!("{}many/claim-small.csv\n", bench.read(list)));
     bench.write("reports/many/mine.csv", "of the user");
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.report();
     assert!(!bench.path("reports/many/claim-small.csv").exists());
     assert!(bench.path("reports/many/mine.csv").exists());
 }
@@ -135,15 +91,9 @@ fn files_of_tables_that_were_cut_go_when_they_fit_again() {
 #[test]
 fn versions_are_not_mixed() {
     let bench = ran(2, "[]");
-    let folder = bench.path("results/many");
-    let cells = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
-    let mut cells: Vec<_> = cells.filter(|p| p.join("cell.toml").is_file()).collect();
-    cells.sort();
-    let path = cells[0].join("cell.toml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let now = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
-    assert!(text.contains(&now), "{text}");
-    reseal(&path, &text.replace(&now, "version = \"0.0.9\""));
+    let cell = bench.cells("results/many").remove(0);
+    let now = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
+    bench.reseal(&format!("{cell}/cell.toml"), &[(now, "version = \"0.0.9\"")]);
     let said = bench.run(&["report"]).expect(2);
     let told = format!(
         "error: many cannot be reported: its cells were computed by several versions of driftbench (1 cell by 0.0.9, 7 cells by {}), which a report does not mix: compute all with one (driftbench run {FILE} --force, with the --out of these results)\n",
@@ -151,21 +101,19 @@ fn versions_are_not_mixed() {
     );
     assert!(said.err.starts_with(&told), "{}", said.err);
     assert!(!bench.path("reports/many/report.md").exists());
-    bench.run(&["run", FILE, "--force", "--quiet"]).expect(0);
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.compute(&[FILE, "--force"]);
+    bench.report();
 }
 
 /// Other commits of one version are told beside the page and not refused.
 #[test]
 fn commits_of_a_version_are_told() {
     let bench = ran(2, "[]");
-    let folder = bench.path("results/many");
-    let cells = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
-    let path = cells.map(|p| p.join("cell.toml")).find(|p| p.is_file()).unwrap();
-    let text = std::fs::read_to_string(&path).unwrap();
+    let record = format!("{}/cell.toml", bench.cells("results/many")[0]);
+    let text = bench.read(&record);
     let line = text.lines().find(|line| line.starts_with("commit = ")).unwrap();
-    reseal(&path, &text.replace(line, "commit = \"another\""));
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.reseal(&record, &[(line, "commit = \"another\"")]);
+    bench.report();
     assert!(bench.read("reports/many/provenance.md").contains("at commit another"));
 }
 
@@ -173,13 +121,13 @@ fn commits_of_a_version_are_told() {
 #[test]
 fn a_diff_leaves_the_folders_that_it_compares_as_they_are() {
     let bench = ran(2, "[]");
-    let other = manifest(2, "[]")
-        .replace("rounds = 2", "rounds = 3")
-        .replace("value = 1000.0", "prediction = \"exact-moments\"\nfactor = 9.0");
+    let claim = "prediction = \"exact-moments\"\nfactor = 9.0";
+    let changes = [("rounds = 2", "rounds = 3"), ("value = 1000.0", claim)];
+    let other = edited(&manifest(2, "[]"), &changes);
     bench.write(FILE, &other);
-    bench.run(&["run", FILE, "--quiet", "--out", "other"]).expect(0);
-    let before = (everything(&bench, "results"), everything(&bench, "other"));
+    bench.compute(&[FILE, "--out", "other"]);
+    let before = (bench.contents("results"), bench.contents("other"));
     bench.run(&["diff", "results", "other", "--fail-on", "none"]).expect(0);
     bench.run(&["diff", "other", "results", "--format", "json", "--fail-on", "none"]).expect(0);
-    assert!(before == (everything(&bench, "results"), everything(&bench, "other")));
+    assert!(before == (bench.contents("results"), bench.contents("other")));
 }

@@ -19,6 +19,9 @@ echo $n > \"$NOTES/n\"
 echo $n
 ";
 
+/// The first submission of a call in `here`.
+const FOLDER: &str = "here/results/.slurm/1";
+
 struct Slurm {
     bench: Bench,
     /// Where `submit` is called, below the bench's folder.
@@ -37,8 +40,14 @@ impl Slurm {
     }
 
     fn program(&self, name: &str, text: &str) {
-        self.bench.write(&format!("bin/{name}"), text);
-        let path = self.bench.path(&format!("bin/{name}"));
+        self.executable(&format!("bin/{name}"), text);
+    }
+
+    /// A file that can be run, in place of one that may be in use.
+    fn executable(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.bench.path(name);
+        let _ = fs::remove_file(&path);
+        self.bench.write(name, text);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
@@ -56,6 +65,11 @@ impl Slurm {
 
     fn run(&self, arguments: &[&str]) -> Said {
         self.call(env!("CARGO_BIN_EXE_driftbench"), arguments, &[])
+    }
+
+    /// Submits the manifest with these arguments.
+    fn submit(&self, more: &[&str]) -> Said {
+        self.run(&[&["submit", "--slurm", GARNET], more].concat())
     }
 
     /// What the scripts of a submission leave, as Slurm would run them.
@@ -92,12 +106,12 @@ fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
     slurm.run(&["run", GARNET, "--out", "whole", "--quiet"]).expect(0);
     let whole = slurm.run(&["digest", "whole"]).expect(0).out;
     slurm.run(&["run", GARNET, "--out", out, "--shard", "1/4", "--quiet"]).expect(0);
-    let submit = ["submit", "--slurm", GARNET, "--out", out, "--tasks", "3", "--threads-per-task"];
-    let rest = ["2", "--", "--partition=short", "--comment=a b"];
-    let said = slurm.run(&[&submit[..], &rest[..]].concat()).expect(0);
-    assert!(said.out.contains("27 cells of 1 experiment in 3 tasks"), "{}", said.out);
-    assert!(said.out.contains("squeue -j 41,42"), "{}", said.out);
-    assert!(said.out.contains("scancel 41 42"), "{}", said.out);
+    let how = ["--out", out, "--tasks", "3", "--threads-per-task", "2"];
+    let rest = ["--", "--partition=short", "--comment=a b"];
+    let said = slurm.submit(&[&how[..], &rest[..]].concat()).expect(0);
+    said.prints("27 cells of 1 experiment in 3 tasks")
+        .prints("squeue -j 41,42")
+        .prints("scancel 41 42");
     let asked = slurm.asked();
     let has = |i: usize, option: &str| asked[i].iter().any(|a| a == option);
     for option in ["--array=1-3", "--cpus-per-task=2", "--requeue", "--partition=short"] {
@@ -112,16 +126,15 @@ fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
     // The manifest may be edited now, and what is submitted is not submitted twice.
     let manifest = format!("{AWKWARD}/{GARNET}");
     let text = bench.read(&manifest);
-    bench.write(&manifest, &text.replace("seed = 7", "seed = 8"));
-    slurm.run(&["submit", "--slurm", GARNET, "--out", out, "--dry-run"]).expect(0);
+    bench.write(&manifest, text.replace("seed = 7", "seed = 8"));
+    slurm.submit(&["--out", out, "--dry-run"]).expect(0);
     bench.write(&manifest, &text);
-    let twice = slurm.run(&["submit", "--slurm", GARNET, "--out", out]).expect(2);
-    assert!(twice.err.contains("27 of these cells are submitted already"), "{}", twice.err);
+    let said = slurm.submit(&["--out", out]).expect(2);
+    said.warns("27 of these cells are submitted already");
     bench.write(&manifest, "title = \"edited\"");
 
     for task in ["1", "2", "3"] {
-        let said = slurm.task(&folder, task).expect(0);
-        assert!(said.out.contains("ends with exit code 0, 9 cells finished"), "{}", said.out);
+        slurm.task(&folder, task).expect(0).prints("ends with exit code 0, 9 cells finished");
     }
     slurm.merge(&folder).expect(0);
     assert_eq!(slurm.run(&["digest", out]).expect(0).out, whole);
@@ -130,23 +143,23 @@ fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
     assert!(!bench.path(&format!("{folder}/tasks")).exists(), "tasks' folders are merged");
     slurm.merge(&folder).expect(0);
     bench.write(&manifest, &text);
-    let said = slurm.run(&["submit", "--slurm", GARNET, "--out", out]).expect(0);
-    assert!(said.err.contains("all 36 cells are done; nothing is submitted"), "{}", said.err);
+    let said = slurm.submit(&["--out", out]).expect(0);
+    said.warns("all 36 cells are done; nothing is submitted");
     assert_eq!(slurm.asked().len(), 2, "sbatch was not asked again");
 }
 
 #[test]
 fn a_dry_run_prints_and_writes_nothing() {
     let slurm = Slurm::new("here");
-    let said = slurm.run(&["submit", "--slurm", GARNET, "--tasks", "5", "--dry-run"]).expect(0);
+    let said = slurm.submit(&["--tasks", "5", "--dry-run"]).expect(0);
     for part in ["    5", "sbatch --job-name=driftbench", "task.sh:", "merge.sh:", "#!/bin/sh"] {
         assert!(said.out.contains(part), "{part}: {}", said.out);
     }
     assert!(!slurm.bench.path("here/results").exists());
     assert!(!slurm.bench.path("asked").exists());
     // More tasks than cells are none.
-    let said = slurm.run(&["submit", "--slurm", GARNET, "--tasks", "99", "--dry-run"]).expect(0);
-    assert!(said.out.contains("--array=1-36") && said.out.contains("36 tasks in all"));
+    let said = slurm.submit(&["--tasks", "99", "--dry-run"]).expect(0);
+    said.prints("--array=1-36").prints("36 tasks in all");
 }
 
 #[test]
@@ -154,39 +167,33 @@ fn if_slurm_refuses_nothing_stays() {
     let slurm = Slurm::new("here");
     let refuse = "#!/bin/sh\necho 'sbatch: error: invalid partition specified: x' >&2\nexit 1\n";
     slurm.program("sbatch", refuse);
-    let said = slurm.run(&["submit", "--slurm", GARNET, "--", "-p", "x"]).expect(2);
-    assert!(said.err.contains("invalid partition specified: x"), "{}", said.err);
+    let said = slurm.submit(&["--", "-p", "x"]).expect(2);
+    said.warns("invalid partition specified: x");
     assert!(!slurm.bench.path("here/results").exists());
     // The second is refused: the first is taken back.
     let second = "#!/bin/sh\ncase \"$*\" in *dependency*) echo no >&2; exit 1;; esac\necho 41\n";
     slurm.program("sbatch", second);
-    slurm.run(&["submit", "--slurm", GARNET]).expect(2);
+    slurm.submit(&[]).expect(2);
     assert_eq!(slurm.bench.read("cancelled"), "41\n");
     assert!(!slurm.bench.path("here/results").exists());
     // Results that are there stay as they are.
     slurm.run(&["run", GARNET, "--shard", "1/9", "--set", "seed=8", "--quiet"]).expect(0);
     let kept = || slurm.bench.read("here/results/smoke/garnet/experiment.toml");
     let before = kept();
-    slurm.run(&["submit", "--slurm", GARNET]).expect(2);
+    slurm.submit(&[]).expect(2);
     assert_eq!(kept(), before);
     assert!(!slurm.bench.path("here/results/.slurm").exists());
     slurm.program("sbatch", "#!/bin/sh\necho Submitted batch job 41\n");
-    let said = slurm.run(&["submit", "--slurm", GARNET]).expect(2);
-    assert!(said.err.contains("instead of the number of a job"), "{}", said.err);
+    slurm.submit(&[]).expect(2).warns("instead of the number of a job");
 }
 
 #[test]
 fn bad_input_is_told_before_anything_is_asked() {
     let slurm = Slurm::new("here");
-    let set = |value: &str| {
-        let arguments = ["submit", "--slurm", GARNET, "--set", value];
-        slurm.run(&arguments).expect(2).err
-    };
-    assert!(set("problem.garnet.discount=2").contains("discount"));
-    let said = slurm.run(&["submit", "--slurm", GARNET, "--", "--array=1-4"]).expect(2);
-    assert!(said.err.contains("--tasks"), "{}", said.err);
+    slurm.submit(&["--set", "problem.garnet.discount=2"]).expect(2).warns("discount");
+    slurm.submit(&["--", "--array=1-4"]).expect(2).warns("--tasks");
     slurm.run(&["submit", GARNET]).expect(2);
-    slurm.run(&["submit", "--slurm", GARNET, "--tasks", "0"]).expect(2);
+    slurm.submit(&["--tasks", "0"]).expect(2);
     assert!(!slurm.bench.path("asked").exists() && !slurm.bench.path("here/results").exists());
 }
 
@@ -196,42 +203,32 @@ fn bad_input_is_told_before_anything_is_asked() {
 fn a_task_that_ends_early_is_queued_again() {
     let slurm = Slurm::new("here");
     let bench = &slurm.bench;
-    slurm.run(&["submit", "--slurm", GARNET, "--tasks", "2"]).expect(0);
+    slurm.submit(&["--tasks", "2"]).expect(0);
     slurm.program("scontrol", "#!/bin/sh\necho \"$@\" >> \"$NOTES/requeued\"\n");
     slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
-    let folder = "here/results/.slurm/1";
-    let own = bench.read_bytes(&format!("{folder}/driftbench"));
-    let replace = |text: &str| {
-        let path = bench.path(&format!("{folder}/driftbench"));
-        fs::remove_file(&path).unwrap();
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    };
+    let own = bench.read_bytes(&format!("{FOLDER}/driftbench"));
+    let program = format!("{FOLDER}/driftbench");
+    let replace = |text: &str| slurm.executable(&program, text);
     replace("#!/bin/sh\nkill -9 $$\n");
     for turn in 1..=3 {
-        let said = slurm.task(folder, "2").expect(137);
+        let said = slurm.task(FOLDER, "2").expect(137);
         assert_eq!(said.out.contains("gave up"), turn == 3, "{}", said.out);
     }
     assert_eq!(bench.read("requeued"), "requeue 41_2\nrequeue 41_2\n");
     // A task that was cancelled does not requeue itself.
     slurm.program("squeue", "#!/bin/sh\necho COMPLETING\n");
-    let said = slurm.task(folder, "1").expect(137);
-    assert!(said.out.contains("state in Slurm: COMPLETING"), "{}", said.out);
+    slurm.task(FOLDER, "1").expect(137).prints("state in Slurm: COMPLETING");
     // Told to end, it tells its program, waits for it, and asks for another turn.
     slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
     replace(
         "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'sleep 1; exit 130' TERM\nkill -USR1 $PPID\nsleep 20 > /dev/null 2>&1 & wait\n",
     );
-    let said = slurm.task(folder, "1").expect(130);
-    assert!(said.out.contains("ended early with exit code 130"), "{}", said.out);
+    slurm.task(FOLDER, "1").expect(130).prints("ended early with exit code 130");
     assert_eq!(bench.read("requeued").lines().count(), 3);
     // Of a submission that came to nothing the merge says so, and it may be submitted anew.
-    let path = bench.path(&format!("{folder}/driftbench"));
-    fs::write(&path, own).unwrap();
-    let said = slurm.merge(folder).expect(4);
-    assert!(said.err.contains("no task has left results"), "{}", said.err);
-    let said = slurm.run(&["submit", "--slurm", GARNET]).expect(0);
-    assert!(said.out.contains("/.slurm/2/*.log"), "{}", said.out);
+    slurm.executable(&program, own);
+    slurm.merge(FOLDER).expect(4).warns("no task has left results");
+    slurm.submit(&[]).expect(0).prints("/.slurm/2/*.log");
 }
 
 /// A signal that comes before the task's program runs, while it is started, and while the
@@ -240,48 +237,39 @@ fn a_task_that_ends_early_is_queued_again() {
 fn a_signal_at_any_moment_reaches_the_program() {
     let slurm = Slurm::new("here");
     let bench = &slurm.bench;
-    slurm.run(&["submit", "--slurm", GARNET]).expect(0);
+    slurm.submit(&[]).expect(0);
     slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
     slurm.program("scontrol", "#!/bin/sh\n");
     // Ends by itself, with 0, if it is not told to.
     let obeys = "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'exit 130' TERM\n";
-    let signals = format!("{obeys}kill -USR1 $PPID\nsleep 20 > /dev/null 2>&1 & wait\n");
-    let program = "here/results/.slurm/1/driftbench";
-    fs::remove_file(bench.path(program)).unwrap();
-    let script = "here/results/.slurm/1/task.sh";
+    let waits = "sleep 20 > /dev/null 2>&1 & wait\n";
+    let program = &format!("{FOLDER}/driftbench");
+    let script = &format!("{FOLDER}/task.sh");
     let good = bench.read(script);
-    for (before, inserted, runs) in [
-        (
-            "before=$(finished)",
-            "kill -USR1 $$",
-            format!("{obeys}sleep 20 > /dev/null 2>&1 & wait\n"),
-        ),
-        ("run=$!", "kill -USR1 $$", format!("{obeys}sleep 20 > /dev/null 2>&1 & wait\n")),
-        ("run=$!", "sleep 1", signals),
+    for (before, inserted, signals) in [
+        ("before=$(finished)", "kill -USR1 $$", ""),
+        ("run=$!", "kill -USR1 $$", ""),
+        ("run=$!", "sleep 1", "kill -USR1 $PPID\n"),
     ] {
         let line = format!("\n{before}\n");
         assert_eq!(good.matches(&line).count(), 1, "{before}");
-        bench.write(script, &good.replace(&line, &format!("\n{inserted}{line}")));
-        bench.write(program, &runs);
-        let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(bench.path(program), mode).unwrap();
-        let said = slurm.task("here/results/.slurm/1", "1");
+        bench.write(script, good.replace(&line, &format!("\n{inserted}{line}")));
+        slurm.executable(program, format!("{obeys}{signals}{waits}"));
+        let said = slurm.task(FOLDER, "1");
         assert!([130, 143].contains(&said.code), "{inserted}, {before}: {}", said.out);
     }
     // The code is the program's, though it ended while the script slept before it told it.
-    bench.write(program, "#!/bin/sh\n[ \"$1\" = run ] || exit 0\nkill -TERM $PPID\nsleep 1\n");
+    slurm.executable(program, "#!/bin/sh\n[ \"$1\" = run ] || exit 0\nkill -TERM $PPID\nsleep 1\n");
     bench.write(script, &good);
-    let said = slurm.task("here/results/.slurm/1", "1").expect(0);
-    assert!(said.out.contains("ends with exit code 0"), "{}", said.out);
+    slurm.task(FOLDER, "1").expect(0).prints("ends with exit code 0");
 }
 
 #[test]
 fn what_is_missing_after_the_merge_is_told_and_waiting_ends_as_the_merge_does() {
     let slurm = Slurm::new("here");
-    slurm.run(&["submit", "--slurm", GARNET, "--tasks", "2"]).expect(0);
-    slurm.task("here/results/.slurm/1", "1").expect(0);
-    let said = slurm.merge("here/results/.slurm/1").expect(4);
-    assert!(said.err.contains("18 of the 36 cells"), "{}", said.err);
+    slurm.submit(&["--tasks", "2"]).expect(0);
+    slurm.task(FOLDER, "1").expect(0);
+    slurm.merge(FOLDER).expect(4).warns("18 of the 36 cells");
     assert!(slurm.bench.path("here/results/.slurm/1/tasks/1/smoke").is_dir(), "they are kept");
     // A Slurm that runs a job at once, in `sbatch` itself.
     let at_once = "#!/bin/sh
@@ -293,11 +281,10 @@ done
 echo $job
 ";
     slurm.program("sbatch", at_once);
-    let said = slurm.run(&["submit", "--slurm", GARNET, "--tasks", "2", "--wait"]).expect(0);
-    assert!(said.out.contains("18 cells of 1 experiment in 2 tasks"), "{}", said.out);
-    assert!(said.err.contains("does not affect them"), "{}", said.err);
+    let said = slurm.submit(&["--tasks", "2", "--wait"]).expect(0);
+    said.prints("18 cells of 1 experiment in 2 tasks").warns("does not affect them");
     slurm.run(&["plan", GARNET]).expect(0);
-    assert_eq!(slurm.run(&["digest"]).expect(0).out.lines().count(), 36);
+    assert_eq!(slurm.bench.digests("here/results").len(), 36);
 }
 
 /// Two experiments, the folder of one below that of the other: the merge finds both, and
@@ -309,18 +296,17 @@ fn tasks_are_kept_until_every_cell_is_in_the_results() {
     let text = fs::read_to_string(support::smoke("diverging.toml")).unwrap();
     let (outer, inner) = ("experiments/a.toml", "experiments/a/b.toml");
     bench.write(&format!("here/{outer}"), &text);
-    bench.write(&format!("here/{inner}"), &text.replace("seed = 7", "seed = 8"));
+    bench.write(&format!("here/{inner}"), text.replace("seed = 7", "seed = 8"));
     slurm.run(&["run", outer, inner, "--out", "whole", "--quiet"]).expect(0);
     let whole = slurm.run(&["digest", "whole"]).expect(0).out;
     assert_eq!(whole.lines().count(), 4);
     slurm.run(&["submit", "--slurm", outer, inner, "--tasks", "2"]).expect(0);
-    let folder = "here/results/.slurm/1";
     for task in ["1", "2"] {
-        slurm.task(folder, task).expect(0);
+        slurm.task(FOLDER, task).expect(0);
     }
     // A cell of one task is damaged: the merge has no sound copy of it.
-    let tasks = bench.path(&format!("{folder}/tasks"));
-    let files = || bench.files_below(&format!("{folder}/tasks"));
+    let tasks = bench.path(&format!("{FOLDER}/tasks"));
+    let files = || bench.files_below(&format!("{FOLDER}/tasks"));
     let mut cells = files();
     cells.retain(|file| file.ends_with("traces.parquet"));
     assert_eq!(cells.len(), 4);
@@ -329,16 +315,13 @@ fn tasks_are_kept_until_every_cell_is_in_the_results() {
     let bytes = fs::read(hurt).unwrap();
     fs::write(hurt, &bytes[1..]).unwrap();
     let before = files().len();
-    let said = slurm.merge(folder).expect(4);
-    assert!(said.err.contains("1 of the 4 cells"), "{}", said.err);
-    assert!(said.err.contains("/tasks stays"), "{}", said.err);
+    slurm.merge(FOLDER).expect(4).warns("1 of the 4 cells").warns("/tasks stays");
     assert_eq!(files().len(), before, "nothing is removed");
     // What is missing may be submitted again meanwhile.
-    let said = slurm.run(&["submit", "--slurm", outer, inner, "--dry-run"]).expect(0);
-    assert!(said.out.contains("--array=1-1"), "{}", said.out);
+    slurm.run(&["submit", "--slurm", outer, inner, "--dry-run"]).expect(0).prints("--array=1-1");
     // With a sound copy the merge is done again, and finds every cell.
     fs::write(hurt, &bytes).unwrap();
-    slurm.merge(folder).expect(0);
+    slurm.merge(FOLDER).expect(0);
     assert!(!tasks.exists(), "every cell is in the results");
     assert_eq!(slurm.run(&["digest", "results"]).expect(0).out, whole);
     assert!(bench.path("here/reports/a/report.md").is_file());
@@ -349,11 +332,9 @@ fn tasks_are_kept_until_every_cell_is_in_the_results() {
 #[test]
 fn without_its_list_a_submission_is_kept() {
     let slurm = Slurm::new("here");
-    slurm.run(&["submit", "--slurm", GARNET, "--tasks", "1"]).expect(0);
-    let folder = "here/results/.slurm/1";
-    slurm.task(folder, "1").expect(0);
-    fs::remove_file(slurm.bench.path(&format!("{folder}/todo"))).unwrap();
-    let said = slurm.merge(folder).expect(2);
-    assert!(said.err.contains("todo, the list of cells, is missing"), "{}", said.err);
-    assert!(slurm.bench.path(&format!("{folder}/tasks/1/smoke/garnet")).is_dir());
+    slurm.submit(&["--tasks", "1"]).expect(0);
+    slurm.task(FOLDER, "1").expect(0);
+    fs::remove_file(slurm.bench.path(&format!("{FOLDER}/todo"))).unwrap();
+    slurm.merge(FOLDER).expect(2).warns("todo, the list of cells, is missing");
+    assert!(slurm.bench.path(&format!("{FOLDER}/tasks/1/smoke/garnet")).is_dir());
 }

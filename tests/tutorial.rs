@@ -6,8 +6,11 @@
 //! line of its own, for any number of lines. Commands that need Python are not run.
 #![cfg(unix)]
 
+#[path = "support/markup.rs"]
+mod markup;
 mod support;
 
+use markup::blocks;
 use std::path::Path;
 use std::time::Duration;
 use support::Bench;
@@ -22,29 +25,27 @@ const ANY: &str = "…";
 /// A step of the page, in its order.
 #[derive(Debug, PartialEq)]
 enum Step<'a> {
-    File { name: &'a str, text: String },
+    File { name: &'a str, text: &'a str },
     Typed { line: &'a str, shown: Vec<&'a str> },
 }
 
 /// The files and commands of a page of Markdown.
 fn steps(page: &str) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
-    let mut lines = page.lines();
-    while let Some(line) = lines.next() {
-        let Some(language) = line.strip_prefix("```") else { continue };
-        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-        if language == "console" {
-            for line in block {
+    for block in blocks(page) {
+        let mut lines = block.text.lines();
+        if block.language == "console" {
+            for line in lines {
                 match (line.strip_prefix("$ "), steps.last_mut()) {
                     (Some(line), _) => steps.push(Step::Typed { line, shown: Vec::new() }),
                     (None, Some(Step::Typed { shown, .. })) => shown.push(line),
                     _ => panic!("a console block begins with output: {line}"),
                 }
             }
-        } else if let Some(name) = block.first().and_then(|first| first.strip_prefix("# ")) {
+        } else if let Some(name) = lines.next().and_then(|first| first.strip_prefix("# ")) {
             let is_name = name.contains('.') && !name.contains([' ', '/']);
             assert!(is_name, "`{name}` is no file name");
-            steps.push(Step::File { name, text: block.join("\n") + "\n" });
+            steps.push(Step::File { name, text: block.text });
         }
     }
     steps
@@ -112,7 +113,7 @@ fn every_command_of_the_tutorial_prints_what_the_page_shows() {
     let mut run = Vec::new();
     for step in steps(PAGE) {
         match step {
-            Step::File { name, text } => bench.write(name, &text),
+            Step::File { name, text } => bench.write(name, text),
             Step::Typed { line, .. } if line.starts_with("python") => {}
             Step::Typed { line, shown } => {
                 run.push(line);
@@ -134,7 +135,7 @@ fn every_command_of_the_tutorial_prints_what_the_page_shows() {
 fn a_page_is_taken_apart() {
     let page = "Text.\n```toml\n# a.toml\nb = 1\n```\n```sh\nnot run\n```\n\
                 ```console\n$ one\n1\n\n$ two\n```\n";
-    let file = Step::File { name: "a.toml", text: "# a.toml\nb = 1\n".into() };
+    let file = Step::File { name: "a.toml", text: "# a.toml\nb = 1\n" };
     let one = Step::Typed { line: "one", shown: vec!["1", ""] };
     let two = Step::Typed { line: "two", shown: vec![] };
     assert_eq!(steps(page), [file, one, two]);

@@ -1,17 +1,17 @@
 //! One term for one thing: the documents, the help of the program and the templates of the
 //! pages contain none of the words and phrases that docs/GLOSSARY.md lists as not used.
 
+#[path = "support/markup.rs"]
+mod markup;
 mod support;
 
+use markup::{tags, without, without_code};
 use std::fs;
-use std::path::{Path, PathBuf};
-use support::Bench;
+use std::path::Path;
+use support::{Bench, files_with, root};
 
 /// The heading of the table in docs/GLOSSARY.md.
 const HEADING: &str = "## Words that are not used\n";
-
-/// Replaces text that is not checked, such as code: no phrase continues across it.
-const BREAK: char = '|';
 
 /// Attributes of HTML with text for readers.
 const ATTRIBUTES: [&str; 5] = ["title", "aria-label", "alt", "placeholder", "content"];
@@ -118,106 +118,55 @@ fn rejected(glossary: &str) -> Vec<Rejected> {
     all
 }
 
-/// A break that keeps the lines of what it replaces.
-fn break_for(replaced: &str) -> String {
-    format!("{BREAK}{}{BREAK}", "\n".repeat(replaced.matches('\n').count()))
-}
-
-/// Markdown without code: neither fenced blocks nor code spans.
-fn markdown(text: &str) -> String {
-    let mut prose = String::new();
-    let mut fence: Option<usize> = None;
-    for line in text.lines() {
-        let ticks = line.trim_start().bytes().take_while(|b| *b == b'`').count();
-        match fence {
-            Some(open) => {
-                if ticks >= open {
-                    fence = None;
-                }
-                prose.push(BREAK);
-            }
-            None if ticks >= 3 => {
-                fence = Some(ticks);
-                prose.push(BREAK);
-            }
-            None => prose.push_str(line),
-        }
-        prose.push('\n');
-    }
-    without_spans(&prose)
-}
-
-/// Text without code spans. A span ends in its paragraph; a backtick that nothing closes is
-/// punctuation.
-fn without_spans(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(begin) = rest.find('`') {
-        let (before, code) = rest.split_at(begin);
-        out.push_str(before);
-        let count = code.bytes().take_while(|b| *b == b'`').count();
-        let (ticks, inside) = code.split_at(count);
-        let paragraph = &inside[..inside.find("\n\n").unwrap_or(inside.len())];
-        let end = paragraph.find(ticks);
-        out.push_str(&break_for(&paragraph[..end.unwrap_or(0)]));
-        rest = end.map_or(inside, |end| &inside[end + count..]);
-    }
-    out + rest
-}
-
 /// A template without its expressions and statements; the texts inside them are kept.
 fn template(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(begin) = ["{{", "{%", "{#"].iter().filter_map(|open| rest.find(open)).min() {
-        let (before, code) = rest.split_at(begin);
-        out.push_str(before);
-        let close = match &code[..2] {
-            "{{" => "}}",
-            "{%" => "%}",
-            _ => "#}",
+    let (mut parts, mut at) = (Vec::new(), 0);
+    let next = |at: usize| ["{{", "{%", "{#"].iter().filter_map(|open| text[at..].find(open)).min();
+    while let Some(begin) = next(at).map(|i| at + i) {
+        let is_remark = text[begin..].starts_with("{#");
+        let close = if is_remark {
+            "#}"
+        } else if text[begin..].starts_with("{{") {
+            "}}"
+        } else {
+            "%}"
         };
-        let end = code.find(close).map_or(code.len(), |end| end + 2);
-        for (i, part) in code[..end].split('"').enumerate() {
+        let end = text[begin..].find(close).map_or(text.len(), |end| begin + end + 2);
+        at = begin;
+        for (i, part) in text[begin..end].split_inclusive('"').enumerate() {
             // Every second part is between quotation marks.
-            let is_text = i % 2 == 1 && !code.starts_with("{#");
-            out.push_str(&if is_text { format!("{BREAK}{part}{BREAK}") } else { break_for(part) });
+            if i % 2 == 0 || is_remark {
+                parts.push(at..at + part.len());
+            }
+            at += part.len();
         }
-        rest = &code[end..];
     }
-    out + rest
+    without(text, parts)
 }
 
 /// The texts of a page of HTML: what is between its tags, and some attributes.
 fn html(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(begin) = rest.find('<') {
-        let (before, tag) = rest.split_at(begin);
-        out.push_str(before);
-        let whole = ["script", "style", "code", "pre"].iter().find_map(|name| {
-            let after = tag[1..].strip_prefix(name)?;
-            let is_whole = after.starts_with(|c: char| c == '>' || c.is_whitespace());
-            let close = format!("</{name}>");
-            is_whole.then(|| tag.find(&close).map_or(tag.len(), |end| end + close.len()))
-        });
-        let end = whole.or_else(|| tag.find('>').map(|end| end + 1)).unwrap_or(tag.len());
-        if whole.is_none() {
-            for name in ATTRIBUTES {
-                for value in tag[..end].split(&format!(" {name}=\"")).skip(1) {
-                    let value = value.split('"').next().unwrap_or_default();
-                    out.push_str(&format!("{BREAK}{}{BREAK}", value.replace('\n', " ")));
-                }
+    let mut parts = Vec::new();
+    let mut tags = tags(text).into_iter();
+    while let Some(tag) = tags.next() {
+        let close = format!("/{}", tag.name);
+        if ["script", "style", "code", "pre"].contains(&tag.name) {
+            let end = tags.find(|tag| tag.name == close).map_or(text.len(), |tag| tag.whole.end);
+            parts.push(tag.whole.start..end);
+            continue;
+        }
+        let mut at = tag.whole.start;
+        for (name, value) in tag.attributes {
+            if ATTRIBUTES.contains(&name) {
+                let open = format!("{name}=\"");
+                let begin = at + text[at..].find(&open).expect("it is there") + open.len();
+                parts.push(at..begin);
+                at = begin + value.len();
             }
         }
-        out.push_str(&break_for(&tag[..end]));
-        rest = &tag[end..];
+        parts.push(at..tag.whole.end);
     }
-    out + rest
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    without(text, parts)
 }
 
 fn read(path: &Path) -> String {
@@ -226,15 +175,6 @@ fn read(path: &Path) -> String {
 
 fn glossary() -> String {
     read(&root().join("docs/GLOSSARY.md"))
-}
-
-/// The files of a folder with this extension, sorted.
-fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join(folder)).unwrap();
-    let mut all: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    all.retain(|path| path.extension().is_some_and(|e| e == extension));
-    all.sort();
-    all
 }
 
 /// A path as readers write it.
@@ -254,7 +194,7 @@ fn commands(help: &str) -> Vec<&str> {
 #[test]
 fn documents_use_the_words_of_the_glossary() {
     let rejected = rejected(&glossary());
-    let mut documents = files("docs", "md");
+    let mut documents = files_with(&root().join("docs"), "md");
     assert!(documents.len() > 8, "the documents were found");
     for optional in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
         documents.extend(Some(root().join(optional)).filter(|path| path.exists()));
@@ -265,7 +205,7 @@ fn documents_use_the_words_of_the_glossary() {
         if document.ends_with("docs/GLOSSARY.md") {
             text = without_table(&text);
         }
-        found.extend(find(&name(&document), &markdown(&text), &rejected));
+        found.extend(find(&name(&document), &without_code(&text), &rejected));
     }
     assert!(found.is_empty(), "{} rejected words:\n{}", found.len(), found.join("\n"));
 }
@@ -273,14 +213,14 @@ fn documents_use_the_words_of_the_glossary() {
 #[test]
 fn templates_use_the_words_of_the_glossary() {
     let rejected = rejected(&glossary());
-    let (pages, texts) = (files("templates", "html"), files("templates", "md"));
+    let [pages, texts] = ["html", "md"].map(|end| files_with(&root().join("templates"), end));
     assert!(pages.len() > 4 && texts.len() > 3, "the templates were found");
     let mut found = Vec::new();
     for page in pages {
         found.extend(find(&name(&page), &html(&template(&read(&page))), &rejected));
     }
     for text in texts {
-        found.extend(find(&name(&text), &markdown(&template(&read(&text))), &rejected));
+        found.extend(find(&name(&text), &without_code(&template(&read(&text))), &rejected));
     }
     assert!(found.is_empty(), "{} rejected words:\n{}", found.len(), found.join("\n"));
 }
@@ -298,7 +238,7 @@ fn help_uses_the_words_of_the_glossary() {
         found.extend(find(&format!("driftbench {command} --help"), &help, &rejected));
     }
     let schema = bench.run(&["schema", "--markdown"]).expect(0).out;
-    found.extend(find("driftbench schema --markdown", &markdown(&schema), &rejected));
+    found.extend(find("driftbench schema --markdown", &without_code(&schema), &rejected));
     assert!(found.is_empty(), "{} rejected words:\n{}", found.len(), found.join("\n"));
 }
 
@@ -318,7 +258,7 @@ fn every_rejected_word_is_found_where_it_is_planted() {
             format!("# On words\n\n- the cell {broken}\n  here\n"),
             format!("| a | b |\n| --- | --- |\n| `run` | {planted} |\n"),
         ] {
-            let found = find("page.md", &markdown(&text), &rejected);
+            let found = find("page.md", &without_code(&text), &rejected);
             let own = format!("page.md:3: \"{planted}\": use {}", one.instead);
             assert!(found.contains(&own), "{text}\n{found:?}");
         }
@@ -329,7 +269,7 @@ fn every_rejected_word_is_found_where_it_is_planted() {
             assert!(found.contains(&own), "{title}\n{found:?}");
         }
         let text = format!("{glossary}\nThe cell {planted} here.\n");
-        let found = find("GLOSSARY.md", &markdown(&without_table(&text)), &rejected);
+        let found = find("GLOSSARY.md", &without_code(&without_table(&text)), &rejected);
         assert!(!found.is_empty(), "{planted} at the end of the glossary");
     }
 }
@@ -352,7 +292,7 @@ fn code_and_parts_of_words_are_not_rejected() {
         "The values are set\n\naside",
         "set | aside",
     ] {
-        let found = find("page.md", &markdown(allowed), &rejected);
+        let found = find("page.md", &without_code(allowed), &rejected);
         assert!(found.is_empty(), "{allowed}: {found:?}");
     }
     for allowed in [
@@ -370,7 +310,7 @@ fn code_and_parts_of_words_are_not_rejected() {
         ("`two\nlines` and told", 2),
         ("Cells were set *aside*.", 1),
     ] {
-        let found = find("page.md", &markdown(planted), &rejected);
+        let found = find("page.md", &without_code(planted), &rejected);
         assert_eq!(found.len(), 1, "{planted}: {found:?}");
         assert!(found[0].starts_with(&format!("page.md:{line}: ")), "{planted}: {found:?}");
     }
@@ -383,7 +323,7 @@ fn code_and_parts_of_words_are_not_rejected() {
         let found = find("page.html", &html(&template(planted)), &rejected);
         assert_eq!(found.len(), 1, "{planted}: {found:?}");
     }
-    assert!(find("GLOSSARY.md", &markdown(&without_table(table)), &rejected).is_empty());
+    assert!(find("GLOSSARY.md", &without_code(&without_table(table)), &rejected).is_empty());
     assert_eq!(without_table(table).lines().count(), table.lines().count());
     assert!(without_table(table).ends_with("\n## After\n\nCells.\n"));
 }

@@ -21,7 +21,7 @@ pub fn measure(values: &mut Values, threads: usize) {
         best(values, &name("scafflsa"), &problem, &Terms::scaffold(0.1, steps), threads);
     }
     for d in [2, 10, 50] {
-        let problem = logistic(d);
+        let problem = logistic(d, 200, 10);
         let name = |kind: &str| format!("{kind} logistic d={d}");
         best(values, &name("fedavg"), &problem, &Terms::fedavg(0.01, 100), threads);
         best(values, &name("scaffold"), &problem, &Terms::scaffold(0.01, 100), threads);

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Pairs of name and value.
 pub fn facts(cores: usize) -> Vec<(&'static str, String)> {
@@ -13,7 +12,7 @@ pub fn facts(cores: usize) -> Vec<(&'static str, String)> {
         ("load before", load()),
         ("compiler", output_of("rustc", &["--version"])),
         ("commit", commit()),
-        ("date", date(SystemTime::now())),
+        ("date", output_of("date", &["-u", "+%F"])),
     ]
 }
 
@@ -51,25 +50,4 @@ fn commit() -> String {
     let commit = output_of("git", &["rev-parse", "--short=12", "HEAD"]);
     let clean = changed.is_empty() || commit == "unknown";
     if clean { commit } else { format!("{commit}, with changes") }
-}
-
-/// The day, in the proleptic Gregorian calendar and UTC.
-fn date(now: SystemTime) -> String {
-    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let (mut days, mut year) = (seconds / 86_400, 1970);
-    let leap = |y: u64| y.is_multiple_of(4) && !y.is_multiple_of(100) || y.is_multiple_of(400);
-    while days >= 365 + u64::from(leap(year)) {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    format!("{year}-{month:02}-{:02}", days + 1)
 }

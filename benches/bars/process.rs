@@ -1,7 +1,6 @@
 //! Runs a program to its end and measures its time and peak memory.
 
-use std::fs::{self, File};
-use std::io::{Read, Seek};
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,34 +26,25 @@ pub fn run(command: &mut Command, accepted: &[i32]) -> Result<Ran, String> {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |e: std::io::Error| format!("{name}: {e}");
-    let mut out = tempfile::tempfile().map_err(failed)?;
-    let mut err = tempfile::tempfile().map_err(failed)?;
-    command.stdin(Stdio::null());
-    command.stdout(out.try_clone().map_err(failed)?).stderr(err.try_clone().map_err(failed)?);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begin = Instant::now();
-    let mut child = command.spawn().map_err(failed)?;
+    let child = command.spawn().map_err(failed)?;
     let (id, ended) = (child.id(), AtomicBool::new(false));
-    let (status, seconds, peak) = thread::scope(|scope| {
+    let (output, seconds, peak) = thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(id, &ended));
-        let status = child.wait();
+        let output = child.wait_with_output();
         let seconds = begin.elapsed().as_secs_f64();
         ended.store(true, Ordering::Relaxed);
-        (status, seconds, watcher.join().unwrap_or(None))
+        (output, seconds, watcher.join().unwrap_or(None))
     });
-    let status = status.map_err(failed)?;
-    if !status.code().is_some_and(|code| accepted.contains(&code)) {
-        let said = read(&mut err).map_err(failed)?;
-        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("");
-        return Err(format!("{name} ended with {status}: {last}"));
+    let output = output.map_err(failed)?;
+    let [out, err] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    if !output.status.code().is_some_and(|code| accepted.contains(&code)) {
+        let last = err.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("");
+        return Err(format!("{name} ended with {}: {last}", output.status));
     }
-    Ok(Ran { seconds, peak, out: read(&mut out).map_err(failed)? })
-}
-
-fn read(file: &mut File) -> std::io::Result<String> {
-    let mut text = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    Ok(Ran { seconds, peak, out })
 }
 
 /// The peak until the process ends, read every millisecond at first, so that short

@@ -22,6 +22,14 @@ enum How {
     Ratio(&'static str, &'static str, f64),
     /// A workload, and the least allowed ratio of the peer's time to ours.
     Peer(&'static str, f64),
+    /// A measurement on two threads, 1.8 times as fast as on one.
+    Speedup(&'static str),
+    /// Ids of peaks of memory, each under 200 MB.
+    Peaks(&'static [&'static str]),
+    /// Ids of two peaks of memory, of which the second is at most 1.1 times the first.
+    Flat(&'static str, &'static str),
+    /// A group of criterion whose times grow linearly.
+    Linear(&'static str),
     /// Anything else.
     Own(fn(&Values) -> Result<Outcome, String>),
 }
@@ -50,6 +58,10 @@ fn row(bar: &Bar, values: &Values) -> Row {
         }
         How::Ratio(a, b, most) => ratio(values, a, b, most),
         How::Peer(workload, least) => peer(values, workload, least),
+        How::Speedup(name) => speedup(values, name),
+        How::Peaks(ids) => peaks(values, ids),
+        How::Flat(small, large) => flat(values, small, large),
+        How::Linear(group) => linear(values, group),
         How::Own(compute) => compute(values),
     };
     let computed = computed
@@ -198,6 +210,10 @@ fn linear(values: &Values, group: &str) -> Result<Outcome, String> {
     Ok(Outcome::new(measured, Holds::when((slope - 1.0).abs() <= 0.1)))
 }
 
+fn coordinates(values: &Values) -> Result<Outcome, String> {
+    Ok(Outcome::new(growth::coordinates(values)?, Holds::NoBar))
+}
+
 const ROUND: &str = "cargo bench --bench round";
 const KERNEL: &str = "cargo bench --bench local_step";
 const PIPELINE: &str = "cargo bench --bench pipeline";
@@ -242,6 +258,11 @@ const CLOSE: &str = "at most 1.2 times N = 100, H = 1000";
 const SHORTEST: &str = "at most 2.5 times N = 100, H = 1000";
 const NINE: &str = "at most 9 ns a client step, one thread";
 
+const TWICE: &str = "1.8 times faster on two cores";
+const SMALL: &str = "under 200 MB";
+const CONSTANT: &str = "at most 1.1 times";
+const SLOPE: &str = "slope 1 within 0.1";
+
 const BARS: &[Bar] = &[
     bar("1", "FedLSA, d = 8, N = 100, H = 1000", NINE, ROUND, How::AtMost(FEDLSA, "ns", 9.0)),
     bar("1", "SCAFFLSA, d = 8, N = 100, H = 1000", NINE, ROUND, How::AtMost(SCAFFLSA, "ns", 9.0)),
@@ -284,67 +305,37 @@ const BARS: &[Bar] = &[
     bar("5", "many short cells", "under 20 s for 10 000", BARS_OWN, How::Own(short_cells)),
     bar("5", "the same, all done", "-", BARS_OWN, How::Own(done_cells)),
     bar("5", "overhead of a short cell", "under 200 µs", PIPELINE, How::Own(overhead)),
-    bar(
-        "6",
-        "one replicate at two threads",
-        "1.8 times faster on two cores",
-        BARS_OWN,
-        How::Own(|values| speedup(values, "one replicate")),
-    ),
-    bar(
-        "6",
-        "a thousand small cells at two threads",
-        "1.8 times faster on two cores",
-        BARS_OWN,
-        How::Own(|values| speedup(values, "cells")),
-    ),
+    bar("6", "one replicate at two threads", TWICE, BARS_OWN, How::Speedup("one replicate")),
+    bar("6", "a thousand small cells at two threads", TWICE, BARS_OWN, How::Speedup("cells")),
     bar(
         "7",
         "peak memory of scafflsa/grid and its report",
-        "under 200 MB",
+        SMALL,
         BARS_OWN,
-        How::Own(|values| peaks(values, &["grid/run memory", "grid/report memory"])),
+        How::Peaks(&["grid/run memory", "grid/report memory"]),
     ),
     bar(
         "7",
         "peak memory of many short cells",
-        "under 200 MB",
+        SMALL,
         BARS_OWN,
-        How::Own(|values| peaks(values, &["cells/first run memory", "cells/second run memory"])),
+        How::Peaks(&["cells/first run memory", "cells/second run memory"]),
     ),
     bar(
         "7",
         "peak memory, T = 1000 and 100 000",
-        "at most 1.1 times",
+        CONSTANT,
         BARS_OWN,
-        How::Own(|values| flat(values, "memory/T=1000 H=1", "memory/T=100000 H=1")),
+        How::Flat("memory/T=1000 H=1", "memory/T=100000 H=1"),
     ),
     bar(
         "7",
         "peak memory, H = 1 and 1000",
-        "at most 1.1 times",
+        CONSTANT,
         BARS_OWN,
-        How::Own(|values| flat(values, "memory/T=1000 H=1", "memory/T=1000 H=1000")),
+        How::Flat("memory/T=1000 H=1", "memory/T=1000 H=1000"),
     ),
-    bar(
-        "8",
-        "time over clients",
-        "slope 1 within 0.1",
-        ROUND,
-        How::Own(|values| linear(values, "growth N")),
-    ),
-    bar(
-        "8",
-        "time over local steps",
-        "slope 1 within 0.1",
-        ROUND,
-        How::Own(|values| linear(values, "growth TH")),
-    ),
-    bar(
-        "8",
-        "time of a step and coordinate over d",
-        "-",
-        ROUND,
-        How::Own(|values| Ok(Outcome::new(growth::coordinates(values)?, Holds::NoBar))),
-    ),
+    bar("8", "time over clients", SLOPE, ROUND, How::Linear("growth N")),
+    bar("8", "time over local steps", SLOPE, ROUND, How::Linear("growth TH")),
+    bar("8", "time of a step and coordinate over d", "-", ROUND, How::Own(coordinates)),
 ];

@@ -58,27 +58,11 @@ pub fn has(root: &Path, name: &str) -> bool {
     benches.join(name).with_extension("rs").exists() || benches.join(name).join("main.rs").exists()
 }
 
-/// Builds the benches of the base in a target folder that is reused by later calls.
+/// Builds the benches of a revision, in this target folder or in the default one.
 ///
 /// # Errors
 /// If they do not build.
-pub fn base(root: &Path, base: &Path, names: &[&str]) -> Result<Executables, String> {
-    let target = root.join("target/bench-compare/target");
-    if !target.exists() {
-        eprintln!("compare: the first build of a base takes some minutes, later ones do not");
-    }
-    built(base, names, Some(&target))
-}
-
-/// Builds the benches of the working tree in its target folder.
-///
-/// # Errors
-/// If they do not build.
-pub fn head(root: &Path, names: &[&str]) -> Result<Executables, String> {
-    built(root, names, None)
-}
-
-fn built(root: &Path, names: &[&str], target: Option<&Path>) -> Result<Executables, String> {
+pub fn built(root: &Path, names: &[&str], target: Option<&Path>) -> Result<Executables, String> {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).args(["bench", "--locked", "--no-run", "--message-format=json"]);
     for name in names {

@@ -5,9 +5,16 @@
 #![allow(dead_code)]
 
 use driftbench::stats::Summary;
+use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+/// The target folder of cargo.
+pub fn target() -> PathBuf {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
+    env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from)
+}
 
 /// A number, with its 95 % interval if there is one.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,33 +1,55 @@
-//! The problems of several benches.
+//! The problems of several benches, cohorts of their clients, and how long benches measure.
 
+#![allow(dead_code)]
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput};
+use driftbench::kernel::{Cohort, LocalSteps, Members};
 use driftbench::problem::arrays::NoFiles;
+use driftbench::problem::garnet::{self, Heterogeneity};
+use driftbench::problem::lms::{self, Lms};
 use driftbench::problem::logistic::{self, Logistic};
+use driftbench::problem::quadratic::{self, Quadratic};
+use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::td::{Noise, Td};
-use driftbench::problem::{Settings as _, garnet};
+use driftbench::problem::{Problem, Settings as _};
+use driftbench::rng::{Purpose, Stream};
+use std::time::Duration;
 
-/// TD(0) on a Garnet problem with perturbed kernels and rewards.
-pub fn td(features: usize, clients: usize) -> Td {
+/// TD(0) on a Garnet problem with two actions and two successors of each.
+pub fn garnet(
+    [states, features, clients]: [usize; 3],
+    heterogeneity: Heterogeneity,
+    noise: Noise,
+    seed: u64,
+) -> Td {
     garnet::Settings {
-        states: 30.max(4 * features),
+        states,
         actions: 2,
         branching: 2,
         features,
         discount: 0.95,
         clients,
-        heterogeneity: garnet::Heterogeneity::Perturbed { kernel: 0.02, reward: 0.02 },
+        heterogeneity,
         policy: garnet::Policy::Uniform,
-        noise: Noise::Independent,
+        noise,
     }
-    .build(1, &NoFiles)
+    .build(seed, &NoFiles)
     .expect("the instance has a unique solution")
 }
 
-/// Ten clients with 200 records each, one record per step.
-pub fn logistic(dimension: usize) -> Logistic {
+/// TD(0) on a Garnet problem with perturbed kernels and rewards.
+pub fn td(features: usize, clients: usize) -> Td {
+    let perturbed = Heterogeneity::Perturbed { kernel: 0.02, reward: 0.02 };
+    garnet([30.max(4 * features), features, clients], perturbed, Noise::Independent, 1)
+}
+
+/// Clients with so many records each, one record per step.
+pub fn logistic(dimension: usize, records: usize, clients: usize) -> Logistic {
     logistic::Settings {
         dimension,
-        records: 200,
-        clients: 10,
+        records,
+        clients,
         data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
         split: logistic::SharedRecords::Own,
         l2: 0.1,
@@ -36,4 +58,83 @@ pub fn logistic(dimension: usize) -> Logistic {
     }
     .build(1, &NoFiles)
     .expect("it has an optimum")
+}
+
+/// A quadratic with the heterogeneity of gradients and of Hessians.
+pub fn quadratic(dimension: usize, clients: usize, [gradient, hessian]: [f64; 2]) -> Quadratic {
+    quadratic::Settings {
+        dimension,
+        clients,
+        spectrum: Spectrum { from: 0.1, to: 1.0 },
+        gradient_heterogeneity: gradient,
+        hessian_heterogeneity: hessian,
+        noise: 1.0,
+        multiplicative_noise: 0.0,
+    }
+    .build(1, &NoFiles)
+    .expect("it has an optimum")
+}
+
+/// A stream of regressors of one client.
+pub fn lms(dimension: usize) -> Lms {
+    lms::Settings {
+        dimension,
+        clients: 1,
+        spectrum: Spectrum { from: 0.5, to: 2.0 },
+        covariances: lms::Covariances::Rotated,
+        model_spread: 0.0,
+        noise: 0.1,
+    }
+    .build(1, &NoFiles)
+    .expect("it has an optimum")
+}
+
+/// The data of a cohort of all clients.
+pub struct Bench<'p, P: Problem> {
+    problem: &'p P,
+    members: Members,
+    streams: Vec<Stream>,
+    states: Vec<P::State>,
+    theta: Vec<f64>,
+    correction: Vec<f64>,
+    plans: Vec<LocalSteps>,
+}
+
+impl<'p, P: Problem> Bench<'p, P> {
+    pub fn new(problem: &'p P, step: f64, steps: u64) -> Self {
+        let (n, d) = (problem.clients(), problem.dim());
+        let mut streams = streams(n);
+        let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
+        let plans = vec![LocalSteps { step, steps, batch: 1 }; n];
+        let (theta, correction) = (vec![0.0; n * d], vec![0.0; d]);
+        Self { problem, members: Members::all(n), streams, states, theta, correction, plans }
+    }
+
+    pub fn cohort(&mut self) -> Cohort<'_, P::State> {
+        let own = (&mut self.streams[..], &mut self.states[..]);
+        let (steps, theta) = (self.plans[0].steps, (None, &mut self.theta[..]));
+        Cohort::new(&self.members, theta, &self.correction, own, &self.plans, Some(steps))
+    }
+
+    pub fn run(&mut self) {
+        let problem = self.problem;
+        problem.advance(self.cohort());
+    }
+}
+
+pub fn streams(n: usize) -> Vec<Stream> {
+    (0..n as u64).map(|c| Stream::new(1, Purpose::Client, 0, 0, c)).collect()
+}
+
+/// A group whose times are of so many elements.
+pub fn group<'c>(c: &'c mut Criterion, name: &str, elements: u64) -> BenchmarkGroup<'c, WallTime> {
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Elements(elements));
+    group
+}
+
+/// Short measurements: `make bench` takes some minutes, and comparisons are interleaved.
+pub fn timing() -> Criterion {
+    let (warm_up, measurement) = (Duration::from_millis(500), Duration::from_secs(2));
+    Criterion::default().warm_up_time(warm_up).measurement_time(measurement).sample_size(30)
 }

@@ -144,8 +144,14 @@ fn line(key: &'static str, values: &[&str], other: &'static str) -> Line {
     Line { key, values, other, default: false }
 }
 
-fn default(key: &'static str, value: &str) -> Line {
-    Line { default: true, ..line(key, &[value], "") }
+/// One value.
+fn only(key: &'static str, value: &str, other: &'static str) -> BoxedStrategy<Line> {
+    Just(line(key, &[value], other)).boxed()
+}
+
+/// A default, which need not be written.
+fn default(key: &'static str, value: &str) -> BoxedStrategy<Line> {
+    Just(Line { default: true, ..line(key, &[value], "") }).boxed()
 }
 
 /// One of these sets of values.
@@ -177,31 +183,31 @@ fn problem() -> BoxedStrategy<Section> {
         section("[problem.quadratic]", vec![
             dimension(), clients(), spectrum(), noise(),
             of("gradient-heterogeneity", &[&["0.5"], &["0.5", "1.0"]], "0.7"),
-            Just(default("hessian-heterogeneity", "0.0")).boxed(),
+            default("hessian-heterogeneity", "0.0"),
         ]),
         section("[problem.lms]", vec![
             dimension(), clients(), spectrum(), noise(),
             of("covariances", &[&["\"rotated\""], &["\"same\"", "\"rotated\""]], ""),
-            Just(default("model-spread", "0.0")).boxed(),
+            default("model-spread", "0.0"),
         ]),
         section("[problem.garnet]", vec![
             of("states", &[&["4"], &["5", "6"]], "7"),
-            Just(line("actions", &["2"], "3")).boxed(),
+            only("actions", "2", "3"),
             of("branching", &[&["2"], &["3"]], "4"),
-            Just(line("features", &["2"], "1")).boxed(),
+            only("features", "2", "1"),
             of("discount", &[&["0.5"], &["0.5", "0.9"]], "0.6"),
             clients(),
             of("heterogeneity", &[&["{ independent = {} }"], &["\"two-kernels\"", "{ perturbed = { kernel = 0.1 } }"]], "{ perturbed = { kernel = 0.2 } }"),
-            Just(default("policy", "\"uniform\"")).boxed(),
+            default("policy", "\"uniform\""),
         ]),
         section("[problem.logistic]", vec![
             dimension(), clients(),
             of("records", &[&["4"], &["6"]], "5"),
             of("data", &[&["{ noisy = { spread = 1.0 } }"], &["{ noisy = { spread = 1.0 } }", "{ heterogeneous = { spread = 1.0, perturbation = 0.5 } }"]], "{ noisy = { spread = 2.0 } }"),
             of("l2", &[&["0.1"], &["0.1", "0.3"]], "0.2"),
-            Just(default("batch", "1")).boxed(),
+            default("batch", "1"),
         ]),
-        section("[problem.mdp]", vec![Just(line("file", &["\"data/chains.npz\""], "")).boxed(), Just(default("noise", "\"independent\"")).boxed()]),
+        section("[problem.mdp]", vec![only("file", "\"data/chains.npz\"", ""), default("noise", "\"independent\"")]),
         section("[problem.least-squares-dataset]", vec![of("dataset", &[&["{ file = \"data/records.csv\", label = \"response\", features = [\"age\", \"dose\"], split = { column = \"site\" }, standardise = true }"]], "{ file = \"data/records.csv\", label = \"response\", features = [\"age\"], split = { column = \"site\" }, standardise = true }")]),
     ]
     .boxed()
@@ -216,13 +222,12 @@ fn algorithm() -> BoxedStrategy<Section> {
     let step = || of("step-size", &[&["0.05"], &["0.1", "0.2"], &["100.0"]], "0.07");
     let steps = || of("local-steps", &[&["1"], &["3"], &["1", "4"]], "2");
     let coin = || of("communication-probability", &[&["0.5"], &["0.3", "0.6"]], "0.4");
-    let average = || Just(default("average", "\"none\"")).boxed();
-    let only = |key, value, other| Just(line(key, &[value], other)).boxed();
+    let average = || default("average", "\"none\"");
     let entry = |kind: &str, label: &'static str, mut lines: Vec<BoxedStrategy<Line>>| {
-        lines.extend([Just(line("label", &[label], "")).boxed(), step()]);
+        lines.extend([only("label", label, ""), step()]);
         section(&format!("[[algorithm.{kind}]]"), lines)
     };
-    let normalised = Just(default("normalised", "false")).boxed();
+    let normalised = default("normalised", "false");
     let each = only("steps-per-client", "[1, 3]", "[2, 3]");
     let server = of("server-step", &[&["0.9"], &["0.5", "0.8"]], "0.7");
     let proximal = of("proximal", &[&["0.0"], &["1.0"]], "2.0");
@@ -250,47 +255,42 @@ fn extrapolation() -> Vec<BoxedStrategy<Line>> {
         of("over", OVER, "\"minibatch-sgd\""),
         of("extrapolate", ALONG, "\"local-steps-printed\""),
         of("average", AVERAGES, "{ burn-in = 0.3 }"),
-        Just(default("coupling", "\"common\"")).boxed(),
+        default("coupling", "\"common\""),
     ]
 }
 
 fn rest() -> BoxedStrategy<Vec<Section>> {
     let start = prop_oneof![
         section("[start]", vec![of("offset", &[&["1.0"], &["-0.5"]], "2.0")]),
-        section("[start]", vec![Just(line("zero", &["true"], "")).boxed()]),
+        section("[start]", vec![only("zero", "true", "")]),
     ];
     let budget = prop_oneof![
         section("[budget]", vec![of("rounds", &[&["1"], &["7"], &["3", "6"]], "9")]),
         section(
             "[budget]",
-            vec![of("local-steps", &[&["30"]], "90"), Just(line("min-rounds", &["2"], "")).boxed(),]
+            vec![of("local-steps", &[&["30"]], "90"), only("min-rounds", "2", ""),]
         ),
     ];
     let record = prop_oneof![
         section(
             "[record]",
-            vec![of("every", &[&["1"], &["3"]], "2"), Just(default("iterates", "false")).boxed()]
+            vec![of("every", &[&["1"], &["3"]], "2"), default("iterates", "false")]
         ),
         section(
             "[record]",
             vec![
                 of("points", &[&["4"]], "5"),
                 of("spacing", &[&["\"log\""], &["\"linear\""]], ""),
-                Just(line("iterates", &["true"], "false")).boxed(),
+                only("iterates", "true", "false"),
             ]
         ),
         section(
             "[record]",
             vec![
-                Just(line(
-                    "metrics",
-                    &["[\"sq-error-average\", \"sq-gradient\"]"],
-                    "[\"sq-gradient\"]"
-                ))
-                .boxed(),
-                Just(line("averages", &["[\"bias\", \"covariance\"]"], "[\"bias\"]")).boxed(),
-                Just(default("points", "200")).boxed(),
-                Just(default("burn-in", "0.1")).boxed(),
+                only("metrics", "[\"sq-error-average\", \"sq-gradient\"]", "[\"sq-gradient\"]"),
+                only("averages", "[\"bias\", \"covariance\"]", "[\"bias\"]"),
+                default("points", "200"),
+                default("burn-in", "0.1"),
             ]
         ),
     ];
@@ -300,11 +300,11 @@ fn rest() -> BoxedStrategy<Vec<Section>> {
 /// Any manifest of some problem, one to three algorithms, a grid.
 pub fn document() -> impl Strategy<Value = Document> {
     let top = vec![
-        Just(line("title", &["\"t\""], "")).boxed(),
+        only("title", "\"t\"", ""),
         of("seed", &[&["0"], &["7"], &["9223372036854775807"]], "8"),
         of("replicates", &[&["1"], &["3"]], "2"),
         of("oracle", &[&["\"stochastic\""], &["\"exact\""], &["\"stochastic\"", "\"exact\""]], ""),
-        Just(default("instance", "\"fixed\"")).boxed(),
+        default("instance", "\"fixed\""),
     ];
     let zips = [None, Some(("step-size", "local-steps")), Some(("clients", "step-size"))];
     (top, problem(), vec(algorithm(), 1..=3), rest(), select(zips.to_vec())).prop_map(

@@ -1,16 +1,71 @@
-//! Reads Rust as far as the checks of layers need it: words without comments and strings,
+//! Reads Rust as far as the checks of layers and shapes need it: words without comments,
 //! which items are compiled for tests alone, and which paths the others name.
 //!
 //! *Invariant*: where this reader errs, it takes code of tests for code of the program, and
 //! never the other way round.
 
-use std::path::Path;
+#![allow(dead_code)]
 
-#[derive(Clone, Debug, PartialEq)]
+use crate::support::{files_with, root};
+use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The source folders of the workspace.
+pub const SOURCES: [&str; 3] = ["src", "crates/core/src", "crates/runner/src"];
+
+/// Every source file of the workspace, by its path below the root.
+pub fn files() -> Vec<(PathBuf, Source)> {
+    let mut all = Vec::new();
+    for folder in SOURCES {
+        let files = files_with(&root().join(folder), "rs");
+        assert!(files.len() > 10, "the sources of {folder} were found");
+        all.extend(files.into_iter().map(|file| {
+            let text = fs::read_to_string(&file).unwrap();
+            let file = file.strip_prefix(root()).unwrap().to_owned();
+            let source = Source::new(&inside(&file), &text);
+            (file, source)
+        }));
+    }
+    all
+}
+
+/// The path of a source file within its crate.
+pub fn inside(file: &Path) -> PathBuf {
+    let folder = SOURCES.iter().find(|folder| file.starts_with(folder));
+    file.strip_prefix(folder.expect("a source file")).unwrap().to_owned()
+}
+
+/// Whether a file is the root of a crate: it belongs to no layer.
+pub fn is_root(file: &Path) -> bool {
+    ["lib.rs", "main.rs"].map(PathBuf::from).contains(&inside(file))
+}
+
+/// The files that are compiled for tests alone.
+pub fn test_modules(files: &[(PathBuf, Source)]) -> Vec<Vec<String>> {
+    files.iter().flat_map(|(_, source)| source.test_modules.clone()).collect()
+}
+
+/// Every source file that belongs to a layer, tests apart.
+pub fn modules() -> Vec<(PathBuf, Source)> {
+    let mut all = files();
+    let tests = test_modules(&all);
+    let both = all.iter().flat_map(|(_, source)| source.declared()).find(|m| tests.contains(m));
+    assert!(both.is_none(), "{both:?} is a module of tests and of the program");
+    all.retain(|(file, source)| {
+        !is_root(file) && !tests.iter().any(|test| source.module.starts_with(test))
+    });
+    all
+}
+
+#[derive(Clone, Debug)]
 pub struct Word {
     /// An identifier, `::`, a literal that begins with its quote, or one other character.
     pub text: String,
     pub line: usize,
+    /// The module that it is in.
+    pub module: Rc<[String]>,
 }
 
 /// A path such as `crate::theory::moments`, or one of the paths of a `use`.
@@ -36,34 +91,27 @@ impl Source {
     /// The text of a file that is at this path below `src/`.
     pub fn new(file: &Path, text: &str) -> Self {
         let module = module_of(file);
+        let words = words_in(text, &module);
         let mut source = Self { module, code: vec![], tests: vec![], test_modules: vec![] };
-        let words = words(text);
         let all: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         if all.starts_with(&["#", "!", "[", "cfg", "(", "test", ")", "]"]) {
             source.test_modules.push(source.module.clone());
             source.tests = words;
             return source;
         }
-        let (mut i, mut inside) = (0, Inside::new(&source.module));
+        let mut i = 0;
         while i < all.len() {
             let attribute = if all[i..].starts_with(&["#", "["]) { group(&all, i + 1) } else { i };
             if attribute > i && is_test(&all[i + 2..attribute - 1]) {
                 let end = item(&all, attribute);
-                if let Some(at) = (attribute..end).find(|at| all[*at] == "mod")
-                    && all[end - 1] == ";"
-                    && !all[attribute..at].contains(&"{")
-                {
-                    let own = || [&inside.path[..], &[all[at + 1].to_owned()]].concat();
-                    let elsewhere = elsewhere(&all[attribute..at]).map(|name| {
-                        // In the same directory, as long as no inline module is around it.
-                        module_of(&file.with_file_name(name))
-                    });
-                    source.test_modules.push(elsewhere.unwrap_or_else(own));
-                }
+                let declared = declared(&words[attribute..end]).pop();
+                let elsewhere = elsewhere(&all[attribute..end]);
+                // In the same directory, as long as no inline module is around it.
+                let elsewhere = elsewhere.map(|name| module_of(&file.with_file_name(name)));
+                source.test_modules.extend(declared.map(|own| elsewhere.unwrap_or(own)));
                 source.tests.extend_from_slice(&words[i..end]);
                 i = end;
             } else {
-                inside.pass(&all, i);
                 source.code.push(words[i].clone());
                 i += 1;
             }
@@ -73,20 +121,12 @@ impl Source {
 
     /// Modules with files of their own that are compiled for more than tests.
     pub fn declared(&self) -> Vec<Vec<String>> {
-        let all: Vec<&str> = self.code.iter().map(|word| word.text.as_str()).collect();
-        let (mut found, mut inside) = (Vec::new(), Inside::new(&self.module));
-        for i in 0..all.len() {
-            inside.pass(&all, i);
-            if all[i] == "mod" && all.get(i + 2) == Some(&";") {
-                found.push([&inside.path[..], &[all[i + 1].to_owned()]].concat());
-            }
-        }
-        found
+        declared(&self.code)
     }
 
     /// All paths that the code names, tests apart.
     pub fn paths(&self) -> Vec<Named> {
-        paths(&self.code, &self.module)
+        paths(&self.code)
     }
 }
 
@@ -107,38 +147,11 @@ fn elsewhere<'a>(attributes: &[&'a str]) -> Option<&'a str> {
     found[2].strip_prefix('"')?.strip_suffix('"')
 }
 
-/// In which inline module a place is.
-struct Inside {
-    path: Vec<String>,
-    /// How many braces are open around each inline module that is open.
-    open: Vec<usize>,
-    depth: usize,
-}
-
-impl Inside {
-    fn new(module: &[String]) -> Self {
-        Self { path: module.to_vec(), open: Vec::new(), depth: 0 }
-    }
-
-    fn pass(&mut self, all: &[&str], i: usize) {
-        match all[i] {
-            "{" => {
-                if i >= 2 && all[i - 2] == "mod" {
-                    self.path.push(all[i - 1].to_owned());
-                    self.open.push(self.depth);
-                }
-                self.depth += 1;
-            }
-            "}" => {
-                self.depth = self.depth.saturating_sub(1);
-                if self.open.last() == Some(&self.depth) {
-                    self.open.pop();
-                    self.path.pop();
-                }
-            }
-            _ => {}
-        }
-    }
+/// Modules with files of their own that some words declare.
+fn declared(words: &[Word]) -> Vec<Vec<String>> {
+    let is_declared = |three: &&[Word]| three[0].text == "mod" && three[2].text == ";";
+    let path = |three: &[Word]| [&three[0].module[..], &[three[1].text.clone()]].concat();
+    words.windows(3).filter(is_declared).map(path).collect()
 }
 
 /// Whether an attribute asks for tests: `cfg(test)`, or `cfg(all(…, test, …))`.
@@ -155,7 +168,7 @@ fn is_test(attribute: &[&str]) -> bool {
 }
 
 /// The place after the group of brackets that begins here.
-fn group(all: &[&str], begin: usize) -> usize {
+pub fn group(all: &[&str], begin: usize) -> usize {
     let mut depth = 0;
     for (i, word) in all.iter().enumerate().skip(begin) {
         match *word {
@@ -174,23 +187,8 @@ fn group(all: &[&str], begin: usize) -> usize {
 /// It ends with a semicolon, with its first braces, or before the braces around it;
 /// what is no item ends with a comma too.
 fn item(all: &[&str], begin: usize) -> usize {
-    const ITEMS: [&str; 15] = [
-        "mod",
-        "fn",
-        "struct",
-        "enum",
-        "impl",
-        "use",
-        "const",
-        "static",
-        "type",
-        "trait",
-        "extern",
-        "unsafe",
-        "async",
-        "macro_rules",
-        "let",
-    ];
+    const ITEMS: &str = "mod fn struct enum impl use const static type trait extern unsafe async \
+                         macro_rules let";
     let mut i = begin;
     while all[i..].starts_with(&["#", "["]) {
         i = group(all, i + 1);
@@ -202,7 +200,7 @@ fn item(all: &[&str], begin: usize) -> usize {
             first = group(all, first);
         }
     }
-    let is_item = all.get(first).is_some_and(|word| ITEMS.contains(word));
+    let is_item = all.get(first).is_some_and(|word| ITEMS.split(' ').any(|item| item == *word));
     while i < all.len() {
         match all[i] {
             "{" => return group(all, i),
@@ -216,13 +214,11 @@ fn item(all: &[&str], begin: usize) -> usize {
     i
 }
 
-/// All paths that some words of a module name.
-pub fn paths(code: &[Word], module: &[String]) -> Vec<Named> {
+/// All paths that some words name.
+pub fn paths(code: &[Word]) -> Vec<Named> {
     let all: Vec<&str> = code.iter().map(|word| word.text.as_str()).collect();
-    let (mut found, mut inside) = (Vec::new(), Inside::new(module));
-    let mut i = 0;
+    let (mut found, mut i) = (Vec::new(), 0);
     while i < all.len() {
-        inside.pass(&all, i);
         let after = if i == 0 { "" } else { all[i - 1] };
         let mut some = Vec::new();
         let begin = i;
@@ -241,7 +237,7 @@ pub fn paths(code: &[Word], module: &[String]) -> Vec<Named> {
         }
         // A name that stands alone is no path.
         let paths = some.into_iter().filter(|path| all[begin] == "use" || path.len() > 1);
-        found.extend(paths.map(|path| resolved(path, &inside.path, code[begin].line)));
+        found.extend(paths.map(|path| resolved(path, &code[begin])));
     }
     found
 }
@@ -283,10 +279,11 @@ fn is_own(name: &str) -> bool {
 }
 
 /// A path from the root of its crate, if it leads to one of the workspace.
-fn resolved(path: Vec<String>, module: &[String], line: usize) -> Named {
+fn resolved(path: Vec<String>, at: &Word) -> Named {
+    let line = at.line;
     let mut base = match path[0].as_str() {
         name if is_own(name) => vec![],
-        "self" | "super" => module.to_vec(),
+        "self" | "super" => at.module.to_vec(),
         _ => return Named { local: false, parts: path, line },
     };
     let mut rest = path.as_slice();
@@ -303,107 +300,64 @@ fn resolved(path: Vec<String>, module: &[String], line: usize) -> Named {
     Named { local: true, parts: base, line }
 }
 
-fn is_name(word: &str) -> bool {
+pub fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
 /// The words of a text.
 pub fn words(text: &str) -> Vec<Word> {
-    let letters: Vec<char> = text.chars().collect();
-    let (mut all, mut i, mut line) = (Vec::new(), 0, 1);
-    while i < letters.len() {
-        let end = word(&letters, i);
-        let text: String = letters[i..end].iter().collect();
-        let skipped = text.starts_with(char::is_whitespace) || is_comment(&letters[i..]);
-        if !skipped {
-            let name = text.strip_prefix("r#").filter(|_| !text.contains('"'));
-            all.push(Word { text: name.unwrap_or(&text).to_owned(), line });
-        }
-        line += text.matches('\n').count();
-        i = end;
-    }
+    words_in(text, &[])
+}
+
+fn words_in(text: &str, module: &[String]) -> Vec<Word> {
+    let mut all = Vec::new();
+    flatten(text.parse().unwrap_or_else(|e| panic!("{e} in\n{text}")), &module.into(), &mut all);
     all
 }
 
-fn is_comment(letters: &[char]) -> bool {
-    letters.starts_with(&['/', '/']) || letters.starts_with(&['/', '*'])
-}
-
-/// The place after the word, the comment or the blanks that begin here.
-fn word(letters: &[char], begin: usize) -> usize {
-    let at = |i: usize| letters.get(i).copied().unwrap_or('\0');
-    let name = |mut i: usize| {
-        while at(i).is_alphanumeric() || at(i) == '_' {
-            i += 1;
-        }
-        i
-    };
-    match (at(begin), at(begin + 1)) {
-        ('/', '/') => (begin..letters.len()).find(|i| at(*i) == '\n').unwrap_or(letters.len()),
-        ('/', '*') => block_comment(letters, begin),
-        (':', ':') => begin + 2,
-        ('"', _) => quoted(letters, begin + 1, '"'),
-        ('\'', '\\') => quoted(letters, begin + 1, '\''),
-        ('\'', _) if at(begin + 2) == '\'' => begin + 3,
-        ('\'', _) => name(begin + 1).max(begin + 1),
-        (first, _) if first.is_alphanumeric() || first == '_' => {
-            let end = name(begin);
-            let prefix: String = letters[begin..end].iter().collect();
-            match (prefix.as_str(), at(end)) {
-                ("b" | "c", '"') => quoted(letters, end + 1, '"'),
-                ("b", '\'') => quoted(letters, end + 1, '\''),
-                ("r" | "br" | "cr", '"' | '#') => raw(letters, end).unwrap_or_else(|| {
-                    // `r#type`, a name that is a keyword elsewhere.
-                    if at(end) == '#' { name(end + 1) } else { end }
-                }),
-                _ => end,
+fn flatten(stream: TokenStream, module: &Rc<[String]>, all: &mut Vec<Word>) {
+    let word = |text: &str, line| Word { text: text.to_owned(), line, module: module.clone() };
+    let mut half = false;
+    for token in stream {
+        let line = token.span().start().line;
+        let (text, was_half) = (token.to_string(), std::mem::take(&mut half));
+        match token {
+            TokenTree::Group(group) if is_doc(&group) => {
+                while all.pop_if(|word| ["#", "!"].contains(&&*word.text)).is_some() {}
             }
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::Brace | Delimiter::None => ("{", "}"),
+                };
+                let below = match all.as_slice() {
+                    [.., before, name] if before.text == "mod" && open == "{" => {
+                        [&module[..], std::slice::from_ref(&name.text)].concat().into()
+                    }
+                    _ => module.clone(),
+                };
+                all.push(word(open, line));
+                flatten(group.stream(), &below, all);
+                all.push(word(close, group.span_close().start().line));
+            }
+            TokenTree::Punct(punct) if punct.as_char() == ':' && was_half => {
+                all.last_mut().expect("its first half").text.push(':');
+            }
+            TokenTree::Punct(punct) => {
+                half = punct.as_char() == ':' && punct.spacing() == Spacing::Joint;
+                all.push(word(&text, line));
+            }
+            _ => all.push(word(
+                text.strip_prefix("r#").filter(|_| !text.contains('"')).unwrap_or(&text),
+                line,
+            )),
         }
-        (first, _) if first.is_whitespace() => begin + 1,
-        _ => begin + 1,
     }
 }
 
-/// The place after a literal whose quote is open here.
-fn quoted(letters: &[char], mut i: usize, quote: char) -> usize {
-    while i < letters.len() && letters[i] != quote {
-        i += if letters[i] == '\\' { 2 } else { 1 };
-    }
-    (i + 1).min(letters.len())
-}
-
-/// The place after a raw string whose hashes or quote are here, if it is one.
-fn raw(letters: &[char], begin: usize) -> Option<usize> {
-    let hashes = letters[begin..].iter().take_while(|c| **c == '#').count();
-    let mut i = begin + hashes;
-    if letters.get(i) != Some(&'"') {
-        return None;
-    }
-    i += 1;
-    while i < letters.len() {
-        let after = letters[i + 1..].iter().take(hashes).take_while(|c| **c == '#').count();
-        if letters[i] == '"' && after == hashes {
-            return Some(i + 1 + hashes);
-        }
-        i += 1;
-    }
-    Some(i)
-}
-
-/// The place after a comment, which may hold others.
-fn block_comment(letters: &[char], mut i: usize) -> usize {
-    let mut depth = 0;
-    while i < letters.len() {
-        if letters[i..].starts_with(&['/', '*']) {
-            (depth, i) = (depth + 1, i + 2);
-        } else if letters[i..].starts_with(&['*', '/']) {
-            (depth, i) = (depth - 1, i + 2);
-        } else {
-            i += 1;
-        }
-        if depth == 0 {
-            break;
-        }
-    }
-    i
+/// Whether these are the brackets of an attribute that a comment stands for.
+fn is_doc(group: &Group) -> bool {
+    let mut inner = group.stream().into_iter().map(|token| token.to_string());
+    inner.next().is_some_and(|name| name == "doc") && inner.next().is_some_and(|is| is == "=")
 }

@@ -5,11 +5,89 @@
 pub mod process;
 
 use process::Program;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-pub struct Bench {
-    pub folder: tempfile::TempDir,
+/// A small problem, to which tests add an algorithm and whatever they are about.
+pub const QUADRATIC: &str = r#"title = "t"
+seed = 1
+replicates = 2
+problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 0.1 }
+start.offset = 1.0
+budget.rounds = 20
+"#;
+
+/// A manifest that is done in no time.
+pub const TINY: &str = r#"title = "t"
+seed = 1
+replicates = 1
+problem.lms = { dimension = 1, clients = 1, spectrum = { from = 1.0, to = 1.0 }, noise = 0.1 }
+start.zero = true
+budget.rounds = 2
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 1
+"#;
+
+/// A text with changes, each of which has to find its place.
+#[track_caller]
+pub fn edited(text: &str, changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(text.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "there is no {from:?} in\n{text}");
+        text.replace(from, to)
+    })
+}
+
+/// An array of TOML with these values.
+pub fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
+    let values: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    format!("[{}]", values.join(", "))
+}
+
+pub const GARNET: &str = "experiments/smoke/garnet.toml";
+pub const LOGISTIC: &str = "experiments/smoke/logistic.toml";
+pub const DIVERGING: &str = "experiments/smoke/diverging.toml";
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn smoke(name: &str) -> PathBuf {
+    root().join("experiments/smoke").join(name)
+}
+
+/// All files below a folder, sorted. Links are files and not followed.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let (mut open, mut files) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|e| panic!("{folder:?}: {e}")) {
+            let entry = entry.unwrap();
+            let is_folder = entry.file_type().unwrap().is_dir();
+            if is_folder { &mut open } else { &mut files }.push(entry.path());
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The files below a folder with this extension, sorted.
+pub fn files_with(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files = files_below(folder);
+    files.retain(|file| file.extension().is_some_and(|own| own == extension));
+    files
+}
+
+/// A text with its checksum at its end.
+pub fn sealed(text: &str) -> String {
+    format!("{text}# sha256 {}\n", hash(text.as_bytes()))
+}
+
+pub fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 pub struct Said {
@@ -23,6 +101,20 @@ impl Said {
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         assert!(!self.err.contains("panicked"), "{}", self.err);
+        self
+    }
+
+    /// Its standard output contains this.
+    #[track_caller]
+    pub fn prints(&self, part: &str) -> &Self {
+        assert!(self.out.contains(part), "no {part:?} in\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Its standard error contains this.
+    #[track_caller]
+    pub fn warns(&self, part: &str) -> &Self {
+        assert!(self.err.contains(part), "no {part:?} in\n{}\nstdout:\n{}", self.err, self.out);
         self
     }
 }
@@ -42,13 +134,39 @@ pub fn driftbench() -> Program {
     Program::new(env!("CARGO_BIN_EXE_driftbench"))
 }
 
-pub fn smoke(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/smoke").join(name)
+pub struct Bench {
+    pub folder: tempfile::TempDir,
 }
 
 impl Bench {
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A bench with the results of a manifest, `m.toml`.
+    #[track_caller]
+    pub fn ran(manifest: &str) -> Self {
+        let bench = Self::new();
+        bench.write("m.toml", manifest);
+        bench.compute(&["m.toml"]);
+        bench
+    }
+
+    /// A bench with these smoke manifests.
+    pub fn with_smoke(names: &[&str]) -> Self {
+        let bench = Self::new();
+        names.iter().for_each(|name| drop(bench.bring(name)));
+        bench
+    }
+
+    /// A bench with the results of these smoke manifests.
+    #[track_caller]
+    pub fn of_smoke(names: &[&str]) -> Self {
+        let bench = Self::with_smoke(names);
+        let files: Vec<String> =
+            names.iter().map(|name| format!("experiments/smoke/{name}.toml")).collect();
+        bench.compute(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        bench
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -60,55 +178,107 @@ impl Bench {
         driftbench().args(arguments).folder(&self.folder).run().into()
     }
 
-    pub fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+    /// `run` with these arguments, which succeeds.
+    #[track_caller]
+    pub fn compute(&self, arguments: &[&str]) {
+        self.run(&[&["run", "--quiet"], arguments].concat()).expect(0);
     }
 
+    /// `report`, which succeeds.
+    #[track_caller]
+    pub fn report(&self) {
+        self.run(&["report", "--quiet"]).expect(0);
+    }
+
+    /// The lines of `digest`.
+    #[track_caller]
+    pub fn digests(&self, folder: &str) -> Vec<String> {
+        self.run(&["digest", folder]).expect(0).out.lines().map(str::to_owned).collect()
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[track_caller]
     pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
+        fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    #[track_caller]
+    pub fn read_bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    /// The rows of a CSV file, by the names of its columns.
+    #[track_caller]
+    pub fn rows(&self, name: &str) -> Vec<HashMap<String, String>> {
+        let mut reader = csv::Reader::from_path(self.path(name)).unwrap();
+        reader.deserialize().map(Result::unwrap).collect()
+    }
+
+    /// Flips a bit in the middle of a file.
+    pub fn damage(&self, name: &str) {
+        let mut bytes = self.read_bytes(name);
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        self.write(name, bytes);
+    }
+
+    /// Edits a file that ends with its checksum, and corrects the checksum.
+    #[track_caller]
+    pub fn reseal(&self, name: &str, changes: &[(&str, &str)]) {
+        let text = self.read(name);
+        let (body, _) = text.rsplit_once("# sha256 ").unwrap();
+        self.write(name, sealed(&edited(body, changes)));
+    }
+
+    /// The folders of cells and packs of an experiment, sorted; without quarantined ones.
+    pub fn cells(&self, experiment: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(experiment)).unwrap().map(Result::unwrap);
+        let folders = entries.filter(|entry| entry.path().is_dir());
+        let names = folders.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let cells = names.filter(|name| !name.contains('.'));
+        let mut cells: Vec<String> = cells.map(|name| format!("{experiment}/{name}")).collect();
+        cells.sort();
+        cells
     }
 
     /// All files below a folder.
     pub fn files_below(&self, folder: &str) -> Vec<PathBuf> {
-        let (mut open, mut files) = (vec![self.path(folder)], Vec::new());
-        while let Some(folder) = open.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() { open.push(path) } else { files.push(path) }
-            }
+        files_below(&self.path(folder))
+    }
+
+    /// All files below a folder, by their paths below it, and what they hold.
+    pub fn contents(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
+        let folder = self.path(folder);
+        let name = |file: &Path| file.strip_prefix(&folder).unwrap().display().to_string();
+        files_below(&folder).iter().map(|file| (name(file), fs::read(file).unwrap())).collect()
+    }
+
+    pub fn copy_folder(&self, from: &str, to: &str) {
+        for (name, bytes) in self.contents(from) {
+            self.write(&format!("{to}/{name}"), bytes);
         }
-        files
     }
 
-    pub fn read_bytes(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.path(name)).unwrap()
-    }
-
-    /// Copies a smoke manifest to `experiments/smoke/`.
+    /// Copies a smoke manifest, and the data files of all, to `experiments/smoke/`.
     pub fn bring(&self, name: &str) -> String {
-        let file = format!("experiments/smoke/{name}");
-        self.write(&file, &std::fs::read_to_string(smoke(name)).unwrap());
-        file
-    }
-
-    /// Copies a folder of data files below `experiments/smoke/`.
-    pub fn bring_folder(&self, name: &str) {
-        let to = self.path(&format!("experiments/smoke/{name}"));
-        std::fs::create_dir_all(&to).unwrap();
-        for entry in std::fs::read_dir(smoke(name)).unwrap() {
-            let entry = entry.unwrap();
-            std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        let names = ["data/atoms.npz", "data/chains.npz", "data/records.csv"];
+        let manifest = format!("{name}.toml");
+        for name in names.into_iter().chain([manifest.as_str()]) {
+            self.write(&format!("experiments/smoke/{name}"), fs::read(smoke(name)).unwrap());
         }
+        format!("experiments/smoke/{manifest}")
     }
 
     /// Names of everything in the folder.
     pub fn files(&self) -> Vec<String> {
-        let mut all: Vec<String> = std::fs::read_dir(&self.folder)
-            .unwrap()
-            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
+        let entries = fs::read_dir(&self.folder).unwrap();
+        let mut all: Vec<String> =
+            entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
         all.sort();
         all
     }

@@ -219,8 +219,13 @@ fn any_two_records_can_be_compared_and_told() {
     ];
     let settings = btree_map("[ab]{1,2}", "[0-9.e-]{1,3}|[|`<\n]{1,3}", 0..3);
     let cell = ("[xy|<]{0,2}", settings, runs);
-    let claim = ("[ab]", select(Verdict::ALL.to_vec()), any::<bool>(), any::<f64>()).prop_map(
-        |(id, verdict, expected_refuted, estimate)| compare::SideClaim {
+    let claim = (
+        "[ab]",
+        select(Verdict::ALL.map(|(verdict, _)| verdict).to_vec()),
+        any::<bool>(),
+        any::<f64>(),
+    )
+        .prop_map(|(id, verdict, expected_refuted, estimate)| compare::SideClaim {
             id,
             statement: "s".into(),
             verdict,
@@ -228,8 +233,7 @@ fn any_two_records_can_be_compared_and_told() {
             estimate,
             low: estimate,
             high: f64::NAN,
-        },
-    );
+        });
     let record =
         (btree_map("[0-3]", cell, 0..5), prop::option::of(vec(claim, 0..3)), 0_u32..3, 0_u64..2);
     let record = record.prop_map(|(cells, claims, schema, seed)| SideExperiment {

@@ -77,14 +77,11 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
     let indices: HashMap<&str, usize> =
         plain.iter().enumerate().map(|(i, cell)| (cell.id.as_str(), i)).collect();
     let varied = plain.iter().flat_map(|cell| &cell.varied);
-    let mut axes: Vec<&str> = Vec::new();
-    for name in manifest.iter().chain(varied).map(|name| short(name)) {
-        if !axes.contains(&name) && on_x_axis.first().is_none_or(|x| short(x) != name) {
-            axes.push(name);
-        }
-    }
+    let axes = manifest.iter().chain(varied).map(|name| short(name));
+    let axes = axes.filter(|name| on_x_axis.first().is_none_or(|x| short(x) != *name));
     let several = |name: &&str| panels::distinct(cells, name).len() > 1;
-    let single = axes.iter().copied().filter(several).map(|name| vec![name.to_owned()]);
+    let axes = panels::unique(axes).into_iter().filter(several);
+    let single = axes.map(|name| vec![name.to_owned()]);
     let mut all: Vec<View> = Vec::new();
     for panels in [manifest.to_vec(), Vec::new()].into_iter().chain(single) {
         let brief: Vec<String> = panels.iter().map(|name| short(name).to_owned()).collect();
@@ -105,6 +102,7 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
 
 #[cfg(test)]
 mod tests {
+    use super::super::line_figure::LineFigure;
     use super::*;
     use driftbench_runner::manifest::Source;
     use driftbench_runner::plan::{Plan, Setting};
@@ -135,18 +133,14 @@ mod tests {
     /// The settings that the panels and the x axis of each figure of curves show, in the
     /// manifest's view, without panels, and with panels for any setting that varies.
     fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
-        let table = &plan.manifest.figure;
-        let convergence =
-            table.convergence.iter().map(|f| (&f.common.labels, &f.common.panels, Vec::new()));
-        let scaling = table.scaling.iter().map(|f| {
-            let across = super::super::scaling::settings_of_axis(&f.x);
-            (&f.common.labels, &f.common.panels, across.into_iter().map(str::to_owned).collect())
-        });
         let mut all = Vec::new();
-        for (labels, manifest, on_x_axis) in convergence.chain(scaling) {
+        for figure in LineFigure::all(&plan.manifest.figure) {
+            let on_x_axis = figure.settings_on_x_axis().into_iter().map(str::to_owned);
+            let on_x_axis: Vec<String> = on_x_axis.collect();
+            let labels = &figure.common.labels;
             let cells: Vec<&Cell> =
                 plan.cells.iter().filter(|cell| panels::has_label(labels, cell)).collect();
-            let mut panels = vec![manifest.clone(), Vec::new()];
+            let mut panels = vec![figure.common.panels.clone(), Vec::new()];
             let varied: HashSet<&str> =
                 cells.iter().flat_map(|c| &c.varied).map(|n| short(n)).collect();
             panels.extend(varied.into_iter().map(|name| vec![name.to_owned()]));

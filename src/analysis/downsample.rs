@@ -4,13 +4,13 @@
 //! many it shows of how many, and how they were chosen: evenly spread from the smallest to the
 //! largest final value, not the best alone.
 
+use super::CellResult;
 use super::curves::curves;
+use super::figure::XAxis;
+use super::line_figure::{LineFigure, x_value};
 use super::panels::{Group, distinct, has_label, panels};
-use super::{CellResult, scaling};
-use crate::stats::mean;
 use driftbench_core::words::thousands;
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::{Convergence, FigureKeys, FigureTables, Scaling};
+use driftbench_runner::manifest::figure::{FigureKeys, FigureTables};
 use driftbench_runner::plan::{Cell, Setting};
 use std::collections::{BTreeSet, HashSet};
 
@@ -35,10 +35,10 @@ pub struct Sample {
 }
 
 impl Sample {
-    fn new(all: &[CellResult<'_>], cells: &[&CellResult<'_>], notes: &[String]) -> Self {
-        let ids: HashSet<&str> = cells.iter().map(|cell| cell.cell.id.as_str()).collect();
-        let inside = |index: &usize| ids.contains(all[*index].cell.id.as_str());
-        Self { cells: (0..all.len()).filter(inside).collect(), note: sentence(notes) }
+    fn new<'a>(all: &[CellResult<'_>], some: impl IntoIterator<Item = &'a CellResult<'a>>) -> Self {
+        let ids: HashSet<&str> = some.into_iter().map(|cell| cell.cell.id.as_str()).collect();
+        let is_in = |place: &usize| ids.contains(all[*place].cell.id.as_str());
+        Self { cells: (0..all.len()).filter(is_in).collect(), note: String::new() }
     }
 
     /// The cells themselves.
@@ -49,10 +49,8 @@ impl Sample {
 
 /// The cells that the figures of a manifest show, each kind in its order.
 pub struct FigureCells {
-    /// `[[figure.convergence]]`.
-    pub convergence: Vec<Sample>,
-    /// `[[figure.scaling]]`.
-    pub scaling: Vec<Sample>,
+    /// Those of [`LineFigure::all`].
+    pub lines: Vec<Sample>,
     /// `[[figure.winners]]`.
     pub winners: Vec<Sample>,
     /// `[[figure.stability]]`.
@@ -62,11 +60,14 @@ pub struct FigureCells {
 impl FigureCells {
     /// What each figure shows of these cells.
     pub fn new(table: &FigureTables, cells: &[CellResult<'_>]) -> Self {
+        let lines = LineFigure::all(table).map(|figure| match &figure.x {
+            XAxis::Rounds(_) => curves_over_costs(&figure, cells),
+            XAxis::Cells(x) => curves_over_setting(&figure, x, cells),
+        });
         let winners = table.winners.iter();
         let stability = table.stability.iter();
         Self {
-            convergence: table.convergence.iter().map(|f| convergence(f, cells)).collect(),
-            scaling: table.scaling.iter().map(|f| scaling(f, cells)).collect(),
+            lines: lines.collect(),
             winners: winners.map(|f| maps(&f.common, (&f.x, &f.y), cells)).collect(),
             stability: stability.map(|f| maps(&f.common, (&f.x, &f.y), cells)).collect(),
         }
@@ -77,51 +78,46 @@ fn with_labels<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a Ce
     cells.iter().filter(|cell| has_label(labels, cell.cell)).collect()
 }
 
-/// The final mean of a cell; infinite where runs diverged.
-fn final_mean(cell: &CellResult<'_>, quantity: Quantity) -> f64 {
-    cell.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))
-}
-
 /// The cells of a figure over a cost: each is a curve.
-fn convergence(figure: &Convergence, all: &[CellResult<'_>]) -> Sample {
+fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample {
     let cells = with_labels(&figure.common.labels, all);
     if cells.len() <= MOST_CURVES {
-        return Sample::new(all, &cells, &[]);
+        return Sample::new(all, cells);
     }
     let (groups, panels_note) = few_panels(panels(&figure.common.panels, &cells));
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
-    let last = |cell: &&CellResult<'_>| final_mean(cell, figure.y);
+    let last = |cell: &&CellResult<'_>| cell.final_mean(figure.y);
     let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
-    let sample = in_order(&cells, groups.flatten());
+    let sample = Sample::new(all, groups.flatten());
     let mut notes = vec![format!(
         "{} of {} curves are drawn, spread evenly from the smallest to the largest final mean of {} in each panel (cells whose runs diverged rank last)",
-        sample.len(),
+        sample.cells.len(),
         thousands(cells.len()),
         figure.y.formula()
     )];
     notes.extend(panels_note);
-    Sample::new(all, &sample, &notes)
+    Sample { note: sentence(&notes), ..sample }
 }
 
 /// The cells of a figure over a setting: each is a point.
-fn scaling(figure: &Scaling, all: &[CellResult<'_>]) -> Sample {
+fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
     let mut cells = with_labels(&figure.common.labels, all);
     let (count, mut notes) = (cells.len(), Vec::new());
     let groups = panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {
         let (groups, note) = few_panels(groups);
         notes.extend(note);
-        cells = in_order(&cells, groups.into_iter().flat_map(|group| group.cells));
+        cells = Sample::new(all, groups.into_iter().flat_map(|group| group.cells)).among(all);
     }
     let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
-    let known = [known, scaling::settings_of_axis(&figure.x)].concat();
+    let known = [known, figure.settings_on_x_axis()].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let (names, curve_of_cell) = curves(&plain, &known);
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
     cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
     if curves.len() > MOST_CURVES {
         let least = |curve: &Vec<&CellResult<'_>>| {
-            curve.iter().map(|cell| final_mean(cell, figure.y)).fold(f64::INFINITY, f64::min)
+            curve.iter().map(|cell| cell.final_mean(figure.y)).fold(f64::INFINITY, f64::min)
         };
         curves = by_rank(curves, FEW_CURVES, least);
         notes.push(format!(
@@ -132,18 +128,18 @@ fn scaling(figure: &Scaling, all: &[CellResult<'_>]) -> Sample {
     }
     if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
         let each = (MOST_POINTS / curves.len().max(1)).max(2);
-        let x = |cell: &&CellResult<'_>| scaling::x_value(cell, &figure.x).unwrap_or(f64::INFINITY);
+        let x = |cell: &&CellResult<'_>| x_value(cell, x).unwrap_or(f64::INFINITY);
         curves = curves.into_iter().map(|curve| by_rank(curve, each, x)).collect();
         notes.push(format!(
             "of each curve at most {each} points are drawn, spread evenly from left to right"
         ));
     }
     if notes.is_empty() {
-        return Sample::new(all, &cells, &[]);
+        return Sample::new(all, cells);
     }
-    let cells = in_order(&cells, curves.into_iter().flatten());
-    notes.push(format!("the points are {} of {} cells", cells.len(), thousands(count)));
-    Sample::new(all, &cells, &notes)
+    let sample = Sample::new(all, curves.into_iter().flatten());
+    notes.push(format!("the points are {} of {} cells", sample.cells.len(), thousands(count)));
+    Sample { note: sentence(&notes), ..sample }
 }
 
 /// The cells of a figure of maps over the settings `x` and `y`.
@@ -155,7 +151,7 @@ fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]
     let most = (MOST_SQUARES / (wide * high).max(1)).clamp(1, MOST_PANELS);
     let fits = xs.len() == wide && ys.len() == high;
     if fits && (groups.len() <= most || cells.len() <= MOST_SQUARES) {
-        return Sample::new(all, &cells, &[]);
+        return Sample::new(all, cells);
     }
     let count = groups.len();
     let groups = evenly(groups, most);
@@ -179,7 +175,7 @@ fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]
     };
     let inside = groups.into_iter().flat_map(|group| group.cells);
     let inside = inside.filter(|cell| is_among(cell, x, &xs) && is_among(cell, y, &ys));
-    Sample::new(all, &in_order(&cells, inside), &notes)
+    Sample { note: sentence(&notes), ..Sample::new(all, inside) }
 }
 
 /// At most [`MOST_PANELS`] of a figure's panels, and a note if these are not all.
@@ -210,15 +206,6 @@ fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let chosen: BTreeSet<usize> =
         (0..most).map(|i| i * last / most.saturating_sub(1).max(1)).collect();
     all.into_iter().enumerate().filter(|(i, _)| chosen.contains(i)).map(|(_, item)| item).collect()
-}
-
-/// Some cells in the order of all, each once.
-fn in_order<'a>(
-    all: &[&'a CellResult<'a>],
-    some: impl Iterator<Item = &'a CellResult<'a>>,
-) -> Vec<&'a CellResult<'a>> {
-    let ids: BTreeSet<&str> = some.map(|cell| cell.cell.id.as_str()).collect();
-    all.iter().copied().filter(|cell| ids.contains(cell.cell.id.as_str())).collect()
 }
 
 /// The notes as a sentence after a caption; empty if there are none.

@@ -7,12 +7,13 @@ use crate::stats::ROUNDING_FLOOR;
 use driftbench_core::kernel::{axpy, dot};
 use driftbench_runner::manifest::TimeAverage;
 use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::plan::Cell;
 
 /// A cell whose bias was measured.
 #[derive(Clone, Debug)]
-pub struct FirstOrderRow {
-    /// Label of the algorithm, and the settings that distinguish the cell.
-    pub cell: (String, String),
+pub struct FirstOrderRow<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
     /// γ(H − 1)Nλ, λ the largest diagonal entry of A.
     pub reach: f64,
     /// ‖E θ − θ*‖ as measured.
@@ -24,16 +25,19 @@ pub struct FirstOrderRow {
 }
 
 /// The cells with a measured bias and a prediction of it, in the order of γ(H − 1)Nλ.
-pub fn rows(cells: &[CellResult<'_>], theory: &Theory<'_>) -> Vec<FirstOrderRow> {
-    let mut rows: Vec<FirstOrderRow> = cells.iter().filter_map(|cell| row(cell, theory)).collect();
+pub fn rows<'a>(cells: &[CellResult<'a>], theory: &Theory<'_>) -> Vec<FirstOrderRow<'a>> {
+    let mut rows: Vec<FirstOrderRow<'a>> =
+        cells.iter().filter_map(|cell| row(cell, theory)).collect();
     rows.retain(|row| row.apart.iter().any(Option::is_some));
     rows.sort_by(|a, b| a.reach.total_cmp(&b.reach));
     rows
 }
 
-fn row(cell: &CellResult<'_>, theory: &Theory<'_>) -> Option<FirstOrderRow> {
-    let sample =
-        cell.averages(TimeAverage::Bias).filter(|s| cell.diverged() == 0 && !s.is_empty())?;
+fn row<'a>(cell: &CellResult<'a>, theory: &Theory<'_>) -> Option<FirstOrderRow<'a>> {
+    let sample = cell
+        .runs
+        .averages(TimeAverage::Bias)
+        .filter(|s| cell.runs.diverged == 0 && !s.is_empty())?;
     let mut mean = vec![0.0; sample[0].len()];
     sample.iter().for_each(|x| axpy(1.0 / sample.len() as f64, x, &mut mean));
     let norm = |x: &[f64]| libm::sqrt(dot(x, x));
@@ -47,7 +51,7 @@ fn row(cell: &CellResult<'_>, theory: &Theory<'_>) -> Option<FirstOrderRow> {
     };
     let by = [Prediction::FirstOrder, Prediction::SecondOrder, Prediction::Closure];
     Some(FirstOrderRow {
-        cell: (cell.cell.label.clone(), super::setting_text::details(cell.cell, &[])),
+        cell: cell.cell,
         reach: theory.reach(&cell.cell.id)?,
         bias: norm(&mean),
         apart: by.map(apart),

@@ -151,15 +151,15 @@ impl Line {
 
     /// Its style. A prediction has the colour and the marker of its curve.
     pub fn style(&self) -> Style {
-        let reference = Dash::Thin(REFERENCE);
         match self {
             Self::Measured(curve) => curve.style,
             Self::Predicted(curve, prediction) => Style { dash: dash(*prediction), ..curve.style },
-            Self::Reference(Reference::Slope(_)) => {
-                Style { dash: reference, ..Style::solid(Color::Neutral) }
-            }
-            Self::Reference(Reference::NoChange) => {
-                Style { dash: reference, ..Style::solid(Color::Palette(6)) }
+            Self::Reference(reference) => {
+                let color = match reference {
+                    Reference::Slope(_) => Color::Neutral,
+                    Reference::NoChange => Color::Palette(6),
+                };
+                Style { dash: Dash::Thin(REFERENCE), ..Style::solid(color) }
             }
         }
     }

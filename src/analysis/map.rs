@@ -2,6 +2,7 @@
 
 use super::line::{Color, LegendEntry};
 use super::panels::Sides;
+use crate::stats::Ratio;
 use driftbench_runner::plan::Setting;
 use std::collections::HashMap;
 
@@ -69,15 +70,8 @@ pub enum Lead {
     AllDiverged,
     /// The smallest mean is above the error at the start.
     AboveStart,
-    /// The mean of the next is so many times larger.
-    Ratio {
-        /// The estimate.
-        estimate: f64,
-        /// Lower end of its interval; NaN of single runs.
-        low: f64,
-        /// Upper end of its interval; NaN of single runs.
-        high: f64,
-    },
+    /// The mean of the next is so many times larger; without limits of single runs.
+    Ratio(Ratio),
     /// Runs of every other algorithm diverged.
     OthersDiverged,
     /// There is no other algorithm at this grid point.
@@ -98,11 +92,10 @@ impl Ranking {
         match self.lead {
             Lead::AllDiverged => vec!["all diverged".into()],
             Lead::AboveStart => vec!["above".into(), "the start".into()],
-            Lead::Ratio { estimate, low, high } if low.is_nan() || high.is_nan() => {
-                vec![format!("×{estimate:.2}")]
-            }
-            Lead::Ratio { estimate, low, high } => {
-                vec![format!("×{estimate:.2}"), format!("[{low:.2}, {high:.2}]")]
+            Lead::Ratio(Ratio { estimate, low, high, .. }) => {
+                let limits =
+                    (!low.is_nan() && !high.is_nan()).then(|| format!("[{low:.2}, {high:.2}]"));
+                std::iter::once(format!("×{estimate:.2}")).chain(limits).collect()
             }
             Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
             Lead::Alone => vec!["alone".into()],

@@ -7,12 +7,12 @@
 pub mod bounds;
 pub mod claims;
 pub mod compare;
-mod convergence;
 mod curves;
 mod downsample;
 mod figure;
 pub mod first_order;
 mod line;
+mod line_figure;
 mod map;
 mod needs;
 mod panels;
@@ -21,7 +21,6 @@ pub mod problems;
 mod ranking;
 mod ranking_map;
 mod runs;
-mod scaling;
 mod setting_text;
 mod stability;
 pub mod table;
@@ -30,6 +29,7 @@ mod unplanned;
 #[cfg(test)]
 mod wrong;
 
+use crate::stats::{Summary, mean};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
 use claims::JudgedClaim;
@@ -40,24 +40,25 @@ use driftbench_core::federated::Schedule;
 use driftbench_core::words::thousands;
 use driftbench_runner::files::{Error, error};
 pub use driftbench_runner::manifest::figure::Scale;
-use driftbench_runner::manifest::{Oracle, Prices, Quantity, TimeAverage};
+use driftbench_runner::manifest::{Oracle, Prices, Quantity};
 use driftbench_runner::plan::{Cell, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare};
-use driftbench_runner::trace::Trace;
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
 pub use line::{
     COLORS, Color, Curve, DASHES, Dash, LegendEntry, Line, MARKERS, Reference, Style, THIN_DASHES,
     words_before,
 };
+use line_figure::LineFigure;
+pub use line_figure::x_value;
 pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
 use needs::Needs;
 pub use needs::{draws_exact_bias, wants_moments};
+pub use panels::unique;
 use ranking::Rankings;
 pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
 pub use runs::{COSTS, Runs, TraceNeeds};
-pub use scaling::x_value;
-pub use setting_text::{details, pretty};
+pub use setting_text::{details, name, pretty};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -80,9 +81,9 @@ pub struct Experiment<'a> {
     /// The claims of the manifest with their verdicts.
     pub claims: Vec<JudgedClaim<'a>>,
     /// The values of published bounds for the cells.
-    pub bounds: Vec<bounds::BoundRow>,
+    pub bounds: Vec<bounds::BoundRow<'a>>,
     /// Where the first order of measured biases holds.
-    pub first_order: Vec<first_order::FirstOrderRow>,
+    pub first_order: Vec<first_order::FirstOrderRow<'a>>,
     /// Predictions that are not computed at this size, one sentence each.
     pub not_computed: Vec<String>,
     /// Other results of the experiment.
@@ -119,16 +120,6 @@ pub struct CellResult<'a> {
 }
 
 impl CellResult<'_> {
-    /// Replicates.
-    pub fn replicates(&self) -> usize {
-        self.runs.count()
-    }
-
-    /// Replicates that diverged.
-    pub fn diverged(&self) -> usize {
-        self.runs.diverged()
-    }
-
     /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.
     pub fn is_deterministic(&self) -> bool {
         let identity = &self.cell.identity;
@@ -138,25 +129,26 @@ impl CellResult<'_> {
             && identity.algorithm.components().iter().all(whole)
     }
 
-    /// A quantity at the last round, one number per replicate; `None` if a replicate diverged or
-    /// the quantity is not recorded.
-    pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
-        self.runs.finals(quantity)
+    /// The mean of a quantity at the last round; infinite where runs diverged.
+    pub fn final_mean(&self, quantity: Quantity) -> f64 {
+        self.runs.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))
     }
 
-    /// An average over the rounds, one vector per replicate.
-    pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
-        self.runs.averages(what)
+    /// A quantity at the last round; `None` if a replicate diverged or it is not recorded.
+    pub fn summary(&self, quantity: Quantity) -> Option<Summary> {
+        self.runs.finals(quantity).map(|sample| Summary::new(&sample))
     }
 
-    /// One trace per replicate, with the columns that figures and claims need.
-    pub fn along(&self) -> &[Trace] {
-        self.runs.along()
+    /// A quantity along each of the traces in memory; empty where it is not recorded.
+    pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
+        self.runs.along.iter().map(|trace| runs::column(trace, quantity, &self.prices)).collect()
     }
 
-    /// A quantity along one of the cell's traces; empty if it is not recorded.
-    pub fn column<'t>(&self, trace: &'t Trace, quantity: Quantity) -> Cow<'t, [f64]> {
-        runs::column(trace, quantity, &self.prices)
+    /// A quantity over the replicates at each recorded round, up to the first divergence.
+    pub fn samples(&self, quantity: Quantity) -> Vec<Vec<f64>> {
+        let columns = self.columns(quantity);
+        let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
+        (0..rows).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
     }
 }
 
@@ -280,7 +272,7 @@ fn results<'a>(
         order.par_chunks(cells_per_task(order.len())).flat_map_iter(|some| some.iter().map(read));
     let mut all: Vec<(usize, _)> = all.collect();
     all.sort_by_key(|(place, _)| *place);
-    let mut known: BTreeMap<String, Vec<Arc<Provenance>>> = BTreeMap::new();
+    let mut known: Vec<Arc<Provenance>> = Vec::new();
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
     for (place, found) in all {
         match found? {
@@ -290,10 +282,9 @@ fn results<'a>(
                 missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
             }
             Some(mut cell) => {
-                let same = known.entry(cell.provenance.version.clone()).or_default();
-                match same.iter().find(|p| **p == cell.provenance) {
+                match known.iter().find(|p| **p == cell.provenance) {
                     Some(one) => cell.provenance = one.clone(),
-                    None => same.push(cell.provenance.clone()),
+                    None => known.push(cell.provenance.clone()),
                 }
                 cells.push(cell);
             }
@@ -331,13 +322,11 @@ fn follow_chosen(
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
     let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
-    let figures = plan.manifest.figure.convergence.iter().zip(&shown.convergence);
+    let figures = plan.manifest.figure.convergence.iter().zip(&shown.lines);
     for (figure, chosen) in figures.filter(|(figure, _)| !needs.draws_all(figure)) {
         for place in &chosen.cells {
-            let needed = wanted.entry(*place).or_default();
-            let more = needs.traces_of_chosen(cells[*place].cell, figure);
-            needed.along.extend(more.along);
-            needed.averages.extend(more.averages);
+            let first = || needs.traces(cells[*place].cell);
+            needs::add_figure(figure, wanted.entry(*place).or_insert_with(first));
         }
     }
     let places: Vec<usize> = wanted.keys().copied().collect();
@@ -358,20 +347,13 @@ fn biases(
     prepared: &[Prepared<'_>],
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
-    let known: HashMap<&str, Option<f64>> =
-        prepared.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
-    for some in cells.chunks_mut(AT_ONCE) {
-        let others: Vec<&Cell> = some.iter().map(|c| c.cell).collect();
-        let others: Vec<&Cell> =
-            others.into_iter().filter(|c| !known.contains_key(c.id.as_str())).collect();
-        let more = instances(plan, &others)?;
-        let more: HashMap<&str, Option<f64>> =
-            more.iter().map(|p| (p.cell.id.as_str(), theory::exact_bias(p))).collect();
-        for cell in some.iter_mut() {
-            let id = cell.cell.id.as_str();
-            cell.exact_bias = known.get(id).or_else(|| more.get(id)).copied().flatten();
-        }
+    let bias = |p: &Prepared<'_>| (p.cell.id.clone(), theory::exact_bias(p));
+    let mut known: HashMap<String, Option<f64>> = prepared.iter().map(bias).collect();
+    let others = cells.iter().map(|c| c.cell).filter(|cell| !known.contains_key(&cell.id));
+    for some in others.collect::<Vec<&Cell>>().chunks(AT_ONCE) {
+        known.extend(instances(plan, some)?.iter().map(bias));
     }
+    cells.iter_mut().for_each(|cell| cell.exact_bias = known.get(&cell.cell.id).copied().flatten());
     Ok(())
 }
 
@@ -416,15 +398,13 @@ fn figures<'a>(
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };
-    let convergence = table.convergence.iter().zip(&shown.convergence);
-    let convergence = convergence.map(|(f, c)| noted(c, &|c| convergence::figure(f, c, theory)));
-    let scaling = table.scaling.iter().zip(&shown.scaling);
-    let scaling = scaling.map(|(f, c)| noted(c, &|c| scaling::figure(f, c, theory)));
+    let lines = LineFigure::all(table).zip(&shown.lines);
+    let lines = lines.map(|(f, c)| noted(c, &|c| f.draw(c, theory)));
     let winners = table.winners.iter().zip(&shown.winners);
     let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::figure(f, c, rankings)));
     let stability = table.stability.iter().zip(&shown.stability);
     let stability = stability.map(|(f, c)| noted(c, &|c| stability::figure(f, c, theory)));
-    let all = convergence.chain(scaling).chain(winners).chain(stability).zip(ids);
+    let all = lines.chain(winners).chain(stability).zip(ids);
     let all: Vec<Figure> = all.map(|(figure, id)| Figure { id, ..figure }).collect();
     plan.figures.iter().map(|place| all[*place].clone()).collect()
 }

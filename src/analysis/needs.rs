@@ -4,6 +4,7 @@
 use super::CellResult;
 use super::claims::{Against, MeanComparison};
 use super::downsample::{FigureCells, MOST_CURVES};
+use super::line_figure::LineFigure;
 use super::panels::has_label;
 use super::runs::{COSTS, TraceNeeds};
 use driftbench_runner::manifest::claim::{ClaimTables as Claims, Prediction, Selection, When};
@@ -50,13 +51,6 @@ impl<'a> Needs<'a> {
         needs
     }
 
-    /// What is needed of a cell that a figure of more curves than it can draw has chosen.
-    pub fn traces_of_chosen(&self, cell: &Cell, figure: &Convergence) -> TraceNeeds {
-        let mut needs = self.traces(cell);
-        add_figure(figure, &mut needs);
-        needs
-    }
-
     /// The cells for which a figure or a claim needs theory, by id.
     pub fn theory<'c>(&self, shown: &FigureCells, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
         let mut ids = self.ids(shown, cells, |line| !line.theory.is_empty(), claims_need_theory);
@@ -71,7 +65,7 @@ impl<'a> Needs<'a> {
         shown: &FigureCells,
         cells: &'c [CellResult<'_>],
     ) -> HashSet<&'c str> {
-        self.ids(shown, cells, |line| line.draws_moments(), claims_need_moments)
+        self.ids(shown, cells, draws_moments, claims_need_moments)
     }
 
     /// The cells that are drawn in such a figure of lines, or that such a claim is about.
@@ -82,38 +76,21 @@ impl<'a> Needs<'a> {
         figure: impl Fn(&LineFigure<'_>) -> bool,
         claimed: impl Fn(&Plan, &Cell) -> bool,
     ) -> HashSet<&'c str> {
-        let chosen = shown.convergence.iter().chain(&shown.scaling);
-        let figures = lines(self.plan).zip(chosen).filter(|(line, _)| figure(line));
-        let in_figures = figures.flat_map(|(_, chosen)| &chosen.cells).map(|place| &cells[*place]);
+        let lines = LineFigure::all(&self.plan.manifest.figure).zip(&shown.lines);
+        let chosen = lines.filter(|(line, _)| figure(line)).flat_map(|(_, chosen)| &chosen.cells);
         let in_claims = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
-        in_figures.chain(in_claims).map(|cell| cell.cell.id.as_str()).collect()
+        let all = chosen.map(|place| &cells[*place]).chain(in_claims);
+        all.map(|cell| cell.cell.id.as_str()).collect()
     }
 }
 
-/// A figure that draws lines: what it draws as such, and which predictions.
-struct LineFigure<'a> {
-    labels: &'a [String],
-    y: Quantity,
-    theory: &'a [TheoryKind],
-}
-
-impl LineFigure<'_> {
-    /// Whether exact moments are drawn.
-    fn draws_moments(&self) -> bool {
-        self.y.average().is_none() && self.theory.contains(&TheoryKind::ExactMoments)
-    }
-}
-
-/// The figures of convergence, then those of scaling.
-fn lines(plan: &Plan) -> impl Iterator<Item = LineFigure<'_>> {
-    let table = &plan.manifest.figure;
-    let convergence = table.convergence.iter().map(|f| (&f.common.labels, f.y, &f.theory));
-    let all = convergence.chain(table.scaling.iter().map(|f| (&f.common.labels, f.y, &f.theory)));
-    all.map(|(labels, y, theory)| LineFigure { labels, y, theory })
+/// Whether a figure draws exact moments.
+fn draws_moments(figure: &LineFigure<'_>) -> bool {
+    figure.y.average().is_none() && figure.theory.contains(&TheoryKind::ExactMoments)
 }
 
 /// Adds what a figure of curves draws: a page offers each curve over any cost.
-fn add_figure(figure: &Convergence, needs: &mut TraceNeeds) {
+pub fn add_figure(figure: &Convergence, needs: &mut TraceNeeds) {
     needs.along.extend(COSTS.into_iter().chain([figure.x, figure.y]));
 }
 
@@ -146,18 +123,22 @@ fn add_claims(table: &Claims, cell: &Cell, needs: &mut TraceNeeds) {
 
 /// Whether a figure or a claim needs a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    lines(plan).any(|line| line.draws_moments() && has_label(line.labels, cell))
+    LineFigure::all(&plan.manifest.figure)
+        .any(|figure| draws_moments(&figure) && has_label(&figure.common.labels, cell))
         || claims_need_moments(plan, cell)
 }
 
 /// Whether the page of a manifest has predictions for every cell.
 pub fn every_cell_needs_theory(plan: &Plan) -> bool {
+    shows_bounds(plan) || plan.manifest.record.averages.contains(&TimeAverage::Bias)
+}
+
+/// Whether a figure draws published bounds or a claim is tested on one.
+pub fn shows_bounds(plan: &Plan) -> bool {
     let claims = &plan.manifest.claim;
     let less = claims.less.iter().map(|c| c.prediction);
     let mut claimed = less.chain(claims.reaches.iter().map(|c| c.prediction)).flatten();
-    predictions_drawn(plan).any(|kind| kind == TheoryKind::Bounds)
-        || claimed.any(Prediction::is_bound)
-        || plan.manifest.record.averages.contains(&TimeAverage::Bias)
+    draws(plan, TheoryKind::Bounds) || claimed.any(Prediction::is_bound)
 }
 
 /// Whether a claim needs theory of a cell.
@@ -181,10 +162,9 @@ pub fn claims_need_moments(plan: &Plan, cell: &Cell) -> bool {
 
 /// Whether a figure draws exact biases, so that tables have them too.
 pub fn draws_exact_bias(plan: &Plan) -> bool {
-    predictions_drawn(plan).any(|kind| kind == TheoryKind::ExactBias)
+    draws(plan, TheoryKind::ExactBias)
 }
 
-/// The kinds of predictions that figures draw.
-fn predictions_drawn(plan: &Plan) -> impl Iterator<Item = TheoryKind> {
-    lines(plan).flat_map(|line| line.theory).copied()
+fn draws(plan: &Plan, kind: TheoryKind) -> bool {
+    LineFigure::all(&plan.manifest.figure).any(|figure| figure.theory.contains(&kind))
 }

@@ -4,6 +4,8 @@ use super::CellResult;
 use super::setting_text::pretty;
 use driftbench_runner::plan::{Cell, Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
+use std::ops::Range;
 
 /// The cells of a panel.
 pub struct Group<'a> {
@@ -25,11 +27,8 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
     let mut groups: BTreeMap<Vec<usize>, Vec<&'a CellResult<'a>>> = BTreeMap::new();
     for cell in cells {
         let mut keys = vec![Vec::new()];
-        for (name, places) in names.iter().zip(&places) {
-            let indices = match cell.cell.settings.get(name).and_then(|v| places.get(&v.key())) {
-                Some(place) => *place..*place + 1,
-                None => 0..places.len(),
-            };
+        for (name, known) in names.iter().zip(&places) {
+            let indices = places_of(cell, name, known);
             let longer = |head: &Vec<usize>| -> Vec<Vec<usize>> {
                 indices.clone().map(|i| head.iter().copied().chain([i]).collect()).collect()
             };
@@ -60,6 +59,18 @@ pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<SettingKey<'a>, usize> {
     values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect()
 }
 
+/// The index of a cell's value of a setting; those of all values where it has none.
+pub fn places_of(
+    cell: &CellResult<'_>,
+    name: &str,
+    known: &HashMap<SettingKey<'_>, usize>,
+) -> Range<usize> {
+    match cell.cell.settings.get(name).and_then(|value| known.get(&value.key())) {
+        Some(place) => *place..*place + 1,
+        None => 0..known.len(),
+    }
+}
+
 /// The values of a setting in the titles of panels, without what is in brackets where they are
 /// distinguishable without.
 fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
@@ -78,6 +89,12 @@ fn head(value: &Setting) -> Option<&str> {
         Setting::Text(text) => text.split(" (").next(),
         Setting::Number(_) => None,
     }
+}
+
+/// Each of some values once, in their order.
+pub fn unique<T: Clone + Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    all.filter(|value| seen.insert(value.clone())).collect()
 }
 
 /// The values of a setting in the order of the cells.

@@ -71,17 +71,16 @@ const MOST_DRIFTS: usize = 500;
 pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Error> {
     let per_replicate = !plan.manifest.instance.is_fixed();
     let (mut groups, further) = groups(plan);
-    let known: HashMap<&str, &Prepared<'_>> =
-        prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect();
+    let known: HashSet<&str> = prepared.iter().map(|p| p.cell.id.as_str()).collect();
     let unknown = groups.iter().map(|group| group.first);
-    let unknown: Vec<&Cell> = unknown.filter(|c| !known.contains_key(c.id.as_str())).collect();
+    let unknown: Vec<&Cell> = unknown.filter(|c| !known.contains(c.id.as_str())).collect();
     let more = super::instances(plan, &unknown)?;
-    let more: HashMap<&str, &Prepared<'_>> = more.iter().map(|p| (p.cell.id.as_str(), p)).collect();
+    let by_id: HashMap<&str, &Prepared<'_>> =
+        prepared.iter().chain(&more).map(|p| (p.cell.id.as_str(), p)).collect();
     let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
     let mut budget = CostBudget::default();
     for group in &mut groups {
-        let id = group.first.id.as_str();
-        let Some(first) = known.get(id).or_else(|| more.get(id)) else { continue };
+        let Some(first) = by_id.get(group.first.id.as_str()) else { continue };
         let facts: &dyn Facts = &*first.grounds[0].instance;
         let mut walks = std::mem::take(&mut group.walks);
         walks.retain(|(_, steps)| {
@@ -93,9 +92,10 @@ pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Er
         room -= walks.len();
         walks.retain(|(_, steps)| budget.allows(drift_effort(facts, *steps)));
         let measured = budget.allows(Measures::effort(facts));
-        found.push(Found { first, walks, measured });
+        found.push((first, walks, measured));
     }
-    let rows: Vec<Option<InstanceRow>> = found.par_iter().map(Found::row).collect();
+    let rows = found.par_iter().map(|(first, walks, measured)| row(first, walks, *measured));
+    let rows: Vec<Option<InstanceRow>> = rows.collect();
     let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
     Ok(Instances { rows, per_replicate, further, further_drifts, not_computed })
 }
@@ -165,28 +165,17 @@ fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
     (groups, further)
 }
 
-/// An instance, and the step sizes and numbers of local steps from its optimum.
-struct Found<'a> {
-    first: &'a Prepared<'a>,
-    walks: Vec<(f64, u64)>,
-    /// Whether its measures are computed.
-    measured: bool,
-}
-
-impl Found<'_> {
-    /// Its row; `None` if an eigenvalue cannot be found.
-    fn row(&self) -> Option<InstanceRow> {
-        let facts: &dyn Facts = &*self.first.grounds[0].instance;
-        let drifts = self.walks.par_iter();
-        Some(InstanceRow {
-            name: name(self.first),
-            size: (facts.clients(), facts.dim()),
-            measures: if self.measured { Some(Measures::new(facts)?) } else { None },
-            drifts: drifts
-                .map(|(step, steps)| (*step, *steps, drift(facts, *step, *steps)))
-                .collect(),
-        })
-    }
+/// The row of an instance, with its measures if they are wanted; `None` if an eigenvalue cannot be
+/// found.
+fn row(first: &Prepared<'_>, walks: &[(f64, u64)], measured: bool) -> Option<InstanceRow> {
+    let facts: &dyn Facts = &*first.grounds[0].instance;
+    let drift = |(step, steps): &(f64, u64)| (*step, *steps, drift(facts, *step, *steps));
+    Some(InstanceRow {
+        name: name(first),
+        size: (facts.clients(), facts.dim()),
+        measures: if measured { Some(Measures::new(facts)?) } else { None },
+        drifts: walks.par_iter().map(drift).collect(),
+    })
 }
 
 /// The settings of the problem that vary over the grid.

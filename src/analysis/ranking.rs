@@ -133,12 +133,12 @@ fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity) -> ComparedCells<'a
 
 /// The cells of a grid point by their means; comparisons that need a test are left unclear.
 fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> PointRanking {
-    let finals = cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.finals(quantity)?)));
+    let finals = cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.runs.finals(quantity)?)));
     let mut all: Vec<(usize, Vec<f64>)> = finals.filter(|(_, v)| !mean(v).is_nan()).collect();
     all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
     let Some(((best, sample), others)) = all.split_first() else { return PointRanking::Diverged };
     let error = mean(sample);
-    let start = cells.iter().map(|c| c.runs.start()).fold(0.0, f64::max);
+    let start = cells.iter().map(|c| c.runs.start).fold(0.0, f64::max);
     // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
     let is_away =
         start > 0.0 && cells.iter().all(|c| !matches!(*c.cell.identity.start, Start::Limit(_)));
@@ -219,11 +219,11 @@ impl RankedPoint<'_> {
     fn standing(&self, outcome: &PointRanking) -> Standing {
         let name = |index: usize| self.names[index].clone();
         let (error, n, next) = match outcome {
-            PointRanking::Diverged => (f64::NAN, self.cells[0].replicates(), None),
-            PointRanking::AboveStart { error } => (*error, self.cells[0].replicates(), None),
+            PointRanking::Diverged => (f64::NAN, self.cells[0].runs.count, None),
+            PointRanking::AboveStart { error } => (*error, self.cells[0].runs.count, None),
             PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals.first()),
         };
-        let diverged = self.cells.iter().zip(&self.names).filter(|(c, _)| c.diverged() > 0);
+        let diverged = self.cells.iter().zip(&self.names).filter(|(c, _)| c.runs.diverged > 0);
         Standing {
             values: self.values.clone(),
             leaders: outcome.leaders().into_iter().map(name).collect(),
@@ -239,17 +239,16 @@ impl RankedPoint<'_> {
 pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<RankedPoint<'a>>) {
     let cells: Vec<&'a CellResult<'a>> = cells.iter().collect();
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
-    let mut axes: Vec<String> = Vec::new();
-    let mut seen = BTreeSet::new();
-    for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
+    let all_have = |name: &&str| {
         let has_setting = |label: &&str| {
             let mut own = cells.iter().filter(|c| c.cell.label == **label);
             own.any(|c| c.cell.settings.get(name).is_some())
         };
-        if seen.insert(name) && labels.iter().all(has_setting) {
-            axes.push(name.to_owned());
-        }
-    }
+        labels.iter().all(has_setting)
+    };
+    let varied = cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path));
+    let axes = panels::unique(varied).into_iter().filter(all_have).map(str::to_owned);
+    let axes: Vec<String> = axes.collect();
     if labels.len() < 2 {
         return (axes, Vec::new());
     }

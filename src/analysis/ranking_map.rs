@@ -5,18 +5,16 @@ use super::CellResult;
 use super::figure::{Body, Figure};
 use super::line::{Color, LegendEntry};
 use super::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
-use super::panels::{Group, Sides, distinct, panels, placed};
+use super::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
 use super::ranking::{PointRanking, Rankings};
 use super::setting_text::symbol;
-use crate::stats::Ratio;
 use driftbench_core::words::count;
 use driftbench_runner::manifest::figure::Winners;
-use driftbench_runner::plan::SettingKey;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// The figure.
 pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Rankings<'a>) -> Figure {
-    let labels = labels(cells);
+    let labels = unique(cells.iter().map(|c| c.cell.label.clone()));
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let map = |group: Group<'a>| {
         let squares = grid_points(spec, &sides, &group).into_iter().map(|((x, y), cells)| {
@@ -51,14 +49,14 @@ fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: us
     if cells.is_empty() {
         return "The figure is empty: no cell has results yet.".into();
     }
-    let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
+    let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
     let mut caption = format!(
         "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
         spec.metric.formula(),
         count(n, "run"),
         count(compared, "comparison")
     );
-    let diverged = cells.iter().filter(|c| c.diverged() > 0).count();
+    let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
     if diverged > 0 {
         caption.push_str(&format!(
             " {diverged} of {} cells have runs that diverged and are not ranked.",
@@ -72,17 +70,6 @@ fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: us
     }
     caption.push_str(&blank_squares(maps));
     caption
-}
-
-/// The labels of some cells, each once.
-pub fn labels(cells: &[&CellResult<'_>]) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for cell in cells {
-        if !labels.contains(&cell.cell.label) {
-            labels.push(cell.cell.label.clone());
-        }
-    }
-    labels
 }
 
 /// The cells that are compared in each square of a figure's maps.
@@ -105,16 +92,8 @@ fn grid_points<'a>(
     let (at_x, at_y) = (placed(xs), placed(ys));
     let mut points: BTreeMap<(usize, usize), Vec<&CellResult<'_>>> = BTreeMap::new();
     for cell in &group.cells {
-        let along = |name: &str, places: &HashMap<SettingKey<'_>, usize>| match cell
-            .cell
-            .settings
-            .get(name)
-        {
-            None => 0..places.len(),
-            Some(value) => places.get(&value.key()).map_or(0..0, |place| *place..*place + 1),
-        };
-        for x in along(&spec.x, &at_x) {
-            for y in along(&spec.y, &at_y) {
+        for x in places_of(cell, &spec.x, &at_x) {
+            for y in places_of(cell, &spec.y, &at_y) {
                 points.entry((x, y)).or_default().push(cell);
             }
         }
@@ -130,7 +109,7 @@ fn ranking(outcome: &PointRanking, cells: &[&CellResult<'_>], labels: &[String])
         PointRanking::Diverged => Lead::AllDiverged,
         PointRanking::AboveStart { .. } => Lead::AboveStart,
         PointRanking::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
-            Some(Ratio { estimate, low, high, .. }) => Lead::Ratio { estimate, low, high },
+            Some(ratio) => Lead::Ratio(ratio),
             None if cells.len() > 1 => Lead::OthersDiverged,
             None => Lead::Alone,
         },

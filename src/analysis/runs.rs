@@ -27,10 +27,12 @@ type Averages = Vec<(TimeAverage, Vec<f64>)>;
 /// The runs of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    count: usize,
-    diverged: usize,
-    /// The largest ‖θ_0 − θ*‖².
-    start: f64,
+    /// Replicates.
+    pub count: usize,
+    /// Replicates that diverged.
+    pub diverged: usize,
+    /// The largest ‖θ_0 − θ*‖²; 0 if it is not known.
+    pub start: f64,
     /// The quantities that all runs have at the end, one bit each in their order; none if a run
     /// diverged.
     known: u32,
@@ -40,7 +42,7 @@ pub struct Runs {
     errors: Box<[Option<f64>]>,
     averages: Box<[Averages]>,
     /// One trace per run with the columns that are needed; empty if none is.
-    along: Vec<Trace>,
+    pub along: Vec<Trace>,
 }
 
 impl Runs {
@@ -77,26 +79,6 @@ impl Runs {
             runs.along = traces.into_iter().map(|t| along(t, &needs.along)).collect();
         }
         runs
-    }
-
-    /// Replicates.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Replicates that diverged.
-    pub fn diverged(&self) -> usize {
-        self.diverged
-    }
-
-    /// The largest ‖θ_0 − θ*‖²; 0 if it is not known.
-    pub fn start(&self) -> f64 {
-        self.start
-    }
-
-    /// The traces with the columns that are needed.
-    pub fn along(&self) -> &[Trace] {
-        &self.along
     }
 
     /// ‖θ_T − θ*‖² per replicate; `None` where it diverged.
@@ -237,8 +219,8 @@ mod tests {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Finished)];
         let prices = Prices::default();
         let runs = Runs::new(traces.clone(), &TraceNeeds::default(), &prices);
-        assert!(runs.along().is_empty());
-        assert_eq!((runs.count(), runs.diverged(), runs.start()), (2, 0, 4.0));
+        assert!(runs.along.is_empty());
+        assert_eq!((runs.count, runs.diverged, runs.start), (2, 0, 4.0));
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
             let last = |t: &Trace| column(t, *quantity, &prices).last().copied();
             let all: Option<Vec<f64>> = traces.iter().map(last).collect();
@@ -256,7 +238,7 @@ mod tests {
             averages: [TimeAverage::CrossCovariance].into(),
         };
         let runs = Runs::new(vec![trace(Outcome::Finished)], &needs, &Prices::default());
-        let [trace] = runs.along() else { panic!("one run") };
+        let [trace] = &runs.along[..] else { panic!("one run") };
         assert_eq!((trace.rows(), trace.sq_error.len(), trace.cost.len()), (3, 0, 0));
         assert_eq!(trace.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
         assert_eq!(runs.averages(TimeAverage::CrossCovariance).map(|a| a.len()), Some(1));

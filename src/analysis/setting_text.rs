@@ -1,6 +1,12 @@
 //! Settings as texts for readers: `γ = 0.1` instead of `step-size = 0.1`.
 
+use driftbench_core::words::joined;
 use driftbench_runner::plan::{Cell, Setting, short};
+
+/// The label of a cell with the settings that distinguish it from the others of the label.
+pub fn name(cell: &Cell) -> String {
+    joined(&[&cell.label, &details(cell, &[])])
+}
 
 /// The settings, except those named in `known`, that distinguish a cell from the others of its
 /// label, as one text.
@@ -38,13 +44,8 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         ("batch-per-client", _) => format!("B = {value}"),
         ("gradient-heterogeneity", _) => format!("ζ₁ = {value}"),
         ("hessian-heterogeneity", _) => format!("ζ₂ = {value}"),
-        ("normalised", Setting::Text(text)) => {
-            if text == "true" {
-                "γ/E".into()
-            } else {
-                "γ as it is".into()
-            }
-        }
+        ("normalised", Setting::Text(text)) if text == "true" => "γ/E".into(),
+        ("normalised", Setting::Text(_)) => "γ as it is".into(),
         ("noise", Setting::Text(text)) => format!("{text} noise"),
         ("clients", _) => format!("N = {value}"),
         ("dimension" | "features", _) => format!("d = {value}"),

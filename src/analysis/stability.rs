@@ -4,13 +4,13 @@
 //! *Invariant*: results and theory are shown separately; where they differ the square is
 //! outlined and neither is changed.
 
+use super::CellResult;
 use super::figure::{Body, Figure};
 use super::line::{Color, LegendEntry};
 use super::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
-use super::panels::{Group, Sides, distinct, panels, placed};
+use super::panels::{Group, Sides, distinct, panels, placed, unique};
 use super::setting_text::symbol;
 use super::theory::Theory;
-use super::{CellResult, ranking_map};
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::moments::{self, ExactMoments};
 use driftbench_core::words::joined;
@@ -35,11 +35,11 @@ pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theo
         known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p)?))).collect();
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let mut maps = Vec::new();
-    for label in ranking_map::labels(cells) {
+    for label in unique(cells.iter().map(|c| &c.cell.label)) {
         let of_label: Vec<&CellResult<'_>> =
-            cells.iter().copied().filter(|c| c.cell.label == label).collect();
+            cells.iter().copied().filter(|c| c.cell.label == *label).collect();
         for group in panels(&spec.common.panels, &of_label) {
-            let title = joined(&[&label, &group.title]);
+            let title = joined(&[label, &group.title]);
             let squares = squares(spec, &sides, &group, &radii);
             maps.push(Map::new(title, &sides, squares));
         }
@@ -68,7 +68,7 @@ fn squares(
             places.get(&cell.cell.settings.get(name)?.key()).copied()
         };
         let (x, y) = (place(&at_x, &spec.x)?, place(&at_y, &spec.y)?);
-        let (runs, diverged) = (cell.replicates(), cell.diverged());
+        let (runs, diverged) = (cell.runs.count, cell.runs.diverged);
         let radii = radii.get(cell.cell.id.as_str());
         let (mean, square) = (radii.and_then(|r| r.0), radii.map(|r| r.1));
         let value = SquareValue::Stability(StabilityValue { runs, diverged, mean, square });
@@ -100,7 +100,7 @@ fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     if cells.is_empty() {
         return "The figure is empty: no cell has results yet.".into();
     }
-    let n = cells.iter().map(|c| c.replicates()).max().unwrap_or(0);
+    let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
     let mut caption = format!(
         "How many of n = {n} runs diverged, that is, left the range of numbers, within their rounds: the darker, the more."
     );

@@ -17,19 +17,16 @@ use driftbench_core::theory::heterogeneity::Measures;
 use driftbench_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::{Quantity, TimeAverage};
-use driftbench_runner::plan::Plan;
+use driftbench_runner::plan::{Cell, Plan};
 use driftbench_runner::runner::{Ground, Prepared, predict};
-pub use published::fits;
+pub use published::{fits, quantity_of};
 use rayon::prelude::*;
 pub use refused::bounds as bounds_of_cost;
 use refused::{Computation, Refused};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// The exact moments of a cell, or why there are none.
-type ExpectedMoments = Result<Vec<Moments>, predict::NoMoments>;
 
 /// The mean of each quantity that moments give over infinitely many replicates, at each recorded
 /// round; or why there is none.
@@ -44,7 +41,7 @@ pub struct Theory<'a> {
     expected: HashMap<&'a str, ExpectedColumns>,
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
     /// How many numbers these hold.
-    at_rest: Cell<usize>,
+    at_rest: std::cell::Cell<usize>,
     refused: RefCell<Refused>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
@@ -101,7 +98,7 @@ impl<'a> Theory<'a> {
             if let Some(cached) = cached {
                 return (id, Ok(cached));
             }
-            let columns = mean_over_grounds(p).map(|all| moment_columns(p, &all));
+            let columns = mean_columns(p);
             if let (Ok(columns), MomentsCache::ReadAndWrite(store)) = (&columns, cache) {
                 store.cache_columns(name, id, moments::VERSION, columns);
             }
@@ -116,7 +113,7 @@ impl<'a> Theory<'a> {
         };
         Self {
             refused: RefCell::new(expected.iter().filter_map(costly).collect()),
-            at_rest: Cell::default(),
+            at_rest: Default::default(),
             cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
             expected,
             stationary: RefCell::default(),
@@ -146,8 +143,7 @@ impl<'a> Theory<'a> {
             });
             return bounds.collect();
         }
-        if quantity.average().is_some() {
-            let average = quantity.average()?;
+        if let Some(average) = quantity.average() {
             let vector = self.vector(id, average, by)?;
             return Some(constant(match quantity {
                 Quantity::Variance => trace(&vector, prepared.grounds[0].instance.dim()),
@@ -160,9 +156,7 @@ impl<'a> Theory<'a> {
             }
             Prediction::Stationary => {
                 let found = self.stationary(id)?;
-                let ground = single_ground(prepared)?;
-                let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
-                Some(constant(of_moments(&found.0, quantity, limit, optimum)?))
+                Some(constant(of_moments(&found.0, quantity, single_ground(prepared)?)?))
             }
             Prediction::ExactBias => (quantity == Quantity::SqError)
                 .then(|| exact_bias(prepared).map(constant))
@@ -378,22 +372,17 @@ fn trace(matrix: &[f64], d: usize) -> f64 {
     (0..d).fold(0.0, |sum, i| sum + matrix[i * d + i])
 }
 
-/// A quantity from moments.
-fn of_moments(
-    moments: &Moments,
-    quantity: Quantity,
-    limit: Option<&[f64]>,
-    optimum: &[f64],
-) -> Option<f64> {
+/// A quantity from moments of an instance.
+fn of_moments(moments: &Moments, quantity: Quantity, ground: &Ground) -> Option<f64> {
     let value = match quantity {
         Quantity::SqError => moments.sq_error,
         Quantity::SqErrorAverage => moments.sq_error_average,
         Quantity::SqErrorClients => moments.sq_error_clients?,
         Quantity::Lyapunov => moments.lyapunov?,
         Quantity::SqErrorLimit => {
+            let (limit, optimum) = (ground.limit.as_ref()?, ground.instance.optimum());
             let d = optimum.len();
-            let apart =
-                (0..d).map(|i| moments.mean[i] + optimum[i] - limit.map_or(f64::NAN, |l| l[i]));
+            let apart = (0..d).map(|i| moments.mean[i] + optimum[i] - limit[i]);
             let apart: Vec<f64> = apart.collect();
             dot(&apart, &apart) + trace(moments.covariance.entries(), d)
         }
@@ -402,51 +391,32 @@ fn of_moments(
     value.is_finite().then_some(value)
 }
 
-/// The quantities that moments give.
-const OF_MOMENTS: [Quantity; 5] = [
-    Quantity::SqError,
-    Quantity::SqErrorAverage,
-    Quantity::SqErrorClients,
-    Quantity::Lyapunov,
-    Quantity::SqErrorLimit,
-];
-
-/// The quantities that moments give at every round.
-fn moment_columns(prepared: &Prepared<'_>, all: &[Moments]) -> Columns {
-    let ground = &prepared.grounds[0];
-    let (limit, optimum) = (ground.limit.as_deref(), ground.instance.optimum());
+/// The quantities that moments of an instance give at every recorded round.
+fn moment_columns(cell: &Cell, ground: &Ground) -> ExpectedColumns {
+    let moments = predict::exact_moments(cell, ground)?;
     let column = |q: &Quantity| {
-        let values = all.iter().map(|m| of_moments(m, *q, limit, optimum));
+        let values = moments.iter().map(|m| of_moments(m, *q, ground));
         Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
     };
-    OF_MOMENTS.iter().filter_map(column).collect()
+    Ok(Quantity::ALL.iter().filter_map(column).collect())
 }
 
-/// The moments of a cell, their mean over instances where each replicate has one.
-fn mean_over_grounds(prepared: &Prepared<'_>) -> ExpectedMoments {
+/// The quantities that the moments of a cell give, their mean over instances where each replicate
+/// has one.
+fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
     predict::check_exact_moments(prepared)?;
     let Some((last, others)) = prepared.grounds.split_last() else {
         return Err(predict::NoMoments::Open);
     };
     // One instance at a time, since its moments are one matrix per round.
-    let mut mean = predict::exact_moments(prepared.cell, last)?;
+    let mut mean = moment_columns(prepared.cell, last)?;
     for ground in others {
-        let more = predict::exact_moments(prepared.cell, ground)?;
-        mean.iter_mut()
-            .zip(&more)
-            .for_each(|(sum, moments)| change(sum, |own, of| own + of(moments)));
+        let more = moment_columns(prepared.cell, ground)?;
+        mean.retain(|name, _| more.contains_key(name));
+        for (name, sums) in &mut mean {
+            sums.iter_mut().zip(&more[name]).for_each(|(sum, x)| *sum += x);
+        }
     }
-    let n = prepared.grounds.len() as f64;
-    mean.iter_mut().for_each(|sum| change(sum, |own, _| own / n));
+    mean.values_mut().flatten().for_each(|sum| *sum /= prepared.grounds.len() as f64);
     Ok(mean)
-}
-
-/// Replaces each number that is a mean over instances by a function of it and of the field that
-/// it is in.
-fn change(all: &mut Moments, to: impl Fn(f64, &dyn Fn(&Moments) -> f64) -> f64) {
-    let some = |x: Option<f64>| x.unwrap_or(f64::NAN);
-    all.sq_error = to(all.sq_error, &|m| m.sq_error);
-    all.sq_error_average = to(all.sq_error_average, &|m| m.sq_error_average);
-    all.sq_error_clients = all.sq_error_clients.map(|x| to(x, &|m| some(m.sq_error_clients)));
-    all.lyapunov = all.lyapunov.map(|x| to(x, &|m| some(m.lyapunov)));
 }

@@ -2,6 +2,7 @@
 //! another number of replicates, another seed or other settings.
 
 use crate::store::Store;
+use driftbench_core::words::{count, thousands};
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::Plan;
 use rayon::prelude::*;
@@ -74,16 +75,17 @@ impl UnplannedCells {
     /// A warning that the same cells were run with other numbers of replicates or other seeds;
     /// empty if they were not.
     pub fn warning(&self) -> String {
-        let mut sets = Vec::new();
-        let mut add = |count: usize, what: &str, each: String| {
-            if count > 0 {
-                let noun = if count == 1 { "set" } else { "sets" };
-                sets.push(format!("{count} further {noun} of these cells with {what} ({each})"));
-            }
-        };
         let replicates = self.replicates.iter().map(u64::to_string);
-        add(self.replicates.len(), "other numbers of replicates", listed(replicates));
-        add(self.seeds.len(), "other seeds", listed(self.seeds.iter().map(i64::to_string)));
+        let seeds = self.seeds.iter().map(i64::to_string);
+        let sets = [
+            (replicates.len(), "other numbers of replicates", listed(replicates)),
+            (seeds.len(), "other seeds", listed(seeds)),
+        ];
+        let sets =
+            sets.into_iter().filter(|(number, ..)| *number > 0).map(|(number, what, each)| {
+                format!("{} of these cells with {what} ({each})", count(number, "further set"))
+            });
+        let sets: Vec<String> = sets.collect();
         if sets.is_empty() {
             return String::new();
         }
@@ -95,15 +97,12 @@ impl UnplannedCells {
 
     /// The number of cells of other settings, as a sentence; empty if there are none.
     pub fn other_settings(&self) -> String {
-        match self.others {
-            0 => String::new(),
-            1 => "The results also contain 1 cell of other settings, which this page leaves out."
-                .into(),
-            n => format!(
-                "The results also contain {} cells of other settings, which this page leaves out.",
-                driftbench_core::words::thousands(n)
-            ),
-        }
+        let cells = match self.others {
+            0 => return String::new(),
+            1 => "1 cell".to_owned(),
+            several => format!("{} cells", thousands(several)),
+        };
+        format!("The results also contain {cells} of other settings, which this page leaves out.")
     }
 }
 

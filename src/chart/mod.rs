@@ -12,8 +12,10 @@ mod panel;
 pub mod style;
 
 use crate::analysis::{Body, Figure, LegendEntry, Panel, Scale};
+use axis::Axis;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use serde_json::{Value, json};
 use std::fmt::Write;
 use style::{color_name, dash_array, marker, rgb};
 
@@ -48,7 +50,7 @@ const LINE: u32 = 18;
 /// Ends of the y axis that the panels of a figure share; `None` of maps.
 pub fn extent(figure: &Figure) -> Option<(f64, f64)> {
     let Body::Plot(plot) = &figure.body else { return None };
-    let (low, high) = panel::Frames::new(plot, figure.columns, Size::new(figure)).ends();
+    let Axis { low, high, .. } = panel::Frames::new(plot, figure.columns, Size::new(figure)).y;
     Some(match plot.scale_y {
         Scale::Linear => (low, high),
         Scale::Log => (libm::pow(10.0, low), libm::pow(10.0, high)),
@@ -77,48 +79,26 @@ fn inner(svg: &str) -> &str {
     svg[from..to].trim()
 }
 
-/// Where a figure's panels are, so that a page can draw into them.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Layout {
-    /// Width and height of a panel.
-    pub size: (u32, u32),
-    /// Margins of the plotting area: left, top, right, bottom.
-    pub margins: (u32, u32, u32, u32),
-    /// Height of a panel's title.
-    pub title: u32,
-    /// Panels in a row.
-    pub columns: usize,
-    /// The panels.
-    pub frames: Vec<Frame>,
-}
-
-/// A panel's title and axes.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Frame {
-    /// The settings that distinguish it.
-    pub title: String,
-    /// Ends of the x axis: decimal logarithms if it is logarithmic.
-    pub x: (f64, f64),
-    /// Ends of the y axis, likewise.
-    pub y: (f64, f64),
-}
-
-/// Where the panels of a figure of curves are; `None` of a map.
-pub fn layout(figure: &Figure) -> Option<Layout> {
+/// Where the panels of a figure of curves are, so that a page can draw into them; `None` of a map.
+pub fn layout(figure: &Figure) -> Option<Value> {
     let Body::Plot(plot) = &figure.body else { return None };
     let size = Size::new(figure);
     let frames = panel::Frames::new(plot, figure.columns, size);
     let frame = |(i, panel): (usize, &Panel)| {
+        // Ends of the axes: decimal logarithms of a logarithmic one.
         let (x, y) = frames.axes(i);
-        Frame { title: panel.title.clone(), x: (x.low, x.high), y: (y.low, y.high) }
+        json!({ "title": panel.title, "x": [x.low, x.high], "y": [y.low, y.high] })
     };
-    Some(Layout {
-        size: (size.wide, size.high),
-        margins: panel::MARGINS,
-        title: LINE,
-        columns: figure.columns.max(1).min(figure.body.panels().max(1)),
-        frames: plot.panels.iter().enumerate().map(frame).collect(),
-    })
+    Some(json!({
+        // Width and height of a panel; margins of the plotting area: left, top, right, bottom.
+        "size": [size.wide, size.high],
+        "margins": panel::MARGINS,
+        // Height of a panel's title.
+        "title": LINE,
+        // Panels in a row.
+        "columns": figure.columns.max(1).min(figure.body.panels().max(1)),
+        "frames": plot.panels.iter().enumerate().map(frame).collect::<Vec<_>>(),
+    }))
 }
 
 /// A drawing of a panel's size by plotters, as the inside of an SVG element.

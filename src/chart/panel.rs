@@ -11,7 +11,8 @@ use std::fmt::Write;
 pub struct Frames<'a> {
     plot: &'a Plot,
     columns: usize,
-    y: Axis,
+    /// The y axis.
+    pub y: Axis,
     size: Size,
 }
 
@@ -49,11 +50,6 @@ impl<'a> Frames<'a> {
         let xs = self.plot.panels[index].series.iter().flat_map(|s| &s.points).map(|p| p.x);
         let room = if self.plot.scale_x == Scale::Log { 0.02 } else { 0.0 };
         (Axis::over(self.plot.scale_x, xs, room), self.y)
-    }
-
-    /// Ends of the y axis, as positions.
-    pub fn ends(&self) -> (f64, f64) {
-        (self.y.low, self.y.high)
     }
 
     /// The inside of panel `index`: its axes, then one layer per series.
@@ -121,29 +117,22 @@ fn layer(
 
 /// The stretches of a curve that can be drawn: other points interrupt it.
 pub fn stretches(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
-    let mut all = vec![Vec::new()];
-    for point in points {
-        match (x.place(point.x), y.place(point.y)) {
-            (Some(px), Some(py)) => all.last_mut().expect("never empty").push((px, py)),
-            _ => all.push(Vec::new()),
-        }
-    }
-    all.retain(|stretch| !stretch.is_empty());
-    all
+    let placed = |p: &Point| Some((x.place(p.x)?, y.place(p.y)?));
+    let stretches = points.split(|p| placed(p).is_none()).filter(|stretch| !stretch.is_empty());
+    stretches.map(|stretch| stretch.iter().filter_map(placed).collect()).collect()
 }
 
 /// The stretches of a band as closed outlines, where the mean is drawn, clipped to the panel.
 fn outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
-    let visible = |p: &&Point| x.place(p.x).is_some() && y.place(p.y).is_some();
-    let banded = |p: &&Point| visible(p) && !p.low.is_nan() && !p.high.is_nan();
-    let mut outlines = Vec::new();
-    for stretch in points.split(|p| !banded(&p)).filter(|s| s.len() > 1) {
+    let visible = |p: &Point| x.place(p.x).is_some() && y.place(p.y).is_some();
+    let banded = |p: &Point| visible(p) && !p.low.is_nan() && !p.high.is_nan();
+    let outline = |stretch: &[Point]| {
         let side = |p: &Point, end: f64| x.place(p.x).map(|px| (px, y.clip(end)));
         let lower = stretch.iter().filter_map(|p| side(p, p.low));
         let upper = stretch.iter().rev().filter_map(|p| side(p, p.high));
-        outlines.push(lower.chain(upper).collect());
-    }
-    outlines
+        lower.chain(upper).collect()
+    };
+    points.split(|p| !banded(p)).filter(|stretch| stretch.len() > 1).map(outline).collect()
 }
 
 fn draw(

@@ -3,7 +3,6 @@
 use super::panel::stretches;
 use super::*;
 use crate::analysis::{Color, Curve, Line, Panel, Plot, Point, Scale, Series, Style};
-use axis::Axis;
 
 fn at(x: f64, y: f64) -> Point {
     Point { x, y, low: y / 2.0, high: y * 2.0, n: 3 }

@@ -94,8 +94,9 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 
 fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
     let class = |name: &String| {
-        Class::ALL.into_iter().find(|c| c.name() == name).ok_or_else(|| {
-            let all: Vec<&str> = Class::ALL.iter().map(|c| c.name()).chain(["none"]).collect();
+        let found = Class::ALL.into_iter().find(|(_, known)| known == name);
+        found.map(|(class, _)| class).ok_or_else(|| {
+            let all: Vec<&str> = Class::ALL.iter().map(|(_, n)| *n).chain(["none"]).collect();
             Failure::input(format!("error: --fail-on: \"{name}\" is none of {}", all.join(", ")))
         })
     };

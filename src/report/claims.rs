@@ -5,31 +5,19 @@ use super::truncation::{File, MOST_ROWS, TextTable};
 use crate::analysis::bounds::BoundRow;
 use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
 use crate::analysis::first_order::FirstOrderRow;
+use crate::analysis::name;
 use crate::stats::verdict::{Doubt, Verdict};
-use driftbench_core::words::joined;
-use driftbench_runner::manifest::claim::Expected;
+use driftbench_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// What a manifest claims.
-#[derive(Clone, Serialize)]
-pub struct Statement {
-    pub id: String,
-    /// Name of the experiment.
-    pub page: String,
-    pub statement: String,
-    pub source: String,
-    pub figure: String,
-    /// The disagreement between sources that it bears on, and which side it states.
-    pub dispute: String,
-    pub side: String,
-}
 
 /// A claim with its verdict.
 #[derive(Clone, Serialize)]
 pub struct ClaimText {
     #[serde(flatten)]
-    pub stated: Statement,
+    pub stated: ClaimKeys,
+    /// Name of the experiment.
+    pub page: String,
     pub formula: String,
     pub verdict: Verdict,
     /// The verdict, and whether it was expected.
@@ -60,17 +48,9 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
     let (common, decision) = (claim.common, &claim.decision);
     let verdict = decision.verdict.name();
     let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
     ClaimText {
-        stated: Statement {
-            id: common.id.clone(),
-            page: page.to_owned(),
-            statement: common.statement.clone(),
-            source: text(&common.source),
-            figure: text(&common.figure),
-            dispute: text(&common.dispute),
-            side: text(&common.side),
-        },
+        stated: common.clone(),
+        page: page.to_owned(),
         formula: claim.formula.clone(),
         verdict: decision.verdict,
         verdict_text: match is_surprising {
@@ -147,9 +127,9 @@ fn parts(claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> TextTable {
         let name = if p.name.is_empty() { "–" } else { &p.name };
         vec![name.to_owned(), interval(p.estimate), p.verdict.name().to_owned()]
     };
-    let heads = ["cell", "estimate, 95 % interval", "by itself"].map(str::to_owned).to_vec();
+    let heads = ["cell", "estimate, 95 % interval", "by itself"];
     let name = format!("claim-{}", claim.common.id);
-    TextTable::first(heads, parts.iter().map(row), (MOST_ROWS, &name), files)
+    TextTable::first(&heads, parts.iter().map(row), (MOST_ROWS, &name), files)
 }
 
 /// A p-value.
@@ -162,47 +142,46 @@ pub fn probability(p: f64) -> String {
 }
 
 /// The published bounds of an experiment's cells.
-pub fn bounds(rows: &[BoundRow], files: &mut Vec<File>) -> TextTable {
+pub fn bounds(rows: &[BoundRow<'_>], files: &mut Vec<File>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
-    let row = |row: &BoundRow| {
-        let cell = joined(&[&row.cell.1, &row.details]);
-        let proved = if row.proved { "" } else { " (leading terms only: no bound)" };
-        let condition = |(condition, have, need): &(String, f64, f64)| match (*have, *need) {
-            (0.0, 1.0) => condition.clone(),
-            _ => format!("{condition} ({} against {})", short(*have), short(*need)),
-        };
-        let unmet = row.unmet.iter().map(condition).collect::<Vec<_>>().join("; ");
-        let value = row.value.map_or("–".into(), short);
-        let measured = row.measured.map_or("–".into(), short);
-        vec![cell, format!("{}{proved}", row.name), value, measured, unmet]
+    let row = |BoundRow { cell, bound, measured }: &BoundRow<'_>| {
+        let proved = if bound.proved { "" } else { " (leading terms only: no bound)" };
+        let value = bound.value.as_ref().map_or("–".into(), |value| short(*value));
+        let unmet = bound.value.as_ref().err().into_iter().flatten();
+        let unmet = unmet.map(|u| match (u.have, u.need) {
+            (0.0, 1.0) => u.condition.clone(),
+            (have, need) => format!("{} ({} against {})", u.condition, short(have), short(need)),
+        });
+        let unmet = unmet.collect::<Vec<_>>().join("; ");
+        let measured = measured.map_or("–".into(), short);
+        vec![name(cell), format!("{}{proved}", bound.name), value, measured, unmet]
     };
-    let heads = heads.map(str::to_owned).to_vec();
-    TextTable::first(heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
+    TextTable::first(&heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
 }
 
 /// Where the first order of the bias holds.
-pub fn first_order(rows: &[FirstOrderRow], files: &mut Vec<File>) -> TextTable {
+pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut Vec<File>) -> TextTable {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
     let percent = |x: &Option<f64>| match x {
         Some(x) => format!("{:.1} %", 100.0 * x),
         None => "–".into(),
     };
-    let row = |row: &FirstOrderRow| {
-        let cell = joined(&[&row.cell.0, &row.cell.1]);
-        let mut cells = vec![cell, short(row.reach), short(row.bias)];
+    let row = |row: &FirstOrderRow<'_>| {
+        let mut cells = vec![name(row.cell), short(row.reach), short(row.bias)];
         cells.extend(row.apart.iter().map(percent));
         cells
     };
-    let heads = heads.map(str::to_owned).to_vec();
-    TextTable::first(heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
+    TextTable::first(&heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
 }
 
 /// The disagreements, each with the claims that bear on it.
 pub fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
     let mut all: BTreeMap<&str, Vec<ClaimText>> = BTreeMap::new();
-    for claim in claims.iter().filter(|claim| !claim.stated.dispute.is_empty()) {
-        all.entry(&claim.stated.dispute).or_default().push(claim.clone());
+    for claim in claims {
+        if let Some(dispute) = claim.stated.dispute.as_ref().filter(|name| !name.is_empty()) {
+            all.entry(dispute).or_default().push(claim.clone());
+        }
     }
     all.into_iter().map(|(name, claims)| Dispute { name: name.into(), claims }).collect()
 }
@@ -210,6 +189,6 @@ pub fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
 /// How many claims have each verdict.
 pub fn counts(claims: &[ClaimText]) -> Vec<(Verdict, usize)> {
     let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
-    let counts = Verdict::ALL.into_iter().map(|verdict| (verdict, count(verdict)));
+    let counts = Verdict::ALL.into_iter().map(|(verdict, _)| (verdict, count(verdict)));
     counts.filter(|(_, count)| *count > 0).collect()
 }

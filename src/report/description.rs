@@ -28,9 +28,7 @@ use std::sync::Arc;
 
 /// What a text may name of a cell.
 struct CellFacts {
-    label: String,
-    id: String,
-    settings: driftbench_runner::plan::Settings,
+    cell: Cell,
     /// The recorded quantities at the last round; empty where runs diverged.
     finals: BTreeMap<Quantity, Vec<f64>>,
     exact_bias: Option<f64>,
@@ -45,7 +43,6 @@ struct CellFacts {
 impl CellFacts {
     /// A cell that was not run yet.
     fn planned(cell: &Cell, lacks: &[Arc<BTreeMap<Quantity, String>>; 2], biases: bool) -> Self {
-        let (label, id, settings) = (cell.label.clone(), cell.id.clone(), cell.settings.clone());
         let (finals, exact_bias, diverged) = Default::default();
         let limit = may_have_limit(cell);
         let lacks_bias = match (biases, limit) {
@@ -54,21 +51,19 @@ impl CellFacts {
             _ => None,
         };
         let lacks = lacks[usize::from(limit)].clone();
-        Self { label, id, settings, finals, exact_bias, diverged, lacks, lacks_bias }
+        Self { cell: cell.clone(), finals, exact_bias, diverged, lacks, lacks_bias }
     }
 
     /// A cell with its results.
     fn from_result(cell: &CellResult<'_>) -> Self {
         Self {
-            label: cell.cell.label.clone(),
-            id: cell.cell.id.clone(),
-            settings: cell.cell.settings.clone(),
+            cell: cell.cell.clone(),
             finals: Quantity::ALL
                 .iter()
-                .filter_map(|&quantity| Some((quantity, cell.finals(quantity)?)))
+                .filter_map(|&quantity| Some((quantity, cell.runs.finals(quantity)?)))
                 .collect(),
             exact_bias: cell.exact_bias,
-            diverged: (cell.diverged(), cell.replicates()),
+            diverged: (cell.runs.diverged, cell.runs.count),
             lacks: Arc::default(),
             lacks_bias: None,
         }
@@ -192,7 +187,9 @@ fn add_functions(env: &mut Environment<'_>, facts: &Arc<Vec<CellFacts>>) {
     env.add_function("cell", move |label: String, settings: Kwargs| {
         find(&known, &label, &settings)
     });
-    for (name, usual) in [("mean", Quantity::SqError), ("limit", Quantity::SqErrorLimit)] {
+    for (name, name_of_ratio, usual) in
+        [("mean", "ratio", Quantity::SqError), ("limit", "ratio_limit", Quantity::SqErrorLimit)]
+    {
         let known = facts.clone();
         env.add_function(name, move |id: String, options: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&options, usual)?;
@@ -201,8 +198,6 @@ fn add_functions(env: &mut Environment<'_>, facts: &Arc<Vec<CellFacts>>) {
                 interval(summary.mean, summary.interval)
             }))
         });
-    }
-    for (name, usual) in [("ratio", Quantity::SqError), ("ratio_limit", Quantity::SqErrorLimit)] {
         let known = facts.clone();
         let ratio = move |a: String, b: String, options: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&options, usual)?;
@@ -214,7 +209,7 @@ fn add_functions(env: &mut Environment<'_>, facts: &Arc<Vec<CellFacts>>) {
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),
             }
         };
-        env.add_function(name, ratio);
+        env.add_function(name_of_ratio, ratio);
     }
     let known = facts.clone();
     env.add_function("bias", move |id: String| -> Result<String, Error> {
@@ -232,7 +227,7 @@ fn add_functions(env: &mut Environment<'_>, facts: &Arc<Vec<CellFacts>>) {
 }
 
 fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {
-    facts.iter().find(|f| f.id == id).ok_or_else(|| invalid(format!("{id} is no cell")))
+    facts.iter().find(|f| f.cell.id == id).ok_or_else(|| invalid(format!("{id} is no cell")))
 }
 
 /// The quantity that `of="…"` names.
@@ -257,7 +252,7 @@ fn finals<'a>(
 ) -> Result<Result<&'a [f64], &'static str>, Error> {
     let facts = by_id(facts, id)?;
     if let Some(why) = facts.lacks.get(&quantity) {
-        return Err(invalid(format!("of {}: {why}", facts.label)));
+        return Err(invalid(format!("of {}: {why}", facts.cell.label)));
     }
     Ok(match facts.finals.get(&quantity) {
         Some(sample) => Ok(sample),
@@ -268,25 +263,21 @@ fn finals<'a>(
 }
 
 fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Error> {
-    let names: Vec<&str> = wanted.args().collect();
-    let mut values = Vec::new();
-    for name in names {
-        let value: Value = wanted.get(name)?;
-        values.push((name.replace('_', "-"), value));
-    }
+    let value = |name: &str| Ok((name.replace('_', "-"), wanted.get(name)?));
+    let values: Vec<(String, Value)> = wanted.args().map(value).collect::<Result<_, Error>>()?;
     let fits = |f: &&CellFacts| {
-        let same = |(name, value): &(String, Value)| match f.settings.get(name) {
+        let same = |(name, value): &(String, Value)| match f.cell.settings.get(name) {
             Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|v| v == *x),
             Some(Setting::Text(text)) => value.as_str().is_some_and(|v| text.starts_with(v)),
             None => false,
         };
-        f.label == label && values.iter().all(same)
+        f.cell.label == label && values.iter().all(same)
     };
     let found: Vec<&CellFacts> = facts.iter().filter(fits).collect();
     match found.as_slice() {
-        [one] => Ok(one.id.clone()),
+        [one] => Ok(one.cell.id.clone()),
         several => {
-            let mut labels: Vec<&str> = facts.iter().map(|f| f.label.as_str()).collect();
+            let mut labels: Vec<&str> = facts.iter().map(|f| f.cell.label.as_str()).collect();
             labels.dedup();
             let settings: Vec<String> =
                 values.iter().map(|(n, v)| format!(", {n} = {v}")).collect();

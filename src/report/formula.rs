@@ -1,7 +1,7 @@
 //! The algorithms and the quantities of a page as formulas: written once in TeX, shown as MathML
 //! by HTML and as TeX by Markdown.
 
-use crate::analysis::Experiment;
+use crate::analysis::{Experiment, unique};
 use driftbench_runner::manifest::Quantity;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
@@ -50,17 +50,13 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
     const EVERY: &str = "H local steps of every client from θ_t, then their mean; two vectors per client and round, θ down and up";
     Some(match kind {
         "fedavg" | "fedlsa" => (EVERY, vec![LOCAL, MEAN]),
-        "scaffold" | "scafflsa" if coin => (
+        "scaffold" | "scafflsa" | "scaffnew" if coin || kind == "scaffnew" => (
             "a local step of every client; after each, with probability p, the mean; two vectors per client and communication",
             vec![CORRECTED, COIN],
         ),
         "scaffold" | "scafflsa" => (
             "as FedAvg, with control variates that are updated at the end of a round; counted as four vectors per client and round, θ and a variate down and up",
             vec![CORRECTED, MEAN, LEARN],
-        ),
-        "scaffnew" => (
-            "a local step of every client; after each, with probability p, the mean; two vectors per client and communication",
-            vec![CORRECTED, COIN],
         ),
         "fedlin" => (
             "as Scaffold, with variates measured again at the start of each round",
@@ -171,15 +167,10 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
 pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
     let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
-    let mut all: Vec<Quantity> = Vec::new();
-    for quantity in std::iter::once(Quantity::SqError).chain(shown).chain(recorded) {
-        if !all.contains(&quantity) {
-            all.push(quantity);
-        }
-    }
+    let all = std::iter::once(Quantity::SqError).chain(shown).chain(recorded);
     let formula =
         |q: &Quantity| meaning(*q).map(|(words, tex)| Formula::new(q.formula(), words, &[tex]));
-    all.iter().filter_map(formula).collect()
+    unique(all).iter().filter_map(formula).collect()
 }
 
 #[cfg(test)]

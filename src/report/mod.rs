@@ -20,10 +20,13 @@ mod series;
 mod truncation;
 mod view;
 
-use crate::analysis::{Experiment, compare, table};
+use crate::analysis::table::FinalsColumns;
+use crate::analysis::{Experiment, compare, unique};
+use crate::stats::mean;
 use driftbench_core::sources;
 use driftbench_core::words::count;
 use driftbench_runner::files::{Error, error, remove_leftovers};
+use driftbench_runner::manifest::Quantity;
 use driftbench_runner::plan::Plan;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -90,8 +93,8 @@ impl Writer {
         let figures = folder.join("figures");
         check_inside(&self.out, &figures)?;
         fs::create_dir_all(&figures).map_err(|e| error(&figures, e))?;
-        let page =
-            view::page(experiment).map_err(|message| error(&manifest(experiment), message))?;
+        let manifest = Path::new(&experiment.plan.source.name);
+        let page = view::page(experiment).map_err(|message| error(manifest, message))?;
         for figure in &page.figures {
             let file = figures.join(format!("{}.svg", figure.id));
             self.owned.write(&file, figure.svg.as_bytes())?;
@@ -101,7 +104,7 @@ impl Writer {
             self.owned.write(&file, series::csv(figure).as_bytes())?;
         }
         if self.formats.contains(&Format::Latex) {
-            for (name, text) in latex::files(&page, &experiment.figures) {
+            for (name, text) in latex::files(experiment, &page) {
                 self.owned.write(&folder.join(name), text.as_bytes())?;
             }
         }
@@ -148,7 +151,8 @@ impl Writer {
             pages.push(entry.page);
             claims.extend(entry.claims);
         }
-        let sources: Vec<&str> = claims.iter().map(|claim| claim.stated.source.as_str()).collect();
+        let sources: Vec<&str> =
+            claims.iter().filter_map(|claim| claim.stated.source.as_deref()).collect();
         let values = context! {
             pages,
             cited => Value::from(Serde(sources::named_in(&sources.join(";")))),
@@ -158,26 +162,13 @@ impl Writer {
             tally => Value::from(Serde(claims::counts(&claims))), // where `counts` is a macro
             disputes => Value::from(Serde(claims::disputes(&claims))),
         };
-        for (template, file) in [
-            ("index.md", "README.md"),
-            ("index.html", "index.html"),
-            ("claims.md", "claims.md"),
-            ("claims.html", "claims.html"),
-            ("disagreements.md", "disagreements.md"),
-            ("disagreements.html", "disagreements.html"),
-        ] {
-            if !self.writes(file) {
-                continue;
-            }
+        for file in PAGES.into_iter().filter(|file| self.writes(file)) {
+            let template = if file == "README.md" { "index.md" } else { file };
             let text = self.pages.render(template, values.clone())?;
             self.owned.write(&self.out.join(file), text.as_bytes())?;
         }
         self.owned.settle()
     }
-}
-
-fn manifest(experiment: &Experiment<'_>) -> PathBuf {
-    PathBuf::from(&experiment.plan.source.name)
 }
 
 /// Checks that a manifest's analysis text is a template and names cells of the plan.
@@ -273,50 +264,43 @@ fn number(value: f64) -> String {
 
 /// One line per cell, for programs and for later diffs.
 fn summary(experiment: &Experiment<'_>) -> String {
-    let table = table::finals(experiment);
+    let columns = FinalsColumns::new(experiment);
     let mut out = String::from("cell,label");
-    table.settings.iter().for_each(|name| out.push_str(&format!(",{}", quoted(name))));
+    columns.settings.iter().for_each(|name| out.push_str(&format!(",{}", quoted(name))));
     out.push_str(",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high");
-    table.further.iter().for_each(|q| out.push_str(&format!(",{}_mean", q.column())));
+    columns.further.iter().for_each(|q| out.push_str(&format!(",{}_mean", q.column())));
     out.push_str(",digest\n");
-    for row in table.rows() {
-        let _ = write!(out, "{},{}", row.id, quoted(&row.label));
-        row.settings.iter().for_each(|value| out.push_str(&format!(",{}", quoted(value))));
-        let _ = write!(out, ",{},{}", row.n, row.diverged);
-        match &row.sq_error {
-            Some(s) => {
-                let (low, high) = s.interval;
-                for value in [s.mean, s.sd, low, high] {
-                    out.push_str(&format!(",{}", number(value)));
-                }
-            }
-            None => out.push_str(",,,,"),
+    for result in &experiment.cells {
+        let (cell, runs) = (result.cell, &result.runs);
+        let _ = write!(out, "{},{}", cell.id, quoted(&cell.label));
+        for value in columns.values(cell) {
+            out.push_str(&format!(",{}", quoted(&value)));
         }
-        for summary in &row.further {
-            let value = summary.as_ref().map_or(f64::NAN, |s| s.mean);
+        let _ = write!(out, ",{},{}", runs.count, runs.diverged);
+        let summary = result.summary(Quantity::SqError);
+        let four = summary.map_or([f64::NAN; 4], |s| [s.mean, s.sd, s.interval.0, s.interval.1]);
+        let further =
+            columns.further.iter().map(|q| runs.finals(*q).map_or(f64::NAN, |s| mean(&s)));
+        for value in four.into_iter().chain(further) {
             out.push_str(&format!(",{}", number(value)));
         }
-        let _ = writeln!(out, ",{}", row.digest);
+        let _ = writeln!(out, ",{}", result.digest);
     }
     out
 }
 
 /// Which versions computed the results, on which system, and how long it took.
 fn provenance(experiment: &Experiment<'_>) -> String {
-    let mut by: Vec<String> = Vec::new();
-    for cell in &experiment.cells {
+    let by = experiment.cells.iter().map(|cell| {
         let p = &cell.provenance;
         let dirty = if p.dirty { ", with uncommitted changes" } else { "" };
-        let line = format!("- driftbench {} at commit {}{dirty}", p.version, p.commit);
-        if !by.contains(&line) {
-            by.push(line);
-        }
-    }
+        format!("- driftbench {} at commit {}{dirty}", p.version, p.commit)
+    });
     let seconds: f64 = experiment.cells.iter().map(|c| c.seconds).sum();
     format!(
         "# Provenance of {}\n\nThe results were computed by\n\n{}\n\nin {seconds:.1} s of one thread. This page was written on {} ({}, {} processors).\n",
         experiment.plan.experiment,
-        by.join("\n"),
+        unique(by).join("\n"),
         std::env::consts::OS,
         std::env::consts::ARCH,
         std::thread::available_parallelism().map_or(1, usize::from),

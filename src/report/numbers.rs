@@ -6,6 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// A stored sequence: its block (0 of singles, 1 of doubles), the index of its first number, its
@@ -19,13 +20,6 @@ pub struct Numbers {
     singles: Vec<u8>,
     doubles: Vec<u8>,
     known: HashMap<Vec<u64>, Slice>,
-}
-
-/// The blocks as a page holds them.
-#[derive(Serialize)]
-pub struct Blocks {
-    singles: String,
-    doubles: String,
 }
 
 /// Whether single precision stores a number to seven digits.
@@ -60,9 +54,10 @@ impl Numbers {
         [&self.singles, &self.doubles].map(|block| block.len().div_ceil(3) * 4).iter().sum()
     }
 
-    /// The blocks.
-    pub fn blocks(&self) -> Blocks {
-        Blocks { singles: STANDARD.encode(&self.singles), doubles: STANDARD.encode(&self.doubles) }
+    /// The blocks as a page holds them.
+    pub fn blocks(&self) -> Value {
+        let [singles, doubles] = [&self.singles, &self.doubles].map(|b| STANDARD.encode(b));
+        json!({ "singles": singles, "doubles": doubles })
     }
 }
 
@@ -79,9 +74,9 @@ mod tests {
         assert_eq!(numbers.add([1.0, 0.0, f64::NAN, -3e37]), a);
         assert_eq!(numbers.add([2.0]), Slice(0, 4, 1));
         let blocks = numbers.blocks();
-        let doubles = STANDARD.decode(&blocks.doubles).unwrap();
-        assert_eq!(doubles[..8], 1e-60_f64.to_le_bytes());
-        assert_eq!(STANDARD.decode(&blocks.singles).unwrap().len(), 20);
-        assert_eq!(numbers.bytes(), blocks.singles.len() + blocks.doubles.len());
+        let [singles, doubles] = ["singles", "doubles"].map(|name| blocks[name].as_str().unwrap());
+        assert_eq!(STANDARD.decode(doubles).unwrap()[..8], 1e-60_f64.to_le_bytes());
+        assert_eq!(STANDARD.decode(singles).unwrap().len(), 20);
+        assert_eq!(numbers.bytes(), singles.len() + doubles.len());
     }
 }

@@ -5,96 +5,22 @@
 //! figures are left out if they would make it too large, and the page says so; means, deviations
 //! and quantiles are always there.
 
-use super::numbers::{Blocks, Numbers, Slice};
+use super::numbers::{Numbers, Slice};
 use crate::analysis::{
-    self, Body, COSTS, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry,
-    Plot, Scale, View, XAxis, details, words_before, x_value,
+    Body, COSTS, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Plot,
+    Style, View, XAxis, name, words_before, x_value,
 };
 use crate::chart::{self, style};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
-use driftbench_core::words::joined;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::plan::short;
 use serde::Serialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Bytes that single replicates may take in a page.
 const MOST_FOR_REPLICATES: usize = 1_500_000;
-
-/// The data of a page.
-#[derive(Serialize)]
-pub struct PageData {
-    numbers: Blocks,
-    styles: StyleTables,
-    figures: Vec<FigureData>,
-}
-
-#[derive(Serialize)]
-struct StyleTables {
-    palette: [(u8, u8, u8); analysis::COLORS],
-    dashes: [&'static str; analysis::DASHES],
-    thin_dashes: [&'static str; analysis::THIN_DASHES],
-    markers: [style::Marker; analysis::MARKERS],
-    most_markers: usize,
-}
-
-/// A figure of curves.
-#[derive(Serialize)]
-struct FigureData {
-    id: String,
-    title: String,
-    #[serde(flatten)]
-    axes: AxesData,
-    layout: chart::Layout,
-    cells: Vec<CellData>,
-    /// The manifest's panels first, then those that a reader may choose.
-    views: Vec<ViewData>,
-    theory: Vec<PredictionData>,
-    /// The predictions in the legend: name, and dash pattern.
-    kinds: Vec<(String, usize)>,
-    /// Slopes of reference lines.
-    references: Vec<f64>,
-}
-
-/// What the axes and the bands of a figure show.
-#[derive(Serialize)]
-struct AxesData {
-    /// Whether a cell is a curve, or a point.
-    rounds: bool,
-    /// Name of the quantity or setting on the x axis.
-    x: String,
-    /// What a reader may choose for the x axis: names, and titles of the axis.
-    xs: Vec<(String, String)>,
-    y: String,
-    scale_x: Scale,
-    scale_y: Scale,
-    band: &'static str,
-}
-
-/// Panels and their curves, as the analysis has assigned them.
-#[derive(Serialize)]
-struct ViewData {
-    /// The settings that distinguish panels, separated by commas.
-    panels: String,
-    /// Title, and indices of the cells.
-    groups: Vec<(String, Vec<usize>)>,
-    curves: Vec<CurveData>,
-    /// The curve of each cell.
-    #[serde(rename = "of")]
-    curve_of_cell: Vec<usize>,
-}
-
-/// A curve's name and style.
-#[derive(Serialize)]
-struct CurveData {
-    #[serde(rename = "label")]
-    name: String,
-    /// An index into the palette; −1 for the neutral colour.
-    color: isize,
-    dash: usize,
-    #[serde(rename = "mark")]
-    marker: usize,
-}
 
 /// A cell of a figure.
 #[derive(Serialize)]
@@ -115,141 +41,144 @@ struct CellData {
     runs: Vec<Slice>,
 }
 
-/// A prediction for a cell.
-#[derive(Serialize)]
-struct PredictionData {
-    cell: usize,
-    /// The words before the curve's name: `first order for`.
-    words: String,
-    dash: usize,
-    /// Its rounds among the cell's; all of them if there is none.
-    rows: Option<Slice>,
-    y: Slice,
-}
-
 /// The data of an experiment's page.
-pub fn page_data(experiment: &Experiment<'_>) -> PageData {
+pub fn page_data(experiment: &Experiment<'_>) -> Value {
     let mut numbers = Numbers::default();
-    let cells: HashMap<&str, &CellResult<'_>> =
+    let results: HashMap<&str, &CellResult<'_>> =
         experiment.cells.iter().map(|c| (c.cell.id.as_str(), c)).collect();
-    let (mut figures, mut explorations) = (Vec::new(), Vec::new());
-    for figure in &experiment.figures {
-        if let (Some(exploration), Body::Plot(plot), Some(layout)) =
-            (&figure.exploration, &figure.body, chart::layout(figure))
-        {
-            figures.push(figure_data(figure, plot, exploration, layout, &cells, &mut numbers));
-            explorations.push(exploration);
-        }
+    let plots = experiment.figures.iter().filter_map(|figure| match &figure.body {
+        Body::Plot(plot) => Some((figure, plot, figure.exploration.as_ref()?)),
+        Body::Maps(_) => None,
+    });
+    let mut figures = Vec::new();
+    let mut shown: Vec<(&Exploration, Vec<&CellResult<'_>>, Vec<CellData>)> = Vec::new();
+    for (figure, plot, exploration) in plots {
+        let drawn = exploration.cells.iter().filter_map(|id| results.get(id.as_str()).copied());
+        let drawn: Vec<&CellResult<'_>> = drawn.collect();
+        let xs = x_choices(plot, exploration, &drawn);
+        let cells = drawn.iter().map(|c| cell_data(c, exploration, &xs, &mut numbers)).collect();
+        figures.push(figure_data(figure, plot, exploration, &xs, &mut numbers));
+        shown.push((exploration, drawn, cells));
     }
-    let size: usize = figures.iter().map(|figure| bytes_of_replicates(figure, &cells)).sum();
+    let size: usize = shown.iter().map(|(of, drawn, _)| bytes_of_replicates(of, drawn)).sum();
     if numbers.bytes() + size <= MOST_FOR_REPLICATES {
-        for (figure, exploration) in figures.iter_mut().zip(explorations) {
-            for cell in &mut figure.cells {
-                let columns = columns(cells[cell.id.as_str()], exploration);
+        for (exploration, drawn, cells) in &mut shown {
+            for (result, cell) in drawn.iter().zip(cells) {
+                let columns = columns(result, exploration);
                 // Last values of all replicates are one sequence.
-                let runs = match figure.axes.rounds || columns.is_empty() {
-                    true => columns,
-                    false => vec![columns.concat()],
+                let runs = match exploration.x {
+                    XAxis::Cells(_) if !columns.is_empty() => vec![columns.concat()],
+                    _ => columns,
                 };
                 cell.runs = runs.into_iter().map(|run| numbers.add(run)).collect();
             }
         }
     }
-    let styles = StyleTables {
-        palette: style::PALETTE,
-        dashes: style::DASHES,
-        thin_dashes: style::THIN_DASHES,
-        markers: style::MARKERS,
-        most_markers: style::MOST_MARKERS,
-    };
-    PageData { numbers: numbers.blocks(), styles, figures }
+    for (figure, (_, _, cells)) in figures.iter_mut().zip(shown) {
+        figure["cells"] = json!(cells);
+    }
+    let styles = json!({
+        "palette": style::PALETTE,
+        "dashes": style::DASHES,
+        "thin_dashes": style::THIN_DASHES,
+        "markers": style::MARKERS,
+        "most_markers": style::MOST_MARKERS,
+    });
+    json!({ "numbers": numbers.blocks(), "styles": styles, "figures": figures })
 }
 
 /// Bytes that the replicates of a figure would take.
-fn bytes_of_replicates(figure: &FigureData, cells: &HashMap<&str, &CellResult<'_>>) -> usize {
-    let rows = |cell: &CellData| -> usize {
-        let cell = cells[cell.id.as_str()];
-        match figure.axes.rounds {
-            true => cell.along().iter().map(|t| t.rows()).sum(),
-            false => cell.replicates(),
+fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> usize {
+    let rows = |cell: &&CellResult<'_>| -> usize {
+        match exploration.x {
+            XAxis::Rounds(_) => cell.runs.along.iter().map(|t| t.rows()).sum(),
+            XAxis::Cells(_) => cell.runs.count,
         }
     };
-    figure.cells.iter().map(rows).sum::<usize>() * 16 / 3
+    cells.iter().map(rows).sum::<usize>() * 16 / 3
 }
 
 /// What the y axis shows of each replicate of a cell: one value per recorded round, or the last.
 fn columns(cell: &CellResult<'_>, exploration: &Exploration) -> Vec<Vec<f64>> {
     match &exploration.x {
-        XAxis::Rounds(_) => {
-            cell.along().iter().map(|t| cell.column(t, exploration.y).into_owned()).collect()
-        }
+        XAxis::Rounds(_) => cell.columns(exploration.y).into_iter().map(Cow::into_owned).collect(),
         XAxis::Cells(_) => {
-            let finals = cell.finals(exploration.y).unwrap_or_default();
+            let finals = cell.runs.finals(exploration.y).unwrap_or_default();
             finals.into_iter().map(|value| vec![value]).collect()
         }
     }
 }
 
+/// A figure of curves, without its cells.
 fn figure_data(
     figure: &Figure,
     plot: &Plot,
     exploration: &Exploration,
-    layout: chart::Layout,
-    cells: &HashMap<&str, &CellResult<'_>>,
+    xs: &[(String, String)],
     numbers: &mut Numbers,
-) -> FigureData {
-    let drawn: Vec<&CellResult<'_>> =
-        exploration.cells.iter().filter_map(|id| cells.get(id.as_str()).copied()).collect();
-    let (x, xs) = match &exploration.x {
-        XAxis::Rounds(quantity) => (quantity.name().to_owned(), costs(*quantity, &drawn)),
-        XAxis::Cells(name) => (short(name).to_owned(), vec![(short(name).into(), plot.x.clone())]),
-    };
+) -> Value {
     let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
-    FigureData {
-        id: figure.id.clone(),
-        title: figure.title.clone(),
-        layout,
-        cells: drawn.iter().map(|c| cell_data(c, exploration, &xs, numbers)).collect(),
-        axes: AxesData {
-            rounds: matches!(exploration.x, XAxis::Rounds(_)),
-            x,
-            xs,
-            y: plot.y.clone(),
-            scale_x: plot.scale_x,
-            scale_y: plot.scale_y,
-            band: exploration.band.name(),
-        },
-        views: exploration.views.iter().map(view_data).collect(),
-        theory: predictions(plot, &exploration.cells, numbers),
-        kinds: kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect(),
-        references: exploration.slopes.clone(),
-    }
+    let kinds = kinds.map(|entry| (entry.name(), entry.style().dash.index()));
+    json!({
+        "id": figure.id,
+        "title": figure.title,
+        // Whether a cell is a curve, or a point.
+        "rounds": matches!(exploration.x, XAxis::Rounds(_)),
+        // The quantity or setting on the x axis, and what a reader may choose instead: names, and
+        // titles of the axis.
+        "x": xs[0].0,
+        "xs": xs,
+        "y": plot.y,
+        "scale_x": plot.scale_x,
+        "scale_y": plot.scale_y,
+        "band": exploration.band.name(),
+        "layout": chart::layout(figure),
+        "cells": [],
+        // The manifest's panels first, then those that a reader may choose.
+        "views": exploration.views.iter().map(view_data).collect::<Vec<_>>(),
+        "theory": predictions(plot, &exploration.cells, numbers),
+        // The predictions in the legend: name, and dash pattern.
+        "kinds": kinds.collect::<Vec<_>>(),
+        // Slopes of reference lines.
+        "references": exploration.slopes,
+    })
 }
 
-fn view_data(view: &View) -> ViewData {
-    let curve = |curve: &Curve| CurveData {
-        name: curve.name(),
-        color: match curve.style.color {
+/// Panels and their curves, as the analysis has assigned them.
+fn view_data(view: &View) -> Value {
+    let curve = |curve: &Curve| {
+        // An index into the palette; −1 for the neutral colour.
+        let color = match curve.style.color {
             Color::Palette(index) => index as isize,
             Color::Neutral => -1,
-        },
-        dash: curve.style.dash.index(),
-        marker: curve.style.marker,
+        };
+        let Style { dash, marker, .. } = curve.style;
+        json!({ "label": curve.name(), "color": color, "dash": dash.index(), "mark": marker })
     };
-    ViewData {
-        panels: view.panels.join(","),
-        groups: view.groups.clone(),
-        curves: view.curves.iter().map(curve).collect(),
-        curve_of_cell: view.curve_of_cell.clone(),
-    }
+    json!({
+        "panels": view.panels.join(","),
+        // Title, and indices of the cells.
+        "groups": view.groups,
+        "curves": view.curves.iter().map(curve).collect::<Vec<_>>(),
+        // The curve of each cell.
+        "of": view.curve_of_cell,
+    })
 }
 
-/// What a reader may choose for the x axis: what the figure has there, and every cost that grows.
-fn costs(own: Quantity, cells: &[&CellResult<'_>]) -> Vec<(String, String)> {
+/// What a reader may choose for the x axis: what the figure has there first, then every cost that
+/// grows; names, and titles of the axis.
+fn x_choices(
+    plot: &Plot,
+    exploration: &Exploration,
+    cells: &[&CellResult<'_>],
+) -> Vec<(String, String)> {
+    let own = match &exploration.x {
+        XAxis::Rounds(quantity) => *quantity,
+        XAxis::Cells(name) => return vec![(short(name).to_owned(), plot.x.clone())],
+    };
     let grows = |q: Quantity| {
-        let last = |c: &&CellResult<'_>| {
-            c.along().iter().any(|t| c.column(t, q).last().is_some_and(|x| *x > 0.0))
-        };
+        let last =
+            |c: &&CellResult<'_>| c.columns(q).iter().any(|x| x.last().is_some_and(|x| *x > 0.0));
         cells.iter().any(last)
     };
     let others = COSTS.into_iter().filter(|q| *q != own && grows(*q));
@@ -263,28 +192,30 @@ fn cell_data(
     xs: &[(String, String)],
     numbers: &mut Numbers,
 ) -> CellData {
-    let columns = columns(result, exploration);
-    let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
-    let samples: Vec<Vec<f64>> =
-        (0..rows).map(|row| columns.iter().map(|c| c[row]).collect()).collect();
+    let samples = match exploration.x {
+        XAxis::Rounds(_) => result.samples(exploration.y),
+        XAxis::Cells(_) => result.runs.finals(exploration.y).into_iter().collect(),
+    };
     let mut each =
         |statistic: &dyn Fn(&[f64]) -> f64| numbers.add(samples.iter().map(|s| statistic(s)));
     let (means, sd) = (each(&mean), each(&standard_deviation));
     let (low, high) = (each(&|s| quantile(s, 0.1)), each(&|s| quantile(s, 0.9)));
-    let n = result.replicates();
-    let mut x = BTreeMap::new();
-    for (name, _) in xs {
+    let n = result.runs.count;
+    let mut across = |x: &str| {
         let values: Vec<f64> = match &exploration.x {
-            XAxis::Rounds(_) => along(result, name, rows),
-            XAxis::Cells(name) => x_value(result, name).into_iter().collect(),
+            XAxis::Rounds(_) => Quantity::named(x).map_or(Vec::new(), |x| {
+                result.samples(x).iter().map(|sample| mean(sample)).collect()
+            }),
+            XAxis::Cells(setting) => x_value(result, setting).into_iter().collect(),
         };
-        x.insert(name.clone(), numbers.add(values));
-    }
+        (x.to_owned(), numbers.add(values))
+    };
+    let x = xs.iter().map(|(x, _)| across(x)).collect();
     CellData {
         id: result.cell.id.clone(),
-        name: joined(&[&result.cell.label, &details(result.cell, &[])]),
+        name: name(result.cell),
         n,
-        diverged: result.diverged(),
+        diverged: result.runs.diverged,
         half: if n > 1 { student_95(n) / (n as f64).sqrt() } else { 0.0 },
         x,
         mean: means,
@@ -295,19 +226,8 @@ fn cell_data(
     }
 }
 
-/// The mean of a quantity over replicates at each recorded round.
-fn along(cell: &CellResult<'_>, name: &str, rows: usize) -> Vec<f64> {
-    let Some(quantity) = Quantity::named(name) else { return Vec::new() };
-    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, quantity)).collect();
-    let at = |row: usize| {
-        let sample: Vec<f64> = columns.iter().filter_map(|c| c.get(row).copied()).collect();
-        mean(&sample)
-    };
-    (0..rows).map(at).collect()
-}
-
 /// The predictions of a figure, each of a cell once, although a cell may be in several panels.
-fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<PredictionData> {
+fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<Value> {
     let indices: HashMap<&str, usize> =
         cells.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
     let mut seen = HashSet::new();
@@ -317,9 +237,15 @@ fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<Pred
         let mut add = |id: &String, rows: Option<Slice>, y: Slice| {
             if let Some(cell) = indices.get(id.as_str()).filter(|c| seen.insert((**c, prediction)))
             {
-                let words = words_before(prediction);
-                let dash = series.line.style().dash.index();
-                all.push(PredictionData { cell: *cell, words, dash, rows, y });
+                all.push(json!({
+                    "cell": cell,
+                    // The words before the curve's name: `first order for`.
+                    "words": words_before(prediction),
+                    "dash": series.line.style().dash.index(),
+                    // Its rounds among the cell's; all of them if there is none.
+                    "rows": rows,
+                    "y": y,
+                }));
             }
         };
         if series.rows.is_empty() {

@@ -82,6 +82,7 @@ mod tests {
         Color, Curve, Lead, Line, Maps, Plot, Point, Ranking, Scale, Series, Square,
         StabilityValue, Style,
     };
+    use crate::stats::Ratio;
 
     fn figure(body: Body) -> Figure {
         let [id, title, caption] = ["f", "t", "c"].map(str::to_owned);
@@ -129,7 +130,7 @@ mod tests {
         let ranking = Ranking {
             leaders: vec!["FedAvg".into(), "Scaffold".into()],
             color: Color::Neutral,
-            lead: Lead::Ratio { estimate: 1.125, low: 0.9, high: 1.5 },
+            lead: Lead::Ratio(Ratio { estimate: 1.125, low: 0.9, high: 1.5, p: 0.2 }),
         };
         let lines = map(SquareValue::Ranking(ranking));
         let expected = "\nFedAvg,0.1,10,FedAvg or Scaffold,\"×1.12 [0.90, 1.50]\",false\n";

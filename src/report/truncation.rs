@@ -26,37 +26,34 @@ pub type File = (String, String);
 
 impl TextTable {
     /// A table of these rows.
-    pub fn new(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Self {
-        let heads = heads.iter().map(|head| (*head).to_owned()).collect();
+    pub fn new(heads: &[impl AsRef<str>], rows: impl Iterator<Item = Vec<String>>) -> Self {
+        let heads = heads.iter().map(|head| head.as_ref().to_owned()).collect();
         Self { heads, rows: rows.collect(), ..Self::default() }
     }
 
     /// The first `most` of these rows; if there are more, a file of this name has all.
     pub fn first(
-        heads: Vec<String>,
-        rows: impl ExactSizeIterator<Item = Vec<String>>,
+        heads: &[impl AsRef<str>],
+        mut rows: impl ExactSizeIterator<Item = Vec<String>>,
         (most, name): (usize, &str),
         files: &mut Vec<File>,
     ) -> Self {
         let all = rows.len();
+        let table = Self::new(heads, rows.by_ref().take(most));
         if all <= most {
-            return Self { heads, rows: rows.collect(), ..Self::default() };
+            return table;
         }
         let file = format!("{name}.csv");
         let line = |row: &[String]| {
             let fields: Vec<String> = row.iter().map(|field| quoted(field)).collect();
             fields.join(",") + "\n"
         };
-        let (mut text, mut shown) = (line(&heads), Vec::with_capacity(most));
-        for row in rows {
-            text.push_str(&line(&row));
-            if shown.len() < most {
-                shown.push(row);
-            }
-        }
+        let mut text = line(&table.heads);
+        table.rows.iter().for_each(|row| text.push_str(&line(row)));
+        rows.for_each(|row| text.push_str(&line(&row)));
         files.push((file.clone(), text));
         let note = format!("The first {} of {} rows; all are in", thousands(most), thousands(all));
-        Self { heads, rows: shown, note, file }
+        Self { note, file, ..table }
     }
 }
 
@@ -66,12 +63,12 @@ mod tests {
 
     #[test]
     fn a_truncated_table_has_a_note_and_a_file_with_all_rows() {
-        let heads = || vec!["n".to_owned(), "x, y".to_owned()];
+        let heads = ["n", "x, y"];
         let rows = |count: usize| (0..count).map(|i| vec![i.to_string(), "a \"b\"".to_owned()]);
         let mut files = Vec::new();
-        let whole = TextTable::first(heads(), rows(3), (3, "t"), &mut files);
+        let whole = TextTable::first(&heads, rows(3), (3, "t"), &mut files);
         assert_eq!((whole.rows.len(), whole.note.as_str(), files.len()), (3, "", 0));
-        let short = TextTable::first(heads(), rows(1234), (2, "t"), &mut files);
+        let short = TextTable::first(&heads, rows(1234), (2, "t"), &mut files);
         assert_eq!(short.rows.len(), 2);
         assert_eq!(
             (&*short.note, &*short.file),

@@ -1,75 +1,48 @@
 //! A page as its templates read it: texts only.
 
 use super::claims::{self, ClaimText};
-use super::formula::{self, Formula};
+use super::formula;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::{description, page_data};
+use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
-    Experiment, Missing, Rival, Separation, Standing, Standings, details, problems, table,
+    CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
 };
 use crate::chart;
 use crate::stats::verdict::Verdict;
-use crate::stats::{ROUNDING_FLOOR, Summary};
+use crate::stats::{ROUNDING_FLOOR, mean};
 use driftbench_core::sources;
 use driftbench_core::words::{quoted, shell_word, thousands};
 use driftbench_runner::manifest::{Quantity, Source};
 use driftbench_runner::plan::{Cell, Plan};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The page of an experiment.
 #[derive(Serialize)]
 pub struct Page {
-    pub experiment: ExperimentText,
-    pub manifest: ManifestText,
-    pub notes: Notes,
+    /// Its name, title and sources, and how many cells it has.
+    pub experiment: Value,
+    /// The manifest, the command that runs it, and the settings that all cells have in common.
+    pub manifest: Value,
+    /// What the results contain besides the cells of this page: what affects verdicts, and what
+    /// does not; and the theory that is not computed at this size.
+    pub notes: Value,
     /// The paragraphs of the analysis text.
     pub paragraphs: Vec<String>,
     pub figures: Vec<PageFigure>,
     pub claims: PageClaims,
-    pub ranking: RankingText,
+    /// The ranking, and the number of comparisons in its table and in maps.
+    pub ranking: Value,
     pub tables: Tables,
     pub problems: Problems,
-    pub formulas: Formulas,
+    pub formulas: Value,
     /// The numbers of its figures, as JSON that a script element can hold.
     pub data: String,
     /// Tables that are too long for the page.
     #[serde(skip)]
     pub files: Vec<File>,
-}
-
-#[derive(Serialize)]
-pub struct ExperimentText {
-    pub name: String,
-    pub title: String,
-    pub source: String,
-    /// The registered sources that `source` names.
-    pub cited: Vec<sources::Publication>,
-    pub seed: u64,
-    pub replicates: u64,
-    pub cells: usize,
-    /// Cells without results.
-    pub missing: usize,
-}
-
-#[derive(Serialize)]
-pub struct ManifestText {
-    pub file: String,
-    /// The command that runs it.
-    pub command: String,
-    pub text: String,
-    /// The settings that all cells have in common.
-    pub settings: Vec<(String, String)>,
-}
-
-#[derive(Serialize)]
-pub struct Notes {
-    /// What the results contain besides the cells of this page and affects verdicts.
-    pub warning: String,
-    /// What they contain besides that does not.
-    pub other_cells: String,
-    /// Theory that is not computed at this size.
-    pub not_computed: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -90,13 +63,6 @@ pub struct PageClaims {
 }
 
 #[derive(Serialize)]
-pub struct RankingText {
-    pub table: TextTable,
-    /// The number of comparisons in the table and in maps.
-    pub comparisons: String,
-}
-
-#[derive(Serialize)]
 pub struct Tables {
     pub finals: TextTable,
     /// The cells without results, if there are others.
@@ -114,12 +80,6 @@ pub struct Problems {
     pub drifts: TextTable,
 }
 
-#[derive(Serialize)]
-pub struct Formulas {
-    pub algorithms: Vec<Formula>,
-    pub quantities: Vec<Formula>,
-}
-
 /// The page of an experiment.
 ///
 /// # Errors
@@ -128,6 +88,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let plan = &experiment.plan;
     let manifest = &plan.manifest;
     let analysis = manifest.analysis.as_deref().unwrap_or_default();
+    let source = manifest.source.as_deref().unwrap_or_default();
     let mut files = Vec::new();
     let list: Vec<ClaimText> = experiment
         .claims
@@ -141,43 +102,43 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         first_order: claims::first_order(&experiment.first_order, &mut files),
     };
     Ok(Page {
-        experiment: ExperimentText {
-            name: plan.experiment.clone(),
-            title: manifest.title.clone(),
-            source: manifest.source.clone().unwrap_or_default(),
-            cited: sources::named_in(manifest.source.as_deref().unwrap_or_default()),
-            seed: manifest.seed,
-            replicates: manifest.replicates,
-            cells: plan.cells.len(),
-            missing: experiment.missing.len(),
-        },
-        manifest: ManifestText {
-            file: plan.source.name.clone(),
-            command: command(&plan.source),
-            text: plan.source.text.clone(),
-            settings: shared_settings(plan),
-        },
-        notes: Notes {
-            warning: experiment.unplanned.warning(),
-            other_cells: experiment.unplanned.other_settings(),
-            not_computed: experiment.not_computed.clone(),
-        },
+        experiment: json!({
+            "name": plan.experiment,
+            "title": manifest.title,
+            "source": source,
+            "cited": sources::named_in(source),
+            "seed": manifest.seed,
+            "replicates": manifest.replicates,
+            "cells": plan.cells.len(),
+            "missing": experiment.missing.len(),
+        }),
+        manifest: json!({
+            "file": plan.source.name,
+            "command": command(&plan.source),
+            "text": plan.source.text,
+            "settings": shared_settings(plan),
+        }),
+        notes: json!({
+            "warning": experiment.unplanned.warning(),
+            "other_cells": experiment.unplanned.other_settings(),
+            "not_computed": experiment.not_computed,
+        }),
         paragraphs: paragraphs(&description::render(analysis, experiment)?),
         figures: figures(experiment)?,
         claims: PageClaims { counts: claims::counts(&list), list },
-        ranking: RankingText {
-            table: ranking(&experiment.standings, &mut files),
-            comparisons: match experiment.standings.compared {
-                1 => "1 comparison".into(),
+        ranking: json!({
+            "table": ranking(&experiment.standings, &mut files),
+            "comparisons": match experiment.standings.compared {
+                1 => "1 comparison".to_owned(),
                 several => format!("{} comparisons", thousands(several)),
             },
-        },
+        }),
         tables,
         problems: problems(&experiment.problems),
-        formulas: Formulas {
-            algorithms: formula::algorithms(experiment),
-            quantities: formula::quantities(experiment),
-        },
+        formulas: json!({
+            "algorithms": formula::algorithms(experiment),
+            "quantities": formula::quantities(experiment),
+        }),
         data: data(experiment)?,
         files,
     })
@@ -243,7 +204,7 @@ fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
         cells.push(format!("{}{diverged}", standing.n));
         cells
     };
-    TextTable::first(heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
+    TextTable::first(&heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
 }
 
 fn paragraphs(text: &str) -> Vec<String> {
@@ -252,25 +213,26 @@ fn paragraphs(text: &str) -> Vec<String> {
 }
 
 fn finals(experiment: &Experiment<'_>) -> TextTable {
-    let table = table::finals(experiment);
+    let columns = FinalsColumns::new(experiment);
     let mut heads = vec!["algorithm".to_owned()];
-    heads.extend(table.settings.iter().cloned());
+    heads.extend(columns.settings.iter().cloned());
     let metric = |m: Quantity| format!("{}, mean", m.formula());
     heads.extend([metric(Quantity::SqError), "sd".into(), "95 % interval".into()]);
-    if table.has_limit {
+    if columns.has_limit {
         heads.push(metric(Quantity::SqErrorLimit));
     }
-    if table.has_bias {
+    if columns.has_bias {
         heads.push("exact bias, squared".into());
     }
-    heads.extend(table.further.iter().map(|quantity| metric(*quantity)));
+    heads.extend(columns.further.iter().map(|quantity| metric(*quantity)));
     heads.extend(["runs".into(), "cell".into()]);
     let dash = || "–".to_owned();
-    let mean = |summary: &Option<Summary>| summary.as_ref().map_or_else(dash, |s| short(s.mean));
-    let rows = table.best(MOST_ROWS).map(|row| {
-        let mut cells = vec![row.label.clone()];
-        cells.extend(row.settings.iter().cloned());
-        match &row.sq_error {
+    let row = |result: &CellResult<'_>| {
+        let (cell, runs) = (result.cell, &result.runs);
+        let mean = |q: Quantity| runs.finals(q).map_or_else(dash, |sample| short(mean(&sample)));
+        let mut cells = vec![cell.label.clone()];
+        cells.extend(columns.values(cell));
+        match result.summary(Quantity::SqError) {
             Some(summary) => {
                 // Runs that differ by rounding alone have no deviation.
                 let is_rounding = summary.sd <= 1e-13 * summary.mean.abs();
@@ -280,22 +242,25 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
             }
             None => cells.extend(["diverged".into(), dash(), dash()]),
         }
-        cells.extend(table.has_limit.then(|| mean(&row.sq_error_limit)));
-        cells.extend(table.has_bias.then(|| row.exact_bias.map_or_else(dash, short)));
-        cells.extend(row.further.iter().map(mean));
-        let diverged =
-            if row.diverged > 0 { format!(", {} diverged", row.diverged) } else { String::new() };
-        cells.extend([format!("{}{diverged}", row.n), row.id]);
+        cells.extend(columns.has_limit.then(|| mean(Quantity::SqErrorLimit)));
+        cells.extend(columns.has_bias.then(|| result.exact_bias.map_or_else(dash, short)));
+        cells.extend(columns.further.iter().map(|quantity| mean(*quantity)));
+        let diverged = match runs.diverged {
+            0 => String::new(),
+            diverged => format!(", {diverged} diverged"),
+        };
+        cells.extend([format!("{}{diverged}", runs.count), cell.id.clone()]);
         cells
-    });
-    let (rows, all): (Vec<Vec<String>>, _) = (rows.collect(), experiment.cells.len());
-    let mut table = TextTable { heads, rows, ..TextTable::default() };
-    if table.rows.len() < all {
-        let diverged = match experiment.cells.iter().filter(|c| c.diverged() > 0).count() {
+    };
+    let (all, shown) = (&experiment.cells, table::best(&experiment.cells, MOST_ROWS));
+    let rows = shown.into_iter().map(row);
+    let mut table = TextTable::new(&heads, rows);
+    if table.rows.len() < all.len() {
+        let diverged = match all.iter().filter(|c| c.runs.diverged > 0).count() {
             0 => String::new(),
             count => format!(" (runs of {} diverged)", thousands(count)),
         };
-        let (shown, all) = (thousands(table.rows.len()), thousands(all));
+        let (shown, all) = (thousands(table.rows.len()), thousands(all.len()));
         table.note =
             format!("The {shown} of {all} cells{diverged} with the smallest mean; all are in");
         table.file = "summary.csv".into();

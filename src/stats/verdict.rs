@@ -289,18 +289,17 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::Supported, Self::Refuted, Self::Inconclusive, Self::NotTested];
+    /// All of them, with their names on pages and in records.
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::Supported, "supported"),
+        (Self::Refuted, "refuted"),
+        (Self::Inconclusive, "inconclusive"),
+        (Self::NotTested, "not tested"),
+    ];
 
     /// Its name on pages and in records.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Supported => "supported",
-            Self::Refuted => "refuted",
-            Self::Inconclusive => "inconclusive",
-            Self::NotTested => "not tested",
-        }
+        Self::ALL[self as usize].1
     }
 }
 
@@ -356,38 +355,35 @@ mod tests {
         Evidence::student(mean(sample), error, n, region)
     }
 
+    /// How often samples of n with this mean support that it lies in a region, or refute it.
+    fn rates(rng: &mut Stream, n: usize, mean: f64, region: Region) -> (f64, f64) {
+        let mut rate = |p: fn(&Evidence) -> f64| {
+            share(4000, || p(&of_mean(&sample(rng, n, mean), region)) <= 0.05)
+        };
+        (rate(|e| e.support), rate(|e| e.refute))
+    }
+
     /// At the region's end either answer comes at most as often as the level
     /// says, inside and outside the right one nearly always.
     #[test]
     fn one_sided_claims_have_their_size_and_power() {
         let mut rng = Stream::shared_instance(1);
-        let region = (f64::NEG_INFINITY, 0.0);
-        let mut rate = |mean: f64, right: bool| {
-            share(4000, || {
-                let e = of_mean(&sample(&mut rng, 12, mean), region);
-                if right { e.support <= 0.05 } else { e.refute <= 0.05 }
-            })
-        };
-        assert!((rate(0.0, true) - 0.05).abs() < 0.014);
-        assert!((rate(0.0, false) - 0.05).abs() < 0.014);
-        assert!(rate(-1.2, true) > 0.95 && rate(1.2, false) > 0.95);
-        assert!(rate(-1.2, false) < 0.005 && rate(1.2, true) < 0.005);
+        let mut rates = |mean: f64| rates(&mut rng, 12, mean, (f64::NEG_INFINITY, 0.0));
+        let (end, inside, outside) = (rates(0.0), rates(-1.2), rates(1.2));
+        assert!((end.0 - 0.05).abs() < 0.014 && (end.1 - 0.05).abs() < 0.014, "{end:?}");
+        assert!(inside.0 > 0.95 && inside.1 < 0.005, "{inside:?}");
+        assert!(outside.1 > 0.95 && outside.0 < 0.005, "{outside:?}");
     }
 
     #[test]
     fn equivalence_has_its_size_and_power() {
         let mut rng = Stream::shared_instance(2);
-        let region = (-0.5, 0.5);
-        let mut rate = |mean: f64, n: usize, right: bool| {
-            share(3000, || {
-                let e = of_mean(&sample(&mut rng, n, mean), region);
-                if right { e.support <= 0.05 } else { e.refute <= 0.05 }
-            })
-        };
-        assert!((rate(0.5, 100, true) - 0.05).abs() < 0.016);
-        assert!(rate(0.5, 100, false) <= 0.065, "the two-sided price is paid");
-        assert!(rate(0.0, 100, true) > 0.99 && rate(1.0, 100, false) > 0.99);
-        assert!(rate(0.0, 5, true) < 0.05, "five runs cannot show equivalence here");
+        let mut rates = |mean: f64, n: usize| rates(&mut rng, n, mean, (-0.5, 0.5));
+        let end = rates(0.5, 100);
+        assert!((end.0 - 0.05).abs() < 0.016, "{end:?}");
+        assert!(end.1 <= 0.065, "the two-sided price is paid: {end:?}");
+        assert!(rates(0.0, 100).0 > 0.99 && rates(1.0, 100).1 > 0.99);
+        assert!(rates(0.0, 5).0 < 0.05, "five runs cannot show equivalence here");
     }
 
     #[test]

@@ -18,20 +18,6 @@ pub enum Against<'a> {
     Value(f64),
 }
 
-impl<'a> Against<'a> {
-    fn new(
-        right: Option<&'a Selection>,
-        prediction: Option<Prediction>,
-        value: Option<f64>,
-    ) -> Self {
-        match (right, prediction) {
-            (Some(right), _) => Self::Cells(right),
-            (None, Some(by)) => Self::Prediction(by),
-            (None, None) => Self::Value(value.unwrap_or(f64::NAN)),
-        }
-    }
-}
-
 /// A claim that compares the mean of a metric with something.
 #[derive(Clone, Copy)]
 pub struct MeanComparison<'a> {
@@ -47,17 +33,27 @@ pub struct MeanComparison<'a> {
 
 impl<'a> From<&'a Inequality> for MeanComparison<'a> {
     fn from(claim: &'a Inequality) -> Self {
-        let against = Against::new(claim.right.as_ref(), claim.prediction, claim.value);
+        let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         Self { metric: claim.metric, left: &claim.left, against, at: claim.at }
     }
 }
 
 impl<'a> From<&'a Matches> for MeanComparison<'a> {
     fn from(claim: &'a Matches) -> Self {
-        let against = Against::new(claim.right.as_ref(), claim.prediction, claim.value);
+        let against = against(claim.right.as_ref(), claim.prediction, claim.value);
         let metric = claim.metric.unwrap_or_default();
         Self { metric, left: &claim.of, against, at: claim.at }
     }
+}
+
+/// What a mean is compared with: of these three the one that is given.
+fn against(
+    right: Option<&Selection>,
+    prediction: Option<Prediction>,
+    value: Option<f64>,
+) -> Against<'_> {
+    let cells = right.map(Against::Cells).or(prediction.map(Against::Prediction));
+    cells.unwrap_or(Against::Value(value.unwrap_or(f64::NAN)))
 }
 
 impl<'a> MeanComparison<'a> {

@@ -13,7 +13,6 @@ use crate::analysis::CellResult;
 use crate::stats::verdict::{Doubt, Evidence, Region, distance_to_ends};
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::{Prediction, Reaches, Reaching};
-use std::borrow::Cow;
 
 impl Judge<'_> {
     /// Tests that the mean of a metric reaches a target within a cost: a number, or what a
@@ -86,9 +85,8 @@ impl Judge<'_> {
             if below(middle)? { high = middle } else { low = middle }
         }
         // A bound counts rounds; the cost of a round is the same in all of them.
-        let trace = cell.along().first()?;
-        let rounds = *trace.round.last()? as f64;
-        let cost = *cell.column(trace, claim.reaching.cost).last()?;
+        let rounds = *cell.runs.along.first()?.round.last()? as f64;
+        let cost = *cell.columns(claim.reaching.cost).first()?.last()?;
         Some(high as f64 * cost / rounds)
     }
 }
@@ -179,18 +177,16 @@ impl CostCurve {
     /// `None` if the metric or the target is not known.
     fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let target = target_of(cell, reaching)?;
-        let column = |quantity| -> Vec<_> {
-            cell.along().iter().map(|t| cell.column(t, quantity)).collect()
-        };
-        let (metrics, costs) = (column(metric), column(reaching.cost));
         // After a run has diverged no mean is finite, and none at most the target.
-        let rows = metrics.iter().chain(&costs).map(|c| c.len()).min().filter(|rows| *rows > 0)?;
-        let samples = (0..rows).map(|row| {
-            let at_row = |columns: &[Cow<'_, [f64]>]| columns.iter().map(|c| c[row]).collect();
-            let costs = MetricSample::new(cell, reaching.cost, at_row(&costs));
-            (costs, MetricSample::new(cell, metric, at_row(&metrics)))
+        let (costs, metrics) = (cell.samples(reaching.cost), cell.samples(metric));
+        if costs.is_empty() || metrics.is_empty() {
+            return None;
+        }
+        let samples = costs.into_iter().zip(metrics).map(|(costs, metrics)| {
+            let costs = MetricSample::new(cell, reaching.cost, costs);
+            (costs, MetricSample::new(cell, metric, metrics))
         });
-        Some(Self::from_samples(samples, target, cell.is_deterministic(), cell.replicates()))
+        Some(Self::from_samples(samples, target, cell.is_deterministic(), cell.runs.count))
     }
 
     /// From the costs and the values of the metric at each round.

@@ -164,9 +164,9 @@ impl Judge<'_> {
         let mut parts = Parts::default();
         for cell in self.chosen(of) {
             let name = self.name(cell, of, &[]);
-            if cell.diverged() > 0 {
+            if cell.runs.diverged > 0 {
                 let found =
-                    Evidence { n: cell.replicates(), ..Evidence::certain(f64::INFINITY, false) };
+                    Evidence { n: cell.runs.count, ..Evidence::certain(f64::INFINITY, false) };
                 parts.add(joined(&[&name, "diverged"]), Some(found), "");
                 continue;
             }
@@ -174,7 +174,7 @@ impl Judge<'_> {
                 self.add_unpredicted(cell, by, &name, &mut parts);
                 continue;
             };
-            let sample = cell.averages(average).filter(|sample| !sample.is_empty());
+            let sample = cell.runs.averages(average).filter(|sample| !sample.is_empty());
             let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
                 let margin = margin(cell);
                 if cell.is_deterministic() {

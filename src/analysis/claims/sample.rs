@@ -70,25 +70,25 @@ pub fn samples(cell: &CellResult<'_>, metric: Quantity, at: When) -> Option<Vec<
         sample: MetricSample::new(cell, metric, values),
     };
     let at_end = |values: Vec<f64>| Some(vec![at_row(String::new(), None, values)]);
-    let diverged = || at_end(vec![f64::INFINITY; cell.replicates()]);
+    let diverged = || at_end(vec![f64::INFINITY; cell.runs.count]);
     let is_average = metric.average().is_some();
-    if cell.diverged() > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
+    if cell.runs.diverged > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
         return diverged();
     }
     if is_average || at == When::End {
-        return at_end(cell.finals(metric)?);
+        return at_end(cell.runs.finals(metric)?);
     }
-    let columns: Vec<_> = cell.along().iter().map(|t| cell.column(t, metric)).collect();
+    let columns = cell.columns(metric);
     // A run that diverged has fewer rows than the others.
     let longest = (0..columns.len()).max_by_key(|&i| columns[i].len())?;
     let rows = Some(columns[longest].len()).filter(|rows| *rows > 0)?;
-    let rounds = &cell.along()[longest].round;
+    let rounds = &cell.runs.along[longest].round;
     let of_row = |row: usize| -> Vec<f64> {
         columns.iter().map(|c| c.get(row).copied().unwrap_or(f64::INFINITY)).collect()
     };
     match at {
         When::Round(round) => {
-            if cell.diverged() == cell.replicates() && rounds[rows - 1] < round {
+            if cell.runs.diverged == cell.runs.count && rounds[rows - 1] < round {
                 return diverged();
             }
             let row = (0..rows).min_by_key(|&i| rounds[i].abs_diff(round))?;

@@ -5,7 +5,7 @@
 //! is drawn.
 
 use super::judge::Change;
-use crate::analysis::convergence::point;
+use crate::analysis::line_figure::point;
 use crate::analysis::{
     Body, Color, Curve, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference, Scale,
     Series, Style,
@@ -23,9 +23,8 @@ const RATIO: Style = Style { color: Color::Palette(3), dash: Dash::Measured(0), 
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
     let mean = "Mean over runs with its 95 % interval (Student's t, on the logarithm).";
     let ratio = "Geometric mean over paired runs with its 95 % interval (Student).";
-    let axes = ChartAxes { x: "t", y: "‖θ_t − θ*‖²", scale: Scale::Log };
     [
-        both_sides(change, axes, mean, [curve(before), curve(after)]),
+        both_sides(change, ("t", "‖θ_t − θ*‖²"), mean, [curve(before), curve(after)]),
         ratio_figure(change, "t", ratio, ratios(before, after)),
     ]
 }
@@ -40,9 +39,8 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
     };
     let ratios = self::dots(before.iter().zip(after).map(quotient));
     let both = "One dot per run: reports store final errors and no curves.";
-    let axes = ChartAxes { x: "run", y: "‖θ_T − θ*‖²", scale: Scale::Log };
     [
-        both_sides(change, axes, both, [dots(before), dots(after)]),
+        both_sides(change, ("run", "‖θ_T − θ*‖²"), both, [dots(before), dots(after)]),
         ratio_figure(change, "run", "One dot per run.", ratios),
     ]
 }
@@ -92,23 +90,22 @@ fn ratios(before: &[Trace], after: &[Trace]) -> Vec<Point> {
     rounds.into_iter().filter(|(_, logs)| logs.len() == pairs).map(ratio).collect()
 }
 
-/// The axes of a chart.
-struct ChartAxes {
-    x: &'static str,
-    y: &'static str,
-    scale: Scale,
-}
-
 /// The upper chart: both sides.
-fn both_sides(change: &Change, axes: ChartAxes, caption: &str, points: [Vec<Point>; 2]) -> Figure {
-    let title = format!("{}: {} before and after", change.name, axes.y);
-    let ([before, after], diverged) = (points, change.diverged());
+fn both_sides(
+    change: &Change,
+    axes: (&str, &str),
+    caption: &str,
+    [before, after]: [Vec<Point>; 2],
+) -> Figure {
+    let title = format!("{}: {} before and after", change.name, axes.1);
+    let diverged = change.diverged();
     let before = series("before", BEFORE, before, diverged.0);
-    figure(title, caption, axes, vec![before, series("after", AFTER, after, diverged.1)])
+    let after = series("after", AFTER, after, diverged.1);
+    figure(title, caption, axes, Scale::Log, vec![before, after])
 }
 
 /// The lower chart: ratios, and the line of no change.
-fn ratio_figure(change: &Change, x: &'static str, caption: &str, points: Vec<Point>) -> Figure {
+fn ratio_figure(change: &Change, x: &str, caption: &str, points: Vec<Point>) -> Figure {
     let finite = || points.iter().filter(|p| p.y.is_finite());
     let ends = finite().fold((1.0_f64, 1.0_f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
     let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };
@@ -120,10 +117,16 @@ fn ratio_figure(change: &Change, x: &'static str, caption: &str, points: Vec<Poi
         all.push(Series::new(Line::Reference(Reference::NoChange), ends.to_vec()));
     }
     let title = format!("{}: after over before", change.name);
-    figure(title, caption, ChartAxes { x, y: "after / before", scale }, all)
+    figure(title, caption, (x, "after / before"), scale, all)
 }
 
-fn figure(title: String, caption: &str, axes: ChartAxes, series: Vec<Series>) -> Figure {
+fn figure(
+    title: String,
+    caption: &str,
+    (x, y): (&str, &str),
+    scale_y: Scale,
+    series: Vec<Series>,
+) -> Figure {
     let legend = series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
     Figure {
         id: "diff".into(),
@@ -134,10 +137,10 @@ fn figure(title: String, caption: &str, axes: ChartAxes, series: Vec<Series>) ->
         body: Body::Plot(Plot {
             panels: vec![Panel { title: String::new(), series }],
             legend,
-            x: axes.x.into(),
-            y: axes.y.into(),
+            x: x.into(),
+            y: y.into(),
             scale_x: Scale::Linear,
-            scale_y: axes.scale,
+            scale_y,
         }),
     }
 }

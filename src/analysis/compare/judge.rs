@@ -34,7 +34,7 @@ impl Options {
 }
 
 /// How a cell changed, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeVerdict {
     /// There are no sound results, and there were.
     Failed,
@@ -43,6 +43,7 @@ pub enum ChangeVerdict {
     /// The errors rose.
     Worse,
     /// The runs do not suffice for a verdict.
+    #[default]
     Underpowered,
     /// The errors fell.
     Better,
@@ -63,37 +64,27 @@ impl Serialize for ChangeVerdict {
 }
 
 impl ChangeVerdict {
-    /// All of them, the worst first.
-    pub const ALL: [Self; 9] = [
-        Self::Failed,
-        Self::NewlyDiverged,
-        Self::Worse,
-        Self::Underpowered,
-        Self::Better,
-        Self::NoLongerDiverged,
-        Self::Recovered,
-        Self::Equivalent,
-        Self::SameErrors,
+    /// All of them, the worst first, with their names on pages.
+    pub const ALL: [(Self, &str); 9] = [
+        (Self::Failed, "failed"),
+        (Self::NewlyDiverged, "newly diverged"),
+        (Self::Worse, "worse"),
+        (Self::Underpowered, "underpowered"),
+        (Self::Better, "better"),
+        (Self::NoLongerDiverged, "no longer diverged"),
+        (Self::Recovered, "recovered"),
+        (Self::Equivalent, "equivalent"),
+        (Self::SameErrors, "same final errors"),
     ];
 
     /// Its name on pages.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::NewlyDiverged => "newly diverged",
-            Self::Worse => "worse",
-            Self::Underpowered => "underpowered",
-            Self::Better => "better",
-            Self::NoLongerDiverged => "no longer diverged",
-            Self::Recovered => "recovered",
-            Self::Equivalent => "equivalent",
-            Self::SameErrors => "same final errors",
-        }
+        Self::ALL[self as usize].1
     }
 }
 
 /// A cell whose bits changed, or its counterpart with other settings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Change {
     /// Its experiment.
     pub experiment: String,
@@ -147,18 +138,7 @@ impl Change {
         is: &SideCell,
         options: &Options,
     ) -> Self {
-        let mut change = Self {
-            experiment: experiment.into(),
-            name,
-            pair,
-            finals: (Vec::new(), Vec::new()),
-            shift: None,
-            exact: None,
-            detectable: None,
-            p: None,
-            verdict: ChangeVerdict::Underpowered,
-            note: String::new(),
-        };
+        let mut change = Self { experiment: experiment.into(), name, pair, ..Self::default() };
         let lost = |runs: &SideRuns| match runs {
             SideRuns::Damaged(why) => format!("damaged: {why}"),
             _ => "no results are stored".into(),

@@ -27,12 +27,13 @@ use names::Names;
 use pairing::Agree;
 pub use pairing::{OtherSetting, Pair};
 use rayon::prelude::*;
+use serde::Serialize;
 pub use settings::{Settings, Texts};
 pub use side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use std::collections::BTreeSet;
 
 /// An experiment that both sides have, and no cell of it can be compared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Incomparable {
     /// Its name.
     pub experiment: String,
@@ -56,18 +57,19 @@ pub struct OtherProblem {
 }
 
 /// A cell that one side alone has.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lone {
     /// Its experiment.
     pub experiment: String,
     /// Its id.
+    #[serde(rename = "cell")]
     pub id: String,
     /// Name of the algorithm, with the settings that distinguish it.
     pub name: String,
 }
 
 /// The time of an experiment's cells, of those whose time both sides store.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timing {
     /// Its name.
     pub experiment: String,
@@ -130,32 +132,22 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Worse,
-        Self::Diverged,
-        Self::Failed,
-        Self::Claims,
-        Self::Removed,
-        Self::Added,
-        Self::Underpowered,
-        Self::Incomparable,
-        Self::Changed,
+    /// All of them, with their names on the command line.
+    pub const ALL: [(Self, &str); 9] = [
+        (Self::Worse, "worse"),
+        (Self::Diverged, "diverged"),
+        (Self::Failed, "failed"),
+        (Self::Claims, "claims"),
+        (Self::Removed, "removed"),
+        (Self::Added, "added"),
+        (Self::Underpowered, "underpowered"),
+        (Self::Incomparable, "incomparable"),
+        (Self::Changed, "changed"),
     ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Worse => "worse",
-            Self::Diverged => "diverged",
-            Self::Failed => "failed",
-            Self::Claims => "claims",
-            Self::Removed => "removed",
-            Self::Added => "added",
-            Self::Underpowered => "underpowered",
-            Self::Incomparable => "incomparable",
-            Self::Changed => "changed",
-        }
+        Self::ALL[self as usize].1
     }
 }
 

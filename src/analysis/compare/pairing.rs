@@ -12,6 +12,7 @@
 
 use super::side::{SideCell, SideExperiment};
 use rayon::prelude::*;
+use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 const MOST: usize = 3;
 
 /// A setting whose value changed; `–` where a cell does not have it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OtherSetting {
     /// Its path.
     pub path: String,
@@ -31,7 +32,7 @@ pub struct OtherSetting {
 }
 
 /// Two cells that are counterparts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pair {
     /// Id before.
     pub before: String,
@@ -228,7 +229,6 @@ mod tests {
             ("algorithm.fedavg.step-size", step.to_string()),
             ("algorithm.fedavg.local-steps", steps.to_string()),
         ];
-        let settings = settings.map(|(path, value)| (path.to_owned(), value));
         SideCell { label: label.into(), settings: settings.into(), ..SideCell::default() }
     }
 

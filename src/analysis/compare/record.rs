@@ -209,9 +209,7 @@ mod tests {
     fn record() -> SideExperiment {
         let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| SideCell {
             label: label.into(),
-            settings: [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")]
-                .map(|(k, v)| (k.to_owned(), v.to_owned()))
-                .into(),
+            settings: [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")].into(),
             runs: SideRuns::Done { digest: format!("digest of {step}"), finals },
             seconds: None,
         };

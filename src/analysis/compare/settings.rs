@@ -2,7 +2,7 @@
 //!
 //! *Invariant*: paths are in alphabetical order, and each occurs once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// The settings of a cell by dotted path.
@@ -29,20 +29,18 @@ impl Texts {
         &mut self,
         all: impl IntoIterator<Item = (P, V)>,
     ) -> Settings {
-        let mut settings = Settings::default();
-        for (path, value) in all {
-            let (path, value) = (self.shared(path.as_ref()), self.shared(value.as_ref()));
-            settings.put(path, value);
-        }
-        settings.0.shrink_to_fit();
-        settings
+        let shared =
+            |(path, value): (P, V)| (self.shared(path.as_ref()), self.shared(value.as_ref()));
+        let all: BTreeMap<Arc<str>, Arc<str>> = all.into_iter().map(shared).collect();
+        Settings(all.into_iter().collect())
     }
 }
 
 impl Settings {
     /// The value of a path.
     pub fn get(&self, path: &str) -> Option<&str> {
-        self.place(path).ok().map(|place| &*self.0[place].1)
+        let place = self.0.binary_search_by(|(other, _)| (**other).cmp(path));
+        place.ok().map(|place| &*self.0[place].1)
     }
 
     /// The paths, in their order.
@@ -57,18 +55,7 @@ impl Settings {
 
     /// Sets the value of a path.
     pub fn insert(&mut self, path: &str, value: &str) {
-        self.put(path.into(), value.into());
-    }
-
-    fn place(&self, path: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|(other, _)| (**other).cmp(path))
-    }
-
-    fn put(&mut self, path: Arc<str>, value: Arc<str>) {
-        match self.place(&path) {
-            Ok(place) => self.0[place].1 = value,
-            Err(place) => self.0.insert(place, (path, value)),
-        }
+        *self = Texts::default().settings(self.iter().chain([(path, value)]));
     }
 }
 

@@ -11,7 +11,6 @@ use driftbench_runner::trace::{self, Trace};
 
 fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
     let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.a.step-size", "0.1")];
-    let settings = settings.map(|(path, value)| (path.to_owned(), value.to_owned()));
     let runs = SideRuns::Done { digest: digest.into(), finals };
     SideCell { label: "a".into(), settings: settings.into(), runs, seconds: None }
 }

@@ -8,7 +8,7 @@ use driftbench_core::algorithm::Average;
 use driftbench_core::federated::{Clock, Schedule, Variates};
 use driftbench_core::kernel::squared_distance;
 use driftbench_core::problem::Facts;
-use driftbench_core::theory::bounds::{self, Bound, Constants};
+use driftbench_core::theory::bounds::{self, Bound, Bounded, Constants};
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::runner::Prepared;
@@ -58,34 +58,30 @@ impl Theory<'_> {
             let facts: &dyn Facts = &*ground.instance;
             let constants = self.constants(prepared)?;
             let steps = terms.most_steps();
-            let step =
-                if terms.normalised { terms.step_size / steps as f64 } else { terms.step_size };
-            let simple = terms.batches == [1] && terms.proximal == 0.0 && terms.server_step == 1.0;
-            if scheme == bounds::Algorithm::FedAvg && terms.normalised && simple {
-                let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
-                let setting = bounds::RunSetup {
-                    // BOOK's μ is the step size of a whole round.
-                    step_size: terms.step_size,
-                    local_steps: 1,
-                    rounds: round,
-                    start_sq_error: squared_distance(&ground.start, facts.optimum()),
-                    cohort: terms.cohort,
-                };
-                return Some(vec![bounds::book::unequal(&constants, &setting, &steps)]);
-            }
-            let even = terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
-            let equal = even && terms.batches == [1];
-            if !equal || terms.proximal != 0.0 || terms.server_step != 1.0 {
-                return None;
-            }
-            let setting = bounds::RunSetup {
-                step_size: step,
+            let setup = bounds::RunSetup {
+                step_size: match terms.normalised {
+                    true => terms.step_size / steps as f64,
+                    false => terms.step_size,
+                },
                 local_steps: steps,
                 rounds: round,
                 start_sq_error: squared_distance(&ground.start, facts.optimum()),
                 cohort: terms.cohort,
             };
-            Some(bounds::all(facts, &constants, scheme, &setting))
+            if terms.batches != [1] || terms.proximal != 0.0 || terms.server_step != 1.0 {
+                return None;
+            }
+            if scheme == bounds::Algorithm::FedAvg && terms.normalised {
+                let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
+                // BOOK's μ is the step size of a whole round.
+                let step_size = terms.step_size;
+                let setup = bounds::RunSetup { step_size, local_steps: 1, ..setup };
+                return Some(vec![bounds::book::unequal(&constants, &setup, &steps)]);
+            }
+            if terms.local_steps.iter().any(|e| *e != terms.local_steps[0]) {
+                return None;
+            }
+            Some(bounds::all(facts, &constants, scheme, &setup))
         };
         find().unwrap_or_default()
     }
@@ -105,13 +101,18 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
     })
 }
 
-/// Whether a bound bounds a quantity.
+/// The quantity that a bound bounds.
+pub fn quantity_of(bound: &Bound) -> Quantity {
+    match bound.quantity {
+        Bounded::SqError => Quantity::SqError,
+        Bounded::Lyapunov => Quantity::Lyapunov,
+        Bounded::Bias => Quantity::Bias,
+        Bounded::LimitSqError => Quantity::SqErrorLimit,
+    }
+}
+
+/// Whether a bound bounds a quantity, perhaps as a part of its own.
 pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
-    matches!(
-        (bound.quantity, quantity),
-        (bounds::Bounded::SqError, Quantity::SqError)
-            | (bounds::Bounded::Lyapunov, Quantity::Lyapunov | Quantity::SqError)
-            | (bounds::Bounded::Bias, Quantity::Bias)
-            | (bounds::Bounded::LimitSqError, Quantity::SqErrorLimit)
-    )
+    let own = quantity_of(bound);
+    own == quantity || own == Quantity::Lyapunov && quantity == Quantity::SqError
 }

@@ -1,29 +1,15 @@
 //! A comparison for programs.
 
-use crate::analysis::compare::{
-    Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherSetting, SideClaim,
-};
+use crate::analysis::compare::{Change, ChangeVerdict, ClaimChange, Class, Comparison, SideClaim};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Everything, with numbers as numbers; docs/DIFF.md says what each is.
 pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
-    let counts = ChangeVerdict::ALL.into_iter().map(|v| (v.name(), comparison.count_verdict(v)));
-    let counts: BTreeMap<&str, usize> = counts.collect();
-    let lone = |cells: &[Lone]| -> Vec<Value> {
-        let one = |c: &Lone| json!({"experiment": c.experiment, "cell": c.id, "name": c.name});
-        cells.iter().map(one).collect()
-    };
-    let incomparable = comparison.incomparable.iter().map(|i| {
-        json!({"experiment": i.experiment, "what": i.what, "before": i.before, "after": i.after})
-    });
-    let timings = comparison
-        .timings
-        .iter()
-        .map(|t| json!({"experiment": t.experiment, "cells": t.cells, "seconds": t.seconds}));
+    let counts = ChangeVerdict::ALL.map(|(v, name)| (name, comparison.count_verdict(v)));
     let problems = comparison.problems.iter().map(|c| {
         json!({"experiment": c.experiment, "cell": c.pair.after, "cell-before": c.pair.before,
-            "name": c.name, "other-settings": others(&c.pair.other)})
+            "name": c.name, "other-settings": c.pair.other})
     });
     json!({
         "schema": 1,
@@ -32,24 +18,18 @@ pub fn json(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
         "margin": comparison.margin,
         "comparable": !comparison.is_empty(),
         "fails": fails.iter().map(|(class, n)| (class.name(), *n)).collect::<BTreeMap<_, _>>(),
-        "incomparable": incomparable.collect::<Vec<_>>(),
+        "incomparable": comparison.incomparable,
         "other-problems": problems.collect::<Vec<_>>(),
-        "removed": lone(&comparison.removed),
-        "added": lone(&comparison.added),
+        "removed": comparison.removed,
+        "added": comparison.added,
         "identical": comparison.identical,
         "tested": comparison.tested,
-        "verdicts": counts,
+        "verdicts": BTreeMap::from(counts),
         "changed": comparison.changed.iter().map(json_change).collect::<Vec<_>>(),
         "claims": comparison.claims.iter().map(json_claim).collect::<Vec<_>>(),
         "claims-untold": comparison.without_claims,
-        "timings": timings.collect::<Vec<_>>(),
+        "timings": comparison.timings,
     })
-}
-
-/// Settings that changed.
-fn others(other: &[OtherSetting]) -> Vec<Value> {
-    let one = |o: &OtherSetting| json!({"path": o.path, "before": o.before, "after": o.after});
-    other.iter().map(one).collect()
 }
 
 fn json_change(change: &Change) -> Value {
@@ -60,7 +40,7 @@ fn json_change(change: &Change) -> Value {
         "cell-before": change.pair.before,
         "name": change.name,
         "verdict": change.verdict.name(),
-        "other-settings": others(&change.pair.other),
+        "other-settings": change.pair.other,
         "runs": [change.finals.0.len(), change.finals.1.len()],
         "diverged": change.diverged(),
         "ratio": change.ratio(),

@@ -57,14 +57,17 @@ pub fn render(
     fails: &[(Class, usize)],
     format: DiffFormat<'_>,
 ) -> Result<String, Error> {
-    let mut text = DiffText::new(comparison, fails);
+    let text = DiffText::new(comparison, fails);
+    let values = |most: usize, charts: Vec<Value>| {
+        context! { diff => Value::from(Serde(&text)), most, charts }
+    };
     match format {
         DiffFormat::Text => Ok(terminal::summary(&text)),
         DiffFormat::Json => Ok(format!("{:#}\n", json::json(comparison, fails))),
         DiffFormat::Markdown => {
             let mut out = String::new();
             for most in MOST_ROWS {
-                out = Pages::new().render("diff.md", values(&text, most))?;
+                out = Pages::new().render("diff.md", values(most, Vec::new()))?;
                 if out.chars().count() <= MOST_CHARACTERS {
                     break;
                 }
@@ -72,14 +75,10 @@ pub fn render(
             Ok(out)
         }
         DiffFormat::Html(figures) => {
-            text.charts = figures.iter().map(Charts::new).collect::<Result<_, Error>>()?;
-            Pages::new().render("diff.html", values(&text, usize::MAX))
+            let charts = figures.iter().map(charts).collect::<Result<_, Error>>()?;
+            Pages::new().render("diff.html", values(MOST_SHOWN, charts))
         }
     }
-}
-
-fn values(text: &DiffText, most: usize) -> Value {
-    context! { diff => Value::from(Serde(text)), most => most.min(1 << 40) }
 }
 
 /// What templates see.
@@ -98,7 +97,6 @@ struct DiffText {
     /// Experiments whose claims are not compared.
     without_claims: Vec<String>,
     timings: Vec<[String; 5]>,
-    charts: Vec<Charts>,
 }
 
 #[derive(Serialize)]
@@ -154,27 +152,15 @@ struct ClaimChangeText {
     fails: bool,
 }
 
-#[derive(Serialize)]
-struct Charts {
-    verdict: ChangeVerdict,
-    tone: &'static str,
-    ratio: String,
-    experiment: String,
-    name: String,
-    /// Each drawing with its caption.
-    drawings: Vec<(String, String)>,
-}
-
-impl Charts {
-    fn new((change, figures): &ChangeFigures<'_>) -> Result<Self, Error> {
-        let draw = |figure: &Figure| {
-            let svg = chart::svg(figure).map_err(|e| error(Path::new("diff.html"), e))?;
-            Ok((svg, figure.caption.clone()))
-        };
-        let ChangeText { verdict, tone, ratio, experiment, name, .. } = change_text(change);
-        let drawings = figures.iter().map(draw).collect::<Result<_, Error>>()?;
-        Ok(Self { verdict, tone, ratio, experiment, name, drawings })
-    }
+/// A change with its drawings and their captions, as the template sees it.
+fn charts((change, figures): &ChangeFigures<'_>) -> Result<Value, Error> {
+    let draw = |figure: &Figure| {
+        let svg = chart::svg(figure).map_err(|e| error(Path::new("diff.html"), e))?;
+        Ok((svg, figure.caption.clone()))
+    };
+    let drawings = figures.iter().map(draw).collect::<Result<Vec<(String, String)>, Error>>()?;
+    let change = Value::from(Serde(change_text(change)));
+    Ok(context! { change, drawings => Value::from(Serde(drawings)) })
 }
 
 impl DiffText {
@@ -209,7 +195,6 @@ impl DiffText {
             claims: comparison.claims.iter().map(claim_text).collect(),
             without_claims: comparison.without_claims.clone(),
             timings: comparison.timings.iter().map(timing).collect(),
-            charts: Vec::new(),
         }
     }
 }
@@ -225,7 +210,7 @@ fn percent(share: f64) -> String {
 
 fn headline(comparison: &Comparison) -> String {
     let verdicts = ChangeVerdict::ALL.into_iter();
-    let verdicts = verdicts.map(|v| (comparison.count_verdict(v), v.name()));
+    let verdicts = verdicts.map(|(verdict, name)| (comparison.count_verdict(verdict), name));
     let changed: Vec<String> =
         verdicts.filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
     let changed =
@@ -259,10 +244,10 @@ fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|cell| *by.entry(&cell.experiment).or_default() += 1);
     let named = cells.iter().map(|OtherProblem { experiment, name, pair }| Lone {
-        experiment: match by[experiment.as_str()] {
-            1 => format!("{experiment}: another problem or start in 1 cell"),
-            count => format!("{experiment}: another problem or start in {count} cells"),
-        },
+        experiment: format!(
+            "{experiment}: another problem or start in {}",
+            words::count(by[experiment.as_str()], "cell")
+        ),
         id: pair.after.clone(),
         name: format!("{name}, {}", others(&pair.other)),
     });

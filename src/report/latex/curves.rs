@@ -86,9 +86,8 @@ pub fn draw(figure: &Figure) -> String {
             number(right),
             ticks("x", scale_x, left, right),
         );
-        let sides = AxisEnds { x: (left, right), y: (low, top) };
         for series in &panel.series {
-            curve(&mut out, series, sides);
+            curve(&mut out, series, (left, right), (low, top));
         }
         if i == 0 {
             legend.iter().for_each(|entry| add_entry(&mut out, entry));
@@ -96,20 +95,6 @@ pub fn draw(figure: &Figure) -> String {
     }
     out.push_str("\\end{groupplot}\n\\end{tikzpicture}\n");
     out
-}
-
-/// Ends of the axes.
-#[derive(Clone, Copy)]
-struct AxisEnds {
-    x: (f64, f64),
-    y: (f64, f64),
-}
-
-impl AxisEnds {
-    fn holds(self, point: &Point) -> bool {
-        let within = |v: f64, (low, high): (f64, f64)| (low..=high).contains(&v);
-        within(point.x, self.x) && within(point.y, self.y)
-    }
 }
 
 /// A number with six digits: more than are visible.
@@ -206,14 +191,16 @@ fn marker(style: Style) -> String {
     format!("mark={name}, mark size={size}, every mark/.append style={options}")
 }
 
-fn curve(out: &mut String, series: &Series, sides: AxisEnds) {
+/// A curve, as far as it is between the ends of the axes.
+fn curve(out: &mut String, series: &Series, x: (f64, f64), y: (f64, f64)) {
     let _ = writeln!(out, "% {}", super::comment(&series.line.name()));
     let style = series.line.style();
     let color = color_name(style.color);
-    let seen = |p: &Point| sides.holds(p);
+    let within = |v: f64, (low, high): (f64, f64)| (low..=high).contains(&v);
+    let seen = |p: &Point| within(p.x, x) && within(p.y, y);
     let banded = |p: &Point| seen(p) && !p.low.is_nan() && !p.high.is_nan();
     for stretch in series.points.split(|p| !banded(p)).filter(|s| s.len() > 1) {
-        let clip = |v: f64| number(v.clamp(sides.y.0, sides.y.1));
+        let clip = |v: f64| number(v.clamp(y.0, y.1));
         let lower = stretch.iter().map(|p| format!("({},{})", number(p.x), clip(p.low)));
         let upper = stretch.iter().rev().map(|p| format!("({},{})", number(p.x), clip(p.high)));
         let outline: Vec<String> = lower.chain(upper).collect();

@@ -179,9 +179,7 @@ fn scientific(chars: &[char], from: usize) -> Option<(String, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::pretty;
     use driftbench_runner::manifest::{Quantity, TimeAverage};
-    use driftbench_runner::plan::Setting;
     use std::path::Path;
 
     #[test]
@@ -220,36 +218,12 @@ mod tests {
         assert!(escaped.is_ascii(), "{what:?}: {escaped}");
     }
 
+    /// Those of quantities and averages, of the published manifests, and of the names of settings
+    /// and the captions of figures, which the analysis writes.
     #[test]
     fn every_symbol_that_pages_write_is_mapped() {
         Quantity::ALL.iter().for_each(|q| mapped(q.formula()));
         TimeAverage::ALL.iter().for_each(|a| mapped(a.formula()));
-        for name in [
-            "step-size",
-            "local-steps",
-            "path-length",
-            "communication-probability",
-            "proximal",
-            "cohort",
-            "gradient-heterogeneity",
-            "hessian-heterogeneity",
-            "normalised",
-            "noise",
-            "clients",
-            "dimension",
-            "l2",
-            "average",
-            "start",
-        ] {
-            for value in ["true", "zero true", "limit true", "offset 0", "1e-3"] {
-                mapped(&pretty(name, &Setting::Text(value.into())));
-            }
-        }
-    }
-
-    /// Also those of the published manifests and of the captions of figures.
-    #[test]
-    fn every_symbol_of_the_manifests_and_captions_is_mapped() {
         fn walk(folder: &Path, end: &str, seen: &mut usize) {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

@@ -10,17 +10,18 @@ mod maps;
 mod tables;
 
 use super::view::Page;
-use crate::analysis::{Body, COLORS, Color, Figure, LegendEntry};
+use crate::analysis::{Body, COLORS, Color, Experiment, Figure, LegendEntry, unique};
 use crate::chart;
 use crate::report::truncation::File;
+use driftbench_runner::plan::Plan;
 use escape::text;
 use std::fmt::Write;
 
 /// The files of an experiment.
-pub fn files(page: &Page, figures: &[Figure]) -> Vec<File> {
-    let mut all = vec![("tables.tex".to_owned(), tables::tables(page))];
-    all.extend(figures.iter().map(|f| (format!("figures/{}.tex", f.id), figure(f))));
-    all.push(("all.tex".to_owned(), document(page)));
+pub fn files(experiment: &Experiment<'_>, page: &Page) -> Vec<File> {
+    let mut all = vec![("tables.tex".to_owned(), tables::tables(experiment.plan, page))];
+    all.extend(experiment.figures.iter().map(|f| (format!("figures/{}.tex", f.id), figure(f))));
+    all.push(("all.tex".to_owned(), document(experiment.plan, page)));
     all
 }
 
@@ -42,14 +43,10 @@ fn figure(figure: &Figure) -> String {
         comment(&figure.title)
     );
     let legend = figure.legend().iter().map(|entry| entry.style().color);
-    let mut defined: Vec<String> = Vec::new();
-    for color in legend.chain(figure.colors()) {
-        let name = color_name(color);
-        if !defined.contains(&name) {
-            let (r, g, b) = chart::style::rgb(color);
-            let _ = writeln!(out, "\\definecolor{{{name}}}{{RGB}}{{{r},{g},{b}}}");
-            defined.push(name);
-        }
+    let colors = legend.chain(figure.colors());
+    let colors = colors.map(|color| (color_name(color), chart::style::rgb(color)));
+    for (name, (r, g, b)) in unique(colors) {
+        let _ = writeln!(out, "\\definecolor{{{name}}}{{RGB}}{{{r},{g},{b}}}");
     }
     out.push_str(&match &figure.body {
         _ if !figure.has_content() => nothing(&figure.caption),
@@ -83,7 +80,7 @@ fn entries(legend: &[LegendEntry], wide: f64) -> usize {
 }
 
 /// Everything in one document.
-fn document(page: &Page) -> String {
+fn document(plan: &Plan, page: &Page) -> String {
     let mut out = String::from(concat!(
         "% Compile in this folder: pdflatex all.tex\n",
         "\\documentclass{article}\n",
@@ -100,12 +97,9 @@ fn document(page: &Page) -> String {
         "\\usebox{\\fitted}}\n",
         "\\begin{document}\n",
     ));
-    let source = if page.experiment.source.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", page.experiment.source)
-    };
-    let _ = writeln!(out, "\\section*{{{}{}}}", text(&page.experiment.title), text(&source));
+    let source = plan.manifest.source.as_ref().filter(|source| !source.is_empty());
+    let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
+    let _ = writeln!(out, "\\section*{{{}{}}}", text(&plan.manifest.title), text(&source));
     for paragraph in &page.paragraphs {
         let _ = writeln!(out, "{}\n", text(paragraph));
     }

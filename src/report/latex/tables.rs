@@ -4,33 +4,31 @@ use super::escape::text;
 use crate::report::claims::ClaimText;
 use crate::report::truncation::TextTable;
 use crate::report::view::Page;
+use driftbench_runner::plan::Plan;
 use std::fmt::Write;
 
 /// Rows after which a table is continued as another, so that it fits a page.
 const ROWS: usize = 40;
 
 /// All tables of a page.
-pub fn tables(page: &Page) -> String {
-    let mut out = format!("% {}: tables.\n", super::comment(&page.experiment.name));
+pub fn tables(plan: &Plan, page: &Page) -> String {
+    let (name, title) = (&plan.experiment, &plan.manifest.title);
+    let mut out = format!("% {}: tables.\n", super::comment(name));
     out.push_str("% Needs \\usepackage{booktabs,graphicx}.\n");
-    let label = page.experiment.name.replace('/', ":");
+    let label = format!("tab:{}", name.replace('/', ":"));
     if page.tables.finals.rows.is_empty() {
         out.push_str("No cell has results yet.\n");
     }
     // The last column is the cell's id, which only programs use.
-    table(
-        &mut out,
-        &without_last(&page.tables.finals),
-        &page.experiment.title,
-        &format!("tab:{label}"),
-    );
-    claims(&mut out, &page.claims.list, &label);
-    let caption = format!("How heterogeneous the problems are. {}", page.experiment.title);
-    table(&mut out, &page.problems.instances, &caption, &format!("tab:{label}:problems"));
-    let caption = format!("Published bounds at the last round. {}", page.experiment.title);
-    table(&mut out, &page.tables.bounds, &caption, &format!("tab:{label}:bounds"));
-    let caption = format!("How far predictions are from the bias. {}", page.experiment.title);
-    table(&mut out, &page.tables.first_order, &caption, &format!("tab:{label}:orders"));
+    table(&mut out, &without_last(&page.tables.finals), title, &label);
+    claims(&mut out, &page.claims.list, &format!("{label}:claims"));
+    for (rows, words, end) in [
+        (&page.problems.instances, "How heterogeneous the problems are", "problems"),
+        (&page.tables.bounds, "Published bounds at the last round", "bounds"),
+        (&page.tables.first_order, "How far predictions are from the bias", "orders"),
+    ] {
+        table(&mut out, rows, &format!("{words}. {title}"), &format!("{label}:{end}"));
+    }
     out
 }
 
@@ -82,13 +80,11 @@ fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
         let _ = writeln!(
             out,
             "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{Claims and their verdicts.}}\n\\label{{{}{number}}}\n\\begin{{tabular}}{{p{{0.46\\linewidth}}p{{0.18\\linewidth}}p{{0.24\\linewidth}}}}\n\\toprule\nclaim & verdict & estimate \\\\\n\\midrule",
-            super::key(&format!("tab:{label}:claims")),
+            super::key(label),
         );
         for claim in some {
-            let source = match claim.stated.source.as_str() {
-                "" => String::new(),
-                source => format!(" ({source})"),
-            };
+            let source = claim.stated.source.as_ref().filter(|source| !source.is_empty());
+            let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
             let statement = format!("{}{source}", claim.stated.statement);
             let cells = [statement, claim.verdict_text.clone(), claim.estimate.clone()];
             line(out, &cells);

@@ -1,0 +1,334 @@
+//! `[[figure.convergence]]`, a curve per cell of a metric over a cost, and `[[figure.scaling]]`, a
+//! final metric over a setting or another quantity.
+
+use super::curves::views;
+use super::figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, XAxis};
+use super::line::{Curve, Line, Reference};
+use super::theory::Theory;
+use super::{CellResult, predictions, setting_text};
+use crate::stats::{mean, quantile, standard_deviation, student_95};
+use driftbench_core::words::count;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
+use driftbench_runner::plan::{Setting, short};
+use std::collections::BTreeMap;
+
+/// A figure of lines, as a manifest asks for it.
+pub struct LineFigure<'a> {
+    /// The keys that all figures have.
+    pub common: &'a FigureKeys,
+    /// What the x axis shows.
+    pub x: XAxis,
+    /// What the y axis shows.
+    pub y: Quantity,
+    band: Band,
+    /// The predictions that are drawn with the curves.
+    pub theory: &'a [TheoryKind],
+    scale_x: Scale,
+    slope: Option<f64>,
+}
+
+impl<'a> LineFigure<'a> {
+    /// Those of a manifest: over costs, then over settings.
+    pub fn all(table: &'a FigureTables) -> impl Iterator<Item = Self> {
+        let over_costs = table.convergence.iter().map(|f| Self {
+            common: &f.common,
+            x: XAxis::Rounds(f.x),
+            y: f.y,
+            band: f.band,
+            theory: &f.theory,
+            scale_x: f.scale_x,
+            slope: None,
+        });
+        let over_settings = table.scaling.iter().map(|f| Self {
+            common: &f.common,
+            x: XAxis::Cells(f.x.clone()),
+            y: f.y,
+            band: f.band,
+            theory: &f.theory,
+            scale_x: f.scale_x,
+            slope: f.reference_slope,
+        });
+        over_costs.chain(over_settings)
+    }
+
+    /// The settings that the x axis shows, so that names of curves need not; itself first.
+    pub fn settings_on_x_axis(&self) -> Vec<&str> {
+        match &self.x {
+            XAxis::Rounds(_) => Vec::new(),
+            // γH changes with the step size as well.
+            XAxis::Cells(x) if short(x) == "path-length" => vec![x, "step-size"],
+            XAxis::Cells(x) => vec![x],
+        }
+    }
+
+    /// The figure.
+    pub fn draw(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+        let views = views(&self.common.panels, &self.settings_on_x_axis(), cells);
+        let own = &views[0];
+        let mut panels = Vec::new();
+        for (title, indices) in &own.groups {
+            let mut series: Vec<Series> = Vec::new();
+            match &self.x {
+                XAxis::Rounds(x) => {
+                    for index in indices {
+                        let curve = &own.curves[own.curve_of_cell[*index]];
+                        series.extend(self.over_rounds(*x, cells[*index], curve, theory));
+                    }
+                }
+                XAxis::Cells(x) => {
+                    let mut groups: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+                    for i in indices {
+                        groups.entry(own.curve_of_cell[*i]).or_default().push(cells[*i]);
+                    }
+                    for (curve, cells) in groups {
+                        series.extend(self.over_cells(x, &cells, &own.curves[curve], theory));
+                    }
+                }
+            }
+            let reference = self.slope.and_then(|slope| reference(&series, slope));
+            series.extend(reference);
+            panels.push(Panel { title: title.clone(), series });
+        }
+        let (x, y) = (self.title_of_x(cells), self.y.formula().to_owned());
+        let legend = predictions::legend(&panels, &own.curves, self.theory);
+        let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y: Scale::Log };
+        let title = format!("{} over {}", plot.y, plot.x);
+        let caption = self.caption(cells, &plot, theory);
+        let exploration = Exploration {
+            x: self.x.clone(),
+            y: self.y,
+            band: self.band,
+            cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
+            views,
+            slopes: self.slope.into_iter().collect(),
+        };
+        let figure = Figure::new(self.common, title, caption, 4, Body::Plot(plot));
+        Figure { exploration: Some(exploration), ..figure }
+    }
+
+    /// The title of the x axis: the symbol of a setting or of a quantity.
+    fn title_of_x(&self, cells: &[&CellResult<'_>]) -> String {
+        let name = match &self.x {
+            XAxis::Rounds(quantity) => return quantity.formula().to_owned(),
+            XAxis::Cells(name) => name,
+        };
+        let is_setting = cells.iter().any(|c| c.cell.settings.get(name).is_some());
+        match Quantity::named(name).filter(|_| !is_setting) {
+            Some(quantity) => quantity.formula().to_owned(),
+            None => setting_text::symbol(name),
+        }
+    }
+
+    /// A cell round by round: its mean over replicates, up to the first divergence, and the
+    /// predictions for it.
+    fn over_rounds(
+        &self,
+        x: Quantity,
+        cell: &CellResult<'_>,
+        curve: &Curve,
+        theory: &Theory<'_>,
+    ) -> Vec<Series> {
+        let samples = cell.samples(x).into_iter().zip(cell.samples(self.y));
+        let points: Vec<Point> = samples.map(|(xs, ys)| point(mean(&xs), &ys, self.band)).collect();
+        let (count, id) = (points.len(), &cell.cell.id);
+        let mut all = vec![Series {
+            diverged: cell.runs.diverged,
+            cells: vec![id.clone()],
+            rows: (0..count).collect(),
+            ..Series::new(Line::Measured(curve.clone()), points)
+        }];
+        let mut add = |prediction: Prediction, drawn: Vec<(usize, Point)>| {
+            if drawn.len() > 1 {
+                let (rows, points) = drawn.into_iter().unzip();
+                let line = Line::Predicted(curve.clone(), prediction);
+                all.push(Series { cells: vec![id.clone()], rows, ..Series::new(line, points) });
+            }
+        };
+        let columns = cell.columns(x);
+        let x = |row: usize| {
+            mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>())
+        };
+        for kind in self.theory {
+            if *kind == TheoryKind::ExactBias {
+                let bias = cell.exact_bias.filter(|b| *b > 0.0 && self.y == Quantity::SqError);
+                if let Some(bias) = bias.filter(|_| count > 1) {
+                    // The second row, because a logarithmic axis does not show the first.
+                    let level = [0, 1, count - 1].map(|row| (row, Point::bare(x(row), bias)));
+                    add(Prediction::ExactBias, level.to_vec());
+                }
+                continue;
+            }
+            for prediction in predictions::predictions(*kind) {
+                let Some(values) = theory.curve(id, self.y, *prediction) else { continue };
+                let points =
+                    values.iter().enumerate().map(|(row, y)| (row, Point::bare(x(row), *y)));
+                add(*prediction, points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0).collect());
+            }
+        }
+        all
+    }
+
+    /// The cells of a curve, a point each: what was measured, and the predictions for them.
+    fn over_cells(
+        &self,
+        x: &str,
+        cells: &[&CellResult<'_>],
+        curve: &Curve,
+        theory: &Theory<'_>,
+    ) -> Vec<Series> {
+        let measured = |cell: &&CellResult<'_>| {
+            let point = point(x_value(cell, x)?, &cell.runs.finals(self.y)?, self.band);
+            Some((cell.cell.id.clone(), point))
+        };
+        let (ids, points) = ordered(cells.iter().filter_map(measured).collect());
+        let measured = Series {
+            diverged: cells.iter().map(|c| c.runs.diverged).sum(),
+            cells: ids,
+            ..Series::new(Line::Measured(curve.clone()), points)
+        };
+        let series = |prediction: &Prediction| {
+            let predicted = |c: &&CellResult<'_>| -> Option<(String, Point)> {
+                let x = x_value(c, x)?;
+                let y = theory.curve(&c.cell.id, self.y, *prediction)?.pop()?;
+                (y > 0.0).then(|| (c.cell.id.clone(), Point::bare(x, y)))
+            };
+            let (cells, points) = ordered(cells.iter().filter_map(predicted).collect());
+            let line = Line::Predicted(curve.clone(), *prediction);
+            (points.len() > 1).then(|| Series { cells, ..Series::new(line, points) })
+        };
+        let predictions = self.theory.iter().flat_map(|kind| predictions::predictions(*kind));
+        std::iter::once(measured).chain(predictions.filter_map(series)).collect()
+    }
+
+    fn caption(&self, cells: &[&CellResult<'_>], plot: &Plot, theory: &Theory<'_>) -> String {
+        if plot.series().all(|s| s.points.is_empty()) {
+            return nothing(cells);
+        }
+        let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
+        let (y, runs, band) = (self.y.formula(), count(n, "run"), band_name(self.band));
+        let over_rounds = matches!(self.x, XAxis::Rounds(_));
+        let mut caption = match self.y.average() {
+            _ if over_rounds => format!("Mean of {y} over n = {runs}; {band}."),
+            Some(_) => {
+                format!(
+                    "{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}."
+                )
+            }
+            None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
+        };
+        if let XAxis::Rounds(x) = self.x
+            && cells.iter().any(|cell| uneven(cell, x))
+        {
+            caption.push_str(
+                " Runs have different costs at the same recorded round; the x axis shows their mean.",
+            );
+        }
+        if self.band != Band::None {
+            caption.push_str(
+                " A band that reaches beyond the panel, or down to 0, is clipped at its edge.",
+            );
+        }
+        let is_zero = |s: &Series| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0);
+        if over_rounds && plot.series().any(is_zero) {
+            caption.push_str(" A mean of 0 is omitted, because the axis is logarithmic.");
+        }
+        if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
+            caption.push_str(
+                " Grey dots: a reference slope through the first point of the first curve.",
+            );
+        }
+        caption.push_str(&predictions::caption(self.theory, self.y, plot, cells, theory));
+        let with_bias = over_rounds && self.theory.contains(&TheoryKind::ExactBias);
+        if with_bias && cells.iter().all(|cell| cell.exact_bias.is_none()) {
+            caption.push_str(
+                " The exact bias is not known: the field is not linear, or draws are not independent.",
+            );
+        }
+        let (all, diverged) = (cells.len(), cells.iter().filter(|c| c.runs.diverged > 0).count());
+        caption.push_str(&match diverged {
+            0 => String::new(),
+            _ if over_rounds => format!(" Runs diverged in {diverged} of {all} cells (✕): the curve of such a cell ends where the first run diverged."),
+            _ => format!(" {diverged} of {all} cells have runs that diverged and are omitted."),
+        });
+        caption
+    }
+}
+
+/// The mean of a sample and its band.
+pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
+    let (n, mean, sd) = (sample.len(), mean(sample), standard_deviation(sample));
+    let around = |half: f64| (mean - half, mean + half);
+    // Of a positive mean on the logarithm, so that it stays positive (figures.js does the same).
+    let interval = |half: f64| match mean > 0.0 {
+        true => (mean * libm::exp(-half / mean), mean * libm::exp(half / mean)),
+        false => around(half),
+    };
+    let (low, high) = match band {
+        Band::Std => around(sd),
+        Band::Sem => around(sd / (n as f64).sqrt()),
+        Band::Ci95 => interval(student_95(n) * sd / (n as f64).sqrt()),
+        Band::Quantiles => (quantile(sample, 0.1), quantile(sample, 0.9)),
+        Band::None => (f64::NAN, f64::NAN),
+    };
+    Point { x, y: mean, low, high, n }
+}
+
+/// What a band shows, in words.
+fn band_name(band: Band) -> &'static str {
+    match band {
+        Band::Std => "band: mean ± standard deviation",
+        Band::Sem => "band: mean ± standard error",
+        Band::Ci95 => {
+            "band: pointwise 95 % interval of the mean by Student's t on the logarithm (for skewed errors the tables' intervals are wider)"
+        }
+        Band::Quantiles => "band: 10 % to 90 % quantile",
+        Band::None => "no band",
+    }
+}
+
+/// Whether the runs of a cell differ in a quantity at one round.
+fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
+    let columns = cell.columns(quantity);
+    let Some((first, others)) = columns.split_first() else { return false };
+    others.iter().any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
+}
+
+/// Why a figure is empty, in words.
+fn nothing(cells: &[&CellResult<'_>]) -> String {
+    let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
+    let why = match (cells.len(), diverged) {
+        (0, _) => "no cell has results yet",
+        (all, diverged) if all == diverged => "runs of every cell diverged",
+        _ => "no cell has results for this metric",
+    };
+    format!("The figure is empty: {why}.")
+}
+
+/// Points from left to right, with their cells.
+fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
+    points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
+    points.into_iter().unzip()
+}
+
+/// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.
+pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
+    match cell.cell.settings.get(name) {
+        Some(Setting::Number(x)) => Some(*x),
+        Some(Setting::Text(_)) => None,
+        None => Some(mean(&cell.runs.finals(Quantity::named(name)?)?)),
+    }
+}
+
+/// A line of this slope through the first point that has a place on logarithmic axes, over
+/// all that is drawn; `None` where there is no such point, or only one place across.
+fn reference(series: &[Series], slope: f64) -> Option<Series> {
+    let placed = |p: &&Point| [p.x, p.y].iter().all(|v| v.is_finite() && *v > 0.0);
+    let points = || series.iter().flat_map(|s| &s.points).filter(placed);
+    let from = points().next()?;
+    let ends = points().fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
+    let at = |x: f64| Point::bare(x, from.y * libm::pow(x / from.x, slope));
+    let line = Line::Reference(Reference::Slope(slope));
+    (ends.0 < ends.1).then(|| Series::new(line, vec![at(ends.0), at(ends.1)]))
+}

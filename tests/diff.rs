@@ -75,7 +75,8 @@ fn pair(edit: &dyn Fn(&str) -> String) -> Bench {
 fn rewrite(bench: &Bench, edit: &dyn Fn(&str, usize, &mut Trace)) {
     let store = Store::open_existing(&bench.path("b")).unwrap();
     let kept = store.experiments().unwrap().remove(0);
-    let source = Source { name: kept.manifest, text: kept.text, ..Source::default() };
+    let (name, text) = (kept.source.name, kept.source.text);
+    let source = Source { name, text, ..Source::default() };
     let plan = Plan::new(kept.name, source).unwrap_or_else(|e| panic!("{e}"));
     for cell in &plan.cells {
         let mut stored = store.read(&plan.experiment, &cell.id).unwrap().unwrap();

@@ -3,7 +3,6 @@
 
 mod support;
 
-use sha2::Digest;
 use support::Bench;
 
 const FILE: &str = "experiments/many.toml";
@@ -90,7 +89,7 @@ fn everything(bench: &Bench, folder: &str) -> Vec<(String, Vec<u8>)> {
 /// Writes a record as another program would have: with the hash that its last line holds.
 fn reseal(path: &std::path::Path, text: &str) {
     let body = text.rsplit_once("# sha256 ").unwrap().0;
-    let hash = driftbench::plan::hex(&sha2::Sha256::digest(body.as_bytes()));
+    let hash = driftbench::files::sha256(body.as_bytes());
     std::fs::write(path, format!("{body}# sha256 {hash}\n")).unwrap();
 }
 

@@ -241,7 +241,7 @@ pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<RankedP
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     let mut axes: Vec<String> = Vec::new();
     let mut seen = BTreeSet::new();
-    for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
+    for name in cells.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path)) {
         let has_setting = |label: &&str| {
             let mut own = cells.iter().filter(|c| c.cell.label == **label);
             own.any(|c| c.cell.settings.get(name).is_some())

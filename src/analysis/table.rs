@@ -49,7 +49,7 @@ pub fn finals<'a>(experiment: &'a Experiment<'_>) -> FinalsTable<'a> {
     let cells: &[CellResult<'_>] = &experiment.cells;
     let mut settings: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
-    for name in cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)) {
+    for name in cells.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path)) {
         if seen.insert(name) {
             settings.push(name.to_owned());
         }

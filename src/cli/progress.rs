@@ -2,7 +2,6 @@
 //! every five seconds, and nothing with `--quiet`.
 
 use driftbench_core::words::count;
-use driftbench_runner::plan::Cell;
 use driftbench_runner::runner::Observer;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
@@ -177,7 +176,7 @@ impl Observer for Progress {
         }
     }
 
-    fn cell(&self, _cell: &Cell, diverged: usize) {
+    fn cell(&self, diverged: usize) {
         self.diverged.fetch_add(u64::from(diverged > 0), Ordering::Relaxed);
         self.done.fetch_add(1, Ordering::Relaxed);
         self.report();

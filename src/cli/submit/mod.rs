@@ -34,10 +34,10 @@ pub struct Args {
     slurm: bool,
     #[command(flatten)]
     manifests: Manifests,
-    /// SubmissionFolder of the results
+    /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// SubmissionFolder of the reports
+    /// Folder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
     /// Number of tasks, at most one per cell
@@ -140,19 +140,16 @@ fn missing_cells<'a>(
     rerun_failed: bool,
 ) -> (Vec<Vec<&'a Cell>>, usize) {
     let mut failed = 0;
-    let mut is_missing =
-        |plan: &'a Plan, cell: &Cell| match store.status(&plan.experiment, &cell.id) {
-            Status::Done => false,
-            Status::Failed(_) if !rerun_failed => {
-                failed += 1;
-                false
-            }
-            Status::Missing | Status::Damaged(_) | Status::Failed(_) => true,
+    let mut missing_of = |plan: &'a Plan| -> Vec<&'a Cell> {
+        let is_missing = |cell: &&Cell| {
+            let status = store.status(&plan.experiment, &cell.id);
+            let left_out = matches!(status, Status::Failed(_)) && !rerun_failed;
+            failed += usize::from(left_out);
+            status != Status::Done && !left_out
         };
-    let mut missing = Vec::new();
-    for plan in plans {
-        missing.push(plan.cells.iter().filter(|cell| is_missing(plan, cell)).collect());
-    }
+        plan.cells.iter().filter(is_missing).collect()
+    };
+    let missing = plans.iter().map(&mut missing_of).collect();
     (missing, failed)
 }
 

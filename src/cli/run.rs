@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 /// Options of `run`, which `reproduce` has too.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct How {
     /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
@@ -309,17 +309,8 @@ mod tests {
         let id = plan.cells[1].id.clone();
         let (total, plans) = (plan.cells.len(), vec![plan]);
         let run = |rerun_failed| {
-            let how = How {
-                out: folder.path().join("r"),
-                threads: Some(2),
-                shard: None,
-                only: None,
-                force: false,
-                rerun_failed,
-                yes: false,
-                memory: None,
-                quiet: true,
-            };
+            let (out, threads) = (folder.path().join("r"), Some(2));
+            let how = How { out, threads, rerun_failed, quiet: true, ..How::default() };
             execute(&plans, &how).unwrap_or_else(|e| panic!("{}", e.message))
         };
         let status = || Store::open(&folder.path().join("r")).unwrap().status("t", &id);

@@ -117,37 +117,37 @@ fn ids_ignore_what_does_not_change_the_numbers() {
     }
 }
 
+/// If this fails, every result ever stored has lost its name.
 #[test]
-fn ids_are_distinct() {
+fn an_id_is_for_ever_and_of_one_cell() {
     let mut all = ids(TEXT);
+    assert_eq!(all[0], "2d208de355de606b");
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 40);
 }
 
-/// If this fails, every result ever stored has lost its name.
 #[test]
-fn an_id_is_for_ever() {
-    assert_eq!(ids(TEXT)[0], "2d208de355de606b");
-}
-
-#[test]
-fn recorded_rounds_begin_and_end_the_run() {
+fn recorded_rounds_begin_and_end_the_run_and_are_counted_before_they_are_listed() {
     let record = |points, every, spacing| Record { points, every, spacing, ..Record::default() };
     for rounds in [1, 2, 7, 100, 12345] {
         for record in [
             record(Some(10), None, Spacing::Linear),
             record(Some(10), None, Spacing::Log),
+            record(Some(5000), None, Spacing::Log),
             record(None, Some(3), Spacing::Linear),
             record(None, None, Spacing::Linear),
         ] {
             let all = record.rounds(rounds);
             assert_eq!((all[0], *all.last().unwrap()), (0, rounds), "{record:?}");
             assert!(all.windows(2).all(|w| w[0] < w[1]), "{record:?} {all:?}");
+            let (listed, counted) = (all.len() as u64, record.points(rounds));
+            assert!(listed <= counted && counted <= rounds + 2, "{record:?} {rounds}");
         }
     }
     assert_eq!(record(Some(4), None, Spacing::Linear).rounds(100), [0, 25, 50, 75, 100]);
     assert_eq!(record(Some(2), None, Spacing::Log).rounds(100), [0, 1, 10, 100]);
+    assert_eq!(record(None, Some(1), Spacing::Linear).points(u64::MAX), u64::MAX);
 }
 
 #[test]
@@ -238,23 +238,6 @@ fn a_grid_beyond_a_million_is_refused_with_its_longest_axes() {
         "{said}"
     );
     assert!(said.contains("`algorithm.scafflsa.0.step-size` has 1001 values"), "{said}");
-}
-
-#[test]
-fn recorded_rounds_are_counted_before_they_are_listed() {
-    let record = |points, every, spacing| Record { points, every, spacing, ..Record::default() };
-    for rounds in [1, 2, 7, 100, 12345] {
-        for record in [
-            record(Some(10), None, Spacing::Linear),
-            record(Some(5000), None, Spacing::Log),
-            record(None, Some(3), Spacing::Linear),
-        ] {
-            let (listed, counted) = (record.rounds(rounds).len() as u64, record.points(rounds));
-            assert!(listed <= counted && counted <= rounds + 2, "{record:?} {rounds}");
-        }
-    }
-    let all = record(None, Some(1), Spacing::Linear);
-    assert_eq!(all.points(u64::MAX), u64::MAX);
 }
 
 #[test]

@@ -29,11 +29,11 @@ use std::time::{Duration, Instant};
 /// Observes the progress of a run.
 pub trait Observer: Sync {
     /// This number of client steps was taken.
-    fn steps(&self, count: u64);
+    fn steps(&self, _count: u64) {}
     /// This number of client steps will not be taken, because a run diverged.
-    fn skipped(&self, count: u64);
+    fn skipped(&self, _count: u64) {}
     /// A cell, of whose runs so many diverged, is complete and stored.
-    fn cell(&self, diverged: usize);
+    fn cell(&self, _diverged: usize) {}
     /// Whether to stop; incomplete cells are dropped.
     fn interrupted(&self) -> bool {
         false
@@ -43,11 +43,7 @@ pub trait Observer: Sync {
 /// Ignores all progress.
 pub struct Silent;
 
-impl Observer for Silent {
-    fn steps(&self, _count: u64) {}
-    fn skipped(&self, _count: u64) {}
-    fn cell(&self, _diverged: usize) {}
-}
+impl Observer for Silent {}
 
 /// Client steps after which they are reported to the observer, also between recorded rounds.
 const REPORTED: u64 = 1 << 22;

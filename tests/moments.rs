@@ -6,7 +6,7 @@ use driftbench::analysis::theory::{MomentsCache, Theory};
 use driftbench::manifest::claim::Prediction;
 use driftbench::manifest::{Metric, Source, TimeAverage};
 use driftbench::plan::Plan;
-use driftbench::runner::{Silent, predict, prepare};
+use driftbench::runner::{predict, prepare};
 use driftbench::stats::{mean, standard_deviation};
 use driftbench::trace::Trace;
 use std::collections::HashSet;
@@ -55,7 +55,7 @@ fn check(name: &str) {
                 continue;
             }
         };
-        let traces: Vec<Trace> = (0..REPLICATES).map(|r| p.simulate(r, &Silent)).collect();
+        let traces: Vec<Trace> = (0..REPLICATES).map(|r| p.simulate(r)).collect();
         for (row, exact) in exact.iter().enumerate() {
             let mut measured =
                 vec![("error", off(&traces, row, |t| t.sq_error[row], exact.sq_error))];
@@ -148,7 +148,7 @@ fn biases_against_a_twin_are_sharp_and_as_predicted() {
     let optimum = prepared[0].ground(0).instance.optimum().to_vec();
     let (mut twin, mut naive) = (Vec::new(), Vec::new());
     for r in 0..24 {
-        let trace = prepared[0].simulate(r, &Silent);
+        let trace = prepared[0].simulate(r);
         assert_eq!(trace.averages[0].0, TimeAverage::Bias);
         twin.push(trace.averages[0].1[0]);
         naive.push(trace.theta[trace.theta.len() - 2] - optimum[0]);

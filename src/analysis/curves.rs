@@ -76,7 +76,7 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let indices: HashMap<&str, usize> =
         plain.iter().enumerate().map(|(i, cell)| (cell.id.as_str(), i)).collect();
-    let varied = plain.iter().flat_map(|cell| &cell.varied);
+    let varied = plain.iter().flat_map(|cell| &*cell.varied);
     let axes = manifest.iter().chain(varied).map(|name| short(name));
     let axes = axes.filter(|name| on_x_axis.first().is_none_or(|x| short(x) != *name));
     let several = |name: &&str| panels::distinct(cells, name).len() > 1;
@@ -142,7 +142,7 @@ mod tests {
                 plan.cells.iter().filter(|cell| panels::has_label(labels, cell)).collect();
             let mut panels = vec![figure.common.panels.clone(), Vec::new()];
             let varied: HashSet<&str> =
-                cells.iter().flat_map(|c| &c.varied).map(|n| short(n)).collect();
+                cells.iter().flat_map(|c| &*c.varied).map(|n| short(n)).collect();
             panels.extend(varied.into_iter().map(|name| vec![name.to_owned()]));
             all.extend(
                 panels.into_iter().map(|p| ([p, on_x_axis.clone()].concat(), cells.clone())),

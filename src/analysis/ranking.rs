@@ -246,7 +246,7 @@ pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<RankedP
         };
         labels.iter().all(has_setting)
     };
-    let varied = cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path));
+    let varied = cells.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path));
     let axes = panels::unique(varied).into_iter().filter(all_have).map(str::to_owned);
     let axes: Vec<String> = axes.collect();
     if labels.len() < 2 {

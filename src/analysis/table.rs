@@ -22,7 +22,7 @@ impl FinalsColumns {
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let cells: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
         let mut settings =
-            unique(cells.iter().flat_map(|c| &c.cell.varied).map(|path| short(path)));
+            unique(cells.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path)));
         let own = cells.iter().flat_map(|c| c.cell.settings.iter().map(|(path, _)| path));
         let own =
             own.filter(|path| path.starts_with("algorithm.") && path.matches('.').count() == 2);

@@ -6,7 +6,7 @@ use driftbench_core::kernel::{Members, mean_of};
 use driftbench_core::problem::arrays::NoFiles;
 use driftbench_core::problem::{Face, Problem, Visitor};
 use driftbench_core::rng::{Purpose, Stream};
-use driftbench_runner::runner::{Prepared, Silent};
+use driftbench_runner::runner::Prepared;
 use driftbench_runner::trace::Trace;
 
 /// What is wrong.
@@ -61,12 +61,11 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     let corrected = matches!(*cell.algorithm, Spec::Scafflsa(_));
     let spared = !corrected && mutation != Mutation::StaleAverage;
     if mutation == Mutation::None || spared {
-        return (0..cell.replicates).map(|r| prepared.simulate(r, &Silent)).collect();
+        return (0..cell.replicates).map(|r| prepared.simulate(r)).collect();
     }
     let start = cell.problem.build(cell.seed, &NoFiles, Face::Own, WrongRuns(mutation)).unwrap();
-    let one = |replicate| {
-        prepared.simulate_with(replicate, &Silent, &|_, algorithm, from| start(algorithm, from))
-    };
+    let one =
+        |replicate| prepared.simulate_with(replicate, &|_, algorithm, from| start(algorithm, from));
     (0..cell.replicates).map(one).collect()
 }
 

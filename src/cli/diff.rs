@@ -25,7 +25,7 @@ pub struct Args {
     b: String,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    format: SourceKind,
+    format: DiffFormatName,
     /// File to write instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum SourceKind {
+enum DiffFormatName {
     /// A summary for a terminal
     Text,
     /// Markdown for a pull request
@@ -64,21 +64,21 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let classes = classes(&args.fail_on)?;
     let options = options(args)?;
     let (mut a, mut b) = (DiffSource::open(&args.a)?, DiffSource::open(&args.b)?);
-    a.fill(&b.side);
-    b.fill(&a.side);
+    a.complete(&b.side, ResultsFolder::fill);
+    b.complete(&a.side, ResultsFolder::fill);
     if !args.no_claims {
         // Where nothing changed, a side takes the verdicts of the other.
-        a.judge(&b.side);
-        b.judge(&a.side);
+        a.complete(&b.side, ResultsFolder::judge);
+        b.complete(&a.side, ResultsFolder::judge);
     }
     let comparison = compare(&a.side, &b.side, &options);
     let fails: Vec<(Class, usize)> =
         classes.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0).collect();
     let format = match args.format {
-        SourceKind::Text => DiffFormat::Text,
-        SourceKind::Md => DiffFormat::Markdown,
-        SourceKind::Html => DiffFormat::Html(figures(&comparison, &a, &b)),
-        SourceKind::Json => DiffFormat::Json,
+        DiffFormatName::Text => DiffFormat::Text,
+        DiffFormatName::Md => DiffFormat::Markdown,
+        DiffFormatName::Html => DiffFormat::Html(figures(&comparison, &a, &b)),
+        DiffFormatName::Json => DiffFormat::Json,
     };
     let text = pages::render(&comparison, &fails, format)?;
     match &args.out {
@@ -145,15 +145,10 @@ impl DiffSource {
         reports(name, format!("{name} (reports folder)"), files)
     }
 
-    fn fill(&mut self, other: &Side) {
+    /// Adds to the side what only its results can give.
+    fn complete(&mut self, other: &Side, add: fn(&ResultsFolder, &mut Side, &Side)) {
         if let Some(folder) = &self.folder {
-            folder.fill(&mut self.side, other);
-        }
-    }
-
-    fn judge(&mut self, other: &Side) {
-        if let Some(folder) = &self.folder {
-            folder.judge(&mut self.side, other);
+            add(folder, &mut self.side, other);
         }
     }
 }

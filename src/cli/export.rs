@@ -2,10 +2,10 @@
 
 use super::{Code, Failure, report};
 use crate::store::Store;
-use crate::store::export::{ExportFormat, Exported, ExportedExperiment, PlannedCell, export};
+use crate::store::export::{ExportFormat, Exported, export};
 use driftbench_core::words::count;
 use driftbench_runner::manifest::document::nearest;
-use driftbench_runner::plan::{Cell, Setting};
+use driftbench_runner::plan::Plan;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -35,8 +35,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let format = format(&args.out)?;
     let store = Store::open_existing(&args.results)?;
-    let experiments = experiments(&store, &args.experiments)?;
-    let Exported { cells, rows, damaged } = export(&store, &experiments, &args.out, format)?;
+    let plans = plans(&store, &args.experiments)?;
+    let Exported { cells, rows, damaged } = export(&store, &plans, &args.out, format)?;
     for error in &damaged {
         eprintln!("error: {error}");
     }
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     if !args.quiet {
         let [rows, cells] = [count(rows, "row"), count(cells, "cell")];
-        let experiments = count(experiments.len(), "experiment");
+        let experiments = count(plans.len(), "experiment");
         eprintln!("{}: {rows} of {cells} of {experiments}", args.out.display());
     }
     if damaged.is_empty() {
@@ -70,7 +70,7 @@ fn format(file: &Path) -> Result<ExportFormat, Failure> {
 }
 
 /// The experiments of these names, or all if there are no names.
-fn experiments(store: &Store, names: &[String]) -> Result<Vec<ExportedExperiment>, Failure> {
+fn plans(store: &Store, names: &[String]) -> Result<Vec<Plan>, Failure> {
     let mut all = store.experiments()?;
     let known: Vec<String> = all.iter().map(|e| e.name.clone()).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -82,29 +82,5 @@ fn experiments(store: &Store, names: &[String]) -> Result<Vec<ExportedExperiment
         )));
     }
     all.retain(|e| names.is_empty() || names.contains(&e.name));
-    let mut exported = Vec::new();
-    for experiment in all {
-        let manifest = experiment.text.clone();
-        let plan = report::plan(experiment)?;
-        let planned = |cell: &Cell| {
-            let planned = PlannedCell { label: cell.label.clone(), defaults: defaults(cell) };
-            (cell.id.clone(), planned)
-        };
-        let last_run = plan.cells.iter().map(planned).collect();
-        exported.push(ExportedExperiment { name: plan.experiment, manifest, last_run });
-    }
-    Ok(exported)
-}
-
-/// The values of a cell's axes that are defaults, and so not part of its id, by path.
-fn defaults(cell: &Cell) -> Vec<(String, Setting)> {
-    let identity = cell.identity.canonical();
-    let is_part = |path: &str| {
-        let mut parts = path.split('.');
-        let first = parts.next().and_then(|part| identity.get(part));
-        parts.try_fold(first, |value, part| value.map(|value| value.get(part))).flatten().is_some()
-    };
-    // A budget is part of the id by the rounds that it comes to.
-    let axes = cell.varied.iter().filter(|path| !path.starts_with("budget.") && !is_part(path));
-    axes.filter_map(|path| Some((path.clone(), cell.settings.at_path(path)?.clone()))).collect()
+    all.into_iter().map(report::plan).collect()
 }

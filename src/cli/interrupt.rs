@@ -31,9 +31,6 @@ const CODE: i32 = Code::Interrupted as i32;
 
 impl Interrupt {
     /// Installs the handlers.
-    ///
-    /// # Errors
-    /// If the system refuses.
     pub fn listen() -> Result<Self, Failure> {
         let [stop, dropped, immediate]: [Arc<AtomicBool>; 3] = Default::default();
         for signal in [SIGINT, SIGTERM] {

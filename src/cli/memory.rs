@@ -3,7 +3,7 @@
 use super::{Failure, rejected};
 use driftbench_core::problem::Share;
 use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::memory::Need;
+use driftbench_runner::runner::memory::{of_instances, of_runs};
 use std::fs::read_to_string;
 use std::path::Path;
 
@@ -12,32 +12,26 @@ pub type Cells<'a> = (&'a Plan, Vec<&'a Cell>);
 
 /// Refuses instances that do not fit in memory.
 pub fn fits_instances(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
-    let need = Need::of_instances(cells);
-    check_fit(&[(plan, need)], available())
+    check_fit(&[(plan, of_instances(cells))], available())
 }
 
 /// Refuses runs that do not fit in memory: the instances of all plans and the runs of the
 /// largest. `most` replaces the available memory.
 pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), Failure> {
-    let mut needs: Vec<(&Plan, Need)> = Vec::new();
-    for (plan, cells) in all {
-        let mut need = Need::of_instances(cells);
-        need.0.extend(Need::of_runs(cells, threads).0);
-        needs.push((plan, need));
-    }
+    let need = |cells: &Vec<_>| [of_instances(cells), of_runs(cells, threads)].concat();
+    let needs: Vec<_> = all.iter().map(|(plan, cells)| (*plan, need(cells))).collect();
     check_fit(&needs, most.or_else(available))
 }
 
-fn check_fit(needs: &[(&Plan, Need)], most: Option<f64>) -> Result<(), Failure> {
+fn check_fit(needs: &[(&Plan, Vec<Share>)], most: Option<f64>) -> Result<(), Failure> {
     // Plans run one after the other, but all their instances are built first.
     let is_instance = |share: &&Share| share.key.starts_with("problem.");
-    let instances = needs.iter().flat_map(|(_, need)| need.0.iter().filter(is_instance));
-    let runs =
-        |need: &Need| need.0.iter().filter(|s| !is_instance(s)).map(|s| s.bytes).sum::<f64>();
+    let instances = needs.iter().flat_map(|(_, need)| need.iter().filter(is_instance));
+    let runs = |need: &[Share]| need.iter().filter(|s| !is_instance(s)).map(|s| s.bytes).sum();
     let total = instances.map(|share| share.bytes).sum::<f64>()
         + needs.iter().map(|(_, need)| runs(need)).fold(0.0, f64::max);
     let Some(most) = most.filter(|most| total > *most) else { return Ok(()) };
-    let all = needs.iter().flat_map(|(plan, need)| need.0.iter().map(move |s| (plan, s)));
+    let all = needs.iter().flat_map(|(plan, need)| need.iter().map(move |s| (plan, s)));
     let Some((plan, share)) = all.max_by(|a, b| a.1.bytes.total_cmp(&b.1.bytes)) else {
         return Ok(());
     };

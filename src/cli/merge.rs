@@ -2,8 +2,9 @@
 
 use super::{Code, Failure, shard};
 use crate::store::merge::{Conflict, CopiedCells, MergeSources};
-use crate::store::{Status, Store, StoredExperiment};
+use crate::store::{Status, Store};
 use driftbench_core::words::count;
+use driftbench_runner::manifest::Source;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +47,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let mut sources = MergeSources::new(&folders)?;
     if let Some(folder) = &args.manifest_of {
         let place = folders.iter().position(|store| real_path(store.root()) == real_path(folder));
-        sources.prefer(place.ok_or_else(|| {
+        sources.preferred = Some(place.ok_or_else(|| {
             let folder = folder.display();
             Failure::input(format!("error: --manifest-of {folder}: is none of these folders"))
         })?);
@@ -121,11 +122,11 @@ fn real_path(path: &Path) -> PathBuf {
 fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Failure> {
     let name = |folder: usize| folders[folder].root().display();
     let mut wrong = Vec::new();
-    if sources.versions().len() > 1 {
+    if sources.versions.len() > 1 {
         let mut message = "error: the cells are of different versions of driftbench, which may \
                            differ in what they compute; run them again with one version:"
             .to_owned();
-        for (version, by) in sources.versions() {
+        for (version, by) in &sources.versions {
             for (folder, cells) in by {
                 message +=
                     &format!("\n  {version}: {} of {}", count(*cells, "cell"), name(*folder));
@@ -139,14 +140,14 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
             first.name,
             name(a),
             name(b),
-            difference(first, second)
+            difference(&first.source, &second.source)
         ));
     }
     if wrong.is_empty() { Ok(()) } else { Err(Failure::input(wrong.join("\n"))) }
 }
 
 /// In what two manifests differ.
-fn difference(a: &StoredExperiment, b: &StoredExperiment) -> String {
+fn difference(a: &Source, b: &Source) -> String {
     let mut parts = Vec::new();
     if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {
         parts.push(format!("first in line {}", line + 1));
@@ -154,7 +155,7 @@ fn difference(a: &StoredExperiment, b: &StoredExperiment) -> String {
         parts.push("one is longer".to_owned());
     }
     if a.overrides != b.overrides {
-        let sets = |e: &StoredExperiment| match e.overrides.as_slice() {
+        let sets = |source: &Source| match source.overrides.as_slice() {
             [] => "none".to_owned(),
             all => all.join(" "),
         };

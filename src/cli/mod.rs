@@ -15,7 +15,7 @@ mod report;
 mod reproduce;
 mod run;
 mod schema;
-mod shard;
+pub mod shard;
 mod submit;
 mod verify;
 

@@ -154,26 +154,20 @@ impl<'a> Labels<'a> {
 /// A cell of every kind, a kind being a problem and an algorithm; of more than
 /// [`MOST_BUILT`] kinds an evenly spaced sample.
 fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
+    let name = |cell: &Cell| cell.identity.algorithm.kind();
     let mut seen = HashSet::new();
+    let kind = |cell: &Cell| (Arc::as_ptr(&cell.identity.problem), name(cell));
     let new = cells.iter().copied().filter(|cell| seen.insert(kind(cell)));
     let firsts: Vec<&Cell> = new.collect();
     let every = firsts.len().div_ceil(MOST_BUILT).max(1);
     let mut sample: Vec<&Cell> = firsts.iter().copied().step_by(every).collect();
     // No algorithm is left out.
-    let name = |cell: &Cell| cell.identity.algorithm.kind();
     for cell in firsts {
         if !sample.iter().any(|known| name(known) == name(cell)) {
             sample.push(cell);
         }
     }
     sample
-}
-
-/// The problem and the algorithm.
-type TimedKind = (*const Spec, &'static str);
-
-fn kind(cell: &Cell) -> TimedKind {
-    (Arc::as_ptr(&cell.identity.problem), cell.identity.algorithm.kind())
 }
 
 /// What is known of the exact moments that a figure or a claim asks for, from

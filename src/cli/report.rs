@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
     let plans = store.listing()?.into_iter().map(|(name, experiment)| {
         let found = experiment.map_err(Failure::from).and_then(plan);
-        found.map_err(|e| Unreported { name, reason: e.message })
+        found.map_err(|e| unreported(name, &e))
     });
     write_as(plans.collect(), &store, &args.out, &formats, args.quiet)
 }
@@ -84,7 +84,7 @@ fn write_as(
             Ok((writer.page(&experiment)?, contradictions(&experiment)))
         };
         let done = caught(work).unwrap_or_else(|said| Err(Failure::input(said)));
-        done.map_err(|e| Unreported { name: plan.experiment.clone(), reason: e.message })
+        done.map_err(|e| unreported(plan.experiment.clone(), &e))
     };
     // Results keep the order of the plans.
     let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
@@ -92,10 +92,9 @@ fn write_as(
     for one in each {
         let (entry, contradictions) = match one {
             Ok(written) => written,
-            Err(unreported) => {
-                let (name, reason) = (&unreported.name, unreported.bare_reason());
+            Err((name, reason)) => {
                 eprintln!("error: {name} cannot be reported: {reason}");
-                failed.push((name.clone(), reason.to_owned()));
+                failed.push((name, reason));
                 continue;
             }
         };
@@ -118,19 +117,15 @@ fn write_as(
     Ok(if failed.is_empty() { code } else { Code::BadInput })
 }
 
-/// An experiment whose pages could not be written, and why.
-struct Unreported {
-    name: String,
-    reason: String,
-}
+/// The name of an experiment whose pages could not be written, and why.
+type Unreported = (String, String);
 
-impl Unreported {
-    /// The reason without the prefix of all messages and without the experiment's name.
-    fn bare_reason(&self) -> &str {
-        let reason = self.reason.strip_prefix("error: ").unwrap_or(&self.reason).trim_end();
-        let rest = reason.strip_prefix(self.name.as_str()).and_then(|r| r.strip_prefix(": "));
-        rest.unwrap_or(reason)
-    }
+/// The reason without the prefix of all messages and without the experiment's name.
+fn unreported(name: String, failure: &Failure) -> Unreported {
+    let reason = failure.message.strip_prefix("error: ").unwrap_or(&failure.message).trim_end();
+    let rest = reason.strip_prefix(name.as_str()).and_then(|r| r.strip_prefix(": "));
+    let reason = rest.unwrap_or(reason).to_owned();
+    (name, reason)
 }
 
 /// A message for each claim that did not end as the manifest expects.

@@ -8,9 +8,9 @@ use crate::store::{BatchWriter, Lock, Status, Store};
 use driftbench_core::words::count;
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::{self, Failed, Prepared};
+use driftbench_runner::runner::{self, Prepared};
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 /// Options of `run`, which `reproduce` has too.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct How {
     /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]
@@ -227,17 +227,12 @@ impl Session<'_> {
         (before, all): (usize, usize),
     ) -> Result<Code, Failure> {
         let (name, quiet) = (&plan.experiment, self.how.quiet);
-        let clients: HashMap<&str, usize> =
-            cells.iter().map(|p| (&*p.cell.id, p.clients())).collect();
         let total = cells.iter().map(Prepared::client_steps).sum();
         let flag = self.interrupt.flag();
         let progress = Progress::new(name, (before, all), total, quiet, flag);
         let writer = BatchWriter::new(self.store, plan, &self.by)?;
-        let store_cell = |done: runner::Done<'a>| {
-            let clients = clients[&*done.cell.id];
-            writer.add(done, clients)
-        };
         let threads = self.pool.current_num_threads();
+        let store_cell = |done| writer.add(done);
         let run = || self.pool.install(|| runner::run(cells, threads, &progress, store_cell));
         let done = || before + writer.stored();
         let last = || {
@@ -252,27 +247,14 @@ impl Session<'_> {
         progress.finish();
         let failed = result.map_err(|e| stopped(name, &e, done(), all))?;
         for failed in &failed {
-            self.record_failed(plan, cells, &writer, failed)?;
+            eprintln!("{name}: cell {} failed: {}", failed.cell.id, failed.reason);
+            writer.fail(failed)?;
         }
         if self.interrupt.is_requested() {
             eprintln!("{}", interrupted(name, done(), all));
             return Ok(Code::Interrupted);
         }
         Ok(if failed.is_empty() { Code::Done } else { Code::SomeFailed })
-    }
-
-    fn record_failed(
-        &self,
-        plan: &Plan,
-        cells: &[Prepared<'_>],
-        writer: &BatchWriter<'_>,
-        failed: &Failed,
-    ) -> Result<(), Failure> {
-        eprintln!("{}: cell {} failed: {}", plan.experiment, failed.cell, failed.reason);
-        if let Some(prepared) = cells.iter().find(|p| p.cell.id == failed.cell) {
-            writer.fail(prepared.cell, failed)?;
-        }
-        Ok(())
     }
 
     fn print_others(&self, plan: &Plan) {
@@ -327,17 +309,8 @@ mod tests {
         let id = plan.cells[1].id.clone();
         let (total, plans) = (plan.cells.len(), vec![plan]);
         let run = |rerun_failed| {
-            let how = How {
-                out: folder.path().join("r"),
-                threads: Some(2),
-                shard: None,
-                only: None,
-                force: false,
-                rerun_failed,
-                yes: false,
-                memory: None,
-                quiet: true,
-            };
+            let (out, threads) = (folder.path().join("r"), Some(2));
+            let how = How { out, threads, rerun_failed, quiet: true, ..How::default() };
             execute(&plans, &how).unwrap_or_else(|e| panic!("{}", e.message))
         };
         let status = || Store::open(&folder.path().join("r")).unwrap().status("t", &id);

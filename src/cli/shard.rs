@@ -23,9 +23,12 @@ pub fn chosen<'a>(
     only: Option<&Path>,
     shard: Option<(u64, u64)>,
 ) -> Result<Vec<Vec<&'a Cell>>, Failure> {
-    let only = only.map(|file| Listed::read(file, plans)).transpose()?;
-    let wanted = |plan: &Plan, cell: &Cell| {
-        only.as_ref().is_none_or(|listed| listed.has(&plan.experiment, &cell.id))
+    let only = only.map(|file| listed(file, plans)).transpose()?;
+    let wanted = |Plan { experiment, .. }: &Plan, Cell { id, .. }: &Cell| {
+        let has = |lines: &HashSet<String>| {
+            lines.contains(id) || lines.contains(&format!("{experiment}/{id}"))
+        };
+        only.as_ref().is_none_or(has)
     };
     let mut cells: Vec<Vec<&Cell>> = plans
         .iter()
@@ -67,62 +70,39 @@ pub fn split(plans: &[Plan], cells: &[Vec<&Cell>], n: u64) -> Vec<u64> {
     shares
 }
 
-/// Cells that a list names: an id a line, or `experiment/id`.
-pub struct Listed {
-    ids: HashSet<String>,
-    exact: BTreeMap<String, HashSet<String>>,
-}
-
 /// Unknown cells that a message names.
 const NAMED: usize = 5;
 
-impl Listed {
-    /// Reads a list, `-` being standard input.
-    ///
-    /// # Errors
-    /// If it cannot be read, or names cells that these plans do not have.
-    pub fn read(file: &Path, plans: &[Plan]) -> Result<Self, Failure> {
-        let experiments: BTreeMap<&str, HashSet<&str>> = plans
-            .iter()
-            .map(|p| (p.experiment.as_str(), p.cells.iter().map(|c| c.id.as_str()).collect()))
-            .collect();
-        let mut listed = Self { ids: HashSet::new(), exact: BTreeMap::new() };
-        let mut unknown = Vec::new();
-        for (number, line) in lines(file)? {
-            let known = match line.rsplit_once('/') {
-                Some((experiment, id)) => {
-                    let ids = listed.exact.entry(experiment.to_owned()).or_default();
-                    ids.insert(id.to_owned());
-                    experiments.get(experiment).is_some_and(|ids| ids.contains(id))
-                }
-                None => {
-                    listed.ids.insert(line.clone());
-                    experiments.values().any(|ids| ids.contains(line.as_str()))
-                }
-            };
-            if !known {
-                unknown.push(format!("line {number}: {line}"));
-            }
-        }
-        if unknown.is_empty() {
-            return Ok(listed);
-        }
-        let count = unknown.len();
-        if count > NAMED {
-            unknown.truncate(NAMED);
-            unknown.push(format!("and {} more", count - NAMED));
-        }
-        Err(Failure::input(format!(
-            "error: {}: these are no cells of {} (a line is a cell's id, or experiment/id; `driftbench plan` prints them)\n  {}",
-            file.display(),
-            experiments.keys().copied().collect::<Vec<_>>().join(", "),
-            unknown.join("\n  ")
-        )))
+/// The lines of a list, `-` being standard input: an id a line, or `experiment/id`.
+///
+/// # Errors
+/// If it cannot be read, or names cells that these plans do not have.
+fn listed(file: &Path, plans: &[Plan]) -> Result<HashSet<String>, Failure> {
+    let experiments: BTreeMap<&str, HashSet<&str>> = plans
+        .iter()
+        .map(|p| (p.experiment.as_str(), p.cells.iter().map(|c| c.id.as_str()).collect()))
+        .collect();
+    let is_known = |line: &str| match line.rsplit_once('/') {
+        Some((experiment, id)) => experiments.get(experiment).is_some_and(|ids| ids.contains(id)),
+        None => experiments.values().any(|ids| ids.contains(line)),
+    };
+    let lines = lines(file)?;
+    let unknown = lines.iter().filter(|(_, line)| !is_known(line));
+    let mut unknown: Vec<String> = unknown.map(|(n, line)| format!("line {n}: {line}")).collect();
+    if unknown.is_empty() {
+        return Ok(lines.into_iter().map(|(_, line)| line).collect());
     }
-
-    fn has(&self, experiment: &str, id: &str) -> bool {
-        self.ids.contains(id) || self.exact.get(experiment).is_some_and(|ids| ids.contains(id))
+    let count = unknown.len();
+    if count > NAMED {
+        unknown.truncate(NAMED);
+        unknown.push(format!("and {} more", count - NAMED));
     }
+    Err(Failure::input(format!(
+        "error: {}: these are no cells of {} (a line is a cell's id, or experiment/id; `driftbench plan` prints them)\n  {}",
+        file.display(),
+        experiments.keys().copied().collect::<Vec<_>>().join(", "),
+        unknown.join("\n  ")
+    )))
 }
 
 /// The lines of a list that name cells, by their numbers; `-` is standard input.
@@ -155,7 +135,6 @@ pub fn parse(text: &str) -> Result<(u64, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Store, StoredExperiment};
     use driftbench_runner::manifest::Source;
     use driftbench_runner::runner::cost::CELL;
 
@@ -165,12 +144,15 @@ mod tests {
         ("diverging", include_str!("../../experiments/smoke/diverging.toml")),
     ];
 
+    fn plan((name, text): (&str, &str), overrides: &[&str]) -> Plan {
+        let overrides = overrides.iter().map(|o| (*o).to_owned()).collect();
+        let (name, text) = (name.to_owned(), text.to_owned());
+        let source = Source { name: name.clone(), text, overrides, ..Source::default() };
+        Plan::new(name, source).unwrap_or_else(|e| panic!("{e}"))
+    }
+
     fn plans() -> Vec<Plan> {
-        let plan = |(name, text): (&str, &str)| {
-            let source = Source { name: name.into(), text: text.into(), ..Source::default() };
-            Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"))
-        };
-        MANIFESTS.into_iter().map(plan).collect()
+        MANIFESTS.into_iter().map(|manifest| plan(manifest, &[])).collect()
     }
 
     fn ids(plans: &[Plan], n: u64) -> Vec<Vec<String>> {
@@ -222,72 +204,16 @@ mod tests {
     #[test]
     fn costs_follow_steps_rounds_and_batches() {
         let with = |overrides: &[&str]| {
-            let (name, text) = MANIFESTS[1];
-            let overrides = overrides.iter().map(|o| (*o).to_owned()).collect();
-            let source =
-                Source { name: name.into(), text: text.into(), overrides, ..Source::default() };
-            let plan = Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"));
-            plan.cells.iter().map(|c| expected_nanoseconds(&c.identity)).max().unwrap() - CELL
+            let cells = plan(MANIFESTS[1], overrides).cells;
+            cells.iter().map(|c| expected_nanoseconds(&c.identity)).max().unwrap() - CELL
         };
         let once = with(&["replicates=1", "oracle=stochastic"]);
         assert_eq!(with(&["replicates=4", "oracle=stochastic"]), 4 * once);
         let batched = with(&["replicates=1", "oracle=stochastic", "problem.logistic.batch=8"]);
         assert!(batched > 5 * once && batched < 8 * once, "{batched} and {once}");
-        let (name, text) = MANIFESTS[1];
-        let source = Source { name: name.into(), text: text.into(), ..Source::default() };
-        let plan = Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"));
-        let mut cell = plan.cells[0].clone();
+        let mut cell = plan(MANIFESTS[1], &[]).cells.remove(0);
         cell.identity.rounds = u64::MAX;
         assert_eq!(expected_nanoseconds(&cell.identity), u64::MAX, "more than there is, not less");
-    }
-
-    /// What docs/SCALE.md says of expected costs, by the times of the cells in `results`.
-    #[test]
-    #[ignore = "prints a table of `results`, which make reproduce writes"]
-    fn share_table() {
-        let store = Store::open_existing(Path::new("results")).unwrap_or_else(|e| panic!("{e}"));
-        let plan = |e: &StoredExperiment| {
-            Plan::new(e.name.clone(), e.source()).unwrap_or_else(|e| panic!("{e}"))
-        };
-        let experiments = store.experiments().unwrap_or_else(|e| panic!("{e}"));
-        let plans: Vec<Plan> = experiments.iter().map(plan).collect();
-        let cells: Vec<Vec<&Cell>> = plans.iter().map(|p| p.cells.iter().collect()).collect();
-        let of = |plan: &Plan, cell: &Cell| match store.summary(&plan.experiment, &cell.id) {
-            Ok(Some(summary)) => (
-                cell.id.clone(),
-                summary.seconds,
-                expected_nanoseconds(&cell.identity) as f64 * 1e-9,
-            ),
-            _ => panic!("{}: {} has no results", plan.experiment, cell.id),
-        };
-        let all: Vec<(String, f64, f64)> =
-            plans.iter().flat_map(|p| p.cells.iter().map(move |c| of(p, c))).collect();
-        let measured: f64 = all.iter().map(|(_, seconds, _)| seconds).sum();
-        let expected: f64 = all.iter().map(|(.., cost)| cost).sum();
-        println!("{} cells: {expected:.0} s expected, {measured:.0} s measured", all.len());
-        let long: Vec<f64> =
-            all.iter().filter(|(_, s, _)| *s > 0.01).map(|(_, s, cost)| cost / s).collect();
-        for factor in [2.0, 3.0] {
-            let within = long.iter().filter(|r| (1.0 / factor..=factor).contains(*r)).count();
-            let share = 100.0 * within as f64 / long.len() as f64;
-            println!("of {} over 10 ms, {share:.0} % within a factor of {factor}", long.len());
-        }
-        let mut by_id: Vec<usize> = (0..all.len()).collect();
-        by_id.sort_by_key(|&i| &all[i].0);
-        for n in [2, 4, 8, 16] {
-            let slowest = |share: &dyn Fn(usize) -> usize| {
-                let mut load = vec![0.0; n];
-                (0..all.len()).for_each(|i| load[share(i)] += all[i].1);
-                load.into_iter().fold(0.0, f64::max) / (measured / n as f64)
-            };
-            let split = split(&plans, &cells, n as u64);
-            let by_cost = slowest(&|i| split[i] as usize);
-            let mut place = vec![0; all.len()];
-            by_id.iter().enumerate().for_each(|(rank, &i)| place[i] = rank % n);
-            println!("{n} shares: {by_cost:.2} by cost, {:.2} by id", slowest(&|i| place[i]));
-        }
-        let longest = all.iter().map(|(_, s, _)| *s).fold(0.0, f64::max);
-        println!("the longest cell is {:.2} of a share at 16", longest / (measured / 16.0));
     }
 
     #[test]

@@ -4,15 +4,15 @@ use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::{Code, Failure, pool, print};
 use crate::store::{Store, StoredCell};
-use driftbench_runner::files::Error;
-use driftbench_runner::plan::{Cell, Plan, hex};
+use driftbench_runner::files::{Error, sha256};
+use driftbench_runner::panics::lock;
+use driftbench_runner::plan::{Cell, Plan};
 use driftbench_runner::runner::{self, Prepared, prepare};
 use driftbench_runner::trace::{self, Trace};
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench verify results --sample 50")]
@@ -127,7 +127,7 @@ fn chosen<'a>(plans: &'a [(Plan, Vec<String>)], args: &Args) -> Vec<Vec<&'a Cell
         for cell in &plan.cells {
             if ids.binary_search(&cell.id).is_ok() {
                 let name = format!("{} {} {}", args.seed, plan.experiment, cell.id);
-                order.push((hex(&Sha256::digest(name)), k, cell));
+                order.push((sha256(name.as_bytes()), k, cell));
             }
         }
     }
@@ -190,7 +190,8 @@ fn run_again(
         findings.add(format_args!("{name}: {found}"));
     }
     for failed in &failed {
-        findings.add_wrong(format_args!("{name}: cell {} failed: {}", failed.cell, failed.reason));
+        findings
+            .add_wrong(format_args!("{name}: cell {} failed: {}", failed.cell.id, failed.reason));
     }
     findings.other += differences.len();
     findings.equal += cells.len() - differences.len() - failed.len();
@@ -215,10 +216,6 @@ fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Ve
         }
     }
     all
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The first place where a cell's numbers differ from the stored ones.

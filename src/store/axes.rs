@@ -6,102 +6,72 @@
 use driftbench_runner::plan::{Setting, short};
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use toml::Value;
 
-/// A single value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Leaf {
-    /// A whole number.
-    Whole(i64),
-    /// Any other number.
-    Number(f64),
-    /// A flag, or the choice of a table without settings of its own.
-    Flag(bool),
-    /// A name, or a list as TOML writes it.
-    Text(String),
-}
-
-/// The type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ColumnType {
-    Whole,
-    Number,
-    Flag,
-    Text,
-}
-
-impl Leaf {
-    fn column_type(&self) -> ColumnType {
-        match self {
-            Self::Whole(_) => ColumnType::Whole,
-            Self::Number(_) => ColumnType::Number,
-            Self::Flag(_) => ColumnType::Flag,
-            Self::Text(_) => ColumnType::Text,
-        }
-    }
-
-    fn from_setting(setting: &Setting) -> Self {
-        match setting {
-            Setting::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Self::Whole(*x as i64),
-            Setting::Number(x) => Self::Number(*x),
-            Setting::Text(text) => match text.parse() {
-                Ok(flag) => Self::Flag(flag),
-                Err(_) => Self::Text(text.clone()),
-            },
-        }
+/// A value that a manifest writes as this setting.
+fn from_setting(setting: &Setting) -> Value {
+    match setting {
+        Setting::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Value::Integer(*x as i64),
+        Setting::Number(x) => Value::Float(*x),
+        Setting::Text(text) => match text.parse() {
+            Ok(flag) => Value::Boolean(flag),
+            Err(_) => Value::String(text.clone()),
+        },
     }
 }
 
-impl ColumnType {
-    /// The type that holds values of both types.
-    fn union(self, other: Self) -> Self {
-        match (self, other) {
-            (a, b) if a == b => a,
-            (Self::Whole, Self::Number) | (Self::Number, Self::Whole) => Self::Number,
-            _ => Self::Text,
-        }
+/// The type of a column of such values.
+fn data_type(value: &Value) -> DataType {
+    match value {
+        Value::Integer(_) => DataType::Int64,
+        Value::Float(_) => DataType::Float64,
+        Value::Boolean(_) => DataType::Boolean,
+        _ => DataType::String,
     }
+}
 
-    fn data_type(self) -> DataType {
-        match self {
-            Self::Whole => DataType::Int64,
-            Self::Number => DataType::Float64,
-            Self::Flag => DataType::Boolean,
-            Self::Text => DataType::String,
-        }
+/// The type that holds values of both types.
+fn union(one: DataType, other: DataType) -> DataType {
+    use DataType::{Float64, Int64};
+    match (one, other) {
+        (one, other) if one == other => one,
+        (Int64, Float64) | (Float64, Int64) => Float64,
+        _ => DataType::String,
     }
 }
 
 /// The settings of a cell by their paths, which do not name the kinds of its problem and
-/// algorithm: `algorithm.step-size`.
-pub type Leaves = BTreeMap<String, Leaf>;
+/// algorithm: `algorithm.step-size`. The values are numbers, flags and texts, also for a list as
+/// TOML writes it, and true for a table without settings of its own.
+pub type Leaves = BTreeMap<String, Value>;
 
 /// The leaves of a cell: the settings whose hash is its id, and defaults that its manifest
 /// names as values of an axis.
-pub fn leaves(table: &toml::Table, defaults: &[(String, Setting)]) -> Leaves {
+pub fn leaves<'a>(
+    table: &toml::Table,
+    defaults: impl IntoIterator<Item = (&'a str, &'a Setting)>,
+) -> Leaves {
     let mut all = Leaves::new();
     for (key, value) in table {
         add(&mut all, key, value);
     }
     for (path, setting) in defaults {
-        all.entry(without_kind(path)).or_insert_with(|| Leaf::from_setting(setting));
+        all.entry(without_kind(path)).or_insert_with(|| from_setting(setting));
     }
     // These have columns of their own.
     all.retain(|path, _| !["seed", "problem", "algorithm"].contains(&&**path));
     all
 }
 
-fn add(all: &mut Leaves, path: &str, value: &toml::Value) {
+fn add(all: &mut Leaves, path: &str, value: &Value) {
     let leaf = match value {
-        toml::Value::Table(inner) if !inner.is_empty() => {
+        Value::Table(inner) if !inner.is_empty() => {
             inner.iter().for_each(|(key, value)| add(all, &format!("{path}.{key}"), value));
             return;
         }
-        toml::Value::Table(_) => Leaf::Flag(true),
-        toml::Value::Integer(value) => Leaf::Whole(*value),
-        toml::Value::Float(value) => Leaf::Number(*value),
-        toml::Value::Boolean(value) => Leaf::Flag(*value),
-        toml::Value::String(text) => Leaf::Text(text.clone()),
-        other => Leaf::Text(other.to_string()),
+        Value::Table(_) => Value::Boolean(true),
+        Value::Array(_) | Value::Datetime(_) => Value::String(value.to_string()),
+        single => single.clone(),
     };
     all.insert(without_kind(path), leaf);
 }
@@ -122,10 +92,10 @@ pub struct SettingValues {
 }
 
 struct Seen {
-    first: Leaf,
+    first: Value,
     cells: usize,
     several: bool,
-    kind: ColumnType,
+    kind: DataType,
 }
 
 impl SettingValues {
@@ -133,12 +103,12 @@ impl SettingValues {
     pub fn add(&mut self, leaves: Leaves) {
         self.cells += 1;
         for (path, leaf) in leaves {
-            let kind = leaf.column_type();
-            let seen = self.seen.entry(path);
-            let seen = seen.or_insert(Seen { first: leaf.clone(), cells: 0, several: false, kind });
+            let kind = data_type(&leaf);
+            let new = || Seen { first: leaf.clone(), cells: 0, several: false, kind: kind.clone() };
+            let seen = self.seen.entry(path).or_insert_with(new);
             seen.cells += 1;
             seen.several |= seen.first != leaf;
-            seen.kind = seen.kind.union(kind);
+            seen.kind = union(seen.kind.clone(), kind);
         }
     }
 
@@ -156,7 +126,8 @@ pub struct SettingColumn {
     pub name: String,
     /// Path of the setting.
     pub path: String,
-    kind: ColumnType,
+    /// Type of the column.
+    pub kind: DataType,
 }
 
 impl SettingColumn {
@@ -167,32 +138,27 @@ impl SettingColumn {
             experiments.iter().flat_map(SettingValues::differing).collect();
         let names = names(&paths, taken);
         let axis = |(path, name): (&String, String)| {
-            let kinds = experiments.iter().filter_map(|e| e.seen.get(path)).map(|seen| seen.kind);
-            let kind = kinds.reduce(ColumnType::union).unwrap_or(ColumnType::Text);
+            let seen = experiments.iter().filter_map(|e| e.seen.get(path));
+            let kind = seen.map(|seen| seen.kind.clone()).reduce(union);
+            let kind = kind.unwrap_or(DataType::String);
             Self { name, path: path.clone(), kind }
         };
         paths.into_iter().zip(names).map(axis).collect()
     }
 
-    /// Type of the column.
-    pub fn data_type(&self) -> DataType {
-        self.kind.data_type()
-    }
-
     /// The column of a cell with so many rows; null if the cell has no such setting.
     pub fn column(&self, leaves: &Leaves, rows: usize) -> Column {
-        let value = match (self.kind, leaves.get(&self.path)) {
+        let value = match (&self.kind, leaves.get(&self.path)) {
             (_, None) => AnyValue::Null,
-            (ColumnType::Whole, Some(Leaf::Whole(x))) => AnyValue::Int64(*x),
-            (ColumnType::Number, Some(Leaf::Whole(x))) => AnyValue::Float64(*x as f64),
-            (ColumnType::Number, Some(Leaf::Number(x))) => AnyValue::Float64(*x),
-            (ColumnType::Flag, Some(Leaf::Flag(x))) => AnyValue::Boolean(*x),
-            (_, Some(Leaf::Whole(x))) => AnyValue::StringOwned(x.to_string().into()),
-            (_, Some(Leaf::Number(x))) => AnyValue::StringOwned(format!("{x:?}").into()),
-            (_, Some(Leaf::Flag(x))) => AnyValue::StringOwned(x.to_string().into()),
-            (_, Some(Leaf::Text(text))) => AnyValue::String(text),
+            (DataType::Int64, Some(Value::Integer(x))) => AnyValue::Int64(*x),
+            (DataType::Float64, Some(Value::Integer(x))) => AnyValue::Float64(*x as f64),
+            (DataType::Float64, Some(Value::Float(x))) => AnyValue::Float64(*x),
+            (DataType::Boolean, Some(Value::Boolean(x))) => AnyValue::Boolean(*x),
+            (_, Some(Value::String(text))) => AnyValue::String(text),
+            (_, Some(Value::Float(x))) => AnyValue::StringOwned(format!("{x:?}").into()),
+            (_, Some(other)) => AnyValue::StringOwned(other.to_string().into()),
         };
-        let value = Scalar::new(self.data_type(), value.into_static());
+        let value = Scalar::new(self.kind.clone(), value.into_static());
         Column::new_scalar((&*self.name).into(), value, rows)
     }
 }
@@ -243,11 +209,11 @@ mod tests {
             "seed = 1\nrounds = 4\n[algorithm.fedlsa]\nstep-size = 0.5\np = 1\nkinds = [1, 2]",
             "seed = 2\nrounds = 4\n[algorithm.fedlsa]\nstep-size = 0.5\np = 0.5\nlazy = true",
         ];
-        let cells = cells.map(|text| leaves(&table(text), &[]));
+        let cells = cells.map(|text| leaves(&table(text), []));
         cells.iter().for_each(|cell| survey.add(cell.clone()));
         let axes = SettingColumn::all(&[survey], &[]);
         let found: Vec<(&str, DataType)> =
-            axes.iter().map(|axis| (axis.name.as_str(), axis.data_type())).collect();
+            axes.iter().map(|axis| (axis.name.as_str(), axis.kind.clone())).collect();
         let expected = [
             ("kinds", DataType::String),
             ("lazy", DataType::Boolean),
@@ -259,8 +225,8 @@ mod tests {
         let p = |cell: usize| axes[2].column(&cells[cell], 2);
         assert_eq!(p(0).null_count(), 2);
         assert_eq!(p(1).f64().unwrap().get(1), Some(1.0));
-        let default = ("algorithm.fedavg.p".to_owned(), Setting::Number(2.0));
-        let with_default = leaves(&table("rounds = 3\n[algorithm.fedavg]\n"), &[default]);
-        assert_eq!(with_default["algorithm.p"], Leaf::Whole(2));
+        let default = ("algorithm.fedavg.p", &Setting::Number(2.0));
+        let with_default = leaves(&table("rounds = 3\n[algorithm.fedavg]\n"), [default]);
+        assert_eq!(with_default["algorithm.p"], Value::Integer(2));
     }
 }

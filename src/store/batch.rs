@@ -15,10 +15,8 @@ use super::parquet::{self, TraceRows};
 use super::paths::{CELL, PACK, PACK_INDEX, TRACES, file_name, is_cell};
 use super::provenance::Provenance;
 use super::record::{CellRecord, CellSummary, check_folder, check_settings};
-use driftbench_runner::files::{Error, TemporaryFolder, error, read_plain};
-use driftbench_runner::plan::hex;
+use driftbench_runner::files::{Error, TemporaryFolder, error, read_plain, sha256};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
@@ -114,14 +112,11 @@ pub struct Batch {
 
 /// The name of the pack that has this index.
 fn pack_name(index: &[u8]) -> String {
-    format!("{PACK}{}", hex(&Sha256::digest(index)[..8]))
+    format!("{PACK}{}", &sha256(index)[..16])
 }
 
 impl Batch {
     /// The batch in the folder of a cell; `None` if the cell has no results there.
-    ///
-    /// # Errors
-    /// If the index is not as it was written.
     pub fn open_single(folder: &Path) -> Result<Option<Self>, Error> {
         match folder.join(CELL).symlink_metadata() {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -130,9 +125,6 @@ impl Batch {
     }
 
     /// The batch in a folder. Its index is checked, and its Parquet file is not.
-    ///
-    /// # Errors
-    /// If the index is not as it was written.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let name = file_name(folder);
         let single = is_cell(&name);
@@ -200,9 +192,6 @@ impl Batch {
     }
 
     /// The settings of the `i`-th cell.
-    ///
-    /// # Errors
-    /// If the index cannot be read.
     pub fn settings(&self, i: usize) -> Result<toml::Table, Error> {
         let line = self.line(i)?;
         toml::from_str(&line.cell).map_err(|e| error(&self.index_file(), e.message()))
@@ -245,7 +234,7 @@ impl Batch {
             let message = format!("has {found} bytes, not {expected} as when it was written");
             return Err(error(&path, message));
         }
-        if hex(&Sha256::digest(&bytes)) != self.head.sha256 {
+        if sha256(&bytes) != self.head.sha256 {
             return Err(error(&path, "does not have the hash that it was written with"));
         }
         let rows = |cell: &BatchCell| cell.rows.as_ref().map(ExactSizeIterator::len);
@@ -255,26 +244,17 @@ impl Batch {
     }
 
     /// The names of the columns of the Parquet file, which is read and checked the first time.
-    ///
-    /// # Errors
-    /// If it is not as it was written.
     pub fn columns(&self) -> Result<&[String], Error> {
         let columns = self.columns.get_or_init(|| self.read_traces().map(|(_, names)| names));
         columns.as_deref().map_err(Clone::clone)
     }
 
     /// Checks the Parquet file, the first time that this is asked for.
-    ///
-    /// # Errors
-    /// If it is not as it was written.
     pub fn check(&self) -> Result<(), Error> {
         self.columns().map(drop)
     }
 
     /// All rows.
-    ///
-    /// # Errors
-    /// If the Parquet file is not as it was written.
     pub fn read_rows(&self) -> Result<TraceRows, Error> {
         let (bytes, _) = self.read_traces()?;
         TraceRows::read(bytes).map_err(|e| error(&self.traces_file(), e))
@@ -287,9 +267,6 @@ impl Batch {
 
     /// Copies the batch into another experiment's folder, without these cells. It is checked
     /// once more on the way.
-    ///
-    /// # Errors
-    /// If it cannot be read or written.
     pub fn copy(&self, to: &Path, without: &HashSet<&str>) -> Result<(), Error> {
         let (bytes, _) = self.read_traces()?;
         let copied = |i: &usize| !without.contains(&*self.cells[*i].id);
@@ -322,7 +299,7 @@ impl Batch {
         mut lines: Vec<BatchLine>,
         traces: &[u8],
     ) -> Result<PathBuf, Error> {
-        let (bytes, sha256) = (traces.len() as u64, hex(&Sha256::digest(traces)));
+        let (bytes, sha256) = (traces.len() as u64, sha256(traces));
         let head = BatchHead { bytes, sha256, ..head };
         let text = match (head.generation, lines.as_slice()) {
             (None, [_]) => lines.remove(0).into_record(head).and_then(|r| {

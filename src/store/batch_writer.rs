@@ -4,11 +4,10 @@
 //! when `add` returns. One of a larger experiment waits for others, but no longer than
 //! [`PATIENCE`], so that a killed process loses little work.
 
-use super::parquet::NewCell;
 use super::provenance::Provenance;
 use super::{FailedRecord, Store};
 use driftbench_runner::files::Error;
-use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::plan::Plan;
 use driftbench_runner::runner::{Done, Failed};
 use driftbench_runner::trace::Trace;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -43,8 +42,7 @@ pub struct BatchWriter<'a> {
 
 #[derive(Default)]
 struct Waiting<'a> {
-    /// Cells and the numbers of their clients.
-    cells: Vec<(Done<'a>, usize)>,
+    cells: Vec<Done<'a>>,
     numbers: usize,
     since: Option<Instant>,
     closed: bool,
@@ -68,18 +66,18 @@ impl<'a> BatchWriter<'a> {
         Ok(Self { store, plan, provenance, most, generation, waiting, change, gate })
     }
 
-    /// Writes a complete cell of so many clients, now or together with others.
+    /// Writes a complete cell, now or together with others.
     ///
     /// # Errors
     /// If it, or one that waited before it, cannot be written.
-    pub fn add(&self, done: Done<'a>, clients: usize) -> Result<(), Error> {
+    pub fn add(&self, done: Done<'a>) -> Result<(), Error> {
         let _open = self.open();
         let mut waiting = self.lock();
         if let Some(error) = waiting.error.take() {
             return Err(error);
         }
         waiting.numbers += done.traces.iter().map(count_numbers).sum::<usize>();
-        waiting.cells.push((done, clients));
+        waiting.cells.push(done);
         if waiting.cells.len() >= self.most || waiting.numbers >= MOST_NUMBERS {
             let cells = waiting.take();
             drop(waiting);
@@ -96,10 +94,16 @@ impl<'a> BatchWriter<'a> {
     ///
     /// # Errors
     /// If the record cannot be written.
-    pub fn fail(&self, cell: &Cell, failed: &Failed) -> Result<(), Error> {
-        let reason = failed.reason.clone();
-        let failed = FailedRecord::new(&self.plan.experiment, cell, reason, self.provenance);
-        self.store.write_failed(&failed)
+    pub fn fail(&self, failed: &Failed<'_>) -> Result<(), Error> {
+        let cell = failed.cell;
+        self.store.write_failed(&FailedRecord {
+            id: cell.id.clone(),
+            experiment: self.plan.experiment.clone(),
+            label: cell.label.clone(),
+            reason: failed.reason.clone(),
+            provenance: self.provenance.clone(),
+            cell: cell.identity.canonical(),
+        })
     }
 
     /// Runs `work` while waiting cells are written in time, and then writes the rest.
@@ -173,18 +177,11 @@ impl<'a> BatchWriter<'a> {
     }
 
     /// Writes cells: a few in a folder each, more as one pack.
-    fn write(&self, cells: &[(Done<'_>, usize)]) -> Result<(), Error> {
-        let new = cells.iter().map(|(done, clients)| NewCell {
-            cell: done.cell,
-            clients: *clients,
-            traces: &done.traces,
-            elapsed: done.elapsed,
-        });
-        let new: Vec<NewCell<'_>> = new.collect();
-        let packed = new.len() >= FEWEST;
+    fn write(&self, cells: &[Done<'_>]) -> Result<(), Error> {
+        let packed = cells.len() >= FEWEST;
         let (size, generation) =
-            if packed { (new.len(), Some(self.generation)) } else { (1, None) };
-        for batch in new.chunks(size) {
+            if packed { (cells.len(), Some(self.generation)) } else { (1, None) };
+        for batch in cells.chunks(size) {
             self.store.write_batch(self.plan, batch, self.provenance, generation)?;
             self.lock().stored += batch.len();
         }
@@ -197,7 +194,7 @@ impl<'a> BatchWriter<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn take(&mut self) -> Vec<(Done<'a>, usize)> {
+    fn take(&mut self) -> Vec<Done<'a>> {
         self.since = None;
         self.numbers = 0;
         std::mem::take(&mut self.cells)

@@ -5,13 +5,14 @@
 
 use super::batch::{Batch, BatchHead, BatchLine};
 use super::checksum::{read_checked, with_checksum};
-use super::parquet::{self, NewCell, TraceRows};
+use super::parquet::{self, TraceRows};
 use super::paths::FAILED;
 use super::provenance::Provenance;
 use super::record::{CellSummary, FailedRecord, check_folder, check_settings};
 use super::{Status, Store, StoredCell};
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::Done;
 use driftbench_runner::trace::{self, Trace};
 use polars::frame::DataFrame;
 use std::fs;
@@ -185,7 +186,8 @@ impl Store {
         elapsed: Duration,
         provenance: &Provenance,
     ) -> Result<(), Error> {
-        self.write_batch(plan, &[NewCell { cell, clients, traces, elapsed }], provenance, None)
+        let done = Done { cell, clients, traces: traces.to_vec(), elapsed };
+        self.write_batch(plan, &[done], provenance, None)
     }
 
     /// Stores cells in one pack of this generation, or a single cell in a folder of its own.
@@ -196,7 +198,7 @@ impl Store {
     pub(super) fn write_batch(
         &self,
         plan: &Plan,
-        cells: &[NewCell<'_>],
+        cells: &[Done<'_>],
         provenance: &Provenance,
         generation: Option<u64>,
     ) -> Result<(), Error> {
@@ -204,10 +206,10 @@ impl Store {
         let single = cells.first().map(|new| new.cell).filter(|_| generation.is_none());
         let traces = parquet::write(plan, provenance, single, cells);
         let traces = traces.map_err(|e| error(&folder, e))?;
-        let line = |new: &NewCell<'_>| BatchLine {
+        let line = |new: &Done<'_>| BatchLine {
             id: new.cell.id.clone(),
             label: new.cell.label.clone(),
-            digest: trace::digest(new.traces),
+            digest: trace::digest(&new.traces),
             rows: new.traces.iter().map(Trace::rows).sum(),
             seconds: new.elapsed.as_secs_f64(),
             cell: new.cell.identity.canonical().to_string(),

@@ -3,11 +3,9 @@
 //! *Invariant*: the last line of each is a hash of the lines above it; a text in which any
 //! bit differs is refused.
 
-use driftbench_runner::files::{Error, error, read_plain};
-use driftbench_runner::plan::hex;
+use driftbench_runner::files::{Error, error, read_plain, sha256};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -17,7 +15,7 @@ const CHECKSUM: &str = "# sha256 ";
 /// A record as text whose last line is its checksum.
 pub fn with_checksum(record: &impl Serialize) -> Result<String, String> {
     let text = toml::to_string(record).map_err(|e| e.to_string())?;
-    let hash = hex(&Sha256::digest(text.as_bytes()));
+    let hash = sha256(text.as_bytes());
     Ok(format!("{text}{CHECKSUM}{hash}\n"))
 }
 
@@ -33,16 +31,13 @@ pub fn parse_checked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
         let (body, last) = text.strip_suffix('\n')?.rsplit_once('\n')?;
         let body = &text[..body.len() + 1];
         let hash = last.strip_prefix(CHECKSUM)?;
-        (hex(&Sha256::digest(body.as_bytes())) == hash).then_some(body)
+        (sha256(body.as_bytes()) == hash).then_some(body)
     };
     let body = checked_body().ok_or("is not as it was written")?;
     toml::from_str(body).map_err(|e| e.message().to_owned())
 }
 
 /// The record in a file; `None` if there is no such file.
-///
-/// # Errors
-/// If the file cannot be read, or is not as it was written.
 pub fn read_checked<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     if path.symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound) {
         return Ok(None);

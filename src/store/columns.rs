@@ -5,9 +5,7 @@
 //! columns that are damaged or cannot be written, are computed again without a message.
 
 use super::Store;
-use driftbench_runner::files::write_atomically;
-use driftbench_runner::plan::hex;
-use sha2::{Digest, Sha256};
+use driftbench_runner::files::{sha256, write_atomically};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -49,7 +47,7 @@ fn encode(columns: &Columns, version: u32, cell: &str) -> Vec<u8> {
 }
 
 fn hash(head: &str, body: &[u8]) -> String {
-    hex(&Sha256::new().chain_update(head).chain_update(body).finalize())
+    sha256(&[head.as_bytes(), body].concat())
 }
 
 fn decode(bytes: &[u8], version: u32, cell: &str) -> Option<Columns> {

@@ -30,11 +30,11 @@ impl Store {
         files: impl IntoIterator<Item = (&'a String, &'a String)>,
     ) -> Result<(), Error> {
         let copies = Self::copies(&self.root);
-        let own = DataFolder::new(Path::new("")).with_copies(Some(copies.clone()));
+        let own = DataFolder::of_copies(copies.clone());
         remove_leftovers(&copies);
         for (path, hash) in files {
             let large = from.size(path, hash).is_none_or(|size| size > MOST_KEPT);
-            if large || own.has_copy(hash) {
+            if large || own.sound_copy(hash).is_some() {
                 continue;
             }
             if copies.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
@@ -61,8 +61,9 @@ impl Store {
         from: &Self,
         experiment: &StoredExperiment,
     ) -> Result<(), Error> {
-        let folder = DataFolder::new(Path::new("")).with_copies(Some(Self::copies(&from.root)));
-        let files = experiment.files.iter().filter(|(_, hash)| folder.has_copy(hash));
+        let folder = DataFolder::of_copies(Self::copies(&from.root));
+        let files =
+            experiment.source.files.iter().filter(|(_, hash)| folder.sound_copy(hash).is_some());
         self.copy_data_files(&folder, files)
     }
 }

@@ -12,7 +12,6 @@ use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::manifest::Source;
 use driftbench_runner::plan::Plan;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,35 +20,14 @@ use std::path::{Path, PathBuf};
 pub struct StoredExperiment {
     /// Its name.
     pub name: String,
-    /// The manifest's file, as it was given.
-    pub manifest: String,
-    /// `--set`s.
-    pub overrides: Vec<String>,
-    /// The manifest's text.
-    pub text: String,
-    /// Hashes of its data files, by path.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub files: BTreeMap<String, String>,
-    /// The folder with the copies of them.
-    #[serde(skip)]
-    pub copies: Option<PathBuf>,
+    /// Its manifest.
+    #[serde(flatten)]
+    pub source: Source,
 }
 
 impl StoredExperiment {
     /// The file that holds it in its folder.
     pub const FILE: &str = EXPERIMENT;
-
-    /// The experiment of a plan.
-    fn from_plan(plan: &Plan) -> Self {
-        Self {
-            name: plan.experiment.clone(),
-            manifest: plan.source.name.clone(),
-            overrides: plan.source.overrides.clone(),
-            text: plan.source.text.clone(),
-            files: plan.source.files.clone(),
-            copies: None,
-        }
-    }
 
     /// The experiment in the text of such a file; `None` if it is another kind of file, such as
     /// a manifest that happens to have this name.
@@ -66,16 +44,9 @@ impl StoredExperiment {
         }
     }
 
-    /// The manifest as it was last run.
+    /// The manifest as it was last run, for plans.
     pub fn source(&self) -> Source {
-        Source {
-            name: self.manifest.clone(),
-            text: self.text.clone(),
-            overrides: self.overrides.clone(),
-            files: self.files.clone(),
-            copies: self.copies.clone(),
-            tables: Some(super::read_table),
-        }
+        Source { tables: Some(super::read_table), ..self.source.clone() }
     }
 }
 
@@ -90,7 +61,8 @@ impl Store {
     pub fn write_experiment(&self, plan: &Plan) -> Result<(), Error> {
         self.make_folder(&plan.experiment)?;
         self.copy_data_files(&plan.folder(), &plan.source.files)?;
-        self.write_experiment_as(&plan.experiment, &StoredExperiment::from_plan(plan))
+        let (name, source) = (plan.experiment.clone(), plan.source.clone());
+        self.write_experiment_as(&plan.experiment, &StoredExperiment { name, source })
     }
 
     /// Writes an experiment under this name.
@@ -146,8 +118,9 @@ impl Store {
         let path = folder.join(EXPERIMENT);
         let stored = read_checked::<StoredExperiment>(&path);
         match stored.map_err(|e| error(&e.path, format!("{}; {REMEDY}", e.message)))? {
-            Some(experiment) if experiment.name == name => {
-                Ok(StoredExperiment { copies: Some(Self::copies(&self.root)), ..experiment })
+            Some(StoredExperiment { name: stored, source }) if stored == name => {
+                let copies = Some(Self::copies(&self.root));
+                Ok(StoredExperiment { name: stored, source: Source { copies, ..source } })
             }
             Some(other) => {
                 Err(error(&path, format!("is of the experiment \"{}\"; {REMEDY}", other.name)))

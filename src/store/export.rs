@@ -6,11 +6,12 @@
 //! group of rows.
 
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
+use super::parquet::COSTS;
 use super::{CellSummary, Store};
 use driftbench_core::words::inert;
 use driftbench_runner::files::{Error, error, remove_leftovers, stream_atomically};
 use driftbench_runner::manifest::{Metric, TimeAverage};
-use driftbench_runner::plan::Setting;
+use driftbench_runner::plan::{Cell, Plan, Setting};
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -30,21 +31,10 @@ pub enum ExportFormat {
 }
 
 /// An experiment that is exported.
-pub struct ExportedExperiment {
-    /// Its name.
-    pub name: String,
-    /// Its manifest's text.
-    pub manifest: String,
+struct ExportedExperiment<'a> {
+    plan: &'a Plan,
     /// The cells of its last run by id.
-    pub last_run: HashMap<String, PlannedCell>,
-}
-
-/// The parts of a planned cell that do not enter its id.
-pub struct PlannedCell {
-    /// Name of the curve.
-    pub label: String,
-    /// The defaults that the manifest names as values of an axis, by path.
-    pub defaults: Vec<(String, Setting)>,
+    last_run: HashMap<&'a str, &'a Cell>,
 }
 
 /// The result of an export.
@@ -60,26 +50,28 @@ pub struct Exported {
 
 /// A cell whose file was checked.
 struct CheckedCell<'a> {
-    experiment: &'a ExportedExperiment,
+    experiment: &'a ExportedExperiment<'a>,
     summary: CellSummary,
 }
 
-/// Writes all cells of these experiments to `to`. Damaged cells are left out and reported.
-/// Without any cell nothing is written.
+/// Writes all cells of these experiments, as they were last run, to `to`. Damaged cells are left
+/// out and reported. Without any cell nothing is written.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn export(
     store: &Store,
-    experiments: &[ExportedExperiment],
+    plans: &[Plan],
     to: &Path,
     format: ExportFormat,
 ) -> Result<Exported, Error> {
     let mut exported = Exported::default();
+    let experiment = |plan| ExportedExperiment::new(plan);
+    let experiments: Vec<ExportedExperiment<'_>> = plans.iter().map(experiment).collect();
     let (mut cells, mut names, mut settings) = (Vec::new(), BTreeSet::new(), Vec::new());
-    for experiment in experiments {
+    for experiment in &experiments {
         let mut values = SettingValues::default();
-        for id in store.ids(&experiment.name)? {
+        for id in store.ids(&experiment.plan.experiment)? {
             match experiment.check_cell(store, &id, &mut names, &mut values) {
                 Ok(cell) => cells.extend(cell),
                 Err(e) => exported.damaged.push(e),
@@ -99,8 +91,8 @@ pub fn export(
     remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     stream_atomically(to, |file| {
         let mut all = columns.clone();
-        all.extend(axes.iter().map(|axis| (axis.name.clone(), axis.data_type())));
-        let metadata = metadata(experiments, &axes);
+        all.extend(axes.iter().map(|axis| (axis.name.clone(), axis.kind.clone())));
+        let metadata = metadata(plans, &axes);
         let mut sink = Sink::new(file, format, &all, metadata).map_err(|e| error(to, e))?;
         for cell in &cells {
             let frame = match cell.read(store, &columns, &axes) {
@@ -120,17 +112,22 @@ pub fn export(
 }
 
 /// The metadata of the file.
-fn metadata(experiments: &[ExportedExperiment], axes: &[SettingColumn]) -> Vec<(String, String)> {
-    let manifest =
-        |e: &ExportedExperiment| (format!("driftbench.manifest.{}", e.name), e.manifest.clone());
-    let mut metadata: BTreeMap<String, String> = experiments.iter().map(manifest).collect();
+fn metadata(plans: &[Plan], axes: &[SettingColumn]) -> Vec<(String, String)> {
+    let manifest = |plan: &Plan| {
+        (format!("driftbench.manifest.{}", plan.experiment), plan.source.text.clone())
+    };
+    let mut metadata: BTreeMap<String, String> = plans.iter().map(manifest).collect();
     let axes: serde_json::Map<String, serde_json::Value> =
         axes.iter().map(|axis| (axis.name.clone(), axis.path.clone().into())).collect();
     metadata.insert("driftbench.axes".into(), serde_json::Value::Object(axes).to_string());
     metadata.into_iter().collect()
 }
 
-impl ExportedExperiment {
+impl<'a> ExportedExperiment<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        Self { plan, last_run: plan.cells.iter().map(|cell| (&*cell.id, cell)).collect() }
+    }
+
     /// Checks the file of a cell, and adds its columns to `names` and its settings to `values`;
     /// `None` if it has no results.
     fn check_cell(
@@ -140,7 +137,7 @@ impl ExportedExperiment {
         names: &mut BTreeSet<String>,
         values: &mut SettingValues,
     ) -> Result<Option<CheckedCell<'_>>, Error> {
-        let Some((batch, i)) = store.find(&self.name, id)? else { return Ok(None) };
+        let Some((batch, i)) = store.find(&self.plan.experiment, id)? else { return Ok(None) };
         let (columns, settings) = (batch.columns()?, batch.settings(i)?);
         for column in columns {
             if !names.contains(column) {
@@ -153,8 +150,28 @@ impl ExportedExperiment {
 
     /// The settings of one of its cells.
     fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
-        leaves(settings, self.last_run.get(id).map_or(&[], |planned| &planned.defaults))
+        leaves(
+            settings,
+            self.last_run.get(id).into_iter().flat_map(|cell| defaults(cell, settings)),
+        )
     }
+}
+
+/// The values of a cell's axes that are defaults, and so not among the settings that its id
+/// hashes, by path.
+fn defaults<'a>(
+    cell: &'a Cell,
+    settings: &toml::Table,
+) -> impl Iterator<Item = (&'a str, &'a Setting)> {
+    let is_part = |path: &str| {
+        let mut parts = path.split('.');
+        let first = parts.next().and_then(|part| settings.get(part));
+        parts.try_fold(first, |value, part| value.map(|value| value.get(part))).flatten().is_some()
+    };
+    // A budget is part of the id by the rounds that it comes to.
+    let axes =
+        cell.varied.iter().filter(move |path| !path.starts_with("budget.") && !is_part(path));
+    axes.filter_map(|path| Some((path.as_str(), cell.settings.at_path(path)?)))
 }
 
 /// Columns of the program that computed a row and of the settings of its cell.
@@ -168,16 +185,8 @@ fn columns() -> Vec<(String, DataType)> {
         ["experiment", "cell", "problem", "algorithm", "label"].map(|n| (n.into(), Text)).into();
     all.extend([("clients".into(), UInt32), ("step_size".into(), Float64)]);
     all.extend([("local_steps".into(), UInt64), ("replicate".into(), UInt32)]);
-    let counts = [
-        "round",
-        "local_step",
-        "communications",
-        "oracle_calls",
-        "sequential_calls",
-        "vectors_sent",
-        "bytes_sent",
-    ];
-    all.extend(counts.map(|n| (n.into(), UInt64)));
+    all.push(("round".into(), UInt64));
+    all.extend(COSTS.map(|(name, _)| (name.into(), UInt64)));
     all.push(("sq_error".into(), Float64));
     all.extend(Metric::ALL.iter().map(|m| (m.column().into(), Float64)));
     all.push(("theta".into(), list.clone()));
@@ -197,7 +206,7 @@ impl CheckedCell<'_> {
         axes: &[SettingColumn],
     ) -> Result<DataFrame, Error> {
         let (experiment, summary) = (self.experiment, &self.summary);
-        let (name, id) = (&experiment.name, &summary.id);
+        let (name, id) = (&experiment.plan.experiment, &summary.id);
         let path = store.cell_folder(name, id);
         let frame = store.read_frame(name, id)?;
         let rows = frame.height();
@@ -230,11 +239,11 @@ impl CheckedCell<'_> {
         settings: &toml::Table,
     ) -> Result<Option<Column>, Error> {
         let (experiment, summary) = (self.experiment, &self.summary);
-        let (by, planned) = (&summary.provenance, experiment.last_run.get(&summary.id));
+        let (by, planned) = (&summary.provenance, experiment.last_run.get(&*summary.id));
         let text = |value: &str| StringChunked::full(name.into(), value, rows).into_column();
         let flag = |value| BooleanChunked::full(name.into(), value, rows).into_column();
         Ok(Some(match name {
-            "experiment" => text(&experiment.name),
+            "experiment" => text(&experiment.plan.experiment),
             // Labels do not enter the id: that of the last run may be another than the stored one.
             "label" => text(planned.map_or(&summary.label, |planned| &planned.label)),
             "seed" => {

@@ -4,9 +4,9 @@
 //! commands by object ids alone.
 
 use driftbench_runner::files::{Error, error};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 /// A folder of a commit.
 pub struct Tree {
@@ -85,25 +85,13 @@ pub fn tree(name: &str, wanted: &[&str]) -> Result<Tree, Error> {
 
 /// The texts of these objects, by one process.
 fn blobs(ids: &[String]) -> Result<Vec<String>, String> {
-    let mut child = Command::new("git")
-        .args(["cat-file", "--batch"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| absent(&e).to_string())?;
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let mut all = Vec::new();
-    // Writing and reading at the same time, since the capacity of pipes is limited.
-    let read = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
-            // An id that git does not read is missing in the answer.
-            stdin.is_some_and(|mut stdin| stdin.write_all(lines.as_bytes()).is_ok())
-        });
-        stdout.map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut all))
-    });
-    read.map_err(|e| format!("git: {e}"))?;
-    child.wait().map_err(|e| format!("git: {e}"))?;
+    let wrong = |e: std::io::Error| format!("git: {e}");
+    let mut list = tempfile::tempfile().map_err(wrong)?;
+    let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
+    list.write_all(lines.as_bytes()).and_then(|()| list.rewind()).map_err(wrong)?;
+    let mut batch = Command::new("git");
+    let batch = batch.args(["cat-file", "--batch"]).stdin(list).output();
+    let all = batch.map_err(|e| absent(&e).to_string())?.stdout;
     let mut rest = &all[..];
     ids.iter().map(|id| blob(id, &mut rest)).collect()
 }

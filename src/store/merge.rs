@@ -32,6 +32,7 @@ struct Damage {
 }
 
 /// The contents of some results folders; the first is the one that they are merged into.
+#[derive(Default)]
 pub struct MergeSources<'a> {
     folders: &'a [Store],
     sound: BTreeMap<CellKey, Vec<SoundCopy>>,
@@ -39,8 +40,10 @@ pub struct MergeSources<'a> {
     damaged: Vec<Damage>,
     failed: BTreeMap<CellKey, (usize, FailedRecord)>,
     experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
-    versions: BTreeMap<String, BTreeMap<usize, usize>>,
-    preferred: Option<usize>,
+    /// The versions of driftbench that computed the cells, with the number of cells by folder.
+    pub versions: BTreeMap<String, BTreeMap<usize, usize>>,
+    /// The folder whose manifests are preferred if folders hold different ones.
+    pub preferred: Option<usize>,
 }
 
 /// A cell of which two folders hold different numbers.
@@ -69,16 +72,7 @@ impl<'a> MergeSources<'a> {
     /// # Errors
     /// If a folder cannot be read.
     pub fn new(folders: &'a [Store]) -> Result<Self, Error> {
-        let mut sources = Self {
-            folders,
-            sound: BTreeMap::new(),
-            batches: Vec::new(),
-            damaged: Vec::new(),
-            failed: BTreeMap::new(),
-            experiments: BTreeMap::new(),
-            versions: BTreeMap::new(),
-            preferred: None,
-        };
+        let mut sources = Self { folders, ..Self::default() };
         // The folder that they are merged into may not exist yet.
         for (folder, store) in folders.iter().enumerate().filter(|(_, s)| s.root.is_dir()) {
             for experiment in store.experiments()? {
@@ -156,16 +150,6 @@ impl<'a> MergeSources<'a> {
         }
     }
 
-    /// The versions of driftbench that computed the cells, with the number of cells by folder.
-    pub fn versions(&self) -> &BTreeMap<String, BTreeMap<usize, usize>> {
-        &self.versions
-    }
-
-    /// Prefers the manifests of this folder if folders hold different ones.
-    pub fn prefer(&mut self, folder: usize) {
-        self.preferred = Some(folder);
-    }
-
     /// Experiments of which two folders hold manifests that mean different things (the
     /// manifest's text, a `--set` or a data file), and of which no manifest is preferred. The
     /// name of the manifest's file does not matter.
@@ -174,9 +158,9 @@ impl<'a> MergeSources<'a> {
         for stored in self.experiments.values() {
             let Some(((folder, first), rest)) = stored.split_first() else { continue };
             let differs = |(_, other): &&(usize, StoredExperiment)| {
-                first.text != other.text
-                    || first.overrides != other.overrides
-                    || first.files != other.files
+                let (one, other) = (&first.source, &other.source);
+                (&one.text, &one.overrides, &one.files)
+                    != (&other.text, &other.overrides, &other.files)
             };
             if self.preferred_of(stored).is_none()
                 && let Some((other, second)) = rest.iter().find(differs)

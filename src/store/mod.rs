@@ -27,6 +27,7 @@ mod table;
 pub use batch_writer::BatchWriter;
 pub use columns::Columns;
 use driftbench_runner::files::{Error, error, write_synced};
+use driftbench_runner::panics::lock;
 use driftbench_runner::trace::Trace;
 pub use experiments::{ListedExperiment, StoredExperiment};
 pub use lock::Lock;
@@ -39,7 +40,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 pub use table::read as read_table;
 
 /// Version of the files; a folder of another version is refused.
@@ -178,22 +179,18 @@ impl Store {
 
     /// The packs of an experiment, as they were when they were first needed.
     fn packs(&self, experiment: &str) -> Result<Arc<Packs>, Error> {
-        if let Some(packs) = self.known_packs().get(experiment) {
+        if let Some(packs) = lock(&self.packs).get(experiment) {
             return Ok(packs.clone());
         }
         self.refuse_links(experiment)?;
         let packs = Arc::new(Packs::open(&self.folder(experiment))?);
-        self.known_packs().insert(experiment.to_owned(), packs.clone());
+        lock(&self.packs).insert(experiment.to_owned(), packs.clone());
         Ok(packs)
-    }
-
-    fn known_packs(&self) -> MutexGuard<'_, HashMap<String, Arc<Packs>>> {
-        self.packs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets the packs of an experiment: they have changed, or may have.
     fn forget_packs(&self, experiment: &str) {
-        self.known_packs().remove(experiment);
+        lock(&self.packs).remove(experiment);
     }
 
     /// Refuses an experiment of whose path a part is a symbolic link: results are neither read
@@ -243,7 +240,5 @@ impl Store {
     }
 }
 
-#[cfg(test)]
-mod pack_tests;
 #[cfg(test)]
 mod tests;

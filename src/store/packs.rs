@@ -6,17 +6,15 @@ use super::batch::Batch;
 use super::parquet::TraceRows;
 use super::paths::{file_name, is_pack, subfolders};
 use driftbench_runner::files::Error;
+use driftbench_runner::panics::lock;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The folder of a pack, and the pack or why its index is not as it was written.
 pub type OpenedPack = (PathBuf, Result<Batch, Error>);
 
 /// All packs below an experiment's folder, in the order of their generations.
-///
-/// # Errors
-/// If the folder cannot be read.
 pub fn open_packs(folder: &Path) -> Result<Vec<OpenedPack>, Error> {
     let mut packs = Vec::new();
     for place in subfolders(folder)? {
@@ -39,9 +37,6 @@ pub struct Packs {
 
 impl Packs {
     /// The packs below an experiment's folder.
-    ///
-    /// # Errors
-    /// If the index of one is not as it was written.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (mut packs, mut places) = (Vec::new(), HashMap::new());
         for (k, (_, pack)) in open_packs(folder)?.into_iter().enumerate() {
@@ -93,7 +88,7 @@ impl RecentRows {
         if batch.generation().is_none() {
             return SharedRows::default();
         }
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = lock(&self.0);
         let position = recent.iter().position(|(folder, _)| folder == batch.folder());
         let found = position.map(|i| recent.remove(i));
         let found = found.unwrap_or_else(|| (batch.folder().to_owned(), Arc::default()));

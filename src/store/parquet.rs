@@ -4,25 +4,12 @@ use super::provenance::Provenance;
 use driftbench_core::federated::Cost;
 use driftbench_runner::manifest::{Metric, TimeAverage};
 use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::Done;
 use driftbench_runner::trace::{Outcome, Trace};
 use polars::prelude::*;
 use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::ops::Range;
-use std::time::Duration;
-
-/// A cell whose results are written.
-#[derive(Clone, Copy)]
-pub struct NewCell<'a> {
-    /// The cell.
-    pub cell: &'a Cell,
-    /// N.
-    pub clients: usize,
-    /// One trace per replicate.
-    pub traces: &'a [Trace],
-    /// Time that the cell took on one thread.
-    pub elapsed: Duration,
-}
 
 /// The bytes of a Parquet file with the rows of these cells, one after another. Its metadata
 /// have the settings of `single`, where the file holds that cell alone.
@@ -30,7 +17,7 @@ pub fn write(
     plan: &Plan,
     provenance: &Provenance,
     single: Option<&Cell>,
-    cells: &[NewCell<'_>],
+    cells: &[Done<'_>],
 ) -> Result<Vec<u8>, String> {
     let frame = frame(plan, cells).map_err(|e| e.to_string())?;
     encode(metadata(plan, provenance, single), frame)
@@ -70,6 +57,19 @@ pub fn select_rows(bytes: Vec<u8>, rows: &[Range<usize>]) -> Result<Vec<u8>, Str
     encode(own, all)
 }
 
+/// A column, and the part of a cost that it holds.
+type CostColumn = (&'static str, fn(&mut Cost) -> &mut u64);
+
+/// The columns of costs, in their order.
+pub const COSTS: [CostColumn; 6] = [
+    ("local_step", |cost| &mut cost.local_steps),
+    ("communications", |cost| &mut cost.communications),
+    ("oracle_calls", |cost| &mut cost.oracle_calls),
+    ("sequential_calls", |cost| &mut cost.sequential_calls),
+    ("vectors_sent", |cost| &mut cost.vectors_sent),
+    ("bytes_sent", |cost| &mut cost.bytes_sent),
+];
+
 /// A file of fewer rows is not compressed.
 const SMALL: usize = 256;
 
@@ -97,25 +97,26 @@ fn metadata(plan: &Plan, provenance: &Provenance, single: Option<&Cell>) -> Vec<
 
 /// All rows in their order: the cell, the trace, and the number of the row in the trace.
 fn rows<'a>(
-    cells: &'a [NewCell<'a>],
-) -> impl Iterator<Item = (&'a NewCell<'a>, &'a Trace, usize)> + Clone {
+    cells: &'a [Done<'a>],
+) -> impl Iterator<Item = (&'a Done<'a>, &'a Trace, usize)> + Clone {
     cells.iter().flat_map(|new| {
         let traces = new.traces.iter();
         traces.flat_map(move |trace| (0..trace.rows()).map(move |i| (new, trace, i)))
     })
 }
 
-fn frame(plan: &Plan, cells: &[NewCell<'_>]) -> PolarsResult<DataFrame> {
+fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
     let height = rows(cells).count();
     let experiment = StringChunked::full("experiment".into(), &plan.experiment, height);
     let text = |name: &str, value: fn(&Cell) -> &str| {
         let values = rows(cells).map(|(new, ..)| value(new.cell));
         StringChunked::from_iter_values(name.into(), values).into_column()
     };
-    let count = |name: &str, value: fn(&Trace, usize) -> u64| {
-        let values = rows(cells).map(|(_, trace, i)| value(trace, i));
+    let cost = |(name, field): CostColumn| {
+        let values = rows(cells).map(|(_, trace, i)| *field(&mut { trace.cost[i] }));
         UInt64Chunked::from_iter_values(name.into(), values).into_column()
     };
+    let rounds = rows(cells).map(|(_, trace, i)| trace.round[i]);
     let replicate = cells.iter().flat_map(|new| {
         let traces = new.traces.iter().enumerate();
         traces.flat_map(|(r, trace)| std::iter::repeat_n(r as u32, trace.rows()))
@@ -133,14 +134,9 @@ fn frame(plan: &Plan, cells: &[NewCell<'_>]) -> PolarsResult<DataFrame> {
         Float64Chunked::from_iter_values("step_size".into(), step_sizes).into_column(),
         UInt64Chunked::from_iter_values("local_steps".into(), local_steps).into_column(),
         UInt32Chunked::from_iter_values("replicate".into(), replicate).into_column(),
-        count("round", |t, i| t.round[i]),
-        count("local_step", |t, i| t.cost[i].local_steps),
-        count("communications", |t, i| t.cost[i].communications),
-        count("oracle_calls", |t, i| t.cost[i].oracle_calls),
-        count("sequential_calls", |t, i| t.cost[i].sequential_calls),
-        count("vectors_sent", |t, i| t.cost[i].vectors_sent),
-        count("bytes_sent", |t, i| t.cost[i].bytes_sent),
+        UInt64Chunked::from_iter_values("round".into(), rounds).into_column(),
     ];
+    columns.extend(COSTS.map(cost));
     columns.extend(measured(cells));
     let outcomes = rows(cells).map(|(_, trace, _)| trace.outcome.name());
     columns.push(StringChunked::from_iter_values("outcome".into(), outcomes).into_column());
@@ -148,7 +144,7 @@ fn frame(plan: &Plan, cells: &[NewCell<'_>]) -> PolarsResult<DataFrame> {
 }
 
 /// The columns of measured values: each that any trace has, null where a trace has none.
-fn measured(cells: &[NewCell<'_>]) -> Vec<Column> {
+fn measured(cells: &[Done<'_>]) -> Vec<Column> {
     let mut columns = Vec::new();
     let mut number = |name: &str, values: &dyn Fn(&Trace) -> Option<&Vec<f64>>| {
         let values = rows(cells).map(|(_, trace, i)| values(trace)?.get(i).copied());
@@ -159,7 +155,7 @@ fn measured(cells: &[NewCell<'_>]) -> Vec<Column> {
     };
     number("sq_error", &|trace| Some(&trace.sq_error));
     number("sq_error_limit", &|trace| Some(&trace.sq_error_limit));
-    let traces = || cells.iter().flat_map(|new| new.traces);
+    let traces = || cells.iter().flat_map(|new| &new.traces);
     let names: BTreeSet<Metric> = traces().flat_map(|t| &t.further).map(|(m, _)| *m).collect();
     for metric in names {
         number(metric.column(), &|trace| {
@@ -188,7 +184,7 @@ fn measured(cells: &[NewCell<'_>]) -> Vec<Column> {
 }
 
 /// A column of lists, which `value` makes of a trace and the number of a row.
-fn list(name: String, cells: &[NewCell<'_>], value: impl Fn(&Trace, usize) -> Vec<f64>) -> Column {
+fn list(name: String, cells: &[Done<'_>], value: impl Fn(&Trace, usize) -> Vec<f64>) -> Column {
     let height = rows(cells).count();
     let mut builder = ListPrimitiveChunkedBuilder::<Float64Type>::new(
         name.into(),
@@ -269,9 +265,6 @@ impl TraceRows {
         }
         let outcome = frame.column("outcome")?.str()?.iter();
         let outcome = outcome.map(|o| o.and_then(Outcome::named).unwrap_or_default()).collect();
-        let whole = |name: &str| -> PolarsResult<Vec<u64>> {
-            Ok(frame.column(name)?.u64()?.into_no_null_iter().collect())
-        };
         let number = |name: &str| -> PolarsResult<Vec<Option<f64>>> {
             match frame.column(name) {
                 Ok(column) => Ok(column.f64()?.iter().collect()),
@@ -282,17 +275,11 @@ impl TraceRows {
             Ok(column) => column.list().map(|list| Some(list.clone())),
             Err(_) => Ok(None),
         };
-        let (communications, local_steps) = (whole("communications")?, whole("local_step")?);
-        let (oracle_calls, sequential) = (whole("oracle_calls")?, whole("sequential_calls")?);
-        let (vectors_sent, bytes_sent) = (whole("vectors_sent")?, whole("bytes_sent")?);
-        let cost = |i: usize| Cost {
-            communications: communications[i],
-            local_steps: local_steps[i],
-            oracle_calls: oracle_calls[i],
-            sequential_calls: sequential[i],
-            vectors_sent: vectors_sent[i],
-            bytes_sent: bytes_sent[i],
-        };
+        let mut cost = vec![Cost::default(); replicate.len()];
+        for (name, field) in COSTS {
+            let values = frame.column(name)?.u64()?.into_no_null_iter();
+            cost.iter_mut().zip(values).for_each(|(cost, value)| *field(cost) = value);
+        }
         let mut further = Vec::new();
         for metric in Metric::ALL {
             let values = number(metric.column())?;
@@ -308,8 +295,8 @@ impl TraceRows {
         Ok(Self {
             sq_error: frame.column("sq_error")?.f64()?.into_no_null_iter().collect(),
             outcome,
-            round: whole("round")?,
-            cost: (0..replicate.len()).map(cost).collect(),
+            round: frame.column("round")?.u64()?.into_no_null_iter().collect(),
+            cost,
             sq_error_limit: number("sq_error_limit")?,
             further,
             theta: lists("theta")?,

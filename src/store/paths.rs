@@ -45,9 +45,6 @@ pub fn file_name(path: &Path) -> String {
 }
 
 /// The folders below a folder, sorted; none if it does not exist.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn subfolders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let entries = match fs::read_dir(folder) {

@@ -2,7 +2,7 @@
 //! `cell.toml` and `failed.toml`.
 
 use super::provenance::Provenance;
-use driftbench_runner::plan::{Cell, cell_id};
+use driftbench_runner::plan::cell_id;
 use serde::{Deserialize, Serialize};
 
 /// The record of a cell without its settings.
@@ -50,20 +50,6 @@ pub struct FailedRecord {
     pub provenance: Provenance,
     /// The settings that determine the numbers.
     pub cell: toml::Table,
-}
-
-impl FailedRecord {
-    /// The record of a cell that failed for this reason.
-    pub fn new(experiment: &str, cell: &Cell, reason: String, provenance: &Provenance) -> Self {
-        Self {
-            id: cell.id.clone(),
-            experiment: experiment.to_owned(),
-            label: cell.label.clone(),
-            reason,
-            provenance: provenance.clone(),
-            cell: cell.identity.canonical(),
-        }
-    }
 }
 
 /// Checks that a record belongs to the cell in whose folder it is.

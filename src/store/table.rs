@@ -34,11 +34,7 @@ fn columns(frame: &DataFrame) -> Result<Contents, String> {
                 let values = column.str().map_err(|e| e.to_string())?;
                 Column::Text(values.iter().flatten().map(str::to_owned).collect())
             }
-            DataType::Boolean => {
-                let values = column.bool().map_err(|e| e.to_string())?;
-                Column::Numbers(values.iter().flatten().map(|b| f64::from(u8::from(b))).collect())
-            }
-            kind if kind.is_primitive_numeric() => {
+            kind if kind.is_primitive_numeric() || *kind == DataType::Boolean => {
                 let wide = column.cast(&DataType::Float64).map_err(|e| e.to_string())?;
                 let values = wide.f64().map_err(|e| e.to_string())?;
                 Column::Numbers(values.iter().flatten().collect())
@@ -128,41 +124,39 @@ impl Announced<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use polars::prelude::Column as Data;
 
-    #[test]
-    fn columns_are_widened_and_empty_cells_refused() {
-        let bytes = |columns: Vec<polars::prelude::Column>| {
-            let mut bytes = Vec::new();
-            let mut frame = DataFrame::new(2, columns).unwrap();
-            ParquetWriter::new(&mut bytes).finish(&mut frame).unwrap();
-            bytes
-        };
-        let table = read(bytes(vec![
-            polars::prelude::Column::new("n".into(), [3_i32, -4]),
-            polars::prelude::Column::new("s".into(), ["a", "b"]),
-            polars::prelude::Column::new("b".into(), [true, false]),
-        ]));
-        let Ok(Contents::Table(columns)) = table else { panic!("{table:?}") };
-        assert_eq!(columns[0].1, Column::Numbers(vec![3.0, -4.0]));
-        assert_eq!(columns[1].1, Column::Text(vec!["a".into(), "b".into()]));
-        assert_eq!(columns[2].1, Column::Numbers(vec![1.0, 0.0]));
-        let holes = polars::prelude::Column::new("x".into(), [Some(1.0), None]);
-        assert!(read(bytes(vec![holes])).unwrap_err().contains("row 1 of column `x` is empty"));
-        assert!(read(b"PAR1".to_vec()).is_err());
+    /// The bytes of a table.
+    fn bytes(columns: Vec<Data>, compression: ParquetCompression) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let writer = ParquetWriter::new(&mut bytes).with_compression(compression);
+        let height = columns.first().map_or(0, |column| column.len());
+        writer.finish(&mut DataFrame::new(height, columns).unwrap()).unwrap();
+        bytes
     }
 
     /// A table of every kind of column.
     fn small(compression: ParquetCompression) -> Vec<u8> {
-        let mut whole = Vec::new();
         let columns = vec![
-            polars::prelude::Column::new("n".into(), [3_i32, -4, 5]),
-            polars::prelude::Column::new("s".into(), ["a", "b", "a"]),
-            polars::prelude::Column::new("b".into(), [true, false, true]),
-            polars::prelude::Column::new("x".into(), [0.5, 0.25, 0.5]),
+            Data::new("n".into(), [3_i32, -4, 5]),
+            Data::new("s".into(), ["a", "b", "a"]),
+            Data::new("b".into(), [true, false, true]),
+            Data::new("x".into(), [0.5, 0.25, 0.5]),
         ];
-        let writer = ParquetWriter::new(&mut whole).with_compression(compression);
-        writer.finish(&mut DataFrame::new(3, columns).unwrap()).unwrap();
-        whole
+        bytes(columns, compression)
+    }
+
+    #[test]
+    fn columns_are_widened_and_empty_cells_refused() {
+        let table = read(small(ParquetCompression::default()));
+        let Ok(Contents::Table(columns)) = table else { panic!("{table:?}") };
+        assert_eq!(columns[0].1, Column::Numbers(vec![3.0, -4.0, 5.0]));
+        assert_eq!(columns[1].1, Column::Text(vec!["a".into(), "b".into(), "a".into()]));
+        assert_eq!(columns[2].1, Column::Numbers(vec![1.0, 0.0, 1.0]));
+        let holes =
+            bytes(vec![Data::new("x".into(), [Some(1.0), None])], ParquetCompression::default());
+        assert!(read(holes).unwrap_err().contains("row 1 of column `x` is empty"));
+        assert!(read(b"PAR1".to_vec()).is_err());
     }
 
     #[test]
@@ -200,11 +194,8 @@ mod tests {
 
     #[test]
     fn a_table_that_announces_more_than_it_may_is_refused() {
-        let mut whole = Vec::new();
-        let zeros = polars::prelude::Column::new("n".into(), vec![0.0; 10_000]);
-        ParquetWriter::new(&mut whole)
-            .finish(&mut DataFrame::new(10_000, vec![zeros]).unwrap())
-            .unwrap();
+        let zeros = Data::new("n".into(), vec![0.0; 10_000]);
+        let whole = bytes(vec![zeros], ParquetCompression::default());
         assert!(whole.len() < 1000);
         assert!(within(&whole, 300_000).is_ok());
         assert!(within(&whole, 79_999).unwrap_err().contains("more than the 79999 bytes"));

@@ -1,75 +1,321 @@
-//! Results are read as they were written, and damage is found.
+//! Results are read as they were written, in folders of their own and in packs, and every changed
+//! bit is detected.
 
-use super::paths::TRACES;
+use super::export::{ExportFormat, export};
+use super::paths::{CELL, PACK_INDEX, TRACES, is_pack};
 use super::provenance::Provenance;
 use super::*;
 use driftbench_core::problem::arrays::NoFiles;
-use driftbench_runner::manifest::Source;
+use driftbench_runner::manifest::{Metric, Source, TimeAverage};
 use driftbench_runner::plan::Plan;
-use driftbench_runner::runner::{self, Silent, prepare};
+use driftbench_runner::runner::{Done, Prepared, prepare};
 use driftbench_runner::trace;
+use std::time::Duration;
 
-fn filled(folder: &Path, manifest: &str) -> (Store, Plan) {
+const NAME: &str = "smoke/t";
+const LOGISTIC: &str = include_str!("../../experiments/smoke/logistic.toml");
+const DIVERGING: &str = include_str!("../../experiments/smoke/diverging.toml");
+
+fn by() -> Provenance {
+    Provenance { version: "0".into(), commit: "c".into(), dirty: false }
+}
+
+fn planned(name: &str, manifest: &str) -> Plan {
     let source = Source { name: "t".into(), text: manifest.into(), ..Source::default() };
-    let plan = Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The traces of every cell of a plan.
+fn traces_of_all(plan: &Plan) -> Vec<Vec<Trace>> {
+    let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let traces =
+        |p: &Prepared<'_>| (0..p.cell.identity.replicates).map(|r| p.simulate(r)).collect();
+    prepared.iter().map(traces).collect()
+}
+
+/// Writes cells of a plan as a pack of a generation, or as a folder each.
+fn write(
+    store: &Store,
+    plan: &Plan,
+    cells: &[usize],
+    traces: &[Vec<Trace>],
+    generation: Option<u64>,
+) {
+    let new = |&i: &usize| {
+        let (cell, elapsed) = (&plan.cells[i], Duration::from_millis(i as u64));
+        Done { cell, clients: 4, traces: traces[i].clone(), elapsed }
+    };
+    let new: Vec<Done<'_>> = cells.iter().map(new).collect();
+    let together = if generation.is_some() { new.len() } else { 1 };
+    for batch in new.chunks(together) {
+        store.write_batch(plan, batch, &by(), generation).unwrap();
+    }
+}
+
+/// The folders of the packs, sorted.
+fn folders(store: &Store) -> Vec<PathBuf> {
+    let mut folders = subfolders(&store.folder(NAME)).unwrap();
+    folders.retain(|path| is_pack(&file_name(path)));
+    folders
+}
+
+/// A store with all cells of a plan, in one pack of this generation or in a folder each.
+fn filled(
+    folder: &Path,
+    manifest: &str,
+    generation: Option<u64>,
+) -> (Store, Plan, Vec<Vec<Trace>>) {
+    let plan = planned(NAME, manifest);
+    let traces = traces_of_all(&plan);
     let store = Store::open(folder).unwrap();
     store.create().unwrap();
     store.write_experiment(&plan).unwrap();
-    let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
-    let by = Provenance { version: "0".into(), commit: "c".into(), dirty: false };
-    runner::run(&prepared, 1, &Silent, |done| {
-        store.write(&plan, done.cell, 4, &done.traces, done.elapsed, &by)
-    })
-    .unwrap();
-    (store, plan)
+    write(&store, &plan, &(0..plan.cells.len()).collect::<Vec<_>>(), &traces, generation);
+    (store, plan, traces)
 }
 
-pub const LOGISTIC: &str = include_str!("../../experiments/smoke/logistic.toml");
-pub const DIVERGING: &str = include_str!("../../experiments/smoke/diverging.toml");
+/// A pack.
+const PACKED: Option<u64> = Some(1);
 
 #[test]
-fn traces_come_back_bit_for_bit() {
+fn cells_come_back_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
-    for manifest in [LOGISTIC, DIVERGING] {
-        let (store, plan) = filled(&folder.path().join("r"), manifest);
-        let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
-        for p in &prepared {
-            let stored = store.read("smoke/t", &p.cell.id).unwrap().unwrap();
-            let again: Vec<Trace> =
-                (0..p.cell.identity.replicates).map(|r| p.simulate(r, &Silent)).collect();
-            assert_eq!(stored.traces, again);
-            assert_eq!(stored.record.digest, trace::digest(&again));
+    let kinds = [LOGISTIC, DIVERGING].into_iter().flat_map(|m| [(m, None), (m, PACKED)]);
+    for (k, (manifest, generation)) in kinds.enumerate() {
+        let (store, plan, traces) =
+            filled(&folder.path().join(k.to_string()), manifest, generation);
+        let mut ids: Vec<String> = plan.cells.iter().map(|c| c.id.clone()).collect();
+        for (i, cell) in plan.cells.iter().enumerate() {
+            assert_eq!(store.status(NAME, &cell.id), Status::Done);
+            let stored = store.read(NAME, &cell.id).unwrap().unwrap();
+            assert_eq!(stored.traces, traces[i]);
+            assert_eq!(stored.record.digest, trace::digest(&traces[i]));
+            assert_eq!(stored.record.seconds, i as f64 / 1000.0);
+            assert_eq!((&stored.record.label, &stored.record.provenance), (&cell.label, &by()));
+            assert_eq!(store.settings(NAME, &cell.id).unwrap(), cell.identity.canonical());
+            let finals: Vec<_> = traces[i].iter().map(Trace::final_error).collect();
+            assert_eq!(store.finals(NAME, &cell.id).unwrap(), finals);
+        }
+        ids.sort();
+        assert_eq!(store.ids(NAME).unwrap(), ids);
+        assert!(store.read(NAME, "0123456789abcdef").unwrap().is_none());
+    }
+}
+
+/// Cells that record other metrics than their neighbours keep their own.
+#[test]
+fn cells_of_one_pack_need_not_measure_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(NAME, LOGISTIC);
+    let mut traces = traces_of_all(&plan);
+    for (i, cell) in traces.iter_mut().enumerate() {
+        for trace in cell {
+            let values: Vec<f64> = (0..trace.rows()).map(|k| (i + k) as f64).collect();
+            let metrics = [Metric::SqGradient, Metric::Lyapunov];
+            let mut further: Vec<_> =
+                metrics[..i % 3].iter().map(|m| (*m, values.clone())).collect();
+            further.sort_by_key(|(metric, _)| *metric);
+            trace.further = further;
+            trace.sq_error_limit = if i % 2 == 0 { values.clone() } else { Vec::new() };
+            let bias = (TimeAverage::Bias, vec![i as f64; 3]);
+            trace.averages = if i % 5 == 0 { vec![bias] } else { Vec::new() };
         }
     }
+    let store = Store::open(folder.path()).unwrap();
+    write(&store, &plan, &(0..traces.len()).collect::<Vec<_>>(), &traces, PACKED);
+    for (cell, traces) in plan.cells.iter().zip(&traces) {
+        assert_eq!(&store.read(NAME, &cell.id).unwrap().unwrap().traces, traces);
+    }
+}
+
+/// Flips bits of a file, one after another.
+fn flip_each(path: &Path, step: usize, check: impl Fn(usize)) {
+    let whole = fs::read(path).unwrap();
+    for place in (0..whole.len() * 8).step_by(step) {
+        let mut bytes = whole.clone();
+        bytes[place / 8] ^= 1 << (place % 8);
+        fs::write(path, &bytes).unwrap();
+        check(place);
+    }
+    fs::write(path, &whole).unwrap();
 }
 
 #[test]
-fn every_flipped_bit_is_found() {
+fn every_flipped_bit_of_a_cell_is_found() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, plan) = filled(folder.path(), DIVERGING);
+    let (store, plan, _) = filled(folder.path(), DIVERGING, None);
     let id = &plan.cells[0].id;
-    let path = store.cell_folder("smoke/t", id).join(TRACES);
+    let is_damaged = || matches!(store.status(NAME, id), Status::Damaged(_));
+    let path = store.cell_folder(NAME, id).join(TRACES);
+    flip_each(&path, 97, |place| assert!(is_damaged(), "bit {place}"));
     let whole = fs::read(&path).unwrap();
-    for place in (0..whole.len() * 8).step_by(97) {
-        let mut bytes = whole.clone();
-        bytes[place / 8] ^= 1 << (place % 8);
-        fs::write(&path, &bytes).unwrap();
-        assert!(matches!(store.status("smoke/t", id), Status::Damaged(_)), "bit {place}");
-    }
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
-    assert!(matches!(store.status("smoke/t", id), Status::Damaged(_)));
+    assert!(is_damaged());
     fs::write(&path, &whole).unwrap();
-    assert_eq!(store.status("smoke/t", id), Status::Done);
-    fs::remove_file(store.cell_folder("smoke/t", id).join(CELL)).unwrap();
-    assert_eq!(store.status("smoke/t", id), Status::Missing, "half a cell is no cell");
+    assert_eq!(store.status(NAME, id), Status::Done);
+    fs::remove_file(store.cell_folder(NAME, id).join(CELL)).unwrap();
+    assert_eq!(store.status(NAME, id), Status::Missing, "half a cell is no cell");
+}
+
+#[test]
+fn every_flipped_bit_of_a_pack_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, plan, _) = filled(folder.path(), DIVERGING, PACKED);
+    let pack = folders(&store).remove(0);
+    let id = &plan.cells[0].id;
+    let is_damaged = || {
+        store.forget_packs(NAME);
+        matches!(store.status(NAME, id), Status::Damaged(_))
+    };
+    for (name, step) in [(TRACES, 97), (PACK_INDEX, 13)] {
+        flip_each(&pack.join(name), step, |place| assert!(is_damaged(), "{name}, bit {place}"));
+    }
+    assert!(!is_damaged());
+    fs::rename(&pack, pack.with_file_name("pack-0123456789abcdef")).unwrap();
+    assert!(is_damaged(), "its name is its hash");
+    let aside = store.recover(NAME).unwrap();
+    assert_eq!(aside.len(), 1);
+    assert_eq!(store.status(NAME, id), Status::Missing);
+}
+
+/// The results that were written last count, in a pack or in a folder of their own.
+#[test]
+fn the_last_that_was_written_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, plan, mut traces) = filled(folder.path(), DIVERGING, PACKED);
+    let digest = |id: &str| store.summary(NAME, id).unwrap().unwrap().digest;
+    let next = store.packs(NAME).unwrap().next_generation();
+    assert_eq!(next, 2);
+    traces[1][0].sq_error[0] += 1.0;
+    write(&store, &plan, &[1], &traces, Some(next));
+    assert_eq!(digest(&plan.cells[1].id), trace::digest(&traces[1]));
+    traces[1][0].sq_error[0] += 1.0;
+    let cell = &plan.cells[1];
+    store.write(&plan, cell, 4, &traces[1], Duration::ZERO, &by()).unwrap();
+    assert_eq!(digest(&cell.id), trace::digest(&traces[1]));
+    traces[1][0].sq_error[0] += 1.0;
+    write(&store, &plan, &[1], &traces, Some(3));
+    assert_eq!(digest(&cell.id), trace::digest(&traces[1]));
+    assert_eq!(store.ids(NAME).unwrap().len(), plan.cells.len(), "each counts once");
+}
+
+/// Another label rewrites no file: exports have that of the last run, and the stored one for
+/// cells that are not part of it.
+#[test]
+fn labels_follow_the_last_run_and_leave_the_files_alone() {
+    use polars::prelude::*;
+    let folder = tempfile::tempdir().unwrap();
+    let (store, plan, traces) = filled(&folder.path().join("r"), LOGISTIC, PACKED);
+    let single = plan.cells.iter().rposition(|cell| cell.label.contains("Scaffold-RR")).unwrap();
+    let cell = &plan.cells[single];
+    store.write(&plan, cell, 4, &traces[single], Duration::ZERO, &by()).unwrap();
+    let renamed = planned(NAME, &LOGISTIC.replace("Scaffold-RR", "another name"));
+    let changed = renamed.cells.iter().zip(&plan.cells).filter(|(a, b)| a.label != b.label);
+    assert!(changed.count() > 1 && renamed.cells[single].label != cell.label);
+    let before = folders(&store);
+    store.write_experiment(&renamed).unwrap();
+    assert!(store.recover(NAME).unwrap().is_empty());
+    assert_eq!(folders(&store), before);
+    for (i, cell) in plan.cells.iter().enumerate() {
+        let stored = store.read(NAME, &cell.id).unwrap().unwrap();
+        assert_eq!((&stored.record.label, &stored.traces), (&cell.label, &traces[i]));
+    }
+    let dropped = &plan.cells[0];
+    let to = folder.path().join("all.parquet");
+    let mut exported = planned(NAME, &renamed.source.text);
+    exported.cells.remove(0);
+    export(&store, &[exported], &to, ExportFormat::Parquet).unwrap();
+    let frame = ParquetReader::new(fs::File::open(to).unwrap()).finish().unwrap();
+    let text = |name: &str| frame.column(name).unwrap().str().unwrap().clone();
+    let (ids, labels) = (text("cell"), text("label"));
+    for (id, label) in ids.iter().zip(labels.iter()) {
+        let cell = match id == Some(dropped.id.as_str()) {
+            true => dropped,
+            false => renamed.cells.iter().find(|cell| id == Some(cell.id.as_str())).unwrap(),
+        };
+        assert_eq!(label, Some(cell.label.as_str()));
+    }
+}
+
+/// Leftovers of a killed run: a folder that was never complete is removed, and one that was to
+/// be replaced is restored unless it was.
+#[test]
+fn leftovers_are_put_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, plan, traces) = filled(folder.path(), DIVERGING, PACKED);
+    let (one, two) = (&plan.cells[0], &plan.cells[1]);
+    for cell in [one, two] {
+        store.write(&plan, cell, 2, &traces[0], Duration::ZERO, &by()).unwrap();
+    }
+    let path = |name: &str| store.folder(NAME).join(name);
+    fs::create_dir(path(".writing-abc")).unwrap();
+    fs::write(path(".writing-abc").join(TRACES), "half").unwrap();
+    fs::rename(path(&one.id), path(&format!(".replaced-{}", one.id))).unwrap();
+    fs::create_dir(path(&format!(".replaced-{}", two.id))).unwrap();
+    assert!(store.recover(NAME).unwrap().is_empty());
+    assert!(!path(".writing-abc").exists());
+    assert!(!path(&format!(".replaced-{}", two.id)).exists());
+    for cell in [one, two] {
+        assert!(path(&cell.id).join(CELL).is_file());
+        assert_eq!(store.status(NAME, &cell.id), Status::Done);
+    }
+}
+
+#[test]
+fn a_lock_keeps_others_out_until_it_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (Store::open(folder.path()).unwrap(), Store::open(folder.path()).unwrap());
+    let lock = one.try_lock("a/b").unwrap();
+    assert!(lock.is_some());
+    assert!(two.try_lock("a/b").unwrap().is_none());
+    assert!(two.try_lock("a/c").unwrap().is_some());
+    drop(lock);
+    assert!(two.try_lock("a/b").unwrap().is_some());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed_out_of_the_results() {
+    use std::os::unix::fs::symlink;
+    let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (elsewhere, plan, traces) = filled(outside.path(), DIVERGING, PACKED);
+    for cell in &plan.cells {
+        elsewhere.write(&plan, cell, 2, &traces[0], Duration::ZERO, &by()).unwrap();
+    }
+    let before = fs::read_dir(elsewhere.folder(NAME)).unwrap().count();
+    let inside = Store::open(&folder.path().join("r")).unwrap();
+    inside.create().unwrap();
+    fs::create_dir_all(inside.folder("smoke")).unwrap();
+    symlink(elsewhere.folder(NAME), inside.folder(NAME)).unwrap();
+    let refused = |e: Error| assert!(e.message.contains("is a symbolic link"), "{e}");
+    assert!(inside.experiments().unwrap().is_empty());
+    refused(inside.try_lock(NAME).unwrap_err());
+    refused(inside.write_experiment(&plan).unwrap_err());
+    refused(inside.read(NAME, &plan.cells[0].id).map(|_| ()).unwrap_err());
+    refused(inside.recover(NAME).map(|_| ()).unwrap_err());
+    refused(inside.write(&plan, &plan.cells[0], 2, &traces[0], Duration::ZERO, &by()).unwrap_err());
+    fs::remove_file(inside.folder(NAME)).unwrap();
+    fs::create_dir(inside.folder(NAME)).unwrap();
+    let id = &plan.cells[0].id;
+    symlink(elsewhere.cell_folder(NAME, id), inside.cell_folder(NAME, id)).unwrap();
+    assert!(matches!(inside.status(NAME, id), Status::Damaged(_)));
+    inside.quarantine(NAME, id).unwrap();
+    inside.write(&plan, &plan.cells[0], 2, &traces[0], Duration::ZERO, &by()).unwrap();
+    assert_eq!(inside.status(NAME, id), Status::Done);
+    let file = inside.cell_folder(NAME, id).join(TRACES);
+    fs::remove_file(&file).unwrap();
+    symlink(elsewhere.cell_folder(NAME, id).join(TRACES), &file).unwrap();
+    assert!(matches!(inside.status(NAME, id), Status::Damaged(_)));
+    assert_eq!(fs::read_dir(elsewhere.folder(NAME)).unwrap().count(), before);
+    assert_eq!(elsewhere.status(NAME, id), Status::Done);
 }
 
 #[test]
 fn the_contract_columns_and_metadata_are_there() {
     use polars::prelude::*;
     let folder = tempfile::tempdir().unwrap();
-    let (store, plan) = filled(folder.path(), LOGISTIC);
-    let path = store.cell_folder("smoke/t", &plan.cells[0].id).join(TRACES);
+    let (store, plan, _) = filled(folder.path(), LOGISTIC, None);
+    let path = store.cell_folder(NAME, &plan.cells[0].id).join(TRACES);
     let mut reader = ParquetReader::new(fs::File::open(path).unwrap());
     let meta = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
     let value = |key: &str| {
@@ -115,42 +361,24 @@ fn folders_that_are_not_results_are_refused() {
     assert!(Store::open_existing(&folder.path().join("new")).is_err());
 }
 
-/// A plan as it is exported, without its first cells.
-pub fn exported(plan: &Plan, without: usize) -> export::ExportedExperiment {
-    let planned = |cell: &driftbench_runner::plan::Cell| {
-        let defaults = Vec::new();
-        (cell.id.clone(), export::PlannedCell { label: cell.label.clone(), defaults })
-    };
-    export::ExportedExperiment {
-        name: plan.experiment.clone(),
-        manifest: plan.source.text.clone(),
-        last_run: plan.cells.iter().skip(without).map(planned).collect(),
-    }
-}
-
 /// Everything of two experiments in one file: each row is the cell's own.
 #[test]
 fn an_export_holds_the_cells_bit_for_bit() {
-    use export::{ExportFormat, export};
     use polars::prelude::*;
     let folder = tempfile::tempdir().unwrap();
-    let (store, plan) = filled(folder.path(), LOGISTIC);
-    let diverging = {
-        let source = Source { name: "d".into(), text: DIVERGING.into(), ..Source::default() };
-        let plan = Plan::new("smoke/d".into(), source).unwrap_or_else(|e| panic!("{e}"));
-        store.write_experiment(&plan).unwrap();
-        let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
-        let by = Provenance { version: "0".into(), commit: "other".into(), dirty: true };
-        runner::run(&prepared, 1, &Silent, |done| {
-            store.write(&plan, done.cell, 2, &done.traces, done.elapsed, &by)
-        })
-        .unwrap();
-        plan
-    };
-    let all = [exported(&diverging, 0), exported(&plan, 1)];
+    let (store, plan, _) = filled(folder.path(), LOGISTIC, None);
+    let diverging = planned("smoke/d", DIVERGING);
+    store.write_experiment(&diverging).unwrap();
+    let other = Provenance { commit: "other".into(), dirty: true, ..by() };
+    for (cell, traces) in diverging.cells.iter().zip(&traces_of_all(&diverging)) {
+        store.write(&diverging, cell, 2, traces, Duration::ZERO, &other).unwrap();
+    }
+    let mut without = planned(NAME, LOGISTIC);
+    without.cells.remove(0);
+    let all = [diverging, without];
     let to = folder.path().join("all.parquet");
     let result = export(&store, &all, &to, ExportFormat::Parquet).unwrap();
-    assert_eq!((result.cells, result.damaged.len()), (plan.cells.len() + diverging.cells.len(), 0));
+    assert_eq!((result.cells, result.damaged.len()), (plan.cells.len() + all[0].cells.len(), 0));
     let read = |path: &Path| ParquetReader::new(fs::File::open(path).unwrap()).finish().unwrap();
     let whole = read(&to);
     assert_eq!(whole.height(), result.rows);
@@ -158,7 +386,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
         frame.column(name).unwrap().str().unwrap().get(row).unwrap().to_owned()
     };
     let mut from = 0;
-    for plan in [&diverging, &plan] {
+    for plan in [&all[0], &plan] {
         let mut ids: Vec<&String> = plan.cells.iter().map(|c| &c.id).collect();
         ids.sort();
         for id in ids {
@@ -182,7 +410,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
     }
     assert_eq!(from, whole.height());
     let last_run = whole.column("last_run").unwrap().bool().unwrap();
-    let dropped = store.read("smoke/t", &plan.cells[0].id).unwrap().unwrap();
+    let dropped = store.read(NAME, &plan.cells[0].id).unwrap().unwrap();
     let dropped: usize = dropped.traces.iter().map(Trace::rows).sum();
     assert_eq!(last_run.sum().unwrap() as usize, whole.height() - dropped);
 }

@@ -59,7 +59,7 @@ fn lines(file: &str, asked: &Asked) -> Result<Vec<String>, String> {
     };
     let failed = run(&prepared, asked.threads, &Silent, keep)?;
     if let Some(first) = failed.first() {
-        return Err(format!("error: {file}: cell {} failed: {}", first.cell, first.reason));
+        return Err(format!("error: {file}: cell {} failed: {}", first.cell.id, first.reason));
     }
     lines.into_inner().map_err(|_| "error: a thread panicked".to_owned())
 }

@@ -1,5 +1,6 @@
 //! Files: written to a temporary file and renamed, and errors that name the path.
 
+use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -24,6 +25,17 @@ impl fmt::Display for Error {
 /// An error of this file.
 pub fn error(path: &Path, message: impl fmt::Display) -> Error {
     Error { path: path.to_owned(), message: message.to_string() }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}
+
+/// SHA-256 of these bytes, 64 hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// Writes a file to a temporary file in the same directory, then renames it.

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 thread_local! {
     /// Inside [`caught`]: the message and position of the last panic.
@@ -38,6 +38,11 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     result.map_err(|payload| {
         HEARD.take().or_else(|| brought(payload)).unwrap_or_else(|| "panicked".into())
     })
+}
+
+/// Locks a mutex even if a panic poisoned it: for values that are consistent between statements.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The results of a run: a row per recorded round, how it ended, and the digest, which is equal
 //! for two runs if all their bits are.
 
+use crate::files::hex;
 use crate::manifest::{Metric, TimeAverage};
-use crate::plan::hex;
 use driftbench_core::federated::Cost;
 use sha2::{Digest, Sha256};
 
@@ -86,13 +86,10 @@ pub fn digest(traces: &[Trace]) -> String {
             word(metric.len() as u64);
             metric.iter().for_each(|x| word(x.to_bits()));
         }
-        for (name, values) in &trace.further {
-            name.name().bytes().for_each(|byte| word(u64::from(byte)));
-            word(values.len() as u64);
-            values.iter().for_each(|x| word(x.to_bits()));
-        }
-        for (name, values) in &trace.averages {
-            name.name().bytes().for_each(|byte| word(u64::from(byte)));
+        let further = trace.further.iter().map(|(metric, values)| (metric.name(), values));
+        let averages = trace.averages.iter().map(|(average, values)| (average.name(), values));
+        for (name, values) in further.chain(averages) {
+            name.bytes().for_each(|byte| word(u64::from(byte)));
             word(values.len() as u64);
             values.iter().for_each(|x| word(x.to_bits()));
         }

@@ -41,7 +41,7 @@ impl<'a> Partners<'a> {
         let mut groups: BTreeMap<VaryingPaths<'a>, SameAxes<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
             let own = groups.entry(&cell.cell.varied).or_insert_with(|| {
-                let names = axes.iter().chain(&cell.cell.varied).map(|path| short(path));
+                let names = axes.iter().chain(&*cell.cell.varied).map(|path| short(path));
                 SameAxes {
                     open: names.filter(|name| !fixed.contains(*name)).collect(),
                     by_values: HashMap::new(),

@@ -9,9 +9,8 @@ use super::claims::SideClaim;
 use super::settings::Texts;
 use super::side::{SCHEMA, SideCell, SideExperiment, SideRuns};
 use driftbench_core::words::{inert, revived};
-use driftbench_runner::plan::hex;
+use driftbench_runner::files::sha256;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -51,7 +50,7 @@ pub struct Wrong {
 
 /// SHA-256 of a text, whatever its line ends are.
 pub fn hash(text: &str) -> String {
-    hex(&Sha256::digest(text.replace("\r\n", "\n").as_bytes()))
+    sha256(text.replace("\r\n", "\n").as_bytes())
 }
 
 /// The files of a record: names and texts.

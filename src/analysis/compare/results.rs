@@ -126,7 +126,7 @@ impl ResultsFolder {
             let record = SideExperiment {
                 schema: SCHEMA,
                 seed: seed.unwrap_or_default(),
-                manifest: manifest(&experiment.text, &experiment.overrides),
+                manifest: manifest(&experiment.source.text, &experiment.source.overrides),
                 cells,
                 claims: None,
             };

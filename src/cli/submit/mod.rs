@@ -140,19 +140,16 @@ fn missing_cells<'a>(
     rerun_failed: bool,
 ) -> (Vec<Vec<&'a Cell>>, usize) {
     let mut failed = 0;
-    let mut is_missing =
-        |plan: &'a Plan, cell: &Cell| match store.status(&plan.experiment, &cell.id) {
-            Status::Done => false,
-            Status::Failed(_) if !rerun_failed => {
-                failed += 1;
-                false
-            }
-            Status::Missing | Status::Damaged(_) | Status::Failed(_) => true,
+    let mut missing_of = |plan: &'a Plan| -> Vec<&'a Cell> {
+        let is_missing = |cell: &&Cell| {
+            let status = store.status(&plan.experiment, &cell.id);
+            let left_out = matches!(status, Status::Failed(_)) && !rerun_failed;
+            failed += usize::from(left_out);
+            status != Status::Done && !left_out
         };
-    let mut missing = Vec::new();
-    for plan in plans {
-        missing.push(plan.cells.iter().filter(|cell| is_missing(plan, cell)).collect());
-    }
+        plan.cells.iter().filter(is_missing).collect()
+    };
+    let missing = plans.iter().map(&mut missing_of).collect();
     (missing, failed)
 }
 
@@ -201,35 +198,34 @@ fn task_table(plans: &[Plan], missing: &[Vec<&Cell>], tasks: u64, threads: u64) 
 /// The command that submits the tasks. The user's options come after those that they may
 /// override and before those that they may not.
 fn array_command(job: &Job, options: &[String]) -> Vec<String> {
-    let mut words = vec!["sbatch".to_owned(), "--job-name=driftbench".into()];
-    words.push(format!("--cpus-per-task={}", job.threads));
-    words.push("--signal=B:USR1@60".into());
-    words.extend(options.iter().cloned());
-    words.push(format!("--array=1-{}", job.tasks));
-    words.extend(common_options(job, "task-%a.log"));
-    words.push(job.folder.join("task.sh").to_string_lossy().into_owned());
-    words
+    let threads = format!("--cpus-per-task={}", job.threads);
+    let defaults = ["--job-name=driftbench", &threads, "--signal=B:USR1@60"];
+    let array = format!("--array=1-{}", job.tasks);
+    sbatch(job, &defaults, options, array, ["task-%a.log", "task.sh"])
 }
 
 /// The command that submits the merge, which runs after the tasks.
 fn merge_command(job: &Job, options: &[String], array: &str) -> Vec<String> {
-    let mut words = vec!["sbatch".to_owned(), "--job-name=driftbench-merge".into()];
-    words.extend(options.iter().cloned());
-    words.push(format!("--dependency=afterany:{array}"));
-    words.extend(common_options(job, "merge.log"));
-    words.push(job.folder.join("merge.sh").to_string_lossy().into_owned());
-    words
+    let after = format!("--dependency=afterany:{array}");
+    sbatch(job, &["--job-name=driftbench-merge"], options, after, ["merge.log", "merge.sh"])
 }
 
-fn common_options(job: &Job, log: &str) -> [String; 5] {
-    [
-        "--parsable".into(),
-        "--requeue".into(),
-        "--open-mode=append".into(),
-        // Relative to --chdir, since a pattern gives some characters of a path a meaning.
-        format!("--output={log}"),
-        format!("--chdir={}", job.folder.to_string_lossy()),
-    ]
+fn sbatch(
+    job: &Job,
+    defaults: &[&str],
+    options: &[String],
+    own: String,
+    [log, script]: [&str; 2],
+) -> Vec<String> {
+    let mut words = vec!["sbatch".to_owned()];
+    words.extend(defaults.iter().map(|word| (*word).to_owned()));
+    words.extend_from_slice(options);
+    words.extend([own, "--parsable".into(), "--requeue".into(), "--open-mode=append".into()]);
+    // Relative to --chdir, since a pattern gives some characters of a path a meaning.
+    words.push(format!("--output={log}"));
+    words.push(format!("--chdir={}", job.folder.to_string_lossy()));
+    words.push(job.folder.join(script).to_string_lossy().into_owned());
+    words
 }
 
 fn dry_run(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -> String {

@@ -9,9 +9,9 @@ mod csv;
 mod libsvm;
 mod npz;
 
-use crate::files;
+use crate::files::{self, sha256};
+use crate::panics::lock;
 use driftbench_core::problem::arrays::{Contents, DataFile, Files};
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -44,21 +44,15 @@ pub struct DataFolder {
 type DataFileKey = (String, Option<String>);
 
 impl DataFolder {
-    /// The files below this folder.
-    pub fn new(base: &Path) -> Self {
-        Self { base: base.to_owned(), copies: None, tables: None, opened: Mutex::default() }
+    /// The files below this folder, a folder of copies, which are read first, and a reader of
+    /// Parquet tables.
+    pub fn new(base: &Path, copies: Option<PathBuf>, tables: Option<TableReader>) -> Self {
+        Self { base: base.to_owned(), copies, tables, opened: Mutex::default() }
     }
 
-    /// The same, with a folder of copies, which are read first.
-    #[must_use]
-    pub fn with_copies(self, copies: Option<PathBuf>) -> Self {
-        Self { copies, ..self }
-    }
-
-    /// The same, with a reader of Parquet tables.
-    #[must_use]
-    pub fn with_tables(self, tables: Option<TableReader>) -> Self {
-        Self { tables, ..self }
+    /// The copies in this folder alone.
+    pub fn of_copies(copies: PathBuf) -> Self {
+        Self::new(Path::new(""), Some(copies), None)
     }
 
     /// Where the copy of the file with this hash is, or would be.
@@ -66,22 +60,17 @@ impl DataFolder {
         Some(self.copies.as_ref()?.join(hash))
     }
 
-    /// Whether there is a sound copy of the file with this hash.
-    pub fn has_copy(&self, hash: &str) -> bool {
-        self.of_copy(hash).is_some()
-    }
-
     /// Where the sound copy of the file with this hash is.
     pub fn sound_copy(&self, hash: &str) -> Option<PathBuf> {
-        self.copy(hash).filter(|_| self.has_copy(hash))
+        self.copy(hash).filter(|_| self.of_copy(hash).is_some())
     }
 
     /// The bytes of a sound copy. Symbolic links are not followed.
     fn of_copy(&self, wanted: &str) -> Option<Vec<u8>> {
         let copy = self.copy(wanted)?;
         let plain = |path: &Path| path.symlink_metadata().is_ok_and(|kind| !kind.is_symlink());
-        let bytes = (plain(copy.parent()?) && plain(&copy)).then(|| self.bytes_of(&copy).ok())?;
-        bytes.filter(|bytes| hash(bytes) == wanted)
+        let bytes = (plain(copy.parent()?) && plain(&copy)).then(|| bytes_of(&copy).ok())?;
+        bytes.filter(|bytes| sha256(bytes) == wanted)
     }
 
     /// The length of the copy of a file, or else of the file; `None` if neither is there.
@@ -98,7 +87,7 @@ impl DataFolder {
         if let Some(bytes) = self.of_copy(wanted) {
             return Ok(bytes);
         }
-        let bytes = self.bytes(path).and_then(|bytes| match hash(&bytes) == wanted {
+        let bytes = self.bytes(path).and_then(|bytes| match sha256(&bytes) == wanted {
             true => Ok(bytes),
             false => Err(format!("{path} has changed since the cells were planned")),
         });
@@ -113,18 +102,7 @@ impl DataFolder {
     }
 
     fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
-        self.bytes_of(&self.base.join(path))
-    }
-
-    fn bytes_of(&self, whole: &Path) -> Result<Vec<u8>, String> {
-        let unread = |why: &str| format!("{} cannot be read: {why}", whole.display());
-        let size = files::size_of_regular(whole).map_err(|e| unread(&e.message))?;
-        if size > MOST_BYTES {
-            let most = MOST_BYTES;
-            let path = whole.display();
-            return Err(format!("{path} has {size} bytes; at most {most} are allowed"));
-        }
-        std::fs::read(whole).map_err(|e| unread(&files::plain(&e)))
+        bytes_of(&self.base.join(path))
     }
 
     /// SHA-256 of a file's bytes, 64 hexadecimal digits.
@@ -132,18 +110,24 @@ impl DataFolder {
     /// # Errors
     /// Why it cannot be read.
     pub fn hash(&self, path: &str) -> Result<String, String> {
-        Ok(hash(&self.bytes(path)?))
+        Ok(sha256(&self.bytes(path)?))
     }
 }
 
-fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+fn bytes_of(whole: &Path) -> Result<Vec<u8>, String> {
+    let path = whole.display();
+    let unread = |why: &str| format!("{path} cannot be read: {why}");
+    let size = files::size_of_regular(whole).map_err(|e| unread(&e.message))?;
+    if size > MOST_BYTES {
+        return Err(format!("{path} has {size} bytes; at most {MOST_BYTES} are allowed"));
+    }
+    std::fs::read(whole).map_err(|e| unread(&files::plain(&e)))
 }
 
 impl Files for DataFolder {
     fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
         let key = (file.path.clone(), file.sha256.clone());
-        let mut opened = self.opened.lock().unwrap_or_else(|e| e.into_inner());
+        let mut opened = lock(&self.opened);
         if let Some(contents) = opened.get(&key) {
             return Ok(contents.clone());
         }

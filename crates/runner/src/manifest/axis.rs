@@ -18,5 +18,8 @@ pub struct GridAxis {
     pub place: Place,
 }
 
-/// Whether the setting at a path may be an axis.
-pub type MayVary = fn(&str) -> bool;
+/// Whether the setting at this path may be an axis.
+pub fn may_vary(path: &str) -> bool {
+    let top = path.split('.').next().unwrap_or_default();
+    matches!(top, "problem" | "start" | "budget" | "algorithm" | "oracle")
+}

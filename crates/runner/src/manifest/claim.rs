@@ -20,11 +20,9 @@ pub struct ClaimKeys {
     #[schemars(example = &"Scaffold goes on where FedAvg stops at its bias")]
     pub statement: String,
     /// Where it is claimed.
-    #[serde(default)]
     #[schemars(example = &"RR, section 7")]
     pub source: Option<String>,
     /// Id of the figure that shows it.
-    #[serde(default)]
     #[schemars(example = &"fig1")]
     pub figure: Option<String>,
     /// The verdict that is expected; all but `supported` need a `reason`. If a claim ends
@@ -32,15 +30,12 @@ pub struct ClaimKeys {
     #[serde(default)]
     pub expected: Expected,
     /// Why it is not expected to be supported.
-    #[serde(default)]
     #[schemars(example = &"the printed sign is wrong")]
     pub reason: Option<String>,
     /// Name of a disagreement between or within sources that the claim bears on.
-    #[serde(default)]
     #[schemars(example = &"RR Table 1, sign of the stochasticity bias")]
     pub dispute: Option<String>,
     /// The side of the dispute that it states.
-    #[serde(default)]
     #[schemars(example = &"minus (SLIDES, RR second version)")]
     pub side: Option<String>,
 }
@@ -67,14 +62,11 @@ pub struct ComparisonKeys {
     #[schemars(example = Selection::example("Scaffold"))]
     pub left: Selection,
     /// The cells that they are compared with; or
-    #[serde(default)]
     #[schemars(example = Selection::example("FedAvg"))]
     pub right: Option<Selection>,
     /// a prediction of theory for the same cells; or
-    #[serde(default)]
     pub prediction: Option<Prediction>,
     /// a number.
-    #[serde(default)]
     #[schemars(example = 0.01)]
     pub value: Option<f64>,
     /// Factor on the right side, above 0.
@@ -108,7 +100,6 @@ pub struct SlopeKeys {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub margin: f64,
     /// Takes the slope of what it costs to bring the mean of the metric down to a target.
-    #[serde(default)]
     pub reaching: Option<Reaching>,
     /// When the metric is measured.
     #[serde(default)]
@@ -122,23 +113,18 @@ pub struct SlopeKeys {
 #[serde(rename_all = "kebab-case")]
 pub struct MatchesKeys {
     /// The quantity that is measured; or
-    #[serde(default)]
     pub metric: Option<Quantity>,
     /// a vector, compared in norm; by default the metric `sq-error`.
-    #[serde(default)]
     pub average: Option<TimeAverage>,
     /// The cells.
     #[schemars(example = Selection::example("FedAvg"))]
     pub of: Selection,
     /// A prediction of theory for them; or
-    #[serde(default)]
     pub prediction: Option<Prediction>,
     /// other cells; or
-    #[serde(default)]
     #[schemars(example = Selection::example("Scaffold"))]
     pub right: Option<Selection>,
     /// a number.
-    #[serde(default)]
     #[schemars(example = 0.01)]
     pub value: Option<f64>,
     /// The relative margin, above 0; with `order`, at the smallest value of
@@ -146,11 +132,9 @@ pub struct MatchesKeys {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub margin: f64,
     /// Order of the remainder: the margin grows with this power of `over`.
-    #[serde(default)]
     #[schemars(example = 1.0)]
     pub order: Option<f64>,
     /// The setting that the remainder is a power of.
-    #[serde(default)]
     #[schemars(example = &"step-size")]
     pub over: Option<String>,
     /// When it is measured.
@@ -172,12 +156,10 @@ pub struct ReachesKeys {
     /// Target and cost.
     pub reaching: Reaching,
     /// The most that it may cost; or
-    #[serde(default)]
     #[schemars(example = 500.0)]
     pub within: Option<f64>,
     /// the rounds after which this published bound is below the target, with the constants of the
     /// instance.
-    #[serde(default)]
     pub prediction: Option<Prediction>,
 }
 
@@ -336,7 +318,6 @@ pub struct Reaching {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub target: f64,
     /// A setting that the target is a multiple of.
-    #[serde(default)]
     #[schemars(example = &"step-size")]
     pub per: Option<String>,
     /// The unit of the cost.
@@ -409,20 +390,13 @@ impl<'de> Visitor<'de> for Any {
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Scalar, E> {
         Ok(Scalar::Number(value))
     }
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Scalar, E> {
-        Ok(Scalar::Number(value as f64))
-    }
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<Scalar, E> {
         Ok(Scalar::Text(value.to_string()))
     }
     fn visit_str<E: de::Error>(self, value: &str) -> Result<Scalar, E> {
         Ok(Scalar::Text(value.to_owned()))
     }
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
-        let mut all = Vec::new();
-        while let Some(one) = list.next_element()? {
-            all.push(one);
-        }
-        Ok(Scalar::Any(all))
+    fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Scalar, A::Error> {
+        Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Scalar::Any)
     }
 }

@@ -1,13 +1,13 @@
 //! A node of the tree as a serde deserializer, which notes what is wrong and where,
 //! and takes one value of each axis.
 
-use super::axis::GridAxis;
-use super::document::{Diagnostic, KeyValue, Node, Value, nearest};
+use super::axis::{GridAxis, may_vary};
+use super::document::{Diagnostic, KeyValue, Node, Value};
 use super::pass::{ReadError, ReadPass};
 use driftbench_core::flattened::FLATTENED;
+use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{
-    self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
-    VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, VariantAccess, Visitor,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -63,7 +63,7 @@ impl<'a> NodeDeserializer<'a> {
     fn report_here<T>(&self, result: Result<T, ReadError>) -> Result<T, ReadError> {
         result.map_err(|error| match error {
             ReadError::Reported => ReadError::Reported,
-            ReadError::Missing(field) => match self.node.get(field) {
+            ReadError::Missing(field) => match self.node.child(field) {
                 // It is there but bad: this table cannot be read either.
                 Some(_) => {
                     self.context.bad.borrow_mut().insert(self.node.id);
@@ -94,17 +94,27 @@ impl<'a> NodeDeserializer<'a> {
             }
             let path = self.child(&entry.key, &entry.node).path;
             let message = format!("unknown key `{}`", entry.key);
-            let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message)
-                .hinting(nearest(&entry.key, known))
-                .allowing(known.join(", "));
-            self.context.note(diagnostic);
+            let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message);
+            self.context.note(diagnostic.naming(&entry.key, known));
         }
+    }
+
+    /// Reads the good values of a table whose keys are wanted.
+    fn visit_entries<'de, V: Visitor<'de>>(
+        &self,
+        visitor: V,
+        wants: impl Fn(&str) -> bool,
+    ) -> Result<V::Value, ReadError> {
+        let wanted = |e: &&KeyValue| wants(&e.key) && !self.context.is_bad(&e.node);
+        let entries = self.entries()?.iter().filter(wanted);
+        let entries = entries.map(|e| (e.key.as_str(), self.child(&e.key, &e.node)));
+        self.report_here(visitor.visit_map(MapDeserializer::new(entries)))
     }
 
     /// The chosen element, if this is an array where one value is expected.
     fn chosen_value(self) -> Result<Self, ReadError> {
         let Value::Array(items) = &self.node.value else { return Ok(self) };
-        if !(self.context.may_vary)(&self.path) {
+        if !may_vary(&self.path) {
             return Err(self.fail("expected one value, not an array: this is not a grid axis"));
         }
         if items.is_empty() {
@@ -129,43 +139,21 @@ impl<'a> NodeDeserializer<'a> {
         let index = self.context.choice.get(self.path.as_str()).copied().unwrap_or(0);
         Self { node: &items[index.min(items.len() - 1)], ..self }
     }
-
-    fn integer(&self, low: i64, high: i64) -> Result<i64, ReadError> {
-        let range = match (low, high) {
-            (0, i64::MAX) => "a whole number, 0 or more".to_owned(),
-            (i64::MIN, i64::MAX) => "a whole number".to_owned(),
-            _ => format!("a whole number from {low} to {high}"),
-        };
-        match self.node.value {
-            Value::Integer(Some(value)) if (low..=high).contains(&value) => Ok(value),
-            Value::Integer(None) => Err(self.fail(format!("expected {range}: this is too large"))),
-            _ => Err(self.expected(&range)),
-        }
-    }
-}
-
-macro_rules! integers {
-    ($($method:ident => $low:expr, $high:expr;)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-            let this = self.chosen_value()?;
-            let value = this.integer($low, $high)?;
-            this.report_here(visitor.visit_i64(value))
-        })*
-    };
 }
 
 impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     type Error = ReadError;
 
-    integers! {
-        deserialize_u8 => 0, i64::from(u8::MAX);
-        deserialize_u16 => 0, i64::from(u16::MAX);
-        deserialize_u32 => 0, i64::from(u32::MAX);
-        deserialize_u64 => 0, i64::MAX;
-        deserialize_i8 => i64::from(i8::MIN), i64::from(i8::MAX);
-        deserialize_i16 => i64::from(i16::MIN), i64::from(i16::MAX);
-        deserialize_i32 => i64::from(i32::MIN), i64::from(i32::MAX);
-        deserialize_i64 => i64::MIN, i64::MAX;
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        const EXPECTED: &str = "a whole number, 0 or more";
+        let this = self.chosen_value()?;
+        match this.node.value {
+            Value::Integer(Some(value)) if value >= 0 => this.report_here(visitor.visit_i64(value)),
+            Value::Integer(None) => {
+                Err(this.fail(format!("expected {EXPECTED}: this is too large")))
+            }
+            _ => Err(this.expected(EXPECTED)),
+        }
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -176,10 +164,6 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             _ => return Err(this.expected("a number")),
         };
         this.report_here(visitor.visit_f64(value))
-    }
-
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.deserialize_f64(visitor)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -222,7 +206,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             }
             return Err(self.expected("an array: write [ … ]"));
         };
-        let setting = (self.context.may_vary)(&self.path);
+        let setting = may_vary(&self.path);
         if setting && items.is_empty() {
             return Err(self.fail("an empty list has no meaning: leave the key out"));
         }
@@ -239,10 +223,9 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
                 _ => Err(list.expected("a list, as the others of this axis are")),
             };
         }
-        let parent = self.clone();
         let items = items.iter().enumerate().filter(|(_, item)| !self.context.is_bad(item));
-        let items = Items { parent: self, items };
-        parent.report_here(visitor.visit_seq(items))
+        let items = items.map(|(i, item)| self.child(&i.to_string(), item));
+        self.report_here(visitor.visit_seq(SeqDeserializer::new(items)))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -252,16 +235,11 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         let this = self.chosen_value()?;
-        let entries = this.entries()?;
         match &this.keys {
             Some(keys) => keys.borrow_mut().extend(fields),
             None => this.refuse_keys_but(fields),
         }
-        let known =
-            |e: &&KeyValue| fields.contains(&e.key.as_str()) && !this.context.is_bad(&e.node);
-        let entries: Vec<&KeyValue> = entries.iter().filter(known).collect();
-        let fields = Fields { parent: this.clone(), entries: entries.into_iter(), value: None };
-        this.report_here(visitor.visit_map(fields))
+        this.visit_entries(visitor, |key| fields.contains(&key))
     }
 
     /// Structs that are read from one table.
@@ -278,7 +256,8 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         let entries = this.entries()?;
         let keys = this.keys.clone().unwrap_or_default();
         let axes = this.context.axes.borrow().len();
-        let parts = SameTable(Self { keys: Some(keys.clone()), ..this.clone() });
+        let part = Self { keys: Some(keys.clone()), ..this.clone() };
+        let parts = SeqDeserializer::new(std::iter::repeat(part));
         let result = this.report_here(visitor.visit_seq(parts));
         if this.keys.is_none() {
             this.refuse_keys_but(&keys.borrow());
@@ -315,11 +294,9 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             _ => return Err(this.expected(&format!("one of {}", variants.join(", ")))),
         };
         if !variants.contains(&name.as_str()) {
-            let diagnostic =
-                Diagnostic::new(Some(place.clone()), &this.path, format!("unknown name `{name}`"))
-                    .hinting(nearest(name, variants))
-                    .allowing(variants.join(", "));
-            return Err(this.fail_with(diagnostic));
+            let message = format!("unknown name `{name}`");
+            let diagnostic = Diagnostic::new(Some(place.clone()), &this.path, message);
+            return Err(this.fail_with(diagnostic.naming(name, variants)));
         }
         if content.is_some_and(|node| this.context.is_bad(node)) {
             this.context.bad.borrow_mut().insert(this.node.id);
@@ -341,67 +318,19 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
 
     /// A table whose keys are free.
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let good = |e: &&KeyValue| !self.context.is_bad(&e.node);
-        let entries: Vec<&KeyValue> = self.entries()?.iter().filter(good).collect();
-        let fields = Fields { parent: self.clone(), entries: entries.into_iter(), value: None };
-        self.report_here(visitor.visit_map(fields))
+        self.visit_entries(visitor, |_| true)
     }
 
     serde::forward_to_deserialize_any! {
-        i128 u128 char bytes byte_buf unit unit_struct tuple identifier ignored_any
+        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char bytes byte_buf unit unit_struct tuple
+        identifier ignored_any
     }
 }
 
-struct Items<'a, I> {
-    parent: NodeDeserializer<'a>,
-    items: I,
-}
-
-impl<'a, 'de, I: Iterator<Item = (usize, &'a Node)>> SeqAccess<'de> for Items<'a, I> {
-    type Error = ReadError;
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, ReadError> {
-        let next = self.items.next();
-        next.map(|(i, node)| seed.deserialize(self.parent.child(&i.to_string(), node))).transpose()
-    }
-}
-
-/// One table for every part of what is read from it.
-struct SameTable<'a>(NodeDeserializer<'a>);
-
-impl<'de> SeqAccess<'de> for SameTable<'_> {
-    type Error = ReadError;
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, ReadError> {
-        seed.deserialize(self.0.clone()).map(Some)
-    }
-}
-
-struct Fields<'a> {
-    parent: NodeDeserializer<'a>,
-    entries: std::vec::IntoIter<&'a KeyValue>,
-    value: Option<&'a KeyValue>,
-}
-
-impl<'de> MapAccess<'de> for Fields<'_> {
-    type Error = ReadError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, ReadError> {
-        self.value = self.entries.next();
-        let key = self.value.map(|entry| entry.key.as_str());
-        key.map(|key| seed.deserialize(key.into_deserializer())).transpose()
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let entry = self.value.take().ok_or(ReadError::Reported)?;
-        seed.deserialize(self.parent.child(&entry.key, &entry.node))
+impl<'de> IntoDeserializer<'de, ReadError> for NodeDeserializer<'_> {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 
@@ -416,8 +345,7 @@ impl<'de> EnumAccess<'de> for Variant<'_> {
     type Error = ReadError;
     type Variant = Self;
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
-        let name: de::value::StrDeserializer<'_, ReadError> = self.name.into_deserializer();
-        Ok((seed.deserialize(name)?, self))
+        Ok((seed.deserialize(StrDeserializer::new(self.name))?, self))
     }
 }
 
@@ -464,8 +392,7 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
                 self.parent.child(self.name, node).deserialize_struct("variant", fields, visitor)
             }
             None if fields.is_empty() => {
-                let none = de::value::MapDeserializer::new(std::iter::empty::<(&str, &str)>());
-                visitor.visit_map(none)
+                visitor.visit_map(MapDeserializer::new(std::iter::empty::<(&str, &str)>()))
             }
             None => {
                 let name = self.name;

@@ -2,26 +2,34 @@
 //! it was written, and the diagnostics that point there.
 
 use crate::data::TableReader;
-use std::collections::HashSet;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use toml::de::{DeTable, DeValue};
 
-/// A manifest as it was given: text, where it came from, and `--set`s.
-#[derive(Clone, Debug, Default)]
+/// A manifest as it was given: text, where it came from, and `--set`s. Serialised as results
+/// store it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Source {
     /// The file, as messages name it.
+    #[serde(rename = "manifest")]
     pub name: String,
-    /// Its text.
-    pub text: String,
     /// `key=value` from the command line, in order.
     pub overrides: Vec<String>,
+    /// Its text.
+    pub text: String,
     /// Hashes of data files as they were when the cells were planned, by path;
     /// what is not here is read.
-    pub files: std::collections::BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
     /// The folder of the copies of data files that results keep, if it is of results.
-    pub copies: Option<std::path::PathBuf>,
+    #[serde(skip)]
+    pub copies: Option<PathBuf>,
     /// What reads Parquet tables; without it they are refused.
+    #[serde(skip)]
     pub tables: Option<TableReader>,
 }
 
@@ -37,7 +45,7 @@ pub enum Place {
 /// A value of the tree.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// A number that no other node has.
+    /// A number that a node shares with its copies alone: an override of several tables has some.
     pub id: usize,
     /// Where the value was written.
     pub place: Place,
@@ -91,13 +99,23 @@ impl Value {
 }
 
 impl Node {
+    fn new(place: Place, value: Value) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), place, value }
+    }
+
     /// The node at a dotted path.
     pub fn find(&self, path: &str) -> Option<&Self> {
-        path.split('.').try_fold(self, |node, part| match &node.value {
-            Value::Table(_) => node.get(part).map(|entry| &entry.node),
+        path.split('.').try_fold(self, Self::child)
+    }
+
+    /// The value of a key of a table, or the element of an array at an index.
+    pub fn child(&self, part: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Table(entries) => entries.iter().find(|e| e.key == part).map(|e| &e.node),
             Value::Array(items) => items.get(part.parse::<usize>().ok()?),
             _ => None,
-        })
+        }
     }
 
     /// The keys of a table, in the order of the text.
@@ -105,14 +123,6 @@ impl Node {
         let entries: &[KeyValue] =
             if let Value::Table(entries) = &self.value { entries } else { &[] };
         entries.iter().map(|entry| entry.key.as_str())
-    }
-
-    /// The value of `key`, if this is a table that has it.
-    pub fn get(&self, key: &str) -> Option<&KeyValue> {
-        match &self.value {
-            Value::Table(entries) => entries.iter().find(|e| e.key == key),
-            _ => None,
-        }
     }
 }
 
@@ -148,6 +158,11 @@ impl Diagnostic {
     pub fn hinting(mut self, hint: Option<String>) -> Self {
         self.hint = hint;
         self
+    }
+
+    /// Adds the names that are allowed in place of an unknown one, and the nearest as a hint.
+    pub fn naming(self, unknown: &str, allowed: &[&str]) -> Self {
+        self.hinting(nearest(unknown, allowed)).allowing(allowed.join(", "))
     }
 }
 
@@ -324,19 +339,12 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
         });
         return Err(Rejected::new(source, found.collect()));
     }
-    let mut ids = 0;
-    let span = table.span();
-    let mut root = Node {
-        id: 0,
-        place: Place::Text(span.start, span.start),
-        value: convert_table(table.get_ref(), &None, &mut ids),
-    };
-    let mut wrong = Vec::new();
-    for (i, text) in source.overrides.iter().enumerate() {
-        if let Err(diagnostic) = apply(&mut root, i, text, &mut ids) {
-            wrong.push(diagnostic);
-        }
-    }
+    let start = table.span().start;
+    let value = convert_table(table.get_ref(), None);
+    let mut root = Node::new(Place::Text(start, start), value);
+    let overrides = source.overrides.iter().enumerate();
+    let wrong: Vec<Diagnostic> =
+        overrides.filter_map(|(i, text)| apply(&mut root, i, text).err()).collect();
     if wrong.is_empty() { Ok(root) } else { Err(Rejected::new(source, wrong)) }
 }
 
@@ -367,22 +375,23 @@ fn clip(text: &str, span: Range<usize>) -> Place {
     Place::Text(start, end.max(start))
 }
 
-fn convert_table(table: &DeTable<'_>, forced: &Option<Place>, ids: &mut usize) -> Value {
-    let place = |span: Range<usize>| forced.clone().unwrap_or(Place::Text(span.start, span.end));
+/// The place of what has this span in the text, or stands in an override.
+fn place(span: Range<usize>, number: Option<usize>) -> Place {
+    number.map_or(Place::Text(span.start, span.end), Place::Override)
+}
+
+fn convert_table(table: &DeTable<'_>, number: Option<usize>) -> Value {
     let entries = table.iter().map(|(key, value)| KeyValue {
         key: key.get_ref().to_string(),
-        place: place(key.span()),
-        node: convert(value, forced, ids),
+        place: place(key.span(), number),
+        node: convert(value, number),
     });
     Value::Table(entries.collect())
 }
 
-fn convert(value: &toml::Spanned<DeValue<'_>>, forced: &Option<Place>, ids: &mut usize) -> Node {
-    *ids += 1;
-    let id = *ids;
-    let span = value.span();
-    let place = forced.clone().unwrap_or(Place::Text(span.start, span.end));
-    let value = match value.get_ref() {
+/// A node of the text, or of the override of a number.
+fn convert(node: &toml::Spanned<DeValue<'_>>, number: Option<usize>) -> Node {
+    let value = match node.get_ref() {
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Integer(digits) => {
             Value::Integer(i64::from_str_radix(digits.as_str(), digits.radix()).ok())
@@ -391,16 +400,16 @@ fn convert(value: &toml::Spanned<DeValue<'_>>, forced: &Option<Place>, ids: &mut
         DeValue::Boolean(value) => Value::Boolean(*value),
         DeValue::Datetime(_) => Value::Datetime,
         DeValue::Array(items) => {
-            Value::Array(items.iter().map(|item| convert(item, forced, ids)).collect())
+            Value::Array(items.iter().map(|item| convert(item, number)).collect())
         }
-        DeValue::Table(table) => convert_table(table, forced, ids),
+        DeValue::Table(table) => convert_table(table, number),
     };
-    Node { id, place, value }
+    Node::new(place(node.span(), number), value)
 }
 
 /// Applies `--set key=value`: the key dotted, an array of tables without its
 /// number meaning all of them; the value TOML, or a bare word.
-fn apply(root: &mut Node, number: usize, text: &str, ids: &mut usize) -> Result<(), Diagnostic> {
+fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     let place = Some(Place::Override(number));
     let Some((key, value)) = text.split_once('=') else {
         return Err(Diagnostic::new(place, "", "an override is key=value")
@@ -415,22 +424,18 @@ fn apply(root: &mut Node, number: usize, text: &str, ids: &mut usize) -> Result<
     let Some((_, value)) = table.get_ref().iter().next() else {
         return Err(Diagnostic::new(place, key, "the value is not TOML"));
     };
-    let node = convert(value, &place, ids);
+    let node = convert(value, Some(number));
     let path: Vec<&str> = key.split('.').collect();
     if path.iter().any(|part| part.is_empty()) {
         return Err(Diagnostic::new(place, key, "the key is not a dotted path"));
     }
-    set(root, &path, &node, number, ids)
+    set(root, &path, &node)
 }
 
-fn set(
-    target: &mut Node,
-    path: &[&str],
-    node: &Node,
-    number: usize,
-    ids: &mut usize,
-) -> Result<(), Diagnostic> {
-    let place = Place::Override(number);
+/// Puts a node of an override at a path below another one.
+fn set(target: &mut Node, path: &[&str], node: &Node) -> Result<(), Diagnostic> {
+    let wrong =
+        |first: &str, message| Err(Diagnostic::new(Some(node.place.clone()), first, message));
     let Some((first, rest)) = path.split_first() else {
         *target = node.clone();
         return Ok(());
@@ -439,25 +444,21 @@ fn set(
         Value::Table(entries) => {
             let found = entries.iter_mut().find(|e| e.key == *first);
             if let Some(entry) = found {
-                return set(&mut entry.node, rest, node, number, ids);
+                return set(&mut entry.node, rest, node);
             }
-            *ids += 1;
-            let mut new = Node { id: *ids, place: place.clone(), value: Value::Table(Vec::new()) };
-            set(&mut new, rest, node, number, ids)?;
+            let place = node.place.clone();
+            let mut new = Node::new(place.clone(), Value::Table(Vec::new()));
+            set(&mut new, rest, node)?;
             entries.push(KeyValue { key: (*first).to_owned(), place, node: new });
             Ok(())
         }
         Value::Array(items) => match first.parse::<usize>() {
-            Ok(i) if i < items.len() => set(&mut items[i], rest, node, number, ids),
+            Ok(i) if i < items.len() => set(&mut items[i], rest, node),
             Ok(i) => {
-                let message = format!("there is no entry {i}; the first of {} is 0", items.len());
-                Err(Diagnostic::new(Some(place), first, message))
+                wrong(first, format!("there is no entry {i}; the first of {} is 0", items.len()))
             }
-            Err(_) => items.iter_mut().try_for_each(|item| set(item, path, node, number, ids)),
+            Err(_) => items.iter_mut().try_for_each(|item| set(item, path, node)),
         },
-        other => {
-            let message = format!("`{first}` cannot be set inside {}", other.kind());
-            Err(Diagnostic::new(Some(place), first, message))
-        }
+        other => wrong(first, format!("`{first}` cannot be set inside {}", other.kind())),
     }
 }

@@ -22,27 +22,22 @@ pub struct FigureTables {
 
 /// Keys of every `[[figure.<kind>]]`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", default)]
 pub struct FigureKeys {
     /// Name of the figure's file; by default its kind and number.
-    #[serde(default)]
     #[schemars(example = &"fig1")]
     pub id: Option<String>,
     /// Heading; by default made from what is drawn.
-    #[serde(default)]
     #[schemars(example = &"Figure 1")]
     pub title: Option<String>,
     /// Labels of the algorithms that are drawn; all by default.
-    #[serde(default)]
     #[schemars(example = EXAMPLE_LABELS)]
     pub labels: Vec<String>,
     /// Settings for whose values there are separate panels, outermost first. Maps of divergence
     /// have separate panels for the algorithms, too.
-    #[serde(default)]
     #[schemars(example = EXAMPLE_PANELS)]
     pub panels: Vec<String>,
     /// Number of panels in a row.
-    #[serde(default)]
     #[schemars(range(min = 1), example = 2)]
     pub columns: Option<usize>,
 }
@@ -58,22 +53,17 @@ pub type Stability = Flattened<FigureKeys, StabilityKeys>;
 
 /// A curve for each cell, of a quantity over the costs of a run.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", default)]
 pub struct ConvergenceKeys {
     /// The quantity that is drawn, if it is recorded.
-    #[serde(default)]
     pub y: Quantity,
     /// The quantity on the x axis, if it is recorded.
-    #[serde(default = "communications")]
     pub x: Quantity,
     /// The band around a mean.
-    #[serde(default)]
     pub band: Band,
     /// Predictions that are drawn with the curves.
-    #[serde(default)]
     pub theory: Vec<TheoryKind>,
     /// Scale of the x axis.
-    #[serde(default)]
     pub scale_x: Scale,
 }
 
@@ -81,7 +71,7 @@ impl Default for ConvergenceKeys {
     fn default() -> Self {
         Self {
             y: Quantity::default(),
-            x: communications(),
+            x: Quantity::Communications,
             band: Band::default(),
             theory: Vec::new(),
             scale_x: Scale::default(),
@@ -92,10 +82,6 @@ impl Default for ConvergenceKeys {
 /// Examples for the documentation.
 const EXAMPLE_LABELS: [&str; 1] = ["FedAvg"];
 const EXAMPLE_PANELS: [&str; 1] = ["local-steps"];
-
-fn communications() -> Quantity {
-    Quantity::Communications
-}
 
 fn logarithmic() -> Scale {
     Scale::Log
@@ -116,7 +102,6 @@ pub struct ScalingKeys {
     #[serde(default)]
     pub band: Band,
     /// Slope of a dotted line, on log axes, through the first curve's first point.
-    #[serde(default)]
     #[schemars(example = -1.0)]
     pub reference_slope: Option<f64>,
     /// Predictions that are drawn with the curves.

@@ -14,15 +14,11 @@ pub mod read;
 pub mod reference;
 pub mod schema;
 
-use axis::{Choice, GridAxis};
-use document::Diagnostics;
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
 use driftbench_core::{algorithm, problem};
 pub use metric::{Metric, Quantity, TimeAverage};
 use schemars::JsonSchema;
-use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 
 /// An experiment.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -32,7 +28,6 @@ pub struct Manifest {
     #[schemars(example = &"FedLSA against SCAFFLSA")]
     pub title: String,
     /// Where the settings come from.
-    #[serde(default)]
     #[schemars(example = &"SCAFFLSA, Figure 1(b)")]
     pub source: Option<String>,
     /// Paragraphs for the report, with `{{ … }}` for numbers from the results.
@@ -41,7 +36,6 @@ pub struct Manifest {
     /// `ratio_limit(a, b)` are values at the last round, with 95 % confidence intervals;
     /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are those of another quantity.
     /// `diverged(a)` is the number of runs that diverged.
-    #[serde(default)]
     #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
     pub analysis: Option<String>,
     /// Seed of all random streams.
@@ -70,7 +64,6 @@ pub struct Manifest {
     #[serde(default)]
     pub record: Record,
     /// Prices of the simulated wall clock; they do not change any run.
-    #[serde(default)]
     pub prices: Option<Prices>,
     /// `[[algorithm.<kind>]]`.
     pub algorithm: algorithm::AlgorithmTables,
@@ -80,54 +73,6 @@ pub struct Manifest {
     /// `[[claim.<kind>]]`.
     #[serde(default)]
     pub claim: claim::ClaimTables,
-}
-
-impl Manifest {
-    /// Reads the manifest at the first value of every axis, and finds all axes.
-    ///
-    /// # Errors
-    /// Every diagnostic that any value of any axis shows.
-    pub fn read(root: &Node) -> Result<(Self, Vec<GridAxis>), Vec<Diagnostic>> {
-        read::read(root, Self::may_vary, |axis, choice, found| {
-            let parts: Vec<&str> = axis.path.split('.').collect();
-            let again = Again { root, choice, found };
-            match parts.as_slice() {
-                ["problem", ..] => again.table("problem", PhantomData::<problem::Spec>),
-                ["start", ..] => again.table("start", PhantomData::<Start>),
-                ["budget", ..] => again.table("budget", PhantomData::<Budget>),
-                ["oracle", ..] => again.table("oracle", PhantomData::<Oracle>),
-                ["algorithm", kind, number, ..] => {
-                    let path = format!("algorithm.{kind}.{number}");
-                    again.table(&path, algorithm::SettingsOfKind(kind))
-                }
-                _ => Vec::new(),
-            }
-        })
-    }
-
-    /// Whether the setting at this path may be an axis of the grid.
-    pub fn may_vary(path: &str) -> bool {
-        let top = path.split('.').next().unwrap_or_default();
-        matches!(top, "problem" | "start" | "budget" | "algorithm" | "oracle")
-    }
-}
-
-/// Reads a table again under a choice of axis values.
-struct Again<'a> {
-    root: &'a Node,
-    choice: &'a Choice,
-    found: &'a mut Diagnostics,
-}
-
-impl Again<'_> {
-    fn table<S, T>(self, path: &str, seed: S) -> Vec<GridAxis>
-    where
-        S: for<'de> DeserializeSeed<'de, Value = T> + Copy,
-    {
-        let Some(node) = self.root.find(path) else { return Vec::new() };
-        let Self { choice, found, .. } = self;
-        read::exhaust(node, path, Manifest::may_vary, choice, seed, found).1
-    }
 }
 
 /// Examples for the documentation.
@@ -202,21 +147,18 @@ pub enum Start {
 pub struct Budget {
     /// TH, the number of local steps of one client, rounded up to whole rounds of H (the
     /// largest E_k; 1/p; the batch of mini-batch SGD); or
-    #[serde(default)]
     #[schemars(range(min = 1), example = 10_000)]
     pub local_steps: Option<u64>,
     /// T, the number of rounds.
-    #[serde(default)]
     #[schemars(range(min = 1), example = 100)]
     pub rounds: Option<u64>,
     /// The least number of rounds.
-    #[serde(default)]
     #[schemars(range(min = 1), example = 50)]
     pub min_rounds: Option<u64>,
 }
 
 /// What is recorded of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Record {
     /// About this many rounds are recorded, the first and the last among them; or
@@ -255,20 +197,6 @@ impl Record {
     /// Rounds before averages begin.
     pub fn rounds_before(&self, rounds: u64) -> u64 {
         (self.burn_in.unwrap_or(BURN_IN) * rounds as f64) as u64
-    }
-}
-
-impl Default for Record {
-    fn default() -> Self {
-        Self {
-            points: None,
-            every: None,
-            spacing: Spacing::Linear,
-            iterates: false,
-            metrics: Vec::new(),
-            averages: Vec::new(),
-            burn_in: None,
-        }
     }
 }
 

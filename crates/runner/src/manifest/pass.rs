@@ -1,6 +1,6 @@
 //! One pass over the tree of a manifest: what it found, and the errors of its deserializers.
 
-use super::axis::{Choice, GridAxis, MayVary};
+use super::axis::{Choice, GridAxis};
 use super::document::{Diagnostic, Diagnostics, Node};
 use serde::de;
 use std::cell::RefCell;
@@ -10,7 +10,6 @@ use std::fmt::{self, Display};
 /// What one pass over the tree finds.
 pub struct ReadPass<'a> {
     pub(super) choice: &'a Choice,
-    pub(super) may_vary: MayVary,
     found: RefCell<Diagnostics>,
     /// Nodes that were reported, and tables that lack one of them.
     pub(super) bad: RefCell<HashSet<usize>>,
@@ -18,9 +17,9 @@ pub struct ReadPass<'a> {
 }
 
 impl<'a> ReadPass<'a> {
-    pub fn new(choice: &'a Choice, may_vary: MayVary) -> Self {
+    pub fn new(choice: &'a Choice) -> Self {
         let (found, bad, axes) = Default::default();
-        Self { choice, may_vary, found, bad, axes }
+        Self { choice, found, bad, axes }
     }
 
     /// How much is known to be wrong: the numbers of diagnostics and of bad nodes.

@@ -1,5 +1,4 @@
-//! A serde deserializer over the tree that collects every error instead of
-//! stopping at the first, and that knows grid axes.
+//! Reads a manifest from its tree and collects every error instead of stopping at the first.
 //!
 //! Derived types stay the only schema. Where a type asks for one value and the
 //! tree holds an array, the array is an axis of the grid: the deserializer
@@ -9,31 +8,24 @@
 //! serde gives up a struct at its first bad value, so a document is read again
 //! without the nodes known to be bad until nothing new is found.
 
-use super::axis::{Choice, GridAxis, MayVary};
+use super::axis::{Choice, GridAxis};
 use super::deserialize::NodeDeserializer;
 use super::document::{Diagnostic, Diagnostics, Node};
 use super::pass::ReadPass;
-use serde::de::{DeserializeOwned, DeserializeSeed};
+use super::{Budget, Manifest, Oracle, Start};
+use driftbench_core::{algorithm, problem};
+use serde::de::DeserializeSeed;
 use std::marker::PhantomData;
 
-/// A value, or `None` if something is wrong with it, and the axes in it.
-pub type Read<T> = (Option<T>, Vec<GridAxis>);
-
-/// Reads a value of type `T` from the tree, at the first value of every axis,
-/// and finds all axes, also those inside one value of another. Every other value
-/// is read once too, in its table alone: `again` reads the table that holds an
-/// axis under a choice.
+/// Reads the manifest at the first value of every axis, and finds all axes, also those inside
+/// one value of another. Every other value is read once too, in its table alone.
 ///
 /// # Errors
 /// Every diagnostic that any value of any axis shows.
-pub fn read<T: DeserializeOwned>(
-    root: &Node,
-    may_vary: MayVary,
-    again: impl Fn(&GridAxis, &Choice, &mut Diagnostics) -> Vec<GridAxis>,
-) -> Result<(T, Vec<GridAxis>), Vec<Diagnostic>> {
+pub fn read(root: &Node) -> Result<(Manifest, Vec<GridAxis>), Vec<Diagnostic>> {
     let mut found = Diagnostics::default();
     let none = Choice::new();
-    let (first, mut axes) = exhaust(root, "", may_vary, &none, PhantomData::<T>, &mut found);
+    let (first, mut axes) = exhaust(root, "", &none, PhantomData::<Manifest>, &mut found);
     // Axes, each under a choice, with so many values left to be read.
     let mut open: Vec<(Choice, GridAxis, usize)> = Vec::new();
     open.extend(axes.iter().map(|axis| (none.clone(), axis.clone(), axis.len)));
@@ -45,7 +37,7 @@ pub fn read<T: DeserializeOwned>(
         *left -= 1;
         let mut choice = choice.clone();
         choice.insert(axis.path.clone(), *left);
-        for axis in again(axis, &choice, &mut found) {
+        for axis in read_again(root, &axis.path, &choice, &mut found) {
             if axes.iter().all(|known| known.path != axis.path || known.place != axis.place) {
                 open.push((choice.clone(), axis.clone(), axis.len));
                 axes.push(axis);
@@ -58,16 +50,42 @@ pub fn read<T: DeserializeOwned>(
     }
 }
 
-/// Reads what stands at a path, under a choice, and the axes that it meets.
-pub fn exhaust<S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T>(
+/// Reads the table that holds an axis under a choice; the axes that it then has.
+fn read_again(root: &Node, axis: &str, choice: &Choice, found: &mut Diagnostics) -> Vec<GridAxis> {
+    let parts: Vec<&str> = axis.split('.').collect();
+    match parts.as_slice() {
+        ["problem", ..] => axes_of(root, "problem", choice, PhantomData::<problem::Spec>, found),
+        ["start", ..] => axes_of(root, "start", choice, PhantomData::<Start>, found),
+        ["budget", ..] => axes_of(root, "budget", choice, PhantomData::<Budget>, found),
+        ["oracle", ..] => axes_of(root, "oracle", choice, PhantomData::<Oracle>, found),
+        ["algorithm", kind, number, ..] => {
+            let path = format!("algorithm.{kind}.{number}");
+            axes_of(root, &path, choice, algorithm::SettingsOfKind(kind), found)
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn axes_of<T>(
+    root: &Node,
+    path: &str,
+    choice: &Choice,
+    seed: impl for<'de> DeserializeSeed<'de, Value = T> + Copy,
+    found: &mut Diagnostics,
+) -> Vec<GridAxis> {
+    root.find(path).map_or(Vec::new(), |node| exhaust(node, path, choice, seed, found).1)
+}
+
+/// Reads what stands at a path, under a choice: the value, or `None` if something is wrong with
+/// it, and the axes that are met.
+pub fn exhaust<T>(
     node: &Node,
     path: &str,
-    may_vary: MayVary,
     choice: &Choice,
-    seed: S,
+    seed: impl for<'de> DeserializeSeed<'de, Value = T> + Copy,
     found: &mut Diagnostics,
-) -> Read<T> {
-    let pass = ReadPass::new(choice, may_vary);
+) -> (Option<T>, Vec<GridAxis>) {
+    let pass = ReadPass::new(choice);
     let value = loop {
         let before = pass.begin();
         match seed.deserialize(NodeDeserializer::new(node, path, &pass)) {

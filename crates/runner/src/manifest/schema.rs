@@ -1,6 +1,7 @@
 //! The JSON Schema of manifests, for editors, from the types that read them.
 
 use super::Manifest;
+use super::axis::may_vary;
 use serde_json::{Map, Value, json};
 
 /// The JSON Schema of a manifest.
@@ -10,7 +11,7 @@ pub fn json() -> Value {
     // What may be an axis of the grid may be an array of such values.
     let mut varied = Vec::new();
     if let Some(properties) = schema["properties"].as_object_mut() {
-        for (key, value) in properties.iter_mut().filter(|(key, _)| Manifest::may_vary(key)) {
+        for (key, value) in properties.iter_mut().filter(|(key, _)| may_vary(key)) {
             if let Some(name) = definition(value) {
                 varied.push(name);
             }

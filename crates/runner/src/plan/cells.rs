@@ -6,10 +6,10 @@
 
 use super::grid::{self, Grid, setting_path};
 use super::places::find_node;
-use super::settings::{self, Part, Setting, Shapes};
-use super::spec_parts::{SpecParts, text_and_settings};
+use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
 use super::tables::{AlgorithmEntry, GridPoint, VaryingTables, Visited};
-use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, Varied, hex, rounds, validate};
+use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, rounds, validate};
+use crate::files::hex;
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::{Diagnostic, Manifest, Node, Record};
@@ -43,7 +43,7 @@ struct CellMaker<'a> {
     shapes: Shapes,
     /// The varied axes of the cell before and their settings: the next often has
     /// the same.
-    varied: (Vec<Arc<str>>, Varied),
+    varied: (Vec<Arc<str>>, Arc<[String]>),
     points: usize,
     found: Diagnostics,
     cells: Vec<Cell>,
@@ -73,7 +73,7 @@ pub fn cells(
         hashes,
         record: Arc::new(manifest.record.canonical()),
         shapes: Shapes::default(),
-        varied: (Vec::new(), Varied::default()),
+        varied: Default::default(),
         points: 0,
         found: Diagnostics::default(),
         cells: Vec::new(),
@@ -205,11 +205,11 @@ impl CellMaker<'_> {
     }
 
     /// Paths of the settings that the grid varies here.
-    fn varied(&mut self, tables: &VaryingTables<'_>, point: GridPoint) -> Varied {
+    fn varied(&mut self, tables: &VaryingTables<'_>, point: GridPoint) -> Arc<[String]> {
         let paths = || tables.axes(point).filter(|axis| axis.len > 1).map(|axis| &axis.path);
         if !paths().eq(&self.varied.0) {
             let settings = paths().map(|path| setting_path(path)).collect();
-            self.varied = (paths().cloned().collect(), Varied(settings));
+            self.varied = (paths().cloned().collect(), settings);
         }
         self.varied.1.clone()
     }

@@ -2,8 +2,8 @@
 //! and keys that contradict each other.
 
 use super::figures::{PLAIN_NAMES, figure_ids, is_plain_name, unrecorded};
-use super::places::diagnostic_at;
-use super::{Cell, Setting, Settings};
+use super::places::Checker;
+use super::{Cell, Setting, short};
 use crate::manifest::claim::{
     ClaimKeys, Expected, Inequality, Matches, Prediction, Reaches, Reaching, Scalar, Selection,
     Slope, When,
@@ -29,23 +29,9 @@ fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
     }
 }
 
-/// Where a claim has its `prediction`, `right` and `value`: exactly one of them.
-struct Alternatives<'a> {
-    right: Option<&'a Selection>,
-    prediction: Option<Prediction>,
-    value: Option<f64>,
-}
-
-struct ClaimChecker<'a> {
-    root: &'a Node,
-    manifest: &'a Manifest,
-    cells: &'a [Cell],
-    found: Vec<Diagnostic>,
-}
-
 /// What is wrong with the claims.
 pub fn check_claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
-    let mut checker = ClaimChecker { root, manifest, cells, found: Vec::new() };
+    let mut checker = Checker::new(root, manifest, cells);
     checker.common();
     let table = &manifest.claim;
     for (kind, claims) in [("less", &table.less), ("at-least", &table.at_least)] {
@@ -64,12 +50,12 @@ pub fn check_claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Dia
     checker.found
 }
 
-impl ClaimChecker<'_> {
+impl Checker<'_> {
     fn comparison(&mut self, path: &str, claim: &Inequality) {
         self.quantity(&format!("{path}.metric"), claim.metric);
         self.selection(&format!("{path}.left"), &claim.left);
-        let (right, prediction, value) = (claim.right.as_ref(), claim.prediction, claim.value);
-        self.against(path, &claim.left, &Alternatives { right, prediction, value }, true);
+        let right = claim.right.as_ref();
+        self.against(path, &claim.left, right, claim.prediction, claim.value, true);
         self.positive(&format!("{path}.factor"), claim.factor);
     }
 
@@ -82,9 +68,8 @@ impl ClaimChecker<'_> {
         if let Some(reaching) = &claim.reaching {
             self.reaching(&format!("{path}.reaching"), reaching, &claim.of);
         }
-        if claim.at == When::EveryRound {
-            self.fault(&format!("{path}.at"), "a slope is taken at one time");
-        }
+        let one = claim.at != When::EveryRound;
+        self.require(one, &format!("{path}.at"), "a slope is taken at one time");
     }
 
     fn matches(&mut self, path: &str, claim: &Matches) {
@@ -111,9 +96,8 @@ impl ClaimChecker<'_> {
                 }
             }
         }
-        let (right, prediction, value) = (claim.right.as_ref(), claim.prediction, claim.value);
-        let against = Alternatives { right, prediction, value };
-        self.against(path, &claim.of, &against, claim.average.is_none());
+        let (right, is_one) = (claim.right.as_ref(), claim.average.is_none());
+        self.against(path, &claim.of, right, claim.prediction, claim.value, is_one);
         match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 self.number(&format!("{path}.over"), over, &claim.of);
@@ -131,16 +115,10 @@ impl ClaimChecker<'_> {
         if let Some(within) = claim.within {
             self.positive(&format!("{path}.within"), within);
         }
-        if claim.within.is_some() == claim.prediction.is_some() {
-            self.fault(path, "write `within` or `prediction`, one of them");
-        }
-        if claim.prediction.is_some_and(|p| !p.is_bound()) {
-            self.fault(&format!("{path}.prediction"), "`prediction` must be a bound here");
-        }
-    }
-
-    fn fault(&mut self, path: &str, message: impl Into<String>) {
-        self.found.push(diagnostic_at(self.root, path, message));
+        let one = claim.within.is_some() != claim.prediction.is_some();
+        self.require(one, path, "write `within` or `prediction`, one of them");
+        let bound = claim.prediction.is_none_or(Prediction::is_bound);
+        self.require(bound, &format!("{path}.prediction"), "`prediction` must be a bound here");
     }
 
     /// Checks the keys that every kind of claim has.
@@ -151,8 +129,7 @@ impl ClaimChecker<'_> {
         for (path, common) in self.manifest.claim.all() {
             if !is_plain_name(&common.id) {
                 let message = format!("a claim's id is a plain name, unlike \"{}\"", common.id);
-                let diagnostic = diagnostic_at(self.root, &format!("{path}.id"), message);
-                self.found.push(diagnostic.allowing(PLAIN_NAMES));
+                self.note(&format!("{path}.id"), message, |d| d.allowing(PLAIN_NAMES));
             } else if !ids.insert(&common.id) {
                 let message = format!("two claims are called \"{}\"", common.id);
                 self.fault(&format!("{path}.id"), message);
@@ -160,9 +137,7 @@ impl ClaimChecker<'_> {
             if let Some(figure) = common.figure.as_ref().filter(|f| !figures.contains(*f)) {
                 let known: Vec<&str> = figures.iter().map(String::as_str).collect();
                 let message = format!("no figure is called \"{figure}\"");
-                let diagnostic = diagnostic_at(self.root, &format!("{path}.figure"), message);
-                self.found
-                    .push(diagnostic.hinting(nearest(figure, &known)).allowing(known.join(", ")));
+                self.note(&format!("{path}.figure"), message, |d| d.naming(figure, &known));
             }
             self.expectation(&path, common);
         }
@@ -183,23 +158,18 @@ impl ClaimChecker<'_> {
             }
             _ => {}
         }
-        if common.side.is_some() != common.dispute.is_some() {
-            self.fault(path, "`dispute` and `side` are given together");
-        }
+        let both = common.side.is_some() == common.dispute.is_some();
+        self.require(both, path, "`dispute` and `side` are given together");
     }
 
     fn positive(&mut self, path: &str, value: f64) {
-        if !(value.is_finite() && value > 0.0) {
-            let key = path.rsplit('.').next().unwrap_or_default();
-            self.fault(path, format!("`{key}` must be a finite number above 0, not {value}"));
-        }
+        let message = format!("`{}` must be a finite number above 0, not {value}", short(path));
+        self.require(value.is_finite() && value > 0.0, path, message);
     }
 
     fn finite(&mut self, path: &str, value: f64) {
-        if !value.is_finite() {
-            let key = path.rsplit('.').next().unwrap_or_default();
-            self.fault(path, format!("`{key}` must be a finite number, not {value}"));
-        }
+        let message = format!("`{}` must be a finite number, not {value}", short(path));
+        self.require(value.is_finite(), path, message);
     }
 
     fn quantity(&mut self, path: &str, quantity: Quantity) {
@@ -209,8 +179,15 @@ impl ClaimChecker<'_> {
     }
 
     /// Checks what a claim compares its cells with, and that no cell is compared with itself.
-    fn against(&mut self, path: &str, of: &Selection, against: &Alternatives<'_>, is_one: bool) {
-        let Alternatives { right, prediction, value } = against;
+    fn against(
+        &mut self,
+        path: &str,
+        of: &Selection,
+        right: Option<&Selection>,
+        prediction: Option<Prediction>,
+        value: Option<f64>,
+        is_one: bool,
+    ) {
         if let Some(right) = right {
             self.selection(&format!("{path}.right"), right);
             let both = |cell: &&Cell| selected(cell, of) && selected(cell, right);
@@ -223,7 +200,7 @@ impl ClaimChecker<'_> {
             }
         }
         if let Some(value) = value {
-            self.positive(&format!("{path}.value"), *value);
+            self.positive(&format!("{path}.value"), value);
         }
         let written = [right.is_some(), prediction.is_some(), value.is_some()];
         let count = written.into_iter().filter(|is_written| *is_written).count();
@@ -235,17 +212,14 @@ impl ClaimChecker<'_> {
 
     /// A selection must name known settings and at least one cell.
     fn selection(&mut self, path: &str, selection: &Selection) {
-        let mut known = Settings::all_names(self.cells.iter().map(|c| &c.settings));
-        known.insert("label");
+        let known: BTreeSet<&str> = self.known.iter().copied().chain(["label"]).collect();
         let known: Vec<&str> = known.into_iter().collect();
         let mut sound = true;
         for key in selection.0.keys() {
             let there = self.cells.iter().any(|c| c.settings.get(key).is_some());
             if key != "label" && !there {
                 let message = format!("no cell has a setting `{key}`");
-                let diagnostic = diagnostic_at(self.root, &format!("{path}.{key}"), message);
-                self.found
-                    .push(diagnostic.hinting(nearest(key, &known)).allowing(known.join(", ")));
+                self.note(&format!("{path}.{key}"), message, |d| d.naming(key, &known));
                 sound = false;
             }
         }
@@ -253,24 +227,18 @@ impl ClaimChecker<'_> {
             let labels: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
             let labels: Vec<&str> = labels.into_iter().collect();
             let wanted = selection.0.get("label").map(ToString::to_string).unwrap_or_default();
-            let diagnostic = diagnostic_at(self.root, path, "this selection matches no cell");
-            self.found.push(
-                diagnostic
-                    .hinting(
-                        nearest(&wanted, &labels).filter(|_| !labels.contains(&wanted.as_str())),
-                    )
-                    .allowing(format!("labels {}", labels.join(", "))),
-            );
+            let hint = nearest(&wanted, &labels).filter(|_| !labels.contains(&wanted.as_str()));
+            let allowed = format!("labels {}", labels.join(", "));
+            let message = "this selection matches no cell";
+            self.note(path, message, |d| d.hinting(hint).allowing(allowed));
         }
     }
 
     /// A setting must be a number in every selected cell.
     fn number(&mut self, path: &str, name: &str, of: &Selection) {
-        let cells: Vec<&Cell> = self.cells.iter().filter(|c| selected(c, of)).collect();
-        let sound = cells.iter().all(|c| matches!(c.settings.get(name), Some(Setting::Number(_))));
-        if !sound {
-            self.fault(path, format!("`{name}` is not a number in every selected cell"));
-        }
+        let mut cells = self.cells.iter().filter(|c| selected(c, of));
+        let sound = cells.all(|c| matches!(c.settings.get(name), Some(Setting::Number(_))));
+        self.require(sound, path, format!("`{name}` is not a number in every selected cell"));
     }
 
     fn reaching(&mut self, path: &str, reaching: &Reaching, of: &Selection) {

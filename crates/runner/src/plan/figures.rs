@@ -1,8 +1,8 @@
 //! The figures of a manifest: what is wrong with them, and the default figure.
 
-use super::places::diagnostic_at;
+use super::places::Checker;
 use super::settings::symbol;
-use super::{Cell, Setting, SettingKey, Settings, short};
+use super::{Cell, Setting, SettingKey, short};
 use crate::manifest::document::nearest;
 use crate::manifest::figure::{Convergence, FigureKeys, FigureTables};
 use crate::manifest::{Diagnostic, Manifest, Metric, Node, Quantity};
@@ -72,8 +72,7 @@ pub fn figure_ids(manifest: &Manifest) -> Vec<(String, String)> {
 /// What is wrong with the figures.
 pub fn check_figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
     let figures = CheckedFigure::all(manifest);
-    let known = Settings::all_names(cells.iter().map(|c| &c.settings)).into_iter().collect();
-    let mut checker = FigureChecker { root, manifest, cells, known, found: Vec::new() };
+    let mut checker = Checker::new(root, manifest, cells);
     for figure in &figures {
         checker.panels_and_axes(figure);
         checker.labels(figure);
@@ -87,31 +86,16 @@ pub fn check_figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Di
         checker.id(figure, ids.insert(&figure.id));
         checker.rest(figure);
     }
-    let slopes = manifest.figure.scaling.iter().map(|f| f.reference_slope).enumerate();
-    for (i, slope) in slopes {
-        if let Some(slope) = slope.filter(|slope| !slope.is_finite()) {
-            let path = format!("figure.scaling.{i}.reference-slope");
-            let message = format!("`reference-slope` must be finite, not {slope}");
-            checker.found.push(diagnostic_at(root, &path, message));
-        }
+    for (i, figure) in manifest.figure.scaling.iter().enumerate() {
+        let slope = figure.reference_slope.unwrap_or_default();
+        let message = format!("`reference-slope` must be finite, not {slope}");
+        let path = format!("figure.scaling.{i}.reference-slope");
+        checker.require(slope.is_finite(), &path, message);
     }
     checker.found
 }
 
-struct FigureChecker<'a> {
-    root: &'a Node,
-    manifest: &'a Manifest,
-    cells: &'a [Cell],
-    /// The names of all settings.
-    known: Vec<&'a str>,
-    found: Vec<Diagnostic>,
-}
-
-impl FigureChecker<'_> {
-    fn fault(&mut self, path: &str, message: impl Into<String>) {
-        self.found.push(diagnostic_at(self.root, path, message));
-    }
-
+impl Checker<'_> {
     /// A setting must be one of some cell's and, on some axes, a number.
     fn setting(&mut self, path: &str, name: &str, is_number: bool) {
         let mut values = self.cells.iter().filter_map(|c| c.settings.get(name)).peekable();
@@ -121,8 +105,8 @@ impl FigureChecker<'_> {
             }
             let message = format!("no cell has a setting `{name}`");
             let hint = symbol(name, &self.known).or_else(|| nearest(name, &self.known));
-            let diagnostic = diagnostic_at(self.root, path, message);
-            self.found.push(diagnostic.hinting(hint).allowing(self.known.join(", ")));
+            let allowed = self.known.join(", ");
+            self.note(path, message, |d| d.hinting(hint).allowing(allowed));
         } else if is_number && let Some(text) = values.find(|v| matches!(v, Setting::Text(_))) {
             self.fault(path, format!("an axis needs numbers, but `{name}` is \"{text}\""));
         }
@@ -133,9 +117,7 @@ impl FigureChecker<'_> {
         for (i, name) in panels.iter().enumerate() {
             let path = format!("{}.panels.{i}", figure.path);
             self.setting(&path, name, false);
-            if panels[..i].contains(name) {
-                self.fault(&path, format!("`{name}` is listed twice"));
-            }
+            self.require(!panels[..i].contains(name), &path, format!("`{name}` is listed twice"));
         }
         for AxisKey { key, setting, is_number } in &figure.axes {
             self.setting(&format!("{}.{key}", figure.path), setting, *is_number);
@@ -144,14 +126,12 @@ impl FigureChecker<'_> {
 
     fn labels(&mut self, figure: &CheckedFigure<'_>) {
         let known: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
+        let known: Vec<&str> = known.into_iter().collect();
         for (i, label) in figure.common.labels.iter().enumerate() {
-            if !known.contains(label.as_str()) {
-                let known: Vec<&str> = known.iter().copied().collect();
+            if !known.contains(&label.as_str()) {
                 let message = format!("no algorithm is called \"{label}\"");
                 let path = format!("{}.labels.{i}", figure.path);
-                let diagnostic = diagnostic_at(self.root, &path, message);
-                self.found
-                    .push(diagnostic.hinting(nearest(label, &known)).allowing(known.join(", ")));
+                self.note(&path, message, |d| d.naming(label, &known));
             }
         }
     }
@@ -183,8 +163,7 @@ impl FigureChecker<'_> {
             let more: Vec<&str> = more.into_iter().collect();
             let message = format!("one square would hold several cells of \"{}\"", cell.label);
             let hint = format!("add to `panels`: {}", more.join(", "));
-            let diagnostic = diagnostic_at(self.root, &figure.path, message);
-            return self.found.push(diagnostic.hinting(Some(hint)));
+            return self.note(&figure.path, message, |d| d.hinting(Some(hint)));
         }
     }
 
@@ -192,8 +171,7 @@ impl FigureChecker<'_> {
         let path = format!("{}.id", figure.path);
         if !is_plain_name(&figure.id) {
             let message = format!("a figure's id names its file: \"{}\" cannot", figure.id);
-            let diagnostic = diagnostic_at(self.root, &path, message);
-            self.found.push(diagnostic.allowing(PLAIN_NAMES));
+            self.note(&path, message, |d| d.allowing(PLAIN_NAMES));
         } else if !is_new {
             self.fault(&path, format!("two figures are called \"{}\"", figure.id));
         }
@@ -204,10 +182,9 @@ impl FigureChecker<'_> {
             let path = format!("{}.{}", figure.path, y.key);
             self.fault(&path, format!("`{}` is on both axes", x.setting));
         }
-        if figure.common.columns == Some(0) {
-            let path = format!("{}.columns", figure.path);
-            self.fault(&path, "`columns` must be 1 or more, not 0");
-        }
+        let path = format!("{}.columns", figure.path);
+        let some = figure.common.columns != Some(0);
+        self.require(some, &path, "`columns` must be 1 or more, not 0");
     }
 }
 
@@ -248,7 +225,7 @@ const PANELS: usize = 16;
 pub fn default_figures(cells: &[Cell]) -> FigureTables {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
-    for path in cells.iter().flat_map(|c| &c.varied) {
+    for path in cells.iter().flat_map(|c| &*c.varied) {
         let of_algorithm = path.starts_with("algorithm.");
         let name = if of_algorithm { short(path) } else { path.as_str() };
         if seen.insert(name) {

@@ -4,8 +4,7 @@ use super::places::place_of;
 use super::settings::short;
 use super::tables::{AlgorithmEntry, VaryingTables, Visited};
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::document::nearest;
-use crate::manifest::{Diagnostic, Manifest, Node, Place};
+use crate::manifest::{Diagnostic, Manifest, Node};
 use driftbench_core::words::count;
 use std::sync::Arc;
 
@@ -32,9 +31,6 @@ impl<'a, 'm> Grid<'a, 'm> {
     }
 
     /// Visits every point of an entry.
-    ///
-    /// # Errors
-    /// What `visit` returns, or reading finds.
     pub fn visit(
         &mut self,
         entry: &AlgorithmEntry,
@@ -157,15 +153,11 @@ pub fn check_zips(root: &Node, manifest: &Manifest, axes: &[GridAxis]) -> Vec<Di
             let members: Vec<&GridAxis> = axes.iter().filter(|a| names_axis(name, a)).collect();
             if members.is_empty() {
                 let message = format!("`{name}` is not an axis of the grid");
-                found.push(
-                    Diagnostic::new(place.clone(), &path, message)
-                        .hinting(nearest(name, &known))
-                        .allowing(if known.is_empty() {
-                            "no setting is an array".into()
-                        } else {
-                            known.join(", ")
-                        }),
-                );
+                let diagnostic = Diagnostic::new(place.clone(), &path, message);
+                found.push(match known.as_slice() {
+                    [] => diagnostic.allowing("no setting is an array"),
+                    known => diagnostic.naming(name, known),
+                });
             }
             if members.iter().any(|axis| zipped(&manifest.zip[..i], axis).is_some()) {
                 let message = format!("`{name}` is in an earlier zip too");
@@ -179,8 +171,7 @@ pub fn check_zips(root: &Node, manifest: &Manifest, axes: &[GridAxis]) -> Vec<Di
                             "zipped axes must have one length: `{}` has {}, `{}` has {}",
                             other.path, other.len, axis.path, axis.len
                         );
-                        let place: Option<Place> = Some(axis.place.clone());
-                        found.push(Diagnostic::new(place, &axis.path, message));
+                        found.push(Diagnostic::new(Some(axis.place.clone()), &axis.path, message));
                     }
                     Some(_) => {}
                     None => first = Some(axis),

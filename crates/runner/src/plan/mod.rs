@@ -9,13 +9,14 @@ mod figures;
 mod grid;
 mod places;
 mod settings;
-mod spec_parts;
 mod tables;
 mod validate;
 
 use crate::data::DataFolder;
+use crate::files::sha256;
 use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
+use crate::manifest::read::read;
 use crate::manifest::{
     BURN_IN, Budget, InstanceMode, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };
@@ -26,9 +27,7 @@ pub use figures::{figure_ids, unrecorded};
 pub use places::place_of;
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -67,28 +66,9 @@ pub struct Cell {
     /// Every setting by its path.
     pub settings: Settings,
     /// Paths of the settings that the grid varies.
-    pub varied: Varied,
+    pub varied: Arc<[String]>,
     /// Path of the algorithm's entry in the manifest.
     pub entry: Arc<str>,
-}
-
-/// Paths of settings, shared between cells.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Varied(Arc<[String]>);
-
-impl Deref for Varied {
-    type Target = [String];
-    fn deref(&self) -> &[String] {
-        &self.0
-    }
-}
-
-impl<'a> IntoIterator for &'a Varied {
-    type Item = &'a String;
-    type IntoIter = std::slice::Iter<'a, String>;
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
-    }
 }
 
 /// What determines a cell's numbers.
@@ -152,13 +132,7 @@ impl Identity {
 
 /// The content id of the cell whose canonical text this is.
 pub fn cell_id(canonical: &str) -> String {
-    hex(&Sha256::digest(canonical.as_bytes())[..8])
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+    sha256(canonical.as_bytes())[..16].to_owned()
 }
 
 /// The default of the number of recorded rounds.
@@ -220,16 +194,11 @@ impl Plan {
         let reject = |found| {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
-        let (mut manifest, axes) = Manifest::read(&root).map_err(reject)?;
+        let (mut manifest, axes) = read(&root).map_err(reject)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
-        let cells = match cells::cells(&root, &manifest, &axes, &mut hashes) {
-            Ok(cells) => cells,
-            Err(more) => {
-                found.extend(more);
-                return Err(reject(found));
-            }
-        };
+        let cells = cells::cells(&root, &manifest, &axes, &mut hashes);
+        let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?;
         found.extend(validate::check_labels(&root, &manifest));
         found.extend(figures::check_figures(&root, &manifest, &cells));
         found.extend(claims::check_claims(&root, &manifest, &cells));
@@ -263,7 +232,7 @@ fn in_order_of_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Ve
 
 fn folder(source: &Source) -> DataFolder {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    DataFolder::new(base).with_copies(source.copies.clone()).with_tables(source.tables)
+    DataFolder::new(base, source.copies.clone(), source.tables)
 }
 
 /// Hashes of the data files, each read once.

@@ -1,42 +1,30 @@
-//! Where a manifest's text has what a dotted path names.
+//! Where a manifest's text has what a dotted path names, and diagnostics that point there.
 
+use super::{Cell, Settings};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
-use crate::manifest::{Diagnostic, Node, Place};
+use crate::manifest::{Diagnostic, Manifest, Node, Place};
 
 /// Where the value at a path was written, under a choice of axis values; the
 /// deepest table on the way if it was not written.
 pub fn place_of(root: &Node, path: &str, choice: &Choice) -> Option<Place> {
     let (node, _) = find_node(root, path, choice)?;
-    (node.id != root.id).then(|| node.place.clone())
+    (!std::ptr::eq(node, root)).then(|| node.place.clone())
 }
 
 /// The deepest node on the way to a path, and whether it is the path's own.
 pub fn find_node<'a>(root: &'a Node, path: &str, choice: &Choice) -> Option<(&'a Node, bool)> {
-    let mut node = root;
-    let mut walked = String::new();
+    let (mut node, mut end) = (root, 0);
     for part in path.split('.') {
-        let next = match &node.value {
-            Value::Table(_) => node.get(part).map(|entry| &entry.node),
-            Value::Array(items) => part.parse().ok().and_then(|i: usize| items.get(i)),
-            _ => None,
-        };
-        let Some(next) = next else { return Some((node, false)) };
+        let Some(next) = node.child(part) else { return Some((node, false)) };
         node = next;
-        if !walked.is_empty() {
-            walked.push('.');
-        }
-        walked.push_str(part);
-        if let (Value::Array(items), Some(&index)) = (&node.value, choice.get(walked.as_str())) {
+        end += part.len();
+        if let (Value::Array(items), Some(&index)) = (&node.value, choice.get(&path[..end])) {
             node = items.get(index)?;
         }
+        end += 1;
     }
     Some((node, true))
-}
-
-/// A diagnostic that points to a path.
-pub fn diagnostic_at(root: &Node, path: &str, message: impl Into<String>) -> Diagnostic {
-    diagnostic_under(root, path, &Choice::new(), message)
 }
 
 /// A diagnostic that points to a path, under a choice of axis values.
@@ -47,4 +35,43 @@ pub fn diagnostic_under(
     message: impl Into<String>,
 ) -> Diagnostic {
     Diagnostic::new(place_of(root, path, choice), path, message)
+}
+
+/// Checks a manifest, and notes what is wrong.
+pub struct Checker<'a> {
+    pub root: &'a Node,
+    pub manifest: &'a Manifest,
+    pub cells: &'a [Cell],
+    /// The names of all settings of the cells.
+    pub known: Vec<&'a str>,
+    pub found: Vec<Diagnostic>,
+}
+
+impl<'a> Checker<'a> {
+    pub fn new(root: &'a Node, manifest: &'a Manifest, cells: &'a [Cell]) -> Self {
+        let known = Settings::all_names(cells.iter().map(|c| &c.settings)).into_iter().collect();
+        Self { root, manifest, cells, known, found: Vec::new() }
+    }
+
+    /// Notes a message at a path, to which `more` may add a hint.
+    pub fn note(
+        &mut self,
+        path: &str,
+        message: impl Into<String>,
+        more: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
+        self.found.push(more(diagnostic_under(self.root, path, &Choice::new(), message)));
+    }
+
+    /// Notes a message at a path.
+    pub fn fault(&mut self, path: &str, message: impl Into<String>) {
+        self.note(path, message, |diagnostic| diagnostic);
+    }
+
+    /// Notes a message at a path unless a condition holds.
+    pub fn require(&mut self, holds: bool, path: &str, message: impl Into<String>) {
+        if !holds {
+            self.fault(path, message);
+        }
+    }
 }

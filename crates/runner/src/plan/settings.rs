@@ -1,6 +1,8 @@
 //! A cell's settings by name: what figures and tables call panels and axes.
 
 use crate::manifest::document::Value;
+use driftbench_core::problem::Fault;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -59,6 +61,18 @@ pub const PARTS: usize = 3;
 pub struct Part {
     paths: Arc<[String]>,
     values: Arc<[Setting]>,
+}
+
+/// A problem or an algorithm, for all cells that have it.
+pub struct SpecParts<T> {
+    /// What it is.
+    pub spec: Arc<T>,
+    /// What is wrong with it.
+    pub faults: Vec<Fault>,
+    /// Its table of the canonical text.
+    pub text: String,
+    /// Its settings.
+    pub settings: Part,
 }
 
 /// Where settings are.
@@ -164,6 +178,14 @@ impl Settings {
         let new = cells.filter(|settings| seen.insert(Arc::as_ptr(&settings.shape)));
         new.flat_map(Self::names).collect()
     }
+}
+
+/// A table's canonical text, and its settings by their paths.
+pub fn text_and_settings(top: &str, spec: &impl Serialize) -> (String, BTreeMap<String, Setting>) {
+    let value = toml::Value::try_from(spec).expect("settings are plain tables");
+    let mut all = BTreeMap::new();
+    add(&mut all, top, &value);
+    (toml::Table::from_iter([(top.to_owned(), value)]).to_string(), all)
 }
 
 /// Adds a value and all within it.

@@ -55,9 +55,7 @@ impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> VaryingTable<'a,
             return Ok(*number);
         }
         let mut found = Diagnostics::default();
-        let read = self.node.map(|node| {
-            exhaust(node, &self.path, Manifest::may_vary, choice, self.seed, &mut found)
-        });
+        let read = self.node.map(|node| exhaust(node, &self.path, choice, self.seed, &mut found));
         let Some((Some(value), axes)) = read else { return Err(found.into_vec()) };
         let number = self.reads.len();
         let before = self.reads.last().filter(|before| before.axes[..] == axes[..]);
@@ -118,9 +116,6 @@ impl<'a> VaryingTables<'a> {
     }
 
     /// Reads all tables under a choice.
-    ///
-    /// # Errors
-    /// What is wrong with the tables under this choice.
     pub fn read(&mut self, choice: &Choice) -> Result<GridPoint, Vec<Diagnostic>> {
         Ok(GridPoint {
             oracle: self.oracle.read(choice)?,

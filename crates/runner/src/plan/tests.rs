@@ -32,9 +32,17 @@ step-size = 0.1
 local-steps = 10
 "#;
 
-fn plan(text: &str) -> Plan {
+fn read_plan(text: &str) -> Result<Plan, Rejected> {
     let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
-    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+    Plan::new("t".into(), source)
+}
+
+fn plan(text: &str) -> Plan {
+    read_plan(text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn rejected(text: &str) -> Rejected {
+    read_plan(text).err().unwrap_or_else(|| panic!("{text}"))
 }
 
 fn ids(text: &str) -> Vec<String> {
@@ -70,8 +78,7 @@ fn an_axis_inside_a_value_counts_only_there() {
     );
     assert_eq!(plan(&nested).cells.len(), 2 * (1 + 3) * 2 * (2 * 2 + 1));
     let wrong = nested.replace("0.3]", "\"x\"]");
-    let source = Source { text: wrong, ..Source::default() };
-    assert!(Plan::new("t".into(), source).is_err_and(|e| e.to_string().contains("\"x\"")));
+    assert!(rejected(&wrong).to_string().contains("\"x\""));
 }
 
 #[test]
@@ -110,37 +117,37 @@ fn ids_ignore_what_does_not_change_the_numbers() {
     }
 }
 
+/// If this fails, every result ever stored has lost its name.
 #[test]
-fn ids_are_distinct() {
+fn an_id_is_for_ever_and_of_one_cell() {
     let mut all = ids(TEXT);
+    assert_eq!(all[0], "2d208de355de606b");
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 40);
 }
 
-/// If this fails, every result ever stored has lost its name.
 #[test]
-fn an_id_is_for_ever() {
-    assert_eq!(ids(TEXT)[0], "2d208de355de606b");
-}
-
-#[test]
-fn recorded_rounds_begin_and_end_the_run() {
+fn recorded_rounds_begin_and_end_the_run_and_are_counted_before_they_are_listed() {
     let record = |points, every, spacing| Record { points, every, spacing, ..Record::default() };
     for rounds in [1, 2, 7, 100, 12345] {
         for record in [
             record(Some(10), None, Spacing::Linear),
             record(Some(10), None, Spacing::Log),
+            record(Some(5000), None, Spacing::Log),
             record(None, Some(3), Spacing::Linear),
             record(None, None, Spacing::Linear),
         ] {
             let all = record.rounds(rounds);
             assert_eq!((all[0], *all.last().unwrap()), (0, rounds), "{record:?}");
             assert!(all.windows(2).all(|w| w[0] < w[1]), "{record:?} {all:?}");
+            let (listed, counted) = (all.len() as u64, record.points(rounds));
+            assert!(listed <= counted && counted <= rounds + 2, "{record:?} {rounds}");
         }
     }
     assert_eq!(record(Some(4), None, Spacing::Linear).rounds(100), [0, 25, 50, 75, 100]);
     assert_eq!(record(Some(2), None, Spacing::Log).rounds(100), [0, 1, 10, 100]);
+    assert_eq!(record(None, Some(1), Spacing::Linear).points(u64::MAX), u64::MAX);
 }
 
 #[test]
@@ -164,16 +171,14 @@ fn a_list_of_lists_is_an_axis_of_lists() {
         ("[[1], 2]", "expected a list, as the others of this axis are"),
         ("[[[1]]]", "lists of lists"),
     ] {
-        let source = Source { name: "t.toml".into(), text: text(steps), ..Source::default() };
-        let Err(said) = Plan::new("t".into(), source) else { panic!("{steps}") };
-        assert!(said.to_string().contains(message), "{steps}: {said}");
+        let said = rejected(&text(steps)).to_string();
+        assert!(said.contains(message), "{steps}: {said}");
     }
 }
 
 /// Ids are hashed from texts of tables that cells share; `cell.toml` has the whole.
 #[test]
 fn an_id_is_the_hash_of_the_canonical_text() {
-    use sha2::{Digest, Sha256};
     let nested = TEXT
         .replace(
             "seed = 3",
@@ -187,7 +192,7 @@ fn an_id_is_the_hash_of_the_canonical_text() {
     for text in [TEXT.to_owned(), nested, TEXT.to_owned() + romberg] {
         for cell in plan(&text).cells {
             let whole = cell.identity.canonical().to_string();
-            assert_eq!(cell.id, hex(&Sha256::digest(whole.as_bytes())[..8]), "{whole}");
+            assert_eq!(cell.id, cell_id(&whole), "{whole}");
         }
     }
 }
@@ -227,9 +232,7 @@ fn a_grid_beyond_a_million_is_refused_with_its_longest_axes() {
     let text = TEXT
         .replace("step-size = [0.1, 0.2]", &format!("step-size = {}", many(1001)))
         .replace("offset = [0.5, 1.0]", &format!("offset = {}", many(1000)));
-    let source = Source { name: "t.toml".into(), text, ..Source::default() };
-    let Err(said) = Plan::new("t".into(), source) else { panic!("8012000 cells") };
-    let said = said.to_string();
+    let said = rejected(&text).to_string();
     assert!(
         said.contains("the grid has 8012000 cells or more; at most 1000000 are allowed"),
         "{said}"
@@ -238,29 +241,11 @@ fn a_grid_beyond_a_million_is_refused_with_its_longest_axes() {
 }
 
 #[test]
-fn recorded_rounds_are_counted_before_they_are_listed() {
-    let record = |points, every, spacing| Record { points, every, spacing, ..Record::default() };
-    for rounds in [1, 2, 7, 100, 12345] {
-        for record in [
-            record(Some(10), None, Spacing::Linear),
-            record(Some(5000), None, Spacing::Log),
-            record(None, Some(3), Spacing::Linear),
-        ] {
-            let (listed, counted) = (record.rounds(rounds).len() as u64, record.points(rounds));
-            assert!(listed <= counted && counted <= rounds + 2, "{record:?} {rounds}");
-        }
-    }
-    let all = record(None, Some(1), Spacing::Linear);
-    assert_eq!(all.points(u64::MAX), u64::MAX);
-}
-
-#[test]
 fn of_thousands_of_mistakes_a_hundred_are_printed() {
     let wrong: Vec<String> = (1..=3000).map(|i| format!("-{i}")).collect();
     let text =
         TEXT.replace("step-size = [0.1, 0.2]", &format!("step-size = [{}]", wrong.join(", ")));
-    let source = Source { name: "t.toml".into(), text, ..Source::default() };
-    let Err(rejected) = Plan::new("t".into(), source) else { panic!("negative step sizes") };
+    let rejected = rejected(&text);
     assert_eq!(rejected.diagnostics.len(), 3000);
     let said = rejected.to_string();
     assert_eq!(said.matches("`step-size` must be").count(), 100, "{said}");

@@ -1,7 +1,7 @@
 //! What is wrong with the settings of a manifest, apart from its figures and claims.
 
-use super::places::{diagnostic_at, diagnostic_under};
-use super::spec_parts::SpecParts;
+use super::places::{Checker, diagnostic_under};
+use super::settings::SpecParts;
 use super::{MOST_POINTS, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
@@ -18,51 +18,43 @@ const MOST_ROUNDS: u64 = 1_000_000_000_000;
 /// The most characters of a name: of a curve, a figure, a claim.
 const MOST_NAME: usize = 100;
 
-/// Notes texts that no page could show unchanged, and names that are too long or have several
-/// lines.
-fn check_texts(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
+/// Shows a node and all below it, each with its path.
+fn visit(node: &Node, path: &str, see: &mut dyn FnMut(&Node, &str)) {
+    see(node, path);
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match &node.value {
-        Value::Table(all) => all.iter().for_each(|e| check_texts(&e.node, &below(&e.key), found)),
+        Value::Table(all) => all.iter().for_each(|e| visit(&e.node, &below(&e.key), see)),
         Value::Array(all) => {
-            all.iter().enumerate().for_each(|(i, n)| check_texts(n, &below(&i.to_string()), found));
-        }
-        Value::String(text) => {
-            let key = short(path);
-            let mut wrong = |message: String| {
-                found.push(Diagnostic::new(Some(node.place.clone()), path, message));
-            };
-            let control = |c: &char| c.is_control() && !"\n\r\t".contains(*c);
-            if let Some(c) = text.chars().find(control) {
-                wrong(format!("`{key}` holds the control character U+{:04X}", u32::from(c)));
-            }
-            // A data file's columns have names of their own.
-            let names = ["label", "id"].contains(&key) && !path.starts_with("problem.");
-            if names && text.contains(['\n', '\r', '\t']) {
-                wrong(format!("`{key}` is a name: it must stand in one line"));
-            }
-            let length = text.chars().count();
-            if names && length > MOST_NAME {
-                wrong(format!("`{key}` has {length} characters; at most {MOST_NAME} are allowed"));
-            }
+            all.iter().enumerate().for_each(|(i, n)| visit(n, &below(&i.to_string()), see));
         }
         _ => {}
     }
 }
 
-/// Notes what does not hold.
-struct Requirements<'a> {
-    root: &'a Node,
-    found: Vec<Diagnostic>,
+/// Notes a text that no page could show unchanged, and a name that is too long or has several
+/// lines.
+fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
+    let Value::String(text) = &node.value else { return };
+    let key = short(path);
+    let mut wrong = |message: String| {
+        found.push(Diagnostic::new(Some(node.place.clone()), path, message));
+    };
+    let control = |c: &char| c.is_control() && !"\n\r\t".contains(*c);
+    if let Some(c) = text.chars().find(control) {
+        wrong(format!("`{key}` holds the control character U+{:04X}", u32::from(c)));
+    }
+    // A data file's columns have names of their own.
+    let is_name = ["label", "id"].contains(&key) && !path.starts_with("problem.");
+    if is_name && text.contains(['\n', '\r', '\t']) {
+        wrong(format!("`{key}` is a name: it must stand in one line"));
+    }
+    let length = text.chars().count();
+    if is_name && length > MOST_NAME {
+        wrong(format!("`{key}` has {length} characters; at most {MOST_NAME} are allowed"));
+    }
 }
 
-impl Requirements<'_> {
-    fn require(&mut self, holds: bool, path: &str, message: impl Into<String>) {
-        if !holds {
-            self.found.push(diagnostic_at(self.root, path, message));
-        }
-    }
-
+impl Checker<'_> {
     fn record(&mut self, record: &Record) {
         let both = record.points.is_some() && record.every.is_some();
         self.require(!both, "record.every", "write `points` or `every`, not both");
@@ -109,22 +101,20 @@ impl Requirements<'_> {
 
 /// What is wrong with a manifest at every grid point.
 pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    check_texts(root, "", &mut found);
-    let mut requirements = Requirements { root, found };
+    let mut checker = Checker::new(root, manifest, &[]);
+    visit(root, "", &mut |node, path| check_text(node, path, &mut checker.found));
     let replicates = manifest.replicates;
-    let message = "`replicates` must be 1 or more, not 0";
-    requirements.require(replicates > 0, "replicates", message);
+    checker.require(replicates > 0, "replicates", "`replicates` must be 1 or more, not 0");
     let message =
         format!("`replicates` must be at most {MAX_REPLICATES} (a stream each), not {replicates}");
-    requirements.require(replicates <= MAX_REPLICATES, "replicates", message);
+    checker.require(replicates <= MAX_REPLICATES, "replicates", message);
     let message = "there is no algorithm: write at least one [[algorithm.<kind>]]";
-    requirements.require(!manifest.algorithm.entries().is_empty(), "algorithm", message);
-    requirements.record(&manifest.record);
+    checker.require(!manifest.algorithm.entries().is_empty(), "algorithm", message);
+    checker.record(&manifest.record);
     if let Some(prices) = manifest.prices {
-        requirements.prices(prices);
+        checker.prices(prices);
     }
-    requirements.found
+    checker.found
 }
 
 /// What is checked at a grid point.
@@ -234,8 +224,20 @@ pub fn with_hints_for_overrides(
     source: &Source,
     found: Vec<Diagnostic>,
 ) -> Vec<Diagnostic> {
+    // All values that the text (and no override) wrote.
     let mut paths = Vec::new();
-    leaves(root, String::new(), &mut paths);
+    visit(root, "", &mut |node, path| {
+        let is_leaf = match &node.value {
+            Value::Table(_) => false,
+            Value::Array(items) => {
+                !items.first().is_some_and(|i| matches!(i.value, Value::Table(_)))
+            }
+            _ => short(path).parse::<usize>().is_err(),
+        };
+        if is_leaf && matches!(node.place, Place::Text(..)) {
+            paths.push(path.to_owned());
+        }
+    });
     let meant = |mut diagnostic: Diagnostic| {
         if let (Some(Place::Override(i)), None) = (&diagnostic.place, &diagnostic.hint) {
             let key = source.overrides[*i].split('=').next().unwrap_or_default().trim();
@@ -248,36 +250,18 @@ pub fn with_hints_for_overrides(
     found.into_iter().map(meant).collect()
 }
 
-/// Paths of all values that the text (and no override) wrote.
-fn leaves(node: &Node, path: String, out: &mut Vec<String>) {
-    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-    match &node.value {
-        Value::Table(entries) => {
-            entries.iter().for_each(|e| leaves(&e.node, below(&e.key), out));
-        }
-        Value::Array(items)
-            if matches!(items.first(), Some(Node { value: Value::Table(_), .. })) =>
-        {
-            items.iter().enumerate().for_each(|(i, item)| leaves(item, below(&i.to_string()), out));
-        }
-        _ if matches!(node.place, Place::Text(..)) => out.push(path),
-        _ => {}
-    }
-}
-
 /// Algorithm entries with the same label.
 pub fn check_labels(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
-    let mut found = Vec::new();
+    let mut checker = Checker::new(root, manifest, &[]);
     for (kind, number, spec) in manifest.algorithm.entries() {
         let path = format!("algorithm.{kind}.{number}");
         if let Some(other) = seen.insert(spec.label().to_owned(), path.clone()) {
             let message = format!("`{other}` has the label \"{}\" too", spec.label());
-            let diagnostic = diagnostic_at(root, &path, message);
-            found.push(diagnostic.hinting(Some("give one of them a `label`".into())));
+            checker.note(&path, message, |d| d.hinting(Some("give one of them a `label`".into())));
         }
     }
-    found
+    checker.found
 }
 
 /// That a grid point describes the cell of another.

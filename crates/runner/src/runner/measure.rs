@@ -10,7 +10,8 @@ use driftbench_core::problem::Facts;
 /// The metrics that a cell records, and what they must remember between rounds.
 pub struct Meter<'a> {
     ground: &'a Ground,
-    metrics: Vec<Metric>,
+    /// The metrics that it measures.
+    pub metrics: Vec<Metric>,
     /// Σ_{s≤t} θ_s, if the mean is listed for.
     sum: Vec<f64>,
     rounds: u64,
@@ -48,11 +49,6 @@ impl<'a> Meter<'a> {
         Self { ground, metrics, sum: vec![0.0; d], rounds: 0, corrections, averages }
     }
 
-    /// The metrics that it measures.
-    pub fn metrics(&self) -> &[Metric] {
-        &self.metrics
-    }
-
     /// Sees a round of the run and of its twin, recorded or not.
     pub fn see(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
         self.averages.see(run, twin);
@@ -65,11 +61,7 @@ impl<'a> Meter<'a> {
     /// The value of each metric now; `coupled` is the estimate of the run on the
     /// same draws, if there is one.
     pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>) -> Vec<f64> {
-        let value = |metric: &Metric| match (metric, coupled) {
-            (Metric::SqCoupling, Some(other)) => squared_distance(run.estimate(), other),
-            _ => self.value(*metric, run),
-        };
-        self.metrics.iter().map(value).collect()
+        self.metrics.iter().map(|metric| self.value(*metric, run, coupled)).collect()
     }
 
     /// What was averaged over the rounds.
@@ -77,11 +69,12 @@ impl<'a> Meter<'a> {
         self.averages.finish()
     }
 
-    fn value(&self, metric: Metric, run: &dyn Run) -> f64 {
+    fn value(&self, metric: Metric, run: &dyn Run, coupled: Option<&[f64]>) -> f64 {
         let facts: &dyn Facts = &*self.ground.instance;
         let (theta, optimum, d) = (run.estimate(), facts.optimum(), facts.dim());
         match metric {
-            Metric::SqErrorLimit | Metric::SqCoupling => f64::NAN,
+            Metric::SqErrorLimit => f64::NAN,
+            Metric::SqCoupling => coupled.map_or(f64::NAN, |other| squared_distance(theta, other)),
             Metric::SqErrorAverage if self.rounds == 0 => squared_distance(theta, optimum),
             Metric::SqErrorAverage => {
                 let mean: Vec<f64> = self.sum.iter().map(|x| x / self.rounds as f64).collect();

@@ -13,95 +13,81 @@ use std::collections::HashMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
-/// The memory that some cells need: shares, each for one kind of data, whose key is the path
-/// of the setting that makes it large.
-#[derive(Clone, Debug, Default)]
-pub struct Need(pub Vec<Share>);
-
-impl Need {
-    /// Bytes of all shares.
-    pub fn bytes(&self) -> f64 {
-        self.0.iter().map(|share| share.bytes).sum()
+/// The memory that the instances of these cells need, all of which exist at once: shares, each
+/// for one kind of data, whose key is the path of the setting that makes it large.
+pub fn of_instances(cells: &[&Cell]) -> Vec<Share> {
+    let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
+    for Identity { problem, instance, replicates, .. } in cells.iter().map(|c| &c.identity) {
+        let wanted = if instance.is_fixed() { 1.0 } else { *replicates as f64 };
+        let known = copies.entry(Arc::as_ptr(problem)).or_insert((&**problem, 0.0));
+        known.1 = known.1.max(wanted);
     }
-
-    /// What the instances of these cells need, all of which exist at once.
-    pub fn of_instances(cells: &[&Cell]) -> Self {
-        let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
-        for Identity { problem, instance, replicates, .. } in cells.iter().map(|c| &c.identity) {
-            let wanted = if instance.is_fixed() { 1.0 } else { *replicates as f64 };
-            let known = copies.entry(Arc::as_ptr(problem)).or_insert((&**problem, 0.0));
-            known.1 = known.1.max(wanted);
-        }
-        // By path: the sum, and the bytes and the words of the largest.
-        let mut shares: HashMap<String, (f64, f64, String)> = HashMap::new();
-        let mut instances = 0.0;
-        for (spec, copies) in copies.into_values() {
-            instances += copies;
-            for Share { key, bytes, what } in spec.extent().map_or(Vec::new(), |e| e.shares) {
-                let path = format!("problem.{}.{key}", spec.kind());
-                let share = shares.entry(path).or_default();
-                share.0 += bytes * copies;
-                if (bytes, &what) > (share.1, &share.2) {
-                    (share.1, share.2) = (bytes, what);
-                }
+    // By path: the sum, and the bytes and the words of the largest.
+    let mut shares: HashMap<String, (f64, f64, String)> = HashMap::new();
+    let mut instances = 0.0;
+    for (spec, copies) in copies.into_values() {
+        instances += copies;
+        for Share { key, bytes, what } in spec.extent().map_or(Vec::new(), |e| e.shares) {
+            let path = format!("problem.{}.{key}", spec.kind());
+            let share = shares.entry(path).or_default();
+            share.0 += bytes * copies;
+            if (bytes, &what) > (share.1, &share.2) {
+                (share.1, share.2) = (bytes, what);
             }
         }
-        let share = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
-            let prefix = if instances > 1.0 {
-                format!("{instances} instances with ")
-            } else {
-                String::new()
-            };
-            Share { key, bytes, what: prefix + &what }
-        };
-        Self(shares.into_iter().map(share).collect())
     }
+    let share = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
+        let prefix =
+            if instances > 1.0 { format!("{instances} instances with ") } else { String::new() };
+        Share { key, bytes, what: prefix + &what }
+    };
+    shares.into_iter().map(share).collect()
+}
 
-    /// What running these cells on so many threads needs in addition to their instances: a run
-    /// on each thread, and the traces and averages of unfinished cells.
-    pub fn of_runs(cells: &[&Cell], threads: usize) -> Self {
-        let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();
-        let mut most: [Option<(f64, &Identity)>; 3] = [None; 3];
-        for identity in cells.iter().map(|cell| &cell.identity) {
-            let (n, d) = *sizes.entry(Arc::as_ptr(&identity.problem)).or_insert_with(|| {
-                let extent = identity.problem.extent();
-                extent.map_or((0.0, 0.0), |e| (e.clients as f64, e.dimension as f64))
-            });
-            let under_way = 1.0 + (threads as f64 - 1.0) / identity.replicates.max(1) as f64;
-            let replicates = under_way.ceil() * identity.replicates as f64;
-            let found = [
-                threads as f64 * run(identity, n, d),
-                replicates * trace(identity, d),
-                replicates * averages(identity, n, d),
-            ];
-            for (bytes, most) in found.into_iter().zip(&mut most) {
-                if most.is_none_or(|most| bytes > most.0) {
-                    *most = Some((bytes, identity));
-                }
+/// What running these cells on so many threads needs in addition to their instances: a run
+/// on each thread, and the traces and averages of unfinished cells.
+pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<Share> {
+    let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();
+    let mut most: [Option<(f64, &Identity)>; 3] = [None; 3];
+    for identity in cells.iter().map(|cell| &cell.identity) {
+        let (n, d) = *sizes.entry(Arc::as_ptr(&identity.problem)).or_insert_with(|| {
+            let extent = identity.problem.extent();
+            extent.map_or((0.0, 0.0), |e| (e.clients as f64, e.dimension as f64))
+        });
+        let under_way = 1.0 + (threads as f64 - 1.0) / identity.replicates.max(1) as f64;
+        let replicates = under_way.ceil() * identity.replicates as f64;
+        let found = [
+            threads as f64 * run(identity, n, d),
+            replicates * trace(identity, d),
+            replicates * averages(identity, n, d),
+        ];
+        for (bytes, most) in found.into_iter().zip(&mut most) {
+            if most.is_none_or(|most| bytes > most.0) {
+                *most = Some((bytes, identity));
             }
         }
-        let [runs, traces, averages] = most.map(|most| most.filter(|most| most.0 > 0.0));
-        let runs = runs.map(|(bytes, identity)| Share {
-            key: format!("problem.{}.clients", identity.problem.kind()),
-            bytes,
-            what: format!("states of {threads} runs at a time"),
-        });
-        let traces = traces.map(|(bytes, identity)| Share {
-            key: traced_by(identity).into(),
-            bytes,
-            what: format!(
-                "traces of {} replicates with up to {} rounds each",
-                identity.replicates,
-                identity.record.points(identity.rounds)
-            ),
-        });
-        let averages = averages.map(|(bytes, identity)| Share {
-            key: "record.averages".into(),
-            bytes,
-            what: format!("averages of {} replicates", identity.replicates),
-        });
-        Self([runs, traces, averages].into_iter().flatten().collect())
     }
+    let [runs, traces, averages] = most.map(|most| most.filter(|most| most.0 > 0.0));
+    let runs = runs.map(|(bytes, identity)| Share {
+        key: format!("problem.{}.clients", identity.problem.kind()),
+        bytes,
+        what: format!("states of {threads} runs at a time"),
+    });
+    let traces = traces.map(|(bytes, identity)| Share {
+        key: traced_by(identity).into(),
+        bytes,
+        what: format!(
+            "traces of {} replicates with up to {} rounds each",
+            identity.replicates,
+            identity.record.points(identity.rounds)
+        ),
+    });
+    let averages = averages.map(|(bytes, identity)| Share {
+        key: "record.averages".into(),
+        bytes,
+        what: format!("averages of {} replicates", identity.replicates),
+    });
+    [runs, traces, averages].into_iter().flatten().collect()
 }
 
 /// The setting that makes traces large.
@@ -170,7 +156,7 @@ mod tests {
 
     fn needs(plan: &Plan) -> (f64, Vec<Share>) {
         let cells: Vec<&Cell> = plan.cells.iter().collect();
-        (Need::of_instances(&cells).bytes(), Need::of_runs(&cells, 2).0)
+        (of_instances(&cells).iter().map(|share| share.bytes).sum(), of_runs(&cells, 2))
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod prepare;
 mod sanity;
 
 use crate::manifest::Metric;
-use crate::panics;
+use crate::panics::{caught, lock};
 use crate::plan::{Cell, Identity};
 use crate::trace::{Outcome, Trace};
 use driftbench_core::algorithm::{Instance, Spec};
@@ -29,11 +29,11 @@ use std::time::{Duration, Instant};
 /// Observes the progress of a run.
 pub trait Observer: Sync {
     /// This number of client steps was taken.
-    fn steps(&self, count: u64);
+    fn steps(&self, _count: u64) {}
     /// This number of client steps will not be taken, because a run diverged.
-    fn skipped(&self, count: u64);
-    /// A cell is complete and stored.
-    fn cell(&self, cell: &Cell, diverged: usize);
+    fn skipped(&self, _count: u64) {}
+    /// A cell, of whose runs so many diverged, is complete and stored.
+    fn cell(&self, _diverged: usize) {}
     /// Whether to stop; incomplete cells are dropped.
     fn interrupted(&self) -> bool {
         false
@@ -43,20 +43,16 @@ pub trait Observer: Sync {
 /// Ignores all progress.
 pub struct Silent;
 
-impl Observer for Silent {
-    fn steps(&self, _count: u64) {}
-    fn skipped(&self, _count: u64) {}
-    fn cell(&self, _cell: &Cell, _diverged: usize) {}
-}
+impl Observer for Silent {}
 
 /// Client steps after which they are reported to the observer, also between recorded rounds.
 const REPORTED: u64 = 1 << 22;
 
 /// A cell that could not be run.
 #[derive(Debug)]
-pub struct Failed {
-    /// Its id.
-    pub cell: String,
+pub struct Failed<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
     /// Why.
     pub reason: String,
 }
@@ -73,6 +69,8 @@ enum Stopped {
 pub struct Done<'a> {
     /// The cell.
     pub cell: &'a Cell,
+    /// N.
+    pub clients: usize,
     /// A trace per replicate, in their order.
     pub traces: Vec<Trace>,
     /// Summed over replicates.
@@ -106,16 +104,15 @@ pub fn run<'a, E: Send>(
     threads: usize,
     observer: &dyn Observer,
     keep: impl Fn(Done<'a>) -> Result<(), E> + Sync,
-) -> Result<Vec<Failed>, E> {
+) -> Result<Vec<Failed<'a>>, E> {
     let queue = Queue::new(cells);
     let error = Mutex::new(None);
     let work = || {
         while let Some((i, replicate)) = queue.next(observer) {
             let Some(done) = queue.work(i, replicate, observer) else { continue };
             let diverged = done.traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
-            let cell = done.cell;
             match keep(done) {
-                Ok(()) => observer.cell(cell, diverged),
+                Ok(()) => observer.cell(diverged),
                 Err(e) => {
                     queue.stop.store(true, Ordering::Relaxed);
                     lock(&error).get_or_insert(e);
@@ -137,7 +134,7 @@ struct Queue<'a> {
     next: AtomicUsize,
     stop: AtomicBool,
     progress: Vec<Mutex<Partial>>,
-    failed: Mutex<Vec<Failed>>,
+    failed: Mutex<Vec<Failed<'a>>>,
 }
 
 impl<'a> Queue<'a> {
@@ -168,7 +165,7 @@ impl<'a> Queue<'a> {
     fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
         let prepared = &self.cells[i];
         let begin = Instant::now();
-        let result = panics::caught(|| prepared.attempt(replicate, observer, &start));
+        let result = caught(|| prepared.attempt(replicate, observer, &start));
         let reason = match result {
             Ok(Ok(trace)) => Ok(trace),
             Ok(Err(Stopped::Interrupted)) => return None,
@@ -187,7 +184,7 @@ impl<'a> Queue<'a> {
             Err(reason) if !progress.failed => {
                 progress.failed = true;
                 let reason = format!("replicate {replicate}: {reason}");
-                lock(&self.failed).push(Failed { cell: prepared.cell.id.clone(), reason });
+                lock(&self.failed).push(Failed { cell: prepared.cell, reason });
             }
             Err(_) => {}
         }
@@ -195,14 +192,9 @@ impl<'a> Queue<'a> {
             return None;
         }
         let traces = std::mem::take(&mut progress.traces).into_iter().flatten().collect();
-        Some(Done { cell: prepared.cell, traces, elapsed: progress.elapsed })
+        let (cell, clients) = (prepared.cell, prepared.clients());
+        Some(Done { cell, clients, traces, elapsed: progress.elapsed })
     }
-}
-
-/// Locks a mutex even if a panic poisoned it: every value behind these locks is
-/// consistent between statements.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Starts a run of an algorithm on an instance.
@@ -214,8 +206,10 @@ fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) ->
     instance.launch(algorithm, from)
 }
 
-/// The runs of a replicate, which share their draws.
+/// The runs of a replicate, which share their draws, and what is measured of them.
 struct ReplicateRuns<'p> {
+    ground: &'p Ground,
+    meter: Meter<'p>,
     own: Box<dyn Run + 'p>,
     /// The run on the linearised twin, if biases are measured against one.
     twin: Option<Box<dyn Run + 'p>>,
@@ -236,13 +230,33 @@ impl<'p> ReplicateRuns<'p> {
         let at_optimum = Conditions { start: instance.optimum(), ..*conditions };
         let is_coupled = identity.record.metrics.contains(&Metric::SqCoupling);
         let coupled = is_coupled.then(|| start(instance, algorithm, &at_optimum));
-        Self { own, twin, coupled }
+        let meter = Meter::new(ground, &identity.record, identity.rounds, &*own);
+        Self { ground, meter, own, twin, coupled }
     }
 
     fn round(&mut self) {
         self.own.round();
         for other in self.twin.iter_mut().chain(&mut self.coupled) {
             other.round();
+        }
+        self.meter.see(&*self.own, self.twin.as_deref());
+    }
+
+    /// Adds a row to a trace, with θ_t if the manifest asks for it.
+    fn record(&self, trace: &mut Trace, round: u64, iterates: bool) {
+        let coupled = self.coupled.as_deref().map(|run| run.estimate());
+        let theta = self.own.estimate();
+        trace.round.push(round);
+        trace.cost.push(self.own.cost());
+        trace.sq_error.push(squared_distance(theta, self.ground.instance.optimum()));
+        let limit = self.ground.limit.as_ref();
+        trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
+        let values = self.meter.read(&*self.own, coupled);
+        for ((_, column), value) in trace.further.iter_mut().zip(values) {
+            column.push(value);
+        }
+        if iterates {
+            trace.theta.extend_from_slice(theta);
         }
     }
 }
@@ -251,26 +265,20 @@ impl Prepared<'_> {
     /// One replicate, from start to budget or divergence.
     ///
     /// # Panics
-    /// If the run contradicts itself, which is a defect of the engine, or is
-    /// interrupted.
-    pub fn simulate(&self, replicate: u64, observer: &dyn Observer) -> Trace {
-        self.simulate_with(replicate, observer, &start)
+    /// If the run contradicts itself, which is a defect of the engine.
+    pub fn simulate(&self, replicate: u64) -> Trace {
+        self.simulate_with(replicate, &start)
     }
 
     /// One replicate of whatever this function starts, in the algorithm's place.
     ///
     /// # Panics
     /// As [`Self::simulate`].
-    pub fn simulate_with(
-        &self,
-        replicate: u64,
-        observer: &dyn Observer,
-        start: &StartRun<'_>,
-    ) -> Trace {
-        match self.attempt(replicate, observer, start) {
+    pub fn simulate_with(&self, replicate: u64, start: &StartRun<'_>) -> Trace {
+        match self.attempt(replicate, &Silent, start) {
             Ok(trace) => trace,
             Err(Stopped::Contradiction(reason)) => panic!("{reason}"),
-            Err(Stopped::Interrupted) => panic!("interrupted"),
+            Err(Stopped::Interrupted) => unreachable!("nobody interrupts"),
         }
     }
 
@@ -292,12 +300,11 @@ impl Prepared<'_> {
             copy: 0,
         };
         let mut runs = ReplicateRuns::start(ground, identity, &conditions, start);
-        let mut meter = Meter::new(ground, &identity.record, identity.rounds, &*runs.own);
-        let further = meter.metrics().iter().map(|metric| (*metric, Vec::new()));
+        let further = runs.meter.metrics.iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
         let mut sanity = Sanity::default();
         let (mut round, mut reported) = (0, 0);
-        let per_round = self.steps_per_round();
+        let per_round = identity.steps_per_round(self.clients());
         for &target in self.recorded.iter() {
             while round < target {
                 runs.round();
@@ -312,50 +319,26 @@ impl Prepared<'_> {
                 if observer.interrupted() {
                     return Err(Stopped::Interrupted);
                 }
-                meter.see(&*runs.own, runs.twin.as_deref());
                 if per_round * round - reported >= REPORTED {
                     observer.steps(per_round * round - reported);
                     reported = per_round * round;
                 }
             }
-            self.record(&mut trace, round, &runs, ground, &meter);
+            runs.record(&mut trace, round, identity.record.iterates);
             sanity.check(&trace, &*runs.own, ground).map_err(Stopped::Contradiction)?;
             let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;
         }
-        trace.averages = meter.averages();
+        trace.averages = runs.meter.averages();
         Ok(trace)
-    }
-
-    fn record(
-        &self,
-        trace: &mut Trace,
-        round: u64,
-        runs: &ReplicateRuns<'_>,
-        ground: &Ground,
-        meter: &Meter<'_>,
-    ) {
-        let (run, coupled) = (&*runs.own, runs.coupled.as_deref().map(|run| run.estimate()));
-        let theta = run.estimate();
-        trace.round.push(round);
-        trace.cost.push(run.cost());
-        trace.sq_error.push(squared_distance(theta, ground.instance.optimum()));
-        if let Some(limit) = &ground.limit {
-            trace.sq_error_limit.push(squared_distance(theta, limit));
-        }
-        for ((_, values), value) in trace.further.iter_mut().zip(meter.read(run, coupled)) {
-            values.push(value);
-        }
-        if self.cell.identity.record.iterates {
-            trace.theta.extend_from_slice(theta);
-        }
     }
 }
 
 /// A cell that panics, for tests of what becomes of it.
 #[doc(hidden)]
 pub mod fault {
+    use crate::panics::lock;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -365,7 +348,7 @@ pub mod fault {
 
     /// From now on this cell panics, and no other.
     pub fn set(id: Option<&str>) {
-        *super::lock(&STRUCK) = id.map(str::to_owned);
+        *lock(&STRUCK) = id.map(str::to_owned);
         ARMED.store(id.is_some(), Ordering::SeqCst);
     }
 
@@ -373,7 +356,7 @@ pub mod fault {
         if !ARMED.load(Ordering::Relaxed) {
             return;
         }
-        let struck = super::lock(&STRUCK).as_deref() == Some(id);
+        let struck = lock(&STRUCK).as_deref() == Some(id);
         assert!(!struck, "struck by a test");
     }
 }

@@ -25,13 +25,11 @@ fn fixed_steps(identity: &Identity) -> Option<u64> {
 
 /// The algorithm of a cell on this number of clients. Under random communication the scheme is
 /// the same whatever ends a round.
-pub fn scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
+fn scheme(identity: &Identity, clients: usize) -> AlgorithmModel<'static> {
     let components = identity.algorithm.components();
     let first = &components[0].terms;
     let coin = match first.schedule {
         Schedule::Every => None,
-        Schedule::Bernoulli { probability, clock: Clock::Communications } => Some(probability),
-        Schedule::Bernoulli { probability: 1.0, .. } => Some(1.0),
         Schedule::Bernoulli { probability, .. } => Some(probability),
     };
     let (cohort, copy) = (first.cohort.unwrap_or(clients), components[0].copy);
@@ -51,20 +49,15 @@ pub fn scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'sta
         Average::None => None,
         Average::BurnIn(share) => Some((share * identity.rounds as f64) as u64),
     };
-    Some(AlgorithmModel {
-        runs: components.into_iter().map(run).collect(),
-        cohort,
-        common,
-        coin,
-        burn_in,
-    })
+    let runs = components.into_iter().map(run).collect();
+    AlgorithmModel { runs, cohort, common, coin, burn_in }
 }
 
 /// The scheme whose stationary distribution a cell has at the end of its rounds, without
 /// averaging; `None` if rounds end after a fixed number of steps under random communication.
 pub fn stationary_scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
-    let found = scheme(identity, clients).filter(|_| fixed_steps(identity).is_none())?;
-    Some(AlgorithmModel { burn_in: None, ..found })
+    let found = AlgorithmModel { burn_in: None, ..scheme(identity, clients) };
+    fixed_steps(identity).is_none().then_some(found)
 }
 
 /// Why a cell has no exact moments.
@@ -84,7 +77,7 @@ pub enum NoMoments {
 pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let identity = &prepared.cell.identity;
     let facts: &dyn Facts = &*prepared.grounds[0].instance;
-    let scheme = scheme(identity, facts.clients()).ok_or(NoMoments::Open)?;
+    let scheme = scheme(identity, facts.clients());
     if !moments::are_closed(facts, &scheme) {
         return Err(NoMoments::Open);
     }
@@ -104,7 +97,7 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
 /// That they do not close.
 pub fn exact_moments(cell: &Cell, ground: &Ground) -> Result<Vec<Moments>, NoMoments> {
     let facts: &dyn Facts = &*ground.instance;
-    let scheme = scheme(&cell.identity, facts.clients()).ok_or(NoMoments::Open)?;
+    let scheme = scheme(&cell.identity, facts.clients());
     if let Some(steps) = fixed_steps(&cell.identity) {
         let recorded = cell.identity.recorded();
         let found = moments::steps::at_rounds(facts, &scheme, steps, &ground.start, &recorded);

@@ -52,11 +52,6 @@ impl Prepared<'_> {
     pub fn client_steps(&self) -> u64 {
         self.cell.identity.client_steps(self.clients())
     }
-
-    /// Local steps of all clients in one round of one replicate.
-    pub fn steps_per_round(&self) -> u64 {
-        self.cell.identity.steps_per_round(self.clients())
-    }
 }
 
 /// A cell whose instance or start does not exist.

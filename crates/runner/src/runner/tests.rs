@@ -61,7 +61,7 @@ fn a_panic_fails_its_cell_and_no_other() {
     })
     .unwrap();
     assert_eq!(failed.len(), 1);
-    assert_eq!(failed[0].cell, prepared[3].cell.id);
+    assert_eq!(failed[0].cell.id, prepared[3].cell.id);
     assert!(failed[0].reason.contains("assertion"), "{}", failed[0].reason);
     assert_eq!(kept.into_inner(), plan.cells.len() - 1);
 }

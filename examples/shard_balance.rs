@@ -1,0 +1,64 @@
+//! How well the expected costs of cells match their measured times, and how evenly they split the
+//! cells into shards. Prints the numbers of docs/SCALE.md from the results of `make reproduce`.
+//!
+//! `cargo run --release --locked --example shard_balance -- results`
+
+use driftbench::cli::shard::split;
+use driftbench::files::Error;
+use driftbench::plan::{Cell, Plan};
+use driftbench::runner::cost::expected_nanoseconds;
+use driftbench::store::Store;
+use std::path::Path;
+
+/// The id of a cell, its measured and its expected time in seconds.
+type Timed<'a> = (&'a str, f64, f64);
+
+/// The time of the slowest of `n` shards, divided by that of the mean.
+fn imbalance(cells: &[Timed<'_>], n: usize, shard: impl Fn(usize) -> usize) -> f64 {
+    let mut load = vec![0.0; n];
+    cells.iter().enumerate().for_each(|(i, (_, seconds, _))| load[shard(i)] += seconds);
+    let mean = load.iter().sum::<f64>() / n as f64;
+    load.into_iter().fold(0.0, f64::max) / mean
+}
+
+fn main() -> Result<(), Error> {
+    let folder = std::env::args().nth(1).unwrap_or_else(|| "results".to_owned());
+    let store = Store::open_existing(Path::new(&folder))?;
+    let experiments = store.experiments()?.into_iter();
+    let plans: Vec<Plan> = experiments
+        .map(|e| Plan::new(e.name.clone(), e.source()).unwrap_or_else(|e| panic!("{e}")))
+        .collect();
+    let mut cells: Vec<Timed<'_>> = Vec::new();
+    for (plan, cell) in plans.iter().flat_map(|plan| plan.cells.iter().map(move |c| (plan, c))) {
+        let stored = store.summary(&plan.experiment, &cell.id)?;
+        let seconds = stored.expect("`driftbench run` has run every cell").seconds;
+        cells.push((&cell.id, seconds, expected_nanoseconds(&cell.identity) as f64 * 1e-9));
+    }
+    let measured: f64 = cells.iter().map(|(_, seconds, _)| seconds).sum();
+    let expected: f64 = cells.iter().map(|(.., cost)| cost).sum();
+    let (all, experiments) = (cells.len(), plans.len());
+    println!(
+        "{all} cells of {experiments} experiments: {expected:.0} s expected, {measured:.0} s measured"
+    );
+    let long = cells.iter().filter(|(_, seconds, _)| *seconds > 0.01);
+    let ratios: Vec<f64> = long.map(|(_, seconds, cost)| cost / seconds).collect();
+    for factor in [2.0, 3.0] {
+        let within = ratios.iter().filter(|r| (1.0 / factor..=factor).contains(*r)).count();
+        let percent = 100.0 * within as f64 / ratios.len() as f64;
+        println!("of {} over 10 ms, {percent:.0} % within a factor of {factor}", ratios.len());
+    }
+    let mut by_id: Vec<usize> = (0..all).collect();
+    by_id.sort_by_key(|&i| cells[i].0);
+    let mut rank = vec![0; all];
+    by_id.iter().enumerate().for_each(|(place, &i)| rank[i] = place);
+    let chosen: Vec<Vec<&Cell>> = plans.iter().map(|plan| plan.cells.iter().collect()).collect();
+    println!("\n| shards | split by cost | split by id, in turn |\n| --- | --- | --- |");
+    for n in [2, 4, 8, 16] {
+        let shards = split(&plans, &chosen, n as u64);
+        let by_cost = imbalance(&cells, n, |i| shards[i] as usize);
+        println!("| {n} | {by_cost:.2} | {:.2} |", imbalance(&cells, n, |i| rank[i] % n));
+    }
+    let longest = cells.iter().map(|(_, seconds, _)| *seconds).fold(0.0, f64::max);
+    println!("\nthe longest cell is {:.2} of a shard at 16", longest / (measured / 16.0));
+    Ok(())
+}

@@ -3,8 +3,9 @@
 
 mod support;
 
-use driftbench::manifest::Source;
+use driftbench::manifest::{Oracle, Source};
 use driftbench::plan::Plan;
+use driftbench::runner::prepare;
 use driftbench::{algorithm, problem};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,8 +15,6 @@ use support::{Bench, files_with, smoke};
 /// algorithm has another name.
 const LINEAR_NAMES: [(&str, &str); 3] =
     [("fedlsa", "fedavg"), ("scafflsa", "scaffold"), ("centralised-lsa", "minibatch-sgd")];
-/// Problems whose field is not linear.
-const CURVED: [&str; 2] = ["logistic", "logistic-dataset"];
 
 fn manifests() -> Vec<PathBuf> {
     files_with(&smoke(""), "toml")
@@ -24,20 +23,31 @@ fn manifests() -> Vec<PathBuf> {
 #[test]
 fn every_pair_that_makes_sense_is_there() {
     let mut there: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut curved: BTreeSet<&str> = BTreeSet::new();
     for file in manifests() {
         let text = std::fs::read_to_string(&file).unwrap();
         let source = Source { name: file.display().to_string(), text, ..Source::default() };
         let plan = Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
-        for cell in &plan.cells {
-            let identity = &cell.identity;
-            there.insert((identity.algorithm.kind().into(), identity.problem.kind().into()));
+        let cells: Vec<_> = plan.cells.iter().collect();
+        for prepared in prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}")) {
+            let identity = &prepared.cell.identity;
+            let (algorithm, problem) = (identity.algorithm.kind(), identity.problem.kind());
+            there.insert((algorithm.into(), problem.into()));
+            let (planned, built) =
+                (identity.problem.linear(), prepared.grounds[0].instance.linear());
+            if identity.oracle == Oracle::Stochastic {
+                assert_eq!(planned, built, "{problem}: its settings and its facts disagree");
+            }
+            if !planned {
+                curved.insert(problem);
+            }
         }
     }
     let mut missing = Vec::new();
     for algorithm in algorithm::Spec::KINDS {
         for problem in problem::Spec::KINDS {
             let nonsense =
-                LINEAR_NAMES.iter().any(|(name, _)| name == algorithm) && CURVED.contains(problem);
+                LINEAR_NAMES.iter().any(|(name, _)| name == algorithm) && curved.contains(problem);
             let found = there.contains(&((*algorithm).to_owned(), (*problem).to_owned()));
             if found == nonsense {
                 missing.push(format!("{algorithm} on {problem}"));

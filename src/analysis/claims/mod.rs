@@ -103,34 +103,48 @@ pub fn judge<'a>(
     cells: &[CellResult<'_>],
     theory: &Theory<'_>,
 ) -> Vec<JudgedClaim<'a>> {
-    let tested = Judge { plan, cells, theory }.test_all();
-    let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
+    let judge = Judge { plan, cells, theory };
+    let tested = judge.test_all();
+    let stated = plan.manifest.claim.all();
+    assert!(
+        stated.iter().map(|(_, keys)| &keys.id).eq(tested.iter().map(|(keys, _)| &keys.id)),
+        "claims are tested in the order of `ClaimTables::all`"
+    );
+    let evidence: Vec<Option<Evidence>> = tested.iter().map(|(_, t)| t.parts.evidence()).collect();
     let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
     let mut found = verdicts(&family).into_iter();
-    let stated = plan.manifest.claim.all().into_iter().map(|(_, common)| common);
-    let judged = stated.zip(tested).zip(evidence).map(|((common, tested), evidence)| {
+    let tested = tested.into_iter().map(|(_, tested)| tested);
+    let judged = stated.into_iter().zip(tested).zip(evidence).map(|(((_, keys), t), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
-        Some(judged(common, tested, evidence, family.len()))
+        Some(judged(keys, t, evidence, family.len()))
     });
     let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
     plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
 }
 
 impl Judge<'_> {
-    /// Tests every claim, kind by kind.
-    fn test_all(&self) -> Vec<Tested> {
+    /// Tests every claim, kind by kind, in the order of [`ClaimTables::all`].
+    ///
+    /// [`ClaimTables::all`]: driftbench_runner::manifest::claim::ClaimTables::all
+    fn test_all(&self) -> Vec<(&ClaimKeys, Tested)> {
         let table = &self.plan.manifest.claim;
-        let less = table.less.iter();
-        let less = less.map(|c| self.if_complete(&c.left, c.right.as_ref(), self.less(c)));
-        let at_least = table.at_least.iter();
-        let at_least =
-            at_least.map(|c| self.if_complete(&c.left, c.right.as_ref(), self.at_least(c)));
-        let slopes = table.slope.iter().map(|c| self.if_complete(&c.of, None, self.slope(c)));
-        let matches = table.matches.iter();
-        let matches = matches.map(|c| self.if_complete(&c.of, c.right.as_ref(), self.matches(c)));
-        let reaches = table.reaches.iter();
-        let reaches = reaches.map(|c| self.if_complete(&c.of, None, self.reaches(c)));
-        less.chain(at_least).chain(slopes).chain(matches).chain(reaches).collect()
+        let mut all = Vec::new();
+        for c in &table.less {
+            all.push((&c.common, self.if_complete(&c.left, c.right.as_ref(), self.less(c))));
+        }
+        for c in &table.at_least {
+            all.push((&c.common, self.if_complete(&c.left, c.right.as_ref(), self.at_least(c))));
+        }
+        for c in &table.slope {
+            all.push((&c.common, self.if_complete(&c.of, None, self.slope(c))));
+        }
+        for c in &table.matches {
+            all.push((&c.common, self.if_complete(&c.of, c.right.as_ref(), self.matches(c))));
+        }
+        for c in &table.reaches {
+            all.push((&c.common, self.if_complete(&c.of, None, self.reaches(c))));
+        }
+        all
     }
 }
 

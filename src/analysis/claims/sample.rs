@@ -25,8 +25,10 @@ impl MetricSample {
     /// The values of a metric of a cell.
     pub fn new(cell: &CellResult<'_>, metric: Quantity, values: Vec<f64>) -> Self {
         let floor = match metric {
-            // A norm and a difference of objectives: no squares of what is known to 1e-16.
-            Quantity::Bias | Quantity::Suboptimality => ROUNDING_FLOOR.sqrt(),
+            // Norms and a difference of objectives: no squares of what is known to 1e-16.
+            Quantity::Bias | Quantity::Suboptimality | Quantity::CorrectionSum => {
+                ROUNDING_FLOOR.sqrt()
+            }
             _ => ROUNDING_FLOOR,
         };
         Self { values, fixed: cell.is_deterministic(), floor }

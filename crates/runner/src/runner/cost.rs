@@ -58,8 +58,8 @@ fn round(component: &Component, clients: usize, call: u64) -> u64 {
     let batches = terms.batches.iter().fold(0u64, |sum, batch| sum.saturating_add(*batch));
     let steps = terms.steps_of_all(clients);
     let calls = steps.saturating_mul(batches) / terms.batches.len().max(1) as u64;
-    let plain = terms.proximal > 0.0 || terms.batches.iter().any(|batch| *batch > 1);
-    let factor = if plain { WITHOUT_KERNEL } else { 1 };
+    let without_kernel = terms.proximal > 0.0 || terms.batches.iter().any(|batch| *batch > 1);
+    let factor = if without_kernel { WITHOUT_KERNEL } else { 1 };
     let more = match terms.variates {
         Variates::Fresh | Variates::Kept(Learning::OptionOne) => MEASURED_VARIATES,
         Variates::None | Variates::Kept(Learning::OptionTwo) => 0,

@@ -1,10 +1,13 @@
 //! The effort of exact moments, from the sizes of the data of [`super::ExactMoments`].
 
-use super::stationary::{DIRECT, KRYLOV};
 use super::{AlgorithmModel, Correction, types};
 use crate::problem::Facts;
 use crate::theory::effort::{self, Effort, MOST_PRODUCTS};
 
+/// The largest order of the stationary system that is solved directly.
+pub(super) const DIRECT: usize = 600;
+/// The vectors of GMRES between restarts.
+pub(super) const KRYLOV: usize = 30;
 /// The least number of restarts of GMRES that must fit within the limit.
 const FEWEST_RESTARTS: f64 = 4.0;
 

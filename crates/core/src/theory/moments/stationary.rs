@@ -1,15 +1,11 @@
 //! Moments at stationarity: the fixed point of the round's linear map.
 
 use super::averages::AverageMoments;
-use super::size::MomentSizes;
+use super::size::{DIRECT, KRYLOV, MomentSizes};
 use super::{CovarianceBlocks, ExactMoments, Moments};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 
-/// The largest order of the system that is solved directly.
-pub(super) const DIRECT: usize = 600;
-/// The vectors of GMRES between restarts.
-pub(super) const KRYLOV: usize = 30;
 /// The most restarts of GMRES.
 const RESTARTS: usize = 40;
 

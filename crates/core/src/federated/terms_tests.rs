@@ -36,15 +36,16 @@ fn run<P: Problem>(problem: &P, terms: &Terms, rounds: u64, replicate: u64) -> V
 fn corrected() -> Vec<(&'static str, Terms)> {
     let scaffold = Terms::scaffold(0.1, 5);
     let coin = |probability, clock| Schedule::Bernoulli { probability, clock };
-    let work = vec![1, 7, 2];
+    let (work, fresh) = (vec![1, 7, 2], Variates::Fresh);
+    let option_one = Variates::Kept(Learning::OptionOne);
     vec![
         ("H2", scaffold.clone()),
-        ("option I", Terms { variates: Variates::Kept(Learning::OptionOne), ..scaffold.clone() }),
-        ("FedLin", Terms { variates: Variates::Fresh, ..scaffold.clone() }),
+        ("option I", Terms { variates: option_one, ..scaffold.clone() }),
+        ("FedLin", Terms { variates: fresh, ..scaffold.clone() }),
         (
             "FedLin, unequal work",
             Terms {
-                variates: Variates::Fresh,
+                variates: fresh,
                 local_steps: work.clone(),
                 normalised: true,
                 ..scaffold.clone()
@@ -63,11 +64,7 @@ fn corrected() -> Vec<(&'static str, Terms)> {
         ),
         (
             "two of four, option I",
-            Terms {
-                cohort: Some(2),
-                variates: Variates::Kept(Learning::OptionOne),
-                ..scaffold.clone()
-            },
+            Terms { cohort: Some(2), variates: option_one, ..scaffold.clone() },
         ),
         ("H1", Terms { schedule: coin(0.2, Clock::Communications), ..scaffold.clone() }),
         ("H1 by steps", Terms { schedule: coin(0.3, Clock::Steps), ..scaffold.clone() }),
@@ -259,28 +256,24 @@ fn cohorts_are_unbiased() {
 #[test]
 fn costs_follow_the_work() {
     let problem = curved_problem();
-    let cost = |terms: Terms| sample::run(&problem, &terms, &[0.0; 3], 2, 0).cost();
-    let expected =
-        |communications, local_steps, oracle_calls, sequential_calls, vectors_sent| Cost {
-            communications,
-            local_steps,
-            oracle_calls,
-            sequential_calls,
-            vectors_sent,
-            bytes_sent: vectors_sent * 24,
-        };
-    let plain = Terms::fedavg(0.1, 3);
-    assert_eq!(cost(plain.clone()), expected(2, 6, 24, 6, 16));
-    assert_eq!(cost(Terms { batches: vec![5], ..plain.clone() }), expected(2, 6, 120, 30, 16));
-    assert_eq!(cost(Terms { cohort: Some(2), ..plain.clone() }), expected(2, 6, 12, 6, 8));
-    assert_eq!(cost(Terms { local_steps: vec![1, 4], ..plain.clone() }), expected(2, 8, 20, 8, 16));
-    assert_eq!(
-        cost(Terms { variates: Variates::Fresh, ..plain.clone() }),
-        expected(4, 6, 48, 12, 32)
-    );
-    let option = Variates::Kept(Learning::OptionOne);
-    assert_eq!(cost(Terms { variates: option, ..plain }), expected(2, 6, 48, 12, 32));
-    assert_eq!(cost(Terms::scaffold(0.1, 3)), expected(2, 6, 24, 6, 32));
+    let (plain, scaffold) = (Terms::fedavg(0.1, 3), Terms::scaffold(0.1, 3));
+    let option_one = Variates::Kept(Learning::OptionOne);
+    for (terms, expected) in [
+        (plain.clone(), [2, 6, 24, 6, 16]),
+        (Terms { batches: vec![5], ..plain.clone() }, [2, 6, 120, 30, 16]),
+        (Terms { cohort: Some(2), ..plain.clone() }, [2, 6, 12, 6, 8]),
+        (Terms { local_steps: vec![1, 4], ..plain.clone() }, [2, 8, 20, 8, 16]),
+        (Terms { variates: Variates::Fresh, ..plain.clone() }, [4, 6, 48, 12, 32]),
+        (Terms { variates: option_one, ..plain }, [2, 6, 48, 12, 32]),
+        (scaffold, [2, 6, 24, 6, 32]),
+    ] {
+        let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = expected;
+        let (calls, bytes_sent) = ((oracle_calls, sequential_calls), 24 * vectors_sent);
+        let have = sample::run(&problem, &terms, &[0.0; 3], 2, 0).cost();
+        assert_eq!((have.communications, have.local_steps), (communications, local_steps));
+        assert_eq!((have.oracle_calls, have.sequential_calls), calls, "{terms:?}");
+        assert_eq!((have.vectors_sent, have.bytes_sent), (vectors_sent, bytes_sent), "{terms:?}");
+    }
 }
 
 /// Clients with one distribution, a linear field: under every choice of terms the estimate and the

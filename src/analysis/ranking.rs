@@ -7,7 +7,8 @@
 //!
 //! *Invariant*: all algorithms that are not separated from the best are named.
 
-use super::{CellResult, panels, setting_text};
+use super::panels::{self, Group};
+use super::{CellResult, setting_text};
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::{Quantity, Start};
@@ -168,14 +169,6 @@ fn untested_separation(other: &[f64], best: &[f64], exact: bool) -> Separation {
     }
 }
 
-/// A row of the table: the values of the settings that all algorithms have, and the cells there.
-pub struct RankedPoint<'a> {
-    values: Vec<String>,
-    /// The cells that are compared.
-    pub cells: Vec<&'a CellResult<'a>>,
-    names: Vec<String>,
-}
-
 /// The ranking at every grid point with several algorithms.
 pub struct Standings {
     /// Names of the settings that all algorithms have.
@@ -204,39 +197,35 @@ pub struct Standing {
 }
 
 impl Standings {
-    /// The rows of these grid points.
-    pub fn new<'a>(axes: Vec<String>, points: &[RankedPoint<'a>], rankings: &Rankings<'a>) -> Self {
-        let standing = |point: &RankedPoint<'a>| {
-            let outcome = rankings.outcome(&point.cells, Quantity::SqError)?;
-            Some(point.standing(outcome))
+    /// The rows of these grid points, which differ in the settings `axes`.
+    pub fn new<'a>(axes: Vec<String>, points: &[Group<'a>], rankings: &Rankings<'a>) -> Self {
+        let known: Vec<&str> = axes.iter().map(String::as_str).collect();
+        let name =
+            |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
+        let standing = |Group { values, cells, .. }: &Group<'a>| {
+            let outcome = rankings.outcome(cells, Quantity::SqError)?;
+            let (error, n, next) = match outcome {
+                PointRanking::Diverged => (f64::NAN, cells[0].runs.count, None),
+                PointRanking::AboveStart { error } => (*error, cells[0].runs.count, None),
+                PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals.first()),
+            };
+            let diverged = cells.iter().filter(|c| c.runs.diverged > 0);
+            Some(Standing {
+                values: values.clone(),
+                leaders: outcome.leaders().into_iter().map(|place| name(cells[place])).collect(),
+                error,
+                next: next.map(|rival| (name(cells[rival.cell]), rival.clone())),
+                n,
+                diverged: diverged.map(|cell| name(cell)).collect(),
+            })
         };
         let rows = points.iter().filter_map(standing).collect();
         Self { axes, rows, compared: rankings.compared }
     }
 }
 
-impl RankedPoint<'_> {
-    fn standing(&self, outcome: &PointRanking) -> Standing {
-        let name = |index: usize| self.names[index].clone();
-        let (error, n, next) = match outcome {
-            PointRanking::Diverged => (f64::NAN, self.cells[0].runs.count, None),
-            PointRanking::AboveStart { error } => (*error, self.cells[0].runs.count, None),
-            PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals.first()),
-        };
-        let diverged = self.cells.iter().zip(&self.names).filter(|(c, _)| c.runs.diverged > 0);
-        Standing {
-            values: self.values.clone(),
-            leaders: outcome.leaders().into_iter().map(name).collect(),
-            error,
-            next: next.map(|rival| (name(rival.cell), rival.clone())),
-            n,
-            diverged: diverged.map(|(_, name)| name.clone()).collect(),
-        }
-    }
-}
-
 /// The settings that all algorithms have, and the grid points of their values with several cells.
-pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<RankedPoint<'a>>) {
+pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<Group<'a>>) {
     let cells: Vec<&'a CellResult<'a>> = cells.iter().collect();
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     let all_have = |name: &&str| {
@@ -252,15 +241,8 @@ pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<RankedP
     if labels.len() < 2 {
         return (axes, Vec::new());
     }
-    let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-    let name =
-        |c: &&CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
-    let point = |group: panels::Group<'a>| {
-        let names = group.cells.iter().map(name).collect();
-        RankedPoint { values: group.values, cells: group.cells, names }
-    };
-    let groups = panels::panels(&axes, &cells).into_iter().filter(|group| group.cells.len() > 1);
-    let points = groups.map(point).collect();
+    let groups = panels::panels(&axes, &cells).into_iter();
+    let points = groups.filter(|group| group.cells.len() > 1).collect();
     (axes, points)
 }
 

@@ -11,7 +11,6 @@ use std::fmt::Write;
 pub struct Frames<'a> {
     plot: &'a Plot,
     columns: usize,
-    /// The y axis.
     pub y: Axis,
     size: Size,
 }

@@ -3,6 +3,7 @@
 
 use crate::analysis::{Experiment, unique};
 use driftbench_runner::manifest::Quantity;
+use driftbench_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
 use serde::Serialize;
@@ -92,24 +93,18 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
 
 /// The algorithms of an experiment.
 pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
-    let mut all: Vec<((&str, bool), Vec<&str>)> = Vec::new();
-    for cell in &experiment.plan.cells {
+    let cells = &experiment.plan.cells;
+    let kind_of = |cell: &Cell| {
         let coin = cell.settings.get("communication-probability").is_some();
-        let kind = (cell.identity.algorithm.kind(), coin);
-        let place = all.iter().position(|(have, _)| *have == kind).unwrap_or_else(|| {
-            all.push((kind, Vec::new()));
-            all.len() - 1
-        });
-        let labels = &mut all[place].1;
-        if !labels.contains(&&*cell.label) {
-            labels.push(&cell.label);
-        }
-    }
-    let formula = |((kind, coin), labels): &((&str, bool), Vec<&str>)| {
-        let (words, tex) = steps(kind, *coin)?;
+        (cell.identity.algorithm.kind(), coin)
+    };
+    let formula = |(kind, coin)| {
+        let own = cells.iter().filter(|cell| kind_of(cell) == (kind, coin));
+        let labels = unique(own.map(|cell| cell.label.as_str()));
+        let (words, tex) = steps(kind, coin)?;
         Some(Formula::new(&labels.join("; "), words, &tex))
     };
-    all.iter().filter_map(formula).collect()
+    unique(cells.iter().map(kind_of)).into_iter().filter_map(formula).collect()
 }
 
 /// The meaning of a quantity, and its formula.

@@ -64,13 +64,8 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
     if numbers.bytes() + size <= MOST_FOR_REPLICATES {
         for (exploration, drawn, cells) in &mut shown {
             for (result, cell) in drawn.iter().zip(cells) {
-                let columns = columns(result, exploration);
-                // Last values of all replicates are one sequence.
-                let runs = match exploration.x {
-                    XAxis::Cells(_) if !columns.is_empty() => vec![columns.concat()],
-                    _ => columns,
-                };
-                cell.runs = runs.into_iter().map(|run| numbers.add(run)).collect();
+                let runs = runs(result, exploration).into_iter();
+                cell.runs = runs.map(|run| numbers.add(run.iter().copied())).collect();
             }
         }
     }
@@ -98,14 +93,12 @@ fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> 
     cells.iter().map(rows).sum::<usize>() * 16 / 3
 }
 
-/// What the y axis shows of each replicate of a cell: one value per recorded round, or the last.
-fn columns(cell: &CellResult<'_>, exploration: &Exploration) -> Vec<Vec<f64>> {
-    match &exploration.x {
-        XAxis::Rounds(_) => cell.columns(exploration.y).into_iter().map(Cow::into_owned).collect(),
-        XAxis::Cells(_) => {
-            let finals = cell.runs.finals(exploration.y).unwrap_or_default();
-            finals.into_iter().map(|value| vec![value]).collect()
-        }
+/// What the y axis shows of each replicate of a cell: a sequence over recorded rounds, or one
+/// sequence of all last values.
+fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, [f64]>> {
+    match exploration.x {
+        XAxis::Rounds(_) => cell.columns(exploration.y),
+        XAxis::Cells(_) => cell.runs.finals(exploration.y).into_iter().map(Cow::Owned).collect(),
     }
 }
 

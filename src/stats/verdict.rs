@@ -446,5 +446,6 @@ mod tests {
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().estimate, 2.0);
         assert_eq!(Evidence::all(&[yes], true).unwrap().support, 1.0, "a part is untested");
         assert_eq!(Evidence::all(&[yes, no], true).unwrap().refute, 0.0);
+        assert!(Verdict::ALL.iter().enumerate().all(|(i, (verdict, _))| *verdict as usize == i));
     }
 }

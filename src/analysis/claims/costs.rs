@@ -6,7 +6,7 @@
 //! the last backwards for the upper one, so that the number of rounds costs no power; the upper
 //! limit also tests all rounds together, at half of the level.
 
-use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::judge::{Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_ratio};
 use super::text::{selection_text, target_text, with_reason};
 use crate::analysis::CellResult;
@@ -44,7 +44,7 @@ impl Judge<'_> {
             selection_text(&claim.of),
             target_text(&claim.reaching)
         );
-        Tested { parts, formula, scale: EstimateScale::Plain }
+        Tested { parts, formula, unit: None }
     }
 
     /// Adds a cell for which no bound gives a cost.

@@ -47,34 +47,15 @@ impl Parts {
     }
 }
 
-/// How an estimate is shown.
-#[derive(Clone, Copy)]
-pub enum EstimateScale {
-    /// As it is.
-    Plain,
-    /// The exponential of itself, times this: a ratio, or a mean in units of the value that it
-    /// is compared with.
-    Exponential(f64),
-}
-
-impl EstimateScale {
-    /// An estimate as it is shown.
-    pub fn apply(self, x: f64) -> f64 {
-        match self {
-            Self::Plain => x,
-            Self::Exponential(unit) => unit * libm::exp(x),
-        }
-    }
-}
-
 /// A claim that was tested.
 pub struct Tested {
     /// What it was tested on.
     pub parts: Parts,
     /// What was tested, as a formula.
     pub formula: String,
-    /// How its estimates are shown.
-    pub scale: EstimateScale,
+    /// Estimates that are logarithms are shown as their exponential times this unit: a ratio, or a
+    /// mean in units of the value that it is compared with. `None` if they are shown as they are.
+    pub unit: Option<f64>,
 }
 
 /// The keys of a selection that have one value.

@@ -156,10 +156,11 @@ fn judged<'a>(
     evidence: Option<(Evidence, (Verdict, f64))>,
     together: usize,
 ) -> JudgedClaim<'a> {
-    let Tested { parts, formula, scale } = tested;
+    let Tested { parts, formula, unit } = tested;
+    let shown = |x: f64| unit.map_or(x, |unit| unit * libm::exp(x));
     let estimate = |e: &Evidence| Estimate {
-        value: scale.apply(e.estimate),
-        interval: (scale.apply(e.interval.0), scale.apply(e.interval.1)),
+        value: shown(e.estimate),
+        interval: (shown(e.interval.0), shown(e.interval.1)),
     };
     let weakest = evidence.and_then(|(e, _)| {
         parts.tested.iter().find(|(_, part)| part.estimate.to_bits() == e.estimate.to_bits())

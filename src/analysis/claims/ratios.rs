@@ -1,7 +1,7 @@
 //! Claims on means: that one is at most, at least or about another, a prediction or a number.
 
 use super::comparison::{Against, MeanComparison};
-use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::judge::{Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_ratio, samples};
 use super::text::selection_text;
 use crate::analysis::CellResult;
@@ -54,7 +54,7 @@ impl Judge<'_> {
                 by = by.words(),
                 of = selection_text(&claim.of)
             );
-            return Tested { parts, formula, scale: EstimateScale::Plain };
+            return Tested { parts, formula, unit: None };
         }
         let formula =
             |c: &MeanComparison<'_>| format!("{}, {margin_text}", c.formula("equals", 1.0));
@@ -77,8 +77,7 @@ impl Judge<'_> {
             Against::Prediction(_) => (self.compare_cells(comparison, region), 1.0),
             Against::Value(value) => (self.compare_cells(comparison, region), value),
         };
-        let scale = EstimateScale::Exponential(unit);
-        Tested { parts, formula: formula(comparison), scale }
+        Tested { parts, formula: formula(comparison), unit: Some(unit) }
     }
 
     /// Each cell of a comparison against the cells of the other side with the same settings.

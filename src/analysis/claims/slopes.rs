@@ -1,7 +1,7 @@
 //! Claims on slopes: of a metric, or of the cost to bring it down to a target, over a setting.
 
 use super::costs::slope_of_cost;
-use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::judge::{Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_combination, samples};
 use super::text::{selection_text, target_text, time_text};
 use crate::analysis::CellResult;
@@ -41,7 +41,7 @@ impl<'a> Judge<'a> {
             claim.value,
             claim.margin
         );
-        Tested { parts, formula, scale: EstimateScale::Plain }
+        Tested { parts, formula, unit: None }
     }
 
     /// The cells of a claim by what distinguishes them beside the setting of the slope, in their

@@ -67,7 +67,10 @@ reason = "it has a bias"
 
 fn plan(step_size: &str) -> Plan {
     let text = wrong::manifest(300, "8") + CLAIMS;
-    let text = text.replace("step-size = 0.1", &format!("step-size = {step_size}"));
+    plan_of(text.replace("step-size = 0.1", &format!("step-size = {step_size}")))
+}
+
+fn plan_of(text: String) -> Plan {
     let source = Source { name: "t.toml".into(), text, ..Source::default() };
     Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -151,3 +154,25 @@ fn infinite_means_enter_as_what_they_are() {
     assert_eq!(claim("reaches").decision.verdict, Verdict::Refuted);
     assert_eq!(claim("reaches").estimate.value, f64::INFINITY);
 }
+
+/// Errors around the limit are those around each replicate's own, where it has its own instance.
+#[test]
+fn moments_of_several_instances_are_averaged() {
+    let text = wrong::manifest(400, "4") + LIMIT;
+    let plan = plan_of(text.replace("seed = 5", "seed = 5\ninstance = \"per-replicate\""));
+    assert_eq!(verdicts_of(&judged(&plan, Mutation::None)), [("limit", Verdict::Supported)]);
+}
+
+const LIMIT: &str = r#"
+[record]
+every = 10
+
+[[claim.matches]]
+id = "limit"
+statement = "the error around the limit is what the exact moments say"
+metric = "sq-error-limit"
+of = { label = "FedLSA" }
+prediction = "exact-moments"
+margin = 0.5
+at = "every-round"
+"#;

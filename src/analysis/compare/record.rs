@@ -13,7 +13,6 @@ use driftbench_runner::files::sha256;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// The file of settings that cells share.
 pub const RECORD: &str = "record.toml";
@@ -102,16 +101,12 @@ fn finals(record: &SideExperiment) -> String {
 
 /// The shortest decimals that read back as the same numbers.
 fn numbers(finals: &[Option<f64>]) -> String {
-    let mut out = String::new();
-    for value in finals {
-        let separator = if out.is_empty() { "" } else { " " };
-        let _ = match value {
-            None => write!(out, "{separator}{DIVERGED}"),
-            Some(v) if (1e-3..1e6).contains(&v.abs()) => write!(out, "{separator}{v}"),
-            Some(v) => write!(out, "{separator}{v:e}"),
-        };
-    }
-    out
+    let text = |value: &Option<f64>| match value {
+        None => DIVERGED.to_owned(),
+        Some(v) if (1e-3..1e6).contains(&v.abs()) => v.to_string(),
+        Some(v) => format!("{v:e}"),
+    };
+    finals.iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
 /// A record from its files; the first reports had no `record.toml`.

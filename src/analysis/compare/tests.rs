@@ -55,6 +55,12 @@ fn verdicts_of_known_changes() {
     assert!(libm::log(1.1) < detectable && detectable < 1.0);
 }
 
+#[test]
+fn names_stand_in_the_order_of_their_values() {
+    assert!(ChangeVerdict::ALL.iter().enumerate().all(|(i, (verdict, _))| *verdict as usize == i));
+    assert!(Class::ALL.iter().enumerate().all(|(i, (class, _))| *class as usize == i));
+}
+
 /// 3 % more with little noise: significantly more, and within the margin.
 #[test]
 fn what_lies_within_the_margin_is_equivalent_however_sure() {

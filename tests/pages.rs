@@ -1,11 +1,9 @@
 //! What the pages say, as snapshots, and what they must hold.
 
-#[path = "support/markup.rs"]
-mod markup;
 mod support;
 
-use markup::tags;
 use std::fs;
+use support::markup::tags;
 use support::{Bench, DIVERGING, GARNET, LOGISTIC, QUADRATIC, edited, files_with, root};
 
 fn reported(name: &str) -> Bench {

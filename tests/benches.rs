@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use support::{Holds, Row, Value, Verdict, bars, geometric_mean, timings, verdict};
+use support::{Holds, Limit, Outcome, Value, Verdict, bars, geometric_mean, timings, verdict};
 
 fn estimate(point: f64) -> String {
     let (low, high) = (0.9 * point, 1.1 * point);
@@ -103,17 +103,10 @@ fn ratios_by_hand() {
 
 #[test]
 fn a_bar_as_markdown() {
-    let row = Row {
-        point: "1",
-        what: "a | b",
-        bar: "at most 9 ns",
-        measured: within(6.612, 6.5, 123.4).with_unit("ns"),
-        peer: String::new(),
-        holds: Holds::when(true),
-        command: "cargo bench",
-    };
-    let absent = Row { holds: Holds::NotMeasured, measured: "not measured".into(), ..row.clone() };
-    let text = bars(&[row, absent]);
+    let limit = Limit { point: "1", what: "a | b", bar: "at most 9 ns", command: "cargo bench" };
+    let measured = within(6.612, 6.5, 123.4).with_unit("ns");
+    let absent = Outcome::new("not measured".into(), Holds::NotMeasured);
+    let text = bars(&[(limit, Outcome::new(measured, Holds::when(true))), (limit, absent)]);
     let lines: Vec<Vec<&str>> = text
         .lines()
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())

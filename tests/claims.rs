@@ -1,10 +1,8 @@
 //! Claims that the program once decided wrongly, driven as a user drives it.
 
-#[path = "support/markup.rs"]
-mod markup;
 mod support;
 
-use markup::blocks;
+use support::markup::blocks;
 use support::{Bench, array, edited, root};
 
 /// A quadratic, to which each test adds its algorithms and claims.

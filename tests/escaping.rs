@@ -2,12 +2,10 @@
 //! Two experiments that differ in their texts alone must give files of one
 //! structure: the same elements, table cells, links, commands and fields.
 
-#[path = "support/markup.rs"]
-mod markup;
 mod support;
 
-use markup::{LEFT_OUT, Tag, tags, without_code};
 use std::collections::BTreeMap;
+use support::markup::{LEFT_OUT, Tag, tags, without_code};
 use support::{Bench, TINY, edited};
 
 /// Texts that would be something else if they were let.

@@ -1,13 +1,11 @@
 //! `export`: one file of everything, driven as a user drives it. That its numbers are
 //! the cells' bit for bit is tested in `store`.
 
-#[path = "support/markup.rs"]
-mod markup;
 mod support;
 
-use markup::blocks;
 use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
 use std::collections::{BTreeMap, BTreeSet};
+use support::markup::blocks;
 use support::{Bench, DIVERGING, edited};
 
 fn filled() -> Bench {

@@ -1,13 +1,11 @@
 //! Figures as files: what a legend says of a curve is how the curve is drawn, and the curve
 //! has the numbers of the cells that it is named after.
 
-#[path = "support/looks.rs"]
-mod looks;
 mod support;
 
-use looks::{Drawing, Look, Named, compare};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use support::looks::{Drawing, Look, Named, compare};
 use support::{Bench, QUADRATIC, edited, files_with, root};
 
 /// The reports of figures with many curves.

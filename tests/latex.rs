@@ -2,21 +2,20 @@
 
 mod support;
 
-use support::Bench;
 use support::process::Program;
+use support::{Bench, DIVERGING};
 
-fn reported(name: &str, change: impl Fn(&str) -> String) -> Bench {
-    let bench = Bench::new();
-    let manifest = bench.bring(&format!("{name}.toml"));
-    bench.write(&manifest, change(&bench.read(&manifest)));
-    bench.compute(&[&manifest]);
+fn reported(change: impl Fn(&str) -> String) -> Bench {
+    let bench = Bench::with_smoke(&["diverging"]);
+    bench.write(DIVERGING, change(&bench.read(DIVERGING)));
+    bench.compute(&[DIVERGING]);
     bench.run(&["report", "--quiet", "--format", "latex"]).expect(0);
     bench
 }
 
 #[test]
 fn latex_of_a_page_with_divergence() {
-    let bench = reported("diverging", str::to_owned);
+    let bench = reported(str::to_owned);
     let read = |file: &str| bench.read(&format!("reports/smoke/diverging/{file}"));
     insta::assert_snapshot!("diverging_tables", read("tables.tex"));
     insta::assert_snapshot!("diverging_all", read("all.tex"));
@@ -26,7 +25,7 @@ fn latex_of_a_page_with_divergence() {
 /// Only what was asked for is written.
 #[test]
 fn formats_are_written_as_asked() {
-    let bench = reported("diverging", str::to_owned);
+    let bench = reported(str::to_owned);
     let page = |file: &str| bench.path(&format!("reports/smoke/diverging/{file}")).exists();
     assert!(page("all.tex") && !page("report.md") && !page("report.html"));
     assert!(!bench.path("reports/index.html").exists());
@@ -42,7 +41,7 @@ fn all_of_it_compiles() {
     let hostile = |manifest: &str| manifest.replacen("title = \"", &format!("{text}'\n#"), 1);
     let stability =
         "\n[[figure.stability]]\n\n[[figure.winners]]\nx = \"step-size\"\ny = \"clients\"\n";
-    let bench = reported("diverging", |m| format!("{}{stability}", hostile(m)));
+    let bench = reported(|m| format!("{}{stability}", hostile(m)));
     let folder = bench.path("reports/smoke/diverging");
     let all = bench.read("reports/smoke/diverging/all.tex");
     assert!(!all.contains(r"\input{x}") && all.contains(r"\textbackslash{}input\{x\}"), "{all}");

@@ -1,12 +1,10 @@
 //! What the pages say, as snapshots, and what they must hold.
 
-#[path = "support/markup.rs"]
-mod markup;
 mod support;
 
-use markup::tags;
 use std::fs;
-use support::{Bench, DIVERGING, GARNET, QUADRATIC, edited, files_with, root};
+use support::markup::tags;
+use support::{Bench, DIVERGING, GARNET, LOGISTIC, QUADRATIC, edited, files_with, root};
 
 fn reported(name: &str) -> Bench {
     let bench = Bench::of_smoke(&[name]);
@@ -112,9 +110,8 @@ fn structure_of_the_pages() {
 #[test]
 fn a_figure_that_is_gone_is_swept_away() {
     let bench = reported("diverging");
-    let manifest = DIVERGING;
-    bench.write(manifest, bench.read(manifest).replace("band = \"ci95\"", "id = \"other\""));
-    bench.compute(&[manifest]);
+    bench.write(DIVERGING, bench.read(DIVERGING).replace("band = \"ci95\"", "id = \"other\""));
+    bench.compute(&[DIVERGING]);
     bench.report();
     assert!(bench.path("reports/smoke/diverging/figures/other.svg").exists());
     assert!(!bench.path("reports/smoke/diverging/figures/convergence.svg").exists());
@@ -251,11 +248,8 @@ fn other_numbers_of_replicates_are_told() {
 /// an interval of dashes.
 #[test]
 fn a_single_run_has_no_interval() {
-    let bench = Bench::new();
-    for name in ["garnet.toml", "logistic.toml"] {
-        let manifest = bench.bring(name);
-        bench.compute(&[&manifest, "--replicates", "1"]);
-    }
+    let bench = Bench::with_smoke(&["garnet", "logistic"]);
+    bench.compute(&[GARNET, LOGISTIC, "--replicates", "1"]);
     bench.run(&["report", "--format", "html,md,latex", "--quiet"]);
     let mut looked = 0;
     for file in bench.files_below("reports") {

@@ -6,14 +6,12 @@
 //! line of its own, for any number of lines. Commands that need Python are not run.
 #![cfg(unix)]
 
-#[path = "support/markup.rs"]
-mod markup;
 mod support;
 
-use markup::blocks;
 use std::path::Path;
 use std::time::Duration;
 use support::Bench;
+use support::markup::blocks;
 use support::process::Program;
 
 const PAGE: &str = include_str!("../docs/TUTORIAL.md");

@@ -1,13 +1,11 @@
 //! One term for one thing: the documents, the help of the program and the templates of the
 //! pages contain none of the words and phrases that docs/GLOSSARY.md lists as not used.
 
-#[path = "support/markup.rs"]
-mod markup;
 mod support;
 
-use markup::{tags, without, without_code};
 use std::fs;
 use std::path::Path;
+use support::markup::{tags, without, without_code};
 use support::{Bench, files_with, root};
 
 /// The heading of the table in docs/GLOSSARY.md.

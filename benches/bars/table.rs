@@ -1,18 +1,8 @@
 //! The promised limits ("bars"), and how each follows from the measurements.
 
 use crate::growth;
-use crate::support::{Holds, Row, Value};
+use crate::support::{Holds, Limit, Outcome, Value};
 use crate::values::Values;
-
-/// A promised limit.
-struct Bar {
-    /// The number in the list of promises.
-    point: &'static str,
-    what: &'static str,
-    bar: &'static str,
-    command: &'static str,
-    how: How,
-}
 
 /// How a limit is checked. Ids of criterion are `group/function/parameter`.
 enum How {
@@ -34,27 +24,17 @@ enum How {
     Own(fn(&Values) -> Result<Outcome, String>),
 }
 
-struct Outcome {
-    measured: String,
-    peer: String,
-    holds: Holds,
-}
-
-impl Outcome {
-    fn new(measured: String, holds: Holds) -> Self {
-        Self { measured, peer: String::new(), holds }
-    }
-}
-
 /// Every limit with its result.
-pub fn rows(values: &Values) -> Vec<Row> {
-    BARS.iter().map(|bar| row(bar, values)).collect()
+pub fn rows(values: &Values) -> Vec<(Limit, Outcome)> {
+    let absent = |why| Outcome::new(format!("not measured: {why}"), Holds::NotMeasured);
+    BARS.iter().map(|(limit, how)| (*limit, outcome(how, values).unwrap_or_else(absent))).collect()
 }
 
-fn row(bar: &Bar, values: &Values) -> Row {
-    let computed = match bar.how {
+fn outcome(how: &How, values: &Values) -> Result<Outcome, String> {
+    match *how {
         How::AtMost(id, unit, most) => {
-            values.get(id).map(|v| Outcome::new(v.with_unit(unit), Holds::when(v.value <= most)))
+            let value = values.get(id)?;
+            Ok(Outcome::new(value.with_unit(unit), Holds::when(value.value <= most)))
         }
         How::Ratio(a, b, most) => ratio(values, a, b, most),
         How::Peer(workload, least) => peer(values, workload, least),
@@ -63,17 +43,6 @@ fn row(bar: &Bar, values: &Values) -> Row {
         How::Flat(small, large) => flat(values, small, large),
         How::Linear(group) => linear(values, group),
         How::Own(compute) => compute(values),
-    };
-    let computed = computed
-        .unwrap_or_else(|why| Outcome::new(format!("not measured: {why}"), Holds::NotMeasured));
-    Row {
-        point: bar.point,
-        what: bar.what,
-        bar: bar.bar,
-        measured: computed.measured,
-        peer: computed.peer,
-        holds: computed.holds,
-        command: bar.command,
     }
 }
 
@@ -220,6 +189,8 @@ const PIPELINE: &str = "cargo bench --bench pipeline";
 const BARS_OWN: &str = "cargo bench --bench bars";
 const THRICE: &str = "at least 3 times faster than numba on as many threads";
 
+type Bar = (Limit, How);
+
 const fn bar(
     point: &'static str,
     what: &'static str,
@@ -227,7 +198,7 @@ const fn bar(
     command: &'static str,
     how: How,
 ) -> Bar {
-    Bar { point, what, bar, command, how }
+    (Limit { point, what, bar, command }, how)
 }
 
 /// A round of few clients over one of a hundred clients with a thousand local steps.

@@ -189,16 +189,28 @@ pub fn verdict(ratio: Value, threshold: f64) -> Verdict {
     }
 }
 
-/// A promised limit with its result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+/// A promised limit ("bar").
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The number in the list of promises.
     pub point: &'static str,
     pub what: &'static str,
     pub bar: &'static str,
+    pub command: &'static str,
+}
+
+/// What became of a limit.
+#[derive(Clone, Debug)]
+pub struct Outcome {
     pub measured: String,
     pub peer: String,
     pub holds: Holds,
-    pub command: &'static str,
+}
+
+impl Outcome {
+    pub fn new(measured: String, holds: Holds) -> Self {
+        Self { measured, peer: String::new(), holds }
+    }
 }
 
 /// Whether a limit holds.
@@ -227,11 +239,11 @@ impl Holds {
 }
 
 /// The table of limits, in Markdown.
-pub fn bars(rows: &[Row]) -> String {
+pub fn bars(rows: &[(Limit, Outcome)]) -> String {
     let head = ["point", "what", "bar", "measured (95 % interval)", "peer", "holds", "command"];
-    let row = |r: &Row| {
-        let command = format!("`{}`", r.command);
-        [r.point, r.what, r.bar, &r.measured, &r.peer, r.holds.name(), &command]
+    let row = |(limit, of): &(Limit, Outcome)| {
+        let command = format!("`{}`", limit.command);
+        [limit.point, limit.what, limit.bar, &of.measured, &of.peer, of.holds.name(), &command]
             .map(str::to_owned)
             .to_vec()
     };

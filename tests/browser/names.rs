@@ -2,7 +2,7 @@
 //! looks as the curve that it names, and the two drawings show the same curves.
 
 use crate::driver::Browser;
-use crate::looks::{Drawing, compare};
+use crate::support::looks::{Drawing, compare};
 use crate::support::root;
 use crate::{Page, list};
 use serde_json::json;

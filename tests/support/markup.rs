@@ -1,7 +1,5 @@
 //! Markdown and HTML, read as far as tests need it.
 
-#![allow(dead_code)]
-
 use std::ops::Range;
 
 /// Stands for what is left out of a text.

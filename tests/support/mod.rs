@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod looks;
+pub mod markup;
 pub mod process;
 
 use process::Program;

@@ -7,25 +7,17 @@
 //! python3), and writes `target/bench/summary.md`, `summary.csv` and `growth.svg`. A limit
 //! that does not hold is reported and does not change the exit code.
 
-#[path = "bars/beside.rs"]
 mod beside;
-#[path = "bars/growth.rs"]
 mod growth;
-#[path = "bars/machine.rs"]
 mod machine;
-#[path = "bars/manifest.rs"]
 mod manifest;
-#[path = "bars/measure.rs"]
 mod measure;
-#[path = "support/problems.rs"]
+#[path = "../support/problems.rs"]
 mod problems;
-#[path = "bars/process.rs"]
 mod process;
-#[path = "support/mod.rs"]
+#[path = "../support/mod.rs"]
 mod support;
-#[path = "bars/table.rs"]
 mod table;
-#[path = "bars/values.rs"]
 mod values;
 
 use clap::Parser;

@@ -2,30 +2,18 @@
 //! is drawn. Without chromedriver and Chromium the tests say so and pass, unless
 //! DRIFTBENCH_BROWSER=1 asks for them; see `make browser`.
 
-#[path = "browser/access.rs"]
 mod access;
-#[path = "browser/appearance.rs"]
 mod appearance;
-#[path = "browser/controls.rs"]
 mod controls;
-#[path = "browser/drawings.rs"]
 mod drawings;
-#[path = "browser/driver.rs"]
 mod driver;
-#[path = "browser/files.rs"]
 mod files;
-#[path = "browser/legend.rs"]
 mod legend;
-#[path = "support/looks.rs"]
-mod looks;
-#[path = "browser/names.rs"]
 mod names;
-#[path = "browser/offline.rs"]
 mod offline;
-#[path = "browser/reading.rs"]
 mod reading;
+#[path = "../support/mod.rs"]
 mod support;
-#[path = "browser/tables.rs"]
 mod tables;
 
 use driver::Browser;
@@ -33,7 +21,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use support::Bench;
 
-const PROBE: &str = include_str!("browser/probe.js");
+const PROBE: &str = include_str!("probe.js");
 
 /// The test page in a browser.
 struct Page {
@@ -44,9 +32,9 @@ struct Page {
 /// The reports of the manifest that has everything.
 fn reports() -> Bench {
     let bench = Bench::new();
-    bench.write("experiments/browser/page.toml", include_str!("browser/page.toml"));
-    bench.run(&["run", "experiments/browser/page.toml", "--quiet"]).expect(0);
-    bench.run(&["report", "--quiet"]).expect(0);
+    bench.write("experiments/browser/page.toml", include_str!("page.toml"));
+    bench.compute(&["experiments/browser/page.toml"]);
+    bench.report();
     bench
 }
 

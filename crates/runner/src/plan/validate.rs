@@ -56,16 +56,17 @@ fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
 
 impl Checker<'_> {
     fn record(&mut self, record: &Record) {
-        let both = record.points.is_some() && record.every.is_some();
+        let (points, every) = (record.points, record.every);
+        let both = points.is_some() && every.is_some();
         self.require(!both, "record.every", "write `points` or `every`, not both");
-        let log_spacing = record.spacing == Spacing::Log && record.every.is_some();
+        let log_spacing = record.spacing == Spacing::Log && every.is_some();
         let message = "`spacing` spaces `points` and has no effect with `every`";
         self.require(!log_spacing, "record.spacing", message);
-        let message = "`points` must be 1 or more, not 0";
-        self.require(record.points != Some(0), "record.points", message);
-        let message = "`every` must be 1 or more, not 0";
-        self.require(record.every != Some(0), "record.every", message);
-        let points = record.points.unwrap_or(1);
+        for (key, number) in [("points", points), ("every", every)] {
+            let message = format!("`{key}` must be 1 or more, not 0");
+            self.require(number != Some(0), &format!("record.{key}"), message);
+        }
+        let points = points.unwrap_or(1);
         let message = format!("`points` must be at most {MOST_POINTS}, not {points}");
         self.require(points <= MOST_POINTS, "record.points", message);
         self.distinct("metrics", record.metrics.iter().map(|metric| metric.name()));

@@ -31,11 +31,11 @@ pub struct FigureKeys {
     #[schemars(example = &"Figure 1")]
     pub title: Option<String>,
     /// Labels of the algorithms that are drawn; all by default.
-    #[schemars(example = ["FedAvg"])]
+    #[schemars(example = EXAMPLE_LABELS)]
     pub labels: Vec<String>,
     /// Settings for whose values there are separate panels, outermost first. Maps of divergence
     /// have separate panels for the algorithms, too.
-    #[schemars(example = ["local-steps"])]
+    #[schemars(example = EXAMPLE_PANELS)]
     pub panels: Vec<String>,
     /// Number of panels in a row.
     #[schemars(range(min = 1), example = 2)]
@@ -78,6 +78,10 @@ impl Default for ConvergenceKeys {
         }
     }
 }
+
+/// Examples for the documentation.
+const EXAMPLE_LABELS: [&str; 1] = ["FedAvg"];
+const EXAMPLE_PANELS: [&str; 1] = ["local-steps"];
 
 fn logarithmic() -> Scale {
     Scale::Log

@@ -52,7 +52,7 @@ pub struct Manifest {
     pub instance: InstanceMode,
     /// Lists of axes, by name, whose values are taken together instead of in all combinations.
     #[serde(default)]
-    #[schemars(example = [["step-size", "local-steps"]])]
+    #[schemars(example = EXAMPLE_ZIP)]
     pub zip: Vec<Vec<String>>,
     /// `[problem.<kind>]`.
     pub problem: problem::Spec,
@@ -74,6 +74,11 @@ pub struct Manifest {
     #[serde(default)]
     pub claim: claim::ClaimTables,
 }
+
+/// Examples for the documentation.
+const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
+const EXAMPLE_AVERAGES: [TimeAverage; 1] = [TimeAverage::Bias];
+const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
 
 /// Whether oracles are noisy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -172,12 +177,12 @@ pub struct Record {
     /// What is measured in addition to ‖θ_t − θ*‖² and, on linear problems,
     /// ‖θ_t − lim E θ_t‖²; a metric is left out for algorithms and problems that do not have it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = [Metric::SqErrorClients, Metric::Lyapunov])]
+    #[schemars(example = EXAMPLE_METRICS)]
     pub metrics: Vec<Metric>,
     /// Vectors and matrices that are averaged over the rounds after the burn-in, one value per
     /// run: claims about biases and covariances are tested on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = [TimeAverage::Bias])]
+    #[schemars(example = EXAMPLE_AVERAGES)]
     pub averages: Vec<TimeAverage>,
     /// The fraction of the rounds before `averages` begin, in [0, 1).
     #[serde(skip_serializing_if = "Option::is_none")]

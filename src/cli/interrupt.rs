@@ -21,7 +21,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Handles signals until it is dropped.
 pub struct Interrupt {
-    stop: Arc<AtomicBool>,
+    /// True once a signal came.
+    pub stop: Arc<AtomicBool>,
     dropped: Arc<AtomicBool>,
     immediate: Arc<AtomicBool>,
 }
@@ -56,7 +57,7 @@ impl Interrupt {
         done
     }
 
-    /// Does work that polls [`Interrupt::flag`]. If it has not ended [`PATIENCE`] after a signal,
+    /// Does work that polls [`Interrupt::stop`]. If it has not ended [`PATIENCE`] after a signal,
     /// another thread calls `last` and the process ends.
     pub fn in_time<T>(&self, last: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
         let (done, ended) = mpsc::channel::<()>();
@@ -81,11 +82,6 @@ impl Interrupt {
     /// Whether to stop.
     pub fn is_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    /// A flag that is true once a signal came.
-    pub fn flag(&self) -> Arc<AtomicBool> {
-        self.stop.clone()
     }
 }
 

@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let folders = open(&args.results, &args.out)?;
     let mut sources = MergeSources::new(&folders)?;
     if let Some(folder) = &args.manifest_of {
-        let place = folders.iter().position(|store| real_path(store.root()) == real_path(folder));
+        let place = folders.iter().position(|store| real_path(&store.root) == real_path(folder));
         sources.preferred = Some(place.ok_or_else(|| {
             let folder = folder.display();
             Failure::input(format!("error: --manifest-of {folder}: is none of these folders"))
@@ -107,7 +107,7 @@ fn open(results: &[PathBuf], out: &Path) -> Result<Vec<Store>, Failure> {
             all.push(store);
         }
     }
-    if all[0].root().is_dir() || all.len() > 1 {
+    if all[0].root.is_dir() || all.len() > 1 {
         return Ok(all);
     }
     Err(Failure::input("error: there is nothing to merge"))
@@ -120,7 +120,7 @@ fn real_path(path: &Path) -> PathBuf {
 
 /// Refuses to mix cells of different versions or manifests.
 fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Failure> {
-    let name = |folder: usize| folders[folder].root().display();
+    let name = |folder: usize| folders[folder].root.display();
     let mut wrong = Vec::new();
     if sources.versions.len() > 1 {
         let mut message = "error: the cells are of different versions of driftbench, which may \
@@ -183,7 +183,7 @@ fn print_copied(copied: &CopiedCells, args: &Args) {
 fn describe(conflict: &Conflict, folders: &[Store]) -> String {
     let mut digests = Vec::new();
     for (digest, holders) in &conflict.digests {
-        let holders = holders.iter().map(|folder| folders[*folder].root().display().to_string());
+        let holders = holders.iter().map(|folder| folders[*folder].root.display().to_string());
         digests.push(format!("{digest} in {}", holders.collect::<Vec<_>>().join(", ")));
     }
     format!("{}/{}: {}", conflict.cell.0, conflict.cell.1, digests.join("; "))

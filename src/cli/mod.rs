@@ -255,17 +255,13 @@ const MOST_THREADS: usize = 1024;
 /// Builds the instances of these cells, or reports every error at its place in the manifest.
 fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
     prepare(&plan.folder(), cells).map_err(|bad| {
-        let mut found: Vec<(String, String)> = Vec::new();
-        for BadCell { path, message } in bad {
+        let found = bad.into_iter().map(|BadCell { path, message }| {
             let named = |part: &&str| part.parse::<usize>().is_err();
             let key = path.rsplit('.').find(named).unwrap_or_default();
             let text = format!("`{key}`: {message}");
-            let error = (path, text);
-            if !found.contains(&error) {
-                found.push(error);
-            }
-        }
-        Failure::input(rejected(plan, found.into_iter()))
+            (path, text)
+        });
+        Failure::input(rejected(plan, found))
     })
 }
 

@@ -228,7 +228,7 @@ impl Session<'_> {
     ) -> Result<Code, Failure> {
         let (name, quiet) = (&plan.experiment, self.how.quiet);
         let total = cells.iter().map(Prepared::client_steps).sum();
-        let flag = self.interrupt.flag();
+        let flag = self.interrupt.stop.clone();
         let progress = Progress::new(name, (before, all), total, quiet, flag);
         let writer = BatchWriter::new(self.store, plan, &self.by)?;
         let threads = self.pool.current_num_threads();

@@ -164,7 +164,7 @@ fn run_again(
     }
     let cells = interrupt.immediately(|| buildable(plan, &sound, findings));
     let total = cells.iter().map(Prepared::client_steps).sum();
-    let progress = Progress::new(name, (0, cells.len()), total, args.quiet, interrupt.flag());
+    let progress = Progress::new(name, (0, cells.len()), total, args.quiet, interrupt.stop.clone());
     let differences = Mutex::new(Vec::new());
     let compare = |done: runner::Done<'_>| -> Result<(), Error> {
         let now = trace::digest(&done.traces);

@@ -103,8 +103,10 @@ struct BatchCell {
 
 /// A batch whose index is as it was written.
 pub struct Batch {
-    folder: PathBuf,
-    head: BatchHead,
+    /// The folder.
+    pub folder: PathBuf,
+    /// The part of its index that concerns all cells.
+    pub head: BatchHead,
     cells: Vec<BatchCell>,
     /// The names of the columns of the Parquet file, once it has been checked.
     columns: OnceLock<Result<Vec<String>, Error>>,
@@ -157,21 +159,6 @@ impl Batch {
             row = end;
         }
         Ok(cells)
-    }
-
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The generation of a pack; `None` for the folder of a single cell.
-    pub fn generation(&self) -> Option<u64> {
-        self.head.generation
-    }
-
-    /// The version of the program that computed the cells.
-    pub fn version(&self) -> &str {
-        &self.head.provenance.version
     }
 
     /// Ids and digests of the cells, in the order of their rows.

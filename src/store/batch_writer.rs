@@ -7,10 +7,11 @@
 use super::provenance::Provenance;
 use super::{FailedRecord, Store};
 use driftbench_runner::files::Error;
+use driftbench_runner::panics::lock;
 use driftbench_runner::plan::Plan;
 use driftbench_runner::runner::{Done, Failed};
 use driftbench_runner::trace::Trace;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// Cells of an experiment up to which each has a folder of its own.
@@ -72,7 +73,7 @@ impl<'a> BatchWriter<'a> {
     /// If it, or one that waited before it, cannot be written.
     pub fn add(&self, done: Done<'a>) -> Result<(), Error> {
         let _open = self.open();
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         if let Some(error) = waiting.error.take() {
             return Err(error);
         }
@@ -119,7 +120,7 @@ impl<'a> BatchWriter<'a> {
         });
         let _open = self.open();
         let (cells, error) = {
-            let mut waiting = self.lock();
+            let mut waiting = lock(&self.waiting);
             (waiting.take(), waiting.error.take())
         };
         let written = self.write(&cells);
@@ -137,7 +138,7 @@ impl<'a> BatchWriter<'a> {
         let closed = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         // The gate stays shut: other threads wait at it until the process has ended.
         std::mem::forget(closed);
-        let cells = self.lock().take();
+        let cells = lock(&self.waiting).take();
         self.write(&cells)
     }
 
@@ -148,11 +149,11 @@ impl<'a> BatchWriter<'a> {
 
     /// The number of cells on the disk so far.
     pub fn stored(&self) -> usize {
-        self.lock().stored
+        lock(&self.waiting).stored
     }
 
     fn write_in_time(&self) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         while !waiting.closed {
             let left = waiting.since.map(|since| PATIENCE.saturating_sub(since.elapsed()));
             waiting = match left {
@@ -164,9 +165,9 @@ impl<'a> BatchWriter<'a> {
                 Some(_) => {
                     drop(waiting);
                     let _open = self.open();
-                    let cells = self.lock().take();
+                    let cells = lock(&self.waiting).take();
                     let written = self.write(&cells);
-                    let mut waiting = self.lock();
+                    let mut waiting = lock(&self.waiting);
                     if let Err(e) = written {
                         waiting.error.get_or_insert(e);
                     }
@@ -183,13 +184,9 @@ impl<'a> BatchWriter<'a> {
             if packed { (cells.len(), Some(self.generation)) } else { (1, None) };
         for batch in cells.chunks(size) {
             self.store.write_batch(self.plan, batch, self.provenance, generation)?;
-            self.lock().stored += batch.len();
+            lock(&self.waiting).stored += batch.len();
         }
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting<'a>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -212,7 +209,7 @@ struct Close<'k, 'a>(&'k BatchWriter<'a>);
 
 impl Drop for Close<'_, '_> {
     fn drop(&mut self) {
-        self.0.lock().closed = true;
+        lock(&self.0.waiting).closed = true;
         self.0.change.notify_all();
     }
 }

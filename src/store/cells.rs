@@ -94,16 +94,14 @@ impl Store {
 
     /// The state of a cell's results, whose file is read and checked.
     pub fn status(&self, experiment: &str, id: &str) -> Status {
-        let failed = || match self.failed(experiment, id)? {
-            Some(failed) => Ok(Status::Failed(failed.reason)),
-            None => Ok(Status::Missing),
+        let status = || -> Result<Status, Error> {
+            if self.checked_summary(experiment, id)?.is_some() {
+                return Ok(Status::Done);
+            }
+            let failed = self.failed(experiment, id)?;
+            Ok(failed.map_or(Status::Missing, |failed| Status::Failed(failed.reason)))
         };
-        let status = match self.checked_summary(experiment, id) {
-            Ok(Some(_)) => Ok(Status::Done),
-            Ok(None) => failed(),
-            Err(e) => Err(e),
-        };
-        status.unwrap_or_else(|e: Error| Status::Damaged(e.to_string()))
+        status().unwrap_or_else(|e| Status::Damaged(e.to_string()))
     }
 
     /// The record of a cell that could not be run to its end; `None` if there is none.

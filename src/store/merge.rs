@@ -136,7 +136,7 @@ impl<'a> MergeSources<'a> {
                 for (id, digest) in batch.cells() {
                     let copy =
                         SoundCopy { folder, digest: digest.into(), batch: self.batches.len() };
-                    found.insert(id.to_owned(), (copy, batch.version().to_owned()));
+                    found.insert(id.to_owned(), (copy, batch.head.provenance.version.clone()));
                 }
                 self.batches.push(place);
             }

@@ -48,7 +48,8 @@ pub const SCHEMA: u32 = 4;
 
 /// A results folder.
 pub struct Store {
-    root: PathBuf,
+    /// The path of the folder.
+    pub root: PathBuf,
     /// The packs of each experiment, as they were when they were first needed.
     packs: Mutex<HashMap<String, Arc<Packs>>>,
     recent: RecentRows,
@@ -137,11 +138,6 @@ impl Store {
             return Ok(store);
         }
         Err(error(root, "there are no results here: run an experiment first"))
-    }
-
-    /// The path of the folder.
-    pub fn root(&self) -> &Path {
-        &self.root
     }
 
     /// Ids of all cells of an experiment that have results, sound or not, sorted.

@@ -23,7 +23,7 @@ pub fn open_packs(folder: &Path) -> Result<Vec<OpenedPack>, Error> {
             packs.push((place, pack));
         }
     }
-    packs.sort_by_key(|(_, pack)| pack.as_ref().ok().and_then(Batch::generation));
+    packs.sort_by_key(|(_, pack)| pack.as_ref().ok().and_then(|pack| pack.head.generation));
     Ok(packs)
 }
 
@@ -67,7 +67,7 @@ impl Packs {
 
     /// The generation of a pack that counts before all existing ones.
     pub fn next_generation(&self) -> u64 {
-        let last = self.packs.iter().filter_map(|pack| pack.generation()).max();
+        let last = self.packs.iter().filter_map(|pack| pack.head.generation).max();
         last.unwrap_or(0).saturating_add(1)
     }
 }
@@ -85,13 +85,13 @@ impl RecentRows {
 
     /// The rows of a batch. Those of a single cell are not held: nobody reads them twice.
     pub fn rows(&self, batch: &Batch) -> SharedRows {
-        if batch.generation().is_none() {
+        if batch.head.generation.is_none() {
             return SharedRows::default();
         }
         let mut recent = lock(&self.0);
-        let position = recent.iter().position(|(folder, _)| folder == batch.folder());
+        let position = recent.iter().position(|(folder, _)| *folder == batch.folder);
         let found = position.map(|i| recent.remove(i));
-        let found = found.unwrap_or_else(|| (batch.folder().to_owned(), Arc::default()));
+        let found = found.unwrap_or_else(|| (batch.folder.clone(), Arc::default()));
         let rows = found.1.clone();
         recent.push(found);
         if recent.len() > Self::MOST {

@@ -18,12 +18,11 @@ pub fn write(
     provenance: &Provenance,
     single: Option<&Cell>,
     cells: &[Done<'_>],
-) -> Result<Vec<u8>, String> {
-    let frame = frame(plan, cells).map_err(|e| e.to_string())?;
-    encode(metadata(plan, provenance, single), frame)
+) -> PolarsResult<Vec<u8>> {
+    encode(metadata(plan, provenance, single), frame(plan, cells)?)
 }
 
-fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> Result<Vec<u8>, String> {
+fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsResult<Vec<u8>> {
     let mut bytes = Vec::new();
     let metadata = KeyValueMetadata::from_static(metadata);
     // A small file is mostly metadata: compressing it takes time and saves nothing.
@@ -35,23 +34,22 @@ fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> Result<Vec<u
         .with_statistics(StatisticsOptions::empty())
         .set_parallel(false)
         .with_key_value_metadata(Some(metadata))
-        .finish(&mut frame)
-        .map_err(|e| e.to_string())?;
+        .finish(&mut frame)?;
     Ok(bytes)
 }
 
 /// The bytes of a file with these rows alone.
-pub fn select_rows(bytes: Vec<u8>, rows: &[Range<usize>]) -> Result<Vec<u8>, String> {
+pub fn select_rows(bytes: Vec<u8>, rows: &[Range<usize>]) -> PolarsResult<Vec<u8>> {
     let mut reader = ParquetReader::new(Cursor::new(&*bytes));
-    let metadata = reader.get_metadata().map_err(|e| e.to_string())?.key_value_metadata().clone();
+    let metadata = reader.get_metadata()?.key_value_metadata().clone();
     let own = metadata.into_iter().flatten().filter(|pair| pair.key.starts_with("driftbench."));
     let own = own.map(|pair| (pair.key.to_string(), pair.value.unwrap_or_default().to_string()));
     let own = own.collect();
     let frame = decode(bytes)?;
     let mut parts = rows.iter().map(|range| frame.slice(range.start as i64, range.len()));
-    let mut all = parts.next().ok_or("no rows are left")?;
+    let mut all = parts.next().ok_or_else(|| polars_err!(ComputeError: "no rows are left"))?;
     for part in parts {
-        all.vstack_mut_owned(part).map_err(|e| e.to_string())?;
+        all.vstack_mut_owned(part)?;
     }
     all.rechunk_mut();
     encode(own, all)
@@ -201,12 +199,11 @@ fn list(name: String, cells: &[Done<'_>], value: impl Fn(&Trace, usize) -> Vec<f
 pub fn check_cells<'a>(
     bytes: &[u8],
     cells: impl IntoIterator<Item = (&'a str, Option<usize>)>,
-) -> Result<Vec<String>, String> {
+) -> PolarsResult<Vec<String>> {
     let mut reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
-    let schema = reader.schema().map_err(|e| e.to_string())?;
-    let frame = reader.with_columns(Some(vec!["cell".to_owned()])).finish();
-    let frame = frame.map_err(|e| e.to_string())?;
-    let named = frame.column("cell").and_then(|column| column.str()).map_err(|e| e.to_string())?;
+    let schema = reader.schema()?;
+    let frame = reader.with_columns(Some(vec!["cell".to_owned()])).finish()?;
+    let named = frame.column("cell")?.str()?;
     let height = frame.height();
     let (mut named, mut expected) = (named.iter(), 0_usize);
     for (cell, rows) in cells {
@@ -214,21 +211,18 @@ pub fn check_cells<'a>(
         expected = expected.saturating_add(rows);
         if let Some(other) = named.by_ref().take(rows).find(|name| *name != Some(cell)) {
             let other = other.unwrap_or("none");
-            return Err(format!("has rows of cell {other} where those of {cell} belong"));
+            polars_bail!(ComputeError: "has rows of cell {other} where those of {cell} belong");
         }
     }
     match height == expected {
         true => Ok(schema.iter_names().map(ToString::to_string).collect()),
-        false => Err(format!("has {height} rows, not {expected}")),
+        false => polars_bail!(ComputeError: "has {height} rows, not {expected}"),
     }
 }
 
 /// The rows of a Parquet file.
-fn decode(bytes: Vec<u8>) -> Result<DataFrame, String> {
-    ParquetReader::new(Cursor::new(bytes))
-        .read_parallel(ParallelStrategy::None)
-        .finish()
-        .map_err(|e| e.to_string())
+fn decode(bytes: Vec<u8>) -> PolarsResult<DataFrame> {
+    ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None).finish()
 }
 
 /// The rows of a file, column by column.
@@ -248,8 +242,8 @@ pub struct TraceRows {
 
 impl TraceRows {
     /// All rows of a file.
-    pub fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        Self::from_frame(decode(bytes)?).map_err(|e| e.to_string())
+    pub fn read(bytes: Vec<u8>) -> PolarsResult<Self> {
+        Self::from_frame(decode(bytes)?)
     }
 
     /// The number of rows.

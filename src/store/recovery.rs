@@ -25,7 +25,13 @@ impl Store {
             if name.starts_with(WRITING) {
                 fs::remove_dir_all(&path).map_err(|e| error(&path, e))?;
             } else if let Some(replaced) = name.strip_prefix(REPLACED) {
-                restore(&path, &folder.join(replaced))?;
+                // It is renamed back, or removed if the new one is there.
+                let place = folder.join(replaced);
+                let done = match place.symlink_metadata() {
+                    Ok(_) => fs::remove_dir_all(&path),
+                    Err(_) => fs::rename(&path, &place),
+                };
+                done.map_err(|e| error(&path, e))?;
             }
         }
         remove_leftovers(&folder);
@@ -47,15 +53,6 @@ impl Store {
         debug_assert!(is_cell(id));
         rename_damaged(&self.cell_folder(experiment, id))
     }
-}
-
-/// Renames a folder that was to be replaced back, or removes it if the new one is there.
-fn restore(old: &Path, place: &Path) -> Result<(), Error> {
-    let done = match place.symlink_metadata() {
-        Ok(_) => fs::remove_dir_all(old),
-        Err(_) => fs::rename(old, place),
-    };
-    done.map_err(|e| error(old, e))
 }
 
 fn rename_damaged(place: &Path) -> Result<PathBuf, Error> {

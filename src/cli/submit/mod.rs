@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     let folder = SubmissionFolder::write(&store, &job, &plans, &list, &scripts)?;
     let array = slurm::submit(&array_command(&job, &args.sbatch))?;
-    let merge = slurm::submit(&merge_command(&job, &args.sbatch, array.number()))
+    let merge = slurm::submit(&merge_command(&job, &args.sbatch, &array.number))
         .inspect_err(|_| slurm::cancel(&array))?;
     let ids = [&array, &merge];
     folder.submitted(&store, &plans, ids)?;
@@ -242,7 +242,7 @@ fn dry_run(job: &Job, args: &Args, scripts: &[(&str, String); 2], table: &str) -
 
 fn summary(job: &Job, cells: usize, plans: &[Plan], ids: [&slurm::Id; 2]) -> String {
     let [watch, cancel] = slurm::commands(ids);
-    let [array, merge] = ids.map(slurm::Id::number);
+    let [array, merge] = ids.map(|id| &id.number);
     let folder = job.folder.display();
     let [cells, tasks] = [count(cells, "cell"), count(job.tasks as usize, "task")];
     let experiments = count(plans.len(), "experiment");

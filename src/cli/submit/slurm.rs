@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 /// The identifier of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id {
-    number: String,
+    /// Its number.
+    pub number: String,
     cluster: Option<String>,
 }
 
@@ -20,11 +21,6 @@ impl Id {
         };
         let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
         is_number.then(|| Self { number: number.to_owned(), cluster })
-    }
-
-    /// Its number.
-    pub fn number(&self) -> &str {
-        &self.number
     }
 
     fn cluster(&self) -> Vec<String> {

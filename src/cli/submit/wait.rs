@@ -7,7 +7,7 @@ use super::{Code, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::store::Store;
 use driftbench_core::words::quoted;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs;
 use std::io::{IsTerminal, stderr};
 use std::path::Path;
@@ -35,7 +35,7 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
     let (mut between, mut gone) = (FIRST_INTERVAL, None);
     loop {
         if let Ok(text) = fs::read_to_string(folder.join("ended")) {
-            status.clear();
+            status.bar.finish_and_clear();
             print_log(&folder.join("merge.log"));
             return Ok(parse_code(text.trim()));
         }
@@ -43,7 +43,7 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
             Some(states) if states.is_empty() => {
                 let since = *gone.get_or_insert_with(Instant::now);
                 if since.elapsed() > PATIENCE {
-                    status.clear();
+                    status.bar.finish_and_clear();
                     print_log(&folder.join("merge.log"));
                     return Err(unmerged(folder, ids));
                 }
@@ -58,7 +58,7 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
         let until = Instant::now() + between;
         while Instant::now() < until {
             if interrupt.is_requested() {
-                status.clear();
+                status.bar.finish_and_clear();
                 let [watch, cancel] = commands(ids);
                 eprintln!("the jobs continue; {watch} shows them, {cancel} cancels them");
                 return Ok(Code::Interrupted);
@@ -72,8 +72,8 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
 fn unmerged(folder: &Path, ids: [&Id; 2]) -> Failure {
     let message = format!(
         "error: jobs {} and {} are gone and nothing was merged: see {}; to merge the finished cells: sh {}",
-        ids[0].number(),
-        ids[1].number(),
+        ids[0].number,
+        ids[1].number,
         folder.join("*.log").display(),
         quoted(&folder.join("merge.sh").to_string_lossy())
     );
@@ -102,11 +102,11 @@ fn finished_cells(folder: &Path) -> usize {
 /// The number of tasks in each state, as text.
 fn describe(states: &[(String, String)], tasks: &Id) -> String {
     let count = |wanted: &str| {
-        let mine = states.iter().filter(|(number, _)| number == tasks.number());
+        let mine = states.iter().filter(|(number, _)| *number == tasks.number);
         mine.filter(|(_, state)| state == wanted).count()
     };
     let (running, waiting) = (count("RUNNING"), count("PENDING"));
-    let all = states.iter().filter(|(number, _)| number == tasks.number()).count();
+    let all = states.iter().filter(|(number, _)| *number == tasks.number).count();
     match (all, all - running - waiting) {
         (0, _) => "all tasks have ended, merging".into(),
         (_, 0) => format!("tasks: {running} running, {waiting} waiting"),
@@ -125,39 +125,32 @@ fn print_log(file: &Path) {
 /// The status of the jobs: a bar on a terminal, otherwise a line for each change.
 struct StatusLine {
     cells: usize,
-    bar: Option<ProgressBar>,
+    /// Hidden without a terminal.
+    bar: ProgressBar,
     last: std::cell::RefCell<String>,
 }
 
 impl StatusLine {
     fn new(cells: usize) -> Self {
-        let bar = stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(cells as u64);
+        let bar = ProgressBar::hidden();
+        if stderr().is_terminal() {
             let style =
                 ProgressStyle::with_template("{bar:30} {pos}/{len} cells, {msg}, {elapsed}");
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.set_length(cells as u64);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
+        }
         Self { cells, bar, last: std::cell::RefCell::default() }
     }
 
     fn update(&self, finished: usize, tasks: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(finished as u64);
-            bar.set_message(tasks.to_owned());
-            return;
-        }
+        self.bar.set_position(finished as u64);
+        self.bar.set_message(tasks.to_owned());
         let line = format!("{finished}/{} cells; {tasks}", self.cells);
-        if *self.last.borrow() != line {
+        if self.bar.is_hidden() && *self.last.borrow() != line {
             eprintln!("{line}");
             *self.last.borrow_mut() = line;
-        }
-    }
-
-    fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
         }
     }
 }

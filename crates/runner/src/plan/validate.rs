@@ -56,16 +56,17 @@ fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
 
 impl Checker<'_> {
     fn record(&mut self, record: &Record) {
-        let both = record.points.is_some() && record.every.is_some();
+        let (points, every) = (record.points, record.every);
+        let both = points.is_some() && every.is_some();
         self.require(!both, "record.every", "write `points` or `every`, not both");
-        let log_spacing = record.spacing == Spacing::Log && record.every.is_some();
+        let log_spacing = record.spacing == Spacing::Log && every.is_some();
         let message = "`spacing` spaces `points` and has no effect with `every`";
         self.require(!log_spacing, "record.spacing", message);
-        let message = "`points` must be 1 or more, not 0";
-        self.require(record.points != Some(0), "record.points", message);
-        let message = "`every` must be 1 or more, not 0";
-        self.require(record.every != Some(0), "record.every", message);
-        let points = record.points.unwrap_or(1);
+        for (key, number) in [("points", points), ("every", every)] {
+            let message = format!("`{key}` must be 1 or more, not 0");
+            self.require(number != Some(0), &format!("record.{key}"), message);
+        }
+        let points = points.unwrap_or(1);
         let message = format!("`points` must be at most {MOST_POINTS}, not {points}");
         self.require(points <= MOST_POINTS, "record.points", message);
         self.distinct("metrics", record.metrics.iter().map(|metric| metric.name()));
@@ -153,9 +154,9 @@ pub fn check_cell(
         add(&format!("problem.{}", problem.spec.kind()), &problem.faults);
     }
     add(point.entry, &algorithm.faults);
-    add("budget", &check_budget(point.budget, &algorithm.spec));
+    add("budget", check_budget(point.budget, &algorithm.spec).as_slice());
     add("record", too_many_points(point).as_slice());
-    add("start", &check_start(point.start));
+    add("start", check_start(point.start).as_slice());
     found
 }
 
@@ -171,49 +172,42 @@ fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
     (points > MOST_POINTS).then(|| Fault::new("every", message()))
 }
 
-fn check_budget(budget: &Budget, algorithm: &algorithm::Spec) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    match (budget.local_steps, budget.rounds) {
+fn check_budget(budget: &Budget, algorithm: &algorithm::Spec) -> Option<Fault> {
+    let h = algorithm.scale().1;
+    let rounds = super::rounds(budget, h);
+    let (key, message) = match (budget.local_steps, budget.rounds) {
         (Some(_), Some(_)) => {
-            faults.push(Fault::new(
-                "rounds",
-                "and `local-steps` exclude each other: write one of them",
-            ));
+            ("rounds", "and `local-steps` exclude each other: write one of them".to_owned())
         }
-        (None, None) => {
-            faults.push(Fault::new("local-steps", "or `rounds` is required: the length of a run"))
-        }
-        (Some(0), None) => faults.push(Fault::new("local-steps", "must be 1 or more, not 0")),
-        (Some(steps), None) if steps < algorithm.scale().1 && budget.min_rounds.is_none() => {
-            let h = algorithm.scale().1;
+        (None, None) => ("local-steps", "or `rounds` is required: the length of a run".into()),
+        (Some(0), None) => ("local-steps", "must be 1 or more, not 0".into()),
+        (Some(steps), None) if steps < h && budget.min_rounds.is_none() => {
             let message = format!(
                 "must be at least the {h} local steps of one round, not {steps}; or write `min-rounds` to go beyond it"
             );
-            faults.push(Fault::new("local-steps", message));
+            ("local-steps", message)
         }
-        (None, Some(0)) => faults.push(Fault::new("rounds", "must be 1 or more, not 0")),
-        _ => {}
-    }
-    let rounds = super::rounds(budget, algorithm.scale().1);
-    if faults.is_empty() && rounds > MOST_ROUNDS {
-        let key = if budget.rounds.is_some() { "rounds" } else { "local-steps" };
-        let message = format!("makes {rounds} rounds; at most {MOST_ROUNDS} are allowed");
-        faults.push(Fault::new(key, message));
-    }
-    faults
+        (None, Some(0)) => ("rounds", "must be 1 or more, not 0".into()),
+        (_, written) if rounds > MOST_ROUNDS => {
+            let key = if written.is_some() { "rounds" } else { "local-steps" };
+            (key, format!("makes {rounds} rounds; at most {MOST_ROUNDS} are allowed"))
+        }
+        _ => return None,
+    };
+    Some(Fault::new(key, message))
 }
 
-fn check_start(start: &Start) -> Vec<Fault> {
+fn check_start(start: &Start) -> Option<Fault> {
     let finite = |key, value: f64| {
         let message = || format!("must be finite, not {value}");
         (!value.is_finite()).then(|| Fault::new(key, message()))
     };
     match start {
-        Start::Offset(offset) => finite("offset", *offset).into_iter().collect(),
-        Start::Point(point) => point.iter().filter_map(|x| finite("point", *x)).take(1).collect(),
-        Start::Zero(true) | Start::Limit(true) => Vec::new(),
-        Start::Zero(false) => vec![Fault::new("zero", "must be true, or left out")],
-        Start::Limit(false) => vec![Fault::new("limit", "must be true, or left out")],
+        Start::Offset(offset) => finite("offset", *offset),
+        Start::Point(point) => point.iter().find_map(|x| finite("point", *x)),
+        Start::Zero(true) | Start::Limit(true) => None,
+        Start::Zero(false) => Some(Fault::new("zero", "must be true, or left out")),
+        Start::Limit(false) => Some(Fault::new("limit", "must be true, or left out")),
     }
 }
 

@@ -12,10 +12,9 @@ pub struct Sums<'a> {
     ground: &'a Ground,
     /// Rounds before the sums begin.
     burn_in: u64,
-    seen: u64,
+    /// Rounds so far.
+    pub seen: u64,
     sums: Vec<(TimeAverage, Vec<f64>)>,
-    /// ξ_c* = −F̄_c(θ*), N rows of d.
-    corrections: Vec<f64>,
 }
 
 impl<'a> Sums<'a> {
@@ -32,17 +31,18 @@ impl<'a> Sums<'a> {
             _ => n * d * d,
         };
         let all = TimeAverage::ALL.iter().copied().filter(listed);
-        let sums: Vec<_> = all.map(|a| (a, vec![0.0; size(&a)])).collect();
-        let corrections = if sums.iter().any(|(a, _)| a.of_variates()) {
-            corrections_at_optimum(facts)
-        } else {
-            Vec::new()
-        };
-        Self { ground, burn_in: record.rounds_before(rounds), seen: 0, sums, corrections }
+        let sums = all.map(|a| (a, vec![0.0; size(&a)])).collect();
+        Self { ground, burn_in: record.rounds_before(rounds), seen: 0, sums }
     }
 
-    /// Sees a round of the run and of its twin.
-    pub fn see(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
+    /// Whether control variates are averaged.
+    pub fn of_variates(&self) -> bool {
+        self.sums.iter().any(|(average, _)| average.of_variates())
+    }
+
+    /// Sees a round of the run and of its twin; `stars` are the corrections at the optimum, if
+    /// control variates are averaged.
+    pub fn see(&mut self, run: &dyn Run, twin: Option<&dyn Run>, stars: &[f64]) {
         self.seen += 1;
         if self.sums.is_empty() || self.seen <= self.burn_in {
             return;
@@ -52,10 +52,9 @@ impl<'a> Sums<'a> {
         let centre = self.ground.limit.as_deref().unwrap_or(optimum);
         let minus = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
         let theta = run.estimate();
-        let stars = &self.corrections;
         let clients = run.clients();
         let xi: Vec<f64> = match &clients {
-            Some(clients) if !stars.is_empty() => minus(clients.corrections, stars),
+            Some(clients) if self.of_variates() => minus(clients.corrections, stars),
             _ => Vec::new(),
         };
         let n = xi.len() / d;

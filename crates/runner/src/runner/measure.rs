@@ -14,8 +14,7 @@ pub struct Meter<'a> {
     pub metrics: Vec<Metric>,
     /// Σ_{s≤t} θ_s, if the mean is listed for.
     sum: Vec<f64>,
-    rounds: u64,
-    /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is listed for.
+    /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is listed for or control variates are averaged.
     corrections: Vec<f64>,
     averages: Sums<'a>,
 }
@@ -41,20 +40,19 @@ impl<'a> Meter<'a> {
         };
         let all = Metric::ALL.iter().copied().filter(|m| listed.contains(m)).filter(has);
         let metrics: Vec<Metric> = all.collect();
+        let averages = Sums::new(ground, record, rounds, run);
         let mut corrections = Vec::new();
-        if metrics.contains(&Metric::Lyapunov) {
+        if metrics.contains(&Metric::Lyapunov) || averages.of_variates() {
             corrections = corrections_at_optimum(facts);
         }
-        let averages = Sums::new(ground, record, rounds, run);
-        Self { ground, metrics, sum: vec![0.0; d], rounds: 0, corrections, averages }
+        Self { ground, metrics, sum: vec![0.0; d], corrections, averages }
     }
 
     /// Sees a round of the run and of its twin, recorded or not.
     pub fn see(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
-        self.averages.see(run, twin);
+        self.averages.see(run, twin, &self.corrections);
         if self.metrics.contains(&Metric::SqErrorAverage) {
             axpy(1.0, run.estimate(), &mut self.sum);
-            self.rounds += 1;
         }
     }
 
@@ -75,9 +73,10 @@ impl<'a> Meter<'a> {
         match metric {
             Metric::SqErrorLimit => f64::NAN,
             Metric::SqCoupling => coupled.map_or(f64::NAN, |other| squared_distance(theta, other)),
-            Metric::SqErrorAverage if self.rounds == 0 => squared_distance(theta, optimum),
+            Metric::SqErrorAverage if self.averages.seen == 0 => squared_distance(theta, optimum),
             Metric::SqErrorAverage => {
-                let mean: Vec<f64> = self.sum.iter().map(|x| x / self.rounds as f64).collect();
+                let mean: Vec<f64> =
+                    self.sum.iter().map(|x| x / self.averages.seen as f64).collect();
                 squared_distance(&mean, optimum)
             }
             Metric::SqErrorClients => spread(run, optimum),

@@ -78,19 +78,13 @@ pub struct Done<'a> {
 }
 
 /// How far a cell is.
+#[derive(Default)]
 struct Partial {
+    /// Room is made when the first arrives: most cells wait.
     traces: Vec<Option<Trace>>,
     missing: usize,
     elapsed: Duration,
     failed: bool,
-}
-
-impl Partial {
-    fn new(replicates: usize) -> Self {
-        // Room for traces is made when the first arrives: most cells wait.
-        let (traces, elapsed) = (Vec::new(), Duration::ZERO);
-        Self { traces, missing: replicates, elapsed, failed: false }
-    }
 }
 
 /// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
@@ -143,7 +137,8 @@ impl<'a> Queue<'a> {
         order.sort_by_cached_key(|&i| Reverse(cost::expected_nanoseconds(&cells[i].cell.identity)));
         let replicates = |i: usize| cells[i].cell.identity.replicates;
         let tasks = order.iter().flat_map(|&i| (0..replicates(i)).map(move |r| (i, r)));
-        let progress = (0..cells.len()).map(|i| Mutex::new(Partial::new(replicates(i) as usize)));
+        let partial = |i| Partial { missing: replicates(i) as usize, ..Partial::default() };
+        let progress = (0..cells.len()).map(|i| Mutex::new(partial(i)));
         Self {
             cells,
             tasks: tasks.collect(),

@@ -225,16 +225,13 @@ fn ground(
             }
         },
     };
-    let twin = match twin {
-        Some(twin) => match self::limit(cell, &*twin) {
-            Some(limit) => Some((twin, limit)),
-            None => {
-                let message = "`bias` needs independent draws on a field that is not linear";
-                return Err(bad("record.averages".into(), message.into()));
-            }
-        },
-        None => None,
+    let with_limit = |twin: Arc<dyn Instance>| -> Result<_, BadCell> {
+        let message = "`bias` needs independent draws on a field that is not linear";
+        let limit = self::limit(cell, &*twin);
+        let limit = limit.ok_or_else(|| bad("record.averages".into(), message.into()))?;
+        Ok((twin, limit))
     };
+    let twin = twin.map(with_limit).transpose()?;
     Ok(Ground { start, limit, twin, instance })
 }
 

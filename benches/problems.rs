@@ -106,10 +106,10 @@ fn linear(c: &mut Criterion) {
     let arrays = [("A".to_owned(), a), ("b".to_owned(), b), ("p".to_owned(), p)].into();
     let problem = atoms::Settings { file: file() }.build(1, &Fixed(Contents::Arrays(arrays)));
     let (matrices, offsets) = (rows::<{ D * D }>(m), rows::<D>(m));
-    let law = Alias::new(&[(0u32, 0.25), (1, 0.25), (2, 0.25), (3, 0.25)]);
+    let alias = Alias::new(&[(0u32, 0.25), (1, 0.25), (2, 0.25), (3, 0.25)]);
     pair(c, "atoms", &problem.unwrap(), |rng, theta| {
         for _ in 0..STEPS {
-            let z = law.pick(rng.bits()) as usize;
+            let z = alias.pick(rng.bits()) as usize;
             let field: [f64; D] = std::array::from_fn(|i| {
                 0.01 * dot(&matrices[z][i * D..][..D], theta) - offsets[z][i]
             });

@@ -48,14 +48,14 @@ impl Judged {
 
 fn judged(text: &str) -> Judged {
     let bench = Bench::ran(text);
-    let said = bench.run(&["report"]);
-    assert!([0, 1].contains(&said.code), "{}", said.err);
+    let output = bench.run(&["report"]);
+    assert!([0, 1].contains(&output.code), "{}", output.err);
     let record: toml::Table = bench.read("reports/m/record.toml").parse().unwrap();
     let text = |claim: &toml::Value, key: &str| claim[key].as_str().unwrap().to_owned();
     let claims = record.get("claim").and_then(|claims| claims.as_array());
     let verdicts =
         claims.into_iter().flatten().map(|c| (text(c, "id"), text(c, "verdict"))).collect();
-    Judged { verdicts, page: bench.read("reports/m/report.md"), err: said.err, code: said.code }
+    Judged { verdicts, page: bench.read("reports/m/report.md"), err: output.err, code: output.code }
 }
 
 /// The base with changes, algorithms and claims.

@@ -57,8 +57,8 @@ fn plan_tells_done_from_to_do() {
 #[test]
 fn check_accepts_what_is_right() {
     let bench = Bench::with_smoke(&["garnet"]);
-    let said = bench.run(&["check", GARNET]).expect(0);
-    assert_eq!(said.out, "experiments/smoke/garnet.toml: ok, 36 cells\n");
+    let text = bench.run(&["check", GARNET]).expect(0);
+    assert_eq!(text.out, "experiments/smoke/garnet.toml: ok, 36 cells\n");
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn bad_input_costs_exit_two_and_writes_nothing() {
         vec!["run"],
         vec!["fly"],
     ] {
-        let said = bench.run(&arguments).expect(2);
-        assert!(said.err.starts_with("error: "), "{arguments:?}: {}", said.err);
+        let text = bench.run(&arguments).expect(2);
+        assert!(text.err.starts_with("error: "), "{arguments:?}: {}", text.err);
         assert_eq!(bench.files(), before, "{arguments:?} left something");
     }
 }
@@ -140,7 +140,7 @@ fn labels_and_titles_leave_the_cells_alone() {
 }
 
 #[test]
-fn overrides_are_told_on_the_page() {
+fn overrides_are_named_on_the_page() {
     let bench = Bench::with_smoke(&["diverging"]);
     bench.compute(&[DIVERGING, "--set", "seed=8"]);
     bench.report();
@@ -150,8 +150,8 @@ fn overrides_are_told_on_the_page() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let output = support::driftbench().args(["schema"]).without_reader().run();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), said.as_str()), (Some(0), ""));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), text.as_str()), (Some(0), ""));
 }
 
 /// A claim that the results refute fails `report` and `reproduce`, and leaves the
@@ -166,8 +166,8 @@ fn a_refuted_claim_is_exit_one() {
         )
     };
     bench.write(GARNET, claim(""));
-    let said = bench.run(&["reproduce", "--quiet"]).expect(1);
-    said.warns("smoke/garnet: the claim \"small\" is refuted");
+    let text = bench.run(&["reproduce", "--quiet"]).expect(1);
+    text.warns("smoke/garnet: the claim \"small\" is refuted");
     bench.run(&["report", "--quiet"]).expect(1);
     let page = bench.read("reports/smoke/garnet/report.md");
     assert!(page.contains("## Claims") && page.contains("**refuted**"), "{page}");
@@ -203,15 +203,15 @@ fn plan_tells_of_exact_moments() {
 fn reports_overwrite_nothing_that_they_did_not_write() {
     let bench = Bench::of_smoke(&["diverging"]);
     bench.write("README.md", "mine");
-    let said = bench.run(&["report", "--out", "."]).expect(2);
-    said.warns("README.md: was not written by `driftbench report`");
+    let text = bench.run(&["report", "--out", "."]).expect(2);
+    text.warns("README.md: was not written by `driftbench report`");
     assert_eq!(bench.read("README.md"), "mine");
     assert!(!bench.path("index.html").exists() && !bench.path("smoke").exists());
 
     let page = "other/smoke/diverging/report.md";
     bench.write(page, "mine");
-    let said = bench.run(&["report", "--out", "other"]).expect(2);
-    said.warns("smoke/diverging cannot be reported: ").warns("report.md: was not written by");
+    let text = bench.run(&["report", "--out", "other"]).expect(2);
+    text.warns("smoke/diverging cannot be reported: ").warns("report.md: was not written by");
     assert_eq!(bench.read(page), "mine");
 
     bench.report();

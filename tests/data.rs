@@ -6,7 +6,7 @@ mod npz;
 mod support;
 
 use npz::{Named, doubles, singles};
-use support::{Bench, QUADRATIC, Said, edited};
+use support::{Bench, Finished, QUADRATIC, edited};
 
 fn manifest(problem: &str) -> String {
     format!(
@@ -29,12 +29,12 @@ impl Data {
 
     /// It is refused with this message, and nothing is written.
     #[track_caller]
-    fn refused(&self, message: &str) -> Said {
+    fn refused(&self, message: &str) -> Finished {
         let before = self.bench.files();
-        let said = self.bench.run(&["run", "mine.toml"]).expect(2);
+        let output = self.bench.run(&["run", "mine.toml"]).expect(2);
         assert_eq!(self.bench.files(), before, "something was written");
-        said.warns(message);
-        said
+        output.warns(message);
+        output
     }
 
     fn accepted(&self) {
@@ -100,8 +100,8 @@ fn chains_that_are_wrong_are_refused() {
         (doubles(&[("phi", &[6], vec![0.0; 6])]), "`phi` has the shape [6]; expected (S, d)"),
         (b"PK\x03\x04 no more".to_vec(), "chains.npz: it is not a zip archive"),
     ] {
-        let said = Data::new(CHAINS, "chains.npz", &bytes).refused(message);
-        said.warns("mine.toml:6:8 (problem.mdp.file)");
+        let output = Data::new(CHAINS, "chains.npz", &bytes).refused(message);
+        output.warns("mine.toml:6:8 (problem.mdp.file)");
     }
 }
 
@@ -116,16 +116,16 @@ fn chains_in_single_precision_run() {
     Data::new(CHAINS, "chains.npz", &single(p.clone())).accepted();
     let mut off = p;
     off[0] += 2e-6;
-    let said = Data::new(CHAINS, "chains.npz", &single(off)).refused("`P`[0, 0] sums to 1.00000");
-    assert!(!said.err.contains("sums to 1.000000;"), "{}", said.err);
+    let output = Data::new(CHAINS, "chains.npz", &single(off)).refused("`P`[0, 0] sums to 1.00000");
+    assert!(!output.err.contains("sums to 1.000000;"), "{}", output.err);
 }
 
 #[test]
 fn the_labels_are_no_feature() {
     let settings = "clients = 1, features = [\"a\", \"label\"]";
     let table = b"a,label\n1,0\n2,1\n3,1\n";
-    let told = "names `label`, which is the label column";
-    Data::new(&records(settings), "r.csv", table).refused(told);
+    let text = "names `label`, which is the label column";
+    Data::new(&records(settings), "r.csv", table).refused(text);
 }
 
 #[test]
@@ -223,8 +223,8 @@ fn columns_are_not_named_where_there_are_none() {
 fn a_file_that_is_not_there_is_named_with_its_path() {
     let bench = Bench::new();
     bench.write("folder/mine.toml", manifest(&records("clients = 2")));
-    let said = bench.run(&["check", "folder/mine.toml"]).expect(2);
-    said.warns("folder/r.csv cannot be read: there is no such file");
+    let output = bench.run(&["check", "folder/mine.toml"]).expect(2);
+    output.warns("folder/r.csv cannot be read: there is no such file");
     bench.write("folder/r.csv", TABLE);
     bench.write("folder/mine.toml", manifest(&records("clients = 2").replace("r.csv", "r.xls")));
     bench.write("folder/r.xls", "");
@@ -237,8 +237,8 @@ fn cells_follow_the_bytes_of_their_file() {
     let settings = records("features = [\"age\"], clients = 2");
     let ids = |settings: &str, file: &str, table: &str| {
         let data = Data::new(settings, file, table.as_bytes());
-        let said = data.bench.run(&["plan", "mine.toml"]).expect(0);
-        said.out.lines().nth(1).unwrap().trim().split(' ').next().unwrap().to_owned()
+        let output = data.bench.run(&["plan", "mine.toml"]).expect(0);
+        output.out.lines().nth(1).unwrap().trim().split(' ').next().unwrap().to_owned()
     };
     let base = ids(&settings, "r.csv", TABLE);
     assert_eq!(ids(&settings.replace("r.csv", "other.csv"), "other.csv", TABLE), base);
@@ -276,13 +276,14 @@ fn reports_outlive_their_data() {
     let copies = bench.files_below("results/.data");
     assert_eq!(copies.len(), 1);
     std::fs::write(&copies[0], "damaged").unwrap();
-    let said = bench.run(&["report", "--quiet"]).expect(2);
-    let told = "r.csv cannot be read: there is no such file; and these results have no sound copy";
-    assert!(said.err.contains("error: mine cannot be reported: "), "{}", said.err);
-    assert!(said.err.contains(told), "{}", said.err);
-    let said = bench.run(&["verify"]).expect(4);
-    said.prints("cannot be run: ")
-        .prints(told)
+    let output = bench.run(&["report", "--quiet"]).expect(2);
+    let text = "r.csv cannot be read: there is no such file; and these results have no sound copy";
+    assert!(output.err.contains("error: mine cannot be reported: "), "{}", output.err);
+    assert!(output.err.contains(text), "{}", output.err);
+    let output = bench.run(&["verify"]).expect(4);
+    output
+        .prints("cannot be run: ")
+        .prints(text)
         .prints("0 bit-identical, 0 different, 1 not comparable");
     // Once the file is there again, a run heals the copy.
     bench.write("r.csv", TABLE);

@@ -186,7 +186,7 @@ fn a_default_that_is_written_out_changes_no_id() {
     }
 }
 
-/// A default that is told in words alone is not tested above: there is none but those that
+/// A default that is described in words alone is not tested above: there is none but those that
 /// are no one value.
 #[test]
 fn defaults_in_words_are_no_values() {

@@ -8,7 +8,7 @@ mod support;
 use driftbench::analysis::compare::{SideExperiment, SideRuns, record};
 use driftbench::trace::{Outcome, Trace};
 use support::process::Program;
-use support::{Bench, Said, edited};
+use support::{Bench, Finished, edited};
 
 const MANIFEST: &str = r#"title = "Small <b>problems</b>"
 seed = 3
@@ -68,8 +68,9 @@ fn rewrite(bench: &Bench, edit: &dyn Fn(&str, usize, &mut Trace)) {
 }
 
 fn json(bench: &Bench, a: &str, b: &str) -> serde_json::Value {
-    let said = bench.run(&["diff", a, b, "--format", "json", "--fail-on", "none"]);
-    serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {} {}", said.out, said.err))
+    let output = bench.run(&["diff", a, b, "--format", "json", "--fail-on", "none"]);
+    serde_json::from_str(&output.out)
+        .unwrap_or_else(|e| panic!("{e}: {} {}", output.out, output.err))
 }
 
 fn verdicts(json: &serde_json::Value) -> Vec<(&str, &str)> {
@@ -82,9 +83,9 @@ fn the_same_and_other_threads_are_bit_identical() {
     let bench = Bench::new();
     ran(&bench, "a", &[], &["--threads", "1"]);
     ran(&bench, "b", &[], &["--threads", "3"]);
-    let said = bench.run(&["diff", "a", "b"]).expect(0);
+    let output = bench.run(&["diff", "a", "b"]).expect(0);
     assert_eq!(
-        said.out,
+        output.out,
         "before  a (results folder)\nafter   b (results folder)\n3 cells bit-identical, 0 changed.\n"
     );
     bench.run(&["diff", "a", "a", "--fail-on", "changed,removed,added,incomparable"]).expect(0);
@@ -95,8 +96,8 @@ fn another_seed_is_not_comparable() {
     let bench = pair(&[("seed = 3", "seed = 4")]);
     bench.run(&["diff", "a", "b"]).expect(3).prints("small: another seed (3 before, 4 after)");
     for format in ["md", "html", "json"] {
-        let said = bench.run(&["diff", "a", "b", "--format", format]).expect(3);
-        assert!(said.out.to_lowercase().contains("seed"), "{}", said.out);
+        let output = bench.run(&["diff", "a", "b", "--format", format]).expect(3);
+        assert!(output.out.to_lowercase().contains("seed"), "{}", output.out);
     }
     let other = bench.read("b/driftbench.toml").replace("schema = 4", "schema = 1");
     bench.write("b/driftbench.toml", &other);
@@ -119,14 +120,14 @@ fn a_step_one_percent_larger_is_paired_and_within_the_margin() {
     let found = json(&bench, "a", "b");
     assert_eq!(found["identical"], 0);
     assert_eq!((found["added"].as_array().unwrap().len(), verdicts(&found).len()), (0, 3));
-    let mut told = verdicts(&found);
-    told.sort();
+    let mut sorted = verdicts(&found);
+    sorted.sort();
     let (few, many) = (("underpowered", "Fed | Avg, H = 2"), "Fed | Avg, H = 5");
-    assert_eq!(told, [("equivalent", many), ("equivalent", "Scaffold"), few], "{found}");
+    assert_eq!(sorted, [("equivalent", many), ("equivalent", "Scaffold"), few], "{found}");
     let other = &found["changed"][0]["other-settings"][0];
     assert_eq!((&other["before"], &other["after"]), (&"0.05".into(), &"0.0505".into()));
-    let said = bench.run(&["diff", "a", "b"]).expect(0);
-    said.prints("With other settings:").prints("step-size 0.05 → 0.0505");
+    let output = bench.run(&["diff", "a", "b"]).expect(0);
+    output.prints("With other settings:").prints("step-size 0.05 → 0.0505");
     bench.run(&["diff", "a", "b", "--fail-on", "changed"]).expect(1);
 }
 
@@ -134,15 +135,15 @@ fn a_step_one_percent_larger_is_paired_and_within_the_margin() {
 /// not compared, though the cells are named, whatever else changed.
 #[test]
 fn cells_of_another_problem_are_named_and_not_compared() {
-    for (edit, told) in [
+    for (edit, setting) in [
         (("l2 = 0.2", "l2 = 5.0"), "l2 0.2 → 5"),
         (("spread = 1.0", "spread = 0.5"), "spread 1 → 0.5"),
         (("zero = true", "offset = 3.0"), "offset – → 3"),
     ] {
         let bench = pair(&[edit, ("0.05", "0.06")]);
-        let said = bench.run(&["diff", "a", "b"]).expect(3);
-        said.prints("small: another problem or start in 3 cells").prints(told);
-        assert!(!said.out.contains("worse") && !said.out.contains("better"), "{}", said.out);
+        let output = bench.run(&["diff", "a", "b"]).expect(3);
+        output.prints("small: another problem or start in 3 cells").prints(setting);
+        assert!(!output.out.contains("worse") && !output.out.contains("better"), "{}", output.out);
         let found = json(&bench, "a", "b");
         let count = |key: &str| found[key].as_array().unwrap().len();
         assert_eq!((count("other-problems"), count("changed"), count("claims")), (3, 0, 0));
@@ -150,8 +151,8 @@ fn cells_of_another_problem_are_named_and_not_compared() {
         for side in ["a", "b"] {
             bench.run(&["report", side, "--out", &format!("{side}-pages"), "--quiet"]);
         }
-        let said = bench.run(&["diff", "a-pages", "b-pages"]).expect(3);
-        said.prints("another problem or start in 3 cells");
+        let output = bench.run(&["diff", "a-pages", "b-pages"]).expect(3);
+        output.prints("another problem or start in 3 cells");
     }
 }
 
@@ -170,20 +171,21 @@ fn an_axis_of_the_problem_pairs_within_each_problem() {
     }
     bench.run(&["diff", "a", "b", "--fail-on", "incomparable"]).expect(1);
     for format in ["text", "md", "html"] {
-        let said = bench.run(&["diff", "a", "b", "--format", format, "--fail-on", "none"]);
-        assert!(said.expect(0).out.contains("another problem or start in 3 cells"));
+        let output = bench.run(&["diff", "a", "b", "--format", format, "--fail-on", "none"]);
+        assert!(output.expect(0).out.contains("another problem or start in 3 cells"));
     }
 }
 
 #[test]
-fn a_cell_that_is_gone_is_told() {
+fn a_cell_that_is_gone_is_reported() {
     let bench = pair(&[("[2, 5]", "2")]);
-    let said = bench.run(&["diff", "a", "b"]).expect(0);
-    said.prints("removed         small: Fed | Avg, H = 5")
+    let output = bench.run(&["diff", "a", "b"]).expect(0);
+    output
+        .prints("removed         small: Fed | Avg, H = 5")
         .prints("2 cells bit-identical, 0 changed.");
     bench.run(&["diff", "a", "b", "--fail-on", "removed"]).expect(1);
-    let said = bench.run(&["diff", "b", "a", "--fail-on", "removed"]).expect(0);
-    said.prints("added           small: Fed | Avg, H = 5");
+    let output = bench.run(&["diff", "b", "a", "--fail-on", "removed"]).expect(0);
+    output.prints("added           small: Fed | Avg, H = 5");
 }
 
 fn scaled(label: &'static str, factor: f64) -> impl Fn(&str, usize, &mut Trace) {
@@ -198,8 +200,9 @@ fn scaled(label: &'static str, factor: f64) -> impl Fn(&str, usize, &mut Trace) 
 fn a_cell_that_is_worse_fails_and_takes_its_claim_along() {
     let bench = pair(&[]);
     rewrite(&bench, &scaled("Scaffold", 1000.0));
-    let said = bench.run(&["diff", "a", "b"]).expect(1);
-    said.prints("2 cells bit-identical, 1 changed: 1 worse.")
+    let output = bench.run(&["diff", "a", "b"]).expect(1);
+    output
+        .prints("2 cells bit-identical, 1 changed: 1 worse.")
         .prints("claim  small: small: supported")
         .prints("Fails: 1 worse, 1 claims.");
     bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(0);
@@ -221,8 +224,8 @@ fn a_cell_that_diverges_comes_first() {
     assert_eq!(kinds, ["newly diverged", "worse", "worse"]);
     assert_eq!(found["changed"][0]["diverged"], serde_json::json!([0, 1]));
     assert_eq!(found["changed"][0]["ratio"], serde_json::Value::Null);
-    let said = bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(1);
-    said.prints("1 of 6 runs diverge and did not before");
+    let output = bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(1);
+    output.prints("1 of 6 runs diverge and did not before");
 }
 
 #[test]
@@ -230,8 +233,9 @@ fn a_damaged_cell_fails_and_the_others_are_compared() {
     let bench = pair(&[]);
     let cell = bench.cells("b/small").remove(0);
     bench.damage(&format!("{cell}/traces.parquet"));
-    let said = bench.run(&["diff", "a", "b"]).expect(1);
-    said.prints("2 cells bit-identical, 1 changed: 1 failed.")
+    let output = bench.run(&["diff", "a", "b"]).expect(1);
+    output
+        .prints("2 cells bit-identical, 1 changed: 1 failed.")
         .prints("traces.parquet does not have the hash");
     std::fs::remove_dir_all(bench.path(&cell)).unwrap();
     bench.run(&["diff", "a", "b"]).expect(1).prints("no results are stored");
@@ -267,8 +271,8 @@ fn reports_hold_what_a_diff_needs() {
     write_record(&bench, "other", &kept);
     assert_eq!(verdicts(&json(&bench, "pages", "other")), [("worse", "Scaffold")]);
     assert_eq!(verdicts(&json(&bench, "a", "other")), [("worse", "Scaffold")]);
-    let said = bench.run(&["diff", "pages", "other", "--format", "html"]).expect(1);
-    said.prints("One dot per run: reports store final errors and no curves.");
+    let output = bench.run(&["diff", "pages", "other", "--format", "html"]).expect(1);
+    output.prints("One dot per run: reports store final errors and no curves.");
 }
 
 #[test]
@@ -276,9 +280,9 @@ fn a_corrupt_file_costs_a_message_with_its_line() {
     let bench = reported();
     let path = format!("pages/small/{}", record::FINALS);
     let good = bench.read(&path);
-    let refused = |text: &str, told: &str| {
+    let refused = |text: &str, message: &str| {
         bench.write(&path, text);
-        bench.run(&["diff", "pages", "a", "--out", "out.md"]).expect(2).warns(told);
+        bench.run(&["diff", "pages", "a", "--out", "out.md"]).expect(2).warns(message);
         assert!(!bench.path("out.md").exists());
     };
     let line = good.lines().nth(2).unwrap();
@@ -291,11 +295,11 @@ fn a_corrupt_file_costs_a_message_with_its_line() {
     bench.run(&["diff", "pages", "a"]).expect(2).warns("finals.csv: is missing");
     bench.run(&["diff", "experiments", "a"]).expect(2).warns("holds neither results");
     bench.write("pages/small/record.toml", "schema = ");
-    let said = bench.run(&["diff", "pages", "a"]).expect(2);
-    assert!(said.err.contains("finals.csv: is missing") || said.err.contains("record.toml:1"));
+    let output = bench.run(&["diff", "pages", "a"]).expect(2);
+    assert!(output.err.contains("finals.csv: is missing") || output.err.contains("record.toml:1"));
 }
 
-fn git(bench: &Bench, arguments: &[&str]) -> Said {
+fn git(bench: &Bench, arguments: &[&str]) -> Finished {
     let git = Program::new("git").args(["-c", "user.name=t", "-c", "user.email=t@t"]);
     git.args(arguments).folder(&bench.folder).run().into()
 }
@@ -307,19 +311,19 @@ fn revisions_are_read_without_a_checkout() {
     std::fs::rename(bench.path("pages"), bench.path("reports")).unwrap();
     git(&bench, &["add", "reports"]).expect(0);
     git(&bench, &["commit", "-qm", "reports"]).expect(0);
-    let said = bench.run(&["diff", "HEAD", "reports"]).expect(0);
-    assert!(said.out.contains("HEAD (git revision, commit "), "{}", said.out);
-    assert!(said.out.contains("3 cells bit-identical, 0 changed."), "{}", said.out);
+    let output = bench.run(&["diff", "HEAD", "reports"]).expect(0);
+    assert!(output.out.contains("HEAD (git revision, commit "), "{}", output.out);
+    assert!(output.out.contains("3 cells bit-identical, 0 changed."), "{}", output.out);
     bench.run(&["diff", "HEAD:reports", "a"]).expect(0);
     // A path comes before a revision of that name.
     git(&bench, &["branch", "a"]).expect(0);
     bench.run(&["diff", "a", "HEAD"]).expect(0).prints("before  a (results folder)");
     bench.run(&["diff", "HEAD:elsewhere", "a"]).expect(2).warns("has no reports in elsewhere/");
     for no in ["nowhere", "-x", "--help=x", "HEAD~9"] {
-        let said = bench.run(&["diff", "a", "--", no]);
-        let said = if no.starts_with('-') { bench.run(&["diff", "--", no, "a"]) } else { said };
-        assert!(said.err.contains("nor a git revision"), "{no}: {}", said.err);
-        assert_eq!(said.code, 2);
+        let output = bench.run(&["diff", "a", "--", no]);
+        let output = if no.starts_with('-') { bench.run(&["diff", "--", no, "a"]) } else { output };
+        assert!(output.err.contains("nor a git revision"), "{no}: {}", output.err);
+        assert_eq!(output.code, 2);
     }
 }
 
@@ -327,7 +331,7 @@ fn revisions_are_read_without_a_checkout() {
 fn without_git_a_revision_is_refused_in_plain_words() {
     let bench = reported();
     let diff = support::driftbench().args(["diff", "HEAD", "a"]).folder(&bench.folder);
-    Said::from(diff.env("PATH", "").run()).expect(2).warns("git: is not installed");
+    Finished::from(diff.env("PATH", "").run()).expect(2).warns("git: is not installed");
 }
 
 #[test]
@@ -365,19 +369,19 @@ fn markdown_fits_a_comment() {
         }
         write_record(&bench, side, &kept);
     }
-    let said = bench.run(&["diff", "x", "y", "--format", "md"]).expect(0);
-    assert!(said.out.chars().count() <= 65_536);
-    assert!(said.out.contains("1500 same final errors"), "{}", &said.out[..400]);
-    assert!(said.out.contains("of 1500 rows are left out: a comment holds 65 536 characters"));
+    let output = bench.run(&["diff", "x", "y", "--format", "md"]).expect(0);
+    assert!(output.out.chars().count() <= 65_536);
+    assert!(output.out.contains("1500 same final errors"), "{}", &output.out[..400]);
+    assert!(output.out.contains("of 1500 rows are left out: a comment holds 65 536 characters"));
 }
 
 #[test]
 fn options_are_checked() {
     let bench = reported();
-    let refused = |arguments: &[&str], told: &str| {
+    let refused = |arguments: &[&str], message: &str| {
         let mut all = vec!["diff", "a", "a"];
         all.extend(arguments);
-        bench.run(&all).expect(2).warns(told);
+        bench.run(&all).expect(2).warns(message);
     };
     refused(&["--fail-on", "wrose"], "\"wrose\" is none of worse, diverged, failed");
     refused(&["--margin", "0"], "--margin is 0: it must be above 0");

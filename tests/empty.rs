@@ -53,9 +53,9 @@ fn pages(replicates: u64, steps: &str, counts: &str, shard: Option<&str>) -> Ben
     bench.write("every.toml", edited(QUADRATIC, &base) + &kinds);
     let shard: Vec<&str> = shard.iter().flat_map(|shard| ["--shard", shard]).collect();
     bench.compute(&[&["every.toml"], &shard[..]].concat());
-    let said = bench.run(&["report", "--format", "html,md,latex"]);
+    let output = bench.run(&["report", "--format", "html,md,latex"]);
     // A claim is refuted where runs diverged; that is no error.
-    assert!(said.code <= 1 && !said.err.contains("panicked"), "{} {}", said.code, said.err);
+    assert!(output.code <= 1 && !output.err.contains("panicked"), "{} {}", output.code, output.err);
     bench
 }
 
@@ -75,8 +75,8 @@ fn sound(bench: &Bench) -> String {
     for file in ["report.md", "report.html", "summary.csv", "tables.tex", "all.tex"] {
         // A page's script may speak of what is no number.
         let text = read(file);
-        let told = text.split("<script>").next().unwrap_or_default();
-        assert!(!told.contains("NaN"), "{file}: {told}");
+        let text = text.split("<script>").next().unwrap_or_default();
+        assert!(!text.contains("NaN"), "{file}: {text}");
     }
     read("report.md")
 }

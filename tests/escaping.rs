@@ -119,15 +119,15 @@ fn elements(text: &str) -> Vec<String> {
 fn marks(text: &str) -> Vec<String> {
     let marks = |line: &str| {
         let mut letters = line.chars();
-        let mut told = String::new();
+        let mut text = String::new();
         while let Some(c) = letters.next() {
             match c {
                 '\\' => drop(letters.next()),
-                c if "|*_[]<>$~".contains(c) || c == LEFT_OUT => told.push(c),
+                c if "|*_[]<>$~".contains(c) || c == LEFT_OUT => text.push(c),
                 _ => {}
             }
         }
-        told
+        text
     };
     without_code(text).lines().map(marks).collect()
 }
@@ -211,9 +211,9 @@ fn texts_that_cannot_be_shown_are_refused() {
         ("title = \"a\\u009bb\"", "`title` holds the control character U+009B"),
     ] {
         bench.write("m.toml", edited(TINY, &[("title = \"t\"", change)]));
-        let said = bench.run(&["run", "m.toml"]).expect(2);
-        assert!(said.err.contains(message), "{}", said.err);
-        assert!(!said.err.contains(['\u{1b}', '\0', '\u{9b}']), "{:?}", said.err);
+        let output = bench.run(&["run", "m.toml"]).expect(2);
+        assert!(output.err.contains(message), "{}", output.err);
+        assert!(!output.err.contains(['\u{1b}', '\0', '\u{9b}']), "{:?}", output.err);
     }
     for (label, message) in [
         ("label = \"a\\nb\"", "`label` is a name: it must stand in one line"),
@@ -233,8 +233,8 @@ fn texts_that_cannot_be_shown_are_refused() {
     bench.write("experiments/..m.toml", TINY);
     bench.write("m m.toml", TINY);
     for path in ["experiments/..m.toml", "m m.toml"] {
-        let said = bench.run(&["run", path]).expect(2);
-        said.warns("the name of an experiment comes from the path of its manifest");
+        let output = bench.run(&["run", path]).expect(2);
+        output.warns("the name of an experiment comes from the path of its manifest");
     }
     assert!(!bench.path("results").exists());
 }
@@ -247,18 +247,18 @@ fn messages_about_odd_texts_are_short_and_plain() {
     let long = format!("title = \"{}\" x\n", "é".repeat(1_000_000));
     for text in ["title = \u{1b}]0;owned\u{7}\n", "\"\u{1b}[2J\" = 1\n", "\u{0}", long.as_str()] {
         bench.write("m.toml", text);
-        let said = bench.run(&["check", "m.toml"]).expect(2);
-        assert!(!said.err.contains(['\u{1b}', '\u{7}', '\0']), "{:?}", said.err);
-        assert!(said.err.len() < 4_000, "{} bytes", said.err.len());
+        let output = bench.run(&["check", "m.toml"]).expect(2);
+        assert!(!output.err.contains(['\u{1b}', '\u{7}', '\0']), "{:?}", output.err);
+        assert!(output.err.len() < 4_000, "{} bytes", output.err.len());
     }
     // Of thousands of mistakes a hundred are printed.
     let keys: String = (0..5_000).map(|i| format!("k{i} = 1\n")).collect();
     bench.write("m.toml", &keys);
-    let said = bench.run(&["check", "m.toml"]).expect(2);
+    let output = bench.run(&["check", "m.toml"]).expect(2);
     assert!(
-        said.err.ends_with(" more, which are not printed\n") && said.err.len() < 60_000,
+        output.err.ends_with(" more, which are not printed\n") && output.err.len() < 60_000,
         "{}",
-        said.err
+        output.err
     );
     // A text of a megabyte is a text.
     let title = format!("title = \"{}\"", "<|`".repeat(300_000));

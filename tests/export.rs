@@ -30,8 +30,8 @@ fn all_cells_in_one_file_with_their_digests() {
     // The last errors of summary.csv come from these rows.
     assert!(rows.iter().all(|row| row["sq_error"].parse::<f64>().is_ok()));
 
-    let said = bench.run(&["export", "--out", "all.parquet"]).expect(0);
-    said.warns(&format!("{} rows", rows.len()));
+    let output = bench.run(&["export", "--out", "all.parquet"]).expect(0);
+    output.warns(&format!("{} rows", rows.len()));
     let bytes = bench.read_bytes("all.parquet");
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     bench.run(&["export", "--out", "all.parquet", "--quiet"]).expect(0);
@@ -50,18 +50,18 @@ fn one_experiment_and_cells_of_earlier_settings() {
     }
 }
 
-/// What is damaged is left out and told; the rest is there.
+/// What is damaged is left out and reported; the rest is there.
 #[test]
-fn a_damaged_cell_is_left_out_and_told() {
+fn a_damaged_cell_is_left_out_and_reported() {
     let bench = filled();
     let file = bench.cells("results/smoke/logistic").remove(0);
     let cell = file.rsplit('/').next().unwrap();
     bench.damage(&format!("{file}/traces.parquet"));
-    let said = bench.run(&["export", "--out", "all.csv"]).expect(4);
-    assert!(said.err.contains(cell) && said.err.contains("hash"), "{}", said.err);
-    assert!(said.err.contains("1 damaged cell left out"), "{}", said.err);
+    let output = bench.run(&["export", "--out", "all.csv"]).expect(4);
+    assert!(output.err.contains(cell) && output.err.contains("hash"), "{}", output.err);
+    assert!(output.err.contains("1 damaged cell left out"), "{}", output.err);
     let text = bench.read("all.csv");
-    assert!(!text.contains(cell) && said.err.contains("of 29 cells"), "{}", said.err);
+    assert!(!text.contains(cell) && output.err.contains("of 29 cells"), "{}", output.err);
 }
 
 #[test]
@@ -81,8 +81,12 @@ fn what_cannot_be_exported_costs_exit_two_and_writes_nothing() {
         (vec![], "--out"),
     ] {
         let all: Vec<&str> = std::iter::once("export").chain(arguments).collect();
-        let said = bench.run(&all).expect(2);
-        assert!(said.err.starts_with("error: ") && said.err.contains(message), "{}", said.err);
+        let output = bench.run(&all).expect(2);
+        assert!(
+            output.err.starts_with("error: ") && output.err.contains(message),
+            "{}",
+            output.err
+        );
         assert_eq!(bench.files(), before, "{all:?} left something");
     }
 }
@@ -200,7 +204,7 @@ fn a_group_by_over_settings_or_over_documented_keys_mixes_no_cells() {
 /// A setting that an algorithm does not have is null; a default that the manifest names as
 /// a value of an axis is there.
 #[test]
-fn settings_are_null_where_a_cell_has_none_and_defaults_of_axes_are_told() {
+fn settings_are_null_where_a_cell_has_none_and_defaults_of_axes_are_reported() {
     let entry = "[[algorithm.scaffold]]\n";
     let text = edited(
         AXES,

@@ -11,7 +11,7 @@ use driftbench::store::provenance::Provenance;
 use std::path::Path;
 use std::time::Duration;
 use support::process::{Program, Running};
-use support::{Bench, LOGISTIC, Said, array, edited};
+use support::{Bench, Finished, LOGISTIC, array, edited};
 
 /// Some seconds of work, in cells that take about a tenth of one.
 const SLOW: &str = r#"title = "Cells that take their time"
@@ -96,9 +96,9 @@ fn an_interrupted_run_says_what_is_stored_and_goes_on() {
         let mut run = bench.start(&["run", "slow.toml", "--threads", "1"]);
         wait_for(&mut run, &bench.path("results/slow"), 2);
         run.signal(name);
-        let said = Said::from(run.finish()).expect(130);
-        let line = said.err.lines().find(|l| l.contains("interrupted: ")).unwrap_or_default();
-        assert!(line.contains(" of 24 cells are stored"), "{}", said.err);
+        let output = Finished::from(run.finish()).expect(130);
+        let line = output.err.lines().find(|l| l.contains("interrupted: ")).unwrap_or_default();
+        assert!(line.contains(" of 24 cells are stored"), "{}", output.err);
         nothing_half_written(&bench.path("results/slow"));
         let stored = bench.digests("results").len();
         assert!((2..24).contains(&stored), "{stored} cells");
@@ -138,13 +138,13 @@ fn a_signal_within_a_long_round_is_heeded() {
         std::thread::sleep(Duration::from_millis(500));
         let begin = std::time::Instant::now();
         run.signal("TERM");
-        let said = Said::from(run.finish()).expect(130);
+        let output = Finished::from(run.finish()).expect(130);
         assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
         nothing_half_written(&bench.path("results/long"));
         let stored = bench.digests("results").len();
         assert!((1..=cells).contains(&stored), "{stored} cells");
-        let told = format!("long: interrupted: {stored} of {} cells are stored", cells + 1);
-        assert!(said.err.contains(&told), "{} of {stored}", said.err);
+        let text = format!("long: interrupted: {stored} of {} cells are stored", cells + 1);
+        assert!(output.err.contains(&text), "{} of {stored}", output.err);
         bench.run(&["verify", "--sample", "3", "--quiet"]).expect(0);
     }
 }
@@ -167,7 +167,7 @@ fn a_signal_while_instances_are_built_is_heeded() {
     assert!(!run.has_ended(), "it builds");
     let begin = std::time::Instant::now();
     run.signal("INT");
-    Said::from(run.finish()).expect(130);
+    Finished::from(run.finish()).expect(130);
     assert!(begin.elapsed() < Duration::from_secs(25), "{:?}", begin.elapsed());
     assert!(!bench.path("results").exists());
 }
@@ -183,7 +183,7 @@ fn a_second_signal_leaves_at_once() {
     std::thread::sleep(Duration::from_millis(200));
     assert!(!run.has_ended(), "the round goes on");
     run.signal("INT");
-    Said::from(run.finish()).expect(130);
+    Finished::from(run.finish()).expect(130);
 }
 
 /// Killed again and again, at moments that have nothing to do with what it does.
@@ -222,7 +222,7 @@ fn two_runs_at_once_share_what_there_is_to_do() {
     let mut second = bench.start(&["run", "a.toml", "b.toml", "--threads", "1"]);
     second.wait_for("waiting", |run| run.err().contains("waiting").then_some(()));
     first.signal("CONT");
-    let [first, second] = [first, second].map(|run| Said::from(run.finish()).expect(0));
+    let [first, second] = [first, second].map(|run| Finished::from(run.finish()).expect(0));
     assert!(first.err.contains("a: 24 cells, "), "{}", first.err);
     let wait = "a: another run is at work on it: waiting until it ends\na: all 24 cells are done\n";
     assert!(second.err.contains("b: 24 cells, "), "{}", second.err);
@@ -254,14 +254,15 @@ fn what_is_damaged_is_set_aside_and_run_again() {
                     "empty" => bench.write(&path, ""),
                     _ => std::fs::remove_file(bench.path(&path)).unwrap(),
                 }
-                // Without its `cell.toml` a cell is none; all else is told.
+                // Without its `cell.toml` a cell is none; everything else is reported.
                 let none = harm == "gone" && file == "cell.toml";
                 if !none {
                     bench.run(&["report", "--quiet"]).expect(2).warns(file);
                 }
-                let said = bench.run(&["run", "m.toml"]).expect(0);
-                let told = ["moved to", "and run again"].iter().all(|told| said.err.contains(told));
-                assert!(none || told, "{file} {harm}: {}", said.err);
+                let output = bench.run(&["run", "m.toml"]).expect(0);
+                let reported =
+                    ["moved to", "and run again"].iter().all(|text| output.err.contains(text));
+                assert!(none || reported, "{file} {harm}: {}", output.err);
                 assert_eq!(bench.digests("results"), calm, "{file} {harm}");
                 let now = bench.cells("results/m");
                 let stayed = kept[1..].iter().filter(|folder| now.contains(folder)).count();
@@ -283,7 +284,7 @@ fn a_full_disk_costs_a_message_and_keeps_what_is_stored() {
     let binary = env!("CARGO_BIN_EXE_driftbench");
     let script = format!("trap '' XFSZ; ulimit -f 32; exec '{binary}' run fits.toml grows.toml");
     let run = Program::new("sh").args(["-c", &script]).folder(&bench.folder);
-    Said::from(run.run())
+    Finished::from(run.run())
         .expect(4)
         .warns("File too large")
         .warns("grows: 0 of 24 cells are stored");
@@ -315,17 +316,17 @@ fn a_clock_that_jumps_changes_nothing() {
 #[test]
 fn verify_runs_cells_again_and_finds_other_numbers() {
     let bench = Bench::of_smoke(&["logistic"]);
-    let said = bench.run(&["verify", "--sample", "5", "--quiet"]).expect(0);
-    assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
+    let output = bench.run(&["verify", "--sample", "5", "--quiet"]).expect(0);
+    assert_eq!((output.out.as_str(), output.err.as_str()), ("", ""));
     bench.run(&["verify", "--all"]).expect(0).prints("28 of 28 cells run again: 28 bit-identical");
     // Results that are whole and wrong: the last bit of one number.
     let id = forge(&bench);
-    let said = bench.run(&["verify", "--all", "--quiet"]).expect(1);
+    let output = bench.run(&["verify", "--all", "--quiet"]).expect(1);
     let wanted = format!("smoke/logistic: cell {id} ");
-    assert!(said.out.contains(&wanted), "{}", said.out);
-    assert!(said.out.contains("replicate 1, round "), "{}", said.out);
-    assert!(said.out.contains("written by driftbench forger, commit none"), "{}", said.out);
-    assert!(said.out.contains("27 bit-identical, 1 different"), "{}", said.out);
+    assert!(output.out.contains(&wanted), "{}", output.out);
+    assert!(output.out.contains("replicate 1, round "), "{}", output.out);
+    assert!(output.out.contains("written by driftbench forger, commit none"), "{}", output.out);
+    assert!(output.out.contains("27 bit-identical, 1 different"), "{}", output.out);
 }
 
 /// Stores a cell again with one bit of one number turned, as a run would.

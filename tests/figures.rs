@@ -20,8 +20,8 @@ fn reported() -> Bench {
         bench.compute(&[&file, "--set", "replicates=2", "--set", budget]);
     }
     // Cut short, claims may be refuted.
-    let said = bench.run(&["report", "--quiet"]);
-    assert!(said.code <= 1, "{}", said.err);
+    let output = bench.run(&["report", "--quiet"]);
+    assert!(output.code <= 1, "{}", output.err);
     bench
 }
 

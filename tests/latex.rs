@@ -29,8 +29,8 @@ fn formats_are_written_as_asked() {
     let page = |file: &str| bench.path(&format!("reports/smoke/diverging/{file}")).exists();
     assert!(page("all.tex") && !page("report.md") && !page("report.html"));
     assert!(!bench.path("reports/index.html").exists());
-    let said = bench.run(&["report", "--format", "md,html"]).expect(0);
-    assert!(page("report.md") && page("report.html"), "{}", said.err);
+    let text = bench.run(&["report", "--format", "md,html"]).expect(0);
+    assert!(page("report.md") && page("report.html"), "{}", text.err);
     bench.run(&["report", "--format", "docx"]).expect(2).warns("latex");
 }
 
@@ -53,8 +53,8 @@ fn all_of_it_compiles() {
     match Program::new("pdflatex").args(arguments).folder(&folder).try_start() {
         Ok(running) => {
             let output = running.finish();
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success() && folder.join("all.pdf").exists(), "{said}");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && folder.join("all.pdf").exists(), "{text}");
         }
         Err(_) => println!("there is no pdflatex here: compiling is skipped"),
     }

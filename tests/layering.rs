@@ -175,7 +175,7 @@ fn libraries_have_one_user_each() {
 fn the_core_does_no_io_and_reads_no_clock() {
     for (file, source) in modules() {
         let module = source.module[0].as_str();
-        let says = |word: &str| source.code.iter().any(|said| said.text == word);
+        let says = |word: &str| source.code.iter().any(|found| found.text == word);
         let core = "rng linalg sources words stats kernel problem federated algorithm theory";
         if core.split(' ').any(|name| name == module) {
             let outside = ["fs", "io", "env", "time", "net", "process"];

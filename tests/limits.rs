@@ -83,9 +83,9 @@ fn data_that_does_not_end_is_refused() {
         ("folder.csv", "folder.csv cannot be read: it is a folder"),
     ] {
         bench.write("m.toml", dataset(file));
-        let said = bench.run(&["run", "m.toml"]).expect(2);
-        assert!(said.err.contains(message), "{file}: {}", said.err);
-        assert!(said.err.len() < 1_000, "{}", said.err.len());
+        let output = bench.run(&["run", "m.toml"]).expect(2);
+        assert!(output.err.contains(message), "{file}: {}", output.err);
+        assert!(output.err.len() < 1_000, "{}", output.err.len());
     }
     assert!(!bench.path("results").exists());
 }
@@ -105,8 +105,8 @@ fn devices_and_pipes_are_not_read() {
     huge.set_len(1 << 40).unwrap();
     bench.run(&["check", "huge.toml"]).expect(2).warns("it has more than 16777216 bytes");
     for name in ["pipe", "zero"] {
-        let said = bench.run(&["check", &format!("{name}.toml")]).expect(2);
-        said.warns("it is not a regular file");
+        let output = bench.run(&["check", &format!("{name}.toml")]).expect(2);
+        output.warns("it is not a regular file");
         bench.write("m.toml", dataset(&format!("{name}.csv")));
         bench.run(&["run", "m.toml"]).expect(2).warns("it is not a regular file");
     }
@@ -133,7 +133,7 @@ const EXACT: &str = "[[figure.convergence]]\ntheory = [\"exact-moments\"]\n";
 /// says so, and a claim on it is not tested, with the reason.
 #[test]
 fn theory_beyond_its_bounds_is_not_computed() {
-    for (name, manifest, told) in [
+    for (name, manifest, expected) in [
         ("stationary", quadratic(300, 2, AT_REST), "exact moments at stationarity"),
         ("stationary-60", quadratic(60, 2, AT_REST), "exact moments at stationarity"),
         ("moments", quadratic(100, 2, EXACT), "exact moments round by round"),
@@ -147,7 +147,7 @@ fn theory_beyond_its_bounds_is_not_computed() {
         for page in ["report.md", "report.html"] {
             let text = bench.read(&format!("reports/m/{page}"));
             assert!(text.contains("Theory that is not computed at this size"), "{name}: {page}");
-            assert!(text.contains(told), "{name}: {page}");
+            assert!(text.contains(expected), "{name}: {page}");
             if manifest.contains("claim") {
                 assert!(text.contains("is not computed at this size: about "), "{name}: {page}");
                 assert!(text.contains("not tested"), "{name}: {page}");
@@ -222,11 +222,12 @@ fn one_experiment_that_cannot_be_reported_stops_no_other() {
         }
     }
     bench.run(&["report", "--quiet"]).expect(2).warns("error: b cannot be reported: ");
-    for (page, told) in [("README.md", "- b: "), ("index.html", "<li>b: "), ("claims.md", "- b: ")]
+    for (page, expected) in
+        [("README.md", "- b: "), ("index.html", "<li>b: "), ("claims.md", "- b: ")]
     {
         let text = bench.read(&format!("reports/{page}"));
         assert!(text.contains("1 experiment could not be reported"), "{page}: {text}");
-        assert!(text.contains(told), "{page}: {text}");
+        assert!(text.contains(expected), "{page}: {text}");
     }
     for name in ["a", "c"] {
         assert!(bench.read("reports/README.md").contains(&format!("({name}/report.md)")));

@@ -74,9 +74,14 @@ impl Scene {
             vec!["run", MANIFEST, "--quiet", "--force"],
             vec!["report", "--quiet"],
         ] {
-            let said = self.bench.run(&arguments);
-            assert!((0..=4).contains(&said.code), "{arguments:?}: {} {}", said.code, said.err);
-            assert!(!said.err.contains("panicked"), "{arguments:?}: {}", said.err);
+            let output = self.bench.run(&arguments);
+            assert!(
+                (0..=4).contains(&output.code),
+                "{arguments:?}: {} {}",
+                output.code,
+                output.err
+            );
+            assert!(!output.err.contains("panicked"), "{arguments:?}: {}", output.err);
             assert_eq!(tree(&self.outside), before, "{arguments:?} changed what is outside");
         }
     }

@@ -34,7 +34,7 @@ fn every_pair_that_makes_sense_is_there() {
             let (algorithm, problem) = (identity.algorithm.kind(), identity.problem.kind());
             there.insert((algorithm.into(), problem.into()));
             let (planned, built) =
-                (identity.problem.linear(), prepared.grounds[0].instance.linear());
+                (identity.problem.linear(), prepared.scenarios[0].instance.linear());
             if identity.oracle == Oracle::Stochastic {
                 assert_eq!(planned, built, "{problem}: its settings and its facts disagree");
             }
@@ -83,8 +83,8 @@ fn all_of_them_run() {
     let files: Vec<String> =
         names.iter().map(|name| format!("experiments/smoke/{name}.toml")).collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let said = bench.run(&[&["run", "--quiet"], &files[..]].concat()).expect(0);
-    assert_eq!(said.err, "");
+    let output = bench.run(&[&["run", "--quiet"], &files[..]].concat()).expect(0);
+    assert_eq!(output.err, "");
     bench.report();
     let page = bench.read("reports/smoke/all-mdp/report.md");
     assert!(page.contains("ζ₁") && page.contains("‖θ\\* − θ̃‖"), "{page}");

@@ -19,8 +19,8 @@ fn shares_merged_are_the_whole_and_so_are_their_reports() {
     for i in ["1", "2", "3"] {
         bench.compute(&[&all[..], &[i, "--shard", &format!("{i}/3")]].concat());
     }
-    let said = bench.run(&["merge", "1", "2", "3", "--out", "merged"]).expect(0);
-    said.warns("merged: 38 cells copied, 0 there before");
+    let output = bench.run(&["merge", "1", "2", "3", "--out", "merged"]).expect(0);
+    output.warns("merged: 38 cells copied, 0 there before");
     assert_eq!(bench.digests("merged"), bench.digests("whole"));
     for of in ["whole", "merged"] {
         bench.run(&["report", of, "--out", &format!("{of}-pages"), "--quiet"]).expect(0);
@@ -28,8 +28,8 @@ fn shares_merged_are_the_whole_and_so_are_their_reports() {
     let page = |of: &str| bench.read(&format!("{of}-pages/smoke/garnet/report.md"));
     assert_eq!(page("merged"), page("whole"));
     let before = bench.contents("merged");
-    let said = bench.run(&["merge", "2", "merged", "--out", "merged"]).expect(0);
-    said.warns("0 cells copied, 38 there before");
+    let output = bench.run(&["merge", "2", "merged", "--out", "merged"]).expect(0);
+    output.warns("0 cells copied, 38 there before");
     assert_eq!(bench.contents("merged"), before, "what is there is not touched");
     bench.run(&["run", "--out", "merged", GARNET]).expect(0).warns("all 36 cells are done");
 }
@@ -58,8 +58,8 @@ fn cells_that_differ_are_listed_and_none_is_copied() {
     let id = first_word(&bench.digests("a")[5]);
     bench.compute(&[GARNET, "--out", "other", "--set", "seed=8"]);
     forge(&bench, "smoke/garnet", &id);
-    let said = bench.run(&["merge", "a", "b", "--out", "c"]).expect(1);
-    said.warns("error: 1 cell with other numbers in another folder").warns(&id);
+    let output = bench.run(&["merge", "a", "b", "--out", "c"]).expect(1);
+    output.warns("error: 1 cell with other numbers in another folder").warns(&id);
     let there = bench.digests("c");
     assert_eq!(there.len(), 35);
     assert!(!there.iter().any(|line| line.starts_with(&id)));
@@ -82,8 +82,8 @@ fn a_damaged_cell_is_left_out_or_healed() {
     assert_eq!(bench.digests("c").len(), 35);
     bench.run(&["merge", "a", "b", "--out", "d"]).expect(0).warns("another folder's copy is sound");
     assert_eq!(bench.digests("d"), whole);
-    let said = bench.run(&["merge", "b", "--out", "a"]).expect(0);
-    said.warns("1 damaged cell quarantined and replaced");
+    let output = bench.run(&["merge", "b", "--out", "a"]).expect(0);
+    output.warns("1 damaged cell quarantined and replaced");
     assert_eq!(bench.digests("a"), whole);
 }
 
@@ -99,8 +99,8 @@ fn other_versions_and_other_manifests_are_not_mixed() {
     assert_eq!(bench.digests("c").len(), 72);
     let kept = |folder: &str| bench.read(&format!("{folder}/smoke/garnet/experiment.toml"));
     assert_eq!(kept("c"), kept("b"));
-    let said = bench.run(&["merge", "a", "b", "--out", "d", "--manifest-of", "e"]).expect(2);
-    said.warns("none of these folders");
+    let output = bench.run(&["merge", "a", "b", "--out", "d", "--manifest-of", "e"]).expect(2);
+    output.warns("none of these folders");
 
     let id = first_word(&bench.digests("b")[0]);
     let version = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
@@ -111,17 +111,17 @@ fn other_versions_and_other_manifests_are_not_mixed() {
 }
 
 #[test]
-fn expected_cells_are_told_if_they_are_not_there() {
+fn expected_cells_are_reported_if_they_are_missing() {
     let bench = bench();
     bench.compute(&[GARNET, "--out", "a", "--shard", "1/2"]);
     bench.compute(&[GARNET, "--out", "b"]);
     let all = bench.digests("b");
     let list: String = all.iter().map(|l| format!("smoke/garnet/{}\n", first_word(l))).collect();
     bench.write("list", &list);
-    let said = bench.run(&["merge", "a", "--out", "c", "--expect", "list"]).expect(4);
+    let output = bench.run(&["merge", "a", "--out", "c", "--expect", "list"]).expect(4);
     let missing = 36 - bench.digests("c").len();
-    let told = format!("without results: {missing} of the 36 cells of list");
-    assert!(missing > 0 && said.err.contains(&told), "{}", said.err);
+    let text = format!("without results: {missing} of the 36 cells of list");
+    assert!(missing > 0 && output.err.contains(&text), "{}", output.err);
     bench.run(&["merge", "b", "--out", "c", "--expect", "list"]).expect(0);
 }
 
@@ -149,11 +149,11 @@ fn only_what_a_list_names_is_run_and_split() {
     assert_eq!(parts.iter().collect::<Vec<_>>(), some);
 
     bench.write("list", "0123456789abcdef\nsmoke/logistic/0123456789abcdef\n");
-    let said = bench.run(&["run", GARNET, "--only", "list", "--out", "none"]).expect(2);
-    said.warns("line 1: 0123456789abcdef").warns("line 2: smoke/logistic/0123456789abcdef");
+    let output = bench.run(&["run", GARNET, "--only", "list", "--out", "none"]).expect(2);
+    output.warns("line 1: 0123456789abcdef").warns("line 2: smoke/logistic/0123456789abcdef");
     assert!(!bench.path("none").exists());
-    let said = bench.run(&["run", GARNET, "--only", "nowhere", "--out", "none"]).expect(2);
-    said.warns("nowhere cannot be read: there is no such file");
+    let output = bench.run(&["run", GARNET, "--only", "nowhere", "--out", "none"]).expect(2);
+    output.warns("nowhere cannot be read: there is no such file");
 }
 
 /// An experiment as it was run is a manifest too: the same cells, whatever became of its file.

@@ -1,4 +1,4 @@
-//! What a user is told about a bad manifest: one snapshot a kind of mistake.
+//! The messages about a bad manifest: one snapshot for each kind of mistake.
 
 mod support;
 
@@ -33,16 +33,16 @@ panels = ["local-steps"]
 
 /// The message about a manifest in which `from` became `to`.
 fn message(from: &str, to: &str) -> String {
-    told(&edited(GOOD, &[(from, to)]), &[])
+    messages(&edited(GOOD, &[(from, to)]), &[])
 }
 
-fn told(text: &str, arguments: &[&str]) -> String {
+fn messages(text: &str, arguments: &[&str]) -> String {
     let bench = Bench::new();
     bench.write("bad.toml", text);
-    let said = bench.run(&[&["run", "bad.toml"], arguments].concat()).expect(2);
-    assert_eq!(said.out, "");
+    let output = bench.run(&[&["run", "bad.toml"], arguments].concat()).expect(2);
+    assert_eq!(output.out, "");
     assert_eq!(bench.files(), ["bad.toml"], "something was written");
-    said.err
+    output.err
 }
 
 #[test]
@@ -121,21 +121,21 @@ fn many_mistakes_at_once() {
         .replace("rounds = 5", "rounds = 5.5")
         .replace("step-size = 0.1", "step-size = { a = 1 }")
         .replace("panels = [\"local-steps\"]", "panels = \"local-steps\"\nband = \"sdt\"");
-    insta::assert_snapshot!("many_mistakes_at_once", told(&text, &[]));
+    insta::assert_snapshot!("many_mistakes_at_once", messages(&text, &[]));
 }
 
 #[test]
 fn mistakes_from_the_command_line() {
-    let said = told(
+    let output = messages(
         GOOD,
         &["--set", "problem.garnet.branching=40", "--set", "seed=x", "--set", "nonsense"],
     );
-    insta::assert_snapshot!("set_is_not_key_value", said);
-    let said = told(
+    insta::assert_snapshot!("set_is_not_key_value", output);
+    let output = messages(
         GOOD,
         &["--set", "problem.garnet.branching=40", "--set", "algorithm.fedlsa.step-size=0"],
     );
-    insta::assert_snapshot!("set_out_of_range", said);
+    insta::assert_snapshot!("set_out_of_range", output);
 }
 
 #[test]
@@ -145,19 +145,19 @@ fn a_chain_of_several_islands() {
         .replace("branching = 3", "branching = 1")
         .replace("features = 4", "features = 1")
         .replace("clients = 3", "clients = 20");
-    insta::assert_snapshot!("no_unique_stationary_law", told(&text, &[]));
+    insta::assert_snapshot!("no_unique_stationary_law", messages(&text, &[]));
 }
 
 #[test]
 fn a_missing_file() {
-    let said = Bench::new().run(&["run", "absent.toml"]).expect(2);
-    insta::assert_snapshot!("a_missing_file", said.err);
+    let output = Bench::new().run(&["run", "absent.toml"]).expect(2);
+    insta::assert_snapshot!("a_missing_file", output.err);
 }
 
 #[test]
 fn a_folder_is_no_manifest() {
-    let said = Bench::new().run(&["check", "."]).expect(2);
-    insta::assert_snapshot!("a_folder_is_no_manifest", said.err);
+    let output = Bench::new().run(&["check", "."]).expect(2);
+    insta::assert_snapshot!("a_folder_is_no_manifest", output.err);
 }
 
 /// Names that are files of results or reports, and names that are one on some systems.
@@ -174,19 +174,19 @@ fn names_that_collide() {
     ];
     for file in refused {
         bench.write(file, GOOD);
-        let said = bench.run(&["run", file]).expect(2);
-        said.warns("the name of an experiment comes from the path of its manifest");
+        let output = bench.run(&["run", file]).expect(2);
+        output.warns("the name of an experiment comes from the path of its manifest");
     }
     assert!(!bench.path("results").exists());
     for file in ["Twice.toml", "experiments/twice.toml"] {
         bench.write(file, GOOD);
     }
-    let said = bench.run(&["run", "Twice.toml", "experiments/twice.toml"]).expect(2);
-    said.warns("differ only in upper and lower case");
+    let output = bench.run(&["run", "Twice.toml", "experiments/twice.toml"]).expect(2);
+    output.warns("differ only in upper and lower case");
     assert!(!bench.path("results").exists());
     bench.compute(&["Twice.toml"]);
-    let said = bench.run(&["run", "experiments/twice.toml"]).expect(2);
-    said.warns("\"Twice\", which has results in results,");
+    let output = bench.run(&["run", "experiments/twice.toml"]).expect(2);
+    output.warns("\"Twice\", which has results in results,");
     bench.compute(&["Twice.toml"]);
 }
 
@@ -195,9 +195,9 @@ fn too_many_threads_are_not_started() {
     let bench = Bench::new();
     bench.write("good.toml", GOOD);
     for threads in ["0", "1025", "20000"] {
-        let said = bench.run(&["run", "good.toml", "--threads", threads]).expect(2);
-        let told = format!("error: --threads must be from 1 to 1024, not {threads}\n");
-        assert_eq!(said.err, told);
+        let output = bench.run(&["run", "good.toml", "--threads", threads]).expect(2);
+        let text = format!("error: --threads must be from 1 to 1024, not {threads}\n");
+        assert_eq!(output.err, text);
     }
     assert!(!bench.path("results").exists());
 }
@@ -207,13 +207,13 @@ fn figures_that_would_mislead() {
     let winners = "[[figure.winners]]\nx = \"local-steps\"\ny = \"discount\"";
     let text = GOOD.replace("[[figure.convergence]]\npanels = [\"local-steps\"]", winners);
     let mixed = text.replace("clients = 3", "clients = [3, 4]");
-    insta::assert_snapshot!("winners_of_mixed_cells", told(&mixed, &[]));
+    insta::assert_snapshot!("winners_of_mixed_cells", messages(&mixed, &[]));
     let twice = GOOD.replace("[\"local-steps\"]", "[\"local-steps\", \"local-steps\"]");
-    insta::assert_snapshot!("repeated_panel", told(&twice, &[]));
+    insta::assert_snapshot!("repeated_panel", messages(&twice, &[]));
     let same = format!(
         "{GOOD}\n[[algorithm.scafflsa]]\nlabel = \"FedLSA\"\nstep-size = 0.1\nlocal-steps = 1\n"
     );
-    insta::assert_snapshot!("one_label_for_two", told(&same, &[]));
+    insta::assert_snapshot!("one_label_for_two", messages(&same, &[]));
 }
 
 #[test]
@@ -227,13 +227,13 @@ fn numbers_and_texts() {
 
 #[test]
 fn an_override_of_the_wrong_path() {
-    insta::assert_snapshot!("set_wrong_path", told(GOOD, &["--set", "problem.clients=20"]));
-    insta::assert_snapshot!("set_without_path", told(GOOD, &["--set", "clients=20"]));
+    insta::assert_snapshot!("set_wrong_path", messages(GOOD, &["--set", "problem.clients=20"]));
+    insta::assert_snapshot!("set_without_path", messages(GOOD, &["--set", "clients=20"]));
 }
 
 /// The message about the good manifest with this claim.
 fn about_claim(claim: &str) -> String {
-    told(&format!("{GOOD}\n{claim}"), &[])
+    messages(&format!("{GOOD}\n{claim}"), &[])
 }
 
 macro_rules! claim_snapshots {

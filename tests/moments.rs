@@ -48,7 +48,7 @@ fn check(name: &str) {
                 .map(|v| p.cell.settings.get(v).map(ToString::to_string))
                 .collect::<Vec<_>>()
         );
-        let exact = match predict::exact_moments(p.cell, p.ground(0)) {
+        let exact = match predict::exact_moments(p.cell, p.scenario(0)) {
             Ok(exact) => exact,
             Err(reason) => {
                 without.push(format!("{what}: {reason:?}"));
@@ -145,7 +145,7 @@ fn biases_against_a_twin_are_sharp_and_as_predicted() {
     let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
-    let optimum = prepared[0].ground(0).instance.optimum().to_vec();
+    let optimum = prepared[0].scenario(0).instance.optimum().to_vec();
     let (mut twin, mut naive) = (Vec::new(), Vec::new());
     for r in 0..24 {
         let trace = prepared[0].simulate(r);

@@ -215,7 +215,7 @@ fn kept_theory_changes_no_page() {
 /// Cells of other runs of a manifest stay in the results: the page says so, with what a choice
 /// among them means, and tells them from cells of other settings.
 #[test]
-fn other_numbers_of_replicates_are_told() {
+fn other_numbers_of_replicates_are_reported() {
     let bench = Bench::new();
     let manifest = bench.bring("all-atoms");
     let report = || {
@@ -236,11 +236,11 @@ fn other_numbers_of_replicates_are_told() {
     run(&[]);
     let cells = bench.digests("results").len() / 5;
     for page in report() {
-        let told = "The results contain 2 further sets of these cells with other numbers of \
+        let text = "The results contain 2 further sets of these cells with other numbers of \
                     replicates (3, 5) and 1 further set of these cells with other seeds (8).";
-        assert!(page.contains(told) && page.contains("(optional stopping)"), "{page}");
-        let told = format!("The results also contain {cells} cells of other settings");
-        assert!(page.contains(&told), "{told}");
+        assert!(page.contains(text) && page.contains("(optional stopping)"), "{page}");
+        let text = format!("The results also contain {cells} cells of other settings");
+        assert!(page.contains(&text), "{text}");
     }
 }
 

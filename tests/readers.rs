@@ -6,7 +6,7 @@ mod npz;
 #[path = "support/runner.rs"]
 mod runner;
 
-use driftbench::analysis::compare::{self, SideCell, SideExperiment, SideRuns, record};
+use driftbench::analysis::compare::{self, Side, SideCell, SideExperiment, SideRuns, record};
 use driftbench::data;
 use driftbench::problem::arrays::{Array, Column, Contents};
 use driftbench::store::read_table;
@@ -153,9 +153,9 @@ fn no_bytes_are_more_than_a_message() {
     let bytes = prop_oneof![bytes, vec(any::<u8>(), 0..200)];
     let names = select(vec!["a.npz", "a.csv", "a.libsvm", "a.parquet", "a.txt", "a"]);
     let held = |(name, bytes): (&str, Vec<u8>)| {
-        if let Err(said) = data::read(name, bytes, Some(read_table)) {
-            prop_assert!(!said.is_empty() && said.chars().count() < 400, "{said}");
-            prop_assert!(!said.contains('\u{1b}'), "{said:?}");
+        if let Err(output) = data::read(name, bytes, Some(read_table)) {
+            prop_assert!(!output.is_empty() && output.chars().count() < 400, "{output}");
+            prop_assert!(!output.contains('\u{1b}'), "{output:?}");
         }
         Ok(())
     };
@@ -201,9 +201,21 @@ fn a_record_comes_back_whatever_the_texts() {
 /// Records that agree in nothing but their ids: fewer replicates, none, huge and
 /// vanishing errors, all diverged, labels and settings of any kind.
 #[test]
-fn any_two_records_can_be_compared_and_told() {
-    use compare::{Options, Side, compare};
+fn any_two_records_can_be_compared_and_reported() {
     use driftbench::report::diff::{DiffFormat, render};
+    let held = |(a, b): (Side, Side)| {
+        let comparison = compare::compare(&a, &b, &compare::Options::default());
+        for format in [DiffFormat::Text, DiffFormat::Json, DiffFormat::Markdown] {
+            let text = render(&comparison, &[], format);
+            prop_assert!(text.is_ok(), "{:?}", text.err());
+        }
+        Ok(())
+    };
+    runner(7, 200).run(&(side(), side()), held).unwrap();
+}
+
+/// Records of experiments, with values at their limits.
+fn side() -> impl Strategy<Value = Side> {
     use driftbench::stats::verdict::Verdict;
     let error = prop_oneof![
         Just(None),
@@ -249,18 +261,9 @@ fn any_two_records_can_be_compared_and_told() {
             .collect(),
         claims,
     });
-    let side = btree_map("[ef]", record, 0..3).prop_map(|experiments| Side {
+    btree_map("[ef]", record, 0..3).prop_map(|experiments| Side {
         name: "a".into(),
         foreign: None,
         experiments,
-    });
-    let held = |(a, b): (Side, Side)| {
-        let comparison = compare(&a, &b, &Options::default());
-        for format in [DiffFormat::Text, DiffFormat::Json, DiffFormat::Markdown] {
-            let told = render(&comparison, &[], format);
-            prop_assert!(told.is_ok(), "{:?}", told.err());
-        }
-        Ok(())
-    };
-    runner(7, 200).run(&(side.clone(), side), held).unwrap();
+    })
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use support::{Bench, edited, files_with, root, smoke};
 
 fn schema() -> Value {
-    let said = Bench::new().run(&["schema"]).expect(0);
-    serde_json::from_str(&said.out).unwrap()
+    let output = Bench::new().run(&["schema"]).expect(0);
+    serde_json::from_str(&output.out).unwrap()
 }
 
 /// Whether a value satisfies a schema of the few keywords that ours uses; a
@@ -119,7 +119,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
 
 #[test]
 fn the_reference_page_is_what_the_types_say() {
-    let said = Bench::new().run(&["schema", "--markdown"]).expect(0);
+    let output = Bench::new().run(&["schema", "--markdown"]).expect(0);
     let kept = std::fs::read_to_string(root().join("docs/MANIFEST.md")).unwrap();
-    assert!(kept == said.out, "docs/MANIFEST.md is stale: run `make docs`");
+    assert!(kept == output.out, "docs/MANIFEST.md is stale: run `make docs`");
 }

@@ -94,20 +94,20 @@ fn versions_are_not_mixed() {
     let cell = bench.cells("results/many").remove(0);
     let now = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
     bench.reseal(&format!("{cell}/cell.toml"), &[(now, "version = \"0.0.9\"")]);
-    let said = bench.run(&["report"]).expect(2);
-    let told = format!(
+    let output = bench.run(&["report"]).expect(2);
+    let text = format!(
         "error: many cannot be reported: its cells were computed by several versions of driftbench (1 cell by 0.0.9, 7 cells by {}), which a report does not mix: compute all with one (driftbench run {FILE} --force, with the --out of these results)\n",
         env!("CARGO_PKG_VERSION")
     );
-    assert!(said.err.starts_with(&told), "{}", said.err);
+    assert!(output.err.starts_with(&text), "{}", output.err);
     assert!(!bench.path("reports/many/report.md").exists());
     bench.compute(&[FILE, "--force"]);
     bench.report();
 }
 
-/// Other commits of one version are told beside the page and not refused.
+/// Other commits of one version are named next to the page, and are no error.
 #[test]
-fn commits_of_a_version_are_told() {
+fn commits_of_a_version_are_reported() {
     let bench = ran(2, "[]");
     let record = format!("{}/cell.toml", bench.cells("results/many")[0]);
     let text = bench.read(&record);

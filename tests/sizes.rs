@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Bench, Said, array, edited};
+use support::{Bench, Finished, array, edited};
 
 const SMALL: &str = r#"title = "small"
 seed = 1
@@ -33,18 +33,18 @@ local-steps = 2
 
 /// What a command says about a manifest in which lines were replaced; nothing may
 /// be written.
-fn said(verb: &[&str], changes: &[(&str, &str)]) -> Said {
+fn run_with(verb: &[&str], changes: &[(&str, &str)]) -> Finished {
     let bench = Bench::new();
     bench.write("large.toml", edited(SMALL, changes));
-    let said = bench.run(&[verb, &["large.toml"]].concat());
+    let output = bench.run(&[verb, &["large.toml"]].concat());
     assert_eq!(bench.files(), ["large.toml"], "something was written");
-    said
+    output
 }
 
 #[test]
 fn what_memory_cannot_hold_is_refused_at_its_key() {
     let run = |changes: &[(&str, &str)]| {
-        said(&["run", "--memory", "1G", "--threads", "2"], changes).expect(2).err
+        run_with(&["run", "--memory", "1G", "--threads", "2"], changes).expect(2).err
     };
     let quadratic = "[problem.quadratic]\ndimension = 100\nclients = 100_000\n\
         spectrum = { from = 0.5, to = 1.0 }\nnoise = 0.1\n\n";
@@ -82,33 +82,33 @@ fn a_memory_that_suffices_is_enough() {
 #[test]
 fn a_run_of_days_wants_a_yes() {
     let long = [("rounds = 4", "rounds = 1_000_000_000_000")];
-    let told = said(&["run", "--threads", "2"], &long).expect(2).err;
-    assert!(told.starts_with("error: 1 cell to run, about "), "{told}");
-    assert!(told.ends_with(" h on 2 threads; pass --yes to run them\n"), "{told}");
+    let text = run_with(&["run", "--threads", "2"], &long).expect(2).err;
+    assert!(text.starts_with("error: 1 cell to run, about "), "{text}");
+    assert!(text.ends_with(" h on 2 threads; pass --yes to run them\n"), "{text}");
 }
 
 #[test]
 fn many_cells_want_a_yes_and_their_plan_is_a_summary() {
     let grid = |verb: &[&str], steps: usize, offsets: usize| {
         let values = |count: usize| array((1..=count).map(|i| i as f64 / 1000.0));
-        said(verb, &[("0.1", &values(steps)), ("1.0", &values(offsets))])
+        run_with(verb, &[("0.1", &values(steps)), ("1.0", &values(offsets))])
     };
-    let told = grid(&["run"], 334, 300).expect(2).err;
-    assert_eq!(told, "error: 100200 cells to run; pass --yes to run them\n");
-    let told = grid(&["plan", "--threads", "2"], 40, 30).expect(0).out;
+    let text = grid(&["run"], 334, 300).expect(2).err;
+    assert_eq!(text, "error: 100200 cells to run; pass --yes to run them\n");
+    let text = grid(&["plan", "--threads", "2"], 40, 30).expect(0).out;
     assert!(
-        told.starts_with("large: 1200 cells of 2 replicates\n  1200 missing  SCAFFLSA\nsuch as\n"),
-        "{told}"
+        text.starts_with("large: 1200 cells of 2 replicates\n  1200 missing  SCAFFLSA\nsuch as\n"),
+        "{text}"
     );
-    assert!(told.contains("\n--all lists every cell\n0 done, 1200 missing: "), "{told}");
-    assert_eq!(told.lines().count(), 6, "{told}");
-    let told = grid(&["plan", "--threads", "2", "--all"], 40, 30).expect(0).out;
-    assert_eq!(told.lines().count(), 1202);
+    assert!(text.contains("\n--all lists every cell\n0 done, 1200 missing: "), "{text}");
+    assert_eq!(text.lines().count(), 6, "{text}");
+    let text = grid(&["plan", "--threads", "2", "--all"], 40, 30).expect(0).out;
+    assert_eq!(text.lines().count(), 1202);
 }
 
 /// Every whole number at its largest: refused with a message, or planned at once.
 #[test]
-fn no_whole_number_is_too_large_to_be_told() {
+fn any_whole_number_is_reported() {
     for (key, from) in [
         ("seed", "seed = 1"),
         ("replicates", "replicates = 2"),
@@ -133,10 +133,10 @@ fn no_whole_number_is_too_large_to_be_told() {
                 "noise" => format!("{from}\nnoise = {{ markov = {{ burn-in = {value} }} }}"),
                 _ => format!("{key} = {value}"),
             };
-            let told = said(&["plan"], &[(from, &to)]);
-            assert!(told.code == 0 || told.code == 2, "{to}: {} {}", told.code, told.err);
-            assert!(!told.err.contains("panicked"), "{to}: {}", told.err);
-            assert!(told.code == 0 || told.err.starts_with("error: "), "{to}: {}", told.err);
+            let text = run_with(&["plan"], &[(from, &to)]);
+            assert!(text.code == 0 || text.code == 2, "{to}: {} {}", text.code, text.err);
+            assert!(!text.err.contains("panicked"), "{to}: {}", text.err);
+            assert!(text.code == 0 || text.err.starts_with("error: "), "{to}: {}", text.err);
         }
     }
 }

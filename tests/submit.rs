@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use support::process::Program;
-use support::{Bench, Said};
+use support::{Bench, Finished};
 
 const GARNET: &str = "experiments/smoke/garnet.toml";
 
@@ -51,7 +51,7 @@ impl Slurm {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn call(&self, program: &str, arguments: &[&str], more: &[(&str, &str)]) -> Said {
+    fn call(&self, program: &str, arguments: &[&str], more: &[(&str, &str)]) -> Finished {
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", self.bench.path("bin").display());
         let program = Program::new(program)
@@ -63,17 +63,17 @@ impl Slurm {
         program.run().into()
     }
 
-    fn run(&self, arguments: &[&str]) -> Said {
+    fn run(&self, arguments: &[&str]) -> Finished {
         self.call(env!("CARGO_BIN_EXE_driftbench"), arguments, &[])
     }
 
     /// Submits the manifest with these arguments.
-    fn submit(&self, more: &[&str]) -> Said {
+    fn submit(&self, more: &[&str]) -> Finished {
         self.run(&[&["submit", "--slurm", GARNET], more].concat())
     }
 
     /// What the scripts of a submission leave, as Slurm would run them.
-    fn task(&self, folder: &str, task: &str) -> Said {
+    fn task(&self, folder: &str, task: &str) -> Finished {
         let script = self.bench.path(&format!("{folder}/task.sh"));
         let about = [
             ("SLURM_ARRAY_TASK_ID", task),
@@ -83,7 +83,7 @@ impl Slurm {
         self.call("sh", &[script.to_str().unwrap()], &about)
     }
 
-    fn merge(&self, folder: &str) -> Said {
+    fn merge(&self, folder: &str) -> Finished {
         let script = self.bench.path(&format!("{folder}/merge.sh"));
         self.call("sh", &[script.to_str().unwrap()], &[])
     }
@@ -108,8 +108,9 @@ fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
     slurm.run(&["run", GARNET, "--out", out, "--shard", "1/4", "--quiet"]).expect(0);
     let how = ["--out", out, "--tasks", "3", "--threads-per-task", "2"];
     let rest = ["--", "--partition=short", "--comment=a b"];
-    let said = slurm.submit(&[&how[..], &rest[..]].concat()).expect(0);
-    said.prints("27 cells of 1 experiment in 3 tasks")
+    let output = slurm.submit(&[&how[..], &rest[..]].concat()).expect(0);
+    output
+        .prints("27 cells of 1 experiment in 3 tasks")
         .prints("squeue -j 41,42")
         .prints("scancel 41 42");
     let asked = slurm.asked();
@@ -129,8 +130,8 @@ fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
     bench.write(&manifest, text.replace("seed = 7", "seed = 8"));
     slurm.submit(&["--out", out, "--dry-run"]).expect(0);
     bench.write(&manifest, &text);
-    let said = slurm.submit(&["--out", out]).expect(2);
-    said.warns("27 of these cells are submitted already");
+    let output = slurm.submit(&["--out", out]).expect(2);
+    output.warns("27 of these cells are submitted already");
     bench.write(&manifest, "title = \"edited\"");
 
     for task in ["1", "2", "3"] {
@@ -143,23 +144,23 @@ fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
     assert!(!bench.path(&format!("{folder}/tasks")).exists(), "tasks' folders are merged");
     slurm.merge(&folder).expect(0);
     bench.write(&manifest, &text);
-    let said = slurm.submit(&["--out", out]).expect(0);
-    said.warns("all 36 cells are done; nothing is submitted");
+    let output = slurm.submit(&["--out", out]).expect(0);
+    output.warns("all 36 cells are done; nothing is submitted");
     assert_eq!(slurm.asked().len(), 2, "sbatch was not asked again");
 }
 
 #[test]
 fn a_dry_run_prints_and_writes_nothing() {
     let slurm = Slurm::new("here");
-    let said = slurm.submit(&["--tasks", "5", "--dry-run"]).expect(0);
+    let output = slurm.submit(&["--tasks", "5", "--dry-run"]).expect(0);
     for part in ["    5", "sbatch --job-name=driftbench", "task.sh:", "merge.sh:", "#!/bin/sh"] {
-        assert!(said.out.contains(part), "{part}: {}", said.out);
+        assert!(output.out.contains(part), "{part}: {}", output.out);
     }
     assert!(!slurm.bench.path("here/results").exists());
     assert!(!slurm.bench.path("asked").exists());
     // More tasks than cells are none.
-    let said = slurm.submit(&["--tasks", "99", "--dry-run"]).expect(0);
-    said.prints("--array=1-36").prints("36 tasks in all");
+    let output = slurm.submit(&["--tasks", "99", "--dry-run"]).expect(0);
+    output.prints("--array=1-36").prints("36 tasks in all");
 }
 
 #[test]
@@ -167,8 +168,8 @@ fn if_slurm_refuses_nothing_stays() {
     let slurm = Slurm::new("here");
     let refuse = "#!/bin/sh\necho 'sbatch: error: invalid partition specified: x' >&2\nexit 1\n";
     slurm.program("sbatch", refuse);
-    let said = slurm.submit(&["--", "-p", "x"]).expect(2);
-    said.warns("invalid partition specified: x");
+    let output = slurm.submit(&["--", "-p", "x"]).expect(2);
+    output.warns("invalid partition specified: x");
     assert!(!slurm.bench.path("here/results").exists());
     // The second is refused: the first is taken back.
     let second = "#!/bin/sh\ncase \"$*\" in *dependency*) echo no >&2; exit 1;; esac\necho 41\n";
@@ -188,7 +189,7 @@ fn if_slurm_refuses_nothing_stays() {
 }
 
 #[test]
-fn bad_input_is_told_before_anything_is_asked() {
+fn bad_input_is_reported_before_anything_is_submitted() {
     let slurm = Slurm::new("here");
     slurm.submit(&["--set", "problem.garnet.discount=2"]).expect(2).warns("discount");
     slurm.submit(&["--", "--array=1-4"]).expect(2).warns("--tasks");
@@ -211,8 +212,8 @@ fn a_task_that_ends_early_is_queued_again() {
     let replace = |text: &str| slurm.executable(&program, text);
     replace("#!/bin/sh\nkill -9 $$\n");
     for turn in 1..=3 {
-        let said = slurm.task(FOLDER, "2").expect(137);
-        assert_eq!(said.out.contains("gave up"), turn == 3, "{}", said.out);
+        let output = slurm.task(FOLDER, "2").expect(137);
+        assert_eq!(output.out.contains("gave up"), turn == 3, "{}", output.out);
     }
     assert_eq!(bench.read("requeued"), "requeue 41_2\nrequeue 41_2\n");
     // A task that was cancelled does not requeue itself.
@@ -255,8 +256,8 @@ fn a_signal_at_any_moment_reaches_the_program() {
         assert_eq!(good.matches(&line).count(), 1, "{before}");
         bench.write(script, good.replace(&line, &format!("\n{inserted}{line}")));
         slurm.executable(program, format!("{obeys}{signals}{waits}"));
-        let said = slurm.task(FOLDER, "1");
-        assert!([130, 143].contains(&said.code), "{inserted}, {before}: {}", said.out);
+        let output = slurm.task(FOLDER, "1");
+        assert!([130, 143].contains(&output.code), "{inserted}, {before}: {}", output.out);
     }
     // The code is the program's, though it ended while the script slept before it told it.
     slurm.executable(program, "#!/bin/sh\n[ \"$1\" = run ] || exit 0\nkill -TERM $PPID\nsleep 1\n");
@@ -265,7 +266,7 @@ fn a_signal_at_any_moment_reaches_the_program() {
 }
 
 #[test]
-fn what_is_missing_after_the_merge_is_told_and_waiting_ends_as_the_merge_does() {
+fn missing_cells_are_reported_after_the_merge_and_waiting_ends_as_the_merge_does() {
     let slurm = Slurm::new("here");
     slurm.submit(&["--tasks", "2"]).expect(0);
     slurm.task(FOLDER, "1").expect(0);
@@ -281,8 +282,8 @@ done
 echo $job
 ";
     slurm.program("sbatch", at_once);
-    let said = slurm.submit(&["--tasks", "2", "--wait"]).expect(0);
-    said.prints("18 cells of 1 experiment in 2 tasks").warns("does not affect them");
+    let output = slurm.submit(&["--tasks", "2", "--wait"]).expect(0);
+    output.prints("18 cells of 1 experiment in 2 tasks").warns("does not affect them");
     slurm.run(&["plan", GARNET]).expect(0);
     assert_eq!(slurm.bench.digests("here/results").len(), 36);
 }

@@ -37,10 +37,10 @@ fn refused_by_all(bench: &Bench, named: &str) {
         (vec!["merge", "results", "--out", "merged"], [2, 4]),
         (vec!["diff", "sound", "results"], [2, 1]),
     ] {
-        let said = bench.run(&arguments);
-        let told = said.out.clone() + &said.err;
-        assert!(codes.contains(&said.code), "{arguments:?}: {} {told}", said.code);
-        assert!(told.contains(named) && !told.contains("panicked"), "{arguments:?}: {told}");
+        let output = bench.run(&arguments);
+        let text = output.out.clone() + &output.err;
+        assert!(codes.contains(&output.code), "{arguments:?}: {} {text}", output.code);
+        assert!(text.contains(named) && !text.contains("panicked"), "{arguments:?}: {text}");
     }
 }
 
@@ -62,8 +62,8 @@ fn nested_experiments_are_found_by_every_command() {
     bench.run(&["merge", "results", "--out", "merged"]).expect(0).warns("4 cells copied");
     assert_eq!(bench.digests("merged"), digests);
     bench.run(&["diff", "results", "merged"]).expect(0).prints("4 cells bit-identical");
-    let said = bench.run(&["run", outer, inner]).expect(0);
-    assert_eq!(said.err.matches("all 2 cells are done").count(), 2, "{}", said.err);
+    let output = bench.run(&["run", outer, inner]).expect(0);
+    assert_eq!(output.err.matches("all 2 cells are done").count(), 2, "{}", output.err);
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn a_damaged_or_missing_manifest_of_results_is_an_error() {
     refused_by_all(&bench, "m/experiment.toml: is not as it was written");
     // As a manifest it is refused too, and the sound one is taken.
     bench.write("x/experiment.toml", &flipped);
-    let said = bench.run(&["run", "x/experiment.toml", "--out", "x/out"]).expect(2);
-    said.warns("x/experiment.toml: is not as it was written");
+    let output = bench.run(&["run", "x/experiment.toml", "--out", "x/out"]).expect(2);
+    output.warns("x/experiment.toml: is not as it was written");
     bench.compute(&["sound/m/experiment.toml", "--out", "y"]);
     // Without its checksum, truncated, of another experiment, or gone.
     let text = String::from_utf8(sound.clone()).unwrap();
@@ -159,8 +159,8 @@ fn a_digest_of_other_numbers_is_refused() {
         (vec!["export", "--out", "all.parquet"], 4),
         (vec!["verify", "--all"], 4),
     ] {
-        let said = bench.run(&arguments).expect(code);
-        assert!((said.out + &said.err).contains(&named), "{arguments:?}");
+        let output = bench.run(&arguments).expect(code);
+        assert!((output.out + &output.err).contains(&named), "{arguments:?}");
     }
 }
 

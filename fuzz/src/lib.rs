@@ -107,6 +107,6 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
         if !spec.check().is_empty() {
             continue;
         }
-        let _ = spec.build(1, &files, driftbench_core::problem::Face::Own, driftbench_core::algorithm::Boxed);
+        let _ = spec.build(1, &files, driftbench_core::problem::Form::Own, driftbench_core::algorithm::Boxed);
     }
 }

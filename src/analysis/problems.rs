@@ -81,7 +81,7 @@ pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Er
     let mut budget = CostBudget::default();
     for group in &mut groups {
         let Some(first) = by_id.get(group.first.id.as_str()) else { continue };
-        let facts: &dyn Facts = &*first.grounds[0].instance;
+        let facts: &dyn Facts = &*first.scenarios[0].instance;
         let mut walks = std::mem::take(&mut group.walks);
         walks.retain(|(_, steps)| {
             let calls = steps.saturating_mul(facts.clients() as u64);
@@ -168,7 +168,7 @@ fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
 /// The row of an instance, with its measures if they are wanted; `None` if an eigenvalue cannot be
 /// found.
 fn row(first: &Prepared<'_>, walks: &[(f64, u64)], measured: bool) -> Option<InstanceRow> {
-    let facts: &dyn Facts = &*first.grounds[0].instance;
+    let facts: &dyn Facts = &*first.scenarios[0].instance;
     let drift = |(step, steps): &(f64, u64)| (*step, *steps, drift(facts, *step, *steps));
     Some(InstanceRow {
         name: name(first),

@@ -16,7 +16,7 @@ use driftbench_core::theory::moments::{self, ExactMoments};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::figure;
 use driftbench_runner::plan::SettingKey;
-use driftbench_runner::runner::{Ground, Prepared, predict};
+use driftbench_runner::runner::{Prepared, Scenario, predict};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -80,8 +80,8 @@ fn squares(
 /// The radii of a cell's recursions, the largest of its instances; `None` where moments
 /// do not close, cost too much, or do not settle.
 fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
-    let of_instance = |ground: &Ground| -> Option<Radii> {
-        let facts: &dyn Facts = &*ground.instance;
+    let of_instance = |scenario: &Scenario| -> Option<Radii> {
+        let facts: &dyn Facts = &*scenario.instance;
         let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
         let cost = moments::effort(facts, &scheme, ROUNDS, 0);
         if cost.products > MOST_PRODUCTS || !cost.fits() {
@@ -92,7 +92,7 @@ fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
     };
     let largest = |(a, b): Radii, (c, d): Radii| (a.zip(c).map(|(a, c)| a.max(c)), b.max(d));
     let all: Option<Vec<Radii>> =
-        prepared.grounds.iter().map(|ground| of_instance(ground)).collect();
+        prepared.scenarios.iter().map(|scenario| of_instance(scenario)).collect();
     all?.into_iter().reduce(largest)
 }
 

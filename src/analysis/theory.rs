@@ -18,7 +18,7 @@ use driftbench_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Mom
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::{Quantity, TimeAverage};
 use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::{Ground, Prepared, predict};
+use driftbench_runner::runner::{Prepared, Scenario, predict};
 pub use published::{fits, quantity_of};
 use rayon::prelude::*;
 pub use refused::bounds as bounds_of_cost;
@@ -71,9 +71,9 @@ impl<'a> MomentsCache<'a> {
 
 /// ‖lim E θ_t − θ*‖² of a cell, its mean over replicates where each has an instance.
 pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
-    let squares = prepared.grounds.iter().map(|ground| {
-        let facts: &dyn Facts = &*ground.instance;
-        Some(squared_distance(ground.limit.as_ref()?, facts.optimum()))
+    let squares = prepared.scenarios.iter().map(|scenario| {
+        let facts: &dyn Facts = &*scenario.instance;
+        Some(squared_distance(scenario.limit.as_ref()?, facts.optimum()))
     });
     Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
 }
@@ -146,7 +146,7 @@ impl<'a> Theory<'a> {
         if let Some(average) = quantity.average() {
             let vector = self.vector(id, average, by)?;
             return Some(constant(match quantity {
-                Quantity::Variance => trace(&vector, prepared.grounds[0].instance.dim()),
+                Quantity::Variance => trace(&vector, prepared.scenarios[0].instance.dim()),
                 _ => libm::sqrt(dot(&vector, &vector)),
             }));
         }
@@ -156,7 +156,7 @@ impl<'a> Theory<'a> {
             }
             Prediction::Stationary => {
                 let found = self.stationary(id)?;
-                Some(constant(of_moments(&found.0, quantity, single_ground(prepared)?)?))
+                Some(constant(of_moments(&found.0, quantity, single_scenario(prepared)?)?))
             }
             Prediction::ExactBias => (quantity == Quantity::SqError)
                 .then(|| exact_bias(prepared).map(constant))
@@ -164,7 +164,7 @@ impl<'a> Theory<'a> {
             _ => match quantity {
                 Quantity::SqErrorLimit => {
                     let vector = self.vector(id, TimeAverage::Covariance, by)?;
-                    Some(constant(trace(&vector, prepared.grounds[0].instance.dim())))
+                    Some(constant(trace(&vector, prepared.scenarios[0].instance.dim())))
                 }
                 Quantity::SqError => {
                     let vector = self.vector(id, TimeAverage::Bias, by)?;
@@ -178,13 +178,13 @@ impl<'a> Theory<'a> {
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
     /// squares), or the power that SLIDES prints, which is that of the distance itself.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
-        let ground = single_ground(prepared)?;
-        let facts: &dyn Facts = &*ground.instance;
+        let scenario = single_scenario(prepared)?;
+        let facts: &dyn Facts = &*scenario.instance;
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
         self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
         let mu = Measures::new(facts)?.mu;
-        let start = squared_distance(&ground.start, facts.optimum());
+        let start = squared_distance(&scenario.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
         let bound = |t: &u64| {
             let shrunk = bounds::contraction(mu, step, steps as u64, *t);
@@ -196,9 +196,9 @@ impl<'a> Theory<'a> {
     /// A prediction of a vector of a cell at stationarity.
     pub fn vector(&self, id: &str, what: TimeAverage, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
-        let ground = single_ground(prepared)?;
+        let scenario = single_scenario(prepared)?;
         if what == TimeAverage::Bias {
-            return self.bias(prepared, ground, by);
+            return self.bias(prepared, scenario, by);
         }
         let blocks = match by {
             Prediction::ExactMoments | Prediction::Stationary => {
@@ -207,12 +207,12 @@ impl<'a> Theory<'a> {
                 CovarianceBlocks { theta: covariance, ..found.1.clone() }
             }
             Prediction::FirstOrder | Prediction::FirstOrderPrinted => {
-                let terms = self.expansion(prepared, ground)?;
+                let terms = self.expansion(prepared, scenario)?;
                 let components = prepared.cell.identity.algorithm.components();
                 let [Component { terms: run, .. }] = components.as_slice() else { return None };
                 let (step, steps, corrected) = uniform_terms(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
-                let facts: &dyn Facts = &*ground.instance;
+                let facts: &dyn Facts = &*scenario.instance;
                 let cost = || Expansion::blocks_effort(facts, corrected);
                 self.permit(prepared, Computation::Expansion, cost)?;
                 terms.blocks(facts, step, steps, corrected, printed)
@@ -228,15 +228,20 @@ impl<'a> Theory<'a> {
         })
     }
 
-    fn bias(&self, prepared: &Prepared<'_>, ground: &Ground, by: Prediction) -> Option<Vec<f64>> {
-        let facts: &dyn Facts = &*ground.instance;
+    fn bias(
+        &self,
+        prepared: &Prepared<'_>,
+        scenario: &Scenario,
+        by: Prediction,
+    ) -> Option<Vec<f64>> {
+        let facts: &dyn Facts = &*scenario.instance;
         let mut sum = vec![0.0; facts.dim()];
         if matches!(by, Prediction::ExactBias | Prediction::ExactMoments | Prediction::Stationary) {
-            axpy(1.0, ground.limit.as_ref()?, &mut sum);
+            axpy(1.0, scenario.limit.as_ref()?, &mut sum);
             axpy(-1.0, facts.optimum(), &mut sum);
             return Some(sum);
         }
-        let expansion = self.expansion(prepared, ground)?;
+        let expansion = self.expansion(prepared, scenario)?;
         for component in prepared.cell.identity.algorithm.components() {
             let (step, steps, corrected) = uniform_terms(&component.terms)?;
             let one = match by {
@@ -250,7 +255,7 @@ impl<'a> Theory<'a> {
                     axpy(1.0, &expansion.next(step, steps, corrected)?, &mut bias);
                     bias
                 }
-                Prediction::Closure => self.closure(prepared, ground, &component)?,
+                Prediction::Closure => self.closure(prepared, scenario, &component)?,
                 _ => return None,
             };
             axpy(component.weight, &one, &mut sum);
@@ -261,15 +266,15 @@ impl<'a> Theory<'a> {
     fn closure(
         &self,
         prepared: &Prepared<'_>,
-        ground: &Ground,
+        scenario: &Scenario,
         component: &Component,
     ) -> Option<Vec<f64>> {
         let (step, steps, corrected) = uniform_terms(&component.terms)?;
         if component.terms.schedule != Schedule::Every {
             return None;
         }
-        let facts: &dyn Facts = &*ground.instance;
-        let twin: &dyn Facts = match &ground.twin {
+        let facts: &dyn Facts = &*scenario.instance;
+        let twin: &dyn Facts = match &scenario.twin {
             Some((twin, _)) => &**twin,
             None if facts.linear() => facts,
             None => return None,
@@ -300,7 +305,7 @@ impl<'a> Theory<'a> {
         }
         let find = || {
             let prepared = self.cells.get(id)?;
-            let facts: &dyn Facts = &*single_ground(prepared)?.instance;
+            let facts: &dyn Facts = &*single_scenario(prepared)?.instance;
             let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
             if !moments::are_closed(facts, &scheme) {
                 return None;
@@ -322,9 +327,9 @@ impl<'a> Theory<'a> {
         found
     }
 
-    fn expansion(&self, prepared: &Prepared<'_>, ground: &Ground) -> Option<Rc<Expansion>> {
-        let key: *const () = Arc::as_ptr(&ground.instance).cast();
-        let facts: &dyn Facts = &*ground.instance;
+    fn expansion(&self, prepared: &Prepared<'_>, scenario: &Scenario) -> Option<Rc<Expansion>> {
+        let key: *const () = Arc::as_ptr(&scenario.instance).cast();
+        let facts: &dyn Facts = &*scenario.instance;
         if let Some(known) = self.expansions.borrow().get(&key) {
             return known.clone();
         }
@@ -339,14 +344,14 @@ impl<'a> Theory<'a> {
         let prepared = self.cells.get(id)?;
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
-        Some(self.expansion(prepared, single_ground(prepared)?)?.reach(step, steps))
+        Some(self.expansion(prepared, single_scenario(prepared)?)?.reach(step, steps))
     }
 }
 
 /// The instance of a cell, if its replicates share one.
-fn single_ground<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Ground> {
-    match &prepared.grounds[..] {
-        [ground] => Some(ground),
+fn single_scenario<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Scenario> {
+    match &prepared.scenarios[..] {
+        [scenario] => Some(scenario),
         _ => None,
     }
 }
@@ -373,14 +378,14 @@ fn trace(matrix: &[f64], d: usize) -> f64 {
 }
 
 /// A quantity from moments of an instance.
-fn of_moments(moments: &Moments, quantity: Quantity, ground: &Ground) -> Option<f64> {
+fn of_moments(moments: &Moments, quantity: Quantity, scenario: &Scenario) -> Option<f64> {
     let value = match quantity {
         Quantity::SqError => moments.sq_error,
         Quantity::SqErrorAverage => moments.sq_error_average,
         Quantity::SqErrorClients => moments.sq_error_clients?,
         Quantity::Lyapunov => moments.lyapunov?,
         Quantity::SqErrorLimit => {
-            let (limit, optimum) = (ground.limit.as_ref()?, ground.instance.optimum());
+            let (limit, optimum) = (scenario.limit.as_ref()?, scenario.instance.optimum());
             let d = optimum.len();
             let apart = (0..d).map(|i| moments.mean[i] + optimum[i] - limit[i]);
             let apart: Vec<f64> = apart.collect();
@@ -392,10 +397,10 @@ fn of_moments(moments: &Moments, quantity: Quantity, ground: &Ground) -> Option<
 }
 
 /// The quantities that moments of an instance give at every recorded round.
-fn moment_columns(cell: &Cell, ground: &Ground) -> ExpectedColumns {
-    let moments = predict::exact_moments(cell, ground)?;
+fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
+    let moments = predict::exact_moments(cell, scenario)?;
     let column = |q: &Quantity| {
-        let values = moments.iter().map(|m| of_moments(m, *q, ground));
+        let values = moments.iter().map(|m| of_moments(m, *q, scenario));
         Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
     };
     Ok(Quantity::ALL.iter().filter_map(column).collect())
@@ -405,18 +410,18 @@ fn moment_columns(cell: &Cell, ground: &Ground) -> ExpectedColumns {
 /// has one.
 fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
     predict::check_exact_moments(prepared)?;
-    let Some((last, others)) = prepared.grounds.split_last() else {
+    let Some((last, others)) = prepared.scenarios.split_last() else {
         return Err(predict::NoMoments::Open);
     };
     // One instance at a time, since its moments are one matrix per round.
     let mut mean = moment_columns(prepared.cell, last)?;
-    for ground in others {
-        let more = moment_columns(prepared.cell, ground)?;
+    for scenario in others {
+        let more = moment_columns(prepared.cell, scenario)?;
         mean.retain(|name, _| more.contains_key(name));
         for (name, sums) in &mut mean {
             sums.iter_mut().zip(&more[name]).for_each(|(sum, x)| *sum += x);
         }
     }
-    mean.values_mut().flatten().for_each(|sum| *sum /= prepared.grounds.len() as f64);
+    mean.values_mut().flatten().for_each(|sum| *sum /= prepared.scenarios.len() as f64);
     Ok(mean)
 }

@@ -4,7 +4,7 @@ use driftbench_core::algorithm::Spec;
 use driftbench_core::federated::{Clients, Conditions, ControlVariates, Cost, Run};
 use driftbench_core::kernel::{Members, mean_of};
 use driftbench_core::problem::arrays::NoFiles;
-use driftbench_core::problem::{Face, Problem, Visitor};
+use driftbench_core::problem::{Form, Problem, Visitor};
 use driftbench_core::rng::{Purpose, Stream};
 use driftbench_runner::runner::Prepared;
 use driftbench_runner::trace::Trace;
@@ -63,7 +63,7 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     if mutation == Mutation::None || spared {
         return (0..cell.replicates).map(|r| prepared.simulate(r)).collect();
     }
-    let start = cell.problem.build(cell.seed, &NoFiles, Face::Own, WrongRuns(mutation)).unwrap();
+    let start = cell.problem.build(cell.seed, &NoFiles, Form::Own, WrongRuns(mutation)).unwrap();
     let one =
         |replicate| prepared.simulate_with(replicate, &|_, algorithm, from| start(algorithm, from));
     (0..cell.replicates).map(one).collect()

@@ -138,10 +138,10 @@ fn theory_goes_and_comes() {
     let kinds = |id: &str| -> Vec<(String, bool)> {
         let picture = page.picture(id);
         let all = series(&picture, 0).iter();
-        let told = |s: &serde_json::Value| {
+        let text = |s: &serde_json::Value| {
             (s["role"].as_str().unwrap().to_owned(), s["shown"] == json!(true))
         };
-        all.map(told).collect()
+        all.map(text).collect()
     };
     for id in ["curves", "points"] {
         assert!(kinds(id).iter().all(|(_, shown)| *shown));

@@ -242,7 +242,7 @@ impl Drop for Browser {
 }
 
 /// The port that the driver says it listens on.
-fn port(said: &str) -> Option<u16> {
-    let (line, _) = said.split("successfully on port ").nth(1)?.split_once('\n')?;
+fn port(output: &str) -> Option<u16> {
+    let (line, _) = output.split("successfully on port ").nth(1)?.split_once('\n')?;
     line.trim_end().trim_end_matches('.').parse().ok()
 }

@@ -11,7 +11,7 @@ fn the_drawing_as_seen_is_saved_whole() {
     page.browser.click("#curves input[name=theory]");
     let (name, text) = page.saved("curves", "svg");
     assert_eq!(name, "curves.svg");
-    let told = page.ask(
+    let found = page.ask(
         "(text => {
            const page = new DOMParser().parseFromString(text, 'image/svg+xml'), all = q => [...page.querySelectorAll(q)];
            return [all('parsererror').length, all('.panel').length, all('.series').map(s => s.dataset.label),
@@ -27,8 +27,8 @@ fn the_drawing_as_seen_is_saved_whole() {
         "Scaffold, H = 10",
     ];
     let drawn: Vec<&str> = [labels, labels].concat();
-    let wanted = json!([0, 2, drawn, labels, "Curves & <i>\"panels\"</i>", 0, told[6], 0]);
-    assert_eq!(told, wanted);
+    let wanted = json!([0, 2, drawn, labels, "Curves & <i>\"panels\"</i>", 0, found[6], 0]);
+    assert_eq!(found, wanted);
     assert!(!text.contains("NaN"));
     // As it was, the file is plotters' drawing with all of it.
     page.browser.click("#curves .reset");

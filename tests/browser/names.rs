@@ -63,8 +63,8 @@ fn reports() -> crate::Bench {
         bench.compute(&[&bench.bring(name)]);
     }
     // Cut short, claims may be refuted.
-    let said = bench.run(&["report", "--quiet"]);
-    assert!(said.code <= 1, "{}", said.err);
+    let output = bench.run(&["report", "--quiet"]);
+    assert!(output.code <= 1, "{}", output.err);
     bench
 }
 

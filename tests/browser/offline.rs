@@ -48,11 +48,11 @@ fn a_page_may_not_fetch_and_titles_do_not_run() {
         json!([]),
     );
     assert_ne!(tried, "sent");
-    let said = page.browser.log("browser");
+    let output = page.browser.log("browser");
     let refused = |entry: &Value| {
         entry["message"].as_str().is_some_and(|m| m.contains("Content Security Policy"))
     };
-    assert!(said.iter().any(refused), "{said:?}");
+    assert!(output.iter().any(refused), "{output:?}");
     let globals = page.ask(
         "['plots', 'Plot', 'model', 'remember', 'esc', 'copy'].filter(name => name in window)",
         json!([]),

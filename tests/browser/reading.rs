@@ -17,11 +17,11 @@ return [box.left + (panel.e + inner.e + arguments[0] - view.x) * by,
 impl Page {
     /// What the figure says of a point; `None` while it says nothing.
     fn tip(&self) -> Option<String> {
-        let told = self.ask(
+        let text = self.ask(
             "(t => t.hidden ? null : t.textContent)(document.querySelector('#curves .tip'))",
             json!([]),
         );
-        told.as_str().map(str::to_owned)
+        text.as_str().map(str::to_owned)
     }
 
     fn window(&self, (x, y): (f64, f64)) -> (f64, f64) {
@@ -54,11 +54,11 @@ fn the_pointer_reads_value_band_and_n() {
     let place = end(&series(&page.picture("curves"), 0)[0]);
     let (x, y) = page.window(place);
     page.browser.hover(x, y);
-    let said = page.tip().expect("a point is read");
-    assert!(says(&said, mean) && says(&said, low) && says(&said, high), "{said}: {mean}");
+    let output = page.tip().expect("a point is read");
+    assert!(says(&output, mean) && says(&output, low) && says(&output, high), "{output}: {mean}");
     for part in ["FedAvg <b>\"plain\"</b>, H = 2 (N = 2)", "95 % interval", "n = 3", "at 200 comm"]
     {
-        assert!(said.contains(part), "{said}");
+        assert!(output.contains(part), "{output}");
     }
     let dot = page.ask(
         "(d => [+d.getAttribute('cx'), d.getAttribute('visibility')])(document.querySelector('#curves .dot'))",
@@ -73,7 +73,7 @@ fn the_pointer_reads_value_band_and_n() {
     let place = end(&series(&page.picture("curves"), 0)[0]);
     let (x, y) = page.window(place);
     page.browser.touch(x, y);
-    assert!(page.tip().is_some_and(|said| said.contains("n = 3")), "a touch reads too");
+    assert!(page.tip().is_some_and(|output| output.contains("n = 3")), "a touch reads too");
     let out = page.ask(
         "(b => [b.left, innerWidth - b.right])(document.querySelector('#curves .tip').getBoundingClientRect())",
         json!([]),

@@ -60,8 +60,8 @@ fn words_filter_rows() {
     let bar = "p.filter:has(+ [aria-label=\"Table: Errors at the last round\"])";
     page.browser.write(&format!("{bar} input"), "scaffold 10");
     assert_eq!(page.column(ERRORS, 0), ["Scaffold", "Scaffold"]);
-    let told = format!("document.querySelector('{bar} [role=status]').textContent");
-    assert_eq!(page.text(&told), "2 of 10");
+    let text = format!("document.querySelector('{bar} [role=status]').textContent");
+    assert_eq!(page.text(&text), "2 of 10");
     page.sort(0);
     assert_eq!(page.column(ERRORS, 0).len(), 2, "sorting keeps what is filtered");
 }

@@ -223,8 +223,9 @@ fn algorithm() -> BoxedStrategy<Section> {
     let steps = || of("local-steps", &[&["1"], &["3"], &["1", "4"]], "2");
     let coin = || of("communication-probability", &[&["0.5"], &["0.3", "0.6"]], "0.4");
     let average = || default("average", "\"none\"");
-    let entry = |kind: &str, label: &'static str, mut lines: Vec<BoxedStrategy<Line>>| {
-        lines.extend([only("label", label, ""), step()]);
+    let entry = |kind: &str, label: &'static str, own: Vec<BoxedStrategy<Line>>| {
+        // The label is the first line, by which entries are sorted.
+        let lines = [vec![only("label", label, ""), step()], own].concat();
         section(&format!("[[algorithm.{kind}]]"), lines)
     };
     let normalised = default("normalised", "false");

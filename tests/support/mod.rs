@@ -92,13 +92,13 @@ pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-pub struct Said {
+pub struct Finished {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-impl Said {
+impl Finished {
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
@@ -121,7 +121,7 @@ impl Said {
     }
 }
 
-impl From<Output> for Said {
+impl From<Output> for Finished {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -176,7 +176,7 @@ impl Bench {
     }
 
     #[track_caller]
-    pub fn run(&self, arguments: &[&str]) -> Said {
+    pub fn run(&self, arguments: &[&str]) -> Finished {
         driftbench().args(arguments).folder(&self.folder).run().into()
     }
 

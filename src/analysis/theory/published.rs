@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 impl Theory<'_> {
     fn constants(&self, prepared: &Prepared<'_>) -> Option<Rc<Constants>> {
-        let ground = &prepared.grounds[0];
-        let facts: &dyn Facts = &*ground.instance;
-        let key: *const () = Arc::as_ptr(&ground.instance).cast();
+        let scenario = &prepared.scenarios[0];
+        let facts: &dyn Facts = &*scenario.instance;
+        let key: *const () = Arc::as_ptr(&scenario.instance).cast();
         if let Some(known) = self.constants.borrow().get(&key) {
             return known.clone();
         }
@@ -39,7 +39,7 @@ impl Theory<'_> {
     pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
         let find = || {
             let prepared = self.cells.get(id)?;
-            let ground = super::single_ground(prepared)?;
+            let scenario = super::single_scenario(prepared)?;
             let identity = &prepared.cell.identity;
             let components = identity.algorithm.components();
             let terms = &components[0].terms;
@@ -55,7 +55,7 @@ impl Theory<'_> {
                 (_, Schedule::Every, Variates::Kept(_)) => bounds::Algorithm::Scaffold,
                 _ => return None,
             };
-            let facts: &dyn Facts = &*ground.instance;
+            let facts: &dyn Facts = &*scenario.instance;
             let constants = self.constants(prepared)?;
             let steps = terms.most_steps();
             let setup = bounds::RunSetup {
@@ -65,7 +65,7 @@ impl Theory<'_> {
                 },
                 local_steps: steps,
                 rounds: round,
-                start_sq_error: squared_distance(&ground.start, facts.optimum()),
+                start_sq_error: squared_distance(&scenario.start, facts.optimum()),
                 cohort: terms.cohort,
             };
             if terms.batches != [1] || terms.proximal != 0.0 || terms.server_step != 1.0 {

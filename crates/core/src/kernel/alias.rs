@@ -22,7 +22,7 @@ impl<A: Copy> Alias<A> {
     /// # Panics
     /// If there is no item, or a weight is negative or not finite.
     pub fn new(weights: &[(A, f64)]) -> Self {
-        assert!(!weights.is_empty(), "a law needs an item");
+        assert!(!weights.is_empty(), "a distribution needs an item");
         assert!(weights.iter().all(|p| p.1 >= 0.0), "a weight is negative");
         let n = weights.len();
         let total: f64 = weights.iter().map(|p| p.1).sum();

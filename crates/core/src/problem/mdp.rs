@@ -74,12 +74,12 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
         if let Err(message) = one_class(&transitions) {
             return Err(arrays.fault(format!("`P`[{c}] {message}")));
         }
-        let law = stationary(&transitions)
+        let shares = stationary(&transitions)
             .map_err(|_| arrays.fault(format!("`P`[{c}] has no unique stationary distribution")))?;
-        for (i, (law, mu)) in law.iter().zip(&mu[c * s..][..s]).enumerate() {
-            if (law - mu).abs() > agree {
+        for (i, (share, mu)) in shares.iter().zip(&mu[c * s..][..s]).enumerate() {
+            if (share - mu).abs() > agree {
                 return Err(arrays.fault(format!(
-                    "`mu`[{c}, {i}] is {mu}, but the stationary distribution of `P`[{c}] has {law}"
+                    "`mu`[{c}, {i}] is {mu}, but the stationary distribution of `P`[{c}] has {share}"
                 )));
             }
         }

@@ -306,7 +306,7 @@ impl Share {
 
 /// The oracle with which an instance is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Face {
+pub enum Form {
     /// Its own.
     Own,
     /// Its mean field ([`Exact`]).
@@ -406,14 +406,14 @@ macro_rules! problems {
                 &self,
                 seed: u64,
                 files: &dyn Files,
-                face: Face,
+                form: Form,
                 visitor: V,
             ) -> Result<V::Out, Fault> {
                 match self {
-                    $(Self::$variant(settings) => settings.build(seed, files).map(|problem| match face {
-                        Face::Own => visitor.visit(problem),
-                        Face::Exact => visitor.visit(Exact::new(problem)),
-                        Face::Twin => visitor.visit(Twin::new(problem)),
+                    $(Self::$variant(settings) => settings.build(seed, files).map(|problem| match form {
+                        Form::Own => visitor.visit(problem),
+                        Form::Exact => visitor.visit(Exact::new(problem)),
+                        Form::Twin => visitor.visit(Twin::new(problem)),
                     }),)*
                 }
             }

@@ -421,9 +421,9 @@ mod tests {
     #[test]
     fn the_feature_norm_is_the_mean_square_of_values() {
         let problem = sample::chain(vec![0], Noise::Independent);
-        let law = stationary(&Matrix::from_entries(3, 3, sample::CHAIN.to_vec())).unwrap();
+        let shares = stationary(&Matrix::from_entries(3, 3, sample::CHAIN.to_vec())).unwrap();
         let values = [2.0, 3.0, 2.5];
-        let exact: f64 = law.iter().zip(values).map(|(p, v): (&f64, f64)| p * v * v).sum();
+        let exact: f64 = shares.iter().zip(values).map(|(p, v): (&f64, f64)| p * v * v).sum();
         assert!((problem.feature_norm(&[2.0, 3.0]).unwrap() - exact).abs() < 1e-14);
     }
 }

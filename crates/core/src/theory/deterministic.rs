@@ -64,9 +64,9 @@ pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     if !facts.linear() {
         return Effort::new(n * h * d * (2.0 * facts.draws() as f64 + d), 4.0 * d);
     }
-    let laws = effort::distributions(facts);
+    let distributions = effort::distributions(facts);
     let powers = 1.5 * libm::log2(h + 1.0) * d * d * d;
-    Effort::new(laws * powers + n * d * d, (laws + 4.0) * d * d)
+    Effort::new(distributions * powers + n * d * d, (distributions + 4.0) * d * d)
 }
 
 /// The average drift at the optimum (SLIDES): ‖(NH)⁻¹ Σ_c Σ_h F̄_c(θ_c^(h)) −

@@ -32,7 +32,7 @@ fn mean_of(facts: &dyn Facts, matrix: impl Fn(usize) -> Matrix) -> Matrix {
     let d = facts.dim();
     let mut sum = Matrix::zeros(d, d);
     if let Some((values, clients)) = by_distribution(facts, |c| Some(matrix(c))) {
-        clients.iter().for_each(|&law| sum.add(1.0 / clients.len() as f64, &values[law]));
+        clients.iter().for_each(|&group| sum.add(1.0 / clients.len() as f64, &values[group]));
     }
     sum
 }
@@ -41,7 +41,7 @@ fn mean_of(facts: &dyn Facts, matrix: impl Fn(usize) -> Matrix) -> Matrix {
 fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
     let (values, clients) = by_distribution(facts, |c| facts.curvature(c, m))?;
     let mut sum = vec![0.0; facts.dim()];
-    clients.iter().for_each(|&law| axpy(1.0 / clients.len() as f64, &values[law], &mut sum));
+    clients.iter().for_each(|&group| axpy(1.0 / clients.len() as f64, &values[group], &mut sum));
     Some(sum)
 }
 
@@ -193,8 +193,8 @@ pub fn closure(
         }
         Some((sum, one.power(local_steps)))
     })?;
-    for law in clients {
-        let (sum, all) = &values[law];
+    for group in clients {
+        let (sum, all) = &values[group];
         axpy(1.0 / n as f64, sum, &mut push);
         gamma.add(1.0 / n as f64, all);
     }
@@ -210,11 +210,11 @@ pub fn closure(
 
 /// The effort of [`closure`] without the moments and blocks that it starts from.
 pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
-    let (h, d, laws) = (local_steps as f64, facts.dim() as f64, effort::distributions(facts));
+    let (h, d, groups) = (local_steps as f64, facts.dim() as f64, effort::distributions(facts));
     let draws = 2.0 * facts.draws() as f64 * d * d;
     let step = 3.0 * d * d * d + effort::noise_map(facts) + draws;
     let powers = 18.0 * d * d * d * libm::log2(h + 1.0);
-    Effort::new(laws * (h * step + powers + draws), (h + laws + 10.0) * d * d)
+    Effort::new(groups * (h * step + powers + draws), (h + groups + 10.0) * d * d)
 }
 
 /// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of the linearised field, for

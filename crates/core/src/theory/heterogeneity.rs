@@ -45,7 +45,7 @@ impl Measures {
                 facts.noise_covariance(c).trace(),
             ])
         })?;
-        for [drift, apart, most, spread] in clients.into_iter().map(|law| values[law]) {
+        for [drift, apart, most, spread] in clients.into_iter().map(|group| values[group]) {
             first += drift / n as f64;
             second += apart * apart / n as f64;
             smoothness = smoothness.max(most);

@@ -1,7 +1,7 @@
 //! What is averaged over the rounds of a run after its burn-in: biases and
 //! second moments, a vector a run.
 
-use super::prepare::Ground;
+use super::prepare::Scenario;
 use crate::manifest::{Record, TimeAverage};
 use driftbench_core::federated::Run;
 use driftbench_core::kernel::axpy;
@@ -9,7 +9,7 @@ use driftbench_core::problem::Facts;
 
 /// The sums so far.
 pub struct Sums<'a> {
-    ground: &'a Ground,
+    scenario: &'a Scenario,
     /// Rounds before the sums begin.
     burn_in: u64,
     /// Rounds so far.
@@ -18,9 +18,9 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Sums of what the record asks for and `run` on this ground has.
-    pub fn new(ground: &'a Ground, record: &Record, rounds: u64, run: &dyn Run) -> Self {
-        let facts: &dyn Facts = &*ground.instance;
+    /// Sums of what the record asks for and `run` on this scenario has.
+    pub fn new(scenario: &'a Scenario, record: &Record, rounds: u64, run: &dyn Run) -> Self {
+        let facts: &dyn Facts = &*scenario.instance;
         let (n, d) = (facts.clients(), facts.dim());
         let corrected = run.clients().is_some_and(|c| !c.corrections.is_empty());
         let listed =
@@ -32,7 +32,7 @@ impl<'a> Sums<'a> {
         };
         let all = TimeAverage::ALL.iter().copied().filter(listed);
         let sums = all.map(|a| (a, vec![0.0; size(&a)])).collect();
-        Self { ground, burn_in: record.rounds_before(rounds), seen: 0, sums }
+        Self { scenario, burn_in: record.rounds_before(rounds), seen: 0, sums }
     }
 
     /// Whether control variates are averaged.
@@ -47,9 +47,9 @@ impl<'a> Sums<'a> {
         if self.sums.is_empty() || self.seen <= self.burn_in {
             return;
         }
-        let facts: &dyn Facts = &*self.ground.instance;
+        let facts: &dyn Facts = &*self.scenario.instance;
         let (optimum, d) = (facts.optimum(), facts.dim());
-        let centre = self.ground.limit.as_deref().unwrap_or(optimum);
+        let centre = self.scenario.limit.as_deref().unwrap_or(optimum);
         let minus = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
         let theta = run.estimate();
         let clients = run.clients();
@@ -90,10 +90,10 @@ impl<'a> Sums<'a> {
     /// The averages; a bias against a twin with the twin's exact bias added.
     pub fn finish(self) -> Vec<(TimeAverage, Vec<f64>)> {
         let count = self.seen.saturating_sub(self.burn_in) as f64;
-        let optimum = self.ground.instance.optimum();
+        let optimum = self.scenario.instance.optimum();
         let mean = |(what, mut sum): (TimeAverage, Vec<f64>)| {
             sum.iter_mut().for_each(|x| *x /= count);
-            if let (TimeAverage::Bias, Some((_, limit))) = (what, &self.ground.twin) {
+            if let (TimeAverage::Bias, Some((_, limit))) = (what, &self.scenario.twin) {
                 axpy(1.0, limit, &mut sum);
                 axpy(-1.0, optimum, &mut sum);
             }

@@ -1,7 +1,7 @@
 //! What is measured of a run at a recorded round.
 
 use super::average::{Sums, corrections_at_optimum};
-use super::prepare::Ground;
+use super::prepare::Scenario;
 use crate::manifest::{Metric, Record, TimeAverage};
 use driftbench_core::federated::Run;
 use driftbench_core::kernel::{axpy, dot, squared_distance};
@@ -9,7 +9,7 @@ use driftbench_core::problem::Facts;
 
 /// The metrics that a cell records, and what they must remember between rounds.
 pub struct Meter<'a> {
-    ground: &'a Ground,
+    scenario: &'a Scenario,
     /// The metrics that it measures.
     pub metrics: Vec<Metric>,
     /// Σ_{s≤t} θ_s, if the mean is listed for.
@@ -21,10 +21,10 @@ pub struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     /// A meter for these metrics, in their own order whatever the record's;
-    /// what `run` on this ground does not have is left out.
-    pub fn new(ground: &'a Ground, record: &Record, rounds: u64, run: &dyn Run) -> Self {
+    /// what `run` on this scenario does not have is left out.
+    pub fn new(scenario: &'a Scenario, record: &Record, rounds: u64, run: &dyn Run) -> Self {
         let listed = &record.metrics;
-        let facts: &dyn Facts = &*ground.instance;
+        let facts: &dyn Facts = &*scenario.instance;
         let d = facts.dim();
         let has = |metric: &Metric| match metric {
             // It has a column of its own.
@@ -40,12 +40,12 @@ impl<'a> Meter<'a> {
         };
         let all = Metric::ALL.iter().copied().filter(|m| listed.contains(m)).filter(has);
         let metrics: Vec<Metric> = all.collect();
-        let averages = Sums::new(ground, record, rounds, run);
+        let averages = Sums::new(scenario, record, rounds, run);
         let mut corrections = Vec::new();
         if metrics.contains(&Metric::Lyapunov) || averages.of_variates() {
             corrections = corrections_at_optimum(facts);
         }
-        Self { ground, metrics, sum: vec![0.0; d], corrections, averages }
+        Self { scenario, metrics, sum: vec![0.0; d], corrections, averages }
     }
 
     /// Sees a round of the run and of its twin, recorded or not.
@@ -68,7 +68,7 @@ impl<'a> Meter<'a> {
     }
 
     fn value(&self, metric: Metric, run: &dyn Run, coupled: Option<&[f64]>) -> f64 {
-        let facts: &dyn Facts = &*self.ground.instance;
+        let facts: &dyn Facts = &*self.scenario.instance;
         let (theta, optimum, d) = (run.estimate(), facts.optimum(), facts.dim());
         match metric {
             Metric::SqErrorLimit => f64::NAN,
@@ -110,7 +110,7 @@ impl<'a> Meter<'a> {
     /// ψ: the clients' (45, between communications) or the server's (51) mean
     /// squared error, plus N⁻¹ Σ ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH.
     fn lyapunov(&self, run: &dyn Run) -> f64 {
-        let optimum = self.ground.instance.optimum();
+        let optimum = self.scenario.instance.optimum();
         let Some(clients) = run.clients() else { return f64::NAN };
         let (d, n) = (optimum.len(), clients.lengths.len() as f64);
         let rows = clients.corrections.chunks_exact(d).zip(self.corrections.chunks_exact(d));

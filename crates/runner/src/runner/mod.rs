@@ -19,7 +19,7 @@ use driftbench_core::algorithm::{Instance, Spec};
 use driftbench_core::federated::{Conditions, Run};
 use driftbench_core::kernel::squared_distance;
 use measure::Meter;
-pub use prepare::{BadCell, Ground, Prepared, prepare};
+pub use prepare::{BadCell, Prepared, Scenario, prepare};
 use sanity::Sanity;
 use std::cmp::Reverse;
 use std::sync::Mutex;
@@ -203,7 +203,7 @@ fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) ->
 
 /// The runs of a replicate, which share their draws, and what is measured of them.
 struct ReplicateRuns<'p> {
-    ground: &'p Ground,
+    scenario: &'p Scenario,
     meter: Meter<'p>,
     own: Box<dyn Run + 'p>,
     /// The run on the linearised twin, if biases are measured against one.
@@ -214,19 +214,19 @@ struct ReplicateRuns<'p> {
 
 impl<'p> ReplicateRuns<'p> {
     fn start(
-        ground: &'p Ground,
+        scenario: &'p Scenario,
         identity: &Identity,
         conditions: &Conditions<'_>,
         start: &StartRun<'_>,
     ) -> Self {
-        let (algorithm, instance) = (&identity.algorithm, &*ground.instance);
+        let (algorithm, instance) = (&identity.algorithm, &*scenario.instance);
         let own = start(instance, algorithm, conditions);
-        let twin = ground.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, conditions));
+        let twin = scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, conditions));
         let at_optimum = Conditions { start: instance.optimum(), ..*conditions };
         let is_coupled = identity.record.metrics.contains(&Metric::SqCoupling);
         let coupled = is_coupled.then(|| start(instance, algorithm, &at_optimum));
-        let meter = Meter::new(ground, &identity.record, identity.rounds, &*own);
-        Self { ground, meter, own, twin, coupled }
+        let meter = Meter::new(scenario, &identity.record, identity.rounds, &*own);
+        Self { scenario, meter, own, twin, coupled }
     }
 
     fn round(&mut self) {
@@ -243,8 +243,8 @@ impl<'p> ReplicateRuns<'p> {
         let theta = self.own.estimate();
         trace.round.push(round);
         trace.cost.push(self.own.cost());
-        trace.sq_error.push(squared_distance(theta, self.ground.instance.optimum()));
-        let limit = self.ground.limit.as_ref();
+        trace.sq_error.push(squared_distance(theta, self.scenario.instance.optimum()));
+        let limit = self.scenario.limit.as_ref();
         trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
         let values = self.meter.read(&*self.own, coupled);
         for ((_, column), value) in trace.further.iter_mut().zip(values) {
@@ -286,15 +286,15 @@ impl Prepared<'_> {
     ) -> Result<Trace, Stopped> {
         fault::strike(&self.cell.id);
         let identity = &self.cell.identity;
-        let ground = self.ground(replicate);
+        let scenario = self.scenario(replicate);
         let conditions = Conditions {
             seed: identity.seed,
             replicate,
-            start: &ground.start,
+            start: &scenario.start,
             rounds: identity.rounds,
             copy: 0,
         };
-        let mut runs = ReplicateRuns::start(ground, identity, &conditions, start);
+        let mut runs = ReplicateRuns::start(scenario, identity, &conditions, start);
         let further = runs.meter.metrics.iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
         let mut sanity = Sanity::default();
@@ -304,7 +304,7 @@ impl Prepared<'_> {
             while round < target {
                 runs.round();
                 round += 1;
-                if !squared_distance(runs.own.estimate(), ground.instance.optimum()).is_finite() {
+                if !squared_distance(runs.own.estimate(), scenario.instance.optimum()).is_finite() {
                     trace.outcome = Outcome::Diverged;
                     let taken = per_round * round;
                     observer.steps(taken - reported);
@@ -320,7 +320,7 @@ impl Prepared<'_> {
                 }
             }
             runs.record(&mut trace, round, identity.record.iterates);
-            sanity.check(&trace, &*runs.own, ground).map_err(Stopped::Contradiction)?;
+            sanity.check(&trace, &*runs.own, scenario).map_err(Stopped::Contradiction)?;
             let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;

@@ -1,7 +1,7 @@
 //! What theory predicts of a cell: its terms are translated, since theory does not know the
 //! engine.
 
-use super::prepare::{Ground, Prepared, client_work};
+use super::prepare::{Prepared, Scenario, client_work};
 use crate::plan::{Cell, Identity};
 use driftbench_core::algorithm::{Average, Component};
 use driftbench_core::federated::{Clock, Learning, Schedule, Variates, expected_steps};
@@ -76,7 +76,7 @@ pub enum NoMoments {
 /// Why they cannot.
 pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let identity = &prepared.cell.identity;
-    let facts: &dyn Facts = &*prepared.grounds[0].instance;
+    let facts: &dyn Facts = &*prepared.scenarios[0].instance;
     let scheme = scheme(identity, facts.clients());
     if !moments::are_closed(facts, &scheme) {
         return Err(NoMoments::Open);
@@ -87,7 +87,7 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     }
     let rounds = identity.rounds.saturating_mul(steps.unwrap_or(1));
     let one = moments::effort(facts, &scheme, rounds, prepared.recorded.len());
-    let cost = Effort { products: one.products * prepared.grounds.len() as f64, ..one };
+    let cost = Effort { products: one.products * prepared.scenarios.len() as f64, ..one };
     if cost.fits() { Ok(()) } else { Err(NoMoments::Costly(cost)) }
 }
 
@@ -95,14 +95,14 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
 ///
 /// # Errors
 /// That they do not close.
-pub fn exact_moments(cell: &Cell, ground: &Ground) -> Result<Vec<Moments>, NoMoments> {
-    let facts: &dyn Facts = &*ground.instance;
+pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, NoMoments> {
+    let facts: &dyn Facts = &*scenario.instance;
     let scheme = scheme(&cell.identity, facts.clients());
     if let Some(steps) = fixed_steps(&cell.identity) {
         let recorded = cell.identity.recorded();
-        let found = moments::steps::at_rounds(facts, &scheme, steps, &ground.start, &recorded);
+        let found = moments::steps::at_rounds(facts, &scheme, steps, &scenario.start, &recorded);
         return found.ok_or(NoMoments::Open);
     }
     let exact = ExactMoments::new(facts, &scheme).ok_or(NoMoments::Open)?;
-    Ok(exact.at_rounds(&ground.start, &cell.identity.recorded()))
+    Ok(exact.at_rounds(&scenario.start, &cell.identity.recorded()))
 }

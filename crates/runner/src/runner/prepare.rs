@@ -6,7 +6,7 @@ use driftbench_core::algorithm::{Boxed, Component, Instance};
 use driftbench_core::federated::{Terms, Variates};
 use driftbench_core::kernel::axpy;
 use driftbench_core::problem::arrays::Files;
-use driftbench_core::problem::{Face, Facts, Fault};
+use driftbench_core::problem::{Facts, Fault, Form};
 use driftbench_core::rng::{Purpose, Stream};
 use driftbench_core::theory::linear::LocalUpdate;
 use driftbench_core::theory::{deterministic, linear};
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What a replicate runs on.
-pub struct Ground {
+pub struct Scenario {
     /// The problem's instance, shared between cells.
     pub instance: Arc<dyn Instance>,
     /// θ_0.
@@ -32,20 +32,20 @@ pub struct Prepared<'a> {
     /// The cell.
     pub cell: &'a Cell,
     /// One for all replicates, or one each.
-    pub grounds: Vec<Arc<Ground>>,
+    pub scenarios: Vec<Arc<Scenario>>,
     /// The rounds that are recorded.
     pub recorded: Arc<[u64]>,
 }
 
 impl Prepared<'_> {
     /// What a replicate runs on.
-    pub fn ground(&self, replicate: u64) -> &Ground {
-        &self.grounds[replicate as usize % self.grounds.len()]
+    pub fn scenario(&self, replicate: u64) -> &Scenario {
+        &self.scenarios[replicate as usize % self.scenarios.len()]
     }
 
     /// N.
     pub fn clients(&self) -> usize {
-        self.grounds[0].instance.clients()
+        self.scenarios[0].instance.clients()
     }
 
     /// Local steps of all clients of all replicates.
@@ -63,8 +63,8 @@ pub struct BadCell {
     pub message: String,
 }
 
-/// What determines an instance: the problem, the seed, and which face of it is run.
-type Key = (Arc<str>, u64, Face);
+/// What determines an instance: the problem, the seed, and which form of it is run.
+type Key = (Arc<str>, u64, Form);
 
 /// The seed of a replicate's instance.
 fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
@@ -118,11 +118,11 @@ impl Shared {
         shared
     }
 
-    fn keys(&self, cell: &Cell, face: Face) -> impl Iterator<Item = Key> {
+    fn keys(&self, cell: &Cell, form: Form) -> impl Iterator<Item = Key> {
         let Identity { problem, instance, replicates, .. } = &cell.identity;
         let problem = self.problems[&address(problem)].clone();
         let count = if instance.is_fixed() { 1 } else { *replicates };
-        (0..count).map(move |r| (problem.clone(), instance_seed(cell, r), face))
+        (0..count).map(move |r| (problem.clone(), instance_seed(cell, r), form))
     }
 
     fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
@@ -142,8 +142,8 @@ pub fn prepare<'a>(
     let shared = Shared::new(cells);
     let mut wanted: HashMap<Key, &Cell> = HashMap::new();
     for cell in cells {
-        let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, Face::Twin));
-        for key in shared.keys(cell, face(cell)).chain(twins.into_iter().flatten()) {
+        let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, Form::Twin));
+        for key in shared.keys(cell, form(cell)).chain(twins.into_iter().flatten()) {
             wanted.entry(key).or_insert(cell);
         }
     }
@@ -164,16 +164,16 @@ pub fn prepare<'a>(
                     Err(BadCell { path, message: fault.message.clone() })
                 }
             };
-            let ground = |key: Key| {
+            let scenario = |key: Key| {
                 let twin = match wants_twin(&cell.identity) {
-                    true => Some(instance(&(key.0.clone(), key.1, Face::Twin))?),
+                    true => Some(instance(&(key.0.clone(), key.1, Form::Twin))?),
                     false => None,
                 };
-                ground(cell, instance(&key)?, twin).map(Arc::new)
+                scenario(cell, instance(&key)?, twin).map(Arc::new)
             };
-            let grounds = shared.keys(cell, face(cell)).map(ground);
-            let grounds = grounds.collect::<Result<Vec<_>, _>>()?;
-            Ok(Prepared { cell, grounds, recorded: shared.recorded(cell) })
+            let scenarios = shared.keys(cell, form(cell)).map(scenario);
+            let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
+            Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell) })
         })
         .collect();
     let (good, bad): (Vec<_>, Vec<_>) = prepared.into_iter().partition(Result::is_ok);
@@ -184,15 +184,15 @@ pub fn prepare<'a>(
     }
 }
 
-fn face(cell: &Cell) -> Face {
-    if cell.identity.oracle == Oracle::Exact { Face::Exact } else { Face::Own }
+fn form(cell: &Cell) -> Form {
+    if cell.identity.oracle == Oracle::Exact { Form::Exact } else { Form::Own }
 }
 
-fn ground(
+fn scenario(
     cell: &Cell,
     instance: Arc<dyn Instance>,
     twin: Option<Arc<dyn Instance>>,
-) -> Result<Ground, BadCell> {
+) -> Result<Scenario, BadCell> {
     let algorithm = &cell.identity.algorithm;
     let bad = |path: String, message: String| BadCell { path, message };
     if let (Some(other), false) = (algorithm.linear_name_of(), instance.linear()) {
@@ -232,7 +232,7 @@ fn ground(
         Ok((twin, limit))
     };
     let twin = twin.map(with_limit).transpose()?;
-    Ok(Ground { start, limit, twin, instance })
+    Ok(Scenario { start, limit, twin, instance })
 }
 
 /// What a client does in a round of these terms.

@@ -2,7 +2,7 @@
 //!
 //! *Invariant*: a run that contradicts itself is a failed cell, never a result.
 
-use super::prepare::Ground;
+use super::prepare::Scenario;
 use crate::trace::Trace;
 use driftbench_core::federated::Run;
 use driftbench_core::kernel::{axpy, dot};
@@ -25,7 +25,12 @@ impl Sanity {
     ///
     /// # Errors
     /// What does not hold.
-    pub fn check(&mut self, trace: &Trace, run: &dyn Run, ground: &Ground) -> Result<(), String> {
+    pub fn check(
+        &mut self,
+        trace: &Trace,
+        run: &dyn Run,
+        scenario: &Scenario,
+    ) -> Result<(), String> {
         let rows = trace.rows();
         let (round, error) = (trace.round[rows - 1], trace.sq_error[rows - 1]);
         let measured =
@@ -37,7 +42,7 @@ impl Sanity {
             }
         }
         if rows.is_power_of_two() || rows.is_multiple_of(100) {
-            self.corrections(run, ground)
+            self.corrections(run, scenario)
                 .map_err(|(sum, size)| {
                     format!(
                         "the corrections of the control variates sum to {sum:.1e} instead of 0 at round {round}, where their size is {size:.1e}"
@@ -48,11 +53,11 @@ impl Sanity {
     }
 
     /// Σ ξ_c = 0, up to rounding (`federated::correction`).
-    fn corrections(&mut self, run: &dyn Run, ground: &Ground) -> Result<(), (f64, f64)> {
+    fn corrections(&mut self, run: &dyn Run, scenario: &Scenario) -> Result<(), (f64, f64)> {
         let Some(clients) = run.clients().filter(|c| !c.corrections.is_empty()) else {
             return Ok(());
         };
-        let d = ground.instance.dim();
+        let d = scenario.instance.dim();
         let norm = |x: &[f64]| libm::sqrt(dot(x, x));
         let mut sum = vec![0.0; d];
         let mut size = 0.0;
@@ -103,8 +108,8 @@ mod tests {
         let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
         let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
         let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
-        let ground = prepared[0].ground(0);
-        let d = ground.instance.dim();
+        let scenario = prepared[0].scenario(0);
+        let d = scenario.instance.dim();
         let mut run = Prescribed { ends: vec![1.0; 4 * d], corrections: vec![1e3; 4 * d] };
         run.corrections[d..].iter_mut().for_each(|x| *x = -1e3 / 3.0);
         let row = |error: f64, metric: f64| Trace {
@@ -113,7 +118,7 @@ mod tests {
             further: vec![(Metric::Lyapunov, vec![metric])],
             ..Trace::default()
         };
-        let check = |trace: &Trace, run: &Prescribed| Sanity::default().check(trace, run, ground);
+        let check = |trace: &Trace, run: &Prescribed| Sanity::default().check(trace, run, scenario);
         assert_eq!(check(&row(1.0, 2.0), &run), Ok(()), "rounding is no contradiction");
         run.corrections[0] += 1e-3;
         let said = check(&row(1.0, 2.0), &run).unwrap_err();

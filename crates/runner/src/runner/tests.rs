@@ -50,10 +50,10 @@ fn the_first_error_of_keep_ends_the_run() {
 fn a_panic_fails_its_cell_and_no_other() {
     let plan = plan(2);
     let mut prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
-    let ground = &prepared[3].grounds[0];
-    let (instance, limit) = (ground.instance.clone(), ground.limit.clone());
-    prepared[3].grounds =
-        vec![std::sync::Arc::new(Ground { instance, limit, twin: None, start: Vec::new() })]; // the engine refuses a start of another dimension
+    let scenario = &prepared[3].scenarios[0];
+    let (instance, limit) = (scenario.instance.clone(), scenario.limit.clone());
+    prepared[3].scenarios =
+        vec![std::sync::Arc::new(Scenario { instance, limit, twin: None, start: Vec::new() })]; // the engine refuses a start of another dimension
     let kept = AtomicUsize::new(0);
     let failed = run(&prepared, 2, &Silent, |_| {
         kept.fetch_add(1, Ordering::Relaxed);
@@ -72,9 +72,9 @@ fn the_limit_of_a_corrected_run_is_the_optimum() {
     let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
     let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     for cell in &prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap() {
-        let ground = cell.ground(0);
-        let limit = ground.limit.as_ref().unwrap();
-        let apart = squared_distance(limit, ground.instance.optimum());
+        let scenario = cell.scenario(0);
+        let limit = scenario.limit.as_ref().unwrap();
+        let apart = squared_distance(limit, scenario.instance.optimum());
         let heterogeneous = cell.cell.settings.get("local-steps").unwrap().to_string() != "1";
         match &*cell.cell.identity.algorithm {
             Spec::Scafflsa(_) => assert_eq!(apart, 0.0),

@@ -84,7 +84,7 @@ impl Constants {
             gradient: jacobians.iter().all(symmetric),
             mean_curvature: mean.symmetric_part().symmetric_extremes()?.1,
             mean_norm: mean.spectral_norm()?,
-            clients: clients.into_iter().map(|law| values[law]).collect(),
+            clients: clients.into_iter().map(|group| values[group]).collect(),
         })
     }
 

@@ -69,7 +69,7 @@ pub struct AlgorithmModel<'a> {
 
 /// The version of these computations. It changes whenever a bit of their results changes,
 /// so that cached moments of another version are recomputed.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Exact moments at the end of a round.
 #[derive(Clone, Debug)]

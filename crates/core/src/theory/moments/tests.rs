@@ -209,5 +209,5 @@ fn the_version_names_these_bits() {
             }
         }
     }
-    assert_eq!((VERSION, bits), (1, 14_632_193_321_147_776_407), "other bits need another VERSION");
+    assert_eq!((VERSION, bits), (2, 14_632_193_321_147_776_407), "other bits need another VERSION");
 }

@@ -8,7 +8,7 @@ mod support;
 use source::{
     Named, SOURCES, Source, Word, files, inside, is_root, modules, paths, test_modules, words,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use support::{files_with, root};
@@ -94,6 +94,61 @@ fn breaks(file: &Path, source: &Source) -> Vec<String> {
 fn imports_go_down_only() {
     let found: Vec<String> = modules().iter().flat_map(|(file, s)| breaks(file, s)).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Which members of which folders import each other: a file, or a folder with all that is in it.
+type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
+
+/// The imports between the members of each folder.
+fn imports_within_folders(sources: &[Source]) -> Imports {
+    let known: BTreeSet<&[String]> =
+        sources.iter().flat_map(|s| (1..=s.module.len()).map(|n| &s.module[..n])).collect();
+    let mut imports = Imports::new();
+    for source in sources {
+        for path in source.paths().into_iter().filter(|path| path.local) {
+            let both = source.module.iter().zip(&path.parts);
+            let shared = both.take_while(|(own, other)| own == other).count();
+            let member = |of: &[String]| {
+                let member = of.get(..=shared)?;
+                known.contains(member).then(|| member.to_vec())
+            };
+            if let (Some(own), Some(other)) = (member(&source.module), member(&path.parts)) {
+                imports.entry(own).or_default().insert(other);
+            }
+        }
+    }
+    imports
+}
+
+/// What is left of imports once all is taken away, again and again, that imports nothing or that
+/// nothing imports.
+fn circles(mut imports: Imports) -> Vec<Vec<String>> {
+    loop {
+        let left: BTreeSet<Vec<String>> = imports.keys().cloned().collect();
+        imports.values_mut().for_each(|others| others.retain(|other| left.contains(other)));
+        let imported: BTreeSet<Vec<String>> = imports.values().flatten().cloned().collect();
+        imports.retain(|own, others| !others.is_empty() && imported.contains(own));
+        if imports.len() == left.len() {
+            return left.into_iter().collect();
+        }
+    }
+}
+
+#[test]
+fn files_of_a_folder_import_each_other_in_no_circle() {
+    for folder in SOURCES {
+        let of_crate = modules().into_iter().filter(|(file, _)| file.starts_with(folder));
+        let mut sources: Vec<Source> = of_crate.map(|(_, source)| source).collect();
+        assert_eq!(circles(imports_within_folders(&sources)), Vec::<Vec<String>>::new());
+
+        let import = imports_within_folders(&sources).into_iter().find(|(own, _)| own.len() > 1);
+        let (own, others) = import.expect("files import each other");
+        let back = format!("use crate::{}::X;", own.join("::"));
+        let other = others.first().expect("an import");
+        sources.push(Source::new(&PathBuf::from(other.join("/")).with_extension("rs"), &back));
+        let found = circles(imports_within_folders(&sources));
+        assert!(found.contains(&own) && found.contains(other), "{own:?}, {other:?}: {found:?}");
+    }
 }
 
 /// However a file of theory comes to name the engine, on its last line, it is found.

@@ -4,7 +4,7 @@ mod support;
 
 use support::{Bench, QUADRATIC, edited};
 
-/// Every kind of figure and claim, over step sizes and local steps.
+/// Every kind of figure and two kinds of claims, over step sizes and local steps.
 const KINDS: &str = r#"
 [record]
 points = 5

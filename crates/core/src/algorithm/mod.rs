@@ -188,7 +188,8 @@ fn canonical<T: AlgorithmKind + Serialize, S: Serializer>(
         #[serde(flatten)]
         after: Option<richardson_romberg::Pairing>,
     }
-    let Settings { common: AlgorithmKeys { step_size, average, .. }, own } = settings;
+    // Every common key is named: one that changes numbers has to enter the text.
+    let Settings { common: AlgorithmKeys { label: _, step_size, average }, own } = settings;
     let (step_size, average, after) = (*step_size, *average, own.after_average());
     Canonical { step_size, own, average, after }.serialize(to)
 }

@@ -4,12 +4,12 @@
 use super::figures::{PLAIN_NAMES, figure_ids, is_plain_name, unrecorded};
 use super::places::Checker;
 use super::{Cell, Setting, short};
+use crate::manifest::Quantity;
 use crate::manifest::claim::{
     ClaimKeys, Expected, Inequality, Matches, Prediction, Reaches, Reaching, Scalar, Selection,
     Slope, When,
 };
 use crate::manifest::document::nearest;
-use crate::manifest::{Diagnostic, Manifest, Node, Quantity};
 use std::collections::BTreeSet;
 
 /// Whether a cell is of a selection.
@@ -29,11 +29,10 @@ fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
     }
 }
 
-/// What is wrong with the claims.
-pub fn check_claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
-    let mut checker = Checker::new(root, manifest, cells);
+/// Notes what is wrong with the claims.
+pub fn check_claims(checker: &mut Checker<'_>) {
     checker.common();
-    let table = &manifest.claim;
+    let table = &checker.manifest.claim;
     for (kind, claims) in [("less", &table.less), ("at-least", &table.at_least)] {
         let claims = claims.iter().enumerate();
         claims.for_each(|(i, claim)| checker.comparison(&format!("claim.{kind}.{i}"), claim));
@@ -47,7 +46,6 @@ pub fn check_claims(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Dia
     for (i, claim) in table.reaches.iter().enumerate() {
         checker.reaches(&format!("claim.reaches.{i}"), claim);
     }
-    checker.found
 }
 
 impl Checker<'_> {

@@ -5,7 +5,7 @@ use super::settings::symbol;
 use super::{Cell, Setting, SettingKey, short};
 use crate::manifest::document::nearest;
 use crate::manifest::figure::{Convergence, FigureKeys, FigureTables};
-use crate::manifest::{Diagnostic, Manifest, Metric, Node, Quantity};
+use crate::manifest::{Manifest, Metric, Quantity};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A setting on an axis of a figure.
@@ -69,10 +69,10 @@ pub fn figure_ids(manifest: &Manifest) -> Vec<(String, String)> {
     CheckedFigure::all(manifest).into_iter().map(|figure| (figure.id, figure.path)).collect()
 }
 
-/// What is wrong with the figures.
-pub fn check_figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Diagnostic> {
+/// Notes what is wrong with the figures.
+pub fn check_figures(checker: &mut Checker<'_>) {
+    let manifest = checker.manifest;
     let figures = CheckedFigure::all(manifest);
-    let mut checker = Checker::new(root, manifest, cells);
     for figure in &figures {
         checker.panels_and_axes(figure);
         checker.labels(figure);
@@ -92,7 +92,6 @@ pub fn check_figures(root: &Node, manifest: &Manifest, cells: &[Cell]) -> Vec<Di
         let path = format!("figure.scaling.{i}.reference-slope");
         checker.require(slope.is_finite(), &path, message);
     }
-    checker.found
 }
 
 impl Checker<'_> {

@@ -24,6 +24,7 @@ pub use claims::selected;
 use driftbench_core::problem::Fault;
 use driftbench_core::{algorithm, problem};
 pub use figures::{figure_ids, unrecorded};
+use places::Checker;
 pub use places::place_of;
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
@@ -200,8 +201,10 @@ impl Plan {
         let cells = cells::cells(&root, &manifest, &axes, &mut hashes);
         let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?;
         found.extend(validate::check_labels(&root, &manifest));
-        found.extend(figures::check_figures(&root, &manifest, &cells));
-        found.extend(claims::check_claims(&root, &manifest, &cells));
+        let mut checker = Checker::new(&root, &manifest, &cells);
+        figures::check_figures(&mut checker);
+        claims::check_claims(&mut checker);
+        found.extend(checker.found);
         if !found.is_empty() {
             return Err(reject(found));
         }

@@ -88,7 +88,15 @@ pub fn svg(values: &Values) -> Result<Option<String>, String> {
         scale_y: Scale::Log,
     });
     let (id, title) = ("growth".into(), "Time over clients, local steps and dimension".into());
-    let figure = Figure { id, title, caption: String::new(), columns: 3, exploration: None, body };
+    let figure = Figure {
+        id,
+        title,
+        caption: String::new(),
+        columns: 3,
+        large: None,
+        exploration: None,
+        body,
+    };
     chart::svg(&figure).map(Some)
 }
 

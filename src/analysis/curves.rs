@@ -5,13 +5,16 @@
 //! themselves.
 //!
 //! *Invariant*: no two curves of a figure have the same colour and marker, because the
-//! predictions beside them have both and must be distinguishable as well.
+//! predictions beside them have both and must be distinguishable as well. An algorithm has the
+//! colour of its family in every figure.
 
+use super::family::family;
 use super::figure::View;
-use super::line::{COLORS, Color, Curve, CurveSetting, DASHES, Dash, MARKERS, Style};
+use super::line::{Color, Curve, CurveSetting, DASHES, Dash, MARKERS, SHADES, Style};
 use super::setting_text::{distinguishing_settings, pretty};
 use super::{CellResult, panels};
-use driftbench_runner::plan::{Cell, short};
+use driftbench_runner::plan::{Cell, Setting, short};
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 /// An algorithm, and the exact values of the settings that the figure does not show.
@@ -32,8 +35,9 @@ pub fn curves(cells: &[&Cell], known: &[&str]) -> (Vec<Curve>, Vec<usize>) {
                 value: value.clone(),
                 text: pretty(path, value),
             });
-            let (settings, style) = (settings.collect(), Style::solid(Color::Neutral));
-            curves.push(Curve { settings, ..Curve::new(&cell.label, style) });
+            let family = family(cell.identity.algorithm.kind());
+            let style = Style::solid(Color::of_family(family));
+            curves.push(Curve { settings: settings.collect(), ..Curve::new(&cell.label, style) });
         }
         curve_of_cell.push(index);
     }
@@ -44,29 +48,73 @@ pub fn curves(cells: &[&Cell], known: &[&str]) -> (Vec<Curve>, Vec<usize>) {
     (curves, curve_of_cell)
 }
 
-/// Gives every curve its style. Where algorithms have several variants, the colour depends on
-/// the variant and the dash pattern on the algorithm; otherwise both depend on the algorithm.
-/// The marker depends on both. Where colour and marker are taken, the next free pair in a fixed
-/// order follows.
+/// Gives every curve its style. The colour is that of the algorithm's family. Its shade shows the
+/// settings, the strongest for the largest value, or the algorithm where a family has several
+/// without settings; the dash pattern shows which algorithm of its family it is. Where colour
+/// and marker are taken, the next free marker follows.
 fn assign_styles(curves: &mut [Curve]) {
-    let mut algorithms: HashMap<String, usize> = HashMap::new();
-    let mut variants: HashMap<(Option<String>, Vec<String>), usize> = HashMap::new();
+    let (mut algorithms, mut of_family) = (Vec::new(), HashMap::<usize, Vec<String>>::new());
+    for curve in &*curves {
+        let own = of_family.entry(curve.family).or_default();
+        if !own.contains(&curve.algorithm) {
+            own.push(curve.algorithm.clone());
+        }
+        if !algorithms.contains(&curve.algorithm) {
+            algorithms.push(curve.algorithm.clone());
+        }
+    }
+    let variants = variants(curves);
     let mut taken = HashSet::new();
     for curve in curves {
-        let count = algorithms.len();
-        let algorithm = *algorithms.entry(curve.algorithm.clone()).or_insert(count);
-        let texts: Vec<String> = curve.settings.iter().map(|s| s.text.clone()).collect();
-        // An algorithm without variants is a variant of its own.
-        let own = texts.is_empty().then(|| curve.algorithm.clone());
-        let turn = if own.is_some() { 0 } else { 5 * algorithm };
-        let count = variants.len();
-        let variant = *variants.entry((own, texts)).or_insert(count);
-        let pair = |n: usize| ((variant + n / MARKERS) % COLORS, (variant + turn + n) % MARKERS);
-        let free = (0..COLORS * MARKERS).map(pair).find(|pair| taken.insert(*pair));
-        let (color, marker) = free.unwrap_or(pair(0));
-        let (color, dash) = (Color::Palette(color), Dash::Measured(algorithm % DASHES));
-        curve.style = Style { color, dash, marker };
+        let kin = &of_family[&curve.family];
+        let place = |all: &[String]| all.iter().position(|a| *a == curve.algorithm).unwrap_or(0);
+        let (among_kin, algorithm) = (place(kin), place(&algorithms));
+        let (variant, count) = match variants.get(&names_of(curve)) {
+            Some(known) => (known.iter().position(|v| *v == *curve.settings), known.len()),
+            None => (None, 0),
+        };
+        let (rank, all) = match variant {
+            Some(variant) if count > 1 => (variant, count),
+            _ => (among_kin, kin.len()),
+        };
+        let color = match all {
+            1 => Color::of_family(curve.family),
+            all => Color::shade(curve.family, rank * (SHADES - 1) / (all - 1)),
+        };
+        let first = algorithm + 3 * variant.unwrap_or(0);
+        let mut markers = (0..MARKERS).map(|n| (first + n) % MARKERS);
+        let marker = markers.find(|marker| taken.insert((color, *marker)));
+        let dash = Dash::Measured(among_kin % DASHES);
+        curve.style = Style { color, dash, marker: marker.unwrap_or(first % MARKERS) };
     }
+}
+
+/// The names of a curve's settings.
+fn names_of(curve: &Curve) -> Vec<String> {
+    curve.settings.iter().map(|setting| setting.name.clone()).collect()
+}
+
+/// The values of the settings of all curves that are distinguished by the same settings, from
+/// the largest to the smallest, so that a value has one shade whatever the algorithm. Texts keep
+/// their order.
+fn variants(curves: &[Curve]) -> HashMap<Vec<String>, Vec<Vec<CurveSetting>>> {
+    let mut all: HashMap<Vec<String>, Vec<Vec<CurveSetting>>> = HashMap::new();
+    for curve in curves.iter().filter(|curve| !curve.settings.is_empty()) {
+        let known = all.entry(names_of(curve)).or_default();
+        if !known.contains(&curve.settings) {
+            known.push(curve.settings.clone());
+        }
+    }
+    let order = |a: &CurveSetting, b: &CurveSetting| match (&a.value, &b.value) {
+        (Setting::Number(a), Setting::Number(b)) => b.total_cmp(a),
+        _ => Ordering::Equal,
+    };
+    let compare = |a: &Vec<CurveSetting>, b: &Vec<CurveSetting>| {
+        let each = a.iter().zip(b).map(|(a, b)| order(a, b));
+        each.fold(Ordering::Equal, Ordering::then)
+    };
+    all.values_mut().for_each(|variants| variants.sort_by(compare));
+    all
 }
 
 /// Every view that a page offers of the cells of a figure: the panels of the manifest first, then
@@ -102,10 +150,11 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
 
 #[cfg(test)]
 mod tests {
+    use super::super::family::FAMILIES;
     use super::super::line_figure::LineFigure;
     use super::*;
     use driftbench_runner::manifest::Source;
-    use driftbench_runner::plan::{Plan, Setting};
+    use driftbench_runner::plan::Plan;
     use std::path::{Path, PathBuf};
 
     /// The plans of all published experiments and of those for tests.
@@ -176,6 +225,9 @@ mod tests {
                 assert!(firsts.len() == curves.len() && firsts.is_sorted());
                 for (cell, curve) in cells.iter().zip(&curve_of_cell) {
                     assert_eq!(cell.label, curves[*curve].algorithm);
+                    // Every registered algorithm has a family of its own.
+                    assert!(curves[*curve].family < FAMILIES - 1, "{}", cell.label);
+                    assert_eq!(curves[*curve].style.color.family(), Some(curves[*curve].family));
                 }
                 (figures, most) = (figures + 1, most.max(curves.len()));
             }
@@ -193,7 +245,8 @@ mod tests {
                 let settings = vec![CurveSetting { name, value, text }];
                 let settings = if variants == 1 { Vec::new() } else { settings };
                 let algorithm = format!("algorithm {}", i / variants);
-                Curve { settings, ..Curve::new(&algorithm, Style::solid(Color::Neutral)) }
+                let style = Style::solid(Color::of_family(i / variants));
+                Curve { settings, ..Curve::new(&algorithm, style) }
             };
             let mut all: Vec<Curve> = (0..100).map(curve).collect();
             assign_styles(&mut all);

@@ -16,6 +16,8 @@ pub struct Figure {
     pub caption: String,
     /// Panels in a row.
     pub columns: usize,
+    /// The index of the panel that is drawn large, if one is.
+    pub large: Option<usize>,
     /// What a page needs in order to draw other views; `None` of maps and of figures that do not
     /// show cells.
     pub exploration: Option<Exploration>,
@@ -156,6 +158,7 @@ impl Figure {
             title: common.title.clone().unwrap_or(title),
             caption,
             columns: common.columns.unwrap_or(body.panels().clamp(1, most)),
+            large: None,
             exploration: None,
             body,
         }

@@ -3,11 +3,14 @@
 //! *Invariant*: a name and a style are derived from the typed parts of a line here and nowhere
 //! else. Drawings, the data of a page, LaTeX, CSV and legends read them.
 
+use super::family::FAMILIES;
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::plan::Setting;
 
-/// Colours of the palette.
-pub const COLORS: usize = 8;
+/// Shades of a family's colour for the settings of its curves, from strong to light.
+pub const SHADES: usize = 5;
+/// Colours of the palette: of each family its own colour, then its shades.
+pub const COLORS: usize = FAMILIES * (1 + SHADES);
 /// Dash patterns of measured curves.
 pub const DASHES: usize = 4;
 /// Dash patterns of predictions; the last is that of reference lines.
@@ -22,6 +25,26 @@ pub enum Color {
     Palette(usize),
     /// The grey of what belongs to no single curve or algorithm.
     Neutral,
+}
+
+impl Color {
+    /// The colour of a family.
+    pub fn of_family(family: usize) -> Self {
+        Self::Palette(family % FAMILIES * (1 + SHADES))
+    }
+
+    /// A shade of a family's colour, 0 the strongest; later ones begin again.
+    pub fn shade(family: usize, shade: usize) -> Self {
+        Self::Palette(family % FAMILIES * (1 + SHADES) + 1 + shade % SHADES)
+    }
+
+    /// The family whose colour it is.
+    pub fn family(self) -> Option<usize> {
+        match self {
+            Self::Palette(index) => Some(index / (1 + SHADES)),
+            Self::Neutral => None,
+        }
+    }
 }
 
 /// A dash pattern.
@@ -81,6 +104,8 @@ pub struct CurveSetting {
 pub struct Curve {
     /// The algorithm's label, or the name of what is shown instead of an algorithm.
     pub algorithm: String,
+    /// The family of the algorithm, which its colour shows.
+    pub family: usize,
     /// The settings that distinguish it from the other curves of the algorithm.
     pub settings: Vec<CurveSetting>,
     /// Whether its name has the exact values of the settings, because another curve has the
@@ -93,7 +118,8 @@ pub struct Curve {
 impl Curve {
     /// A curve without settings.
     pub fn new(algorithm: &str, style: Style) -> Self {
-        Self { algorithm: algorithm.to_owned(), settings: Vec::new(), exact: false, style }
+        let (algorithm, family) = (algorithm.to_owned(), style.color.family().unwrap_or_default());
+        Self { algorithm, family, settings: Vec::new(), exact: false, style }
     }
 
     /// The name of the curve.
@@ -157,7 +183,7 @@ impl Line {
             Self::Reference(reference) => {
                 let color = match reference {
                     Reference::Slope(_) => Color::Neutral,
-                    Reference::NoChange => Color::Palette(6),
+                    Reference::NoChange => Color::of_family(6),
                 };
                 Style { dash: Dash::Thin(REFERENCE), ..Style::solid(color) }
             }

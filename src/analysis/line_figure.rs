@@ -11,7 +11,7 @@ use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
-use driftbench_runner::plan::{Setting, short};
+use driftbench_runner::plan::{Setting, selected, short};
 use std::collections::BTreeMap;
 
 /// A figure of lines, as a manifest asks for it.
@@ -91,6 +91,7 @@ impl<'a> LineFigure<'a> {
             series.extend(reference);
             panels.push(Panel { title: title.clone(), series });
         }
+        let large = self.large(&own.groups, cells, &panels);
         let (x, y) = (self.title_of_x(cells), self.y.formula().to_owned());
         let legend = predictions::legend(&panels, &own.curves, self.theory);
         let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y: Scale::Log };
@@ -105,7 +106,24 @@ impl<'a> LineFigure<'a> {
             slopes: self.slope.into_iter().collect(),
         };
         let figure = Figure::new(self.common, title, caption, 4, Body::Plot(plot));
-        Figure { exploration: Some(exploration), ..figure }
+        Figure { large, exploration: Some(exploration), ..figure }
+    }
+
+    /// The panel that is drawn large: that of the manifest; of a few panels that in which the
+    /// algorithms end farthest apart.
+    fn large(
+        &self,
+        groups: &[(String, Vec<usize>)],
+        cells: &[&CellResult<'_>],
+        panels: &[Panel],
+    ) -> Option<usize> {
+        if let Some(wanted) = &self.common.large {
+            let is_wanted = |i: &usize| selected(cells[*i].cell, wanted);
+            return groups.iter().position(|(_, indices)| indices.iter().any(is_wanted));
+        }
+        let few = (3..=MOST_BESIDE + 1).contains(&panels.len());
+        let spreads = panels.iter().map(spread).enumerate().filter(|_| few);
+        spreads.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
     }
 
     /// The title of the x axis: the symbol of a setting or of a quantity.
@@ -254,6 +272,17 @@ impl<'a> LineFigure<'a> {
         });
         caption
     }
+}
+
+/// Panels that have room beside a large one.
+const MOST_BESIDE: usize = 4;
+
+/// How many times higher the highest curve of a panel ends than the lowest.
+fn spread(panel: &Panel) -> f64 {
+    let measured = panel.series.iter().filter(|s| s.line.is_measured());
+    let ends = measured.filter_map(|s| s.points.last()).map(|p| p.y).filter(|y| *y > 0.0);
+    let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(l, h), y| (l.min(y), h.max(y)));
+    if low <= high { high / low } else { 0.0 }
 }
 
 /// The mean of a sample and its band.

@@ -178,7 +178,7 @@ impl Square {
         match &self.value {
             SquareValue::Ranking(ranking) => ranking.color,
             SquareValue::Stability(stability) => {
-                Color::Palette(usize::from(stability.diverged > 0))
+                Color::of_family(usize::from(stability.diverged > 0))
             }
         }
     }

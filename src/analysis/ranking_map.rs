@@ -2,8 +2,9 @@
 //! which factor it is ahead of the next, and which are not separated from it.
 
 use super::CellResult;
+use super::family::family;
 use super::figure::{Body, Figure};
-use super::line::{Color, LegendEntry};
+use super::line::{Color, LegendEntry, SHADES};
 use super::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use super::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
 use super::ranking::{PointRanking, Rankings};
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// The figure.
 pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Rankings<'a>) -> Figure {
-    let labels = unique(cells.iter().map(|c| c.cell.label.clone()));
+    let labels = label_colors(cells);
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let map = |group: Group<'a>| {
         let squares = grid_points(spec, &sides, &group).into_iter().map(|((x, y), cells)| {
@@ -25,9 +26,9 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
         Map::new(group.title, &sides, squares)
     };
     let maps: Vec<Map> = panels(&spec.common.panels, cells).into_iter().map(map).collect();
-    let named = labels.iter().enumerate().map(|(i, label)| (label.clone(), Color::Palette(i)));
-    let mut legend: Vec<LegendEntry> =
-        named.map(|(name, color)| LegendEntry::Patch { name, color }).collect();
+    let patch =
+        |(name, color): &(String, Color)| LegendEntry::Patch { name: name.clone(), color: *color };
+    let mut legend: Vec<LegendEntry> = labels.iter().map(patch).collect();
     let undecided = |r: &Ranking| r.color == Color::Neutral && r.lead != Lead::AllDiverged;
     if rankings_of(&maps).any(undecided) {
         let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
@@ -36,6 +37,23 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
     let caption = caption(spec, cells, &maps, rankings.compared);
     let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
     Figure::new(&spec.common, "Which algorithm ranks first".into(), caption, 2, body)
+}
+
+/// The labels of some cells, each with the colour of its family, or with a shade of it where
+/// several labels are of one family.
+fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
+    let of = |c: &&CellResult<'_>| (c.cell.label.clone(), family(c.cell.identity.algorithm.kind()));
+    let all = unique(cells.iter().map(of));
+    let color = |(label, family): &(String, usize)| {
+        let kin: Vec<&String> = all.iter().filter(|(_, f)| f == family).map(|(l, _)| l).collect();
+        let rank = kin.iter().position(|l| *l == label).unwrap_or(0);
+        let color = match kin.len() {
+            1 => Color::of_family(*family),
+            count => Color::shade(*family, rank * (SHADES - 1) / (count - 1)),
+        };
+        (label.clone(), color)
+    };
+    all.iter().map(color).collect()
 }
 
 fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
@@ -102,7 +120,11 @@ fn grid_points<'a>(
 }
 
 /// What a square shows: which algorithms rank first, and how far ahead the first is.
-fn ranking(outcome: &PointRanking, cells: &[&CellResult<'_>], labels: &[String]) -> Ranking {
+fn ranking(
+    outcome: &PointRanking,
+    cells: &[&CellResult<'_>],
+    labels: &[(String, Color)],
+) -> Ranking {
     let leaders = outcome.leaders().into_iter().map(|place| cells[place].cell.label.clone());
     let leaders: Vec<String> = leaders.collect();
     let lead = match outcome {
@@ -115,8 +137,8 @@ fn ranking(outcome: &PointRanking, cells: &[&CellResult<'_>], labels: &[String])
         },
     };
     let color = match leaders.as_slice() {
-        [winner] => labels.iter().position(|label| label == winner),
+        [winner] => labels.iter().find(|(label, _)| label == winner).map(|(_, color)| *color),
         _ => None,
     };
-    Ranking { leaders, color: color.map_or(Color::Neutral, Color::Palette), lead }
+    Ranking { leaders, color: color.unwrap_or(Color::Neutral), lead }
 }

@@ -45,7 +45,7 @@ pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theo
         }
     }
     let patch = |name: &str, color| {
-        let (name, color) = (name.to_owned(), Color::Palette(color));
+        let (name, color) = (name.to_owned(), Color::of_family(color));
         LegendEntry::Patch { name, color }
     };
     let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];

@@ -1,6 +1,7 @@
 //! An axis: the position of a value, and the values with tick labels.
 
 use crate::analysis::Scale;
+use driftbench_core::words::power_of_ten;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::{Cartesian2d, ChartContext, SVGBackend};
 use std::ops::Range;
@@ -103,7 +104,7 @@ impl Axis {
                     return self.minor(first - 1);
                 }
                 let step = (decades / about as f64).ceil().max(1.0) as usize;
-                (first..=last).step_by(step).map(|e| (f64::from(e), power(e))).collect()
+                (first..=last).step_by(step).map(|e| (f64::from(e), power_of_ten(e))).collect()
             }
         }
     }
@@ -146,25 +147,12 @@ fn plain(value: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// 10⁻³.
-fn power(exponent: i32) -> String {
-    if (0..=1).contains(&exponent) {
-        return if exponent == 0 { "1".into() } else { "10".into() };
-    }
-    let digits = exponent.to_string();
-    let raised = digits.chars().map(|c| match c {
-        '-' => '⁻',
-        d => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][d as usize - '0' as usize],
-    });
-    format!("10{}", raised.collect::<String>())
-}
-
 fn scientific(mantissa: i32, exponent: i32) -> String {
     match exponent {
         0 => mantissa.to_string(),
         1 => (mantissa * 10).to_string(),
-        e if mantissa == 1 => power(e),
-        e => format!("{mantissa}·{}", power(e)),
+        e if mantissa == 1 => power_of_ten(e),
+        e => format!("{mantissa}·{}", power_of_ten(e)),
     }
 }
 

@@ -1,20 +1,114 @@
 //! The tables of colours, dash patterns and markers, so that no reader has to distinguish curves
 //! by colour alone. Pages read the same tables.
 
-use crate::analysis::{self, Color, Dash, Style};
+use crate::analysis::{self, Color, Dash, SHADES, Style};
 use plotters::style::RGBColor;
 
-/// Colours that colour-blind readers can distinguish on white paper: four of Okabe and Ito's, and
-/// four that a search found to be far from them and from one another.
+/// The palette on white paper: of each family its colour, then its shades from strong to light.
+/// The colours of families are four of Okabe and Ito's and four that a search found to be far from
+/// them and from one another for colour-blind readers; the shades have the hue of their family
+/// at five lightnesses, each at least 3 to 1 against the paper.
 pub const PALETTE: [(u8, u8, u8); analysis::COLORS] = [
     (0, 114, 178),
+    (0, 77, 123),
+    (0, 96, 152),
+    (6, 115, 179),
+    (50, 134, 200),
+    (74, 151, 218),
     (213, 94, 0),
+    (126, 50, 0),
+    (155, 64, 0),
+    (184, 78, 0),
+    (212, 94, 0),
+    (233, 111, 25),
     (0, 158, 115),
+    (0, 84, 59),
+    (0, 105, 75),
+    (0, 126, 91),
+    (0, 147, 107),
+    (23, 166, 122),
     (204, 121, 167),
+    (121, 45, 90),
+    (142, 65, 110),
+    (163, 84, 129),
+    (184, 103, 148),
+    (202, 120, 166),
     (61, 2, 124),
+    (97, 41, 159),
+    (119, 61, 181),
+    (140, 80, 202),
+    (161, 100, 223),
+    (180, 116, 242),
     (158, 96, 244),
+    (91, 36, 178),
+    (114, 57, 200),
+    (136, 76, 222),
+    (157, 95, 243),
+    (175, 115, 254),
     (229, 0, 80),
+    (150, 0, 49),
+    (186, 0, 63),
+    (220, 0, 76),
+    (247, 40, 93),
+    (254, 84, 113),
     (161, 32, 117),
+    (142, 0, 100),
+    (165, 37, 120),
+    (187, 60, 140),
+    (208, 82, 159),
+    (228, 100, 177),
+];
+
+/// The palette on dark paper, in the same order.
+pub const DARK_PALETTE: [(u8, u8, u8); analysis::COLORS] = [
+    (61, 155, 224),
+    (197, 223, 255),
+    (153, 203, 255),
+    (94, 180, 251),
+    (63, 156, 225),
+    (16, 133, 200),
+    (242, 140, 60),
+    (255, 213, 185),
+    (255, 183, 133),
+    (251, 148, 68),
+    (223, 124, 44),
+    (195, 101, 18),
+    (63, 214, 160),
+    (101, 246, 190),
+    (74, 222, 168),
+    (36, 197, 144),
+    (0, 171, 122),
+    (0, 144, 103),
+    (235, 160, 204),
+    (255, 208, 234),
+    (252, 176, 220),
+    (225, 151, 195),
+    (200, 127, 170),
+    (174, 104, 146),
+    (143, 92, 255),
+    (231, 214, 255),
+    (214, 186, 255),
+    (193, 155, 255),
+    (171, 125, 254),
+    (144, 93, 255),
+    (255, 255, 192),
+    (224, 224, 163),
+    (201, 202, 142),
+    (176, 177, 118),
+    (152, 153, 96),
+    (128, 130, 74),
+    (194, 58, 88),
+    (255, 210, 214),
+    (255, 178, 186),
+    (255, 139, 155),
+    (243, 103, 128),
+    (216, 78, 105),
+    (155, 224, 0),
+    (173, 241, 39),
+    (151, 218, 0),
+    (131, 191, 0),
+    (113, 165, 0),
+    (95, 140, 0),
 ];
 
 /// Dash patterns of measured curves; the first is solid.
@@ -92,6 +186,18 @@ pub fn rgb(color: Color) -> (u8, u8, u8) {
         Color::Palette(index) => PALETTE[index % PALETTE.len()],
         Color::Neutral => (60, 60, 60),
     }
+}
+
+/// The colour in which texts have a family's name, on white and on dark paper: the middle shade,
+/// at least 4.5 to 1 against the paper.
+pub fn ink(family: usize) -> [(u8, u8, u8); 2] {
+    let middle = family * (1 + SHADES) + 1 + SHADES / 2;
+    [PALETTE[middle], DARK_PALETTE[middle]]
+}
+
+/// A colour as style sheets write it.
+pub fn hex((r, g, b): (u8, u8, u8)) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 /// A colour as plotters knows it.
@@ -191,30 +297,58 @@ mod tests {
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
-    /// Euclidean distance in L*a*b* (CIE 1976), where 2.3 is just seen: sevenfold that,
-    /// for readers without red, green or blue cones too. Okabe and Ito's orange and
-    /// sky blue do not stand out from white, and a yellow dark enough to do so is
-    /// vermilion to who lacks red cones.
+    /// Euclidean distance in L*a*b* (CIE 1976) to a reader of this kind.
+    fn apart(sight: &[[f64; 3]; 3], a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
+        let (a, b) = (lab(seen(sight, a)), lab(seen(sight, b)));
+        a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+    }
+
+    const EACH: usize = 1 + SHADES;
+
+    /// A distance of 2.3 is just seen: families are sevenfold that apart on either paper, for readers
+    /// without red, green or blue cones too, and neighbouring shades of a family more than twice
+    /// that. Okabe and Ito's orange and sky blue do not stand out from white, and a yellow dark
+    /// enough to do so is vermilion to who lacks red cones.
     #[test]
     fn colours_stay_apart_for_all_eyes() {
-        for (kind, sight) in SIGHTS.iter().enumerate() {
-            for (i, a) in PALETTE.iter().enumerate() {
-                for (j, b) in PALETTE.iter().enumerate().skip(i + 1) {
-                    let (a, b) = (lab(seen(sight, *a)), lab(seen(sight, *b)));
-                    let apart: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-                    assert!(apart.sqrt() > 16.0, "sight {kind}, {i} and {j}: {}", apart.sqrt());
+        for palette in [PALETTE, DARK_PALETTE] {
+            for (kind, sight) in SIGHTS.iter().enumerate() {
+                for i in 0..palette.len() / EACH {
+                    for j in 0..i {
+                        let far = apart(sight, palette[i * EACH], palette[j * EACH]);
+                        assert!(far > 16.0, "sight {kind}, families {i} and {j}: {far}");
+                    }
+                    for shade in 1..SHADES {
+                        let at = i * EACH + shade;
+                        let far = apart(sight, palette[at], palette[at + 1]);
+                        assert!(far > 6.0, "sight {kind}, family {i}, shade {shade}: {far}");
+                    }
                 }
             }
         }
     }
 
-    /// At least 3 to 1 against white (WCAG 2, graphics).
+    /// The contrast of two colours (WCAG 2).
+    fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
+        let luminance = |color| {
+            let [r, g, b] = linear(color);
+            0.2126 * r + 0.7152 * g + 0.0722 * b
+        };
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// At least 3 to 1 for graphics and 4.5 to 1 for text, on the paper of style.css.
     #[test]
     fn colours_stand_out_from_paper() {
-        for color in PALETTE {
-            let [r, g, b] = linear(color);
-            let luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-            assert!(1.05 / (luminance + 0.05) >= 3.0, "{color:?}");
+        let css = include_str!("../../templates/style.css");
+        let [white, dark] = [(255, 255, 255), (0x12, 0x14, 0x17)];
+        assert!(css.contains("--paper: #ffffff;") && css.contains("--paper: #121417;"));
+        assert!(PALETTE.into_iter().all(|color| contrast(color, white) >= 3.0));
+        assert!(DARK_PALETTE.into_iter().all(|color| contrast(color, dark) >= 3.0));
+        for family in 0..PALETTE.len() / EACH {
+            let [on_white, on_dark] = ink(family);
+            assert!(contrast(on_white, white) >= 4.5 && contrast(on_dark, dark) >= 4.5);
         }
     }
 

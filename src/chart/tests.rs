@@ -16,6 +16,7 @@ fn figure(points: Vec<Point>) -> Figure {
         title: "<script>".into(),
         caption: String::new(),
         columns: 1,
+        large: None,
         exploration: None,
         body: Body::Plot(Plot {
             panels: vec![Panel { title: "one".into(), series: vec![series] }],

@@ -201,8 +201,8 @@ impl Manifests {
             .map_err(|e| format!("error: {name} cannot be read: {}\n", e.message))?;
         let (experiment, source) = self.source(file, name, text)?;
         let plan = Plan::new(experiment, source).map_err(|e| e.to_string())?;
-        report_pages::check_analysis(&plan).map_err(|message| {
-            let found = [("analysis".to_owned(), format!("`analysis`: {message}"))];
+        report_pages::check_texts(&plan).map_err(|(key, message)| {
+            let found = [(key.to_owned(), format!("`{key}`: {message}"))];
             rejected(&plan, found.into_iter()).to_string()
         })?;
         Ok(plan)

@@ -1,5 +1,5 @@
-//! The analysis text of a manifest, in which calls stand for numbers from the results, so that
-//! no sentence becomes outdated:
+//! The texts of a manifest on its results (`analysis` and `finding`), in which calls stand for
+//! numbers from the results, so that no sentence becomes outdated:
 //!
 //! - `cell("FedLSA", local_steps=10)` names the one cell of this label with these settings (`_`
 //!   for `-`);
@@ -9,7 +9,13 @@
 //! - `ratio(a, b)` is how many times larger the mean of a is than that of b, with its 95 %
 //!   interval over paired runs; `ratio(a, b, of="…")` of another quantity, `ratio_limit(a, b)`
 //!   around the limits;
-//! - `diverged(a)` is how many of its runs diverged, as in "3 of 10".
+//! - `times(a, b)` and `value(a)` are `ratio` and `mean` with two digits and without interval, for
+//!   a headline;
+//! - `diverged(a)` is how many of its runs diverged, as in "3 of 10";
+//! - `estimate("id")` is the estimate of the claim of this id with its interval, `number("id")` the
+//!   estimate alone with two digits;
+//! - `holds("id")` is empty, and the whole text is not shown unless the claim of this id is
+//!   supported.
 //!
 //! Where runs do not differ, because nothing is random, the number has no interval.
 //!
@@ -17,14 +23,19 @@
 //! and memory that grow with the text alone, because it contains nothing but calls.
 
 use super::number_text::{interval, short};
+use crate::analysis::claims::{Estimate, JudgedClaim};
 use crate::analysis::{CellResult, Experiment, draws_exact_bias};
+use crate::stats::verdict::Verdict;
 use crate::stats::{Ratio, Summary};
+use driftbench_core::words::readable;
 use driftbench_runner::manifest::{Metric, Oracle, Quantity};
 use driftbench_runner::plan::{Cell, Plan, Setting, unrecorded};
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What a text may name of a cell.
 struct CellFacts {
@@ -79,25 +90,41 @@ fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
 }
 
-/// Renders the analysis text.
+/// What a text may name: the cells and the claims.
+#[derive(Default)]
+struct Known {
+    cells: Vec<CellFacts>,
+    /// Of each claim by its id: whether it is supported, and its estimate.
+    claims: BTreeMap<String, (bool, Estimate)>,
+    /// Whether a claim that must hold for the text is not supported.
+    fails: AtomicBool,
+}
+
+/// Renders a text; `None` if a claim that must hold for it is not supported.
 ///
 /// # Errors
 /// If it is no template, or names no cell or more than one.
-pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<String, String> {
+pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<Option<String>, String> {
     if !experiment.missing.is_empty() && text.contains("{{") {
         let parts = text.split("{{").enumerate().map(|(i, part)| match part.split_once("}}") {
             Some((_, rest)) if i > 0 => format!("(no result){rest}"),
             _ => part.to_owned(),
         });
-        return Ok(parts.collect());
+        return Ok(Some(parts.collect()));
     }
     if !is_template(text) {
-        return Ok(text.to_owned());
+        return Ok(Some(text.to_owned()));
     }
-    fill(text, experiment.cells.iter().map(CellFacts::from_result).collect())
+    let claim = |claim: &JudgedClaim<'_>| {
+        let is_supported = claim.decision.verdict == Verdict::Supported;
+        (claim.common.id.clone(), (is_supported, claim.estimate))
+    };
+    let cells = experiment.cells.iter().map(CellFacts::from_result).collect();
+    let claims = experiment.claims.iter().map(claim).collect();
+    fill(text, Known { cells, claims, ..Known::default() })
 }
 
-/// Whether an analysis text can be filled from results of this plan.
+/// Whether a text can be filled from results of this plan.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -113,7 +140,11 @@ pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
     let lacks = [Arc::new(without_limit), Arc::new(lacks)];
     let biases = draws_exact_bias(plan);
     let planned = |cell: &Cell| CellFacts::planned(cell, &lacks, biases);
-    fill(text, plan.cells.iter().map(planned).collect()).map(|_| ())
+    let cells = plan.cells.iter().map(planned).collect();
+    let unknown = Estimate { value: f64::NAN, interval: (f64::NAN, f64::NAN) };
+    let claims = plan.manifest.claim.all().into_iter();
+    let claims = claims.map(|(_, claim)| (claim.id.clone(), (true, unknown))).collect();
+    fill(text, Known { cells, claims, ..Known::default() }).map(|_| ())
 }
 
 const NO_LIMIT: &str = "the limit is not known: the field is not linear";
@@ -127,7 +158,8 @@ fn may_have_limit(cell: &Cell) -> bool {
 }
 
 /// The functions that a text may call.
-const FUNCTIONS: &str = "cell, mean, limit, bias, ratio, ratio_limit, diverged";
+const FUNCTIONS: &str =
+    "cell, mean, value, limit, bias, ratio, times, ratio_limit, diverged, estimate, number, holds";
 
 /// Accepts only calls with texts and numbers within `{{ … }}`, because other expressions could
 /// take any amount of memory.
@@ -162,8 +194,8 @@ fn not_offered(c: char) -> String {
     format!("`{c}` is not offered in {{{{ … }}}}, only calls of {FUNCTIONS} with texts and numbers")
 }
 
-/// Fills a text from what is known of the cells.
-fn fill(text: &str, facts: Vec<CellFacts>) -> Result<String, String> {
+/// Fills a text from what is known.
+fn fill(text: &str, known: Known) -> Result<Option<String>, String> {
     if text.contains("{%") {
         return Err("statements {% … %} are not offered, only {{ … }}".into());
     }
@@ -171,59 +203,99 @@ fn fill(text: &str, facts: Vec<CellFacts>) -> Result<String, String> {
     // Without filters, ranges and loops, which an empty environment does not have.
     let mut env = Environment::empty();
     env.set_undefined_behavior(UndefinedBehavior::Strict);
-    add_functions(&mut env, &Arc::new(facts));
-    env.render_str(text, ()).map_err(|e| {
+    let known = Arc::new(known);
+    add_values(&mut env, &known);
+    add_facts(&mut env, &known);
+    let filled = env.render_str(text, ()).map_err(|e| {
         let message = e.detail().map_or(e.to_string(), str::to_owned);
         match e.kind() {
             ErrorKind::UnknownFunction => format!("{message} (allowed: {FUNCTIONS})"),
             _ => message,
         }
-    })
+    })?;
+    Ok((!known.fails.load(Relaxed)).then_some(filled))
 }
 
-/// Offers the functions of [`FUNCTIONS`].
-fn add_functions(env: &mut Environment<'_>, facts: &Arc<Vec<CellFacts>>) {
-    let known = facts.clone();
-    env.add_function("cell", move |label: String, settings: Kwargs| {
-        find(&known, &label, &settings)
-    });
-    for (name, name_of_ratio, usual) in
-        [("mean", "ratio", Quantity::SqError), ("limit", "ratio_limit", Quantity::SqErrorLimit)]
-    {
-        let known = facts.clone();
+/// An estimate and its interval as text.
+type Shown = fn(f64, (f64, f64)) -> String;
+
+/// An estimate without its interval, for a headline.
+fn two_digits(value: f64, _: (f64, f64)) -> String {
+    readable(value, 2)
+}
+
+/// Offers the functions for means and ratios.
+fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
+    let means: [(&str, &str, Quantity, Shown); 3] = [
+        ("mean", "ratio", Quantity::SqError, interval),
+        ("limit", "ratio_limit", Quantity::SqErrorLimit, interval),
+        ("value", "times", Quantity::SqError, two_digits),
+    ];
+    for (name, name_of_ratio, usual, shown) in means {
+        let known = all.clone();
         env.add_function(name, move |id: String, options: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&options, usual)?;
-            Ok(finals(&known, &id, quantity)?.map_or_else(str::to_owned, |sample| {
+            Ok(finals(&known.cells, &id, quantity)?.map_or_else(str::to_owned, |sample| {
                 let summary = Summary::new(sample);
-                interval(summary.mean, summary.interval)
+                shown(summary.mean, summary.interval)
             }))
         });
-        let known = facts.clone();
+        let known = all.clone();
         let ratio = move |a: String, b: String, options: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&options, usual)?;
-            match (finals(&known, &a, quantity)?, finals(&known, &b, quantity)?) {
+            match (finals(&known.cells, &a, quantity)?, finals(&known.cells, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
                     let Ratio { estimate, low, high, .. } = Ratio::of_means(a, b);
-                    Ok(interval(estimate, (low, high)))
+                    Ok(shown(estimate, (low, high)))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),
             }
         };
         env.add_function(name_of_ratio, ratio);
     }
-    let known = facts.clone();
+}
+
+/// Offers the other functions of [`FUNCTIONS`].
+fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
+    let known = all.clone();
+    env.add_function("cell", move |label: String, settings: Kwargs| {
+        find(&known.cells, &label, &settings)
+    });
+    for (name, shown) in [("estimate", interval as Shown), ("number", two_digits)] {
+        let known = all.clone();
+        env.add_function(name, move |id: String| -> Result<String, Error> {
+            let (_, estimate) = claim(&known, &id)?;
+            Ok(shown(estimate.value, estimate.interval))
+        });
+    }
+    let known = all.clone();
+    env.add_function("holds", move |id: String| -> Result<&str, Error> {
+        if !claim(&known, &id)?.0 {
+            known.fails.store(true, Relaxed);
+        }
+        Ok("")
+    });
+    let known = all.clone();
     env.add_function("bias", move |id: String| -> Result<String, Error> {
-        let cell = by_id(&known, &id)?;
+        let cell = by_id(&known.cells, &id)?;
         match cell.lacks_bias {
             Some(why) => Err(invalid(why.into())),
             None => Ok(cell.exact_bias.map_or_else(|| UNKNOWN.to_owned(), short)),
         }
     });
-    let known = facts.clone();
+    let known = all.clone();
     env.add_function("diverged", move |id: String| -> Result<String, Error> {
-        let (count, runs) = by_id(&known, &id)?.diverged;
+        let (count, runs) = by_id(&known.cells, &id)?.diverged;
         Ok(if runs == 0 { "–".to_owned() } else { format!("{count} of {runs}") })
     });
+}
+
+/// Whether the claim of this id is supported, and its estimate.
+fn claim(known: &Known, id: &str) -> Result<(bool, Estimate), Error> {
+    known.claims.get(id).copied().ok_or_else(|| {
+        let all: Vec<&str> = known.claims.keys().map(String::as_str).collect();
+        invalid(format!("\"{id}\" is no claim (allowed: {})", all.join(", ")))
+    })
 }
 
 fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {

@@ -9,6 +9,7 @@
 mod claims;
 mod description;
 pub mod diff;
+mod finding;
 mod formula;
 mod latex;
 mod markdown;
@@ -20,8 +21,10 @@ mod series;
 mod truncation;
 mod view;
 
+use crate::analysis::family::FAMILIES;
 use crate::analysis::table::FinalsColumns;
 use crate::analysis::{Experiment, compare, unique};
+use crate::chart::style;
 use crate::stats::mean;
 use driftbench_core::sources;
 use driftbench_core::words::count;
@@ -171,13 +174,17 @@ impl Writer {
     }
 }
 
-/// Checks that a manifest's analysis text is a template and names cells of the plan.
+/// Checks that a manifest's texts on its results are templates and name cells and claims of the
+/// plan.
 ///
 /// # Errors
-/// What is wrong with it.
-pub fn check_analysis(plan: &Plan) -> Result<(), String> {
-    let text = plan.manifest.analysis.as_deref().unwrap_or_default();
-    description::check(text, plan)
+/// The key whose text is not, and what is wrong with it.
+pub fn check_texts(plan: &Plan) -> Result<(), (&'static str, String)> {
+    let manifest = &plan.manifest;
+    for (key, text) in [("analysis", &manifest.analysis), ("finding", &manifest.finding)] {
+        description::check(text.as_deref().unwrap_or_default(), plan).map_err(|e| (key, e))?;
+    }
+    Ok(())
 }
 
 /// Checks that no part of a folder below `out` is a symbolic link, so that figures are neither
@@ -228,6 +235,15 @@ impl Pages {
         env.add_filter("prose", markdown::prose);
         env.add_filter("code", markdown::code);
         env.add_filter("fenced", markdown::fenced);
+        let inks = |paper: usize| -> Vec<String> {
+            (0..FAMILIES).map(|family| style::hex(style::ink(family)[paper])).collect()
+        };
+        let palette = |colors: &[(u8, u8, u8)]| -> Vec<String> {
+            colors.iter().map(|color| style::hex(*color)).collect()
+        };
+        env.add_global("inks", context! { light => inks(0), dark => inks(1) });
+        let (light, dark) = (palette(&style::PALETTE), palette(&style::DARK_PALETTE));
+        env.add_global("palette", context! { light, dark });
         // Scripts are plain text and not templates.
         env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
         env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
@@ -244,6 +260,8 @@ impl Pages {
             ("diff.md", include_str!("../../templates/diff.md")),
             ("diff.html", include_str!("../../templates/diff.html")),
             ("style.css", include_str!("../../templates/style.css")),
+            ("figure.css", include_str!("../../templates/figure.css")),
+            ("figure.html", include_str!("../../templates/figure.html")),
             ("parts.html", include_str!("../../templates/parts.html")),
         ] {
             env.add_template(name, text).expect("the templates are part of the program");

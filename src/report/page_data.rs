@@ -73,7 +73,7 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
         figure["cells"] = json!(cells);
     }
     let styles = json!({
-        "palette": style::PALETTE,
+        "palette": style::PALETTE.to_vec(),
         "dashes": style::DASHES,
         "thin_dashes": style::THIN_DASHES,
         "markers": style::MARKERS,
@@ -126,6 +126,8 @@ fn figure_data(
         "scale_y": plot.scale_y,
         "band": exploration.band.name(),
         "layout": chart::layout(figure),
+        // The index of the panel that is drawn large, if one is.
+        "large": figure.large,
         "cells": [],
         // The manifest's panels first, then those that a reader may choose.
         "views": exploration.views.iter().map(view_data).collect::<Vec<_>>(),

@@ -86,7 +86,7 @@ mod tests {
 
     fn figure(body: Body) -> Figure {
         let [id, title, caption] = ["f", "t", "c"].map(str::to_owned);
-        Figure { id, title, caption, columns: 1, exploration: None, body }
+        Figure { id, title, caption, columns: 1, large: None, exploration: None, body }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! A page as its templates read it: texts only.
 
 use super::claims::{self, ClaimText};
+use super::finding::Finding;
 use super::formula;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
-use super::{description, page_data};
+use super::{description, finding, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
     CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
@@ -29,6 +30,8 @@ pub struct Page {
     /// What the results contain besides the cells of this page: what affects verdicts, and what
     /// does not; and the theory that is not computed at this size.
     pub notes: Value,
+    /// The headline and the line below it.
+    pub finding: Finding,
     /// The paragraphs of the analysis text.
     pub paragraphs: Vec<String>,
     pub figures: Vec<PageFigure>,
@@ -105,6 +108,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         experiment: json!({
             "name": plan.experiment,
             "title": manifest.title,
+            "question": manifest.question,
             "source": source,
             "cited": sources::named_in(source),
             "seed": manifest.seed,
@@ -123,7 +127,8 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "other_cells": experiment.unplanned.other_settings(),
             "not_computed": experiment.not_computed,
         }),
-        paragraphs: paragraphs(&description::render(analysis, experiment)?),
+        finding: finding::finding(experiment)?,
+        paragraphs: paragraphs(&description::render(analysis, experiment)?.unwrap_or_default()),
         figures: figures(experiment)?,
         claims: PageClaims { counts: claims::counts(&list), list },
         ranking: json!({

@@ -20,6 +20,44 @@ pub fn thousands(count: usize) -> String {
     parts.join(" ")
 }
 
+/// 10 to an integer power, as text: `10⁻³`, and `1` and `10` themselves.
+pub fn power_of_ten(exponent: i32) -> String {
+    if (0..=1).contains(&exponent) {
+        return if exponent == 0 { "1".into() } else { "10".into() };
+    }
+    let digits = exponent.to_string();
+    let raised = digits.chars().map(|c| match c {
+        '-' => '⁻',
+        d => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][d as usize - '0' as usize],
+    });
+    format!("10{}", raised.collect::<String>())
+}
+
+/// A number with so many significant digits for a reader: `0.025`, `4.5`, `1 900`, and `1.3·10⁻⁴`
+/// below 0.01 and from 1 000 000 on.
+pub fn readable(value: f64, digits: usize) -> String {
+    if value.is_nan() || value == 0.0 {
+        return if value == 0.0 { "0".into() } else { "–".into() };
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "∞".into() } else { "−∞".into() };
+    }
+    let sign = if value < 0.0 { "−" } else { "" };
+    // Rounded first, so that 0.0099996 is 0.01.
+    let scientific = format!("{:.*e}", digits.saturating_sub(1), value.abs());
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let (exponent, rounded): (i32, f64) =
+        (exponent.parse().unwrap_or(0), scientific.parse().unwrap_or(f64::NAN));
+    let text = match exponent {
+        3..=5 => thousands(rounded as usize),
+        -2..=2 => {
+            format!("{rounded:.*}", usize::try_from(digits as i32 - 1 - exponent).unwrap_or(0))
+        }
+        _ => format!("{mantissa}·{}", power_of_ten(exponent)),
+    };
+    format!("{sign}{text}")
+}
+
 /// The parts that are not empty, separated by commas.
 pub fn joined(parts: &[&str]) -> String {
     parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
@@ -56,7 +94,17 @@ pub fn shell_word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, inert, revived, thousands};
+    use super::{count, inert, readable, revived, thousands};
+
+    #[test]
+    fn numbers_are_readable() {
+        let two = |value| readable(value, 2);
+        assert_eq!([two(4.52), two(0.0), two(1.0), two(-0.25)], ["4.5", "0", "1.0", "−0.25"]);
+        assert_eq!([two(1921.0), two(123.4), two(99.6)], ["1 900", "120", "100"]);
+        assert_eq!([two(0.00999), two(1.26e-3), two(2e6)], ["0.010", "1.3·10⁻³", "2.0·10⁶"]);
+        assert_eq!([two(f64::NAN), two(f64::INFINITY)], ["–", "∞"]);
+        assert_eq!([readable(1.2605e-3, 3), readable(12345.0, 3)], ["1.26·10⁻³", "12 300"]);
+    }
 
     #[test]
     fn no_text_is_a_formula_and_numbers_stay() {

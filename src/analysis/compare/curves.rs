@@ -15,9 +15,9 @@ use driftbench_runner::manifest::figure::Band;
 use driftbench_runner::trace::Trace;
 use std::collections::BTreeMap;
 
-const BEFORE: Style = Style { color: Color::Palette(0), dash: Dash::Measured(0), marker: 0 };
-const AFTER: Style = Style { color: Color::Palette(1), dash: Dash::Measured(1), marker: 1 };
-const RATIO: Style = Style { color: Color::Palette(3), dash: Dash::Measured(0), marker: 3 };
+const BEFORE: Style = Style { color: Color::Neutral, dash: Dash::Measured(1), marker: 0 };
+const AFTER: Style = Style { color: Color::Palette(0), dash: Dash::Measured(0), marker: 1 };
+const RATIO: Style = Style { color: Color::Palette(0), dash: Dash::Measured(0), marker: 3 };
 
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
@@ -134,6 +134,7 @@ fn figure(
         caption: caption.into(),
         exploration: None,
         columns: 1,
+        large: None,
         body: Body::Plot(Plot {
             panels: vec![Panel { title: String::new(), series }],
             legend,

@@ -1,6 +1,7 @@
 //! `[[figure.<kind>]]`: what a report draws. Figures change no number.
 
 use super::Quantity;
+use super::claim::Selection;
 use driftbench_core::flattened::Flattened;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,9 @@ pub struct FigureKeys {
     /// Number of panels in a row.
     #[schemars(range(min = 1), example = 2)]
     pub columns: Option<usize>,
+    /// The settings of the panel that is drawn large, as in `{ local-steps = 100 }`; by default
+    /// that in which the algorithms end farthest apart.
+    pub large: Option<Selection>,
 }
 
 /// `[[figure.convergence]]`

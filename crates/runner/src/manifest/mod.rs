@@ -27,6 +27,16 @@ pub struct Manifest {
     /// The heading of the experiment's page.
     #[schemars(example = &"FedLSA against SCAFFLSA")]
     pub title: String,
+    /// The question that the experiment asks. The index groups experiments by it.
+    #[schemars(example = &"Do control variates remove the bias?")]
+    pub question: Option<String>,
+    /// What the results say, with `{{ … }}` as in `analysis`: the headline of the page and, after
+    /// an empty line, a sentence with intervals and settings. `times(a, b)` is the ratio of means
+    /// and `value(a)` the mean with two digits and without an interval. `holds("id")` writes
+    /// nothing; where the claim of this id is not supported, the page has a headline from the
+    /// ranking instead, as it has where there is no `finding`.
+    #[schemars(example = &"Scaffold ends {{ times(cell(\"FedAvg\"), cell(\"Scaffold\")) }} times below FedAvg")]
+    pub finding: Option<String>,
     /// Where the settings come from.
     #[schemars(example = &"SCAFFLSA, Figure 1(b)")]
     pub source: Option<String>,

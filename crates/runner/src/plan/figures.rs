@@ -118,6 +118,15 @@ impl Checker<'_> {
             self.setting(&path, name, false);
             self.require(!panels[..i].contains(name), &path, format!("`{name}` is listed twice"));
         }
+        if let Some(large) = &figure.common.large {
+            let path = format!("{}.large", figure.path);
+            self.selection(&path, large);
+            for key in large.0.keys().filter(|key| !panels.contains(key)) {
+                let message = format!("`{key}` has no panels of its own");
+                let allowed = panels.join(", ");
+                self.note(&format!("{path}.{key}"), message, |d| d.allowing(allowed));
+            }
+        }
         for AxisKey { key, setting, is_number } in &figure.axes {
             self.setting(&format!("{}.{key}", figure.path), setting, *is_number);
         }

@@ -8,6 +8,7 @@ mod claims;
 mod figures;
 mod grid;
 mod places;
+mod selection;
 mod settings;
 mod tables;
 mod validate;
@@ -20,12 +21,12 @@ use crate::manifest::read::read;
 use crate::manifest::{
     BURN_IN, Budget, InstanceMode, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
 };
-pub use claims::selected;
 use driftbench_core::problem::Fault;
 use driftbench_core::{algorithm, problem};
 pub use figures::{figure_ids, unrecorded};
 use places::Checker;
 pub use places::place_of;
+pub use selection::selected;
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
 use std::collections::BTreeMap;

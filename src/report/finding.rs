@@ -1,0 +1,174 @@
+//! The headline of a page: what its results say, and one line of interval and setting.
+//!
+//! *Invariant*: the headline is made from results. A manifest's `finding` is shown only while the
+//! claims that it names hold; otherwise the headline is made from the ranking.
+
+use super::description;
+use super::number_text::interval;
+use crate::analysis::family::family;
+use crate::analysis::{Experiment, Separation, Standing, Standings, unique};
+use driftbench_core::words::{count, readable};
+use serde::Serialize;
+
+/// A headline and the line below it.
+#[derive(Serialize)]
+pub struct Finding {
+    /// The headline, in parts with and without the colour of a family.
+    pub headline: Vec<Part>,
+    /// The headline as one text.
+    pub text: String,
+    /// The line of interval and setting.
+    pub line: Vec<Part>,
+}
+
+/// A part of a text: the name of an algorithm, or what stands between names.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Part {
+    pub text: String,
+    /// The family of the algorithm, whose colour the text has.
+    pub family: Option<usize>,
+}
+
+/// The finding of an experiment.
+///
+/// # Errors
+/// If the manifest's text cannot be filled.
+pub fn finding(experiment: &Experiment<'_>) -> Result<Finding, String> {
+    let own = experiment.plan.manifest.finding.as_deref().unwrap_or_default();
+    let complete = !own.is_empty() && experiment.missing.is_empty();
+    let filled = if complete { description::render(own, experiment)? } else { None };
+    let (headline, line) = match filled {
+        Some(text) => {
+            let (headline, line) = text.split_once("\n\n").unwrap_or((&text, ""));
+            (one_line(headline), one_line(line))
+        }
+        None => of_ranking(experiment),
+    };
+    let names = names(experiment);
+    let (headline_parts, line) = (parts(&headline, &names), parts(&line, &names));
+    Ok(Finding { headline: headline_parts, text: headline, line })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A headline from the ranking, and the setting in which the lead is largest; the title where
+/// nothing is ranked.
+fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
+    let (standings, title) = (&experiment.standings, &experiment.plan.manifest.title);
+    let rows = &standings.rows;
+    let separated = |row: &&Standing| row.leaders.len() == 1 && row.next.is_some();
+    let leads = rows.iter().filter(separated);
+    let largest = leads.max_by(|a, b| lead(a).total_cmp(&lead(b)));
+    let Some(row) = largest else {
+        let tied = unique(rows.iter().flat_map(|row| row.leaders.iter().cloned()));
+        let all_tied = !rows.is_empty() && rows.iter().all(|row| row.leaders.len() > 1);
+        return match tied.as_slice() {
+            [one, other] if all_tied => (
+                format!("{one} and {other} cannot be told apart"),
+                places(rows.len(), standings.compared),
+            ),
+            _ => (title.clone(), String::new()),
+        };
+    };
+    let (leader, (next, rival)) = (&row.leaders[0], row.next.as_ref().expect("a rival"));
+    let alone = rows.iter().filter(|r| r.leaders.len() == 1 && r.leaders[0] == *leader).count();
+    let times = readable(rival.ratio.estimate, 2);
+    let headline = match rows.len() {
+        1 => format!("{leader} ends lowest: {next}’s error is {times} times larger"),
+        all => format!(
+            "{leader} ends lowest in {alone} of {all} settings, up to {times} times below {next}"
+        ),
+    };
+    let ratio = interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high));
+    let at = setting(standings, row);
+    (headline, format!("{at}the ratio is {ratio} over {}.", count(row.n, "paired run")))
+}
+
+/// How many times larger the next mean is than the smallest.
+fn lead(row: &Standing) -> f64 {
+    let larger = row.next.as_ref().filter(|(_, rival)| rival.separation == Separation::Larger);
+    larger.map_or(0.0, |(_, rival)| rival.ratio.estimate)
+}
+
+fn places(rows: usize, compared: usize) -> String {
+    format!("In {} with {}.", count(rows, "setting"), count(compared, "comparison"))
+}
+
+/// The setting of a grid point, as the beginning of a sentence.
+fn setting(standings: &Standings, row: &Standing) -> String {
+    let each = standings.axes.iter().zip(&row.values);
+    let each: Vec<String> = each.map(|(name, value)| format!("{name} {value}")).collect();
+    if each.is_empty() { "There ".into() } else { format!("At {}, ", each.join(", ")) }
+}
+
+/// Names of algorithms with their families: labels, names in manifests' order, and the names that
+/// the sources use. Longer names first, since some contain others.
+fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
+    const KNOWN: [(&str, &str); 6] = [
+        ("FedAvg", "fedavg"),
+        ("FedLSA", "fedlsa"),
+        ("Richardson-Romberg", "richardson-romberg"),
+        ("Scaffold", "scaffold"),
+        ("SCAFFLSA", "scafflsa"),
+        ("FedLin", "fedlin"),
+    ];
+    let cells = experiment.plan.cells.iter();
+    let own = cells.map(|c| (c.label.clone(), family(c.identity.algorithm.kind())));
+    let known = KNOWN.iter().map(|(name, kind)| ((*name).to_owned(), family(kind)));
+    let mut all = unique(own.chain(known));
+    all.sort_by_key(|(name, _)| std::cmp::Reverse(name.chars().count()));
+    all
+}
+
+/// A text in parts, where names of algorithms stand alone.
+fn parts(text: &str, names: &[(String, usize)]) -> Vec<Part> {
+    let (mut parts, mut rest, mut plain) = (Vec::new(), text, String::new());
+    while let Some(first) = rest.chars().next() {
+        let starts_word = !plain.chars().next_back().is_some_and(char::is_alphanumeric);
+        let ends_word =
+            |n: &str| !rest[n.len()..].chars().next().is_some_and(char::is_alphanumeric);
+        let is_here = |(n, _): &&(String, usize)| {
+            !n.is_empty() && rest.starts_with(n.as_str()) && ends_word(n)
+        };
+        match names.iter().find(is_here).filter(|_| starts_word) {
+            Some((name, family)) => {
+                if !plain.is_empty() {
+                    parts.push(Part { text: std::mem::take(&mut plain), family: None });
+                }
+                parts.push(Part { text: name.clone(), family: Some(*family) });
+                rest = &rest[name.len()..];
+            }
+            None => {
+                plain.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    if !plain.is_empty() {
+        parts.push(Part { text: plain, family: None });
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_algorithms_stand_alone() {
+        let names = [("FedAvg-RR".to_owned(), 1), ("FedAvg".to_owned(), 0)];
+        let part = |text: &str, family| Part { text: text.into(), family };
+        assert_eq!(
+            parts("FedAvg-RR cuts FedAvg’s error, not FedAvgM’s", &names),
+            [
+                part("FedAvg-RR", Some(1)),
+                part(" cuts ", None),
+                part("FedAvg", Some(0)),
+                part("’s error, not FedAvgM’s", None)
+            ]
+        );
+        assert_eq!(parts("", &names), []);
+    }
+}

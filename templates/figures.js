@@ -145,8 +145,8 @@ function slopes(figure, lines) {
     ...bare([low, high], [low, high].map(x => from[1] * (x / from[0]) ** slope)) }));
 }
 
-// Predictions of a figure up to this number have an entry each; those of more, one for each kind.
-const FEW_PREDICTIONS = 6;
+// Predictions have an entry each in a list of up to so many; otherwise each kind has one.
+const FEW_ENTRIES = 7;
 
 function model(figure, view) {
   const shown = viewOf(figure, view), { groups, curves, of } = shown;
@@ -158,7 +158,7 @@ function model(figure, view) {
   const keys = curves.map((curve, i) => ({ role: "measured", ...curve, places: of.flatMap((c, place) => c === i ? [place] : []) }))
     .filter(key => drawn.has(key.label));
   const theory = [...new Map(lines.filter(l => l.role === "theory").map(l => [l.label, l])).values()];
-  if (theory.length <= FEW_PREDICTIONS) keys.push(...theory.map(({ role, label, color, family, dash, mark }) => ({ role, label, color, family, dash, mark })));
+  if (keys.length + theory.length <= FEW_ENTRIES) keys.push(...theory.map(({ role, label, color, family, dash, mark }) => ({ role, label, color, family, dash, mark })));
   else for (const [label, dash] of figure.kinds) {
     if (theory.some(l => l.dash === dash)) keys.push({ role: "theory", label, color: -1, family: -1, dash, mark: 0 });
   }
@@ -169,7 +169,7 @@ function model(figure, view) {
 // A diverging curve may leave the panel, and a prediction far below all that was measured does not
 // squash the curves (chart::panel has the same rule).
 function rangeY(view, lines) {
-  const inside = list => !view.zoom ? list.y : list.y.filter((_, i) => list.x[i] >= view.zoom[0] && list.x[i] <= view.zoom[1]);
+  const inside = list => list.y.filter((_, i) => within(view.zoom, list.x[i]));
   const kept = lines.map(line => ({ line, y: inside(line) }));
   let top = 0;
   for (const { line, y } of kept) {
@@ -184,11 +184,16 @@ function rangeY(view, lines) {
   return over(view.scaleY, [...own, ...runs, ...beside], 0.04);
 }
 
+const within = (zoom, x) => !zoom || x >= zoom[0] && x <= zoom[1];
+
+// A panel without points in the stretch of x that is zoomed to shows all of its own.
 function frames(figure, view, panels, visible) {
-  const shown = panels.map(p => p.lines.filter(visible)), common = view.range === "own" ? null : rangeY(view, shown.flat());
+  const shown = panels.map(p => p.lines.filter(visible));
+  const zoomed = shown.map(lines => view.zoom && lines.some(l => l.role === "measured" && l.x.some(x => within(view.zoom, x))));
+  const common = view.range === "own" ? null : rangeY(view, (view.zoom ? shown.filter((_, i) => zoomed[i]) : shown).flat());
   return panels.map((panel, i) => ({
-    y: common ?? rangeY(view, shown[i]),
-    x: view.zoom ? view.zoom.map(v => place(view.scaleX, v))
+    y: common && (zoomed[i] || !view.zoom) ? common : rangeY({ ...view, zoom: zoomed[i] ? view.zoom : null }, shown[i]),
+    x: zoomed[i] ? view.zoom.map(v => place(view.scaleX, v))
       : over(view.scaleX, panel.lines.map(l => l.x), view.scaleX === "log" ? 0.02 : 0),
   }));
 }
@@ -364,23 +369,23 @@ function coinciding(lines) {
   return groups;
 }
 
-// Places as near as possible to `at` and a gap apart, from top to bottom: neighbours that overlap
-// are centred together.
-function spread(items, gap, top, bottom) {
-  const blocks = [], half = block => gap * (block.length - 1) / 2;
-  const middle = block => {
-    const mean = block.reduce((sum, item) => sum + item.at, 0) / block.length;
-    return Math.max(top + half(block), Math.min(bottom - half(block), mean));
+// Places as near as possible to `at`, from top to bottom, each with its own height: neighbours that
+// overlap are centred together.
+function spread(items, top, bottom) {
+  const blocks = [];
+  const block = list => {
+    let [high, sum] = [0, 0];
+    for (const item of list) { sum += item.at - high; high += item.high; }
+    return { list, high, start: Math.max(top, Math.min(bottom - high, sum / list.length)) };
   };
   for (const item of [...items].sort((a, b) => a.at - b.at)) {
-    blocks.push([item]);
-    while (blocks.length > 1) {
-      const [above, below] = blocks.slice(-2);
-      if (middle(below) - half(below) - middle(above) - half(above) >= gap) break;
-      blocks.splice(-2, 2, [...above, ...below]);
+    blocks.push(block([item]));
+    while (blocks.length > 1 && blocks.at(-2).start + blocks.at(-2).high > blocks.at(-1).start) {
+      const [above, below] = blocks.splice(-2);
+      blocks.push(block([...above.list, ...below.list]));
     }
   }
-  for (const block of blocks) block.forEach((item, i) => { item.place = middle(block) - half(block) + i * gap; });
+  for (const { list, start } of blocks) list.reduce((y, item) => { item.place = y; return y + item.high; }, start);
 }
 
 // Short names: an algorithm that has one curve needs no settings, and settings do where there is
@@ -394,6 +399,7 @@ function namer(lines) {
 
 function cut(text, font, room) {
   if (widthOf(text, font) <= room) return text;
+  if (room < 12) return "";
   let end = text.length - 1;
   while (end > 3 && widthOf(`${text.slice(0, end)}…`, font) > room) end--;
   return `${text.slice(0, end).trimEnd()}…`;
@@ -401,52 +407,71 @@ function cut(text, font, room) {
 
 function endLabels(lines, at, size, figure, view) {
   const curves = lines.filter(l => l.role === "measured"), groups = curves.length <= 40 ? coinciding(curves) : curves.map(l => [l]);
-  const high = at.bottom - at.top, fits = gap => Math.floor(high / gap);
+  const high = at.bottom - at.top, fits = gap => Math.floor(high / gap), fonts = labelFonts(size);
   const value = line => line.y[line.last], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
   const lowest = curves.reduce((a, b) => a && value(a) <= value(b) ? a : b, null);
   const says = group => {
     const [line] = group, y = value(line);
     if (line.diverged) return `diverged in ${line.diverged === 1 ? "1 run" : `${line.diverged} runs`}`;
-    const beside = curves.length < 2 || !(value(lowest) > 0) ? "" : group.includes(lowest) ? ", lowest"
-      : `, ${readable(y / value(lowest), 2)}× ${name(lowest).length < 20 ? name(lowest) : "the lowest"}`;
+    const than = size.big && name(lowest).length < 20 ? ` ${name(lowest)}` : "";
+    const beside = curves.length < 2 || !(value(lowest) > 0) ? "" : group.includes(lowest) ? ", lowest" : `, ${readable(y / value(lowest), 2)}×${than}`;
     return readable(y) + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "") + beside;
   };
   const item = (group, words) => ({ names: group.map(line => ({ line, text: name(line) })), value: words ?? "", at: group[0].py[group[0].last],
     from: [group[0].x[group[0].last], group[0].py[group[0].last]] });
-  const full = size.big && groups.length <= fits(32);
-  const chosen = full || groups.length <= fits(13.5) ? groups.map(g => item(g, full ? says(g) : "")) : summary(curves, lowest, item, says, size, fits);
+  const full = size.values && groups.length <= fits(32);
+  let chosen = full || groups.length <= fits(13.5) ? groups.map(g => item(g, full ? says(g) : "")) : summary(curves, lowest, item, says, size, fits);
   for (const line of lines.filter(l => l.role === "reference").slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push(item([line]));
-  const gap = chosen.some(c => c.value) ? 31 : 13.5;
-  spread(chosen, gap, at.top + 5, at.bottom - (gap > 20 ? 15 : 2));
-  const most = size.width * (size.big ? 0.34 : 0.38), fonts = labelFonts(size);
-  for (const one of chosen) one.names.forEach(part => { part.text = cut(part.text, fonts.name, most / Math.min(one.names.length, 2) - (one.names.length > 1 ? 18 : 0)); });
-  const wide = one => Math.max(widthOf(one.names.map(part => part.text).join(" and "), fonts.name), one.value ? widthOf(one.value, fonts.value) : 0);
+  const most = size.width * (size.big ? 0.34 : 0.4), both = groups.every(g => g.length === 2) && new Set(curves.map(l => l.algorithm)).size === 2;
+  chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both));
+  for (const one of chosen) one.high = one.value ? 31 : 13.5;
+  if (chosen.reduce((sum, one) => sum + one.high, 0) > high) for (const one of chosen) [one.value, one.high] = ["", 13.5];
+  spread(chosen, at.top + 5, at.bottom + 10);
+  const wide = one => Math.max(widthOf(textOf(one), fonts.name), one.value ? widthOf(one.value, fonts.value) : 0);
   return { items: chosen, fonts, room: chosen.length ? Math.ceil(Math.min(most + 24, Math.max(...chosen.map(wide)))) : 0 };
+}
+
+const textOf = ({ names, tail }) => names.map(part => part.text).join(" and ") + (tail ?? "");
+
+// A label as short as its room, as one item or one for each of its names. Algorithms with the same
+// settings name these once; where every label is one of both algorithms, the settings do.
+function shorten(one, font, room, both) {
+  const lines = one.names.map(part => part.line), [{ settings }] = lines;
+  if (lines.length > 1 && settings && lines.every(l => l.settings === settings) && one.names.every(part => part.text === part.line.label)) {
+    one.names.forEach(part => { part.text = part.line.algorithm; });
+    one.tail = `, ${settings}`;
+    if (both && widthOf(textOf(one), font) > room) one.names = [{ line: lines[0], text: "both", all: true }];
+  }
+  if (widthOf(textOf(one), font) <= room) return [one];
+  const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
+  const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room - (i + 1 < ends.length ? widthOf(ends[i], font) : 0)) }],
+    tail: i + 1 < ends.length ? ends[i] : cut(ends[i], font, Math.max(0, room - widthOf(name.text, font))), value: i + 1 < ends.length ? "" : one.value });
+  return one.names.map(part);
 }
 
 // Of more curves than can be labelled: each algorithm once, and the lowest and the highest curve.
 function summary(curves, lowest, item, says, size, fits) {
   const algorithms = unique(curves.map(l => l.algorithm)), value = line => line.y[line.last];
   const ends = unique([lowest, curves.reduce((a, b) => value(a) >= value(b) ? a : b)]);
-  const each = algorithms.length > 1 && algorithms.length + 2 * (size.big ? 2 : 0) <= fits(size.big ? 31 : 13.5) ? algorithms : [];
+  const room = fits(13.5) - (size.values ? 5 : 0), each = algorithms.length > 1 && algorithms.length <= room ? algorithms : [];
   const group = algorithm => {
     const mine = curves.filter(l => l.algorithm === algorithm), middle = mine.sort((a, b) => value(a) - value(b))[Math.floor(mine.length / 2)];
     const one = item([middle]);
     one.names = [{ line: middle, text: mine.length > 1 ? `${algorithm}, ${mine.length} curves` : algorithm, all: true }];
     return one;
   };
-  return [...(size.big || !each.length ? ends.map(line => item([line], size.big ? says([line]) : "")) : []), ...each.map(group)];
+  return [...(size.values || !each.length ? ends.map(line => item([line], size.values ? says([line]) : "")) : []), ...each.map(group)];
 }
 
 const labelFonts = size => ({ name: `640 ${size.big ? 13 : 11.5}px ${size.face}`, value: `11.5px ${size.face}` });
 
 function drawLabels({ items, room }, at, size) {
   const x = at.left + at.wide + 10, out = [];
-  for (const { names, value, place: y, from } of items) {
+  for (const { names, tail, value, place: y, from } of items) {
     const [fx, fy] = [at.x(from[0]), from[1]];
     if (Math.abs(y - fy) > 3 || x - fx > 24) out.push(`<path class="lead" d="M${fixed(fx + 3)} ${fixed(fy)}L${fixed(Math.max(fx + 3, x - 7))} ${fixed(x - fx > 24 ? fy : y)}L${fixed(x - 2)} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7" opacity="0.7"/>`);
-    const part = ({ line, text, all }) => `<tspan ${all ? "data-group" : "data-label"}="${esc(all ? line.algorithm : line.label)}"${line.family < 0 ? "" : ` class="family-${line.family}" fill="${ink(line.family)}"`}>${esc(text)}</tspan>`;
-    out.push(`<text class="name" x="${fixed(x)}" y="${fixed(y + 4)}" font-size="${size.big ? 13 : 11.5}" font-weight="640" fill="#59616b">${names.map(part).join(" and ")}</text>`);
+    const part = ({ line, text, all }) => `<tspan ${all ? "data-group" : "data-label"}="${esc(all ? text : line.label)}"${line.family < 0 || text === "both" ? "" : ` class="family-${line.family}" fill="${ink(line.family)}"`}>${esc(text)}</tspan>`;
+    out.push(`<text class="name" x="${fixed(x)}" y="${fixed(y + 4)}" font-size="${size.big ? 13 : 11.5}" font-weight="640" fill="#59616b">${names.map(part).join(" and ")}${esc(tail ?? "")}</text>`);
     if (value) out.push(`<text class="value" x="${fixed(x)}" y="${fixed(y + 19)}" font-size="11.5" fill="#59616b">${esc(value)}</text>`);
   }
   return room ? `<g class="labels">${out.join("")}</g>` : "";

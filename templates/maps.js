@@ -45,18 +45,18 @@ class MapFigure {
   table(map, choice, small) {
     const { figure } = this, heavy = new Set(map.edges.map(String)), at = new Map(map.squares.map(s => [`${s.x},${s.y}`, s]));
     // The sides of a square on which a spectral radius passes 1.
-    const sides = (x, y) => [["left", [x, y, x, y + 1]], ["right", [x + 1, y, x + 1, y + 1]], ["bottom", [x, y, x + 1, y]], ["top", [x, y + 1, x + 1, y + 1]]]
+    const sides = (x, y) => [["left", [x, y, x, y + 1]], ["bottom", [x, y, x + 1, y]]]
       .filter(([, side]) => heavy.has(String(side))).map(([name]) => `edge-${name}`);
     const cell = (x, y) => {
       const square = at.get(`${x},${y}`);
       if (!square) return '<td class="blank"><span class="unseen">no results</span></td>';
       const others = square.shows.filter((text, i) => i !== choice && text && text !== "–"), main = square.shows[choice] || "–";
-      return `<td class="${[...sides(x, y), square.outlined ? "outlined" : ""].join(" ").trim()}" data-color="${colorName(square.color)}" style="--o:${square.opacity}" data-at="${x},${y}"><span class="main">${esc(main)}</span>`
+      return `<td class="${[...sides(x, y), square.outlined ? "outlined" : "", square.opacity < 0.2 ? "tie" : ""].join(" ").trim()}" data-color="${colorName(square.color)}" style="--o:${square.opacity}" data-at="${x},${y}"><span class="main">${esc(main)}</span>`
         + `${others.length ? `<span class="${small ? "unseen" : "more"}">${esc(others.join("; "))}</span>` : ""}</td>`;
     };
     const rows = map.y.map((name, y) => `<tr><th scope="row">${esc(name)}</th>${map.x.map((_, x) => cell(x, y)).join("")}</tr>`).reverse();
     return `<table class="squares"><caption class="unseen">${esc(`${figure.y} (rows) over ${figure.x} (columns)${map.title ? `, ${map.title}` : ""}`)}</caption>`
-      + `<tbody>${rows.join("")}</tbody><tfoot><tr><td class="corner"><span class="unseen">${esc(figure.y)} and ${esc(figure.x)}</span></td>${map.x.map(name => `<th scope="col">${esc(name)}</th>`).join("")}</tr></tfoot></table>`;
+      + `<tbody>${rows.join("")}</tbody><tfoot><tr><td class="corner">${esc(figure.y)} ↑ ${esc(figure.x)} →</td>${map.x.map(name => `<th scope="col">${esc(name)}</th>`).join("")}</tr></tfoot></table>`;
   }
 
   tell(square) {

@@ -82,7 +82,7 @@ class Plot {
     rest.append(el("span", { class: "files" }, this.button("SVG", "svg", () => save(`${figure.id}.svg`, "image/svg+xml", this.file()), { title: "Save this view as SVG" }),
       this.button("CSV", "csv", () => save(`${figure.id}.csv`, "text/csv", this.csv()), { title: "Save the numbers of this view" }),
       this.button("Link", "link", event => copy(event.currentTarget, location.href), { title: "Copy a link to this view" })),
-    this.button("Reset view", "reset", () => this.set(DEFAULT(figure))));
+    this.reset = this.button("Reset view", "reset", () => this.set(DEFAULT(figure)), { hidden: true }));
     const more = this.button("More", "more", () => more.setAttribute("aria-expanded", bar.classList.toggle("open")), { "aria-expanded": "false" });
     bar.append(more, rest);
     return bar;
@@ -108,7 +108,7 @@ class Plot {
     this.place(layout, panels.length);
     this.drawn = panels.map((panel, i) => {
       const [width, height, big] = layout.sizes[i], matrix = !big && !layout.hero && view.range === "common" && !view.zoom && typeof layout.columns === "number";
-      const size = { width, height: Math.round(height - (panels.length > 1 ? TITLE : 0)), big: big && width > SMALL, face, ticksY: !matrix || i % layout.columns === 0 };
+      const size = { width, height: Math.round(height - (panels.length > 1 ? TITLE : 0)), big: big && width > SMALL, values: big, face, ticksY: !matrix || i % layout.columns === 0 };
       const one = drawPanel(figure, view, panel, framed[i], size, visible), { title, slider } = this.cells[i];
       slider.style.height = `${size.height}px`;
       slider.firstChild.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${fixed(width)} ${size.height}" aria-hidden="true">${one.svg}<g class="cursor"></g></svg>`;
@@ -185,6 +185,7 @@ class Plot {
     this.entries();
     for (const [key, select] of Object.entries(this.selects)) select.value = view[key];
     if (this.theory) this.theory.checked = view.theory;
+    this.reset.hidden = JSON.stringify(view) === JSON.stringify(DEFAULT(figure));
     this.drawn.forEach((one, i) => this.say(i, null));
     const reading = this.reading;
     this.read(null);
@@ -203,7 +204,9 @@ class Plot {
       }) : [];
       const groups = this.groups.length ? [el("ul", { class: "legend groups", "aria-label": "Algorithms: click hides, double click shows only this" }, ...this.groups.map(key => el("li", {}, this.entry(key))))] : [];
       const open = !!this.list.querySelector("details[open]");
-      this.list.replaceChildren(...groups, ...this.keys.length > 10 ? [el("details", { open }, el("summary", {}, `All ${this.keys.length} curves: hide or show`), list)] : [list]);
+      // One line of algorithms stays open; more fold with the curves.
+      const [above, inside] = names.length > 8 ? [[], groups] : [groups, []];
+      this.list.replaceChildren(...above, ...this.keys.length > 10 ? [el("details", { open }, el("summary", {}, `All ${this.keys.length} curves: hide or show`), ...inside, list)] : [list]);
     }
     this.styles = styles;
     this.list.querySelectorAll(".legend:not(.groups) button").forEach((button, i) => button.setAttribute("aria-pressed", this.pressed(this.keys[i])));
@@ -337,7 +340,8 @@ class Plot {
   key(event, i) {
     const stops = this.stops(i), now = this.reading ? this.nearest(i, this.reading.x) : -1, page = Math.max(1, Math.round(stops.length / 10));
     const to = { ArrowLeft: now < 0 ? stops.length - 1 : now - 1, ArrowRight: now + 1, PageUp: now + page, PageDown: (now < 0 ? stops.length : now) - page, Home: 0, End: stops.length - 1 }[event.key];
-    const next = { ArrowUp: i - 1, ArrowDown: i + 1 }[event.key];
+    const order = [...this.large === null ? [] : [this.large], ...this.cells.map((_, j) => j).filter(j => j !== this.large)], turn = order.indexOf(i);
+    const next = { ArrowUp: order[turn - 1] ?? -1, ArrowDown: order[turn + 1] ?? -1 }[event.key];
     const act = { Escape: () => this.reading ? this.read(null) : this.view.zoom && this.set({ zoom: null }), 0: () => this.view.zoom && this.set({ zoom: null }),
       "+": () => this.zoom(2, i), "=": () => this.zoom(2, i), "-": () => this.zoom(0.5, i), Enter: () => this.panels.length > 1 && this.enlarge(i), " ": () => this.panels.length > 1 && this.enlarge(i) }[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey || to === undefined && next === undefined && !act) return;

@@ -184,8 +184,15 @@ impl Square {
         match &self.value {
             SquareValue::Ranking(ranking) => vec![ranking.winner(), ranking.detail().join(" ")],
             SquareValue::Stability(stability) => {
-                let radius = |r: Option<f64>| r.map_or_else(|| "–".to_owned(), radius_text);
-                vec![stability.count(), radius(stability.square), radius(stability.mean)]
+                let radius = |name: &str, radius: Option<f64>| match radius {
+                    Some(radius) => format!("{name} {}", radius_text(radius)),
+                    None => "–".to_owned(),
+                };
+                vec![
+                    stability.count(),
+                    radius("ρ", stability.square),
+                    radius("mean", stability.mean),
+                ]
             }
         }
     }

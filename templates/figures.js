@@ -1,29 +1,47 @@
-// Figures: hide and isolate curves, read values, and view the same cells in another way. The page
-// first shows the drawing by plotters; other views are drawn here, into the same frame and by the
-// same rules.
+// Figures: what is drawn of the cells in a view, where, and as which SVG. plots.js adds what a
+// reader can do with it. Names and styles are those that the analysis has assigned.
 const source = document.getElementById("data");
-const data = source ? JSON.parse(source.textContent) : { figures: [] };
+const data = { figures: [], maps: [], ...source && JSON.parse(source.textContent) };
 const buffer = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
 const blocks = source
   ? [new Float32Array(buffer(data.numbers.singles)), new Float64Array(buffer(data.numbers.doubles))] : [];
-const values = slice => Array.from(blocks[slice[0]].subarray(slice[1], slice[1] + slice[2]));
+const values = slice => blocks[slice[0]].subarray(slice[1], slice[1] + slice[2]);
 const esc = text => String(text).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const unique = list => [...new Set(list)];
-const rgb = color => `rgb(${(color < 0 ? [60, 60, 60] : data.styles.palette[color % data.styles.palette.length]).join(",")})`;
+const css = parts => `rgb(${parts.join(",")})`;
+// Attributes have the colours of light paper, so that a file needs no style sheet; figure.css
+// replaces them on the page.
+const rgb = color => css(color < 0 ? [60, 60, 60] : data.styles.palette[color % data.styles.palette.length]);
+const ink = family => css(data.styles.inks[family]);
 const colorName = color => color < 0 ? "none" : color % data.styles.palette.length;
-const short = v => v === 0 ? "0" : Math.abs(v) >= 0.01 && Math.abs(v) < 1000 ? String(+v.toPrecision(3)) : v.toExponential(2);
-const BANDS = { none: "no band", std: "standard deviation", sem: "standard error", ci95: "95 % interval of the mean",
+const BANDS = { none: "no band", std: "± standard deviation", sem: "± standard error", ci95: "95 % interval of the mean",
   quantiles: "10 % to 90 % quantile", runs: "every replicate" };
 
-// --- axes: places, ticks ---
-const place = (scale, v) => scale === "linear" ? (Number.isFinite(v) ? v : null)
-  : v > 0 && Number.isFinite(v) ? Math.log10(v) : null;
+// --- numbers as text ---
+const raised = e => e === 0 ? "1" : e === 1 ? "10" : "10" + [...String(e)].map(c => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
+const thousands = v => String(v).replace(/\B(?=(\d{3})+$)/g, " ");
 
-function over(scale, list, room) {
+// As driftbench_core::words::readable writes it.
+function readable(v, digits = 3) {
+  if (Number.isNaN(v) || v === 0) return v === 0 ? "0" : "–";
+  if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
+  const sign = v < 0 ? "−" : "", [mantissa, power] = Math.abs(v).toExponential(digits - 1).split("e"), e = Number(power);
+  const rounded = Number(`${mantissa}e${e}`);
+  return sign + (e >= 3 && e <= 5 ? thousands(Math.trunc(rounded))
+    : e >= -2 && e <= 2 ? rounded.toFixed(Math.max(0, digits - 1 - e)) : `${mantissa}·${raised(e)}`);
+}
+
+const across = v => Number.isInteger(v) && Math.abs(v) < 1e7 ? thousands(v) : readable(v, 4);
+
+// --- axes: a position is a value, or its decimal logarithm ---
+const place = (scale, v) => scale === "linear" ? v : v > 0 ? Math.log10(v) : NaN;
+const unplace = (scale, p) => scale === "linear" ? p : 10 ** p;
+
+function over(scale, lists, room) {
   let [low, high] = [Infinity, -Infinity];
-  for (const v of list) {
+  for (const list of lists) for (const v of list) {
     const p = place(scale, v);
-    if (p !== null) { low = Math.min(low, p); high = Math.max(high, p); }
+    if (Number.isFinite(p)) { if (p < low) low = p; if (p > high) high = p; }
   }
   if (low > high) [low, high] = [0, 1];
   const least = scale === "log" ? 0.45 : 1e-12 + 1e-3 * Math.abs(high);
@@ -31,12 +49,10 @@ function over(scale, list, room) {
   return [low - pad, high + pad];
 }
 
-const raised = e => e === 0 ? "1" : e === 1 ? "10" : "10" + [...String(e)].map(c => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
-
 function plain(v) {
   const unit = [[1e9, "G"], [1e6, "M"], [1e4, "k"]].find(([size]) => Math.abs(v) >= size);
   return unit ? +(v / (unit[1] === "k" ? 1e3 : unit[0])).toFixed(4) + unit[1]
-    : String(Math.abs(v) < 1e-3 && v !== 0 ? +v.toPrecision(3) : +v.toFixed(4));
+    : String(Math.abs(v) < 1e-3 && v !== 0 ? +v.toPrecision(3) : +v.toFixed(4)).replace("-", "−");
 }
 
 function ticks(scale, [low, high], about) {
@@ -60,111 +76,154 @@ function ticks(scale, [low, high], about) {
   return out;
 }
 
-// --- what is drawn: panels of lines, from cells ---
-function points(cell, x, band) {
-  const [xs, mean, sd, low, high] = [cell.x[x], cell.mean, cell.sd, cell.low, cell.high].map(values);
-  const half = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
+// --- what is drawn: panels of lines, from cells. A line has its points as columns. ---
+const bare = (x, y) => ({ x, y, low: null, high: null, n: null });
+
+function measuredPoints(cell, axis, band) {
+  const x = values(cell.x[axis]), y = values(cell.mean).subarray(0, x.length), n = Array(x.length).fill(cell.n);
+  if (band === "quantiles") return { x, y, low: values(cell.low), high: values(cell.high), n };
+  const reach = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
+  if (!reach) return { ...bare(x, y), n };
+  const sd = values(cell.sd);
   // The interval of a positive mean is one of its logarithm, so that it stays positive.
-  const end = (y, reach) => band === "ci95" && y > 0 ? y * Math.exp(reach / y) : y + reach;
-  return mean.map((y, i) => ({ x: xs[i], y, n: cell.n,
-    low: half ? end(y, -half * sd[i]) : band === "quantiles" ? low[i] : NaN,
-    high: half ? end(y, half * sd[i]) : band === "quantiles" ? high[i] : NaN })).filter(p => p.x !== undefined);
+  const end = sign => Array.from(y, (v, i) => band === "ci95" && v > 0 ? v * Math.exp(sign * reach * sd[i] / v) : v + sign * reach * sd[i]);
+  return { x, y, low: end(-1), high: end(1), n };
 }
 
-// Names and styles are those that the analysis has assigned; none are assigned here.
+// The points of several cells as one line, left to right.
+function joined(parts) {
+  const rows = parts.flatMap(p => Array.from(p.x, (x, i) => [x, p.y[i], p.low ? p.low[i] : NaN, p.high ? p.high[i] : NaN, p.n ? p.n[i] : 0]));
+  rows.sort((a, b) => a[0] - b[0]);
+  const column = i => rows.map(row => row[i]), banded = parts.some(p => p.low);
+  return { x: column(0), y: column(1), low: banded ? column(2) : null, high: banded ? column(3) : null, n: column(4) };
+}
+
 const viewOf = (figure, view) => figure.views.find(v => v.panels === view.panels);
 
-function model(figure, view) {
-  const { groups, curves, of } = viewOf(figure, view);
-  const bare = (x, y) => ({ x, y, low: NaN, high: NaN, n: 0 });
-  const xs = cell => values(cell.x[view.x]), sorted = list => list.sort((a, b) => a.x - b.x);
-  const measured = (curve, places, list, runs) => ({ role: "measured", ...curves[curve], places, points: list, runs,
-    diverged: places.reduce((sum, place) => sum + figure.cells[place].diverged, 0) });
-  const predicted = (curve, places, entry, list) => ({ role: "theory", ...curves[curve], label: `${entry.words} ${curves[curve].label}`,
-    dash: entry.dash, places, points: list, runs: [], diverged: 0 });
-  const panels = groups.map(([title, places]) => {
-    const lines = [];
-    if (figure.rounds) {
-      for (const place of places) {
-        const cell = figure.cells[place], across = xs(cell);
-        const drawn = (list, rows) => list.map((y, i) => bare(across[rows ? rows[i] : i], y)).filter(p => p.x !== undefined);
-        lines.push(measured(of[place], [place], points(cell, view.x, view.band), cell.runs.map(run => drawn(values(run)))));
-        for (const entry of figure.theory.filter(t => t.cell === place)) {
-          lines.push(predicted(of[place], [place], entry, drawn(values(entry.y), entry.rows && values(entry.rows))));
-        }
-      }
-    } else {
-      curves.forEach((_, curve) => {
-        const mine = places.filter(place => of[place] === curve), cells = mine.map(place => figure.cells[place]);
-        if (!mine.length) return;
-        const runs = cells.flatMap(c => c.runs.length ? values(c.runs[0]).map(y => [bare(xs(c)[0], y)]) : []);
-        lines.push(measured(curve, mine, sorted(cells.flatMap(c => points(c, view.x, view.band))), runs));
-        const beside = figure.theory.filter(t => mine.includes(t.cell));
-        for (const words of unique(beside.map(t => t.words))) {
-          const entries = beside.filter(t => t.words === words);
-          const list = sorted(entries.map(t => bare(xs(figure.cells[t.cell])[0], values(t.y)[0])));
-          if (list.length > 1) lines.push(predicted(curve, mine, entries[0], list));
-        }
-      });
-    }
-    const placed = lines.flatMap(l => l.points).filter(p => [p.x, p.y].every(v => Number.isFinite(v) && v > 0));
-    const [from] = placed, [low, high] = [Math.min(...placed.map(p => p.x)), Math.max(...placed.map(p => p.x))];
-    for (const slope of low < high ? figure.references : []) {
-      const at = x => bare(x, from.y * (x / from.x) ** slope);
-      lines.push({ role: "reference", label: `slope ${slope}`, color: -1, dash: data.styles.thin_dashes.length - 1, mark: 0, places: [],
-        points: [at(low), at(high)], runs: [], diverged: 0 });
-    }
-    return { title, lines };
+function linesOfRounds(figure, view, { curves, of }, places) {
+  return places.flatMap(place => {
+    const cell = figure.cells[place], x = values(cell.x[view.x]);
+    const drawn = (y, rows) => {
+      const xs = rows ? Array.from(rows, row => x[row]) : x, count = Math.min(xs.length, y.length);
+      return bare(xs.slice(0, count), y.slice(0, count));
+    };
+    const predictions = figure.theory.filter(t => t.cell === place);
+    return [measured(figure, curves[of[place]], [place], measuredPoints(cell, view.x, view.band), cell.runs.map(run => drawn(values(run)))),
+      ...predictions.map(t => predicted(curves[of[place]], [place], t, drawn(values(t.y), t.rows && values(t.rows))))];
   });
-  const lines = panels.flatMap(p => p.lines), drawn = lines.filter(l => l.role === "measured" && l.points.length).map(l => l.label);
-  const keys = curves.map((curve, i) => ({ role: "measured", ...curve, places: of.flatMap((c, place) => c === i ? [place] : []) }))
-    .filter(key => drawn.includes(key.label));
-  for (const [label, dash] of figure.kinds) {
-    if (lines.some(l => l.role === "theory" && l.dash === dash)) keys.push({ role: "theory", label, color: -1, dash, mark: 0 });
-  }
-  const reference = lines.find(l => l.role === "reference");
-  if (reference) keys.push(reference);
-  return { panels, keys };
 }
 
-// The ends of the axes: a diverging curve may leave the panel, and a prediction far
-// below all that was measured does not squash the curves.
-function frames(figure, view, panels) {
-  const lines = panels.flatMap(p => p.lines), measured = lines.filter(l => l.role === "measured");
-  const ys = list => list.flatMap(l => l.points.map(p => p.y));
-  const tops = [...lines.filter(l => l.points.length).map(l => 100 * l.points[0].y), ...ys(lines.filter(l => !l.diverged))];
-  const top = tops.filter(Number.isFinite).reduce((a, b) => Math.max(a, b), 0);
-  const drawn = ys(measured).filter(y => y <= top);
-  const least = drawn.filter(y => y > 0).reduce((a, b) => Math.min(a, b), Infinity);
-  const runs = view.band === "runs" ? measured.flatMap(l => l.runs.flatMap(r => r.map(p => p.y))).filter(y => y > 0 && y <= top) : [];
-  const beside = ys(lines.filter(l => l.role !== "measured")).filter(y => y >= least / 30 && y <= top);
-  const y = over(view.scaleY, [...drawn, ...runs, ...beside], 0.04);
-  return panels.map(p => ({ y, x: over(view.scaleX, p.lines.flatMap(l => l.points.map(q => q.x)), view.scaleX === "log" ? 0.02 : 0) }));
+function linesOfCells(figure, view, { curves, of }, places) {
+  return curves.flatMap((curve, index) => {
+    const mine = places.filter(place => of[place] === index), cells = mine.map(place => figure.cells[place]);
+    if (!mine.length) return [];
+    const at = cell => values(cell.x[view.x])[0];
+    const runs = cells.flatMap(cell => cell.runs.length ? Array.from(values(cell.runs[0]), y => bare([at(cell)], [y])) : []);
+    const beside = figure.theory.filter(t => mine.includes(t.cell));
+    const predictions = unique(beside.map(t => t.words)).map(words => beside.filter(t => t.words === words)).filter(list => list.length > 1);
+    return [measured(figure, curve, mine, joined(cells.map(cell => measuredPoints(cell, view.x, view.band))), runs),
+      ...predictions.map(list => predicted(curve, mine, list[0], joined(list.map(t => bare([at(figure.cells[t.cell])], [values(t.y)[0]])))))];
+  });
+}
+
+const measured = (figure, curve, places, points, runs) => ({ role: "measured", ...curve, places, ...points, runs,
+  diverged: places.reduce((sum, place) => sum + figure.cells[place].diverged, 0) });
+// A prediction has the colour and the marker of its curve.
+const predicted = (curve, places, entry, points) => ({ role: "theory", ...curve, label: `${entry.words} ${curve.label}`, dash: entry.dash,
+  places, ...points, runs: [], diverged: 0 });
+
+// Straight lines on logarithmic axes, through the first point of the panel.
+function slopes(figure, lines) {
+  let [low, high, from] = [Infinity, 0, null];
+  for (const line of lines) line.x.forEach((x, i) => {
+    if (!(x > 0 && line.y[i] > 0 && Number.isFinite(x) && Number.isFinite(line.y[i]))) return;
+    from ??= [x, line.y[i]];
+    [low, high] = [Math.min(low, x), Math.max(high, x)];
+  });
+  return (low < high ? figure.references : []).map(slope => ({ role: "reference", label: `slope ${slope}`, color: -1, family: -1,
+    dash: data.styles.thin_dashes.length - 1, mark: 0, places: [], runs: [], diverged: 0,
+    ...bare([low, high], [low, high].map(x => from[1] * (x / from[0]) ** slope)) }));
+}
+
+// Predictions have an entry each in a list of up to so many; otherwise each kind has one.
+const FEW_ENTRIES = 7;
+
+function model(figure, view) {
+  const shown = viewOf(figure, view), { groups, curves, of } = shown;
+  const panels = groups.map(([title, places]) => {
+    const lines = (figure.rounds ? linesOfRounds : linesOfCells)(figure, view, shown, places);
+    return { title, lines: [...lines, ...slopes(figure, lines)] };
+  });
+  const lines = panels.flatMap(p => p.lines), drawn = new Set(lines.filter(l => l.role === "measured" && l.x.length).map(l => l.label));
+  const keys = curves.map((curve, i) => ({ role: "measured", ...curve, places: of.flatMap((c, place) => c === i ? [place] : []) }))
+    .filter(key => drawn.has(key.label));
+  const theory = [...new Map(lines.filter(l => l.role === "theory").map(l => [l.label, l])).values()];
+  if (keys.length + theory.length <= FEW_ENTRIES) keys.push(...theory.map(({ role, label, color, family, dash, mark }) => ({ role, label, color, family, dash, mark })));
+  else for (const [label, dash] of figure.kinds) {
+    if (theory.some(l => l.dash === dash)) keys.push({ role: "theory", label, color: -1, family: -1, dash, mark: 0 });
+  }
+  return { panels, keys: [...keys, ...new Map(lines.filter(l => l.role === "reference").map(l => [l.label, l])).values()] };
+}
+
+// --- the ends of the axes ---
+// A diverging curve may leave the panel, and a prediction far below all that was measured does not
+// squash the curves (chart::panel has the same rule).
+function rangeY(view, lines) {
+  const inside = list => list.y.filter((_, i) => within(view.zoom, list.x[i]));
+  const kept = lines.map(line => ({ line, y: inside(line) }));
+  let top = 0;
+  for (const { line, y } of kept) {
+    for (const v of line.diverged ? [] : y) if (Number.isFinite(v) && v > top) top = v;
+    if (y.length && Number.isFinite(100 * y[0])) top = Math.max(top, 100 * y[0]);
+  }
+  const own = kept.filter(k => k.line.role === "measured").map(k => k.y.filter(v => v <= top));
+  let least = Infinity;
+  for (const list of own) for (const v of list) if (v > 0 && v < least) least = v;
+  const runs = view.band === "runs" ? lines.flatMap(l => l.runs.map(run => inside(run).filter(v => v > 0 && v <= top))) : [];
+  const beside = kept.filter(k => k.line.role !== "measured").map(k => k.y.filter(v => v >= least / 30 && v <= top));
+  return over(view.scaleY, [...own, ...runs, ...beside], 0.04);
+}
+
+const within = (zoom, x) => !zoom || x >= zoom[0] && x <= zoom[1];
+
+// A panel without points in the stretch of x that is zoomed to shows all of its own.
+function frames(figure, view, panels, visible) {
+  const shown = panels.map(p => p.lines.filter(visible));
+  const zoomed = shown.map(lines => view.zoom && lines.some(l => l.role === "measured" && l.x.some(x => within(view.zoom, x))));
+  const common = view.range === "own" ? null : rangeY(view, (view.zoom ? shown.filter((_, i) => zoomed[i]) : shown).flat());
+  return panels.map((panel, i) => ({
+    y: common && (zoomed[i] || !view.zoom) ? common : rangeY({ ...view, zoom: zoomed[i] ? view.zoom : null }, shown[i]),
+    x: zoomed[i] ? view.zoom.map(v => place(view.scaleX, v))
+      : over(view.scaleX, panel.lines.map(l => l.x), view.scaleX === "log" ? 0.02 : 0),
+  }));
 }
 
 // --- drawing ---
-const fixed = v => +v.toFixed(2);
+const fixed = v => Math.round(v * 100) / 100;
 
-function scales(figure, view, frame, size) {
-  const [left, top, right, bottom] = figure.layout.margins;
-  const along = (scale, [low, high], from, to) => v => {
-    const p = place(scale, v);
-    return p === null || p < low - 1e-12 || p > high + 1e-12 ? null : from + (p - low) / (high - low) * (to - from);
-  };
-  const [wide, high] = size;
-  const edge = v => v > 0 && (place(view.scaleY, v) ?? Infinity) > frame.y[0] ? top : high - bottom;
-  const y = along(view.scaleY, frame.y, high - bottom, top);
-  return { x: along(view.scaleX, frame.x, left, wide - right), y, clip: v => y(v) ?? edge(v), left, top, right: wide - right, bottom: high - bottom };
-}
+// Pixels of a value along an axis: NaN of what is out of range.
+const along = (scale, [low, high], from, to) => {
+  const by = (to - from) / (high - low);
+  return v => { const p = place(scale, v); return p >= low - 1e-12 && p <= high + 1e-12 ? from + (p - low) * by : NaN; };
+};
 
-function stretches(list, at, keep = () => true) {
-  const all = [[]];
-  for (const p of list) {
-    const px = at.x(p.x), py = at.y(p.y);
-    if (px === null || py === null || !keep(p)) all.push([]); else all.at(-1).push({ ...p, px, py });
+// The stretches of a line that can be drawn, as pairs of first index and end.
+function stretches(px, py, also = () => true) {
+  const out = [];
+  let from = -1;
+  for (let i = 0; i <= px.length; i++) {
+    const there = i < px.length && px[i] === px[i] && py[i] === py[i] && also(i);
+    if (there && from < 0) from = i;
+    if (!there && from >= 0) { out.push([from, i]); from = -1; }
   }
-  return all.filter(s => s.length);
+  return out;
 }
+
+const path = (px, py, from, to) => {
+  let out = "";
+  for (let i = from; i < to; i++) out += `${i > from ? " " : ""}${fixed(px[i])},${fixed(py[i])}`;
+  return out;
+};
 
 function outline(mark, r, x, y) {
   const star = mark.waist < 1 ? 2 : 1, all = mark.corners * star;
@@ -178,57 +237,242 @@ const pattern = line => line.role === "measured" ? data.styles.dashes[line.dash 
   : data.styles.thin_dashes[line.dash % data.styles.thin_dashes.length];
 const markOf = line => data.styles.markers[line.mark % data.styles.markers.length];
 
-function drawLine(line, at, band) {
-  const color = rgb(line.color), out = [], path = list => list.map(p => `${fixed(p.px)},${fixed(p.py)}`).join(" ");
-  const pieces = stretches(line.points, at), measured = line.role === "measured";
-  if (measured && band === "runs") {
-    for (const run of line.runs) for (const piece of stretches(run, at)) {
-      out.push(piece.length > 1 ? `<polyline class="run" points="${path(piece)}" fill="none" stroke="${color}" stroke-width="0.8" opacity="0.45"/>`
-        : `<circle class="run" cx="${fixed(piece[0].px)}" cy="${fixed(piece[0].py)}" r="1.6" fill="${color}" opacity="0.6"/>`);
+function drawBand(line, at, out, color) {
+  if (!line.low) return;
+  const clip = v => { const y = at.y(v); return y === y ? y : place(at.scaleY, v) > at.frame.y[0] ? at.top : at.bottom; };
+  for (const [from, to] of stretches(line.px, line.py, i => line.low[i] === line.low[i] && line.high[i] === line.high[i])) {
+    if (to - from < 2) continue;
+    let [lower, upper] = ["", ""];
+    for (let i = from; i < to; i++) {
+      lower += `${fixed(line.px[i])},${fixed(clip(line.low[i]))} `;
+      upper = `${fixed(line.px[i])},${fixed(clip(line.high[i]))} ${upper}`;
+    }
+    out.push(`<polygon class="band" points="${(lower + upper).trimEnd()}" fill="${color}" opacity="0.16"/>`);
+  }
+}
+
+function drawRuns(line, at, out, color) {
+  for (const run of line.runs) {
+    const px = Array.from(run.x, at.x), py = Array.from(run.y, at.y);
+    for (const [from, to] of stretches(px, py)) {
+      out.push(to - from > 1 ? `<polyline class="run" points="${path(px, py, from, to)}" fill="none" stroke="${color}" stroke-width="0.8" opacity="0.45"/>`
+        : `<circle class="run" cx="${fixed(px[from])}" cy="${fixed(py[from])}" r="1.6" fill="${color}" opacity="0.6"/>`);
     }
   }
-  for (const piece of stretches(line.points, at, p => !Number.isNaN(p.low) && !Number.isNaN(p.high)).filter(s => s.length > 1)) {
-    const side = (list, end) => list.map(p => `${fixed(p.px)},${fixed(at.clip(p[end]))}`).join(" ");
-    out.push(`<polygon class="band" points="${side(piece, "low")} ${side([...piece].reverse(), "high")}" fill="${color}" opacity="0.16"/>`);
+}
+
+function drawMarks(line, all, big, out, color) {
+  const is = line.role === "measured", { most_markers, markers } = data.styles, most = big ? most_markers : 4;
+  const every = all.length <= 2 * most ? 1 : Math.ceil(all.length / most);
+  const first = every === 1 ? 0 : Math.floor(line.mark % markers.length * every / markers.length);
+  const radius = big ? 3 : 2.4;
+  for (let i = is || every === 1 ? first : (first + Math.floor(every / 2)) % every; i < all.length; i += every) {
+    const [x, y] = [line.px[all[i]], line.py[all[i]]];
+    out.push(`<polygon class="mark" points="${outline(markOf(line), is ? radius : radius - 0.4, x, y)}" fill="${color}"/>`);
+    if (!is) out.push(`<polygon class="hole" points="${outline(markOf(line), radius - 1.4, x, y)}" fill="#ffffff"/>`);
   }
-  for (const piece of pieces) {
-    out.push(piece.length > 1 ? `<polyline points="${path(piece)}" fill="none" stroke="${color}" stroke-width="${measured ? 2 : 1.5}"/>`
-      : `<circle cx="${fixed(piece[0].px)}" cy="${fixed(piece[0].py)}" r="2" fill="${color}"/>`);
+}
+
+// `line.wide`: it lies below another that coincides with it.
+function drawLine(line, at, band, big) {
+  const color = rgb(line.color), out = [], is = line.role === "measured", { px, py } = line;
+  if (is && band === "runs") drawRuns(line, at, out, color);
+  drawBand(line, at, out, color);
+  const pieces = stretches(px, py), all = [];
+  for (const [from, to] of pieces) {
+    for (let i = from; i < to; i++) all.push(i);
+    const width = is ? (big ? 2 : 1.6) + (line.wide ? 3.5 : 0) : 1.4;
+    out.push(to - from > 1 ? `<polyline points="${path(px, py, from, to)}" fill="none" stroke="${color}" stroke-width="${width}" stroke-linejoin="round"${line.wide ? ' opacity="0.55"' : ""}/>`
+      : `<circle cx="${fixed(px[from])}" cy="${fixed(py[from])}" r="2" fill="${color}"/>`);
   }
-  const flat = pieces.flat();
-  if (line.role !== "reference") {
-    const { most_markers: most, markers } = data.styles, every = flat.length <= 2 * most ? 1 : Math.ceil(flat.length / most);
-    const first = every === 1 ? 0 : Math.floor(line.mark % markers.length * every / markers.length);
-    const sizes = measured ? [[3, color]] : [[2.5, color], [1.5, "#FFFFFF"]];
-    for (let i = measured || every === 1 ? first : (first + Math.floor(every / 2)) % every; i < flat.length; i += every) {
-      for (const [radius, fill] of sizes) out.push(`<polygon points="${outline(markOf(line), radius, flat[i].px, flat[i].py)}" fill="${fill}"/>`);
-    }
-  }
-  const end = flat.at(-1);
-  if (line.diverged && end) {
-    const [a, b, c, d] = [end.px - 4, end.px + 4, end.py - 4, end.py + 4].map(fixed);
+  if (line.role !== "reference") drawMarks(line, all, big, out, color);
+  const end = all.at(-1);
+  if (line.diverged && end !== undefined) {
+    const [a, b, c, d] = [px[end] - 4, px[end] + 4, py[end] - 4, py[end] + 4].map(fixed);
     out.push(`<path d="M${a} ${c}L${b} ${d}M${a} ${d}L${b} ${c}" stroke="${color}" stroke-width="2" stroke-dasharray="none"/>`);
   }
   return `<g class="series ${line.role}" data-label="${esc(line.label)}" data-color="${colorName(line.color)}" stroke-dasharray="${pattern(line)}">${out.join("")}</g>`;
 }
 
-function drawPanel(figure, view, panel, frame, size, first) {
-  const at = scales(figure, view, frame, size), out = [];
-  const text = (x, y, anchor, words, more = "") => `<text x="${fixed(x)}" y="${fixed(y)}" text-anchor="${anchor}" font-size="11" fill="#3c3c3c"${more}>${esc(words)}</text>`;
-  const line = (a, b, c, d, stroke) => `<line x1="${fixed(a)}" y1="${fixed(b)}" x2="${fixed(c)}" y2="${fixed(d)}" stroke="${stroke}" stroke-width="0.5"/>`;
-  const unplace = (scale, v) => scale === "log" ? 10 ** v : v;
-  for (const [v, words] of ticks(view.scaleX, frame.x, size[0] < 340 ? 4 : 5)) {
-    const x = at.x(unplace(view.scaleX, v));
-    if (x !== null) out.push(line(x, at.top, x, at.bottom, "#e1e1e1"), text(x, at.bottom + 14, "middle", words));
+const ruler = document.createElement("canvas").getContext("2d");
+const widths = new Map();
+function widthOf(text, font) {
+  const key = `${font}|${text}`;
+  if (!widths.has(key)) { ruler.font = font; widths.set(key, ruler.measureText(text).width); }
+  return widths.get(key);
+}
+
+function drawAxes(at, size, title) {
+  const out = [], right = at.left + at.wide;
+  const text = (x, y, anchor, words) => `<text x="${fixed(x)}" y="${fixed(y)}" text-anchor="${anchor}" font-size="11" fill="#59616b">${esc(words)}</text>`;
+  const line = (name, a, b, c, d, stroke) => `<line class="${name}" x1="${fixed(a)}" y1="${fixed(b)}" x2="${fixed(c)}" y2="${fixed(d)}" stroke="${stroke}" stroke-width="${name === "axis" ? 0.8 : 0.6}"/>`;
+  for (const [p, words] of at.ticksX) {
+    const x = at.x(unplace(at.scaleX, p)), width = widthOf(words, `11px ${size.face}`);
+    if (x !== x) continue;
+    // The first and the last stay inside the panel.
+    out.push(line("grid", x, at.top, x, at.bottom, "#e6e9ec"), text(Math.min(Math.max(x, width / 2 + 1), size.width - width / 2 - 1), at.bottom + 14, "middle", words));
   }
-  for (const [v, words] of ticks(view.scaleY, frame.y, 7)) {
-    const y = at.y(unplace(view.scaleY, v));
-    if (y !== null) out.push(line(at.left, y, at.right, y, "#e1e1e1"), text(at.left - 6, y + 4, "end", words));
+  for (const [p, words] of at.ticksY) {
+    const y = at.y(unplace(at.scaleY, p));
+    if (y === y) out.push(line("grid", at.left, y, right, y, "#e6e9ec"), size.ticksY ? text(at.left - 6, y + 4, "end", words) : "");
   }
-  out.push(line(at.left, at.top, at.left, at.bottom, "#787878"), line(at.left, at.bottom, at.right, at.bottom, "#787878"));
-  const middle = (at.top + at.bottom) / 2;
-  const name = figure.xs.find(([key]) => key === view.x)[1];
-  out.push(text((at.left + at.right) / 2, size[1] - 8, "middle", name));
-  if (first) out.push(text(16, middle, "middle", figure.y, ` transform="rotate(-90 16 ${fixed(middle)})"`));
-  return `<g class="axes">${out.join("")}</g>${panel.lines.map(l => drawLine(l, at, view.band)).join("")}`;
+  out.push(line("axis", at.left, at.top, at.left, at.bottom, "#6c757f"), line("axis", at.left, at.bottom, right, at.bottom, "#6c757f"));
+  if (size.big) out.push(text(at.left + at.wide / 2, size.height - 4, "middle", title));
+  return `<g class="axes">${out.join("")}</g>`;
+}
+
+// A panel of a size: its SVG, and where things are in it.
+function drawPanel(figure, view, panel, frame, size, visible) {
+  const at = { frame, scaleX: view.scaleX, scaleY: view.scaleY, top: 8, bottom: size.height - (size.big ? 40 : 21) };
+  const about = Math.max(2, Math.min(7, Math.round((at.bottom - at.top) / 44)));
+  at.ticksY = ticks(view.scaleY, frame.y, about);
+  at.left = size.ticksY ? 10 + Math.max(12, ...at.ticksY.map(([, words]) => Math.ceil(widthOf(words, `11px ${size.face}`)))) : 8;
+  at.y = along(view.scaleY, frame.y, at.bottom, at.top);
+  const place0 = along(view.scaleX, frame.x, 0, 1);
+  const lines = panel.lines.map(line => ({ ...line, shown: visible(line) }));
+  for (const line of lines) {
+    line.py = new Float64Array(line.x.length);
+    for (let i = 0; i < line.py.length; i++) line.py[i] = at.y(line.y[i]);
+    line.last = lastDrawn(line, place0);
+  }
+  const labels = endLabels(lines.filter(l => l.shown && l.last !== null), at, size, figure, view);
+  at.wide = Math.max(20, size.width - at.left - (labels.room ? labels.room + 14 : 12));
+  at.ticksX = ticks(view.scaleX, frame.x, Math.max(2, Math.min(6, Math.floor(at.wide / 64))));
+  at.x = along(view.scaleX, frame.x, at.left, at.left + at.wide);
+  for (const line of lines) line.px = Float64Array.from(line.x, at.x);
+  const title = figure.xs.find(([key]) => key === view.x)[1];
+  const drawn = lines.filter(l => l.shown).map(line => drawLine(line, at, view.band, size.big)).join("");
+  const area = [at.left, at.top, at.wide, at.bottom - at.top].map(fixed).join(" ");
+  const svg = `<g class="panel" data-area="${area}">${drawAxes(at, size, title)}${drawn}${drawLabels(labels, at, size)}</g>`;
+  return { svg, at, lines: lines.filter(l => l.shown) };
+}
+
+// --- labels at the ends of curves ---
+// The index of the last point that is drawn.
+function lastDrawn(line, at) {
+  for (let i = line.x.length - 1; i >= 0; i--) if (line.py[i] === line.py[i] && !Number.isNaN(at(line.x[i]))) return i;
+  return null;
+}
+
+// Groups of lines that lie on one another wherever both are drawn; the later ones are above.
+function coinciding(lines) {
+  const groups = [];
+  const one = (a, b) => {
+    if (a.x.length !== b.x.length || a.last !== b.last) return false;
+    for (let i = 0; i < a.py.length; i++) if (a.x[i] !== b.x[i] || !(Math.abs(a.py[i] - b.py[i]) <= 1.2 || (a.py[i] !== a.py[i] && b.py[i] !== b.py[i]))) return false;
+    return true;
+  };
+  for (const line of lines) {
+    const group = groups.find(g => one(g[0], line));
+    if (group) { group.at(-1).wide = true; group.push(line); } else groups.push([line]);
+  }
+  return groups;
+}
+
+// Places as near as possible to `at`, from top to bottom, each with its own height: neighbours that
+// overlap are centred together.
+function spread(items, top, bottom) {
+  const blocks = [];
+  const block = list => {
+    let [high, sum] = [0, 0];
+    for (const item of list) { sum += item.at - high; high += item.high; }
+    return { list, high, start: Math.max(top, Math.min(bottom - high, sum / list.length)) };
+  };
+  for (const item of [...items].sort((a, b) => a.at - b.at)) {
+    blocks.push(block([item]));
+    while (blocks.length > 1 && blocks.at(-2).start + blocks.at(-2).high > blocks.at(-1).start) {
+      const [above, below] = blocks.splice(-2);
+      blocks.push(block([...above.list, ...below.list]));
+    }
+  }
+  for (const { list, start } of blocks) list.reduce((y, item) => { item.place = y; return y + item.high; }, start);
+}
+
+// Short names: an algorithm that has one curve needs no settings, and settings do where there is
+// one algorithm.
+function namer(lines) {
+  const count = new Map();
+  for (const line of lines) count.set(line.algorithm, (count.get(line.algorithm) ?? 0) + 1);
+  return line => line.role === "reference" ? line.label : count.get(line.algorithm) === 1 ? line.algorithm
+    : count.size === 1 && line.settings ? line.settings : line.label;
+}
+
+function cut(text, font, room) {
+  if (widthOf(text, font) <= room) return text;
+  if (room < 12) return "";
+  let end = text.length - 1;
+  while (end > 3 && widthOf(`${text.slice(0, end)}…`, font) > room) end--;
+  return `${text.slice(0, end).trimEnd()}…`;
+}
+
+function endLabels(lines, at, size, figure, view) {
+  const curves = lines.filter(l => l.role === "measured"), groups = curves.length <= 40 ? coinciding(curves) : curves.map(l => [l]);
+  const high = at.bottom - at.top, fits = gap => Math.floor(high / gap), fonts = labelFonts(size);
+  const value = line => line.y[line.last], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
+  const lowest = curves.reduce((a, b) => a && value(a) <= value(b) ? a : b, null);
+  const says = group => {
+    const [line] = group, y = value(line);
+    if (line.diverged) return `diverged in ${line.diverged === 1 ? "1 run" : `${line.diverged} runs`}`;
+    const than = size.big && name(lowest).length < 20 ? ` ${name(lowest)}` : "";
+    const beside = curves.length < 2 || !(value(lowest) > 0) ? "" : group.includes(lowest) ? ", lowest" : `, ${readable(y / value(lowest), 2)}×${than}`;
+    return readable(y) + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "") + beside;
+  };
+  const item = (group, words) => ({ names: group.map(line => ({ line, text: name(line) })), value: words ?? "", at: group[0].py[group[0].last],
+    from: [group[0].x[group[0].last], group[0].py[group[0].last]] });
+  const full = size.values && groups.length <= fits(32);
+  let chosen = full || groups.length <= fits(13.5) ? groups.map(g => item(g, full ? says(g) : "")) : summary(curves, lowest, item, says, size, fits);
+  for (const line of lines.filter(l => l.role === "reference").slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push(item([line]));
+  const most = size.width * (size.big ? 0.34 : 0.4), both = groups.every(g => g.length === 2) && new Set(curves.map(l => l.algorithm)).size === 2;
+  chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both));
+  for (const one of chosen) one.high = one.value ? 31 : 13.5;
+  if (chosen.reduce((sum, one) => sum + one.high, 0) > high) for (const one of chosen) [one.value, one.high] = ["", 13.5];
+  spread(chosen, at.top + 5, at.bottom + 10);
+  const wide = one => Math.max(widthOf(textOf(one), fonts.name), one.value ? widthOf(one.value, fonts.value) : 0);
+  return { items: chosen, fonts, room: chosen.length ? Math.ceil(Math.min(most + 24, Math.max(...chosen.map(wide)))) : 0 };
+}
+
+const textOf = ({ names, tail }) => names.map(part => part.text).join(" and ") + (tail ?? "");
+
+// A label as short as its room, as one item or one for each of its names. Algorithms with the same
+// settings name these once; where every label is one of both algorithms, the settings do.
+function shorten(one, font, room, both) {
+  const lines = one.names.map(part => part.line), [{ settings }] = lines;
+  if (lines.length > 1 && settings && lines.every(l => l.settings === settings) && one.names.every(part => part.text === part.line.label)) {
+    one.names.forEach(part => { part.text = part.line.algorithm; });
+    one.tail = `, ${settings}`;
+    if (both && widthOf(textOf(one), font) > room) one.names = [{ line: lines[0], text: "both", all: true }];
+  }
+  if (widthOf(textOf(one), font) <= room) return [one];
+  const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
+  const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room - (i + 1 < ends.length ? widthOf(ends[i], font) : 0)) }],
+    tail: i + 1 < ends.length ? ends[i] : cut(ends[i], font, Math.max(0, room - widthOf(name.text, font))), value: i + 1 < ends.length ? "" : one.value });
+  return one.names.map(part);
+}
+
+// Of more curves than can be labelled: each algorithm once, and the lowest and the highest curve.
+function summary(curves, lowest, item, says, size, fits) {
+  const algorithms = unique(curves.map(l => l.algorithm)), value = line => line.y[line.last];
+  const ends = unique([lowest, curves.reduce((a, b) => value(a) >= value(b) ? a : b)]);
+  const room = fits(13.5) - (size.values ? 5 : 0), each = algorithms.length > 1 && algorithms.length <= room ? algorithms : [];
+  const group = algorithm => {
+    const mine = curves.filter(l => l.algorithm === algorithm), middle = mine.sort((a, b) => value(a) - value(b))[Math.floor(mine.length / 2)];
+    const one = item([middle]);
+    one.names = [{ line: middle, text: mine.length > 1 ? `${algorithm}, ${mine.length} curves` : algorithm, all: true }];
+    return one;
+  };
+  return [...(size.values || !each.length ? ends.map(line => item([line], size.values ? says([line]) : "")) : []), ...each.map(group)];
+}
+
+const labelFonts = size => ({ name: `640 ${size.big ? 13 : 11.5}px ${size.face}`, value: `11.5px ${size.face}` });
+
+function drawLabels({ items, room }, at, size) {
+  const x = at.left + at.wide + 10, out = [];
+  for (const { names, tail, value, place: y, from } of items) {
+    const [fx, fy] = [at.x(from[0]), from[1]];
+    if (Math.abs(y - fy) > 3 || x - fx > 24) out.push(`<path class="lead" d="M${fixed(fx + 3)} ${fixed(fy)}L${fixed(Math.max(fx + 3, x - 7))} ${fixed(x - fx > 24 ? fy : y)}L${fixed(x - 2)} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7" opacity="0.7"/>`);
+    const part = ({ line, text, all }) => `<tspan ${all ? "data-group" : "data-label"}="${esc(all ? text : line.label)}"${line.family < 0 || text === "both" ? "" : ` class="family-${line.family}" fill="${ink(line.family)}"`}>${esc(text)}</tspan>`;
+    out.push(`<text class="name" x="${fixed(x)}" y="${fixed(y + 4)}" font-size="${size.big ? 13 : 11.5}" font-weight="640" fill="#59616b">${names.map(part).join(" and ")}${esc(tail ?? "")}</text>`);
+    if (value) out.push(`<text class="value" x="${fixed(x)}" y="${fixed(y + 19)}" font-size="11.5" fill="#59616b">${esc(value)}</text>`);
+  }
+  return room ? `<g class="labels">${out.join("")}</g>` : "";
 }

@@ -146,11 +146,16 @@ impl StabilityValue {
     }
 
     fn lines(&self) -> Vec<String> {
-        let differs = if self.differs() { " ≠" } else { "" };
-        let mut lines = vec![format!("{} of {}{differs}", self.diverged, self.runs)];
+        let mut lines = vec![self.count()];
         lines.extend(self.square.map(|square| format!("ρ {}", radius_text(square))));
         lines.extend(self.mean.map(|mean| format!("mean {}", radius_text(mean))));
         lines
+    }
+
+    /// How many runs diverged, and a mark where theory differs.
+    fn count(&self) -> String {
+        let differs = if self.differs() { " ≠" } else { "" };
+        format!("{} of {}{differs}", self.diverged, self.runs)
     }
 }
 
@@ -170,6 +175,25 @@ impl Square {
         match &self.value {
             SquareValue::Ranking(ranking) => ranking.lines(),
             SquareValue::Stability(stability) => stability.lines(),
+        }
+    }
+
+    /// What it can show, each by itself: who ranks first and how far ahead, or how many runs
+    /// diverged and the spectral radii of second moments and of the mean.
+    pub fn shows(&self) -> Vec<String> {
+        match &self.value {
+            SquareValue::Ranking(ranking) => vec![ranking.winner(), ranking.detail().join(" ")],
+            SquareValue::Stability(stability) => {
+                let radius = |name: &str, radius: Option<f64>| match radius {
+                    Some(radius) => format!("{name} {}", radius_text(radius)),
+                    None => "–".to_owned(),
+                };
+                vec![
+                    stability.count(),
+                    radius("ρ", stability.square),
+                    radius("mean", stability.mean),
+                ]
+            }
         }
     }
 

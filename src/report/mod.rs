@@ -219,8 +219,11 @@ fn sweep(
 }
 
 const TABLES: &str = include_str!("../../templates/tables.js");
-const FIGURES: &str =
-    concat!(include_str!("../../templates/figures.js"), include_str!("../../templates/plots.js"));
+const FIGURES: &str = concat!(
+    include_str!("../../templates/figures.js"),
+    include_str!("../../templates/plots.js"),
+    include_str!("../../templates/maps.js")
+);
 
 struct Pages(Environment<'static>);
 

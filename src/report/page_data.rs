@@ -6,9 +6,10 @@
 //! and quantiles are always there.
 
 use super::numbers::{Numbers, Slice};
+use crate::analysis::family::FAMILIES;
 use crate::analysis::{
-    Body, COSTS, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Plot,
-    Style, View, XAxis, name, words_before, x_value,
+    Body, COSTS, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Map, Maps,
+    Plot, Square, SquareValue, Style, View, XAxis, name, words_before, x_value,
 };
 use crate::chart::{self, style};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
@@ -78,8 +79,77 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
         "thin_dashes": style::THIN_DASHES,
         "markers": style::MARKERS,
         "most_markers": style::MOST_MARKERS,
+        // The colour of each family's names on white paper.
+        "inks": (0..FAMILIES).map(|family| style::ink(family)[0]).collect::<Vec<_>>(),
     });
-    json!({ "numbers": numbers.blocks(), "styles": styles, "figures": figures })
+    let maps: Vec<Value> = experiment
+        .figures
+        .iter()
+        .filter_map(|figure| match &figure.body {
+            Body::Maps(maps) => Some(maps_data(figure, maps)),
+            Body::Plot(_) => None,
+        })
+        .collect();
+    json!({ "numbers": numbers.blocks(), "styles": styles, "figures": figures, "maps": maps })
+}
+
+/// An index into the palette; −1 for the neutral colour.
+fn color_index(color: Color) -> isize {
+    match color {
+        Color::Palette(index) => index as isize,
+        Color::Neutral => -1,
+    }
+}
+
+/// A figure of maps.
+fn maps_data(figure: &Figure, maps: &Maps) -> Value {
+    let entry = |entry: &LegendEntry| {
+        json!({
+            "label": entry.name(),
+            "color": color_index(entry.style().color),
+            "patch": entry.is_patch(),
+        })
+    };
+    json!({
+        "id": figure.id,
+        "title": figure.title,
+        "x": maps.x,
+        "y": maps.y,
+        // What a reader may choose to see in the squares.
+        "choices": choices(maps),
+        "maps": maps.maps.iter().map(map_data).collect::<Vec<_>>(),
+        "legend": maps.legend.iter().map(entry).collect::<Vec<_>>(),
+    })
+}
+
+/// What the squares of some maps can show.
+fn choices(maps: &Maps) -> &'static [&'static str] {
+    match maps.maps.iter().flat_map(|map| &map.squares).next().map(|square| &square.value) {
+        Some(SquareValue::Stability(_)) => &["runs that diverged", "ρ of second moments", "ρ of the mean"],
+        _ => &["the winner", "how far ahead"],
+    }
+}
+
+fn map_data(map: &Map) -> Value {
+    let square = |square: &Square| {
+        json!({
+            "x": square.x,
+            "y": square.y,
+            "color": color_index(square.color()),
+            "opacity": square.opacity(),
+            "outlined": square.is_outlined(),
+            // A text for each choice.
+            "shows": square.shows(),
+        })
+    };
+    json!({
+        "title": map.title,
+        "x": map.x,
+        "y": map.y,
+        "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
+        // Lines between points in units of squares.
+        "edges": map.edges(),
+    })
 }
 
 /// Bytes that the replicates of a figure would take.
@@ -142,13 +212,18 @@ fn figure_data(
 /// Panels and their curves, as the analysis has assigned them.
 fn view_data(view: &View) -> Value {
     let curve = |curve: &Curve| {
-        // An index into the palette; −1 for the neutral colour.
-        let color = match curve.style.color {
-            Color::Palette(index) => index as isize,
-            Color::Neutral => -1,
-        };
-        let Style { dash, marker, .. } = curve.style;
-        json!({ "label": curve.name(), "color": color, "dash": dash.index(), "mark": marker })
+        let Style { color, dash, marker } = curve.style;
+        let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
+        json!({
+            "label": curve.name(),
+            // The parts of the name, for places that have room for one of them.
+            "algorithm": curve.algorithm,
+            "settings": settings.join(", "),
+            "family": curve.family,
+            "color": color_index(color),
+            "dash": dash.index(),
+            "mark": marker,
+        })
     };
     json!({
         "panels": view.panels.join(","),

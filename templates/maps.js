@@ -1,0 +1,76 @@
+// Maps: tables of coloured squares in the width that there is, in place of the static drawing.
+class MapFigure {
+  constructor(figure, node) {
+    Object.assign(this, { figure, choice: 0, chart: node.querySelector(".chart") });
+    const select = el("select", { name: "show", "aria-label": "what the squares show" }, ...figure.choices.map((words, i) => el("option", { value: i }, `show ${words}`)));
+    select.addEventListener("change", () => { this.choice = Number(select.value); this.draw(); });
+    const files = node.querySelector(".about .files");
+    this.chart.before(el("div", { class: "head" }, el("p", { class: "what" }, `${figure.y} over ${figure.x}`), el("div", { class: "bar controls" }, select, el("span", { class: "files" }, ...files.childNodes))));
+    files.remove();
+    this.tip = el("div", { class: "tip", hidden: true });
+    this.chart.after(el("ul", { class: "legend patches", "aria-label": "Colours" }, ...figure.legend.map(key => this.entry(key))));
+    this.chart.classList.add("maps");
+    this.chart.dataset.by = "script";
+    this.chart.addEventListener("pointermove", event => this.tell(event.target.closest?.("td")));
+    this.chart.addEventListener("pointerdown", event => this.tell(event.target.closest?.("td")));
+    this.chart.addEventListener("pointerleave", event => event.pointerType === "touch" || this.tell(null));
+    new ResizeObserver(() => this.wide !== this.chart.clientWidth && this.draw()).observe(this.chart);
+    this.draw();
+  }
+
+  entry({ label, color, patch }) {
+    const sample = patch ? `<rect class="patch" width="22" height="12" y="1" fill="${rgb(color)}"/>` : '<line class="edge" x1="0" x2="26" y1="7" y2="7" stroke-width="3" stroke="#15181c"/>';
+    const item = el("li", {});
+    item.innerHTML = `<svg width="26" height="14" aria-hidden="true" data-color="${colorName(color)}">${sample}</svg> ${esc(label)}`;
+    return item;
+  }
+
+  // Maps side by side while their squares stay as wide as their texts need.
+  draw() {
+    const { figure, choice } = this, room = this.wide = this.chart.clientWidth || 1000;
+    const most = Math.max(...figure.maps.map(map => map.x.length)), count = figure.maps.length;
+    const columns = clamp(Math.floor(room / (most * 88 + 90)), 1, Math.min(count, 3)), width = (room / columns - 90) / most;
+    const scroll = this.chart.querySelector(".maps-grid")?.scrollLeft ?? 0;
+    const grid = el("div", { class: "maps-grid" });
+    grid.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+    grid.append(...figure.maps.map(map => {
+      const holder = el("div", { class: "map", tabindex: 0, role: "region", "aria-label": map.title ? `Map: ${figure.title}, ${map.title}` : `Map: ${figure.title}` });
+      holder.innerHTML = (map.title ? `<p class="title">${esc(map.title)}</p>` : "") + this.table(map, choice, width < 64);
+      return holder;
+    }));
+    this.chart.replaceChildren(grid, this.tip);
+    grid.scrollLeft = scroll;
+  }
+
+  table(map, choice, small) {
+    const { figure } = this, heavy = new Set(map.edges.map(String)), at = new Map(map.squares.map(s => [`${s.x},${s.y}`, s]));
+    // The sides of a square on which a spectral radius passes 1.
+    const sides = (x, y) => [["left", [x, y, x, y + 1]], ["bottom", [x, y, x + 1, y]]]
+      .filter(([, side]) => heavy.has(String(side))).map(([name]) => `edge-${name}`);
+    const cell = (x, y) => {
+      const square = at.get(`${x},${y}`);
+      if (!square) return '<td class="blank"><span class="unseen">no results</span></td>';
+      const others = square.shows.filter((text, i) => i !== choice && text && text !== "–"), main = square.shows[choice] || "–";
+      return `<td class="${[...sides(x, y), square.outlined ? "outlined" : "", square.opacity < 0.2 ? "tie" : ""].join(" ").trim()}" data-color="${colorName(square.color)}" style="--o:${square.opacity}" data-at="${x},${y}"><span class="main">${esc(main)}</span>`
+        + `${others.length ? `<span class="${small ? "unseen" : "more"}">${esc(others.join("; "))}</span>` : ""}</td>`;
+    };
+    const rows = map.y.map((name, y) => `<tr><th scope="row">${esc(name)}</th>${map.x.map((_, x) => cell(x, y)).join("")}</tr>`).reverse();
+    return `<table class="squares"><caption class="unseen">${esc(`${figure.y} (rows) over ${figure.x} (columns)${map.title ? `, ${map.title}` : ""}`)}</caption>`
+      + `<tbody>${rows.join("")}</tbody><tfoot><tr><td class="corner">${esc(figure.y)} ↑ ${esc(figure.x)} →</td>${map.x.map(name => `<th scope="col">${esc(name)}</th>`).join("")}</tr></tfoot></table>`;
+  }
+
+  tell(square) {
+    const at = square?.dataset.at;
+    this.tip.hidden = !at;
+    if (!at) return;
+    const { figure } = this, map = figure.maps[[...this.chart.querySelectorAll(".map")].indexOf(square.closest(".map"))];
+    const [x, y] = at.split(",").map(Number), found = map.squares.find(s => s.x === x && s.y === y);
+    const rows = figure.choices.map((words, i) => `<tr><td>${esc(words)}</td><td>${esc(found.shows[i] || "–")}</td></tr>`);
+    this.tip.innerHTML = `<b>${esc(figure.x)} ${esc(map.x[x])}, ${esc(figure.y)} ${esc(map.y[y])}</b> <span class="dim">${esc(map.title)}</span><table>${rows.join("")}</table>`;
+    this.tip.hidden = false;
+    const box = square.getBoundingClientRect(), out = this.chart.getBoundingClientRect();
+    this.tip.style.left = `${clamp(box.left - out.left, 0, Math.max(0, out.width - this.tip.offsetWidth))}px`;
+    this.tip.style.top = `${box.bottom - out.top + 4}px`;
+  }
+}
+data.maps.forEach(figure => new MapFigure(figure, document.getElementById(figure.id)));

@@ -10,6 +10,7 @@ mod axis;
 mod map;
 mod panel;
 pub mod style;
+pub mod thumbnail;
 
 use crate::analysis::{Body, Figure, LegendEntry, Panel, Scale};
 use axis::Axis;

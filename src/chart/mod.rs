@@ -13,6 +13,7 @@ mod layout;
 mod map;
 mod panel;
 pub mod style;
+pub mod thumbnail;
 
 use crate::analysis::{Body, Figure, LegendEntry, Map, Maps, Panel, Plot, Scale, Style};
 use axis::Axis;

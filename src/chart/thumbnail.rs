@@ -3,7 +3,6 @@
 //! *Invariant*: a miniature has the colours of its figure, which style sheets replace on dark
 //! paper as they do in the figure.
 
-use super::Size;
 use super::panel::{Frames, stretches};
 use super::style::{color_name, hex, rgb};
 use crate::analysis::family::FAMILIES;
@@ -80,7 +79,7 @@ fn fewer<'a>(shown: &[&'a Series]) -> Vec<&'a Series> {
 
 /// One path for each colour and kind of line, predictions below what is measured.
 fn paths(plot: &Plot, shown: &[&Series], tolerance: f64) -> String {
-    let frames = Frames::new(plot, 1, Size { wide: WIDE as u32, high: HIGH as u32 });
+    let frames = Frames::new(plot);
     let (x, y) = frames.axes(0);
     let lines: Vec<_> = shown.iter().map(|series| stretches(&series.points, x, y)).collect();
     let all = || lines.iter().flatten().flatten();
@@ -229,7 +228,7 @@ mod tests {
     fn panel(curves: usize) -> Panel {
         let mut series = Vec::new();
         for i in 0..curves {
-            let curve = Curve::new("a", Style::solid(Color::shade(i % 2, i)));
+            let curve = Curve::new("a", Style::solid(Color::tone(i % 2, 1 + i)));
             let noise = |t: usize| f64::from(((t * 7919 + i * 104_729) % 1000) as u32) / 1000.0;
             let at = |t: usize| Point::bare(t as f64, libm::exp(noise(t) - 0.01 * t as f64));
             let points: Vec<Point> = (0..500).map(at).collect();

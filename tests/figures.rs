@@ -1,4 +1,4 @@
-//! Figures as files: what a legend says of a curve is how the curve is drawn, and the curve
+//! Figures as files: a label or an entry of a legend looks as its curve is drawn, and the curve
 //! has the numbers of the cells that it is named after.
 
 mod support;
@@ -63,8 +63,8 @@ fn color(text: &str) -> String {
     }
 }
 
-/// The legend of a drawing.
-fn legend(svg: &str) -> Vec<Named> {
+/// The labels and the legend of a drawing, which look alike.
+fn keys(svg: &str) -> Vec<Named> {
     let key = |part: &str| {
         let (line, polygon) = part.split_once("<polygon").unwrap_or((part, ""));
         let look = Look {
@@ -72,9 +72,26 @@ fn legend(svg: &str) -> Vec<Named> {
             dash: dash(attribute(line, "stroke-dasharray"), 1.0),
             mark: mark(polygon),
         };
-        Named { label: attribute(part, "data-label").to_owned(), role: String::new(), look }
+        let with = attribute(part, "data-with").split(" | ").filter(|name| !name.is_empty());
+        Named {
+            label: attribute(part, "data-label").to_owned(),
+            with: with.map(str::to_owned).collect(),
+            role: String::new(),
+            look,
+        }
     };
     parts(svg, "<g class=\"key\"", "</g>").map(key).collect()
+}
+
+/// The names of the measured curves of a drawing, each once, in their order.
+fn names(svg: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for line in drawn(svg).into_iter().filter(|line| line.role == "measured") {
+        if !names.contains(&line.label) {
+            names.push(line.label);
+        }
+    }
+    names
 }
 
 /// The curves of a drawing, without those that have no points.
@@ -90,7 +107,8 @@ fn drawn(svg: &str) -> Vec<Named> {
             mark: polygon.map(mark).unwrap_or_default(),
         };
         let role = roles.split_whitespace().next_back().unwrap_or_default().to_owned();
-        Some(Named { label: attribute(part, "data-label").to_owned(), role, look })
+        let label = attribute(part, "data-label").to_owned();
+        Some(Named { label, with: Vec::new(), role, look })
     };
     parts(svg, "<g class=\"series ", "</g>").filter_map(curve).collect()
 }
@@ -103,12 +121,12 @@ fn drawings(bench: &Bench) -> Vec<(String, String)> {
 }
 
 #[test]
-fn legends_show_the_curves_that_they_name() {
+fn labels_show_the_curves_that_they_name() {
     let bench = reported();
     let drawings = drawings(&bench).into_iter().map(|(id, svg)| Drawing {
         id,
         by: "plotters".into(),
-        keys: legend(&svg),
+        keys: keys(&svg),
         lines: drawn(&svg),
     });
     let compared: usize = drawings.map(|drawing| compare(&drawing)).sum();
@@ -167,12 +185,11 @@ fn curves_and_figures_stand_in_the_order_of_the_manifest() {
     let page = bench.read("reports/m/report.md");
     let (second, first) = (page.find("second.svg").unwrap(), page.find("first.svg").unwrap());
     assert!(second < first, "the figures stand in the order of their kinds");
-    let names =
+    let wanted =
         ["Scaffold", "FedAvg", "FedLin"].map(|a| ["10", "1"].map(|h| format!("{a}, H = {h}")));
     for file in ["first", "second"] {
         let svg = bench.read(&format!("reports/m/figures/{file}.svg"));
-        let keys: Vec<String> = legend(&svg).into_iter().map(|key| key.label).collect();
-        assert_eq!(keys, names.concat(), "{file}");
+        assert_eq!(names(&svg), wanted.concat(), "{file}");
         let titles: Vec<&str> = svg.match_indices("N = ").map(|(i, _)| &svg[i..i + 5]).collect();
         assert!(file == "second" || titles == ["N = 4", "N = 2"], "{titles:?}");
     }
@@ -182,7 +199,7 @@ fn curves_and_figures_stand_in_the_order_of_the_manifest() {
 fn a_manifest_without_figures_shows_its_curves() {
     let bench = report_of("");
     let svg = bench.read("reports/m/figures/convergence.svg");
-    assert_eq!((svg.matches("<g class=\"panel\"").count(), legend(&svg).len()), (2, 6));
+    assert_eq!((svg.matches("<g class=\"panel\"").count(), names(&svg).len()), (2, 6));
     assert!(bench.read("reports/m/report.html").contains("id=\"convergence\""));
 }
 
@@ -226,6 +243,6 @@ fn one_place_across_has_no_slope() {
     let figure = "[[figure.scaling]]\nid = \"points\"\nx = \"step-size\"\nreference-slope = 1.0\n";
     let bench = report_of(figure);
     let svg = bench.read("reports/m/figures/points.svg");
-    assert!(legend(&svg).len() == 12 && !svg.contains("slope"), "{:?}", legend(&svg));
+    assert!(names(&svg).len() == 12 && !svg.contains("slope"), "{:?}", names(&svg));
     assert!(!svg.contains("NaN"));
 }

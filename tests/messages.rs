@@ -101,6 +101,8 @@ snapshots! {
     seed_too_large: "seed = 1" => "seed = 99999999999999999999";
     table_for_array: "[[algorithm.fedlsa]]" => "[algorithm.fedlsa]";
     unknown_panel: "panels = [\"local-steps\"]" => "panels = [\"local-step\"]";
+    large_panel_of_no_panels: "panels = [\"local-steps\"]" => "panels = [\"local-steps\"]\nlarge = { step-size = 0.1 }";
+    large_panel_without_cells: "panels = [\"local-steps\"]" => "panels = [\"local-steps\"]\nlarge = { local-steps = 77 }";
     figure_id_is_a_path: "panels = [\"local-steps\"]" => "id = \"../x\"";
     syntax: "states = 10" => "states = = 10";
     zip_of_unequal_lengths: "replicates = 2" => "replicates = 2\nzip = [[\"local-steps\", \"step-size\"]]";
@@ -223,6 +225,8 @@ fn numbers_and_texts() {
     let analysis = |text: &str| message("seed = 1", &format!("seed = 1\nanalysis = '{text}'"));
     insta::assert_snapshot!("analysis_names_no_cell", analysis("{{ mean(cell(\"Fed\")) }}"));
     insta::assert_snapshot!("analysis_is_no_template", analysis("{{ mean("));
+    let finding = |text: &str| message("seed = 1", &format!("seed = 1\nfinding = '{text}'"));
+    insta::assert_snapshot!("finding_names_no_claim", finding("{{ holds(\"none\") }}It falls"));
 }
 
 #[test]

@@ -43,6 +43,8 @@ impl Detail {
 pub struct Label {
     /// The name of the curve.
     pub name: String,
+    /// The names of the others that coincide with it.
+    pub with: Vec<String>,
     /// The text, which names all curves that coincide.
     pub text: String,
     /// The last value and its ratio to the lowest; empty in small panels.
@@ -95,6 +97,7 @@ impl Labels {
             };
             Label {
                 name: series.line.name(),
+                with: group[1..].iter().map(|i| ends[*i].0.line.name()).collect(),
                 text: names(group, ends),
                 value,
                 style: series.line.style(),

@@ -196,9 +196,13 @@ fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
     }
     let text = at + f64::from(labels::SAMPLE + 4);
     let (name, shown) = (escape(&label.name), escape(&label.text));
+    let with = match label.with.as_slice() {
+        [] => String::new(),
+        others => format!(" data-with=\"{}\"", escape(&others.join(" | "))),
+    };
     let _ = writeln!(
         out,
-        "<g class=\"key\" data-label=\"{name}\" data-color=\"{}\">{}<text x=\"{text:.1}\" y=\"{:.1}\" font-size=\"{}\" font-weight=\"bold\" fill=\"{ink}\">{shown}</text>{}</g>",
+        "<g class=\"key\" data-label=\"{name}\"{with} data-color=\"{}\">{}<text x=\"{text:.1}\" y=\"{:.1}\" font-size=\"{}\" font-weight=\"bold\" fill=\"{ink}\">{shown}</text>{}</g>",
         color_name(label.style.color),
         line_sample(label.style, (at, y), labels::SAMPLE),
         y + 4.0,

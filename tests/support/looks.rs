@@ -25,6 +25,9 @@ impl Look {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Named {
     pub label: String,
+    /// The curves that an entry names besides, because they coincide with its own.
+    #[serde(default)]
+    pub with: Vec<String>,
     /// Of what is drawn: `measured`, `theory` and others.
     #[serde(default)]
     pub role: String,
@@ -67,7 +70,8 @@ pub fn compare(drawing: &Drawing) -> usize {
                 .filter(|key| key.look.mark.is_empty() && key.look.dash == line.look.dash);
             assert_eq!(kinds.count(), 1, "{id} by {by}: {label}");
         } else {
-            let named = keys.iter().any(|key| key.label == *label);
+            let names = |key: &Named| key.label == *label || key.with.contains(label);
+            let named = keys.iter().any(names);
             assert!(named, "{id} by {by}: {label} has no key");
         }
         for other in lines[..i].iter().filter(|other| other.label != *label) {

@@ -109,7 +109,18 @@ type Drawing = Result<String, Box<dyn std::error::Error>>;
 /// # Errors
 /// The error of plotters, if it cannot draw.
 pub fn svg(figure: &Figure) -> Result<String, String> {
-    let size = Size::new(figure);
+    drawing(figure, Size::new(figure))
+}
+
+/// The figure as a file, with panels of this width and height.
+///
+/// # Errors
+/// The error of plotters, if it cannot draw.
+pub fn svg_of_size(figure: &Figure, wide: u32, high: u32) -> Result<String, String> {
+    drawing(figure, Size { wide, high })
+}
+
+fn drawing(figure: &Figure, size: Size) -> Result<String, String> {
     let drawings: Vec<(&str, Drawing)> = match &figure.body {
         Body::Plot(plot) => {
             let frames = panel::Frames::new(plot, figure.columns, size);

@@ -390,7 +390,11 @@ fn pages_begin_with_the_largest_changes() {
     assert_eq!(names, ["Scaffold", "Fed | Avg", "Prox"], "by verdict");
     let html = bench.run(&["diff", "a", "b", "--format", "html"]).expect(1).out;
     let names = between(&html, "<h3 class=\"family-", "</h3>");
-    assert_eq!(names, ["2\">Scaffold", "5\">Prox", "0\">Fed | Avg"], "changes before the undecided");
+    assert_eq!(
+        names,
+        ["2\">Scaffold", "5\">Prox", "0\">Fed | Avg"],
+        "changes before the undecided"
+    );
     let title = "3 of 3 cells changed: the error of <span class=\"family-2\">Scaffold</span> rose 1 000-fold, the error of <span class=\"family-5\">Prox</span> fell 100-fold";
     assert_eq!(between(&html, "<h1>", "</h1>"), [title]);
     let order = ["<h1>", "Fails:", "Largest changes", "<figure>", "All changed cells", "Claims"];

@@ -58,7 +58,7 @@ enum DiffFormatName {
 }
 
 /// The largest number of changed cells that are drawn.
-const MOST_DRAWN: usize = 50;
+const MOST_DRAWN: usize = 24;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let classes = classes(&args.fail_on)?;

@@ -95,12 +95,7 @@ fn solid(change: &Change, marker: usize) -> Style {
 }
 
 /// The upper chart: both sides.
-fn both_sides(
-    change: &Change,
-    x: &str,
-    caption: &str,
-    [before, after]: [Vec<Point>; 2],
-) -> Figure {
+fn both_sides(change: &Change, x: &str, caption: &str, [before, after]: [Vec<Point>; 2]) -> Figure {
     let y = Quantity::SqError.formula();
     let title = format!("{}: {y} before and after", change.name);
     let diverged = change.diverged();
@@ -122,7 +117,7 @@ fn ratio_figure(change: &Change, x: &str, caption: &str, points: Vec<Point>) -> 
         all.push(Series::new(Line::Reference(Reference::NoChange), ends.to_vec()));
     }
     let title = format!("{}: after over before", change.name);
-    figure(title, caption, (x, "after / before"), scale, all)
+    figure(title, caption, (x, "ratio"), scale, all)
 }
 
 fn figure(

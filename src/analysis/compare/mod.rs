@@ -175,7 +175,8 @@ impl Comparison {
     /// The changed cells in the order of a page: those whose verdict says that results changed,
     /// the worst first, and then the others.
     pub fn largest_first(&self) -> impl Iterator<Item = &Change> {
-        let of = |wanted: bool| self.changed.iter().filter(move |c| c.verdict.is_change() == wanted);
+        let of =
+            |wanted: bool| self.changed.iter().filter(move |c| c.verdict.is_change() == wanted);
         of(true).chain(of(false))
     }
 

@@ -195,7 +195,8 @@ fn card(DrawnChange { change, figures, page }: &DrawnChange<'_>) -> Result<Value
         let svg = chart::svg_of_size(figure, CHART_WIDTH, height);
         svg.map_err(|e| error(Path::new("diff.html"), e))
     };
-    let drawings = figures.iter().zip(CHART_HEIGHTS).map(draw).collect::<Result<Vec<_>, Error>>()?;
+    let drawings =
+        figures.iter().zip(CHART_HEIGHTS).map(draw).collect::<Result<Vec<_>, Error>>()?;
     let (size, beside) = match (factor_and_interval(change), change.diverged()) {
         (Some(ratio), _) => ratio,
         (None, (before, after)) => {

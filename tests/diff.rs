@@ -229,6 +229,9 @@ fn a_cell_that_diverges_comes_first() {
     assert_eq!(found["changed"][0]["ratio"], serde_json::Value::Null);
     let output = bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(1);
     output.prints("1 of 6 runs diverge and did not before");
+    let page = bench.run(&["diff", "a", "b", "--format", "html"]).expect(1);
+    page.prints("<b>0 → 1</b> <span>of 6 runs diverged</span>")
+        .prints("Scaffold</span> diverges in runs that did not, the error of <span");
 }
 
 #[test]
@@ -397,7 +400,7 @@ fn pages_begin_with_the_largest_changes() {
     );
     let title = "3 of 3 cells changed: the error of <span class=\"family-2\">Scaffold</span> rose 1 000-fold, the error of <span class=\"family-5\">Prox</span> fell 100-fold";
     assert_eq!(between(&html, "<h1>", "</h1>"), [title]);
-    let order = ["<h1>", "Fails:", "Largest changes", "<figure>", "All changed cells", "Claims"];
+    let order = ["<h1>", "Fails:", "Largest changes", "<figure>", "Changed cells (", "Claims"];
     let places: Vec<usize> = order.iter().map(|mark| html.find(mark).unwrap()).collect();
     assert!(places.is_sorted(), "{places:?}");
     let md = bench.run(&["diff", "a", "b", "--format", "md"]).expect(1).out;

@@ -6,7 +6,7 @@ use crate::analysis::compare::{Change, ChangeVerdict, Comparison};
 use crate::report::finding::Part;
 use driftbench_core::words::{readable, thousands};
 
-/// How many cells changed, the worst change, and the best one if errors also fell.
+/// How many cells changed, the worst change, and the first of another kind that has a ratio.
 pub fn headline(comparison: &Comparison) -> Vec<Part> {
     if comparison.is_empty() {
         return vec![plain("Nothing to compare")];
@@ -26,10 +26,12 @@ pub fn headline(comparison: &Comparison) -> Vec<Part> {
         _ => {
             parts.push(plain(": "));
             parts.extend(statement(worst));
-            let best = comparison.changed.iter().find(|c| c.verdict == ChangeVerdict::Better);
-            if let Some(best) = best.filter(|best| best.verdict != worst.verdict) {
+            let has_ratio =
+                |c: &&Change| matches!(c.verdict, ChangeVerdict::Worse | ChangeVerdict::Better);
+            let other = |c: &&Change| has_ratio(c) && c.verdict != worst.verdict;
+            if let Some(next) = comparison.changed.iter().find(other) {
                 parts.push(plain(", "));
-                parts.extend(statement(best));
+                parts.extend(statement(next));
             }
         }
     }

@@ -5,8 +5,11 @@
 mod forge;
 mod support;
 
+use driftbench::analysis::Color;
 use driftbench::analysis::compare::{SideExperiment, SideRuns, record};
+use driftbench::chart::style::color_name;
 use driftbench::trace::{Outcome, Trace};
+use support::markup::{Tag, tags};
 use support::process::Program;
 use support::{Bench, Finished, edited};
 
@@ -226,6 +229,9 @@ fn a_cell_that_diverges_comes_first() {
     assert_eq!(found["changed"][0]["ratio"], serde_json::Value::Null);
     let output = bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(1);
     output.prints("1 of 6 runs diverge and did not before");
+    let page = bench.run(&["diff", "a", "b", "--format", "html"]).expect(1);
+    page.prints("<b>0 → 1</b> <span>of 6 runs diverged</span>")
+        .prints("Scaffold</span> diverges in runs that did not, the error of <span");
 }
 
 #[test]
@@ -343,15 +349,131 @@ fn pages_are_escaped_and_whole_and_the_same_twice() {
     assert!(!html.contains("<script") && !html.contains("http:") || html.contains("w3.org"));
     let outside = html.replace("http://www.w3.org/2000/svg", "");
     assert!(!outside.contains("http:") && !outside.contains("https:") && !html.contains("NaN"));
-    assert_eq!(html.matches("<figure>").count(), 6, "two charts a cell");
+    assert_eq!(html.matches("<figure>").count(), 3, "one figure a cell");
+    assert_eq!(html.matches("<svg ").count(), 6, "two charts a cell");
     let md = page("md");
     assert_eq!(md, page("md"));
     assert!(md.contains("Fed \\| Avg") && md.contains("<details"), "{md}");
-    let lines = md.lines().filter(|l| l.starts_with("| ") && l.contains("Fed"));
     let bars = |l: &str| l.replace("\\|", "").matches('|').count();
-    assert!(lines.clone().count() == 2 && lines.clone().all(|l| bars(l) == 10), "{md}");
+    let rows = |part: &str| -> Vec<usize> {
+        part.lines().filter(|l| l.starts_with("| ") && l.contains("Fed")).map(bars).collect()
+    };
+    let (first, folded) = md.split_once("<details").unwrap();
+    assert_eq!((rows(first), rows(folded)), (vec![6], vec![10, 10]), "{md}");
     bench.run(&["diff", "a", "b", "--format", "md", "--out", "diff.md"]);
     assert_eq!(bench.read("diff.md"), md);
+}
+
+/// A bench with a cell that is a thousand times worse, one that is a hundred times better, and one
+/// of which the runs do not tell, in `b`.
+fn worse_better_and_undecided() -> Bench {
+    let prox = "local-steps = 5\n\n[[algorithm.fedprox]]\nlabel = \"Prox\"\nstep-size = 0.05\nlocal-steps = 3\nproximal = 0.1\n";
+    let bench = Bench::new();
+    for side in ["a", "b"] {
+        ran(&bench, side, &[("local-steps = [2, 5]", prox)], &[]);
+    }
+    rewrite(&bench, &|label, replicate, trace| {
+        scaled("Scaffold", 1000.0)(label, replicate, trace);
+        scaled("Prox", 0.01)(label, replicate, trace);
+        scaled("Fed | Avg", [9.0, 0.3, 8.0, 0.2, 7.0, 0.1][replicate])(label, replicate, trace);
+    });
+    bench
+}
+
+/// The texts between two marks, in their order.
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
+    text.split(open).skip(1).map(|rest| rest.split(close).next().unwrap()).collect()
+}
+
+#[test]
+fn pages_begin_with_the_largest_changes() {
+    let bench = worse_better_and_undecided();
+    let found = json(&bench, "a", "b");
+    let names: Vec<&str> = verdicts(&found).iter().map(|(_, name)| *name).collect();
+    assert_eq!(names, ["Scaffold", "Fed | Avg", "Prox"], "by verdict");
+    let html = bench.run(&["diff", "a", "b", "--format", "html"]).expect(1).out;
+    let names = between(&html, "<h3 class=\"family-", "</h3>");
+    assert_eq!(
+        names,
+        ["2\">Scaffold", "5\">Prox", "0\">Fed | Avg"],
+        "changes before the undecided"
+    );
+    let title = "3 of 3 cells changed: the error of <span class=\"family-2\">Scaffold</span> rose 1 000-fold, the error of <span class=\"family-5\">Prox</span> fell 100-fold";
+    assert_eq!(between(&html, "<h1>", "</h1>"), [title]);
+    let order = ["<h1>", "Fails:", "Largest changes", "<figure>", "Changed cells (", "Claims"];
+    let places: Vec<usize> = order.iter().map(|mark| html.find(mark).unwrap()).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    let md = bench.run(&["diff", "a", "b", "--format", "md"]).expect(1).out;
+    let (first, folded) = md.split_once("<details").unwrap();
+    let scaffold = first.find("| Scaffold |").unwrap();
+    assert!(scaffold < first.find("| Prox |").unwrap() && !first.contains("| Fed"), "{md}");
+    assert!(folded.contains("Fed \\| Avg"), "{md}");
+}
+
+/// The series of a drawing: label, colour and dash pattern.
+fn drawn(svg: &str) -> Vec<[String; 3]> {
+    let is_series = |tag: &Tag<'_>| tag.value("class").is_some_and(|c| c.starts_with("series "));
+    let three = |tag: Tag<'_>| {
+        let names = ["data-label", "data-color", "stroke-dasharray"];
+        names.map(|name| tag.value(name).unwrap_or_default().to_owned())
+    };
+    tags(svg).into_iter().filter(is_series).map(three).collect()
+}
+
+#[test]
+fn before_is_grey_and_dashed_under_after_in_its_familys_colour() {
+    let bench = worse_better_and_undecided();
+    let html = bench.run(&["diff", "a", "b", "--format", "html"]).expect(1).out;
+    for (figure, family) in between(&html, "<figure>", "</figure>").iter().zip([2, 5, 0]) {
+        let [curves, ratio] = &between(figure, "<svg ", "</svg>")[..] else { panic!("{figure}") };
+        let [before, after] = &drawn(curves)[..] else { panic!("{curves}") };
+        assert_eq!((&*before[0], &*before[1], &*after[0]), ("before", "none", "after"));
+        let color = color_name(Color::of_family(family));
+        assert_eq!(after[1], color, "the colour of the family");
+        assert!(!before[2].is_empty() && after[2].is_empty(), "{before:?} {after:?}");
+        let [ratio, one] = &drawn(ratio)[..] else { panic!("{ratio}") };
+        assert_eq!((&*ratio[0], &ratio[1], &*one[0]), ("ratio", &after[1], "no change"));
+    }
+}
+
+#[test]
+fn what_did_not_change_is_one_line() {
+    let bench = pair(&[]);
+    let page = |out: &str| {
+        let html = bench.run(&["diff", "a", "b", "--format", "html"]).out;
+        assert!(html.contains(out), "{html}");
+        html
+    };
+    let html = page("<h1>No cell changed</h1>");
+    assert!(html.contains(">3 of 3 cells are bit-identical. No failures.<"), "{html}");
+    assert!(!html.contains("<figure") && !html.contains("Largest changes"), "{html}");
+    rewrite(&bench, &|label, replicate, trace| {
+        scaled("Scaffold", [2.0, 0.5, 2.1, 0.4, 1.9, 0.6][replicate])(label, replicate, trace);
+    });
+    page("<h1>1 of 3 cells changed, none of them significantly</h1>");
+    page("2 of 3 cells are bit-identical.");
+    let cell = bench.cells("b/small").remove(0);
+    bench.damage(&format!("{cell}/traces.parquet"));
+    let html = page("has no sound results</h1>");
+    let lost = html.find("Cells without sound results").unwrap();
+    assert!(lost < html.find("<figure").unwrap() && html.contains("1 of 3 cells is bit-identical"));
+}
+
+#[test]
+fn changes_link_to_the_page_of_their_experiment() {
+    let bench = reported();
+    ran(&bench, "b", &[("0.05", "0.09")], &[]);
+    bench.run(&["report", "b", "--out", "other", "--quiet"]);
+    let links = |out: &[&str]| {
+        let common = ["diff", "pages", "other", "--format", "html", "--fail-on", "none"];
+        let printed = bench.run(&[&common[..], out].concat()).expect(0).out;
+        let page = out.last().map_or(printed, |file| bench.read(file)).replace("&#x2f;", "/");
+        between(&page, "<a href=\"", "\"").into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(links(&["--out", "diff.html"]), ["other/small/report.html"; 3]);
+    assert_eq!(links(&["--out", "other/diff.html"]), ["small/report.html"; 3]);
+    assert!(links(&["--out", "pages/diff.html"]).is_empty(), "the page is in no folder below");
+    assert!(links(&[]).is_empty(), "there is no file that the link could be relative to");
 }
 
 #[test]

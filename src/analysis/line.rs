@@ -180,12 +180,8 @@ impl Line {
         match self {
             Self::Measured(curve) => curve.style,
             Self::Predicted(curve, prediction) => Style { dash: dash(*prediction), ..curve.style },
-            Self::Reference(reference) => {
-                let color = match reference {
-                    Reference::Slope(_) => Color::Neutral,
-                    Reference::NoChange => Color::of_family(6),
-                };
-                Style { dash: Dash::Thin(REFERENCE), ..Style::solid(color) }
+            Self::Reference(_) => {
+                Style { dash: Dash::Thin(REFERENCE), ..Style::solid(Color::Neutral) }
             }
         }
     }

@@ -97,6 +97,24 @@ pub fn svg(figure: &Figure) -> Result<String, String> {
 /// The error of plotters, if it cannot draw.
 pub fn svg_in(figure: &Figure, width: u32) -> Result<String, String> {
     let (places, height) = places(figure, width);
+    drawing(figure, &places, (width, height))
+}
+
+/// A figure of one panel as a file of this width, with a panel of this height.
+///
+/// # Errors
+/// The error of plotters, if it cannot draw.
+pub fn svg_of_size(figure: &Figure, wide: u32, high: u32) -> Result<String, String> {
+    let place = Place { x: 0, y: 0, wide, high, is_large: true };
+    drawing(figure, &[place], (wide, TITLE + high))
+}
+
+/// The panels of a figure in their places, below a legend of what has no label.
+fn drawing(
+    figure: &Figure,
+    places: &[Place],
+    (width, height): (u32, u32),
+) -> Result<String, String> {
     let mut legend = figure.legend().iter().collect::<Vec<_>>();
     let panels: Result<Vec<String>, _> = match &figure.body {
         Body::Plot(plot) => {
@@ -107,11 +125,11 @@ pub fn svg_in(figure: &Figure, width: u32) -> Result<String, String> {
             if !frames.iter().any(|frame| frame.labels.is_short) {
                 legend.retain(|entry| !entry.is_measured());
             }
-            let drawn = frames.iter().zip(&places).zip(&plot.panels);
+            let drawn = frames.iter().zip(places).zip(&plot.panels);
             drawn.map(|((frame, place), panel)| curves_panel(plot, panel, frame, place)).collect()
         }
         Body::Maps(maps) => {
-            let drawn = maps.maps.iter().zip(&places);
+            let drawn = maps.maps.iter().zip(places);
             drawn.map(|(map, place)| map_panel(maps, map, place)).collect()
         }
     };

@@ -7,7 +7,7 @@ use crate::analysis::compare::{
     Change, ChangeVerdict, Class, Comparison, Options, Side, SideExperiment, compare, curves,
     record,
 };
-use crate::report::diff::{self as pages, ChangeFigures, DiffFormat};
+use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
 use crate::store::{Store, git};
 use driftbench_runner::files::write_atomically;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ enum DiffFormatName {
 }
 
 /// The largest number of changed cells that are drawn.
-const MOST_DRAWN: usize = 50;
+const MOST_DRAWN: usize = 24;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let classes = classes(&args.fail_on)?;
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let format = match args.format {
         DiffFormatName::Text => DiffFormat::Text,
         DiffFormatName::Md => DiffFormat::Markdown,
-        DiffFormatName::Html => DiffFormat::Html(figures(&comparison, &a, &b)),
+        DiffFormatName::Html => DiffFormat::Html(drawn(&comparison, &a, &b, args.out.as_deref())),
         DiffFormatName::Json => DiffFormat::Json,
     };
     let text = pages::render(&comparison, &fails, format)?;
@@ -118,6 +118,8 @@ fn options(args: &Args) -> Result<Options, Failure> {
 struct DiffSource {
     side: Side,
     folder: Option<ResultsFolder>,
+    /// A folder with the pages of its experiments.
+    pages: Option<PathBuf>,
 }
 
 impl DiffSource {
@@ -142,7 +144,8 @@ impl DiffSource {
                 record::RECORD
             )));
         }
-        reports(name, format!("{name} (reports folder)"), files)
+        let source = reports(name, format!("{name} (reports folder)"), files)?;
+        Ok(Self { pages: Some(path.to_owned()), ..source })
     }
 
     /// Adds to the side what only its results can give.
@@ -157,11 +160,11 @@ fn results(path: &Path, name: &str, schema: u32) -> Result<DiffSource, Failure> 
     let full_name = format!("{name} (results folder)");
     if schema != crate::store::SCHEMA {
         let side = Side { name: full_name, foreign: Some(schema), ..Side::default() };
-        return Ok(DiffSource { side, folder: None });
+        return Ok(DiffSource { side, folder: None, pages: None });
     }
     let folder = ResultsFolder::open(path)?;
     let side = folder.side(full_name)?;
-    Ok(DiffSource { side, folder: Some(folder) })
+    Ok(DiffSource { side, folder: Some(folder), pages: None })
 }
 
 fn revision(name: &str) -> Result<DiffSource, Failure> {
@@ -207,7 +210,7 @@ fn reports(
         })?;
         side.experiments.insert(experiment, read);
     }
-    Ok(DiffSource { side, folder: None })
+    Ok(DiffSource { side, folder: None, pages: None })
 }
 
 fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std::io::Result<()> {
@@ -226,12 +229,13 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std:
     Ok(())
 }
 
-/// Charts of the worst changes: curves where both sides have them.
-fn figures<'c>(
+/// The largest changes with their charts: curves where both sides have them.
+fn drawn<'c>(
     comparison: &'c Comparison,
     a: &DiffSource,
     b: &DiffSource,
-) -> Vec<ChangeFigures<'c>> {
+    out: Option<&Path>,
+) -> Vec<DrawnChange<'c>> {
     let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;
     let draw = |change: &'c Change| {
         let traces = |source: &DiffSource, id: &str| {
@@ -241,7 +245,17 @@ fn figures<'c>(
             (Some(before), Some(after)) => curves::of_traces(change, &before, &after),
             _ => curves::of_finals(change),
         };
-        (change, figures)
+        DrawnChange { change, figures, page: page(b, &change.experiment, out) }
     };
-    comparison.changed.iter().filter(worth).take(MOST_DRAWN).map(draw).collect()
+    comparison.largest_first().filter(worth).take(MOST_DRAWN).map(draw).collect()
+}
+
+/// The page of an experiment relative to the file that is written, if it is in the same folder or
+/// below it, and its address needs no escapes.
+fn page(side: &DiffSource, experiment: &str, out: Option<&Path>) -> Option<String> {
+    let page = side.pages.as_ref()?.join(experiment).join("report.html").canonicalize().ok()?;
+    let folder = Path::new(".").join(out?.parent()?).canonicalize().ok()?;
+    let address = page.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
+    address.chars().all(is_plain).then_some(address)
 }

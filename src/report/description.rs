@@ -309,7 +309,8 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
 fn claim(known: &Known, id: &str) -> Result<(Verdict, Estimate), Error> {
     known.claims.get(id).copied().ok_or_else(|| {
         let all: Vec<&str> = known.claims.keys().map(String::as_str).collect();
-        invalid(format!("\"{id}\" is no claim (allowed: {})", all.join(", ")))
+        let all = if all.is_empty() { "there are none".into() } else { all.join(", ") };
+        invalid(format!("\"{id}\" is no claim (allowed: {all})"))
     })
 }
 

@@ -258,6 +258,7 @@ impl Pages {
             ("disagreements.html", include_str!("../../templates/disagreements.html")),
             ("diff.md", include_str!("../../templates/diff.md")),
             ("diff.html", include_str!("../../templates/diff.html")),
+            ("diff.css", include_str!("../../templates/diff.css")),
             ("style.css", include_str!("../../templates/style.css")),
             ("figure.css", include_str!("../../templates/figure.css")),
             ("figure.html", include_str!("../../templates/figure.html")),

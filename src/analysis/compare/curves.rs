@@ -1,5 +1,6 @@
 //! Figures of a change: both curves on one chart and their ratio on another; from
-//! final errors alone, one dot per replicate.
+//! final errors alone, one dot per replicate. What was is grey and dashed, and what is has
+//! the colour of the algorithm's family.
 //!
 //! *Invariant*: the ratio is of paired replicates; where either is 0 or has diverged, no point
 //! is drawn.
@@ -12,20 +13,18 @@ use crate::analysis::{
 };
 use crate::stats::{mean, standard_deviation, student_95};
 use driftbench_runner::manifest::figure::Band;
+use driftbench_runner::manifest::metric::Quantity;
 use driftbench_runner::trace::Trace;
 use std::collections::BTreeMap;
 
 const BEFORE: Style = Style { color: Color::Neutral, dash: Dash::Measured(1), marker: 0 };
-const AFTER: Style = Style { color: Color::Palette(0), dash: Dash::Measured(0), marker: 1 };
-const RATIO: Style = Style { color: Color::Palette(0), dash: Dash::Measured(0), marker: 3 };
 
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
-    let mean = "Mean over runs with its 95 % interval (Student's t, on the logarithm).";
-    let ratio = "Geometric mean over paired runs with its 95 % interval (Student).";
+    let caption = "Mean over runs, and the geometric mean of the ratio over paired runs, each with its 95 % interval (Student's t, on the logarithm).";
     [
-        both_sides(change, ("t", "‖θ_t − θ*‖²"), mean, [curve(before), curve(after)]),
-        ratio_figure(change, "t", ratio, ratios(before, after)),
+        both_sides(change, "round", caption, [curve(before), curve(after)]),
+        ratio_figure(change, "round", caption, ratios(before, after)),
     ]
 }
 
@@ -38,10 +37,10 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
         _ => f64::NAN,
     };
     let ratios = self::dots(before.iter().zip(after).map(quotient));
-    let both = "One dot per run: reports store final errors and no curves.";
+    let caption = "One dot per run: reports store final errors and no curves.";
     [
-        both_sides(change, ("run", "‖θ_T − θ*‖²"), both, [dots(before), dots(after)]),
-        ratio_figure(change, "run", "One dot per run.", ratios),
+        both_sides(change, "run", caption, [dots(before), dots(after)]),
+        ratio_figure(change, "run", caption, ratios),
     ]
 }
 
@@ -90,18 +89,19 @@ fn ratios(before: &[Trace], after: &[Trace]) -> Vec<Point> {
     rounds.into_iter().filter(|(_, logs)| logs.len() == pairs).map(ratio).collect()
 }
 
+/// The solid line of a change, in the colour of its algorithm's family.
+fn solid(change: &Change, marker: usize) -> Style {
+    Style { marker, ..Style::solid(Color::of_family(change.family)) }
+}
+
 /// The upper chart: both sides.
-fn both_sides(
-    change: &Change,
-    axes: (&str, &str),
-    caption: &str,
-    [before, after]: [Vec<Point>; 2],
-) -> Figure {
-    let title = format!("{}: {} before and after", change.name, axes.1);
+fn both_sides(change: &Change, x: &str, caption: &str, [before, after]: [Vec<Point>; 2]) -> Figure {
+    let y = Quantity::SqError.formula();
+    let title = format!("{}: {y} before and after", change.name);
     let diverged = change.diverged();
     let before = series("before", BEFORE, before, diverged.0);
-    let after = series("after", AFTER, after, diverged.1);
-    figure(title, caption, axes, Scale::Log, vec![before, after])
+    let after = series("after", solid(change, 1), after, diverged.1);
+    figure(title, caption, (x, y), Scale::Log, vec![before, after])
 }
 
 /// The lower chart: ratios, and the line of no change.
@@ -111,13 +111,13 @@ fn ratio_figure(change: &Change, x: &str, caption: &str, points: Vec<Point>) -> 
     let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };
     let across = finite()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.x), high.max(p.x)));
-    let mut all = vec![series("after over before", RATIO, points, 0)];
+    let mut all = vec![series("ratio", solid(change, 3), points, 0)];
     if across.0 <= across.1 {
         let ends = [across.0, across.1].map(|x| Point::bare(x, 1.0));
         all.push(Series::new(Line::Reference(Reference::NoChange), ends.to_vec()));
     }
     let title = format!("{}: after over before", change.name);
-    figure(title, caption, (x, "after / before"), scale, all)
+    figure(title, caption, (x, "ratio"), scale, all)
 }
 
 fn figure(

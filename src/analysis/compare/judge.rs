@@ -81,6 +81,12 @@ impl ChangeVerdict {
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
+
+    /// Whether it says that results changed; the others say that they did not, or that the runs
+    /// do not tell.
+    pub fn is_change(self) -> bool {
+        !matches!(self, Self::Underpowered | Self::Equivalent | Self::SameErrors)
+    }
 }
 
 /// A cell whose bits changed, or its counterpart with other settings.
@@ -88,8 +94,12 @@ impl ChangeVerdict {
 pub struct Change {
     /// Its experiment.
     pub experiment: String,
-    /// Name of the algorithm, with the settings that distinguish it.
+    /// Label of the algorithm.
+    pub label: String,
+    /// The label, with the settings that distinguish the cell.
     pub name: String,
+    /// The family of the algorithm.
+    pub family: usize,
     /// The cell before and after.
     pub pair: Pair,
     /// Final errors before and after, one per replicate; `None` where it diverged.
@@ -138,7 +148,14 @@ impl Change {
         is: &SideCell,
         options: &Options,
     ) -> Self {
-        let mut change = Self { experiment: experiment.into(), name, pair, ..Self::default() };
+        let mut change = Self {
+            experiment: experiment.into(),
+            label: is.label.clone(),
+            name,
+            family: is.family(),
+            pair,
+            ..Self::default()
+        };
         let lost = |runs: &SideRuns| match runs {
             SideRuns::Damaged(why) => format!("damaged: {why}"),
             _ => "no results are stored".into(),

@@ -172,6 +172,14 @@ impl Comparison {
         self.changed.iter().filter(|change| change.verdict == verdict).count()
     }
 
+    /// The changed cells in the order of a page: those whose verdict says that results changed,
+    /// the worst first, and then the others.
+    pub fn largest_first(&self) -> impl Iterator<Item = &Change> {
+        let of =
+            |wanted: bool| self.changed.iter().filter(move |c| c.verdict.is_change() == wanted);
+        of(true).chain(of(false))
+    }
+
     /// Whether no cell is in both.
     pub fn is_empty(&self) -> bool {
         self.identical == 0 && self.changed.is_empty()

@@ -2,6 +2,7 @@
 
 use super::claims::SideClaim;
 use super::settings::Settings;
+use crate::analysis::family::family;
 use std::collections::BTreeMap;
 
 /// Version of what a side stores of an experiment. The first reports had final errors
@@ -65,6 +66,12 @@ pub enum SideRuns {
 }
 
 impl SideCell {
+    /// The family of its algorithm, which its settings name.
+    pub fn family(&self) -> usize {
+        let kind = |path: &str| path.strip_prefix("algorithm.")?.split('.').next().map(family);
+        self.settings.keys().find_map(kind).unwrap_or_else(|| family(""))
+    }
+
     /// Digest of its traces, if they are there.
     pub fn digest(&self) -> Option<&str> {
         match &self.runs {

@@ -5,11 +5,13 @@
 //! comment and a browser hold only so much, and state the number of rows left out. JSON is
 //! complete.
 
+mod headline;
 mod json;
 mod terminal;
 
 use super::Pages;
 use super::claims::{interval, probability};
+use super::finding::Part;
 use super::number_text::short;
 use crate::analysis::Figure;
 use crate::analysis::compare::{
@@ -26,8 +28,15 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A change and its charts.
-pub type ChangeFigures<'a> = (&'a Change, [Figure; 2]);
+/// A change as a page shows it.
+pub struct DrawnChange<'a> {
+    /// The change.
+    pub change: &'a Change,
+    /// Both sides over one another, and their ratio.
+    pub figures: [Figure; 2],
+    /// The page of its experiment, relative to the page of the comparison.
+    pub page: Option<String>,
+}
 
 /// How a comparison is written.
 pub enum DiffFormat<'a> {
@@ -35,8 +44,8 @@ pub enum DiffFormat<'a> {
     Text,
     /// For a pull request.
     Markdown,
-    /// A page, with charts of the first changes.
-    Html(Vec<ChangeFigures<'a>>),
+    /// A page, with charts of the largest changes.
+    Html(Vec<DrawnChange<'a>>),
     /// For programs.
     Json,
 }
@@ -45,6 +54,14 @@ pub enum DiffFormat<'a> {
 const MOST_CHARACTERS: usize = 65_536;
 /// Rows of each table that a page shows.
 const MOST_SHOWN: usize = 1000;
+/// Figures that a page shows unfolded.
+const MOST_OPEN: usize = 12;
+/// Changes that Markdown shows before its tables.
+const MOST_FIRST: usize = 10;
+/// Width of charts, which suits half a page and a telephone, and the heights of the curves and of
+/// their ratio, in pixels.
+const CHART_WIDTH: u32 = 440;
+const CHART_HEIGHTS: [u32; 2] = [250, 130];
 /// Rows of each table that Markdown tries to show, one after the other.
 const MOST_ROWS: [usize; 8] = [400, 200, 100, 50, 25, 10, 5, 1];
 
@@ -58,25 +75,27 @@ pub fn render(
     format: DiffFormat<'_>,
 ) -> Result<String, Error> {
     let text = DiffText::new(comparison, fails);
-    let values = |most: usize, charts: Vec<Value>| {
-        context! { diff => Value::from(Serde(&text)), most, charts }
-    };
+    let values = |most: usize| context! { diff => Value::from(Serde(&text)), most };
     match format {
         DiffFormat::Text => Ok(terminal::summary(&text)),
         DiffFormat::Json => Ok(format!("{:#}\n", json::json(comparison, fails))),
         DiffFormat::Markdown => {
             let mut out = String::new();
             for most in MOST_ROWS {
-                out = Pages::new().render("diff.md", values(most, Vec::new()))?;
+                out = Pages::new().render("diff.md", values(most))?;
                 if out.chars().count() <= MOST_CHARACTERS {
                     break;
                 }
             }
             Ok(out)
         }
-        DiffFormat::Html(figures) => {
-            let charts = figures.iter().map(charts).collect::<Result<_, Error>>()?;
-            Pages::new().render("diff.html", values(MOST_SHOWN, charts))
+        DiffFormat::Html(changes) => {
+            let cards = changes.iter().map(card).collect::<Result<Vec<Value>, Error>>()?;
+            let open = match changes.iter().filter(|c| c.change.verdict.is_change()).count() {
+                0 => MOST_OPEN,
+                stated => stated.min(MOST_OPEN),
+            };
+            Pages::new().render("diff.html", context! { cards, open, ..values(MOST_SHOWN) })
         }
     }
 }
@@ -90,6 +109,8 @@ struct DiffText {
     incomparable: Vec<String>,
     removed: LoneText,
     added: LoneText,
+    /// The first of the changes that a verdict states.
+    largest: Vec<ChangeText>,
     /// The same cells, and cells with other settings.
     changed: ChangeTable,
     settings: ChangeTable,
@@ -101,8 +122,16 @@ struct DiffText {
 
 #[derive(Serialize)]
 struct SummaryText {
+    /// How many cells changed, and the largest changes.
+    title: Vec<Part>,
     /// The verdicts and how many cells have each, in one line.
     headline: String,
+    /// How many cells are bit-identical.
+    unchanged: String,
+    /// The verdicts that cells have: tone, number and name.
+    counts: Vec<(&'static str, usize, &'static str)>,
+    /// Cells without sound results, a line per experiment.
+    failed: Vec<String>,
     /// What makes the comparison fail; empty if nothing does.
     fails: String,
     /// Whether no cell is on both sides.
@@ -129,11 +158,12 @@ struct ChangeTable {
 #[derive(Serialize)]
 struct ChangeText {
     verdict: ChangeVerdict,
-    /// For colours: `refuted`, `supported` or `inconclusive`.
+    /// For colours: `refuted`, `supported`, `inconclusive` or `even`.
     tone: &'static str,
     experiment: String,
     cell: String,
     name: String,
+    family: usize,
     other: String,
     ratio: String,
     p: String,
@@ -147,20 +177,35 @@ struct ClaimChangeText {
     experiment: String,
     id: String,
     statement: String,
-    before: String,
-    after: String,
+    before: ClaimSideText,
+    after: ClaimSideText,
     fails: bool,
 }
 
-/// A change with its drawings and their captions, as the template sees it.
-fn charts((change, figures): &ChangeFigures<'_>) -> Result<Value, Error> {
-    let draw = |figure: &Figure| {
-        let svg = chart::svg(figure).map_err(|e| error(Path::new("diff.html"), e))?;
-        Ok((svg, figure.caption.clone()))
+#[derive(Serialize)]
+struct ClaimSideText {
+    verdict: &'static str,
+    /// The estimate with its interval; empty if there is none.
+    estimate: String,
+}
+
+/// A change with its drawings, as the template sees it.
+fn card(DrawnChange { change, figures, page }: &DrawnChange<'_>) -> Result<Value, Error> {
+    let draw = |(figure, height): (&Figure, u32)| {
+        let svg = chart::svg_of_size(figure, CHART_WIDTH, height);
+        svg.map_err(|e| error(Path::new("diff.html"), e))
     };
-    let drawings = figures.iter().map(draw).collect::<Result<Vec<(String, String)>, Error>>()?;
-    let change = Value::from(Serde(change_text(change)));
-    Ok(context! { change, drawings => Value::from(Serde(drawings)) })
+    let drawings =
+        figures.iter().zip(CHART_HEIGHTS).map(draw).collect::<Result<Vec<_>, Error>>()?;
+    let (size, beside) = match (factor_and_interval(change), change.diverged()) {
+        (Some(ratio), _) => ratio,
+        (None, (before, after)) => {
+            let (runs, all) = (format!("{before} → {after}"), change.finals.1.len());
+            (runs, format!("of {} diverged", words::count(all, "run")))
+        }
+    };
+    let (text, caption) = (Value::from(Serde(change_text(change))), &figures[0].caption);
+    Ok(context! { change => text, size, beside, drawings, caption, page })
 }
 
 impl DiffText {
@@ -177,25 +222,42 @@ impl DiffText {
         let problems = other_problems(&comparison.problems);
         let fails = fails.iter().map(|(class, count)| format!("{count} {}", class.name()));
         let lone = |cells: &[Lone]| LoneText { lines: lone_lines(cells), count: cells.len() };
+        let largest = comparison.largest_first().filter(|c| c.verdict.is_change());
         Self {
             before: clean(&comparison.sides.0),
             after: clean(&comparison.sides.1),
-            summary: SummaryText {
-                headline: headline(comparison),
-                fails: fails.collect::<Vec<_>>().join(", "),
-                empty: comparison.is_empty(),
-                margin: percent(comparison.margin),
-                tested: comparison.tested,
-            },
+            summary: summary(comparison, fails.collect::<Vec<_>>().join(", ")),
             incomparable: incomparable.chain(problems).map(|line| clean(&line)).collect(),
             removed: lone(&comparison.removed),
             added: lone(&comparison.added),
+            largest: largest.take(MOST_FIRST).map(change_text).collect(),
             changed: table(false),
             settings: table(true),
             claims: comparison.claims.iter().map(claim_text).collect(),
             without_claims: comparison.without_claims.clone(),
             timings: comparison.timings.iter().map(timing).collect(),
         }
+    }
+}
+
+fn summary(comparison: &Comparison, fails: String) -> SummaryText {
+    let count = |(verdict, name)| (tone(verdict), comparison.count_verdict(verdict), name);
+    let failed = comparison.changed.iter().filter(|c| c.verdict == ChangeVerdict::Failed);
+    let failed = failed.map(|change| Lone {
+        experiment: change.experiment.clone(),
+        id: change.pair.after.clone(),
+        name: format!("{}, {}", change.name, change.note),
+    });
+    SummaryText {
+        title: headline::headline(comparison),
+        headline: verdicts_in_words(comparison),
+        unchanged: headline::unchanged(comparison),
+        counts: ChangeVerdict::ALL.into_iter().map(count).filter(|(_, n, _)| *n > 0).collect(),
+        failed: lone_lines(&failed.collect::<Vec<_>>()),
+        fails,
+        empty: comparison.is_empty(),
+        margin: percent(comparison.margin),
+        tested: comparison.tested,
     }
 }
 
@@ -208,7 +270,7 @@ fn percent(share: f64) -> String {
     format!("{} %", short(100.0 * share).trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn headline(comparison: &Comparison) -> String {
+fn verdicts_in_words(comparison: &Comparison) -> String {
     let verdicts = ChangeVerdict::ALL.into_iter();
     let verdicts = verdicts.map(|(verdict, name)| (comparison.count_verdict(verdict), name));
     let changed: Vec<String> =
@@ -283,37 +345,45 @@ fn fine(value: f64) -> String {
     }
 }
 
-fn ratio(change: &Change) -> String {
+/// The ratio and its interval, which may be empty.
+fn factor_and_interval(change: &Change) -> Option<(String, String)> {
     match (change.shift, change.exact) {
-        (Some(s), _) => {
-            let (low, high) = s.interval;
-            let (low, high) = (fine(libm::exp(low)), fine(libm::exp(high)));
-            match s.interval.0.is_nan() || s.interval.1.is_nan() {
-                true => factor(s.mean),
-                false => format!("{} [{low}, {high}]", factor(s.mean)),
-            }
+        (Some(shift), _) => {
+            let (low, high) = shift.interval;
+            let interval = match low.is_nan() || high.is_nan() {
+                true => String::new(),
+                false => format!("[{}, {}]", fine(libm::exp(low)), fine(libm::exp(high))),
+            };
+            Some((factor(shift.mean), interval))
         }
-        (None, Some(log)) => factor(log),
-        _ => "–".into(),
+        (None, exact) => exact.map(|log| (factor(log), String::new())),
     }
 }
 
-fn change_text(change: &Change) -> ChangeText {
-    let tone = match change.verdict {
+fn ratio(change: &Change) -> String {
+    let Some((factor, interval)) = factor_and_interval(change) else { return "–".into() };
+    if interval.is_empty() { factor } else { format!("{factor} {interval}") }
+}
+
+fn tone(verdict: ChangeVerdict) -> &'static str {
+    match verdict {
         ChangeVerdict::Failed | ChangeVerdict::NewlyDiverged | ChangeVerdict::Worse => "refuted",
         ChangeVerdict::Better | ChangeVerdict::NoLongerDiverged | ChangeVerdict::Recovered => {
             "supported"
         }
-        ChangeVerdict::Underpowered | ChangeVerdict::Equivalent | ChangeVerdict::SameErrors => {
-            "inconclusive"
-        }
-    };
+        ChangeVerdict::Underpowered => "inconclusive",
+        ChangeVerdict::Equivalent | ChangeVerdict::SameErrors => "even",
+    }
+}
+
+fn change_text(change: &Change) -> ChangeText {
     ChangeText {
         verdict: change.verdict,
-        tone,
+        tone: tone(change.verdict),
         experiment: change.experiment.clone(),
         cell: change.pair.after.clone(),
         name: clean(&change.name),
+        family: change.family,
         other: clean(&others(&change.pair.other)),
         ratio: ratio(change),
         p: probability(change.p.unwrap_or(f64::NAN)),
@@ -327,12 +397,12 @@ fn change_text(change: &Change) -> ChangeText {
 }
 
 fn claim_text(change: &ClaimChange) -> ClaimChangeText {
-    let text = |claim: &Option<SideClaim>| match claim {
-        Some(c) if c.estimate.is_finite() => {
-            format!("{} ({})", c.verdict.name(), interval(c.estimate()))
+    let text = |claim: &Option<SideClaim>| {
+        let estimated = claim.as_ref().filter(|claim| claim.estimate.is_finite());
+        ClaimSideText {
+            verdict: claim.as_ref().map_or("absent", |claim| claim.verdict.name()),
+            estimate: estimated.map(|claim| interval(claim.estimate())).unwrap_or_default(),
         }
-        Some(c) => c.verdict.name().to_owned(),
-        None => "absent".into(),
     };
     let either = change.after.as_ref().or(change.before.as_ref());
     ClaimChangeText {

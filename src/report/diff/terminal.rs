@@ -43,6 +43,10 @@ pub fn summary(diff: &DiffText) -> String {
     add_rows(&diff.settings, "With other settings:", &mut line);
     for claim in diff.claims.iter().take(MOST_LINES) {
         let ClaimChangeText { experiment, id, before, after, .. } = claim;
+        let [before, after] = [before, after].map(|side| match side.estimate.as_str() {
+            "" => side.verdict.to_owned(),
+            estimate => format!("{} ({estimate})", side.verdict),
+        });
         line(format!("claim  {experiment}: {id}: {before} → {after}"));
     }
     if diff.claims.len() > MOST_LINES {

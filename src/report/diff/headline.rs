@@ -1,0 +1,72 @@
+//! The first lines of a page: how many cells changed, the largest changes, and how many cells
+//! are as they were.
+
+use super::{clean, percent};
+use crate::analysis::compare::{Change, ChangeVerdict, Comparison};
+use crate::report::finding::Part;
+use driftbench_core::words::{readable, thousands};
+
+/// How many cells changed, the worst change, and the first of another kind that has a ratio.
+pub fn headline(comparison: &Comparison) -> Vec<Part> {
+    if comparison.is_empty() {
+        return vec![plain("Nothing to compare")];
+    }
+    let Some(worst) = comparison.largest_first().next() else {
+        return vec![plain("No cell changed")];
+    };
+    let changed = comparison.changed.len();
+    let mut parts = vec![plain(&format!("{} changed", share(comparison, changed)))];
+    match worst.verdict {
+        ChangeVerdict::Underpowered => parts.push(plain(", none of them significantly")),
+        ChangeVerdict::Equivalent => {
+            let margin = percent(comparison.margin);
+            parts.push(plain(&format!(", none of them by more than {margin}")));
+        }
+        ChangeVerdict::SameErrors => parts.push(plain(", but none of the final errors did")),
+        _ => {
+            parts.push(plain(": "));
+            parts.extend(statement(worst));
+            let has_ratio =
+                |c: &&Change| matches!(c.verdict, ChangeVerdict::Worse | ChangeVerdict::Better);
+            let other = |c: &&Change| has_ratio(c) && c.verdict != worst.verdict;
+            if let Some(next) = comparison.changed.iter().find(other) {
+                parts.push(plain(", "));
+                parts.extend(statement(next));
+            }
+        }
+    }
+    parts
+}
+
+/// How many cells are bit-identical.
+pub fn unchanged(comparison: &Comparison) -> String {
+    let verb = if comparison.identical == 1 { "is" } else { "are" };
+    format!("{} {verb} bit-identical", share(comparison, comparison.identical))
+}
+
+/// So many of the cells that are on both sides.
+fn share(comparison: &Comparison, cells: usize) -> String {
+    let all = comparison.identical + comparison.changed.len();
+    let noun = if all == 1 { "cell" } else { "cells" };
+    format!("{} of {} {noun}", thousands(cells), thousands(all))
+}
+
+/// What became of a cell.
+fn statement(change: &Change) -> [Part; 3] {
+    let log_ratio = change.ratio().map_or(0.0, libm::log);
+    let factor = readable(libm::exp(log_ratio.abs()), 3);
+    let (before, after) = match change.verdict {
+        ChangeVerdict::Failed => ("", " has no sound results".into()),
+        ChangeVerdict::NewlyDiverged => ("", " diverges in runs that did not".into()),
+        ChangeVerdict::NoLongerDiverged => ("", " no longer diverges".into()),
+        ChangeVerdict::Recovered => ("", " has sound results again".into()),
+        _ if log_ratio > 0.0 => ("the error of ", format!(" rose {factor}-fold")),
+        _ => ("the error of ", format!(" fell {factor}-fold")),
+    };
+    let label = Part { text: clean(&change.label), family: Some(change.family) };
+    [plain(before), label, plain(&after)]
+}
+
+fn plain(text: &str) -> Part {
+    Part { text: text.into(), family: None }
+}

@@ -80,7 +80,7 @@ function ticks(scale, [low, high], about) {
 const bare = (x, y) => ({ x, y, low: null, high: null, n: null });
 
 function measuredPoints(cell, axis, band) {
-  const x = values(cell.x[axis]), y = values(cell.mean).subarray(0, x.length), n = Array(x.length).fill(cell.n);
+  const all = values(cell.mean), x = values(cell.x[axis]).subarray(0, all.length), y = all.subarray(0, x.length), n = Array(x.length).fill(cell.n);
   if (band === "quantiles") return { x, y, low: values(cell.low), high: values(cell.high), n };
   const reach = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
   if (!reach) return { ...bare(x, y), n };
@@ -174,7 +174,7 @@ function rangeY(view, lines) {
   let top = 0;
   for (const { line, y } of kept) {
     for (const v of line.diverged ? [] : y) if (Number.isFinite(v) && v > top) top = v;
-    if (y.length && Number.isFinite(100 * y[0])) top = Math.max(top, 100 * y[0]);
+    if (y.length && Number.isFinite(100 * line.y[0])) top = Math.max(top, 100 * line.y[0]);
   }
   const own = kept.filter(k => k.line.role === "measured").map(k => k.y.filter(v => v <= top));
   let least = Infinity;

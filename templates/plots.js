@@ -325,7 +325,7 @@ class Plot {
   up(event, i) {
     const from = this.drag, to = this.under(event, i);
     this.drag = null;
-    if (from && Math.abs(to.px - from.px) > 8) this.set({ zoom: [from.x, to.x].sort((a, b) => a - b) });
+    if (from && Math.abs(to.px - from.px) > 8) this.set({ zoom: [from.x, to.x].sort((a, b) => a - b).map(v => +v.toPrecision(6)) });
   }
 
   // Zooms by a factor around the reading position.

@@ -125,7 +125,9 @@ fn maps_data(figure: &Figure, maps: &Maps) -> Value {
 /// What the squares of some maps can show.
 fn choices(maps: &Maps) -> &'static [&'static str] {
     match maps.maps.iter().flat_map(|map| &map.squares).next().map(|square| &square.value) {
-        Some(SquareValue::Stability(_)) => &["runs that diverged", "ρ of second moments", "ρ of the mean"],
+        Some(SquareValue::Stability(_)) => {
+            &["runs that diverged", "ρ of second moments", "ρ of the mean"]
+        }
         _ => &["the winner", "how far ahead"],
     }
 }

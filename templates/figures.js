@@ -6,6 +6,11 @@ const buffer = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
 const blocks = source
   ? [new Float32Array(buffer(data.numbers.singles)), new Float64Array(buffer(data.numbers.doubles))] : [];
 const values = slice => blocks[slice[0]].subarray(slice[1], slice[1] + slice[2]);
+// Replicates of one length that follow one another are the first of them and their count.
+for (const cell of data.figures.flatMap(figure => figure.cells)) {
+  const [first, count] = cell.runs;
+  if (typeof count === "number") cell.runs = Array.from({ length: count }, (_, i) => [first[0], first[1] + i * first[2], first[2]]);
+}
 const esc = text => String(text).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const unique = list => [...new Set(list)];
 const css = parts => `rgb(${parts.join(",")})`;

@@ -23,6 +23,8 @@ for (const table of document.querySelectorAll("table.data")) {
       body.append(...[...rows].sort(compare));
     });
   });
+  // Pages that filter several things at once bring their own.
+  if ("filtered" in table.dataset) continue;
   if (rows.length < 6 && !table.querySelector("th[data-choose]")) continue;
   const words = Object.assign(document.createElement("input"), { type: "search" });
   const shown = Object.assign(document.createElement("span"), { className: "shown" });

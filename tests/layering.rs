@@ -215,6 +215,8 @@ fn libraries_have_one_user_each() {
             ("npyz", &["data"]),
             ("zip", &["data"]),
             ("plotters", &["chart"]),
+            ("ttf_parser", &["chart"]),
+            ("dejavu", &["chart"]),
             ("minijinja", &["report"]),
             ("rand_chacha", &["rng"]),
             ("clap", &["cli"]),

@@ -77,15 +77,20 @@ fn assign_styles(curves: &mut [Curve]) {
             Some(variant) if count > 1 => (variant, count),
             _ => (among_kin, kin.len()),
         };
-        let color = match all {
-            1 => Color::of_family(curve.family),
-            all => Color::shade(curve.family, rank * (SHADES - 1) / (all - 1)),
+        let own = match all {
+            1 => 0,
+            all => 1 + rank * (SHADES - 1) / (all - 1),
         };
         let first = algorithm + 3 * variant.unwrap_or(0);
-        let mut markers = (0..MARKERS).map(|n| (first + n) % MARKERS);
-        let marker = markers.find(|marker| taken.insert((color, *marker)));
-        let dash = Dash::Measured(among_kin % DASHES);
-        curve.style = Style { color, dash, marker: marker.unwrap_or(first % MARKERS) };
+        // The next marker, then another shade, and of more than a hundred curves another dash.
+        let look = |n: usize| {
+            let (marker, shade) = ((first + n) % MARKERS, (own + n / MARKERS) % (1 + SHADES));
+            (Color::tone(curve.family, shade), marker, n / (MARKERS * (1 + SHADES)))
+        };
+        let mut looks = (0..DASHES * MARKERS * (1 + SHADES)).map(look);
+        let (color, marker, turn) = looks.find(|l| taken.insert(*l)).unwrap_or(look(0));
+        let dash = Dash::Measured((among_kin + turn) % DASHES);
+        curve.style = Style { color, dash, marker };
     }
 }
 
@@ -250,7 +255,10 @@ mod tests {
             };
             let mut all: Vec<Curve> = (0..100).map(curve).collect();
             assign_styles(&mut all);
-            assert_eq!(pairs(&all).len(), 100, "{variants} variants");
+            let looks: HashSet<_> = all.iter().map(|c| c.style).collect();
+            assert_eq!(looks.len(), 100, "{variants} variants");
+            // Up to 96 curves of a family have colours and markers of their own.
+            assert!(pairs(&all).len() >= 96, "{variants} variants");
         }
     }
 

@@ -30,12 +30,12 @@ pub enum Color {
 impl Color {
     /// The colour of a family.
     pub fn of_family(family: usize) -> Self {
-        Self::Palette(family % FAMILIES * (1 + SHADES))
+        Self::tone(family, 0)
     }
 
-    /// A shade of a family's colour, 0 the strongest; later ones begin again.
-    pub fn shade(family: usize, shade: usize) -> Self {
-        Self::Palette(family % FAMILIES * (1 + SHADES) + 1 + shade % SHADES)
+    /// The colour of a family (0) or one of its shades, from the strongest (1) on.
+    pub fn tone(family: usize, tone: usize) -> Self {
+        Self::Palette(family % FAMILIES * (1 + SHADES) + tone % (1 + SHADES))
     }
 
     /// The family whose colour it is.
@@ -48,7 +48,7 @@ impl Color {
 }
 
 /// A dash pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dash {
     /// An index into the patterns of measured curves; 0 is solid.
     Measured(usize),
@@ -71,7 +71,7 @@ impl Dash {
 }
 
 /// The style of a line: colour, dash pattern and marker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Style {
     /// The colour.
     pub color: Color,
@@ -195,6 +195,14 @@ impl Line {
         matches!(self, Self::Measured(_))
     }
 
+    /// The curve that it belongs to.
+    pub fn curve(&self) -> Option<&Curve> {
+        match self {
+            Self::Measured(curve) | Self::Predicted(curve, _) => Some(curve),
+            Self::Reference(_) => None,
+        }
+    }
+
     /// The prediction that it shows.
     pub fn prediction(&self) -> Option<Prediction> {
         match self {
@@ -243,6 +251,11 @@ impl LegendEntry {
             Self::Threshold => Style::solid(Color::Neutral),
             Self::Patch { color, .. } => Style::solid(*color),
         }
+    }
+
+    /// Whether it shows a measured curve.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, Self::Line(line) if line.is_measured())
     }
 
     /// Whether it shows a coloured patch instead of a line.

@@ -49,7 +49,7 @@ fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
         let rank = kin.iter().position(|l| *l == label).unwrap_or(0);
         let color = match kin.len() {
             1 => Color::of_family(*family),
-            count => Color::shade(*family, rank * (SHADES - 1) / (count - 1)),
+            count => Color::tone(*family, 1 + rank * (SHADES - 1) / (count - 1)),
         };
         (label.clone(), color)
     };

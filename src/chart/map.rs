@@ -2,15 +2,16 @@
 
 use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
-use super::{Drawing, FINE, Size, centred, font, inner};
+use super::{Drawing, FINE, centred, font_size, inner};
 use crate::analysis::{Map, Square};
 use plotters::prelude::*;
 
 /// The inside of a map; `x` and `y` name its axes.
-pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
+pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
     let mut svg = String::new();
     {
-        let root = SVGBackend::with_string(&mut svg, size.fine()).into_drawing_area();
+        let root =
+            SVGBackend::with_string(&mut svg, (wide * FINE, high * FINE)).into_drawing_area();
         let ruler = |names: &[String]| Ruler {
             low: 0.0,
             high: names.len().max(1) as f64,
@@ -27,12 +28,12 @@ pub fn draw(map: &Map, x: &str, y: &str, size: Size) -> Drawing {
             .configure_mesh()
             .disable_mesh()
             .axis_style(RGBColor(120, 120, 120).stroke_width(FINE / 2))
-            .label_style(("sans-serif", font(11)).into_font().color(&RGBColor(60, 60, 60)))
-            .axis_desc_style(("sans-serif", font(12)).into_font().color(&RGBColor(34, 34, 34)))
+            .label_style(("sans-serif", font_size(11)).into_font().color(&RGBColor(60, 60, 60)))
+            .axis_desc_style(("sans-serif", font_size(12)).into_font().color(&RGBColor(34, 34, 34)))
             .x_desc(x)
             .y_desc(y)
             .draw()?;
-        let letters = ((size.wide - 70) / nx.max(1) as u32 / 9).clamp(6, 11);
+        let letters = ((wide - 70) / nx.max(1) as u32 / 9).clamp(6, 11);
         for square in &map.squares {
             draw_square(&mut chart, square, letters)?;
         }

@@ -7,12 +7,19 @@
 //! *Invariant*: values that are not finite or out of range are omitted and interrupt a curve.
 
 mod axis;
+pub mod font;
+mod labels;
+mod layout;
 mod map;
 mod panel;
 pub mod style;
+pub mod thumbnail;
 
-use crate::analysis::{Body, Figure, LegendEntry, Panel, Scale};
+use crate::analysis::{Body, Figure, LegendEntry, Map, Maps, Panel, Plot, Scale, Style};
 use axis::Axis;
+use labels::Label;
+use layout::{PAGE, Place, TITLE, places};
+use panel::Frame;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use serde_json::{Value, json};
@@ -22,35 +29,13 @@ use style::{color_name, dash_array, marker, rgb};
 /// Plotters' pixels per pixel of the drawing.
 const FINE: u32 = 4;
 
-/// Width and height of a panel: the fewer are in a row, the larger they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Size {
-    wide: u32,
-    high: u32,
-}
-
-impl Size {
-    fn new(figure: &Figure) -> Self {
-        match figure.columns.min(figure.body.panels()) {
-            0 | 1 => Self { wide: 620, high: 360 },
-            2 => Self { wide: 480, high: 320 },
-            _ => Self { wide: 330, high: 250 },
-        }
-    }
-
-    /// The size in plotters' pixels.
-    fn fine(self) -> (u32, u32) {
-        (self.wide * FINE, self.high * FINE)
-    }
-}
-
-/// Height of a panel's title and of a line of the legend.
+/// Height of a line of the legend.
 const LINE: u32 = 18;
 
 /// Ends of the y axis that the panels of a figure share; `None` of maps.
 pub fn extent(figure: &Figure) -> Option<(f64, f64)> {
     let Body::Plot(plot) = &figure.body else { return None };
-    let Axis { low, high, .. } = panel::Frames::new(plot, figure.columns, Size::new(figure)).y;
+    let Axis { low, high, .. } = panel::Frames::new(plot).y;
     Some(match plot.scale_y {
         Scale::Linear => (low, high),
         Scale::Log => (libm::pow(10.0, low), libm::pow(10.0, high)),
@@ -58,12 +43,12 @@ pub fn extent(figure: &Figure) -> Option<(f64, f64)> {
 }
 
 /// A font size in plotters' pixels; plotters divides it by 1.24.
-fn font(size: u32) -> f64 {
+fn font_size(size: u32) -> f64 {
     f64::from(size * FINE) * 1.24
 }
 
 fn centred(size: u32, color: RGBColor) -> TextStyle<'static> {
-    let style = ("sans-serif", font(size)).into_font().color(&color);
+    let style = ("sans-serif", font_size(size)).into_font().color(&color);
     style.pos(Pos::new(HPos::Center, VPos::Center))
 }
 
@@ -79,22 +64,16 @@ fn inner(svg: &str) -> &str {
     svg[from..to].trim()
 }
 
-/// Where the panels of a figure of curves are, so that a page can draw into them; `None` of a map.
+/// The axes of the panels of a figure of curves, so that a page can draw them; `None` of a map.
 pub fn layout(figure: &Figure) -> Option<Value> {
     let Body::Plot(plot) = &figure.body else { return None };
-    let size = Size::new(figure);
-    let frames = panel::Frames::new(plot, figure.columns, size);
+    let frames = panel::Frames::new(plot);
     let frame = |(i, panel): (usize, &Panel)| {
         // Ends of the axes: decimal logarithms of a logarithmic one.
         let (x, y) = frames.axes(i);
         json!({ "title": panel.title, "x": [x.low, x.high], "y": [y.low, y.high] })
     };
     Some(json!({
-        // Width and height of a panel; margins of the plotting area: left, top, right, bottom.
-        "size": [size.wide, size.high],
-        "margins": panel::MARGINS,
-        // Height of a panel's title.
-        "title": LINE,
         // Panels in a row.
         "columns": figure.columns.max(1).min(figure.body.panels().max(1)),
         "frames": plot.panels.iter().enumerate().map(frame).collect::<Vec<_>>(),
@@ -104,102 +83,193 @@ pub fn layout(figure: &Figure) -> Option<Value> {
 /// A drawing of a panel's size by plotters, as the inside of an SVG element.
 type Drawing = Result<String, Box<dyn std::error::Error>>;
 
-/// The figure as a file.
+/// The figure as a file, as wide as a page.
 ///
 /// # Errors
 /// The error of plotters, if it cannot draw.
 pub fn svg(figure: &Figure) -> Result<String, String> {
-    let size = Size::new(figure);
-    let drawings: Vec<(&str, Drawing)> = match &figure.body {
-        Body::Plot(plot) => {
-            let frames = panel::Frames::new(plot, figure.columns, size);
-            let panels = plot.panels.iter().enumerate();
-            panels.map(|(i, panel)| (panel.title.as_str(), frames.draw(i))).collect()
-        }
-        Body::Maps(maps) => {
-            let draw = |map| map::draw(map, &maps.x, &maps.y, size);
-            maps.maps.iter().map(|map| (map.title.as_str(), draw(map))).collect()
-        }
-    };
-    let mut panels = Vec::new();
-    for (title, drawing) in drawings {
-        panels.push((title, drawing.map_err(|e| format!("figure {}: {e}", figure.id))?));
-    }
-    Ok(document(figure, size, &panels))
+    svg_in(figure, PAGE)
 }
 
-/// The SVG of some panels under the figure's legend.
-fn document(figure: &Figure, size: Size, panels: &[(&str, String)]) -> String {
-    let columns = (figure.columns.max(1) as u32).min(panels.len().max(1) as u32);
-    let rows = (panels.len() as u32).div_ceil(columns);
-    let width = columns * size.wide + 10;
-    let (keys, lines) = legend_lines(figure.legend(), width);
-    let top = 10 + lines * LINE;
-    let height = top + rows * (size.high + LINE) + 6;
+/// The figure as a file of this width in pixels.
+///
+/// # Errors
+/// The error of plotters, if it cannot draw.
+pub fn svg_in(figure: &Figure, width: u32) -> Result<String, String> {
+    let (places, height) = places(figure, width);
+    let mut legend = figure.legend().iter().collect::<Vec<_>>();
+    let panels: Result<Vec<String>, _> = match &figure.body {
+        Body::Plot(plot) => {
+            let frames = panel::Frames::new(plot);
+            let frames = places.iter().enumerate().map(|(i, place)| frames.frame(i, *place));
+            let frames: Vec<Frame<'_>> = frames.collect();
+            // Curves that have labels need no legend.
+            if !frames.iter().any(|frame| frame.labels.is_short) {
+                legend.retain(|entry| !entry.is_measured());
+            }
+            let drawn = frames.iter().zip(&places).zip(&plot.panels);
+            drawn.map(|((frame, place), panel)| curves_panel(plot, panel, frame, place)).collect()
+        }
+        Body::Maps(maps) => {
+            let drawn = maps.maps.iter().zip(&places);
+            drawn.map(|(map, place)| map_panel(maps, map, place)).collect()
+        }
+    };
+    let panels = panels.map_err(|e| format!("figure {}: {e}", figure.id))?;
+    let (keys, lines) = legend_lines(&legend, width);
+    let top = lines * LINE + if lines > 0 { 8 } else { 0 };
+    let height = top + height + 4;
+    Ok(format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {} {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\">\n<title>{}</title>\n<rect class=\"paper\" y=\"{}\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{keys}{}</svg>\n",
+        -i64::from(top),
+        escape(&figure.title),
+        -i64::from(top),
+        panels.concat()
+    ))
+}
+
+/// A panel of curves with its title, the title of the y axis and its labels.
+fn curves_panel(plot: &Plot, panel: &Panel, frame: &Frame<'_>, place: &Place) -> Drawing {
+    let [left, top, wide, high] = frame.area();
+    let mut labels = String::new();
+    for label in &frame.labels.all {
+        draw_label(&mut labels, label, frame);
+    }
+    let y_title = if place.is_large || place.x == 0 { plot.y.as_str() } else { "" };
+    Ok(format!(
+        "<g class=\"panel\" data-area=\"{left} {top} {wide} {high}\">\n{}<g transform=\"translate({},{}) scale({})\">\n{}\n</g>\n<g class=\"labels\">\n{labels}</g>\n</g>\n",
+        heading(&panel.title, y_title, place),
+        place.x,
+        place.y + TITLE,
+        1.0 / f64::from(FINE),
+        frame.draw()?
+    ))
+}
+
+/// A map with its title.
+fn map_panel(maps: &Maps, map: &Map, place: &Place) -> Drawing {
+    Ok(format!(
+        "<g class=\"panel map\">\n{}<g transform=\"translate({},{}) scale({})\">\n{}\n</g>\n</g>\n",
+        heading(&map.title, "", place),
+        place.x,
+        place.y + TITLE,
+        1.0 / f64::from(FINE),
+        map::draw(map, &maps.x, &maps.y, (place.wide, place.high))?
+    ))
+}
+
+/// The title of a panel and, behind it, that of its y axis if there is room.
+fn heading(title: &str, y_title: &str, place: &Place) -> String {
+    let behind = font::width(title, 12.0, true) + if title.is_empty() { 0.0 } else { 10.0 };
+    let fits = behind + font::width(y_title, 11.0, false) < f64::from(place.wide);
+    let (x, y) = (place.x, place.y + 14);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" font-family=\"sans-serif\">\n<title>{}</title>\n<rect class=\"paper\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{keys}",
-        escape(&figure.title)
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"12\" font-weight=\"bold\" fill=\"#222222\">{}</text>\n",
+        escape(title)
     );
-    for (i, (title, drawing)) in panels.iter().enumerate() {
-        let x = i as u32 % columns * size.wide;
-        let y = top + i as u32 / columns * (size.high + LINE);
-        let middle = size.wide / 2 + 20;
-        let _ = write!(
+    if fits && !y_title.is_empty() {
+        let _ = writeln!(
             out,
-            "<g class=\"panel\" transform=\"translate({x},{y})\">\n<text x=\"{middle}\" y=\"13\" font-size=\"12\" text-anchor=\"middle\" fill=\"#222222\">{}</text>\n<g transform=\"translate(0,{LINE}) scale({})\">\n{drawing}\n</g>\n</g>\n",
-            escape(title),
-            1.0 / f64::from(FINE),
+            "<text x=\"{}\" y=\"{y}\" font-size=\"11\" fill=\"#3c3c3c\">{}</text>",
+            f64::from(x) + behind.ceil(),
+            escape(y_title)
         );
     }
-    out.push_str("</svg>\n");
     out
 }
 
-/// The legend above the panels, and how many lines it takes.
-fn legend_lines(legend: &[LegendEntry], width: u32) -> (String, u32) {
-    let mut out = String::from("<g class=\"legend\" font-size=\"12\" fill=\"#222222\">\n");
-    let (mut x, mut line) = (12, 0);
-    for entry in legend {
-        let (name, style) = (entry.name(), entry.style());
-        let long = 38 + 7 * name.chars().count() as u32;
-        if x > 12 && x + long > width {
-            (x, line) = (12, line + 1);
+/// A label: a line from the end of its curve, a stretch of the curve's line with its marker, the
+/// name in the colour of the family, and the value.
+fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
+    let [left, top, wide, high] = frame.area();
+    let (x, y) = (f64::from(left + wide), f64::from(top) + label.y - 4.0);
+    let from = f64::from(top) + frame.from_top(label.at) * f64::from(high);
+    let at = x + f64::from(labels::distance());
+    let ink = label.style.color.family().map_or("#3c3c3c".into(), |f| style::hex(style::ink(f)[0]));
+    if (from - y).abs() > 3.0 {
+        let _ = writeln!(
+            out,
+            "<path class=\"leader\" d=\"M{:.1},{from:.1}L{:.1},{y:.1}\" fill=\"none\" stroke=\"#8a8a8a\" stroke-width=\"0.7\"/>",
+            x + 2.0,
+            at - 2.0
+        );
+    }
+    let text = at + f64::from(labels::SAMPLE + 4);
+    let (name, shown) = (escape(&label.name), escape(&label.text));
+    let _ = writeln!(
+        out,
+        "<g class=\"key\" data-label=\"{name}\" data-color=\"{}\">{}<text x=\"{text:.1}\" y=\"{:.1}\" font-size=\"{}\" font-weight=\"bold\" fill=\"{ink}\">{shown}</text>{}</g>",
+        color_name(label.style.color),
+        line_sample(label.style, (at, y), labels::SAMPLE),
+        y + 4.0,
+        labels::NAME,
+        match label.value.as_str() {
+            "" => String::new(),
+            value => format!(
+                "<text class=\"value\" x=\"{text:.1}\" y=\"{:.1}\" font-size=\"{}\" fill=\"#3c3c3c\">{}</text>",
+                y + 18.0,
+                labels::VALUE,
+                escape(value)
+            ),
         }
-        let y = 6 + line * LINE;
+    );
+}
+
+/// The legend above the panels, and how many lines it takes.
+fn legend_lines(legend: &[&LegendEntry], width: u32) -> (String, u32) {
+    let mut keys = Vec::new();
+    let (mut x, mut line) = (2.0, 0);
+    for entry in legend {
+        let name = entry.name();
+        let long = 46.0 + font::width(&name, 12.0, false).ceil();
+        if x > 2.0 && x + long > f64::from(width) {
+            (x, line) = (2.0, line + 1);
+        }
+        keys.push((entry, name, x, line));
+        x += long;
+    }
+    let lines = if legend.is_empty() { 0 } else { line + 1 };
+    let mut out = String::from("<g class=\"legend\" font-size=\"12\" fill=\"#222222\">\n");
+    for (entry, name, x, line) in keys {
+        // The panels begin at 0.
+        let middle = f64::from(line * LINE) + 9.0 - f64::from(lines * LINE + 8);
+        let sample = match entry.is_patch() {
+            true => patch_sample(entry.style(), (x, middle)),
+            false => line_sample(entry.style(), (x, middle), 26),
+        };
         let name = escape(&name);
         let _ = writeln!(
             out,
-            "<g class=\"key\" data-label=\"{name}\" data-color=\"{}\">{}<text x=\"{}\" y=\"{}\">{name}</text></g>",
-            color_name(style.color),
-            legend_sample(entry, x, y),
-            x + 31,
-            y + 11
+            "<g class=\"key\" data-label=\"{name}\" data-color=\"{}\">{sample}<text x=\"{}\" y=\"{}\">{name}</text></g>",
+            color_name(entry.style().color),
+            x + 31.0,
+            middle + 4.0
         );
-        x += long;
     }
     out.push_str("</g>\n");
-    (out, if legend.is_empty() { 0 } else { line + 1 })
+    (if lines > 0 { out } else { String::new() }, lines)
 }
 
-/// The patch or the stretch of line before an entry's name; only measured curves have markers.
-fn legend_sample(entry: &LegendEntry, x: u32, y: u32) -> String {
-    let style = entry.style();
+/// A patch before a name in a legend.
+fn patch_sample(style: Style, (x, middle): (f64, f64)) -> String {
     let (r, g, b) = rgb(style.color);
-    if entry.is_patch() {
-        return format!(
-            "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>"
-        );
-    }
-    let (measured, middle) = (style.dash.is_measured(), y + 7);
+    let y = middle - 6.0;
+    format!("<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>")
+}
+
+/// The stretch of line before a name; only measured curves have markers.
+fn line_sample(style: Style, (x, middle): (f64, f64), long: u32) -> String {
+    let (r, g, b) = rgb(style.color);
+    let measured = style.dash.is_measured();
     let corner = |(a, b): (i32, i32)| {
         let [a, b] = [a, b].map(|v| f64::from(v) / f64::from(FINE));
-        format!("{},{}", f64::from(x + 13) + a, f64::from(middle) + b)
+        format!("{:.2},{:.2}", x + f64::from(long) / 2.0 + a, middle + b)
     };
     let outline = marker(style).outline(4 * FINE).into_iter();
     let corners: Vec<String> = outline.filter(|_| measured).map(corner).collect();
     format!(
-        "<line x1=\"{x}\" y1=\"{middle}\" x2=\"{}\" y2=\"{middle}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{}\" stroke-dasharray=\"{}\"/><polygon points=\"{}\" fill=\"rgb({r},{g},{b})\"/>",
-        x + 26,
+        "<line x1=\"{x:.1}\" y1=\"{middle:.1}\" x2=\"{:.1}\" y2=\"{middle:.1}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{}\" stroke-dasharray=\"{}\"/><polygon points=\"{}\" fill=\"rgb({r},{g},{b})\"/>",
+        x + f64::from(long),
         if measured { 2.0 } else { 1.4 },
         dash_array(style.dash),
         corners.join(" ")

@@ -1,23 +1,34 @@
 //! A panel of curves.
 
 use super::axis::{Axis, Chart};
+use super::labels::{Labels, coincide};
+use super::layout::{Place, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
-use super::{Drawing, FINE, Size, escape, font, inner};
-use crate::analysis::{Line, Plot, Point, Scale, Series};
+use super::{Drawing, FINE, escape, font_size, inner};
+use crate::analysis::{Line, Panel, Plot, Point, Scale, Series};
 use plotters::prelude::*;
 use std::fmt::Write;
 
-/// The frames of a figure's panels, which have one y axis.
+/// The axes of a figure's panels, which have one y axis.
 pub struct Frames<'a> {
     plot: &'a Plot,
-    columns: usize,
     pub y: Axis,
-    size: Size,
 }
 
-/// Margins of the plotting area: left, top, right, bottom. The outermost pixels stay empty.
-pub const MARGINS: (u32, u32, u32, u32) = (66, 6, 14, 42);
-const EDGE: u32 = 6;
+/// A panel in its place.
+pub struct Frame<'a> {
+    plot: &'a Plot,
+    panel: &'a Panel,
+    x: Axis,
+    y: Axis,
+    place: Place,
+    pub labels: Labels,
+}
+
+/// Margins of the plotting area: left, top, bottom, and right where there are no labels. The
+/// outermost pixels stay empty.
+const MARGINS: (u32, u32, u32, u32) = (46, 6, 38, 14);
+const EDGE: u32 = 4;
 
 /// Radius of a marker, in plotters' pixels; outer and inner radius of an open one.
 const MARK: u32 = 3 * FINE;
@@ -31,7 +42,7 @@ const BEYOND: f64 = 100.0;
 const BELOW: f64 = 30.0;
 
 impl<'a> Frames<'a> {
-    pub fn new(plot: &'a Plot, columns: usize, size: Size) -> Self {
+    pub fn new(plot: &'a Plot) -> Self {
         let measured = plot.series().filter(|s| s.line.is_measured()).flat_map(|s| &s.points);
         let calm = plot.series().filter(|s| s.diverged == 0).flat_map(|s| &s.points);
         let starts = plot.series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
@@ -41,7 +52,7 @@ impl<'a> Frames<'a> {
         let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(|s| &s.points);
         values.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
         let y = Axis::over(plot.scale_y, values.into_iter(), 0.04);
-        Self { plot, columns: columns.max(1), y, size }
+        Self { plot, y }
     }
 
     /// The axes of panel `index`.
@@ -51,26 +62,59 @@ impl<'a> Frames<'a> {
         (Axis::over(self.plot.scale_x, xs, room), self.y)
     }
 
-    /// The inside of panel `index`: its axes, then one layer per series.
-    pub fn draw(&self, index: usize) -> Drawing {
-        let (x, _) = self.axes(index);
-        let left = index.is_multiple_of(self.columns);
-        let axes = layer(self.size, x, self.y, |chart| {
+    /// Panel `index` in its place.
+    pub fn frame(&self, index: usize, place: Place) -> Frame<'a> {
+        let ((x, y), panel) = (self.axes(index), &self.plot.panels[index]);
+        let high = place.high - MARGINS.1 - MARGINS.2;
+        let labels = Labels::new(panel, &place, high, x, y);
+        Frame { plot: self.plot, panel, x, y, place, labels }
+    }
+}
+
+impl Frame<'_> {
+    /// The plotting area within the drawing: left, top, width, height.
+    pub fn area(&self) -> [u32; 4] {
+        let (left, top, bottom, _) = MARGINS;
+        let Place { x, y, wide, high, .. } = self.place;
+        [x + left, y + TITLE + top, wide - left - self.right(), high - top - bottom]
+    }
+
+    /// The distance of a position on the y axis from the top, as a share of the height.
+    pub fn from_top(&self, at: f64) -> f64 {
+        (self.y.high - at) / (self.y.high - self.y.low)
+    }
+
+    /// The right margin, in which labels stand.
+    fn right(&self) -> u32 {
+        self.labels.width.max(MARGINS.3)
+    }
+
+    /// The inside of the panel: its axes, then one layer per series.
+    pub fn draw(&self) -> Drawing {
+        let axes = self.layer(|chart| {
             chart
                 .configure_mesh()
+                .disable_x_mesh()
                 .bold_line_style(RGBColor(225, 225, 225).stroke_width(FINE / 2))
                 .light_line_style(TRANSPARENT)
                 .axis_style(RGBColor(120, 120, 120).stroke_width(FINE / 2))
-                .label_style(("sans-serif", font(11)).into_font().color(&RGBColor(60, 60, 60)))
-                .axis_desc_style(("sans-serif", font(12)).into_font().color(&RGBColor(34, 34, 34)))
+                .label_style(("sans-serif", font_size(11)).into_font().color(&RGBColor(60, 60, 60)))
+                .axis_desc_style(
+                    ("sans-serif", font_size(11)).into_font().color(&RGBColor(34, 34, 34)),
+                )
                 .x_desc(&self.plot.x)
-                .y_desc(if left { &self.plot.y } else { "" })
                 .draw()?;
             Ok(())
         })?;
         let mut out = format!("<g class=\"axes\">\n{axes}\n</g>");
-        for series in &self.plot.panels[index].series {
-            let layer = layer(self.size, x, self.y, |chart| draw(chart, series, x, self.y))?;
+        // Of curves that coincide the lower one is wider, so that both are seen.
+        let is_hidden = |i: usize, series: &Series| {
+            let above = self.panel.series[i + 1..].iter().filter(|s| s.line.is_measured());
+            series.line.is_measured() && above.clone().any(|other| coincide(series, other))
+        };
+        for (i, series) in self.panel.series.iter().enumerate() {
+            let (x, y, wider) = (self.x, self.y, is_hidden(i, series));
+            let layer = self.layer(|chart| draw(chart, series, (x, y), wider))?;
             let style = series.line.style();
             let fine: Vec<String> = dash_array(style.dash)
                 .split_whitespace()
@@ -88,30 +132,31 @@ impl<'a> Frames<'a> {
         }
         Ok(out)
     }
-}
 
-/// A drawing in the frame that all layers of a panel have in common.
-fn layer(
-    size: Size,
-    x: Axis,
-    y: Axis,
-    draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Box<dyn std::error::Error>>,
-) -> Drawing {
-    let mut svg = String::new();
-    {
-        let root = SVGBackend::with_string(&mut svg, size.fine()).into_drawing_area();
-        let mut chart = ChartBuilder::on(&root)
-            .margin_top(MARGINS.1 * FINE)
-            .margin_right(MARGINS.2 * FINE)
-            .margin_bottom(EDGE * FINE)
-            .margin_left(EDGE * FINE)
-            .x_label_area_size((MARGINS.3 - EDGE) * FINE)
-            .y_label_area_size((MARGINS.0 - EDGE) * FINE)
-            .build_cartesian_2d(x.ruler(5), y.ruler(7))?;
-        draw(&mut chart)?;
-        root.present()?;
+    /// A drawing in the frame that all layers of the panel have in common.
+    fn layer(
+        &self,
+        draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Box<dyn std::error::Error>>,
+    ) -> Drawing {
+        let (mut svg, Place { wide, high, .. }) = (String::new(), self.place);
+        {
+            let size = (wide * FINE, high * FINE);
+            let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+            let across = if wide < 340 { 3 } else { 6 };
+            let down = (high / 45) as usize;
+            let mut chart = ChartBuilder::on(&root)
+                .margin_top(MARGINS.1 * FINE)
+                .margin_right(self.right() * FINE)
+                .margin_bottom(EDGE * FINE)
+                .margin_left(EDGE * FINE)
+                .x_label_area_size((MARGINS.2 - EDGE) * FINE)
+                .y_label_area_size((MARGINS.0 - EDGE) * FINE)
+                .build_cartesian_2d(self.x.ruler(across), self.y.ruler(down.max(3)))?;
+            draw(&mut chart)?;
+            root.present()?;
+        }
+        Ok(inner(&svg).to_owned())
     }
-    Ok(inner(&svg).to_owned())
 }
 
 /// The stretches of a curve that can be drawn: other points interrupt it.
@@ -137,15 +182,19 @@ fn outlines(points: &[Point], x: Axis, y: Axis) -> Vec<Vec<(f64, f64)>> {
 fn draw(
     chart: &mut Chart<'_, '_>,
     series: &Series,
-    x: Axis,
-    y: Axis,
+    (x, y): (Axis, Axis),
+    wider: bool,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (style, measured) = (series.line.style(), series.line.is_measured());
     let color = plotters_color(style.color);
     for outline in outlines(&series.points, x, y) {
         chart.draw_series(std::iter::once(Polygon::new(outline, color.mix(0.16).filled())))?;
     }
-    let width = if measured { 2 * FINE } else { FINE + FINE / 2 };
+    let width = match (measured, wider) {
+        (true, true) => 4 * FINE,
+        (true, false) => 2 * FINE,
+        (false, _) => FINE + FINE / 2,
+    };
     let stretches = stretches(&series.points, x, y);
     for stretch in &stretches {
         match stretch.as_slice() {

@@ -60,8 +60,10 @@ fn no_curve_touches_the_edge_of_the_panel() {
     let lines: Vec<&str> =
         svg.lines().filter(|l| l.contains("<polyline") && l.contains("#0072B2")).collect();
     assert_eq!(lines.len(), 5, "five stretches: {lines:?}");
-    let high = Size { wide: 620, high: 360 }.high;
-    let edges = [6 * FINE, (high - 6 - 36) * FINE];
+    let area = svg.split("data-area=\"").nth(1).and_then(|l| l.split('"').next()).unwrap();
+    let area: Vec<u32> = area.split(' ').map(|v| v.parse().unwrap()).collect();
+    let top = area[1] - TITLE;
+    let edges = [top * FINE, (top + area[3]) * FINE];
     for line in lines {
         let points = line.split("points=\"").nth(1).and_then(|l| l.split('"').next()).unwrap();
         for point in points.split_whitespace() {
@@ -76,7 +78,9 @@ fn text_is_escaped_and_series_are_layers() {
     let svg = svg(&figure(vec![at(0.0, 1.0), at(1.0, 2.0)])).unwrap();
     assert!(svg.contains("<title>&lt;script&gt;</title>") && !svg.contains("<script>"));
     assert!(svg.contains("<g class=\"series measured\" data-label=\"a &lt; b\""));
-    assert!(svg.contains("<g class=\"key\" data-label=\"a &lt; b\""));
+    let labels = svg.split("<g class=\"labels\">").nth(1).unwrap();
+    assert!(labels.contains("<g class=\"key\" data-label=\"a &lt; b\""));
+    assert!(!svg.contains("class=\"legend\""), "a curve with a label is in no legend");
 }
 
 #[test]
@@ -92,4 +96,89 @@ fn a_small_figure_as_svg() {
     let mut points: Vec<Point> = (0..5).map(|i| at(f64::from(i), 1.0 + f64::from(i))).collect();
     points[2].y = f64::NAN;
     insta::assert_snapshot!("small_svg", svg(&figure(points)).unwrap());
+}
+
+/// A figure of panels with a curve each, which end at these values.
+fn panels(count: usize, ends: &[f64]) -> Figure {
+    let one = figure(Vec::new());
+    let series = |(i, end): (usize, &f64)| {
+        let style = Style { marker: i, ..Style::solid(Color::of_family(i)) };
+        let curve = Curve::new(&format!("algorithm {i}"), style);
+        Series::new(Line::Measured(curve), vec![at(0.0, 1.0), at(1.0, *end)])
+    };
+    let panel = |i: usize| Panel {
+        title: format!("panel {i}"),
+        series: ends.iter().enumerate().map(series).collect(),
+    };
+    let panels: Vec<Panel> = (0..count).map(panel).collect();
+    let legend = panels[0].series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
+    let Body::Plot(plot) = one.body.clone() else { unreachable!("a figure of curves") };
+    Figure { columns: 4, body: Body::Plot(Plot { panels, legend, ..plot }), ..one }
+}
+
+/// The panels of a drawing do not overlap, and fill its width.
+#[test]
+fn panels_stand_apart() {
+    for (count, large) in
+        [(1, None), (2, None), (4, Some(2)), (5, Some(0)), (9, Some(8)), (12, None)]
+    {
+        for width in [330, 620, PAGE] {
+            let figure = Figure { large, ..panels(count, &[0.1]) };
+            let (all, height) = places(&figure, width);
+            assert_eq!(all.len(), count);
+            for (i, a) in all.iter().enumerate() {
+                assert!(a.x + a.wide <= width && a.y + TITLE + a.high <= height, "{a:?}");
+                assert_eq!(a.is_large, count == 1 || large == Some(i));
+                let apart = |b: &Place| {
+                    a.x + a.wide <= b.x
+                        || b.x + b.wide <= a.x
+                        || a.y + TITLE + a.high <= b.y
+                        || b.y + TITLE + b.high <= a.y
+                };
+                assert!(all.iter().skip(i + 1).all(apart), "{count} {large:?} {width}: {all:?}");
+            }
+            assert!(all.iter().any(|a| a.x + a.wide + 4 >= width), "{width}: {all:?}");
+        }
+    }
+}
+
+/// The places of the names in a drawing, top to bottom.
+fn name_places(svg: &str) -> Vec<f64> {
+    let labels = svg.split("<g class=\"labels\">").nth(1).unwrap();
+    let y = |part: &str| part.split("y=\"").nth(1)?.split('"').next()?.parse().ok();
+    labels.split("<text x=").skip(1).filter(|t| t.contains("bold")).filter_map(y).collect()
+}
+
+#[test]
+fn labels_do_not_overlap_and_say_the_value() {
+    let ends: Vec<f64> = (0..8).map(|i| 0.1 * (1.0 + 0.05 * f64::from(i))).collect();
+    let svg = svg(&panels(1, &ends)).unwrap();
+    let places = name_places(&svg);
+    assert_eq!(places.len(), 8);
+    assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 14.9), "{places:?}");
+    assert!(svg.contains("0.135, 1.4× algorithm 0") && svg.contains("0.100, lowest"), "{svg}");
+    assert!(svg.contains("class=\"leader\""));
+}
+
+/// Curves on top of each other share a label, and the lower one is wider.
+#[test]
+fn curves_that_coincide_are_named_together() {
+    let svg = svg(&panels(1, &[0.1, 0.1, 0.9])).unwrap();
+    assert_eq!(name_places(&svg).len(), 2);
+    assert!(svg.contains(">both</text>"), "{svg}");
+    let width = |i: usize| {
+        let part = svg.split(&format!("data-label=\"algorithm {i}\"")).nth(1).unwrap();
+        let line = part.split("<polyline").nth(1).unwrap();
+        line.split("stroke-width=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+    };
+    assert_eq!([width(0), width(1)], ["16", "8"]);
+}
+
+/// Where labels have no room, a legend names the curves.
+#[test]
+fn without_room_for_labels_there_is_a_legend() {
+    let ends: Vec<f64> = (0..20).map(|i| 0.1 * (1.0 + f64::from(i))).collect();
+    let svg = svg(&Figure { columns: 4, ..panels(12, &ends) }).unwrap();
+    assert_eq!(svg.matches("<g class=\"key\"").count(), 20);
+    assert!(svg.contains("<g class=\"legend\""));
 }

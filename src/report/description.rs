@@ -14,15 +14,14 @@
 //! - `diverged(a)` is how many of its runs diverged, as in "3 of 10";
 //! - `estimate("id")` is the estimate of the claim of this id with its interval, `number("id")` the
 //!   estimate alone with two digits;
-//! - `holds("id")` is empty, and the whole text is not shown unless the claim of this id is
-//!   supported.
+//! - `holds("id")`, `refuted("id")` and `undecided("id")` are empty, and the whole text is not shown
+//!   unless the claim of this id is supported, refuted or inconclusive.
 //!
 //! Where runs do not differ, because nothing is random, the number has no interval.
 //!
 //! *Invariant*: a text that [`check`] accepts can be filled from any results of its plan, in time
 //! and memory that grow with the text alone, because it contains nothing but calls.
 
-use super::number_text::{interval, short};
 use crate::analysis::claims::{Estimate, JudgedClaim};
 use crate::analysis::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::verdict::Verdict;
@@ -94,13 +93,13 @@ fn is_template(text: &str) -> bool {
 #[derive(Default)]
 struct Known {
     cells: Vec<CellFacts>,
-    /// Of each claim by its id: whether it is supported, and its estimate.
-    claims: BTreeMap<String, (bool, Estimate)>,
-    /// Whether a claim that must hold for the text is not supported.
+    /// Of each claim by its id: its verdict and its estimate.
+    claims: BTreeMap<String, (Verdict, Estimate)>,
+    /// Whether a claim has another verdict than the text says.
     fails: AtomicBool,
 }
 
-/// Renders a text; `None` if a claim that must hold for it is not supported.
+/// Renders a text; `None` if a claim has another verdict than the text says.
 ///
 /// # Errors
 /// If it is no template, or names no cell or more than one.
@@ -116,8 +115,7 @@ pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<Option<String>,
         return Ok(Some(text.to_owned()));
     }
     let claim = |claim: &JudgedClaim<'_>| {
-        let is_supported = claim.decision.verdict == Verdict::Supported;
-        (claim.common.id.clone(), (is_supported, claim.estimate))
+        (claim.common.id.clone(), (claim.decision.verdict, claim.estimate))
     };
     let cells = experiment.cells.iter().map(CellFacts::from_result).collect();
     let claims = experiment.claims.iter().map(claim).collect();
@@ -143,7 +141,8 @@ pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
     let cells = plan.cells.iter().map(planned).collect();
     let unknown = Estimate { value: f64::NAN, interval: (f64::NAN, f64::NAN) };
     let claims = plan.manifest.claim.all().into_iter();
-    let claims = claims.map(|(_, claim)| (claim.id.clone(), (true, unknown))).collect();
+    let claims =
+        claims.map(|(_, claim)| (claim.id.clone(), (Verdict::NotTested, unknown))).collect();
     fill(text, Known { cells, claims, ..Known::default() }).map(|_| ())
 }
 
@@ -158,8 +157,7 @@ fn may_have_limit(cell: &Cell) -> bool {
 }
 
 /// The functions that a text may call.
-const FUNCTIONS: &str =
-    "cell, mean, value, limit, bias, ratio, times, ratio_limit, diverged, estimate, number, holds";
+const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, diverged, estimate, number, holds, refuted, undecided";
 
 /// Accepts only calls with texts and numbers within `{{ … }}`, because other expressions could
 /// take any amount of memory.
@@ -224,11 +222,20 @@ fn two_digits(value: f64, _: (f64, f64)) -> String {
     readable(value, 2)
 }
 
+/// An estimate with its interval, with three digits; alone where it has no interval.
+fn three_digits(value: f64, (low, high): (f64, f64)) -> String {
+    let text = readable(value, 3);
+    match high - low > 1e-9 * value.abs() {
+        true => format!("{text} [{}, {}]", readable(low, 3), readable(high, 3)),
+        false => text,
+    }
+}
+
 /// Offers the functions for means and ratios.
 fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
     let means: [(&str, &str, Quantity, Shown); 3] = [
-        ("mean", "ratio", Quantity::SqError, interval),
-        ("limit", "ratio_limit", Quantity::SqErrorLimit, interval),
+        ("mean", "ratio", Quantity::SqError, three_digits),
+        ("limit", "ratio_limit", Quantity::SqErrorLimit, three_digits),
         ("value", "times", Quantity::SqError, two_digits),
     ];
     for (name, name_of_ratio, usual, shown) in means {
@@ -261,26 +268,34 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     env.add_function("cell", move |label: String, settings: Kwargs| {
         find(&known.cells, &label, &settings)
     });
-    for (name, shown) in [("estimate", interval as Shown), ("number", two_digits)] {
+    for (name, shown) in [("estimate", three_digits as Shown), ("number", two_digits)] {
         let known = all.clone();
         env.add_function(name, move |id: String| -> Result<String, Error> {
             let (_, estimate) = claim(&known, &id)?;
             Ok(shown(estimate.value, estimate.interval))
         });
     }
-    let known = all.clone();
-    env.add_function("holds", move |id: String| -> Result<&str, Error> {
-        if !claim(&known, &id)?.0 {
-            known.fails.store(true, Relaxed);
-        }
-        Ok("")
-    });
+    for (name, wanted) in [
+        ("holds", Verdict::Supported),
+        ("refuted", Verdict::Refuted),
+        ("undecided", Verdict::Inconclusive),
+    ] {
+        let known = all.clone();
+        env.add_function(name, move |id: String| -> Result<&str, Error> {
+            if claim(&known, &id)?.0 != wanted {
+                known.fails.store(true, Relaxed);
+            }
+            Ok("")
+        });
+    }
     let known = all.clone();
     env.add_function("bias", move |id: String| -> Result<String, Error> {
         let cell = by_id(&known.cells, &id)?;
         match cell.lacks_bias {
             Some(why) => Err(invalid(why.into())),
-            None => Ok(cell.exact_bias.map_or_else(|| UNKNOWN.to_owned(), short)),
+            None => {
+                Ok(cell.exact_bias.map_or_else(|| UNKNOWN.to_owned(), |bias| readable(bias, 3)))
+            }
         }
     });
     let known = all.clone();
@@ -290,8 +305,8 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     });
 }
 
-/// Whether the claim of this id is supported, and its estimate.
-fn claim(known: &Known, id: &str) -> Result<(bool, Estimate), Error> {
+/// The verdict on the claim of this id, and its estimate.
+fn claim(known: &Known, id: &str) -> Result<(Verdict, Estimate), Error> {
     known.claims.get(id).copied().ok_or_else(|| {
         let all: Vec<&str> = known.claims.keys().map(String::as_str).collect();
         invalid(format!("\"{id}\" is no claim (allowed: {})", all.join(", ")))

@@ -114,7 +114,9 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
         ("SCAFFLSA", "scafflsa"),
         ("FedLin", "fedlin"),
     ];
-    let cells = experiment.plan.cells.iter();
+    // A short label may be a word of any sentence.
+    const SHORTEST: usize = 4;
+    let cells = experiment.plan.cells.iter().filter(|c| c.label.chars().count() >= SHORTEST);
     let own = cells.map(|c| (c.label.clone(), family(c.identity.algorithm.kind())));
     let known = KNOWN.iter().map(|(name, kind)| ((*name).to_owned(), family(kind)));
     let mut all = unique(own.chain(known));

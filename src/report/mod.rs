@@ -11,6 +11,7 @@ mod description;
 pub mod diff;
 mod finding;
 mod formula;
+mod index;
 mod latex;
 mod markdown;
 mod number_text;
@@ -26,11 +27,11 @@ use crate::analysis::table::FinalsColumns;
 use crate::analysis::{Experiment, compare, unique};
 use crate::chart::style;
 use crate::stats::mean;
-use driftbench_core::sources;
 use driftbench_core::words::count;
 use driftbench_runner::files::{Error, error, remove_leftovers};
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::plan::Plan;
+pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
@@ -59,12 +60,6 @@ pub struct Writer {
     out: PathBuf,
     owned: Owned,
     formats: Vec<Format>,
-}
-
-/// What the index needs of an experiment.
-pub struct IndexEntry {
-    page: Value,
-    claims: Vec<claims::ClaimText>,
 }
 
 impl Writer {
@@ -132,15 +127,11 @@ impl Writer {
         }
         let provenance = provenance(experiment);
         self.owned.write(&folder.join("provenance.md"), provenance.as_bytes())?;
-        let names = page.figures.into_iter().map(|f| context! { id => f.id, title => f.title });
-        let figures: Vec<Value> = names.collect();
-        let counts = Value::from(Serde(page.claims.counts));
-        let experiment = Value::from(Serde(page.experiment));
-        Ok(IndexEntry { page: context! { experiment, counts, figures }, claims: page.claims.list })
+        Ok(IndexEntry::new(experiment, page))
     }
 
-    /// Writes the index, the claims and the disagreements. Experiments without a page are listed
-    /// with the reason.
+    /// Writes the index, the claims and the disagreements, and the smoke experiments where they
+    /// have a page of their own. Experiments without a page are listed with the reason.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -149,26 +140,24 @@ impl Writer {
         entries: Vec<IndexEntry>,
         failed: &[(String, String)],
     ) -> Result<(), Error> {
-        let (mut pages, mut claims) = (Vec::new(), Vec::new());
-        for entry in entries {
-            pages.push(entry.page);
-            claims.extend(entry.claims);
-        }
-        let sources: Vec<&str> =
-            claims.iter().filter_map(|claim| claim.stated.source.as_deref()).collect();
-        let values = context! {
-            pages,
-            cited => Value::from(Serde(sources::named_in(&sources.join(";")))),
-            failed => Value::from(Serde(failed)),
-            claims => Value::from(Serde(&claims)),
-            counts => Value::from(Serde(claims::counts(&claims))),
-            tally => Value::from(Serde(claims::counts(&claims))), // where `counts` is a macro
-            disputes => Value::from(Serde(claims::disputes(&claims))),
-        };
+        let (all, smoke) = index::galleries(entries);
+        let [all, smoke] = [Some(all), smoke].map(|gallery| gallery.map(|g| Value::from(Serde(g))));
+        let failed = Value::from(Serde(failed));
         for file in PAGES.into_iter().filter(|file| self.writes(file)) {
-            let template = if file == "README.md" { "index.md" } else { file };
-            let text = self.pages.render(template, values.clone())?;
-            self.owned.write(&self.out.join(file), text.as_bytes())?;
+            let path = self.out.join(file);
+            let (template, shown) = match file {
+                "README.md" => ("index.md", &all),
+                "smoke.md" | "smoke.html" => (file, &smoke),
+                _ => (file, &all),
+            };
+            if shown.is_some() {
+                let values =
+                    context! { gallery => shown, smoke => smoke.clone(), failed => failed.clone() };
+                let text = self.pages.render(template, values)?;
+                self.owned.write(&path, text.as_bytes())?;
+            } else if self.owned.has(&path) && path.exists() {
+                fs::remove_file(&path).map_err(|e| error(&path, e))?;
+            }
         }
         self.owned.settle()
     }
@@ -219,6 +208,7 @@ fn sweep(
 }
 
 const TABLES: &str = include_str!("../../templates/tables.js");
+const INDEX: &str = include_str!("../../templates/index.js");
 const FIGURES: &str = concat!(
     include_str!("../../templates/figures.js"),
     include_str!("../../templates/plots.js"),
@@ -249,6 +239,7 @@ impl Pages {
         env.add_global("palette", context! { light, dark });
         // Scripts are plain text and not templates.
         env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
+        env.add_global("index_js", Value::from_safe_string(INDEX.into()));
         env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
         for (name, text) in [
             ("parts.md", include_str!("../../templates/parts.md")),
@@ -256,6 +247,11 @@ impl Pages {
             ("report.html", include_str!("../../templates/report.html")),
             ("index.md", include_str!("../../templates/index.md")),
             ("index.html", include_str!("../../templates/index.html")),
+            ("index.css", include_str!("../../templates/index.css")),
+            ("gallery.html", include_str!("../../templates/gallery.html")),
+            ("gallery.md", include_str!("../../templates/gallery.md")),
+            ("smoke.md", include_str!("../../templates/smoke.md")),
+            ("smoke.html", include_str!("../../templates/smoke.html")),
             ("claims.md", include_str!("../../templates/claims.md")),
             ("claims.html", include_str!("../../templates/claims.html")),
             ("disagreements.md", include_str!("../../templates/disagreements.md")),

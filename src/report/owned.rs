@@ -111,23 +111,29 @@ impl Owned {
 }
 
 /// The pages about all experiments.
-pub const PAGES: [&str; 6] = [
+pub const PAGES: [&str; 8] = [
     "README.md",
     "index.html",
     "claims.md",
     "claims.html",
     "disagreements.md",
     "disagreements.html",
+    "smoke.md",
+    "smoke.html",
 ];
 
-/// The files that versions without a list wrote: identified by the beginnings of the pages, and
-/// by the record in each experiment's folder.
+/// How the second paragraph of a Markdown page about all experiments begins.
+const WRITTEN_BY: &str = "\n\nWritten by `driftbench report`";
+
+/// The files of a folder without a list, as under version control: identified by the beginnings of
+/// the pages, also those of earlier versions, and by the record in each experiment's folder.
 fn unlisted(out: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let begins = ["# Experiments\n\nWritten by", "# Claims\n\n", "# Where the sources disagree\n"];
     for page in PAGES {
         let text = fs::read_to_string(out.join(page)).unwrap_or_default();
-        if text.contains("<title>driftbench: ") || begins.iter().any(|b| text.starts_with(b)) {
+        let of_report = text.contains("<title>driftbench: ") || text.contains(WRITTEN_BY);
+        if of_report || begins.iter().any(|b| text.starts_with(b)) {
             found.insert(page.to_owned());
         }
     }

@@ -1,4 +1,4 @@
-//! Tables: sorted by any column, filtered by words or by verdict.
+//! Tables: sorted by any column, filtered by words.
 
 use crate::{Page, list, page};
 use serde_json::json;
@@ -7,7 +7,7 @@ const ERRORS: &str = "[aria-label=\"Table: Errors at the last round\"]";
 
 impl Page {
     /// The texts of a column, of the rows that are shown.
-    fn column(&self, table: &str, column: usize) -> Vec<String> {
+    pub fn column(&self, table: &str, column: usize) -> Vec<String> {
         let all = self.ask(
             "[...document.querySelectorAll(`${arguments[0]} tbody tr`)].filter(r => !r.hidden).map(r => r.cells[arguments[1]].textContent.trim())",
             json!([table, column]),
@@ -64,19 +64,4 @@ fn words_filter_rows() {
     assert_eq!(page.text(&text), "2 of 10");
     page.sort(0);
     assert_eq!(page.column(ERRORS, 0).len(), 2, "sorting keeps what is filtered");
-}
-
-#[test]
-fn claims_are_chosen_by_verdict() {
-    let Some(page) = page() else { return };
-    page.browser.open(&page.path("claims.html"), "");
-    let verdicts = page.column("main", 1);
-    assert_eq!(verdicts, ["inconclusive", "inconclusive", "supported"]);
-    page.browser.click(".filter option[value=supported]");
-    assert_eq!(page.column("main", 0), ["Scaffold ends below a huge number"]);
-    assert_eq!(page.text("document.querySelector('[role=status]').textContent"), "1 of 3");
-    page.browser.click(".filter option[value=\"\"]");
-    page.browser.write(".filter input", "Scaffold always");
-    assert_eq!(page.column("main", 0), ["Scaffold ends below FedAvg, <b>always</b> (Our choice)"]);
-    assert_eq!(page.text("document.querySelector('[role=status]').textContent"), "1 of 3");
 }

@@ -32,9 +32,11 @@ pub struct Manifest {
     pub question: Option<String>,
     /// What the results say, with `{{ … }}` as in `analysis`: the headline of the page and, after
     /// an empty line, a sentence with intervals and settings. `times(a, b)` is the ratio of means
-    /// and `value(a)` the mean with two digits and without an interval. `holds("id")` writes
-    /// nothing; where the claim of this id is not supported, the page has a headline from the
-    /// ranking instead, as it has where there is no `finding`.
+    /// and `value(a)` the mean with two digits and without an interval; `estimate("id")` is the
+    /// estimate of the claim of this id with its interval, and `number("id")` without.
+    /// `holds("id")`, `refuted("id")` and `undecided("id")` write nothing; where that claim has
+    /// another verdict, the page has a headline from the ranking instead, as it has where there is
+    /// no `finding`.
     #[schemars(example = &"Scaffold ends {{ times(cell(\"FedAvg\"), cell(\"Scaffold\")) }} times below FedAvg")]
     pub finding: Option<String>,
     /// Where the settings come from.

@@ -1,0 +1,303 @@
+//! A figure in miniature, for a card of the index: its large panel without axes and texts.
+//!
+//! *Invariant*: a miniature has the colours of its figure, which style sheets replace on dark
+//! paper as they do in the figure.
+
+use super::panel::{Frames, stretches};
+use super::style::{color_name, hex, rgb};
+use crate::analysis::family::FAMILIES;
+use crate::analysis::{Body, Color, Figure, Line, Map, Panel, Plot, Series, Square};
+use std::fmt::Write;
+
+/// Units of a miniature of curves; a card stretches them.
+const WIDE: f64 = 400.0;
+const HIGH: f64 = 200.0;
+/// Units between a curve and the edges.
+const EDGE: f64 = 14.0;
+/// The least extent of values that is drawn from edge to edge, as a fraction of the figure's axis.
+const LEAST: f64 = 0.3;
+/// The most bytes of the paths of curves. Beyond it, curves become coarser and then fewer.
+const MOST_BYTES: usize = 900;
+/// How far, in units, a simplified curve is from its points at most, and how far it may be before
+/// curves are left out instead.
+const FINE: f64 = 0.7;
+const COARSE: f64 = 2.8;
+
+/// The miniature of a figure as an SVG element, which readers of screens skip.
+pub fn thumbnail(figure: &Figure) -> String {
+    let large = figure.large.unwrap_or(0);
+    match &figure.body {
+        Body::Plot(plot) => plot.panels.get(large).map_or_else(String::new, |panel| {
+            let plot = Plot { panels: vec![panel.clone()], ..plot.clone() };
+            element((WIDE, HIGH), "", &curves(&plot, &plot.panels[0]))
+        }),
+        Body::Maps(maps) => maps.maps.get(large).map_or_else(String::new, |map| {
+            element((map.x.len() as f64, map.y.len() as f64), " squares", &squares(map))
+        }),
+    }
+}
+
+fn element((wide, high): (f64, f64), class: &str, content: &str) -> String {
+    format!(
+        "<svg class=\"thumb{class}\" viewBox=\"0 0 {wide} {high}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">{content}</svg>"
+    )
+}
+
+/// The curves of a panel: all of them, or as many as there is room for. Predictions give way
+/// before measured curves, and of each family one curve remains.
+fn curves(plot: &Plot, panel: &Panel) -> String {
+    let is_curve = |series: &&Series| !matches!(series.line, Line::Reference(_));
+    let mut shown: Vec<&Series> = panel.series.iter().filter(is_curve).collect();
+    let mut tolerance = FINE;
+    loop {
+        let drawn = paths(plot, &shown, tolerance);
+        if drawn.len() <= MOST_BYTES || tolerance > HIGH {
+            return drawn;
+        }
+        let fewer = fewer(&shown);
+        if tolerance < COARSE || fewer.len() == shown.len() {
+            tolerance *= 2.0;
+        } else {
+            (shown, tolerance) = (fewer, FINE);
+        }
+    }
+}
+
+/// The measured curves if others are among them, otherwise every second curve of each family.
+fn fewer<'a>(shown: &[&'a Series]) -> Vec<&'a Series> {
+    if shown.iter().any(|s| s.line.is_measured()) && shown.iter().any(|s| !s.line.is_measured()) {
+        return shown.iter().copied().filter(|s| s.line.is_measured()).collect();
+    }
+    let mut seen = [0_usize; FAMILIES + 1];
+    let every_second = shown.iter().copied().filter(|series| {
+        let count = &mut seen[series.line.style().color.family().unwrap_or(FAMILIES)];
+        *count += 1;
+        *count % 2 == 1
+    });
+    every_second.collect()
+}
+
+/// One path for each colour and kind of line, predictions below what is measured.
+fn paths(plot: &Plot, shown: &[&Series], tolerance: f64) -> String {
+    let frames = Frames::new(plot);
+    let (x, y) = frames.axes(0);
+    let lines: Vec<_> = shown.iter().map(|series| stretches(&series.points, x, y)).collect();
+    let all = || lines.iter().flatten().flatten();
+    // A miniature has no ticks: what is drawn fills it, unless it is nearly level.
+    let (across, long) = ends(all().map(|p| p.0), 0.0);
+    let (down, tall) = ends(all().map(|p| p.1), LEAST * (y.high - y.low));
+    let place = |&(a, b): &(f64, f64)| {
+        let (x, y) = ((a - across) / long, (b - down) / tall);
+        (EDGE + x * (WIDE - 2.0 * EDGE), HIGH - EDGE - y * (HIGH - 2.0 * EDGE))
+    };
+    let mut layers: Vec<((bool, Color), String)> = Vec::new();
+    for (series, stretches) in shown.iter().zip(&lines) {
+        let mut path = String::new();
+        for stretch in stretches {
+            let placed: Vec<(f64, f64)> = stretch.iter().map(place).collect();
+            write_line(&mut path, &simplified(&placed, tolerance));
+        }
+        let key = (series.line.is_measured(), series.line.style().color);
+        match layers.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, known)) => known.push_str(&path),
+            None => layers.push((key, path)),
+        }
+    }
+    layers.sort_by_key(|((is_measured, _), _)| *is_measured);
+    let layer = |((is_measured, color), path): ((bool, Color), String)| {
+        let class = match is_measured {
+            true if path.ends_with(DOT) => " class=\"dots\"",
+            true => "",
+            false => " class=\"theory\"",
+        };
+        let (name, ink) = (color_name(color), hex(rgb(color)));
+        format!("<g data-color=\"{name}\" stroke=\"{ink}\"><path{class} d=\"{path}\"/></g>")
+    };
+    layers.into_iter().filter(|(_, path)| !path.is_empty()).map(layer).collect()
+}
+
+/// The lower end of some values and their extent; values that differ by less lie in the middle of
+/// the least extent.
+fn ends(values: impl Iterator<Item = f64>, least: f64) -> (f64, f64) {
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let extent = (high - low).max(least).max(1e-12);
+    ((low + high - extent) / 2.0, extent)
+}
+
+/// The points of a line that lie further than the tolerance from the line without them
+/// (Ramer, Douglas and Peucker).
+fn simplified(line: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)> {
+    let [first, inside @ .., last] = line else { return line.to_vec() };
+    let (dx, dy) = (last.0 - first.0, last.1 - first.1);
+    let long = libm::hypot(dx, dy).max(1e-9);
+    let apart = |p: &(f64, f64)| ((p.0 - first.0) * dy - (p.1 - first.1) * dx).abs() / long;
+    let far = inside.iter().map(apart).enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+    match far {
+        Some((at, distance)) if distance > tolerance => {
+            let mut kept = simplified(&line[..=at + 1], tolerance);
+            kept.pop();
+            kept.extend(simplified(&line[at + 1..], tolerance));
+            kept
+        }
+        _ => vec![*first, *last],
+    }
+}
+
+/// A line without length, which round ends make a dot.
+const DOT: &str = "h0";
+
+/// A line as the data of a path: whole units, each relative to the one before.
+fn write_line(path: &mut String, line: &[(f64, f64)]) {
+    let whole = |(x, y): &(f64, f64)| (x.round() as i64, y.round() as i64);
+    let mut units: Vec<(i64, i64)> = line.iter().map(whole).collect();
+    units.dedup();
+    let Some(first) = units.first() else { return };
+    let _ = write!(path, "M{} {}", first.0, first.1);
+    if units.len() == 1 {
+        path.push_str(DOT);
+    }
+    for (i, pair) in units.windows(2).enumerate() {
+        path.push(if i == 0 { 'l' } else { ' ' });
+        let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+        let _ = write!(path, "{dx}{}{dy}", if dy < 0 { "" } else { " " });
+    }
+}
+
+/// The squares of a map: one path for each colour and opacity, in rows of equal squares.
+fn squares(map: &Map) -> String {
+    let mut layers: Vec<((Color, u32), Vec<&Square>)> = Vec::new();
+    for square in &map.squares {
+        let key = (square.color(), (100.0 * square.opacity()).round() as u32);
+        match layers.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, known)) => known.push(square),
+            None => layers.push((key, vec![square])),
+        }
+    }
+    let mut out = String::new();
+    for ((color, percent), mut squares) in layers {
+        squares.sort_by_key(|square| (square.y, square.x));
+        let rows = squares.chunk_by(|a, b| a.y == b.y && a.x + 1 == b.x);
+        let row = |row: &[&Square]| {
+            let (x, y, long) = (row[0].x, map.y.len() - 1 - row[0].y, row.len());
+            format!("M{x} {y}h{long}v1h-{long}z")
+        };
+        let path: String = rows.map(row).collect();
+        let (name, ink) = (color_name(color), hex(rgb(color)));
+        let _ = write!(
+            out,
+            "<g data-color=\"{name}\" fill=\"{ink}\" fill-opacity=\".{percent:02}\"><path d=\"{path}\"/></g>"
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Curve, Lead, Maps, Point, Ranking, Scale, SquareValue, Style, unique};
+    use driftbench_runner::manifest::claim::Prediction;
+
+    #[test]
+    fn a_simplified_line_stays_within_the_tolerance_and_keeps_its_ends() {
+        let wave: Vec<(f64, f64)> =
+            (0..400).map(|i| (f64::from(i), 60.0 * libm::sin(f64::from(i) / 40.0))).collect();
+        let mut lengths = Vec::new();
+        for tolerance in [FINE, 2.0 * FINE, COARSE] {
+            let line = simplified(&wave, tolerance);
+            assert_eq!((line[0], line[line.len() - 1]), (wave[0], wave[399]));
+            for p in &wave {
+                let after = line.iter().position(|q| q.0 >= p.0).unwrap().max(1);
+                let (a, b) = (line[after - 1], line[after]);
+                let at = a.1 + (b.1 - a.1) * (p.0 - a.0) / (b.0 - a.0);
+                // The vertical distance is at most 1.81 times that to the line: the slope is 1.5.
+                assert!((at - p.1).abs() <= 1.81 * tolerance, "{p:?} and {at}");
+            }
+            lengths.push(line.len());
+        }
+        assert!(lengths[0] < 60 && lengths.is_sorted_by(|a, b| a > b), "{lengths:?}");
+        assert_eq!(simplified(&wave[..1], 1.0), wave[..1]);
+    }
+
+    fn figure(body: Body, large: Option<usize>) -> Figure {
+        let (id, title, caption) = (String::new(), String::new(), String::new());
+        Figure { id, title, caption, columns: 1, large, exploration: None, body }
+    }
+
+    /// A panel of noisy curves of two families, each with a prediction.
+    fn panel(curves: usize) -> Panel {
+        let mut series = Vec::new();
+        for i in 0..curves {
+            let curve = Curve::new("a", Style::solid(Color::tone(i % 2, 1 + i)));
+            let noise = |t: usize| f64::from(((t * 7919 + i * 104_729) % 1000) as u32) / 1000.0;
+            let at = |t: usize| Point::bare(t as f64, libm::exp(noise(t) - 0.01 * t as f64));
+            let points: Vec<Point> = (0..500).map(at).collect();
+            series.push(Series::new(Line::Measured(curve.clone()), points.clone()));
+            series.push(Series::new(Line::Predicted(curve, Prediction::ExactBias), points));
+        }
+        Panel { title: String::new(), series }
+    }
+
+    fn plot(panels: Vec<Panel>) -> Body {
+        let (x, y) = (String::new(), String::new());
+        let (scale_x, scale_y) = (Scale::Linear, Scale::Log);
+        Body::Plot(Plot { panels, legend: Vec::new(), x, y, scale_x, scale_y })
+    }
+
+    /// 44 of them are then at most 48 kB, if each was of a hundred curves.
+    #[test]
+    fn miniatures_are_small_and_keep_every_family() {
+        let most = thumbnail(&figure(plot(vec![panel(100)]), None));
+        assert!(most.len() < 1100, "{} bytes: {most}", most.len());
+        let families = |svg: &str| -> Vec<usize> {
+            let colors = svg.split("data-color=\"").skip(1);
+            let index = |rest: &str| rest.split('"').next().and_then(|n| n.parse().ok());
+            let family = |text| Color::Palette(index(text).unwrap()).family().unwrap();
+            unique(colors.map(family))
+        };
+        assert_eq!(families(&most), [0, 1]);
+        assert!(!most.contains("theory") && !most.contains("<text") && !most.contains("NaN"));
+        let two = thumbnail(&figure(plot(vec![panel(100), panel(1)]), Some(1)));
+        assert_eq!(families(&two), [0], "the large panel is drawn");
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_left_out() {
+        let curve = Curve::new("a", Style::solid(Color::Palette(0)));
+        let series = |points| vec![Series::new(Line::Measured(curve.clone()), points)];
+        let of = |points| {
+            let panel = Panel { title: String::new(), series: series(points) };
+            thumbnail(&figure(plot(vec![panel]), None))
+        };
+        assert!(!of(Vec::new()).contains("<path") && !of(Vec::new()).contains("NaN"));
+        let gaps = of([1.0, f64::NAN, 2.0, -1.0, 3.0].map(|y| Point::bare(y, y)).to_vec());
+        assert_eq!(gaps.matches(DOT).count(), 3, "{gaps}");
+        assert!(thumbnail(&figure(plot(Vec::new()), Some(3))).is_empty());
+    }
+
+    #[test]
+    fn squares_of_one_colour_are_one_path_of_rows() {
+        let ranking = |color| {
+            let (leaders, lead) = (vec!["a".into()], Lead::OthersDiverged);
+            SquareValue::Ranking(Ranking { leaders, color, lead })
+        };
+        let square = |(x, y, family)| Square { x, y, value: ranking(Color::of_family(family)) };
+        let places = [(0, 0, 0), (1, 0, 0), (2, 0, 1), (0, 1, 0), (2, 1, 0)];
+        let [x, y] = [3, 2].map(|n| vec![String::new(); n]);
+        let map = Map { title: String::new(), x, y, squares: places.map(square).to_vec() };
+        let maps = Maps { maps: vec![map], legend: Vec::new(), x: String::new(), y: String::new() };
+        let svg = thumbnail(&figure(Body::Maps(maps), None));
+        assert!(svg.contains("viewBox=\"0 0 3 2\""), "{svg}");
+        assert!(svg.contains("d=\"M0 1h2v1h-2zM0 0h1v1h-1zM2 0h1v1h-1z\""), "{svg}");
+        assert_eq!((svg.matches("<path").count(), svg.matches("data-color=\"6\"").count()), (2, 1));
+    }
+
+    #[test]
+    fn paths_are_relative_and_a_point_is_a_dot() {
+        let mut path = String::new();
+        write_line(&mut path, &[(10.0, 20.0), (12.2, 17.0), (12.3, 17.1), (30.0, 17.0)]);
+        write_line(&mut path, &[(1.0, 2.0)]);
+        write_line(&mut path, &[]);
+        assert_eq!(path, "M10 20l2-3 18 0M1 2h0");
+    }
+}

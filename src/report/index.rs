@@ -1,0 +1,377 @@
+//! The pages about all experiments as their templates read them: experiments as cards, grouped by
+//! their questions, and verdicts as counts and bars.
+//!
+//! *Invariant*: an experiment is on exactly one of two pages. Those in a folder `smoke` test the
+//! program and have a page of their own, with counts of their own, unless there are no others.
+
+use super::claims::{self, ClaimText};
+use super::finding::Part;
+use super::view::Page;
+use crate::analysis::family::{FAMILY_NAMES, family};
+use crate::analysis::{Experiment, Figure};
+use crate::chart::thumbnail::thumbnail;
+use crate::stats::verdict::Verdict;
+use driftbench_core::sources::{self, Publication};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What the index needs of an experiment.
+pub struct IndexEntry {
+    card: Card,
+    claims: Vec<ClaimText>,
+}
+
+/// An experiment on a card.
+#[derive(Serialize)]
+struct Card {
+    name: String,
+    title: String,
+    question: Option<String>,
+    headline: Vec<Part>,
+    /// Its source with authors and year.
+    source: String,
+    /// The keys of the publications that the source names.
+    keys: Vec<&'static str>,
+    thumbnail: String,
+    /// How many of its claims have each verdict.
+    counts: Vec<(Verdict, usize)>,
+    /// The kinds of its problems and algorithms, as manifests name them.
+    problems: BTreeSet<&'static str>,
+    algorithms: BTreeSet<&'static str>,
+    /// Cells, and how many of them have no results.
+    cells: (usize, usize),
+}
+
+impl IndexEntry {
+    /// The entry of an experiment with this page.
+    pub fn new(experiment: &Experiment<'_>, page: Page) -> Self {
+        let (plan, manifest) = (&experiment.plan, &experiment.plan.manifest);
+        let source = manifest.source.as_deref().unwrap_or_default();
+        let kinds = plan.cells.iter().map(|cell| &cell.identity);
+        let drawn = experiment.figures.iter().find(|figure: &&Figure| figure.has_content());
+        let question = manifest.question.as_deref().unwrap_or_default().trim();
+        let card = Card {
+            name: plan.experiment.clone(),
+            title: manifest.title.clone(),
+            question: (!question.is_empty()).then(|| question.to_owned()),
+            headline: page.finding.headline,
+            source: cited(source),
+            keys: keys(source),
+            thumbnail: drawn.map(thumbnail).unwrap_or_default(),
+            counts: page.claims.counts,
+            problems: kinds.clone().map(|identity| identity.problem.kind()).collect(),
+            algorithms: kinds.map(|identity| identity.algorithm.kind()).collect(),
+            cells: (plan.cells.len(), experiment.missing.len()),
+        };
+        Self { card, claims: page.claims.list }
+    }
+
+    /// Whether the experiment tests the program: it is in a folder `smoke`.
+    fn is_smoke(&self) -> bool {
+        self.card.name.split('/').rev().skip(1).any(|folder| folder == "smoke")
+    }
+}
+
+/// Experiments that are shown together, and their claims.
+#[derive(Serialize)]
+pub struct Gallery {
+    groups: Vec<Group>,
+    cards: usize,
+    counts: Vec<(Verdict, usize)>,
+    claims: Vec<ClaimRow>,
+    bars: Vec<Bar>,
+    disputes: Vec<DisputeCard>,
+    /// Numbers and names of the families whose algorithms occur.
+    families: Vec<(usize, &'static str)>,
+    /// What the experiments can be chosen by: key of the publication and its short citation.
+    publications: Vec<(&'static str, String)>,
+    problems: BTreeSet<&'static str>,
+    algorithms: BTreeSet<&'static str>,
+    /// The publications that claims name, in full and as choices.
+    cited: Vec<Publication>,
+    stated: Vec<(&'static str, String)>,
+}
+
+/// The experiments that ask a question.
+#[derive(Serialize)]
+struct Group {
+    /// `None` of experiments that state no question.
+    question: Option<String>,
+    cards: Vec<Card>,
+}
+
+/// A claim in a list of all.
+#[derive(Clone, Serialize)]
+struct ClaimRow {
+    #[serde(flatten)]
+    claim: ClaimText,
+    cited: String,
+    keys: Vec<&'static str>,
+}
+
+/// The verdicts of some claims, drawn as a bar.
+#[derive(Serialize)]
+struct Bar {
+    name: String,
+    /// Key of the publication whose claims they are; empty of others.
+    key: &'static str,
+    counts: Vec<(Verdict, usize)>,
+    /// Verdict, left end and width, in percent of the longest bar.
+    segments: Vec<(Verdict, f64, f64)>,
+}
+
+/// A disagreement: each side with the claims that state it.
+#[derive(Serialize)]
+struct DisputeCard {
+    sides: Vec<(String, Vec<ClaimRow>)>,
+    bar: Bar,
+    /// Whether each side is supported or refuted.
+    is_decided: bool,
+}
+
+/// The gallery of the experiments of the index, and that of smoke experiments where they have a
+/// page of their own.
+pub fn galleries(entries: Vec<IndexEntry>) -> (Gallery, Option<Gallery>) {
+    let (smoke, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(IndexEntry::is_smoke);
+    match (others.is_empty(), smoke.is_empty()) {
+        (false, false) => (Gallery::new(others), Some(Gallery::new(smoke))),
+        (true, _) => (Gallery::new(smoke), None),
+        (false, true) => (Gallery::new(others), None),
+    }
+}
+
+impl Gallery {
+    fn new(entries: Vec<IndexEntry>) -> Self {
+        let (mut cards, mut all) = (Vec::new(), Vec::new());
+        for entry in entries {
+            cards.push(entry.card);
+            all.extend(entry.claims);
+        }
+        let named: BTreeSet<&str> =
+            cards.iter().flat_map(|card| card.keys.iter().copied()).collect();
+        let publications = sources::SOURCES.into_iter().filter(|source| named.contains(source.key));
+        let algorithms: BTreeSet<&str> =
+            cards.iter().flat_map(|card| card.algorithms.iter().copied()).collect();
+        let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
+        let stated: Vec<&str> = all.iter().filter_map(|c| c.stated.source.as_deref()).collect();
+        let cited = sources::named_in(&stated.join(";"));
+        Self {
+            cards: cards.len(),
+            counts: claims::counts(&all),
+            bars: bars(&all),
+            disputes: disputes(&all),
+            families: families.into_iter().map(|f| (f, FAMILY_NAMES[f])).collect(),
+            publications: publications.map(|source| (source.key, citation(&source))).collect(),
+            problems: cards.iter().flat_map(|card| card.problems.iter().copied()).collect(),
+            algorithms,
+            stated: cited.iter().map(|source| (source.key, citation(source))).collect(),
+            cited,
+            claims: all.into_iter().map(ClaimRow::new).collect(),
+            groups: groups(cards),
+        }
+    }
+}
+
+/// The cards by question: the questions that most experiments ask first, and last the experiments
+/// that state none.
+fn groups(cards: Vec<Card>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for card in cards {
+        match groups.iter_mut().find(|group| group.question == card.question) {
+            Some(group) => group.cards.push(card),
+            None => groups.push(Group { question: card.question.clone(), cards: vec![card] }),
+        }
+    }
+    let rank = |group: &Group| (group.question.is_none(), std::cmp::Reverse(group.cards.len()));
+    groups.sort_by_key(rank);
+    groups
+}
+
+impl ClaimRow {
+    fn new(claim: ClaimText) -> Self {
+        let source = claim.stated.source.clone().unwrap_or_default();
+        Self { cited: cited(&source), keys: keys(&source), claim }
+    }
+}
+
+/// The keys of the publications that a source names.
+fn keys(source: &str) -> Vec<&'static str> {
+    sources::named_in(source).iter().map(|publication| publication.key).collect()
+}
+
+/// The verdicts for each publication; a claim counts for the one that its source names first.
+fn bars(claims: &[ClaimText]) -> Vec<Bar> {
+    let first = |claim: &ClaimText| {
+        let words = claim.stated.source.as_deref().unwrap_or_default();
+        let mut words = words.split(|c: char| !c.is_alphanumeric());
+        words.find_map(|word| sources::named_in(word).first().map(|source| source.key))
+    };
+    let of = |source: Option<Publication>| {
+        let key = source.map(|source| source.key);
+        let own: Vec<ClaimText> = claims.iter().filter(|c| first(c) == key).cloned().collect();
+        let name =
+            source.map_or("other sources".into(), |s| format!("{} ({})", citation(&s), s.key));
+        Bar {
+            name,
+            key: key.unwrap_or_default(),
+            counts: claims::counts(&own),
+            segments: Vec::new(),
+        }
+    };
+    let sources = sources::SOURCES.into_iter().map(Some).chain([None]);
+    let mut bars: Vec<Bar> = sources.map(of).filter(|bar| !bar.counts.is_empty()).collect();
+    let longest = bars.iter().map(Bar::total).max().unwrap_or(1);
+    bars.iter_mut().for_each(|bar| bar.lay_out(longest));
+    bars
+}
+
+impl Bar {
+    fn total(&self) -> usize {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Gives the segments their places, where so many claims fill the width.
+    fn lay_out(&mut self, longest: usize) {
+        let (unit, mut left) = (100.0 / longest as f64, 0.0);
+        for (verdict, count) in &self.counts {
+            let width = *count as f64 * unit;
+            self.segments.push((*verdict, left, width));
+            left += width;
+        }
+    }
+}
+
+fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
+    let all = claims::disputes(claims);
+    let longest = all.iter().map(|dispute| dispute.claims.len()).max().unwrap_or(1);
+    let card = |dispute: claims::Dispute| {
+        let counts = claims::counts(&dispute.claims);
+        let decided = |v: &Verdict| matches!(v, Verdict::Supported | Verdict::Refuted);
+        let is_decided = counts.iter().all(|(verdict, _)| decided(verdict));
+        let mut bar = Bar { name: dispute.name, key: "", counts, segments: Vec::new() };
+        bar.lay_out(longest);
+        let mut sides: Vec<(String, Vec<ClaimRow>)> = Vec::new();
+        for claim in dispute.claims {
+            let side = claim.stated.side.clone().unwrap_or_else(|| claim.stated.statement.clone());
+            match sides.iter_mut().find(|(other, _)| *other == side) {
+                Some((_, rows)) => rows.push(ClaimRow::new(claim)),
+                None => sides.push((side, vec![ClaimRow::new(claim)])),
+            }
+        }
+        DisputeCard { sides, bar, is_decided }
+    };
+    all.into_iter().map(card).collect()
+}
+
+/// Authors and year: `Mangold et al. 2025`.
+fn citation(source: &Publication) -> String {
+    let authors = source.authors.replace(" and ", ", ");
+    let family_name = |author: &str| {
+        let parts = author.split_whitespace().filter(|part| !part.ends_with('.'));
+        parts.collect::<Vec<_>>().join(" ")
+    };
+    let names: Vec<String> = authors.split(", ").map(family_name).collect();
+    let authors = match names.as_slice() {
+        [one] => one.clone(),
+        [one, other] => format!("{one} and {other}"),
+        all => format!("{} et al.", all[0]),
+    };
+    format!("{authors} {}", source.year)
+}
+
+/// A source in which each key of a publication has authors and year before it where it stands
+/// first.
+fn cited(source: &str) -> String {
+    let (mut out, mut rest, mut open) = (String::new(), source, sources::named_in(source));
+    while !rest.is_empty() {
+        let long = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(long);
+        match open.iter().position(|publication| publication.key == word) {
+            Some(at) => out.push_str(&format!("{} ({word})", citation(&open.remove(at)))),
+            None => out.push_str(word),
+        }
+        let between = after.find(char::is_alphanumeric).unwrap_or(after.len());
+        out.push_str(&after[..between]);
+        rest = &after[between..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_have_authors_and_year_once() {
+        assert_eq!(
+            cited("SLIDES: linear speed-up; RR first version; RR, section 6"),
+            "Mangold 2025 (SLIDES): linear speed-up; Mangold et al. 2025 (RR) first version; RR, section 6"
+        );
+        assert_eq!(cited("BOOK, (5.26)"), "Vlaski and Sayed 2023 (BOOK), (5.26)");
+        assert_eq!(cited("(Our choice, for tests)"), "(Our choice, for tests)");
+        assert_eq!(cited(""), "");
+    }
+
+    fn card(name: &str, question: Option<&str>) -> Card {
+        Card {
+            name: name.into(),
+            title: String::new(),
+            question: question.map(str::to_owned),
+            headline: Vec::new(),
+            source: String::new(),
+            keys: Vec::new(),
+            thumbnail: String::new(),
+            counts: Vec::new(),
+            problems: BTreeSet::new(),
+            algorithms: BTreeSet::new(),
+            cells: (0, 0),
+        }
+    }
+
+    fn entry(name: &str, question: Option<&str>) -> IndexEntry {
+        IndexEntry { card: card(name, question), claims: Vec::new() }
+    }
+
+    /// The names of the cards of a gallery, by group.
+    fn names(gallery: &Gallery) -> Vec<Vec<&str>> {
+        let names = |group: &Group| group.cards.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+        let all = gallery.groups.iter().map(|group| {
+            assert_eq!(names(group).len(), group.cards.len());
+            group.cards.iter().map(|card| card.name.as_str()).collect()
+        });
+        all.collect()
+    }
+
+    #[test]
+    fn each_experiment_is_once_on_one_page() {
+        let all = || {
+            vec![
+                entry("a/one", Some("small")),
+                entry("a/two", None),
+                entry("a/three", Some("large")),
+                entry("smoke/x", Some("large")),
+                entry("a/four", Some("large")),
+                entry("smoke", None),
+                entry("old/smoke/y", None),
+            ]
+        };
+        let (index, smoke) = galleries(all());
+        let expected: Vec<Vec<&str>> =
+            vec![vec!["a/three", "a/four"], vec!["a/one"], vec!["a/two", "smoke"]];
+        assert_eq!((names(&index), index.cards), (expected, 5));
+        assert_eq!(names(&smoke.unwrap()), [["smoke/x"], ["old/smoke/y"]]);
+        let (index, smoke) = galleries(all().into_iter().filter(IndexEntry::is_smoke).collect());
+        assert!(smoke.is_none() && index.cards == 2, "alone they are the index");
+        let (index, smoke) = galleries(Vec::new());
+        assert!(smoke.is_none() && index.groups.is_empty());
+    }
+
+    #[test]
+    fn segments_of_a_bar_fill_its_share_of_the_width() {
+        let counts = vec![(Verdict::Supported, 3), (Verdict::Refuted, 1)];
+        let mut bar = Bar { name: String::new(), key: "", counts, segments: Vec::new() };
+        bar.lay_out(8);
+        let expected = [(Verdict::Supported, 0.0, 37.5), (Verdict::Refuted, 37.5, 12.5)];
+        assert_eq!((bar.total(), bar.segments), (4, expected.to_vec()));
+    }
+}

@@ -466,7 +466,9 @@ function copy(button, text) {
 }
 
 // --- the address: #figure.key=value&… of all that differs from the manifest's view ---
-const plots = data.figures.map(figure => new Plot(figure, document.getElementById(figure.id)));
+// By class too, since a heading of the page may have the id of a figure.
+const sectionOf = id => [...document.querySelectorAll(".plot")].find(node => node.id === id);
+const plots = data.figures.map(figure => new Plot(figure, sectionOf(figure.id)));
 
 function remember() {
   const state = new URLSearchParams();

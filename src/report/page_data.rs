@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Bytes that the numbers of a page may take with single replicates, so that with its tables and
 /// drawings no page exceeds 1.2 MB.
-const MOST_WITH_REPLICATES: usize = 600_000;
+const MOST_WITH_REPLICATES: usize = 450_000;
 
 /// A cell of a figure.
 #[derive(Serialize)]
@@ -244,8 +244,7 @@ fn view_data(view: &View) -> Value {
     let curve = |curve: &Curve| {
         let Style { color, dash, marker } = curve.style;
         let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
-        json!({
-            "label": curve.name(),
+        let mut data = json!({
             // The parts of the name, for places that have room for one of them.
             "algorithm": curve.algorithm,
             "settings": settings.join(", "),
@@ -253,7 +252,12 @@ fn view_data(view: &View) -> Value {
             "color": color_index(color),
             "dash": dash.index(),
             "mark": marker,
-        })
+        });
+        // The name, unless it is that of the parts.
+        if curve.exact {
+            data["label"] = json!(curve.name());
+        }
+        data
     };
     json!({
         "panels": view.panels.join(","),

@@ -6,6 +6,14 @@ const buffer = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
 const blocks = source
   ? [new Float32Array(buffer(data.numbers.singles)), new Float64Array(buffer(data.numbers.doubles))] : [];
 const values = slice => blocks[slice[0]].subarray(slice[1], slice[1] + slice[2]);
+// Replicates of one length that follow one another are the first of them and their count.
+for (const cell of data.figures.flatMap(figure => figure.cells)) {
+  const [first, count] = cell.runs;
+  if (typeof count === "number") cell.runs = Array.from({ length: count }, (_, i) => [first[0], first[1] + i * first[2], first[2]]);
+}
+for (const curve of data.figures.flatMap(figure => figure.views).flatMap(view => view.curves)) {
+  curve.label ??= [curve.algorithm, curve.settings].filter(Boolean).join(", ");
+}
 const esc = text => String(text).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const unique = list => [...new Set(list)];
 const css = parts => `rgb(${parts.join(",")})`;
@@ -80,7 +88,7 @@ function ticks(scale, [low, high], about) {
 const bare = (x, y) => ({ x, y, low: null, high: null, n: null });
 
 function measuredPoints(cell, axis, band) {
-  const x = values(cell.x[axis]), y = values(cell.mean).subarray(0, x.length), n = Array(x.length).fill(cell.n);
+  const all = values(cell.mean), x = values(cell.x[axis]).subarray(0, all.length), y = all.subarray(0, x.length), n = Array(x.length).fill(cell.n);
   if (band === "quantiles") return { x, y, low: values(cell.low), high: values(cell.high), n };
   const reach = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
   if (!reach) return { ...bare(x, y), n };
@@ -174,7 +182,7 @@ function rangeY(view, lines) {
   let top = 0;
   for (const { line, y } of kept) {
     for (const v of line.diverged ? [] : y) if (Number.isFinite(v) && v > top) top = v;
-    if (y.length && Number.isFinite(100 * y[0])) top = Math.max(top, 100 * y[0]);
+    if (y.length && Number.isFinite(100 * line.y[0])) top = Math.max(top, 100 * line.y[0]);
   }
   const own = kept.filter(k => k.line.role === "measured").map(k => k.y.filter(v => v <= top));
   let least = Infinity;
@@ -247,7 +255,7 @@ function drawBand(line, at, out, color) {
       lower += `${fixed(line.px[i])},${fixed(clip(line.low[i]))} `;
       upper = `${fixed(line.px[i])},${fixed(clip(line.high[i]))} ${upper}`;
     }
-    out.push(`<polygon class="band" points="${(lower + upper).trimEnd()}" fill="${color}" opacity="0.16"/>`);
+    out.push(`<polygon class="band" points="${(lower + upper).trimEnd()}" fill="${color}" opacity="${line.together > 2 ? fixed(0.32 / line.together) : 0.16}"/>`);
   }
 }
 
@@ -366,6 +374,8 @@ function coinciding(lines) {
     const group = groups.find(g => one(g[0], line));
     if (group) { group.at(-1).wide = true; group.push(line); } else groups.push([line]);
   }
+  // Bands that lie on one another are not to add up to a dark one.
+  for (const group of groups) for (const line of group) line.together = group.length;
   return groups;
 }
 
@@ -423,7 +433,7 @@ function endLabels(lines, at, size, figure, view) {
   let chosen = full || groups.length <= fits(13.5) ? groups.map(g => item(g, full ? says(g) : "")) : summary(curves, lowest, item, says, size, fits);
   for (const line of lines.filter(l => l.role === "reference").slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push(item([line]));
   const most = size.width * (size.big ? 0.34 : 0.4), both = groups.every(g => g.length === 2) && new Set(curves.map(l => l.algorithm)).size === 2;
-  chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both));
+  chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves.length));
   for (const one of chosen) one.high = one.value ? 31 : 13.5;
   if (chosen.reduce((sum, one) => sum + one.high, 0) > high) for (const one of chosen) [one.value, one.high] = ["", 13.5];
   spread(chosen, at.top + 5, at.bottom + 10);
@@ -434,8 +444,9 @@ function endLabels(lines, at, size, figure, view) {
 const textOf = ({ names, tail }) => names.map(part => part.text).join(" and ") + (tail ?? "");
 
 // A label as short as its room, as one item or one for each of its names. Algorithms with the same
-// settings name these once; where every label is one of both algorithms, the settings do.
-function shorten(one, font, room, both) {
+// settings name these once; where every label is one of both algorithms, the settings do. Of many
+// curves that coincide there is the number.
+function shorten(one, font, room, both, count) {
   const lines = one.names.map(part => part.line), [{ settings }] = lines;
   if (lines.length > 1 && settings && lines.every(l => l.settings === settings) && one.names.every(part => part.text === part.line.label)) {
     one.names.forEach(part => { part.text = part.line.algorithm; });
@@ -443,6 +454,7 @@ function shorten(one, font, room, both) {
     if (both && widthOf(textOf(one), font) > room) one.names = [{ line: lines[0], text: "both", all: true }];
   }
   if (widthOf(textOf(one), font) <= room) return [one];
+  if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === count ? "all " : ""}${lines.length} curves`, all: true }] }];
   const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
   const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room - (i + 1 < ends.length ? widthOf(ends[i], font) : 0)) }],
     tail: i + 1 < ends.length ? ends[i] : cut(ends[i], font, Math.max(0, room - widthOf(name.text, font))), value: i + 1 < ends.length ? "" : one.value });

@@ -73,4 +73,4 @@ class MapFigure {
     this.tip.style.top = `${box.bottom - out.top + 4}px`;
   }
 }
-data.maps.forEach(figure => new MapFigure(figure, document.getElementById(figure.id)));
+data.maps.forEach(figure => new MapFigure(figure, sectionOf(figure.id)));

@@ -325,7 +325,7 @@ class Plot {
   up(event, i) {
     const from = this.drag, to = this.under(event, i);
     this.drag = null;
-    if (from && Math.abs(to.px - from.px) > 8) this.set({ zoom: [from.x, to.x].sort((a, b) => a - b) });
+    if (from && Math.abs(to.px - from.px) > 8) this.set({ zoom: [from.x, to.x].sort((a, b) => a - b).map(v => +v.toPrecision(6)) });
   }
 
   // Zooms by a factor around the reading position.
@@ -466,7 +466,9 @@ function copy(button, text) {
 }
 
 // --- the address: #figure.key=value&… of all that differs from the manifest's view ---
-const plots = data.figures.map(figure => new Plot(figure, document.getElementById(figure.id)));
+// By class too, since a heading of the page may have the id of a figure.
+const sectionOf = id => [...document.querySelectorAll(".plot")].find(node => node.id === id);
+const plots = data.figures.map(figure => new Plot(figure, sectionOf(figure.id)));
 
 function remember() {
   const state = new URLSearchParams();

@@ -1,8 +1,8 @@
 //! The numbers that a page holds so that its reader can view the same results over another cost,
 //! with another band or in other panels.
 //!
-//! *Invariant*: a page holds the numbers of its figures and no others. Single replicates of all
-//! figures are left out if they would make it too large, and the page says so; means, deviations
+//! *Invariant*: a page holds the numbers of its figures and no others. Single replicates of a
+//! figure are left out if they would make it too large, and the page says so; means, deviations
 //! and quantiles are always there.
 
 use super::numbers::{Numbers, Slice};
@@ -20,8 +20,9 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Bytes that single replicates may take in a page.
-const MOST_FOR_REPLICATES: usize = 1_500_000;
+/// Bytes that the numbers of a page may take with single replicates, so that with its tables and
+/// drawings no page exceeds 1.2 MB.
+const MOST_WITH_REPLICATES: usize = 450_000;
 
 /// A cell of a figure.
 #[derive(Serialize)]
@@ -39,7 +40,33 @@ struct CellData {
     low: Slice,
     high: Slice,
     /// Each replicate by itself, until it diverged.
-    runs: Vec<Slice>,
+    runs: Replicates,
+}
+
+/// The replicates of a cell.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Replicates {
+    /// A sequence each.
+    Each(Vec<Slice>),
+    /// The first sequence, and how many of its length follow one another: a cell may have a
+    /// thousand.
+    Alike(Slice, usize),
+}
+
+impl Replicates {
+    fn new(slices: Vec<Slice>) -> Self {
+        let follow = |pair: &[Slice]| {
+            let (Slice(block, first, length), next) = (pair[0], pair[1]);
+            next == Slice(block, first + length, length)
+        };
+        match slices.first() {
+            Some(first) if slices.len() > 2 && slices.windows(2).all(follow) => {
+                Self::Alike(*first, slices.len())
+            }
+            _ => Self::Each(slices),
+        }
+    }
 }
 
 /// The data of an experiment's page.
@@ -61,13 +88,14 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
         figures.push(figure_data(figure, plot, exploration, &xs, &mut numbers));
         shown.push((exploration, drawn, cells));
     }
-    let size: usize = shown.iter().map(|(of, drawn, _)| bytes_of_replicates(of, drawn)).sum();
-    if numbers.bytes() + size <= MOST_FOR_REPLICATES {
-        for (exploration, drawn, cells) in &mut shown {
-            for (result, cell) in drawn.iter().zip(cells) {
-                let runs = runs(result, exploration).into_iter();
-                cell.runs = runs.map(|run| numbers.add(run.iter().copied())).collect();
-            }
+    for (exploration, drawn, cells) in &mut shown {
+        if numbers.bytes() + bytes_of_replicates(exploration, drawn) > MOST_WITH_REPLICATES {
+            continue;
+        }
+        for (result, cell) in drawn.iter().zip(cells) {
+            let runs = runs(result, exploration).into_iter();
+            let slices = runs.map(|run| numbers.add(run.iter().copied())).collect();
+            cell.runs = Replicates::new(slices);
         }
     }
     for (figure, (_, _, cells)) in figures.iter_mut().zip(shown) {
@@ -216,8 +244,7 @@ fn view_data(view: &View) -> Value {
     let curve = |curve: &Curve| {
         let Style { color, dash, marker } = curve.style;
         let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
-        json!({
-            "label": curve.name(),
+        let mut data = json!({
             // The parts of the name, for places that have room for one of them.
             "algorithm": curve.algorithm,
             "settings": settings.join(", "),
@@ -225,7 +252,12 @@ fn view_data(view: &View) -> Value {
             "color": color_index(color),
             "dash": dash.index(),
             "mark": marker,
-        })
+        });
+        // The name, unless it is that of the parts.
+        if curve.exact {
+            data["label"] = json!(curve.name());
+        }
+        data
     };
     json!({
         "panels": view.panels.join(","),
@@ -294,7 +326,7 @@ fn cell_data(
         sd,
         low,
         high,
-        runs: Vec::new(),
+        runs: Replicates::Each(Vec::new()),
     }
 }
 

@@ -1,23 +1,29 @@
 //! Controls of a figure, the address that holds them, and what each changes in the
 //! drawing.
 
-use crate::{end, list, near, number, page, series, shown, titles};
-use serde_json::json;
+use crate::{Page, end, list, near, number, page, series, shown, titles};
+use serde_json::{Value, json};
+
+/// The end of a series, as fractions of the plot area of its panel from the left and the top.
+fn end_share(panel: &Value, series: &Value) -> (f64, f64) {
+    let area: Vec<f64> = list(&panel["area"]).iter().map(number).collect();
+    let (x, y) = end(series);
+    ((x - area[0]) / area[2], (y - area[1]) / area[3])
+}
 
 /// Where 400 local steps are: 200 communications at H = 2, 40 at H = 10.
 #[test]
 fn what_is_across_moves_the_curves() {
     let Some(page) = page() else { return };
     let before = page.picture("curves");
-    let (left, right) = (66.0, 466.0);
-    near(end(&series(&before, 0)[0]).0, right, 1.0);
-    let tenth = |picture: &serde_json::Value| {
+    near(end_share(&before["panels"][0], &series(&before, 0)[0]).0, 1.0, 3e-3);
+    let tenth = |picture: &Value| {
         let found = series(picture, 0)
             .iter()
             .find(|s| s["role"] == "measured" && s["label"].as_str().unwrap().ends_with("H = 10"));
-        end(found.unwrap()).0
+        end_share(&picture["panels"][0], found.unwrap()).0
     };
-    near(tenth(&before), left + (right - left) / 5.0, 1.0);
+    near(tenth(&before), 0.2, 3e-3);
     let names = page.ask(
         "[...document.querySelectorAll('#curves select[name=x] option')].map(o => [o.value, o.textContent])",
         json!([]),
@@ -38,7 +44,7 @@ fn what_is_across_moves_the_curves() {
             "seconds" => 0.2,
             _ => 0.1,
         };
-        near(tenth(&after), left + (right - left) * place, 2.0);
+        near(tenth(&after), place, 5e-3);
         assert_eq!(page.csv("curves")[0][3], *cost);
     }
     // 0.05 s × 200 + 64 bytes × 200 / 1 MB/s + 0.1 ms × 400, as [prices] say.
@@ -51,7 +57,7 @@ fn what_is_across_moves_the_curves() {
 #[test]
 fn scales_change_ticks_and_places() {
     let Some(page) = page() else { return };
-    let words = |picture: &serde_json::Value| -> Vec<String> {
+    let words = |picture: &Value| -> Vec<String> {
         let texts = list(&picture["panels"][0]["texts"]).iter();
         texts.map(|t| t["words"].as_str().unwrap().to_owned()).collect()
     };
@@ -60,9 +66,9 @@ fn scales_change_ticks_and_places() {
     page.choose("curves", "scale-y", "linear");
     let after = page.picture("curves");
     assert!(words(&after).iter().all(|w| !w.contains('⁻')), "{:?}", words(&after));
-    let place = |p: &serde_json::Value| end(&series(p, 0)[0]).1;
+    let place = |p: &Value| end_share(&p["panels"][0], &series(p, 0)[0]);
     // The end of the run is near 0: at the bottom of a linear axis.
-    assert!(place(&after) > 255.0 && place(&before) < place(&after));
+    assert!(place(&after).1 > 0.9 && place(&before).1 < place(&after).1);
     page.choose("curves", "scale-y", "log");
     assert_eq!(page.picture("curves"), before);
     page.choose("curves", "scale-x", "log");
@@ -70,7 +76,7 @@ fn scales_change_ticks_and_places() {
     assert!(words(&log).contains(&"10²".to_owned()) && words(&log).contains(&"10".to_owned()));
     // 40 of 200 lies far to the right on a log axis.
     let found = series(&log, 0).iter().find(|s| s["label"].as_str().unwrap().contains("H = 10"));
-    assert!(end(found.unwrap()).0 > 300.0);
+    assert!(end_share(&log["panels"][0], found.unwrap()).0 > 0.6);
 }
 
 #[test]
@@ -92,9 +98,9 @@ fn bands_are_as_they_are_called() {
     near(sd[0] - sd[1], sd[2] - sd[0], 1e-9);
     let quantiles = last("quantiles");
     assert!(quantiles[1] < quantiles[0] && quantiles[0] < quantiles[2]);
-    let bands = |picture: &serde_json::Value| {
+    let bands = |picture: &Value| {
         let all = list(&picture["panels"]).iter().flat_map(|p| list(&p["series"]));
-        all.map(|s| list(&s["bands"]).len()).sum::<usize>()
+        all.map(|s| number(&s["bands"]) as usize).sum::<usize>()
     };
     assert!(bands(&page.picture("points")) == 4, "two curves in two panels");
     let none = last("none");
@@ -118,9 +124,8 @@ fn panels_by_any_axis() {
     page.choose("curves", "panels", "");
     let one = page.picture("curves");
     assert_eq!(titles(&one), [""]);
-    let measured = |p: &serde_json::Value, i: usize| {
-        series(p, i).iter().filter(|s| s["role"] == "measured").count()
-    };
+    let measured =
+        |p: &Value, i: usize| series(p, i).iter().filter(|s| s["role"] == "measured").count();
     assert_eq!(measured(&one, 0), 10, "every cell is a curve of the one panel");
     page.choose("curves", "panels", "local-steps");
     let two = page.picture("curves");
@@ -135,23 +140,139 @@ fn panels_by_any_axis() {
 #[test]
 fn theory_goes_and_comes() {
     let Some(page) = page() else { return };
-    let kinds = |id: &str| -> Vec<(String, bool)> {
+    let roles = |id: &str| -> Vec<String> {
         let picture = page.picture(id);
         let all = series(&picture, 0).iter();
-        let text = |s: &serde_json::Value| {
-            (s["role"].as_str().unwrap().to_owned(), s["shown"] == json!(true))
-        };
-        all.map(text).collect()
+        all.map(|s| s["role"].as_str().unwrap().to_owned()).collect()
     };
     for id in ["curves", "points"] {
-        assert!(kinds(id).iter().all(|(_, shown)| *shown));
-        assert!(kinds(id).iter().any(|(role, _)| role != "measured"));
+        let before = roles(id);
+        assert!(before.iter().any(|role| role != "measured"));
         page.browser.click(&format!("#{id} input[name=theory]"));
-        assert!(kinds(id).iter().all(|(role, shown)| *shown == (role == "measured")));
+        assert!(roles(id).iter().all(|role| role == "measured"));
         page.browser.click(&format!("#{id} input[name=theory]"));
-        assert!(kinds(id).iter().all(|(_, shown)| *shown));
+        assert_eq!(roles(id), before);
     }
-    assert!(kinds("points").iter().any(|(role, _)| role == "reference"));
+    assert!(roles("points").iter().any(|role| role == "reference"));
+}
+
+/// The ticks of the y axis and their places, of every panel.
+fn ticks_y(picture: &Value) -> Vec<Vec<(String, f64)>> {
+    let of = |panel: &Value| {
+        let left = number(&panel["area"][0]);
+        let texts = list(&panel["texts"]).iter().filter(|t| number(&t["x"]) < left);
+        texts.map(|t| (t["words"].as_str().unwrap().to_owned(), number(&t["y"]))).collect()
+    };
+    list(&picture["panels"]).iter().map(of).collect()
+}
+
+#[test]
+fn the_range_of_y_is_common_or_own_and_fits_what_is_shown() {
+    let Some(page) = page() else { return };
+    let before = page.picture("curves");
+    assert_eq!(ticks_y(&before)[0], ticks_y(&before)[1]);
+    page.choose("curves", "range", "own");
+    let own = page.picture("curves");
+    assert_ne!(own, before);
+    assert!(page.text("location.hash").contains("curves.range=own"));
+    page.browser.click("#curves .reset");
+    // With ranges of their own, the curves fill each panel, whichever are hidden.
+    page.choose("curves", "range", "own");
+    let reach = |picture: &Value, panel: usize| {
+        let area: Vec<f64> = list(&picture["panels"][panel]["area"]).iter().map(number).collect();
+        let points = series(picture, panel).iter().flat_map(|s| list(&s["lines"])).flat_map(list);
+        let shares = points.map(|p| (number(&p[1]) - area[1]) / area[3]);
+        shares.fold((1.0, 0.0), |(a, b), y| (f64::min(a, y), f64::max(b, y)))
+    };
+    let before = page.picture("curves");
+    for hidden in ["", "Scaffold, H = 2", "Scaffold, H = 10"] {
+        if !hidden.is_empty() {
+            page.browser.click(&format!("#curves .legend button[data-label=\"{hidden}\"]"));
+        }
+        for panel in [0, 1] {
+            let (high, low) = reach(&page.picture("curves"), panel);
+            assert!(high < 0.12 && low > 0.88, "{hidden} {panel}: {high} to {low}");
+        }
+    }
+    assert_ne!(ticks_y(&page.picture("curves")), ticks_y(&before));
+}
+
+/// Where fractions of the plot area of the first panel of a figure are in the window.
+fn places(page: &Page, id: &str, shares: &[f64]) -> Vec<(f64, f64)> {
+    let found = page.ask(
+        "(([id, shares]) => { const svg = document.querySelector(`#${id} .plane svg`); svg.scrollIntoView({ block: 'center' }); const box = svg.getBoundingClientRect(), by = box.width / svg.viewBox.baseVal.width, [left, top, wide, high] = svg.querySelector('.panel').dataset.area.split(' ').map(Number); return shares.map(s => [box.left + (left + s * wide) * by, box.top + (top + high / 2) * by]); })(arguments)",
+        json!([id, shares]),
+    );
+    list(&found).iter().map(|p| (number(&p[0]), number(&p[1]))).collect()
+}
+
+/// The ends of the stretch of x that the address says a figure shows.
+fn zoom(page: &Page) -> Option<(f64, f64)> {
+    let hash = page.text("location.hash");
+    let (from, to) = hash.split("zoom=").nth(1)?.split('&').next()?.split_once("..")?;
+    Some((from.parse().unwrap(), to.parse().unwrap()))
+}
+
+#[test]
+fn a_stretch_of_x_is_zoomed_to_by_pointer_and_keys() {
+    let Some(page) = page() else { return };
+    let before = page.picture("curves");
+    let at = places(&page, "curves", &[0.25, 0.5]);
+    page.browser.drag(at[0], at[1]);
+    let (from, to) = zoom(&page).expect("the address holds the stretch");
+    near(from, 50.0, 1.0);
+    near(to, 100.0, 1.0);
+    let after = page.picture("curves");
+    assert_ne!(after, before);
+    let what = "document.querySelector('#curves .what').textContent";
+    assert!(page.text(what).contains("from "), "{}", page.text(what));
+    // The address brings the same stretch to another reader.
+    page.open(&page.text("location.hash"));
+    assert_eq!(page.picture("curves"), after);
+    page.browser.double_click("#curves .plane");
+    assert_eq!((zoom(&page), page.picture("curves")), (None, before.clone()));
+    // Around the reading position, which the keys keep.
+    page.ask("document.querySelector('#curves .plane[tabindex=\"0\"]').focus()", json!([]));
+    for key in [crate::driver::HOME, "+"] {
+        page.browser.press(&[key]);
+    }
+    let (from, to) = zoom(&page).expect("a key zooms");
+    near(from, 0.0, 1e-6);
+    near(to, 100.0, 1.0);
+    page.browser.press(&["-"]);
+    assert_eq!((zoom(&page), page.picture("curves")), (None, before.clone()));
+    for reset in ["0", crate::driver::ESCAPE] {
+        page.browser.press(&["+"]);
+        assert!(zoom(&page).is_some());
+        page.browser.press(&[reset]);
+        // The first Escape ends the reading.
+        page.browser.press(&[reset]);
+        assert_eq!(zoom(&page), None, "{reset:?}");
+    }
+}
+
+#[test]
+fn a_title_enlarges_its_panel() {
+    let Some(page) = page() else { return };
+    let wide = |page: &Page| {
+        let all = page.ask(
+            "[...document.querySelectorAll('#curves .plane')].map(p => p.clientWidth)",
+            json!([]),
+        );
+        list(&all).iter().map(number).collect::<Vec<f64>>()
+    };
+    let before = wide(&page);
+    near(before[0], before[1], 1.0);
+    let title = "#curves .cell:nth-child(2) .title";
+    page.browser.click(title);
+    let after = wide(&page);
+    near(after[1] / after[0], 1.9, 0.02);
+    assert_eq!(page.picture("curves")["large"], 1);
+    assert!(page.text("location.hash").contains("curves.large=2"));
+    page.open(&page.text("location.hash"));
+    assert_eq!(page.picture("curves")["large"], 1);
+    page.browser.click(title);
+    assert_eq!((wide(&page), page.text("location.hash")), (before, String::new()));
 }
 
 /// A view is its address: another reader who opens it sees the same.
@@ -183,8 +304,7 @@ fn an_address_is_a_view() {
     page.browser.click("#points .reset");
     assert_eq!(page.text("location.href").split('#').nth(1), None, "the address is clear");
     // What an address asks for and is not there is passed over.
-    page.open("#curves.x=nonsense&curves.band=runs&nobody.x=bytes&curves.hide=nobody");
-    assert_eq!(page.picture("curves")["by"], "script");
+    page.open("#curves.x=nonsense&curves.band=runs&nobody.x=bytes&curves.hide=nobody&curves.zoom=9..1&curves.large=77");
     assert_eq!(
         page.text("document.querySelector('#curves select[name=x]').value"),
         "communications"
@@ -199,24 +319,28 @@ fn hidden_curves_stay_hidden_under_other_panels() {
     let Some(page) = page() else { return };
     page.browser.click("#curves .legend button[data-label=\"Scaffold, H = 10\"]");
     page.choose("curves", "panels", "local-steps");
-    let hidden = |picture: &serde_json::Value| -> Vec<String> {
+    let measured = |picture: &Value| -> Vec<String> {
         let panels = list(&picture["panels"]).iter();
         let lines = panels.flat_map(|p| list(&p["series"]).iter().map(move |s| (p, s)));
-        let off = lines.filter(|(_, s)| s["shown"] == false && s["role"] == "measured");
-        off.map(|(p, s)| format!("{}: {}", p["title"], s["label"]).replace('"', "")).collect()
+        let measured = lines.filter(|(_, s)| s["role"] == "measured");
+        let name = |(p, s): (&Value, &Value)| format!("{}: {}", p["title"], s["label"]);
+        measured.map(|found| name(found).replace('"', "")).collect()
     };
     let picture = page.picture("curves");
-    assert_eq!(hidden(&picture), ["H = 10: Scaffold, N = 2", "H = 10: Scaffold, N = 4"]);
+    let hidden = ["H = 10: Scaffold, N = 2", "H = 10: Scaffold, N = 4"].map(str::to_owned);
+    let shown = measured(&picture);
+    assert!(shown.len() == 8 && hidden.iter().all(|name| !shown.contains(name)), "{shown:?}");
     let address = page.text("location.hash");
     assert!(address.contains("curves.hide=Scaffold"), "{address}");
-    // The legend says that the curve is partly hidden; its address brings the same view.
+    // The list says that the curve is partly hidden; its address brings the same view.
     let pressed = "document.querySelector('#curves .legend button[data-label=\"Scaffold, N = 2\"]').getAttribute('aria-pressed')";
     assert_eq!(page.text(pressed), "mixed");
     page.open(&address);
     assert_eq!(page.picture("curves"), picture);
     page.choose("curves", "panels", "clients");
-    let picture = page.picture("curves");
-    assert_eq!(hidden(&picture), ["N = 2: Scaffold, H = 10", "N = 4: Scaffold, H = 10"]);
+    let shown = measured(&page.picture("curves"));
+    let hidden = ["N = 2: Scaffold, H = 10", "N = 4: Scaffold, H = 10"].map(str::to_owned);
+    assert!(shown.len() == 8 && hidden.iter().all(|name| !shown.contains(name)), "{shown:?}");
     page.browser.click("#curves .reset");
-    assert!(hidden(&page.picture("curves")).is_empty());
+    assert_eq!(measured(&page.picture("curves")).len(), 10);
 }

@@ -22,6 +22,8 @@ pub const LEFT: &str = "\u{e012}";
 pub const UP: &str = "\u{e013}";
 pub const RIGHT: &str = "\u{e014}";
 pub const DOWN: &str = "\u{e015}";
+pub const END: &str = "\u{e010}";
+pub const HOME: &str = "\u{e011}";
 
 pub struct Browser {
     _driver: Running,
@@ -205,6 +207,17 @@ impl Browser {
         let to = json!({"type": "pointerMove", "x": x.round(), "y": y.round()});
         let (down, up) = (json!({"type": "pointerDown"}), json!({"type": "pointerUp"}));
         self.pointer("touch", json!([to, down, up]));
+    }
+
+    /// Draws the pointer from one place to another with the button held.
+    #[track_caller]
+    pub fn drag(&self, from: (f64, f64), to: (f64, f64)) {
+        let place =
+            |(x, y): (f64, f64)| json!({"type": "pointerMove", "x": x.round(), "y": y.round()});
+        let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
+        let pressed = json!({"type": "pointerDown", "button": 0});
+        let released = json!({"type": "pointerUp", "button": 0});
+        self.pointer("mouse", json!([place(from), pressed, place(middle), place(to), released]));
     }
 
     #[track_caller]

@@ -15,8 +15,10 @@ fn the_drawing_as_seen_is_saved_whole() {
         "(text => {
            const page = new DOMParser().parseFromString(text, 'image/svg+xml'), all = q => [...page.querySelectorAll(q)];
            return [all('parsererror').length, all('.panel').length, all('.series').map(s => s.dataset.label),
-                   all('.legend text').map(t => t.textContent), all('title')[0].textContent, all('.dot').length,
-                   all('.axes text').some(t => t.textContent === 'simulated seconds'), all('script, [tabindex]').length];
+                   all('.legend text').map(t => t.textContent), all('title')[0].textContent, all('.dot, .cursor').length,
+                   all('.axes text').some(t => t.textContent === 'simulated seconds'), all('script, [tabindex], [aria-hidden]').length,
+                   all('.labels text').length > 0,
+                   all('*').flatMap(n => ['fill', 'stroke', 'style'].map(k => n.getAttribute(k)).filter(v => v !== null && !/^(none|#[0-9a-f]{6}|rgb\\(\\d+,\\d+,\\d+\\))$/.test(v)))];
          })(arguments[0])",
         json!([text]),
     );
@@ -27,13 +29,18 @@ fn the_drawing_as_seen_is_saved_whole() {
         "Scaffold, H = 10",
     ];
     let drawn: Vec<&str> = [labels, labels].concat();
-    let wanted = json!([0, 2, drawn, labels, "Curves & <i>\"panels\"</i>", 0, found[6], 0]);
+    let title = "Curves & <i>\"panels\"</i>";
+    let wanted = json!([0, 2, drawn, labels, title, 0, true, 0, true, []]);
     assert_eq!(found, wanted);
-    assert!(!text.contains("NaN"));
-    // As it was, the file is plotters' drawing with all of it.
+    for part in ["NaN", "var(", "color-mix"] {
+        assert!(!text.contains(part), "{part}");
+    }
+    // After a reset the file has all curves, and in the dark it is the same.
     page.browser.click("#curves .reset");
-    let (_, text) = page.saved("curves", "svg");
-    assert!(text.contains("Too large") && text.contains("infinite replicates (exact)"));
+    let (_, light) = page.saved("curves", "svg");
+    assert!(light.contains("Too large") && light.contains("infinite replicates (exact)"));
+    page.browser.media("screen", "dark");
+    assert_eq!(page.saved("curves", "svg").1, light);
 }
 
 #[test]
@@ -87,7 +94,8 @@ fn commands_and_addresses_are_copied_with_and_without_a_clipboard() {
         "Object.defineProperty(navigator, 'clipboard', { configurable: true, value: undefined })",
     ];
     for way in ways {
-        page.browser.run(&format!("window.copied = ''; {way}"), json!([]));
+        let open = "document.querySelector('#curves .about').open = true;";
+        page.browser.run(&format!("window.copied = ''; {open} {way}"), json!([]));
         assert_eq!(page.copied("#curves .again .copy"), command, "{way}");
         assert_eq!(
             page.text("document.querySelector('#curves .again .copy').textContent"),

@@ -1,7 +1,8 @@
 //! The legend: a click hides a curve, a double click shows only it; by keyboard too.
 
-use crate::driver::{ENTER, SHIFT, SPACE, TAB};
-use crate::{Page, list, page, shown};
+use crate::driver::{Browser, ENTER, SHIFT, SPACE, TAB};
+use crate::support::Bench;
+use crate::{Page, list, number, page, shown};
 use serde_json::json;
 
 const ENTRY: &str = "#curves .legend button[data-label=\"Scaffold, H = 10\"]";
@@ -69,13 +70,14 @@ fn tab_reaches_every_control() {
     let Some(page) = page() else { return };
     page.ask("document.querySelector('#curves select').focus()", json!([]));
     let mut reached = Vec::new();
-    for _ in 0..22 {
+    for _ in 0..26 {
         reached.push(page.text(
-            "(e => e.name || e.dataset.label || e.getAttribute('aria-roledescription') || e.className || e.getAttribute('href') || e.tagName)(document.activeElement)",
+            "(e => e.name || e.dataset.label || e.getAttribute('role') || e.className || e.getAttribute('href') || e.tagName)(document.activeElement)",
         ));
         page.browser.press(&[TAB]);
     }
-    let controls = ["x", "scale-x", "scale-y", "band", "panels", "theory", "reset"];
+    let controls =
+        ["x", "scale-x", "scale-y", "band", "panels", "range", "theory", "svg", "csv", "link"];
     let curves = [
         "FedAvg <b>\"plain\"</b>, H = 2",
         "FedAvg <b>\"plain\"</b>, H = 10",
@@ -84,7 +86,66 @@ fn tab_reaches_every_control() {
         "Too large",
         "infinite replicates (exact)",
     ];
-    let claims = ["chart", "#claim-scaffold-below", "#claim-fedavg-below"];
-    let wanted = [&controls[..], &curves, &claims, &["svg", "csv", "link", "copy", "x"]].concat();
+    // The chips of two claims and what folds; then the next figure.
+    let rest = ["slider"].iter().chain(&curves).copied();
+    let wanted: Vec<&str> = controls.into_iter().chain(rest).collect();
     assert_eq!(reached[..wanted.len()], wanted);
+    assert!(reached[wanted.len()].starts_with("chip") && reached.last().unwrap() != "BODY");
+    assert_eq!(reached[wanted.len() + 2], "SUMMARY");
+}
+
+/// Labels name curves of their panel, with final values and ratios to the lowest.
+#[test]
+fn labels_name_curves_and_compare_them() {
+    let Some(page) = page() else { return };
+    let picture = page.picture("curves");
+    for panel in 0..2 {
+        let names = shown(&picture, panel);
+        let labels = list(&picture["panels"][panel]["labels"]);
+        assert!(!labels.is_empty());
+        for label in labels {
+            assert!(names.contains(&label.as_str().unwrap()), "{label}");
+        }
+        let words: Vec<&str> =
+            list(&picture["panels"][panel]["words"]).iter().map(|w| w.as_str().unwrap()).collect();
+        assert_eq!(words.iter().filter(|w| w.ends_with("lowest")).count(), 1, "{words:?}");
+        assert!(words.iter().any(|w| w.contains('×')), "{words:?}");
+        assert!(words.iter().any(|w| w.contains("diverged")), "{words:?}");
+    }
+}
+
+/// Of one client, whose control variate is that of the server.
+const ALIKE: &str = r#"title = "Alike"
+seed = 1
+replicates = 2
+problem.quadratic = { dimension = 2, clients = 1, spectrum = { from = 0.5, to = 1.0 }, noise = 0.1 }
+start.offset = 1.0
+budget.rounds = 20
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 2
+[[algorithm.scaffold]]
+step-size = 0.1
+local-steps = 2
+[[figure.convergence]]
+id = "curves"
+"#;
+
+#[test]
+fn one_label_says_that_curves_coincide_and_the_lower_is_wider() {
+    let Some(browser) = Browser::start() else { return };
+    let bench = Bench::new();
+    bench.write("experiments/browser/page.toml", ALIKE);
+    bench.compute(&["experiments/browser/page.toml"]);
+    bench.report();
+    let page = Page { browser, bench };
+    page.open("");
+    let picture = page.picture("curves");
+    let words: Vec<&str> =
+        list(&picture["panels"][0]["words"]).iter().map(|w| w.as_str().unwrap()).collect();
+    assert_eq!(words[0], "FedAvg and Scaffold");
+    assert!(words.len() == 2 && words[1].contains("(both)"), "{words:?}");
+    let widths: Vec<f64> =
+        list(&picture["panels"][0]["series"]).iter().map(|s| number(&s["wide"])).collect();
+    assert!(widths[0] > 2.0 * widths[1], "{widths:?}");
 }

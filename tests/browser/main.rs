@@ -133,8 +133,7 @@ fn titles(picture: &Value) -> Vec<&str> {
 
 /// The labels of what is shown in a panel.
 fn shown(picture: &Value, panel: usize) -> Vec<&str> {
-    let all = series(picture, panel).iter().filter(|s| s["shown"] == true);
-    all.map(|s| s["label"].as_str().unwrap()).collect()
+    series(picture, panel).iter().map(|s| s["label"].as_str().unwrap()).collect()
 }
 
 /// The last point of the first line of a series.

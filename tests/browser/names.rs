@@ -1,5 +1,5 @@
-//! Names and looks: at first view and after the script has drawn, every entry of a legend
-//! looks as the curve that it names, and the two drawings show the same curves.
+//! Names and looks: in every view, each entry of a list of curves looks as the curve that it
+//! names, each label has the colour of its algorithm's family, and no two curves look alike.
 
 use crate::driver::Browser;
 use crate::support::looks::{Drawing, compare};
@@ -18,29 +18,47 @@ const PUBLISHED: [(&str, &[&str]); 5] = [
 ];
 const SMOKE: [&str; 4] = ["all-atoms", "all-quadratic", "garnet", "diverging"];
 
-/// Of each figure: its legend, and what is drawn of each curve.
+/// Of each figure: its list of curves, what is drawn of each curve, and the labels whose colour
+/// is not that of their curve's family.
 const LOOKS: &str = "
-const look = (node, by) => {
-  const line = node.querySelector('line, polyline'), filled = node.querySelector('polygon:not([opacity=\"0.16\"])') ?? node.querySelector('circle');
+const look = node => {
+  const line = node.querySelector('line, polyline:not(.run)'), filled = node.querySelector('polygon.mark') ?? node.querySelector('circle');
   const dashes = node.getAttribute('stroke-dasharray') ?? line?.getAttribute('stroke-dasharray') ?? '';
   const corners = filled?.points ? [...filled.points] : [], sum = (list, f) => list.reduce((s, p) => s + f(p), 0);
   const [x, y] = [sum(corners, p => p.x) / corners.length, sum(corners, p => p.y) / corners.length];
   const reach = Math.max(...corners.map(p => Math.hypot(p.x - x, p.y - y)));
   return { ink: line ? getComputedStyle(line).stroke : filled && getComputedStyle(filled).fill,
-    dash: dashes.split(' ').filter(Boolean).map(v => v * by), mark: corners.map(p => [(p.x - x) / reach, (p.y - y) / reach]) };
+    dash: dashes.split(' ').filter(Boolean).map(Number), mark: corners.map(p => [(p.x - x) / reach, (p.y - y) / reach]) };
 };
-return [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('.chart[data-by]')).map(plot => ({
+const probe = document.createElement('span');
+document.body.append(probe);
+const family = color => { probe.className = `family-${Math.floor(color / 6)}`; return getComputedStyle(probe).color; };
+const astray = panel => [...panel.querySelectorAll('.labels [data-label]')].filter(label => {
+  const curve = [...panel.querySelectorAll('.series')].find(s => s.dataset.label === label.dataset.label);
+  return !curve || curve.dataset.color !== 'none' && getComputedStyle(label).fill !== family(Number(curve.dataset.color));
+}).map(label => label.dataset.label);
+const all = [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('.plane')).map(plot => ({
   id: plot.id, by: plot.querySelector('.chart').dataset.by,
-  keys: [...plot.querySelectorAll('.legend button')].map(b => ({ label: b.dataset.label, pressed: b.getAttribute('aria-pressed'), ...look(b, 1) })),
-  lines: [...plot.querySelectorAll('.series')].filter(s => s.children.length).map(s => ({ label: s.dataset.label, role: s.classList[1],
-    ...look(s, s.closest('.panel > g').getAttribute('transform').includes('scale') ? 0.25 : 1) })),
-}));";
+  keys: [...plot.querySelectorAll('.legend:not(.groups) button')].map(b => ({ label: b.dataset.label, ...look(b) })),
+  lines: [...plot.querySelectorAll('.series')].filter(s => s.children.length).map(s => ({ label: s.dataset.label, role: s.classList[1], ...look(s) })),
+  astray: [...plot.querySelectorAll('.panel')].flatMap(astray), labels: plot.querySelectorAll('.labels [data-label]').length,
+}));
+probe.remove();
+return all;";
 
-/// The drawings of a page.
-fn drawings(page: &Page, file: &Path) -> Vec<Drawing> {
-    let mut all: Vec<Drawing> = serde_json::from_value(page.browser.run(LOOKS, json!([]))).unwrap();
+/// The figures of a page as its script has drawn them, whose labels have the right colours; and
+/// how many labels they have.
+fn drawings(page: &Page, file: &Path) -> (Vec<Drawing>, usize) {
+    let found = page.browser.run(LOOKS, json!([]));
+    let mut labels = 0;
+    for figure in list(&found) {
+        let astray = list(&figure["astray"]);
+        assert!(astray.is_empty(), "{} {}: {astray:?}", file.display(), figure["id"]);
+        labels += figure["labels"].as_u64().unwrap() as usize;
+    }
+    let mut all: Vec<Drawing> = serde_json::from_value(found).unwrap();
     all.iter_mut().for_each(|drawing| drawing.id = format!("{}#{}", file.display(), drawing.id));
-    all
+    (all, labels)
 }
 
 /// Chooses for every control of this name, by an expression over the control `s`.
@@ -69,35 +87,38 @@ fn reports() -> crate::Bench {
 }
 
 #[test]
-fn every_legend_names_its_curves() {
+fn every_entry_and_label_names_its_curve() {
     let Some(browser) = Browser::start() else { return };
     let page = Page { browser, bench: reports() };
     let mut files = page.bench.files_below("reports");
     files.retain(|file| file.ends_with("report.html"));
     assert_eq!(files.len(), 1 + PUBLISHED.len() + SMOKE.len());
-    let mut compared = 0;
+    let (mut compared, mut labelled) = (0, 0);
     for file in files {
-        page.browser.size(1600, 900);
-        page.browser.open(&file, "");
-        let first = drawings(&page, &file);
-        compared += first.iter().map(compare).sum::<usize>();
-        // Without bands the script draws the same view.
-        choose_all(&page, "band", "s.value === 'none' ? 'std' : 'none'");
-        let again = drawings(&page, &file);
-        for (a, b) in first.iter().zip(&again) {
-            compare(b);
-            assert_eq!(b.by, "script");
-            let [a, b] = [a, b].map(|of| of.lines.iter().map(|line| &line.label));
-            assert!(a.eq(b), "{}", file.display());
-        }
-        // And with other panels.
-        choose_all(&page, "panels", "''");
-        for drawing in drawings(&page, &file) {
-            compare(&drawing);
+        for scheme in ["light", "dark"] {
+            page.browser.media("screen", scheme);
+            page.browser.size(1600, 900);
+            page.browser.open(&file, "");
+            let (first, labels) = drawings(&page, &file);
+            compared += first.iter().map(compare).sum::<usize>();
+            labelled += labels;
+            choose_all(&page, "band", "s.value === 'none' ? 'std' : 'none'");
+            let (again, _) = drawings(&page, &file);
+            for (a, b) in first.iter().zip(&again) {
+                compare(b);
+                assert_eq!((a.by.as_str(), b.by.as_str()), ("script", "script"));
+                let [a, b] = [a, b].map(|of| of.lines.iter().map(|line| &line.label));
+                assert!(a.eq(b), "{}", file.display());
+            }
+            // And with other panels.
+            choose_all(&page, "panels", "''");
+            drawings(&page, &file).0.iter().for_each(|drawing| {
+                compare(drawing);
+            });
         }
         same_numbers(&page, &file);
     }
-    assert!(compared > 100, "{compared}");
+    assert!(compared > 100 && labelled > 100, "{compared} entries, {labelled} labels");
 }
 
 /// What the script draws under a name are the numbers that the analysis wrote under it.

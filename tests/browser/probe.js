@@ -1,23 +1,30 @@
-// What a figure shows, in pixels of its panels: what the tests compare. Plotters
-// draws at four times the size.
+// What a figure shows: what the tests compare. A panel of the page and one of a static drawing
+// have the same parts; points are in pixels of the panel's own drawing.
 const round = v => Math.round(v * 100) / 100;
-const pairs = (text, by) => text.trim().split(/\s+/).map(p => p.split(",").map(v => round(v * by)));
-function picture(id) {
-  const chart = document.querySelector(`#${id} .chart`), svg = chart.querySelector("svg"), view = svg.viewBox.baseVal;
-  const panels = [...svg.querySelectorAll(".panel")].map(panel => {
-    const inner = panel.querySelector(":scope > g"), by = inner.getAttribute("transform").includes("scale") ? 0.25 : 1;
-    const texts = [...inner.querySelectorAll(".axes text")].map(t => ({ words: t.textContent.trim(),
-      x: round(t.getAttribute("x") * by), y: round(t.getAttribute("y") * by), upright: !t.getAttribute("transform") }));
-    const series = [...inner.querySelectorAll(".series")].map(s => {
-      const of = (tag, more = "") => [...s.querySelectorAll(tag + more)].map(n => pairs(n.getAttribute("points"), by));
-      const first = s.querySelector("polyline, circle");
-      return { label: s.dataset.label, role: s.classList[1], color: s.dataset.color,
-        dash: s.getAttribute("stroke-dasharray").split(" ").filter(Boolean).map(v => v * by),
-        lines: of("polyline:not(.run)"), runs: s.querySelectorAll(".run").length,
-        bands: of('polygon[opacity="0.16"]'), marks: of('polygon:not([opacity="0.16"])').map(p => p[0]),
-        ink: first && getComputedStyle(first).stroke, shown: s.getAttribute("visibility") !== "hidden" };
-    });
-    return { title: panel.querySelector("text").textContent.trim(), texts, series };
+const pairs = text => text.trim().split(/\s+/).map(p => p.split(",").map(round));
+const BAND = 'polygon.band, polygon[opacity="0.16"]';
+function panelOf(node, title) {
+  const texts = [...node.querySelectorAll(".axes text")].map(t => ({ words: t.textContent.trim(), x: round(t.getAttribute("x")), y: round(t.getAttribute("y")) }));
+  const series = [...node.querySelectorAll(".series")].map(s => {
+    const of = query => [...s.querySelectorAll(query)].map(n => pairs(n.getAttribute("points")));
+    const first = s.querySelector("polyline:not(.run), circle:not(.run)");
+    return { label: s.dataset.label, role: ["measured", "theory", "reference"].find(role => s.classList.contains(role)), color: s.dataset.color,
+      dash: (s.getAttribute("stroke-dasharray") ?? "").split(/[ ,]+/).filter(Boolean).map(Number),
+      lines: of("polyline:not(.run)"), runs: s.querySelectorAll(".run").length, bands: of(BAND).length,
+      wide: first ? Number(first.getAttribute("stroke-width")) : null, ink: first && getComputedStyle(first).stroke };
   });
-  return { panels, by: chart.dataset.by, box: [view.x, view.y, view.width, view.height] };
+  const labels = [...node.querySelectorAll(".labels [data-label]")].map(t => t.dataset.label);
+  const words = [...node.querySelectorAll(".labels text")].map(t => t.textContent);
+  return { title, area: (node.dataset.area ?? "").split(" ").map(Number), texts, series, labels, words };
+}
+function picture(id) {
+  const chart = document.querySelector(`#${id} .chart`), cells = [...chart.querySelectorAll(".cell")];
+  const panels = cells.map(cell => panelOf(cell.querySelector(".panel"), cell.querySelector(".title").textContent));
+  return { panels, by: chart.dataset.by, large: cells.findIndex(cell => cell.classList.contains("large")) };
+}
+// The same of the text of a static drawing.
+function drawing(text) {
+  const page = new DOMParser().parseFromString(text, "image/svg+xml");
+  const title = panel => [...panel.querySelectorAll("text")].find(t => !t.closest(".axes, .labels, .series"))?.textContent.trim() ?? "";
+  return { panels: [...page.querySelectorAll(".panel")].map(panel => panelOf(panel, title(panel))) };
 }

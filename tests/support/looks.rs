@@ -65,9 +65,10 @@ pub fn compare(drawing: &Drawing) -> usize {
             let of = keys.iter().filter(|key| label.ends_with(&key.label));
             let curve = of.max_by_key(|key| key.label.len()).unwrap();
             assert_eq!(line.look.ink, curve.look.ink, "{id} by {by}: {label}");
-            let kinds = keys
-                .iter()
-                .filter(|key| key.look.mark.is_empty() && key.look.dash == line.look.dash);
+            // Its own entry, which is compared above, or that of its kind.
+            let kinds = keys.iter().filter(|key| {
+                key.label == *label || key.look.mark.is_empty() && key.look.dash == line.look.dash
+            });
             assert_eq!(kinds.count(), 1, "{id} by {by}: {label}");
         } else {
             let names = |key: &Named| key.label == *label || key.with.contains(label);

@@ -37,7 +37,7 @@ pub struct MatrixRow {
 /// The ranking at a grid point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatrixCell {
-    /// The algorithm that ends lowest, those that are alike, or why there is none.
+    /// The algorithm that ends lowest, how many are alike, or why there is none.
     pub text: String,
     /// The family of the algorithm that ends lowest, where it is separated from the others.
     pub family: Option<usize>,
@@ -162,7 +162,7 @@ fn cell(standing: &Standing) -> MatrixCell {
             ..plain("")
         },
         (all, _) if all.len() == 1 + standing.rivals => plain("alike"),
-        (some, _) => plain(&format!("{} alike", some.join(", "))),
+        (some, _) => plain(&format!("{} of {} alike", some.len(), 1 + standing.rivals)),
     }
 }
 

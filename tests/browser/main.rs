@@ -12,6 +12,7 @@ mod legend;
 mod names;
 mod offline;
 mod reading;
+mod sections;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;

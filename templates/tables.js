@@ -30,7 +30,7 @@ for (const table of document.querySelectorAll("table.data")) {
   const shown = Object.assign(document.createElement("span"), { className: "shown" });
   shown.setAttribute("role", "status");
   const label = Object.assign(document.createElement("label"), {});
-  label.append("rows that say ", words);
+  label.append("Filter rows by words ", words);
   const bar = Object.assign(document.createElement("p"), { className: "filter" });
   bar.append(label, shown);
   (table.closest(".scroll") ?? table).before(bar);
@@ -58,7 +58,13 @@ for (const table of document.querySelectorAll("table.data")) {
 }
 for (const node of document.querySelectorAll(".again")) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Copy", className: "copy" });
-  button.setAttribute("aria-label", "Copy the command");
+  button.setAttribute("aria-label", `Copy ${node.dataset.copied ?? "the command"}`);
   node.append(button);
   button.addEventListener("click", () => copy(button, node.querySelector("code").textContent));
 }
+// Browsers open what encloses the target of a link; older ones do not.
+const reveal = () => {
+  for (let node = document.getElementById(location.hash.slice(1)); node; node = node.parentElement) if (node.localName === "details") node.open = true;
+};
+addEventListener("hashchange", reveal);
+reveal();

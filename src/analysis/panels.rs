@@ -11,6 +11,8 @@ use std::ops::Range;
 pub struct Group<'a> {
     /// The settings that distinguish it.
     pub title: String,
+    /// The same, each by itself.
+    pub settings: Vec<String>,
     /// Their values.
     pub values: Vec<String>,
     /// Its cells.
@@ -38,10 +40,11 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
     }
     let titles: Vec<Vec<String>> =
         names.iter().zip(&values).map(|(name, values)| value_titles(name, values)).collect();
-    let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| Group {
-        title: chosen.iter().zip(&titles).map(|(i, of)| &*of[*i]).collect::<Vec<_>>().join(", "),
-        values: chosen.iter().zip(&values).map(|(i, of)| of[*i].to_string()).collect(),
-        cells,
+    let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| {
+        let settings: Vec<String> =
+            chosen.iter().zip(&titles).map(|(i, of)| of[*i].clone()).collect();
+        let values = chosen.iter().zip(&values).map(|(i, of)| of[*i].to_string()).collect();
+        Group { title: settings.join(", "), settings, values, cells }
     };
     groups.into_iter().map(group).collect()
 }

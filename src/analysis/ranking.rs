@@ -8,7 +8,7 @@
 //! *Invariant*: all algorithms that are not separated from the best are named.
 
 use super::panels::{self, Group};
-use super::{CellResult, setting_text};
+use super::{CellResult, family, setting_text};
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use driftbench_core::words::joined;
 use driftbench_runner::manifest::{Quantity, Start};
@@ -183,9 +183,15 @@ pub struct Standings {
 pub struct Standing {
     /// The values of the settings that distinguish grid points.
     pub values: Vec<String>,
+    /// Each of these settings in the notation of the sources.
+    pub settings: Vec<String>,
     /// The algorithm with the smallest mean of ‖θ_T − θ*‖², and all that are not separated
     /// from it; none if no algorithm has a mean or all ended above the start.
     pub leaders: Vec<String>,
+    /// The family of the algorithm with the smallest mean, if one has a mean.
+    pub family: Option<usize>,
+    /// The algorithms that are compared with it.
+    pub rivals: usize,
     /// The smallest mean; NaN if there is none.
     pub error: f64,
     /// The next, and how many times larger its mean is.
@@ -202,19 +208,25 @@ impl Standings {
         let known: Vec<&str> = axes.iter().map(String::as_str).collect();
         let name =
             |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
-        let standing = |Group { values, cells, .. }: &Group<'a>| {
+        let standing = |Group { values, settings, cells, .. }: &Group<'a>| {
             let outcome = rankings.outcome(cells, Quantity::SqError)?;
-            let (error, n, next) = match outcome {
-                PointRanking::Diverged => (f64::NAN, cells[0].runs.count, None),
-                PointRanking::AboveStart { error } => (*error, cells[0].runs.count, None),
-                PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals.first()),
+            let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
+                PointRanking::Diverged => (f64::NAN, cells[0].runs.count, &[]),
+                PointRanking::AboveStart { error } => (*error, cells[0].runs.count, &[]),
+                PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
             };
+            let leaders = outcome.leaders();
+            let family_of =
+                |place: &usize| family::family(cells[*place].cell.identity.algorithm.kind());
             let diverged = cells.iter().filter(|c| c.runs.diverged > 0);
             Some(Standing {
                 values: values.clone(),
-                leaders: outcome.leaders().into_iter().map(|place| name(cells[place])).collect(),
+                settings: settings.clone(),
+                family: leaders.first().map(family_of),
+                rivals: rivals.len(),
+                leaders: leaders.into_iter().map(|place| name(cells[place])).collect(),
                 error,
-                next: next.map(|rival| (name(cells[rival.cell]), rival.clone())),
+                next: rivals.first().map(|rival| (name(cells[rival.cell]), rival.clone())),
                 n,
                 diverged: diverged.map(|cell| name(cell)).collect(),
             })

@@ -1,5 +1,6 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
+use super::interval_chart;
 use super::number_text::{self, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use crate::analysis::bounds::BoundRow;
@@ -29,6 +30,9 @@ pub struct ClaimText {
     pub remarks: Vec<String>,
     /// Each cell or pair: name, estimate, verdict by itself.
     pub parts: TextTable,
+    /// The interval beside the numbers for which the claim holds, as SVG; empty if nothing was
+    /// tested.
+    pub chart: String,
 }
 
 /// The sides of a disagreement.
@@ -62,6 +66,7 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
         n: claim.n,
         remarks: remarks(claim),
         parts: parts(claim, files),
+        chart: interval_chart::svg(claim.estimate, claim.region, claim.is_ratio),
     }
 }
 

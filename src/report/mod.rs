@@ -12,8 +12,11 @@ pub mod diff;
 mod finding;
 mod formula;
 mod index;
+mod interval_chart;
 mod latex;
 mod markdown;
+mod matrix;
+mod notation;
 mod number_text;
 mod numbers;
 mod owned;
@@ -225,6 +228,7 @@ impl Pages {
         env.set_syntax(syntax.build().expect("the default delimiters are valid"));
         env.add_filter("md", markdown::escaped);
         env.add_filter("count", |number: usize, noun: &str| count(number, noun));
+        env.add_filter("notation", |text: &str| notation::notation(text));
         env.add_filter("prose", markdown::prose);
         env.add_filter("code", markdown::code);
         env.add_filter("fenced", markdown::fenced);
@@ -244,6 +248,7 @@ impl Pages {
         for (name, text) in [
             ("parts.md", include_str!("../../templates/parts.md")),
             ("report.md", include_str!("../../templates/report.md")),
+            ("report.css", include_str!("../../templates/report.css")),
             ("report.html", include_str!("../../templates/report.html")),
             ("index.md", include_str!("../../templates/index.md")),
             ("index.html", include_str!("../../templates/index.html")),

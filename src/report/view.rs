@@ -3,6 +3,7 @@
 use super::claims::{self, ClaimText};
 use super::finding::Finding;
 use super::formula;
+use super::matrix::Matrix;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::{description, finding, page_data};
@@ -133,6 +134,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         claims: PageClaims { counts: claims::counts(&list), list },
         ranking: json!({
             "table": ranking(&experiment.standings, &mut files),
+            "matrix": Matrix::new(&experiment.standings, MOST_ROWS),
             "comparisons": match experiment.standings.compared {
                 1 => "1 comparison".to_owned(),
                 several => format!("{} comparisons", thousands(several)),
@@ -179,13 +181,18 @@ fn data(experiment: &Experiment<'_>) -> Result<String, String> {
     Ok(json.replace('<', "\\u003c"))
 }
 
+/// The value of a setting, where manifests choose one by `zero = true`.
+fn without_true(value: &str) -> String {
+    value.strip_suffix(" true").unwrap_or(value).to_owned()
+}
+
 /// Which algorithm ranks first at each grid point with several algorithms.
 fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let mut heads = standings.axes.clone();
     let further = ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "runs"];
     heads.extend(further.map(str::to_owned));
     let row = |standing: &Standing| {
-        let mut cells = standing.values.clone();
+        let mut cells: Vec<String> = standing.values.iter().map(|v| without_true(v)).collect();
         cells.push(match standing.leaders.as_slice() {
             [] if standing.error.is_nan() => "none: all diverged".into(),
             [] => "none: above the start".into(),
@@ -236,7 +243,7 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
         let (cell, runs) = (result.cell, &result.runs);
         let mean = |q: Quantity| runs.finals(q).map_or_else(dash, |sample| short(mean(&sample)));
         let mut cells = vec![cell.label.clone()];
-        cells.extend(columns.values(cell));
+        cells.extend(columns.values(cell).iter().map(|value| without_true(value)));
         match result.summary(Quantity::SqError) {
             Some(summary) => {
                 // Runs that differ by rounding alone have no deviation.

@@ -19,8 +19,8 @@ pub struct Evidence {
     pub support: f64,
     /// p-value of the hypothesis that it lies inside.
     pub refute: f64,
-    /// How far the estimate is from the region's nearest end.
-    pub distance: f64,
+    /// The region; NaN where nothing is tested against one.
+    pub region: Region,
     /// Sample size.
     pub n: usize,
     /// What the sample does not show of its distribution.
@@ -45,11 +45,6 @@ pub enum Doubt {
 /// A closed interval, either end perhaps infinite.
 pub type Region = (f64, f64);
 
-/// How far a number is from the nearest end of a region.
-pub fn distance_to_ends(x: f64, (low, high): Region) -> f64 {
-    (x - low).abs().min((x - high).abs())
-}
-
 /// A region of logarithms, widened so that numbers that equal an end up to rounding are inside.
 pub fn widened((low, high): Region) -> Region {
     (low - 1e-9, high + 1e-9)
@@ -59,8 +54,7 @@ impl Evidence {
     /// Of a number that is not random.
     pub fn exact(estimate: f64, (low, high): Region) -> Self {
         let is_inside = low <= estimate && estimate <= high;
-        let distance = distance_to_ends(estimate, (low, high));
-        Self { distance, ..Self::certain(estimate, is_inside) }
+        Self { region: (low, high), ..Self::certain(estimate, is_inside) }
     }
 
     /// Of a claim that is known to hold, or not to.
@@ -71,7 +65,7 @@ impl Evidence {
             interval: (estimate, estimate),
             support: f64::from(u8::from(!holds)),
             refute: f64::from(u8::from(holds)),
-            distance: f64::NAN,
+            region: (f64::NAN, f64::NAN),
             n: 1,
             doubt: Doubt::None,
         }
@@ -128,7 +122,7 @@ impl Evidence {
         Self {
             support: p(low, 0.0, &above).max(p(high, 0.0, &below)),
             refute: (sides * outside).min(1.0),
-            distance: distance_to_ends(estimate, region),
+            region,
             ..Self::undecided(estimate, 0)
         }
     }
@@ -137,14 +131,14 @@ impl Evidence {
     pub fn undecided(estimate: f64, n: usize) -> Self {
         let nan = f64::NAN;
         let interval = (nan, nan);
-        let (support, refute, distance, doubt) = (1.0, 1.0, nan, Doubt::None);
-        Self { estimate, error: nan, interval, support, refute, distance, n, doubt }
+        let (support, refute, region, doubt) = (1.0, 1.0, (nan, nan), Doubt::None);
+        Self { estimate, error: nan, interval, support, refute, region, n, doubt }
     }
 
     /// Of ‖x − target‖/‖target‖ ≤ margin, for a vector that is not random.
     pub fn from_exact_vector(x: &[f64], target: &[f64], margin: f64) -> Self {
         let apart: Vec<f64> = x.iter().zip(target).map(|(x, t)| x - t).collect();
-        Self::exact(norm(&apart) / norm(target), (0.0, margin))
+        Self::exact(norm(&apart) / norm(target), (f64::NEG_INFINITY, margin))
     }
 
     /// Of ‖E x − target‖/‖target‖ ≤ margin, from n vectors x: Scheffé's region around the mean
@@ -163,7 +157,7 @@ impl Evidence {
             return Self::undecided(estimate, n);
         }
         if sample.windows(2).all(|pair| pair[0] == pair[1]) {
-            return Self { n, ..Self::exact(estimate, (0.0, margin)) };
+            return Self { n, ..Self::exact(estimate, (f64::NEG_INFINITY, margin)) };
         }
         let along: Vec<f64> =
             sample.iter().map(|x| x.iter().zip(&apart).map(|(x, u)| x * u).sum()).collect();
@@ -187,7 +181,7 @@ impl Evidence {
             interval: ((estimate - radius).max(0.0), estimate + radius),
             support: tail(margin - estimate),
             refute: tail(estimate - margin),
-            distance: (estimate - margin).abs(),
+            region: (f64::NEG_INFINITY, margin),
             n,
             doubt: match n < VERY_FEW {
                 _ if skewed => Doubt::Skewed,
@@ -212,6 +206,12 @@ impl Evidence {
         let support = parts.iter().map(|e| e.support).fold(of_untested, f64::max);
         let doubt = parts.iter().map(|e| e.doubt).max().unwrap_or_default();
         Some(Self { support, refute, doubt, ..*weakest })
+    }
+
+    /// How far the estimate is from the region's nearest end.
+    fn distance(&self) -> f64 {
+        let (low, high) = self.region;
+        (self.estimate - low).abs().min((self.estimate - high).abs())
     }
 
     /// The verdict on this evidence by itself.
@@ -316,12 +316,13 @@ pub fn verdicts(evidence: &[Evidence]) -> Vec<(Verdict, f64)> {
 /// the parameter were what is estimated, among `together` claims; `None` if the
 /// estimate lies on the region's end or nothing is known of its error.
 pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
-    if !(evidence.error > 0.0 && evidence.distance > 0.0 && evidence.distance.is_finite()) {
+    let distance = evidence.distance();
+    if !(evidence.error > 0.0 && distance > 0.0 && distance.is_finite()) {
         return None;
     }
     let student = StudentsT::new(0.0, 1.0, evidence.n as f64 - 1.0).ok()?;
     let reach = student.inverse_cdf(1.0 - LEVEL / (2.0 * together.max(1) as f64)) + 0.8416;
-    let ratio = reach * evidence.error / evidence.distance;
+    let ratio = reach * evidence.error / distance;
     let n = (evidence.n as f64 * ratio * ratio).ceil();
     (n < 1e12).then_some((n as u64).max(evidence.n as u64 + 1))
 }

@@ -16,8 +16,8 @@ const palette = JSON.parse(document.getElementById('data').textContent).styles.p
 probe.innerHTML = palette.map((c, i) => `<g data-color=\"${i}\"><polyline stroke=\"rgb(${c})\"/></g>`).join('');
 document.body.append(probe);
 const colors = [...probe.querySelectorAll('polyline')].map(n => getComputedStyle(n).stroke);
-const all = [colors.map(contrast), of('.series polyline', 'stroke'), of('main p, main a, main td, main button, .verdict, .chart text', 'color'),
-             of('.chart text', 'fill'), colors, getComputedStyle(document.body).backgroundColor];
+const all = [colors.map(contrast), of('.series polyline', 'stroke'), of('main p, main a, main td, main button, .chip, .statement, .estimate, .matrix span, .chart text', 'color'),
+             of('.chart text, .interval text', 'fill'), colors, getComputedStyle(document.body).backgroundColor];
 probe.remove();
 return all;";
 
@@ -31,7 +31,7 @@ fn light_and_dark_can_be_read() {
     let seen = ["light", "dark"].map(|scheme| {
         page.browser.media("screen", scheme);
         let seen = page.browser.run(CONTRASTS, json!([]));
-        assert_eq!(list(&seen[0]).len(), 8);
+        assert_eq!(list(&seen[0]).len(), 48);
         for (what, wanted) in [(0, 3.0), (1, 3.0), (2, 4.5), (3, 4.5)] {
             assert!(!list(&seen[what]).is_empty());
             assert!(least(&seen[what]) >= wanted, "{scheme} {what}: {}", seen[what]);
@@ -61,7 +61,9 @@ fn print_has_no_controls_and_all_details() {
     for query in [".controls", ".files", ".again button", "nav", ".filter"] {
         assert!(shown(query).iter().all(|v| !*v), "{query}");
     }
-    for query in ["details pre", "details table", ".chart svg", ".again code", ".legend"] {
+    for query in
+        ["details pre", "details table", ".chart svg", ".again code", ".interval", ".matrix"]
+    {
         assert!(shown(query).iter().all(|v| *v), "{query}");
     }
     let cut = page.ask(

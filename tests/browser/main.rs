@@ -13,6 +13,7 @@ mod legend;
 mod names;
 mod offline;
 mod reading;
+mod sections;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;

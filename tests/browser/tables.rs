@@ -15,6 +15,11 @@ impl Page {
         list(&all).iter().map(|v| v.as_str().unwrap().to_owned()).collect()
     }
 
+    /// Opens the section of the table of errors.
+    fn open_errors(&self) {
+        self.browser.click("#errors > summary");
+    }
+
     fn sort(&self, column: usize) -> String {
         let head = format!("{ERRORS} th:nth-child({})", column + 1);
         self.browser.click(&format!("{head} button"));
@@ -26,6 +31,7 @@ impl Page {
 #[test]
 fn columns_sort_up_down_and_back() {
     let Some(page) = page() else { return };
+    page.open_errors();
     let heads = page.ask(
         "[...document.querySelectorAll(`${arguments[0]} th`)].map(h => h.textContent)",
         json!([ERRORS]),
@@ -57,6 +63,7 @@ fn columns_sort_up_down_and_back() {
 #[test]
 fn words_filter_rows() {
     let Some(page) = page() else { return };
+    page.open_errors();
     let bar = "p.filter:has(+ [aria-label=\"Table: Errors at the last round\"])";
     page.browser.write(&format!("{bar} input"), "scaffold 10");
     assert_eq!(page.column(ERRORS, 0), ["Scaffold", "Scaffold"]);

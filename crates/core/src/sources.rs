@@ -20,6 +20,71 @@ pub struct Publication {
     pub year: u16,
     /// An address at which it can be read or is announced; empty if none is known.
     pub link: &'static str,
+    /// Its number on arXiv; empty if it has none.
+    pub arxiv: &'static str,
+    /// How BibTeX has to treat it.
+    pub kind: Kind,
+}
+
+/// The kind of a publication, which decides the type of its BibTeX entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A paper in proceedings.
+    Paper,
+    /// Slides, a note or another text on its own.
+    Other,
+    /// A draft that is not published.
+    Draft,
+}
+
+/// A publication with its BibTeX entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Citation {
+    /// The publication.
+    #[serde(flatten)]
+    pub publication: Publication,
+    /// Its BibTeX entry.
+    pub bibtex: String,
+}
+
+impl Publication {
+    /// The family name of the first author, the year and the first long word of the title.
+    fn citation_key(&self) -> String {
+        let first = self.authors.split([',']).next().unwrap_or_default();
+        let first = first.split(" and ").next().unwrap_or_default();
+        let name = first.split(' ').next_back().unwrap_or_default();
+        let mut words = self.title.split(|c: char| !c.is_alphanumeric());
+        let word = words.find(|word| word.len() > 3).unwrap_or_default();
+        format!("{name}{}{word}", self.year).to_lowercase()
+    }
+
+    /// The BibTeX entry.
+    pub fn bibtex(&self) -> String {
+        let (entry, place) = match self.kind {
+            Kind::Paper => ("inproceedings", "booktitle"),
+            Kind::Other => ("misc", "howpublished"),
+            Kind::Draft => ("unpublished", "note"),
+        };
+        let year = self.year.to_string();
+        let mut fields = vec![
+            ("author", self.authors.replace(", ", " and ")),
+            // Braces keep capitals.
+            ("title", format!("{{{}}}", self.title)),
+            (place, self.venue.to_owned()),
+            ("year", year),
+        ];
+        for (name, value) in
+            [("url", self.link), ("eprint", self.arxiv), ("archiveprefix", "arXiv")]
+        {
+            let is_known =
+                if name == "url" { !self.link.is_empty() } else { !self.arxiv.is_empty() };
+            fields.extend(is_known.then(|| (name, value.to_owned())));
+        }
+        let lines: Vec<String> =
+            fields.iter().map(|(name, value)| format!("  {name} = {{{value}}}")).collect();
+        format!("@{entry}{{{},\n{}\n}}", self.citation_key(), lines.join(",\n"))
+    }
 }
 
 /// All registered sources.
@@ -31,6 +96,8 @@ pub const SOURCES: [Publication; 4] = [
         venue: "AISTATS",
         year: 2025,
         link: "https://openreview.net/forum?id=YxgThbmXgN",
+        arxiv: "2412.01389",
+        kind: Kind::Paper,
     },
     Publication {
         key: "SCAFFLSA",
@@ -39,6 +106,8 @@ pub const SOURCES: [Publication; 4] = [
         venue: "NeurIPS",
         year: 2024,
         link: "https://openreview.net/forum?id=HeJ1cBAgiV",
+        arxiv: "2402.04114",
+        kind: Kind::Paper,
     },
     Publication {
         key: "SLIDES",
@@ -47,6 +116,8 @@ pub const SOURCES: [Publication; 4] = [
         venue: "Slides of a talk at ICCOPT",
         year: 2025,
         link: "https://iccopt2025usc.sched.com/event/1dqsT/parallel-sessions-8h-federated-optimization-and-learning-algorithms",
+        arxiv: "",
+        kind: Kind::Other,
     },
     Publication {
         key: "BOOK",
@@ -55,13 +126,16 @@ pub const SOURCES: [Publication; 4] = [
         venue: "Chapter 5 of a draft of a book",
         year: 2023,
         link: "",
+        arxiv: "",
+        kind: Kind::Draft,
     },
 ];
 
 /// The registered sources whose keys are words of a text, in the order of the registry.
-pub fn named_in(text: &str) -> Vec<Publication> {
+pub fn named_in(text: &str) -> Vec<Citation> {
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
-    SOURCES.into_iter().filter(|source| words.contains(&source.key)).collect()
+    let named = SOURCES.into_iter().filter(|source| words.contains(&source.key));
+    named.map(|publication| Citation { bibtex: publication.bibtex(), publication }).collect()
 }
 
 #[cfg(test)]
@@ -70,7 +144,8 @@ mod tests {
 
     #[test]
     fn sources_are_found_by_their_keys() {
-        let keys = |text: &str| named_in(text).iter().map(|s| s.key).collect::<Vec<_>>();
+        let keys =
+            |text: &str| named_in(text).iter().map(|s| s.publication.key).collect::<Vec<_>>();
         assert_eq!(keys("RR, Theorems 3 to 5; SLIDES"), ["RR", "SLIDES"]);
         assert_eq!(
             keys("SLIDES: linear speed-up; RR first version; RR, section 6"),
@@ -78,5 +153,24 @@ mod tests {
         );
         assert_eq!(keys("SCAFFLSA, Corollary 5.4"), ["SCAFFLSA"]);
         assert!(keys("Our choice, for tests; ERROR, BOOKS").is_empty());
+    }
+
+    #[test]
+    fn a_bibtex_entry_has_what_is_known() {
+        let entry = |key: &str| named_in(key)[0].bibtex.clone();
+        assert_eq!(
+            entry("BOOK"),
+            "@unpublished{vlaski2023federated,\n  author = {S. Vlaski and A. H. Sayed},\n  \
+             title = {{Federated Learning}},\n  note = {Chapter 5 of a draft of a book},\n  \
+             year = {2023}\n}"
+        );
+        let paper = entry("RR");
+        assert!(paper.starts_with("@inproceedings{mangold2025refined,\n"), "{paper}");
+        assert!(paper.contains("author = {P. Mangold and A. Durmus and A. Dieuleveut and"));
+        assert!(paper.contains("eprint = {2412.01389},\n  archiveprefix = {arXiv}\n}"), "{paper}");
+        let mut keys: Vec<String> = SOURCES.iter().map(Publication::citation_key).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), SOURCES.len());
     }
 }

@@ -10,7 +10,7 @@ use super::judge::{Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_ratio};
 use super::text::{selection_text, target_text, with_reason};
 use crate::analysis::CellResult;
-use crate::stats::verdict::{Doubt, Evidence, Region, distance_to_ends};
+use crate::stats::verdict::{Doubt, Evidence, Region};
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::{Prediction, Reaches, Reaching};
 
@@ -139,7 +139,7 @@ pub fn slope_of_cost(
         interval: limits(0.025),
         support,
         refute: (2.0 * beyond).min(1.0),
-        distance: distance_to_ends(estimate, region),
+        region,
         n,
         doubt: curves.iter().map(|curve| curve.doubt).max().unwrap_or_default(),
     })
@@ -264,7 +264,7 @@ impl CostCurve {
             interval: self.limits(0.025),
             support: support.min(1.0),
             refute: refute.min(1.0),
-            distance: (estimate - limit).abs(),
+            region: (f64::NEG_INFINITY, limit),
             n: self.n,
             doubt: self.doubt,
         }

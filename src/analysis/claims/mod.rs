@@ -17,7 +17,7 @@ mod text;
 
 use super::CellResult;
 use super::theory::Theory;
-use crate::stats::verdict::{Doubt, Evidence, Verdict, needed, verdicts};
+use crate::stats::verdict::{Doubt, Evidence, Region, Verdict, needed, verdicts};
 pub use comparison::{Against, MeanComparison};
 use driftbench_runner::manifest::claim::{ClaimKeys, Expected};
 use driftbench_runner::plan::Plan;
@@ -34,6 +34,10 @@ pub struct JudgedClaim<'a> {
     pub decision: Decision,
     /// The estimate, for the cell or pair with the least support.
     pub estimate: Estimate,
+    /// The numbers for which the claim holds there; NaN if nothing was tested.
+    pub region: Region,
+    /// Whether estimates are ratios, which are compared by their logarithms.
+    pub is_ratio: bool,
     /// The name of that cell or pair.
     pub weakest: String,
     /// Replicates.
@@ -162,12 +166,13 @@ fn judged<'a>(
         value: shown(e.estimate),
         interval: (shown(e.interval.0), shown(e.interval.1)),
     };
+    let nan = (f64::NAN, f64::NAN);
     let weakest = evidence.and_then(|(e, _)| {
         parts.tested.iter().find(|(_, part)| part.estimate.to_bits() == e.estimate.to_bits())
     });
     let (verdict, p) = evidence.map_or((Verdict::NotTested, f64::NAN), |(_, verdict)| verdict);
     let is_open = |_: &_| verdict == Verdict::Inconclusive;
-    let nothing = Estimate { value: f64::NAN, interval: (f64::NAN, f64::NAN) };
+    let nothing = Estimate { value: f64::NAN, interval: nan };
     JudgedClaim {
         common,
         formula,
@@ -179,6 +184,8 @@ fn judged<'a>(
             doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
         },
         estimate: evidence.map_or(nothing, |(e, _)| estimate(&e)),
+        region: evidence.map_or(nan, |(e, _)| (shown(e.region.0), shown(e.region.1))),
+        is_ratio: unit.is_some(),
         weakest: weakest.map(|(name, _)| name.clone()).unwrap_or_default(),
         n: evidence.map_or(0, |(e, _)| e.n),
         parts: (parts.tested.iter())

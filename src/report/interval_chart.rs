@@ -1,0 +1,189 @@
+//! An estimate with its interval beside the numbers for which a claim holds, as a small drawing.
+
+use super::number_text::{interval, short};
+use crate::analysis::claims::Estimate;
+use crate::stats::verdict::Region;
+use std::fmt::Write;
+
+const WIDTH: f64 = 300.0;
+const HEIGHT: f64 = 40.0;
+/// Room at both sides of the scale.
+const MARGIN: f64 = 12.0;
+/// Where the interval is drawn, from the top.
+const MIDDLE: f64 = 13.0;
+/// Ends of a region that are nearer to each other than this have one label.
+const ONE_LABEL: f64 = 70.0;
+/// The range of a scale whose numbers are all equal, in units of the scale.
+const LEAST_RANGE: f64 = 0.1;
+
+/// A scale of numbers, or of their logarithms.
+struct Scale {
+    is_log: bool,
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    /// A scale on which all of these are visible that can be.
+    fn new(is_log: bool, values: &[f64]) -> Option<Self> {
+        let places = values.iter().map(|v| place(is_log, *v)).filter(|place| place.is_finite());
+        let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
+            (low.min(place), high.max(place))
+        });
+        let room = 0.12 * (high - low).max(LEAST_RANGE * high.abs().max(1.0));
+        (low <= high).then_some(Self { is_log, low: low - room, high: high + room })
+    }
+
+    /// The place of a number in the drawing; what is beyond an end is at that end.
+    fn x(&self, value: f64) -> f64 {
+        let share = (place(self.is_log, value) - self.low) / (self.high - self.low);
+        MARGIN + (WIDTH - 2.0 * MARGIN) * share.clamp(0.0, 1.0)
+    }
+
+    /// Whether a number is on the scale, not beyond one of its ends.
+    fn has(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&place(self.is_log, value))
+    }
+}
+
+fn place(is_log: bool, value: f64) -> f64 {
+    if is_log { libm::log10(value) } else { value }
+}
+
+/// The drawing, as SVG for a page; empty if there is no estimate, or nothing that it is compared
+/// with. Ratios are on a logarithmic scale.
+pub fn svg(estimate: Estimate, region: Region, is_ratio: bool) -> String {
+    let Estimate { value, interval: ends } = estimate;
+    let limits = [region.0, region.1].map(|end| end.is_finite() && !(is_ratio && end <= 0.0));
+    let known: Vec<f64> = [region.0, region.1]
+        .into_iter()
+        .zip(limits)
+        .filter_map(|(end, is_limit)| is_limit.then_some(end))
+        .collect();
+    let scale = Scale::new(is_ratio, &[&[value, ends.0, ends.1], known.as_slice()].concat());
+    let Some(scale) = scale.filter(|_| !value.is_nan() && !known.is_empty()) else {
+        return String::new();
+    };
+    let holds = match limits {
+        [true, true] => format!("{} to {}", short(region.0), short(region.1)),
+        [true, false] => format!("≥ {}", short(region.0)),
+        _ => format!("≤ {}", short(region.1)),
+    };
+    let mut out = format!(
+        "<svg class=\"interval\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" aria-label=\"{}; the claim holds for {holds}\">",
+        interval(value, ends)
+    );
+    draw_region(&mut out, &scale, region, &known);
+    draw_estimate(&mut out, &scale, estimate);
+    draw_labels(&mut out, &scale, &known, &holds);
+    out.push_str("</svg>");
+    out
+}
+
+/// The scale, the region, and a line at each of its ends.
+fn draw_region(out: &mut String, scale: &Scale, region: Region, known: &[f64]) {
+    let (left, right) = (MARGIN, WIDTH - MARGIN);
+    let (low, high) = (
+        if known.contains(&region.0) { scale.x(region.0) } else { left },
+        if known.contains(&region.1) { scale.x(region.1) } else { right },
+    );
+    let _ = write!(
+        out,
+        "<rect class=\"holds\" x=\"{low:.1}\" y=\"2\" width=\"{:.1}\" height=\"22\"/><path class=\"scale\" d=\"M{left} {MIDDLE}H{right}\"/>",
+        (high - low).max(1.0)
+    );
+    for end in known {
+        let _ = write!(out, "<path class=\"limit\" d=\"M{:.1} 2V24\"/>", scale.x(*end));
+    }
+}
+
+/// The interval, with a bar at each end that is on the scale, and the estimate.
+fn draw_estimate(out: &mut String, scale: &Scale, Estimate { value, interval }: Estimate) {
+    let (low, high) = interval;
+    if low <= high {
+        let (left, right) = (scale.x(low), scale.x(high));
+        let _ = write!(out, "<path class=\"reach\" d=\"M{left:.1} {MIDDLE}H{right:.1}");
+        for (end, x) in [(low, left), (high, right)] {
+            if scale.has(end) {
+                let _ = write!(out, "M{x:.1} {}V{}", MIDDLE - 4.0, MIDDLE + 4.0);
+            }
+        }
+        out.push_str("\"/>");
+    }
+    let _ = write!(out, "<circle cx=\"{:.1}\" cy=\"{MIDDLE}\" r=\"4\"/>", scale.x(value));
+}
+
+fn draw_labels(out: &mut String, scale: &Scale, known: &[f64], holds: &str) {
+    let mut label = |x: f64, text: &str| {
+        // Half of the width of the text, so that it stays inside.
+        let half = 3.3 * text.chars().count() as f64;
+        let x = x.clamp(half, WIDTH - half);
+        let _ = write!(out, "<text x=\"{x:.1}\" y=\"36\">{text}</text>");
+    };
+    match known {
+        [low, high] if scale.x(*high) - scale.x(*low) >= ONE_LABEL => {
+            label(scale.x(*low), &short(*low));
+            label(scale.x(*high), &short(*high));
+        }
+        [low, high] => label(0.5 * (scale.x(*low) + scale.x(*high)), holds),
+        all => all.iter().for_each(|end| label(scale.x(*end), holds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFINITY: f64 = f64::INFINITY;
+
+    fn drawn(value: f64, interval: (f64, f64), region: Region, is_ratio: bool) -> String {
+        svg(Estimate { value, interval }, region, is_ratio)
+    }
+
+    /// The number that follows each of these texts.
+    fn numbers(svg: &str, before: &str) -> Vec<f64> {
+        let after = svg.split(before).skip(1);
+        let number = |rest: &str| {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap();
+            rest[..end].parse().unwrap()
+        };
+        after.map(number).collect()
+    }
+
+    #[test]
+    fn the_estimate_is_on_its_side_of_the_limit() {
+        for (value, region, is_ratio) in [
+            (0.01, (0.0, 0.5), true),
+            (20.0, (0.0, 0.5), true),
+            (-0.2, (-1.0, 1.0), false),
+            (3.0, (-INFINITY, 0.2), false),
+            (3.0, (2.0, INFINITY), true),
+        ] {
+            let svg = drawn(value, (value - 0.005, value + 0.005), region, is_ratio);
+            let (dot, limits) = (numbers(&svg, "cx=\"")[0], numbers(&svg, "\"limit\" d=\"M"));
+            let expected = [region.0, region.1].into_iter();
+            let expected: Vec<bool> = expected
+                .filter(|end| end.is_finite() && !(is_ratio && *end <= 0.0))
+                .map(|end| end < value)
+                .collect();
+            assert_eq!(limits.iter().map(|x| *x < dot).collect::<Vec<_>>(), expected, "{svg}");
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_the_scale_ends_at_its_end_without_a_bar() {
+        let svg = drawn(0.5, (0.0, INFINITY), (0.0, 1.0), true);
+        assert!(svg.contains("class=\"reach\" d=\"M12.0 13H288.0\""), "{svg}");
+        assert!(svg.contains("aria-label=\"0.500 [0, ∞]; the claim holds for ≤ 1.00\""), "{svg}");
+        let svg = drawn(INFINITY, (INFINITY, INFINITY), (0.0, 1.0), true);
+        assert_eq!(numbers(&svg, "cx=\""), [288.0]);
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_what_was_not_tested() {
+        let nan = f64::NAN;
+        assert_eq!(drawn(nan, (nan, nan), (nan, nan), true), "");
+        assert_eq!(drawn(1.0, (nan, nan), (nan, nan), false), "");
+        assert!(!drawn(1.0, (nan, nan), (0.0, 2.0), false).contains("reach"));
+    }
+}

@@ -1,0 +1,282 @@
+//! The ranking as a matrix: a column for each value of the setting with the most numbers, a row
+//! for each combination of the other settings.
+//!
+//! *Invariant*: a grid point that is ranked is in the matrix once.
+
+use super::number_text::{interval, short};
+use crate::analysis::{Rival, Separation, Standing, Standings, unique};
+use driftbench_core::words::{count, joined, readable};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Rows that are shown at once.
+const MOST_SHOWN: usize = 40;
+/// The number of times by which a lead has the longest bar.
+const LONGEST_LEAD: f64 = 1000.0;
+
+/// The ranking as templates see it.
+#[derive(Default, Serialize)]
+pub struct Matrix {
+    /// What distinguishes the columns; a single empty text if no setting is a number.
+    pub columns: Vec<String>,
+    pub rows: Vec<MatrixRow>,
+    /// Rows beyond those, the ones with a separated algorithm before all others.
+    pub further: Vec<MatrixRow>,
+    /// The result in words, where there is a single grid point.
+    pub sentence: String,
+}
+
+/// A combination of settings.
+#[derive(Serialize)]
+pub struct MatrixRow {
+    pub settings: String,
+    /// One for each column; none where the grid has no such point.
+    pub cells: Vec<Option<MatrixCell>>,
+}
+
+/// The ranking at a grid point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MatrixCell {
+    /// The algorithm that ends lowest, how many are alike, or why there is none.
+    pub text: String,
+    /// The family of the algorithm that ends lowest, where it is separated from the others.
+    pub family: Option<usize>,
+    /// How many times larger the next one's mean is, there.
+    pub times: String,
+    /// The length of its bar in percent.
+    pub bar: u32,
+    /// The result in words.
+    pub words: String,
+}
+
+impl Matrix {
+    /// The matrix of these grid points.
+    pub fn new(standings: &Standings, most_rows: usize) -> Self {
+        let all = &standings.rows;
+        let sentence = match all.as_slice() {
+            [one] => cell(one).words,
+            _ => String::new(),
+        };
+        let axis = column_axis(standings);
+        let merged: Vec<usize> =
+            (0..standings.axes.len()).filter(|i| follows(all, *i, axis)).collect();
+        let column = |row: &Standing| part(row, |i| merged.contains(&i));
+        let mut columns: Vec<(f64, String)> =
+            unique(all.iter().map(column)).into_iter().map(|text| (f64::NAN, text)).collect();
+        for (value, text) in &mut columns {
+            let first = all.iter().find(|row| column(row) == *text);
+            *value = first.zip(axis).map_or(0.0, |(row, axis)| number(&row.values[axis]));
+        }
+        columns.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let columns: Vec<String> = columns.into_iter().map(|(_, text)| text).collect();
+        let mut rows: Vec<MatrixRow> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for standing in all {
+            let settings = part(standing, |i| !merged.contains(&i));
+            let place = *places.entry(settings.clone()).or_insert(rows.len());
+            if place == rows.len() {
+                rows.push(MatrixRow { settings, cells: vec![None; columns.len()] });
+            }
+            let at = columns.iter().position(|text| *text == column(standing));
+            rows[place].cells[at.expect("every grid point has a column")] = Some(cell(standing));
+        }
+        if rows.len() > MOST_SHOWN {
+            let is_separated = |row: &MatrixRow| row.cells.iter().flatten().any(|c| c.bar > 0);
+            rows.sort_by_key(|row| !is_separated(row));
+        }
+        rows.truncate(most_rows);
+        let further = rows.split_off(rows.len().min(MOST_SHOWN));
+        Self { columns, rows, further, sentence }
+    }
+}
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}
+
+/// The setting with the most values, all of them numbers; of several the local steps, then the
+/// step size.
+fn column_axis(standings: &Standings) -> Option<usize> {
+    let values = |axis: usize| unique(standings.rows.iter().map(|row| row.values[axis].as_str()));
+    let preferred = |name: &str| match name {
+        "local-steps" => 2,
+        "step-size" => 1,
+        _ => 0,
+    };
+    let axes = standings.axes.iter().enumerate();
+    let rated = axes.filter_map(|(axis, name)| {
+        let values = values(axis);
+        let is_numeric = values.len() > 1 && values.iter().all(|text| number(text).is_finite());
+        is_numeric.then_some(((values.len(), preferred(name)), axis))
+    });
+    // The first of equals.
+    rated.rev().max_by_key(|(rate, _)| *rate).map(|(_, axis)| axis)
+}
+
+/// Whether a setting belongs to the columns: it is their axis, or follows from its value.
+fn follows(rows: &[Standing], setting: usize, axis: Option<usize>) -> bool {
+    let Some(axis) = axis else { return false };
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    let agrees = rows.iter().all(|row| {
+        let value = row.values[setting].as_str();
+        *known.entry(&row.values[axis]).or_insert(value) == value
+    });
+    agrees && unique(known.values()).len() > 1
+}
+
+/// Some of a grid point's settings as one text.
+fn part(row: &Standing, is_meant: impl Fn(usize) -> bool) -> String {
+    let settings = row.settings.iter().enumerate().filter(|(i, _)| is_meant(*i));
+    joined(&settings.map(|(_, text)| text.as_str()).collect::<Vec<_>>())
+}
+
+fn cell(standing: &Standing) -> MatrixCell {
+    let words = words(standing);
+    let plain = |text: &str| MatrixCell {
+        text: text.to_owned(),
+        family: None,
+        times: String::new(),
+        bar: 0,
+        words: words.clone(),
+    };
+    match (standing.leaders.as_slice(), &standing.next) {
+        ([], _) if standing.error.is_nan() => plain("all diverged"),
+        ([], _) => plain("above the start"),
+        ([one], Some((_, rival))) => {
+            let ratio = rival.ratio.estimate;
+            let lead = libm::log10(ratio.max(1.0)) / libm::log10(LONGEST_LEAD);
+            MatrixCell {
+                text: one.clone(),
+                family: standing.family,
+                times: format!("×{}", readable(ratio, 3)),
+                // A lead is never without a bar.
+                bar: (100.0 * lead.min(1.0)).max(4.0) as u32,
+                ..plain("")
+            }
+        }
+        ([one], None) => MatrixCell {
+            text: one.clone(),
+            family: standing.family,
+            times: "alone".into(),
+            bar: 100,
+            ..plain("")
+        },
+        (all, _) if all.len() == 1 + standing.rivals => plain("alike"),
+        (some, _) => plain(&format!("{} of {} alike", some.len(), 1 + standing.rivals)),
+    }
+}
+
+/// The result at a grid point as a sentence.
+fn words(standing: &Standing) -> String {
+    let mut words = match (standing.leaders.as_slice(), &standing.next) {
+        ([], _) if standing.error.is_nan() => "Runs of every algorithm diverged".to_owned(),
+        ([], _) => {
+            format!("The smallest mean, {}, is above the error at the start", short(standing.error))
+        }
+        ([one], None) => {
+            format!("{one} ends at {}; all others diverged", short(standing.error))
+        }
+        ([one], Some((next, rival))) => format!(
+            "{one} ends lowest, at {}; {next}’s mean is {} times larger",
+            short(standing.error),
+            times(rival)
+        ),
+        (several, next) => {
+            let ratio = next.as_ref().filter(|(_, rival)| rival.separation != Separation::Equal);
+            let ratio =
+                ratio.map(|(name, rival)| format!("; {name}’s is {} times that", times(rival)));
+            format!(
+                "{} cannot be told apart: the smallest mean is {}{}",
+                several.join(" and "),
+                short(standing.error),
+                ratio.unwrap_or_default()
+            )
+        }
+    };
+    words.push_str(&format!("; {}", count(standing.n, "paired run")));
+    if !standing.diverged.is_empty() && !standing.leaders.is_empty() {
+        words.push_str(&format!("; diverged: {}", standing.diverged.join(", ")));
+    }
+    words + "."
+}
+
+fn times(rival: &Rival) -> String {
+    let ratio = &rival.ratio;
+    interval(ratio.estimate, (ratio.low, ratio.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Ratio;
+
+    fn standing(values: &[&str], ratio: f64, separation: Separation) -> Standing {
+        let ratio = Ratio { estimate: ratio, low: ratio / 2.0, high: 2.0 * ratio, p: 0.5 };
+        let alike = separation != Separation::Larger;
+        let leaders = if alike { vec!["A".into(), "B".into()] } else { vec!["A".into()] };
+        Standing {
+            values: values.iter().map(|v| (*v).to_owned()).collect(),
+            settings: values.iter().map(|v| format!("s = {v}")).collect(),
+            leaders,
+            family: Some(2),
+            rivals: 1,
+            error: 0.5,
+            next: Some(("B".into(), Rival { cell: 1, ratio, separation })),
+            n: 3,
+            diverged: Vec::new(),
+        }
+    }
+
+    fn standings(axes: &[&str], rows: Vec<Standing>) -> Standings {
+        Standings { axes: axes.iter().map(|a| (*a).to_owned()).collect(), rows, compared: 1 }
+    }
+
+    #[test]
+    fn columns_are_numbers_in_their_order_and_ratios_stand_where_algorithms_differ() {
+        let mut rows = Vec::new();
+        for noise in ["two", "one"] {
+            for steps in ["100", "10", "1"] {
+                let separation =
+                    if steps == "100" { Separation::Larger } else { Separation::Unclear };
+                rows.push(standing(&[noise, steps, &format!("{steps}0")], 1920.0, separation));
+            }
+        }
+        let matrix = Matrix::new(&standings(&["noise", "local-steps", "rounds"], rows), 1000);
+        assert_eq!(matrix.columns, ["s = 1, s = 10", "s = 10, s = 100", "s = 100, s = 1000"]);
+        let names: Vec<&str> = matrix.rows.iter().map(|row| row.settings.as_str()).collect();
+        assert_eq!(names, ["s = two", "s = one"]);
+        let texts = |row: &MatrixRow| -> Vec<String> {
+            let cell = |cell: &Option<MatrixCell>| {
+                let cell = cell.as_ref().unwrap();
+                format!("{} {:?} {} {}", cell.text, cell.family, cell.times, cell.bar)
+            };
+            row.cells.iter().map(cell).collect()
+        };
+        let expected = ["alike None  0", "alike None  0", "A Some(2) ×1 920 100"];
+        assert_eq!(texts(&matrix.rows[0]), expected);
+        assert!(matrix.sentence.is_empty() && matrix.further.is_empty());
+        let words = &matrix.rows[0].cells[2].as_ref().unwrap().words;
+        let expected = "A ends lowest, at 0.500; B’s mean is 1.92e3 [960, 3.84e3] times larger; 3 paired runs.";
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn rows_with_a_result_are_not_below_a_fold() {
+        let row = |i: usize| {
+            let last = if i == 49 { Separation::Larger } else { Separation::Unclear };
+            standing(&[&format!("name {i}")], 2.0, last)
+        };
+        let matrix = Matrix::new(&standings(&["problem"], (0..50).map(row).collect()), 45);
+        assert_eq!((matrix.rows.len(), matrix.further.len()), (40, 5));
+        assert_eq!(matrix.rows[0].settings, "s = name 49");
+        assert_eq!(matrix.columns, [""]);
+    }
+
+    #[test]
+    fn a_single_grid_point_is_a_sentence() {
+        let one = standing(&[], 2.0, Separation::Unclear);
+        let matrix = Matrix::new(&standings(&[], vec![one]), 9);
+        let expected = "A and B cannot be told apart: the smallest mean is 0.500; B’s is 2.00 [1.00, 4.00] times that; 3 paired runs.";
+        assert_eq!(matrix.sentence, expected);
+    }
+}

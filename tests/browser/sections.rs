@@ -1,0 +1,122 @@
+//! What stands around the figures of a page: the first screen, claims that open, the ranking,
+//! and texts to copy.
+
+use crate::driver::ENTER;
+use crate::{Page, list, number, page};
+use serde_json::{Value, json};
+
+/// How much of the first figure is on the first screen at least, in pixels.
+const SHOWN: f64 = 120.0;
+
+#[test]
+fn the_first_figure_begins_within_the_first_screen() {
+    let Some(page) = page() else { return };
+    for (wide, high) in [(1400, 900), (390, 844)] {
+        page.browser.size(wide, high);
+        page.open("");
+        crate::drawings::settle(&page);
+        let top =
+            page.ask("document.querySelector('.chart').getBoundingClientRect().top", json!([]));
+        assert!(number(&top) + SHOWN < f64::from(high), "{wide} x {high}: {top}");
+    }
+}
+
+impl Page {
+    /// Whether the text of a claim is shown.
+    fn shows_claim(&self, id: &str) -> bool {
+        let shown = self.ask(
+            "document.getElementById(`claim-${arguments[0]}`).checkVisibility({ contentVisibilityAuto: true })",
+            json!([id]),
+        );
+        shown.as_bool().unwrap()
+    }
+}
+
+#[test]
+fn claims_open_by_link_and_by_key() {
+    let Some(page) = page() else { return };
+    assert!(!page.shows_claim("small") && !page.shows_claim("fedavg-below"));
+    page.open("#claim-small");
+    assert!(page.shows_claim("small") && !page.shows_claim("fedavg-below"));
+    page.browser.run("location.hash = 'claim-fedavg-below'", json!([]));
+    let top = "document.getElementById('claim-fedavg-below').getBoundingClientRect().top";
+    assert!(page.shows_claim("fedavg-below"));
+    assert!((0.0..900.0).contains(&number(&page.ask(top, json!([])))), "it is on the screen");
+    page.open("");
+    page.browser.run(
+        "document.getElementById('claim-small').parentElement.querySelector('summary').focus()",
+        json!([]),
+    );
+    page.browser.press(&[ENTER]);
+    assert!(page.shows_claim("small"));
+}
+
+#[test]
+fn a_link_to_a_claim_opens_it_without_scripts() {
+    let Some(page) = page() else { return };
+    page.browser.command("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    page.open("#claim-small");
+    let root = page.browser.command("DOM.getDocument", json!({}))["root"]["nodeId"].clone();
+    let count = |query: &str| {
+        let asks = json!({"nodeId": root, "selector": query});
+        list(&page.browser.command("DOM.querySelectorAll", asks)["nodeIds"]).len()
+    };
+    assert_eq!((count("details[open] > #claim-small"), count("details[open]")), (1, 1));
+}
+
+/// A drawing of an interval has its estimate inside the region where the claim is supported, and
+/// outside where it is refuted.
+#[test]
+fn intervals_are_drawn_beside_what_is_claimed() {
+    let Some(page) = page() else { return };
+    let drawn = page.ask(
+        "[...document.querySelectorAll('.claim-text')].map(claim => {
+           const box = query => claim.querySelector(query).getBoundingClientRect();
+           const dot = box('.interval circle'), holds = box('.interval .holds'), at = (dot.left + dot.right) / 2;
+           return [claim.querySelector('.verdict').textContent, holds.left <= at && at <= holds.right, holds.width];
+         })",
+        json!([]),
+    );
+    let inside = |of: &Value| (of[0].as_str().unwrap().to_owned(), of[1].as_bool().unwrap());
+    let expected = [("inconclusive", true), ("inconclusive", false), ("supported", true)];
+    let found: Vec<(String, bool)> = list(&drawn).iter().map(inside).collect();
+    assert_eq!(found, expected.map(|(verdict, is_inside)| (verdict.to_owned(), is_inside)));
+    assert!(list(&drawn).iter().all(|claim| number(&claim[2]) > 20.0), "{drawn}");
+}
+
+/// The matrix has a cell for each setting; at 390 px its rows are blocks that say which.
+#[test]
+fn the_ranking_is_a_matrix_with_a_column_for_each_number_of_local_steps() {
+    let Some(page) = page() else { return };
+    let texts = |query: &str| -> Vec<String> {
+        let all = page.ask(
+            "[...document.querySelectorAll(arguments[0])].map(n => n.innerText.trim())",
+            json!([query]),
+        );
+        list(&all).iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(texts(".matrix thead th"), ["H = 2", "H = 10"]);
+    assert_eq!(texts(".matrix tbody th"), ["N = 2", "N = 4"]);
+    assert_eq!(texts(".matrix tbody td").len(), 4);
+    let titles = page
+        .ask("document.querySelectorAll('.matrix td[title*=\"3 paired runs\"]').length", json!([]));
+    assert_eq!(titles, 4);
+    page.browser.size(390, 844);
+    let before = page.ask(
+        "[...document.querySelectorAll('.matrix tbody td')].map(n => getComputedStyle(n, '::before').content)",
+        json!([]),
+    );
+    assert!(list(&before).iter().all(|text| text.as_str().unwrap().contains("H = ")), "{before}");
+}
+
+#[test]
+fn commands_are_copied() {
+    let Some(page) = page() else { return };
+    page.browser.run(
+        "Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: t => { window.copied = t; return Promise.resolve(); } } })",
+        json!([]),
+    );
+    page.browser.click("#again + .again .copy");
+    let expected = "driftbench run experiments/browser/page.toml\ndriftbench report";
+    assert_eq!(page.text("window.copied"), expected);
+}

@@ -13,12 +13,17 @@ fn bench() -> Bench {
         )
     };
     let asks = |question: &str| {
-        edited(TINY, &[("title = \"t\"", &format!("title = \"t\"\nquestion = \"{question}\""))])
+        let keys = format!("title = \"t\"\nquestion = \"{question}\"");
+        edited(TINY, &[("title = \"t\"", &keys), ("replicates = 1", "replicates = 20")])
     };
     let refuted = "value = 1e-9\nexpected = \"refuted\"\nreason = \"it is not\"";
     for (name, text) in [
         ("a/one", asks("Does it work?")),
-        ("a/two", TINY.to_owned() + &claim("value = 1e9\nsource = \"RR, Theorem 3\"")),
+        (
+            "a/two",
+            edited(TINY, &[("replicates = 1", "replicates = 20")])
+                + &claim("value = 1e9\nsource = \"RR, Theorem 3\""),
+        ),
         ("b/three", asks("Is it fast?")),
         ("b/four", asks("Does it work?") + &claim(refuted)),
         ("smoke/five", asks("Does it work?") + &claim("value = 1e9")),

@@ -11,7 +11,7 @@ fn gallery() -> Option<Page> {
     let bench = Bench::new();
     let head = |question: &str, source: &str| {
         let keys = format!("title = \"t\"\nquestion = \"{question}\"\nsource = \"{source}\"");
-        edited(TINY, &[("title = \"t\"", &keys)])
+        edited(TINY, &[("title = \"t\"", &keys), ("replicates = 1", "replicates = 20")])
     };
     let claim = |value: &str| {
         format!(

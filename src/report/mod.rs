@@ -59,6 +59,7 @@ pub struct Writer {
 }
 
 /// What the index needs of an experiment.
+#[derive(Clone)]
 pub struct IndexEntry {
     page: Value,
     claims: Vec<claims::ClaimText>,
@@ -82,6 +83,12 @@ impl Writer {
     fn writes(&self, file: &str) -> bool {
         let format = if file.ends_with(".html") { Format::Html } else { Format::Md };
         self.formats.contains(&format)
+    }
+
+    /// The page to open first, or the folder where no format has one.
+    pub fn index_file(&self) -> PathBuf {
+        let page = ["index.html", "README.md"].into_iter().find(|page| self.writes(page));
+        page.map_or_else(|| self.out.clone(), |page| self.out.join(page))
     }
 
     /// Writes an experiment's page and the other files in its folder.

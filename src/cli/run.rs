@@ -84,8 +84,9 @@ pub struct Workload<'a> {
     pub experiment: &'a str,
     /// Number of requested cells.
     pub cells: usize,
-    /// Number of those that are not run, because they are done or failed before.
-    pub kept: usize,
+    /// Number of those that are done. Before the experiment begins, it includes cells that failed
+    /// in an earlier run and are not run again.
+    pub done: usize,
     /// Client steps of the others.
     pub steps: u64,
 }
@@ -129,7 +130,7 @@ impl<'a> Run<'a> {
         self.waiting.iter().map(|task| Workload {
             experiment: &task.plan.experiment,
             cells: task.share.len(),
-            kept: task.share.len() - task.missing.len(),
+            done: task.share.len() - task.missing.len(),
             steps: client_steps(&task.missing),
         })
     }
@@ -258,9 +259,12 @@ impl Session<'_> {
             let gone: Vec<&Cell> = share.iter().filter(is_gone).copied().collect();
             cells.extend(self.interrupt.immediately(|| prepared(plan, &gone))?);
         }
-        let kept = share.len() - cells.len();
-        let steps = client_steps(&cells);
-        follower.begins(Workload { experiment: name, cells: share.len(), kept, steps });
+        follower.begins(Workload {
+            experiment: name,
+            cells: share.len(),
+            done: share.len() - cells.len() - failed.len(),
+            steps: client_steps(&cells),
+        });
         failed.iter().for_each(|failed| follower.failed(failed));
         let code = if failed.is_empty() { Code::Done } else { Code::SomeFailed };
         if cells.is_empty() {

@@ -12,9 +12,12 @@ mod legend;
 mod names;
 mod offline;
 mod reading;
+#[path = "../support/served.rs"]
+mod served;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;
+mod watch;
 
 use driver::Browser;
 use serde_json::{Value, json};

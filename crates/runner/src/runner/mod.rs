@@ -324,7 +324,10 @@ impl Prepared<'_> {
                 }
             }
             runs.record(&mut trace, round, identity.record.iterates);
-            sanity.check(&trace, &*runs.own, scenario).map_err(Stopped::Contradiction)?;
+            if let Err(reason) = sanity.check(&trace, &*runs.own, scenario) {
+                observer.skipped(per_round * identity.rounds - reported);
+                return Err(Stopped::Contradiction(reason));
+            }
             let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;

@@ -133,10 +133,10 @@ fn an_interrupted_watch_leaves_what_run_and_report_would() {
 fn an_interruption_within_a_long_round_writes_the_pages() {
     let quick = "\n[[algorithm.fedlin]]\nstep-size = [0.01, 0.02]\nlocal-steps = 1\n";
     let changes = [
-        ("rounds = 60000", "rounds = 1"),
+        ("rounds = 100000", "rounds = 1"),
         ("[0.01, 0.02, 0.03]", "0.01"),
         ("local-steps = 20", "local-steps = 900000000"),
-        (", { from = 0.5, to = 1.0 }, { from = 5e199, to = 1e200 }]", "]"),
+        (", { from = 5e199, to = 1e200 }, { from = 0.5, to = 1.0 }]", "]"),
     ];
     let bench = bench(&format!("{}{quick}", edited(SOME_FAIL, &changes)));
     // The long cell comes first, and the third thread runs the others meanwhile.
@@ -218,7 +218,8 @@ fn only_pages_are_served_and_only_under_own_names() {
 #[test]
 fn a_port_that_is_taken_is_bad_input() {
     let (first, second) = (bench(TINY), bench(TINY));
-    let served = Served::start(&first, &["m.toml"]);
+    let mut served = Served::start(&first, &["m.toml"]);
+    served.wait_for("the end", |status| status["phase"] == "finished");
     let port = served.port.to_string();
     let before = second.files();
     let failed = second.run(&["watch", "m.toml", "--port", &port]).expect(2);
@@ -228,7 +229,8 @@ fn a_port_that_is_taken_is_bad_input() {
     interrupt(served.run, 0);
     // It is free again, and without --port there is always one.
     second.run(&["watch", "m.toml", "--port", &port, "--exit"]).expect(0);
-    let one = Served::start(&first, &["m.toml"]);
+    let mut one = Served::start(&first, &["m.toml"]);
+    one.wait_for("the end", |status| status["phase"] == "finished");
     first.run(&["watch", "m.toml", "--exit"]).expect(0).prints("reports: http://127.0.0.1:");
     interrupt(one.run, 0);
 }

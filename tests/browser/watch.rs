@@ -36,7 +36,7 @@ fn a_watched_page_reloads_and_shows_progress_and_failures() {
     browser.size(390, 844);
     browser.open_address(&served.url(""));
     browser.wait_until("document.querySelector('main a[href=\"m/report.html\"]') !== null");
-    served.wait_for("a stored cell", |status| status["done"].as_u64() >= Some(1));
+    served.wait_for_page("m/summary.csv", |table| table.lines().count() > 1);
     browser.open_address(&served.url("m/report.html#errors"));
     browser.wait_until(&format!("{STATE}.startsWith('Running m · ')"));
     let before = browser.value(METER).as_f64().unwrap();
@@ -59,7 +59,12 @@ fn a_watched_page_reloads_and_shows_progress_and_failures() {
 
     // The bar hides nothing, and nothing is wider than the window.
     browser.run("document.querySelector('#watch details').open = true;", json!([]));
-    browser.wait_until("scrollTo(0, document.documentElement.scrollHeight) || document.querySelector('main').getBoundingClientRect().bottom <= document.getElementById('watch').getBoundingClientRect().top");
+    let edge = |id: &str, edge: &str| format!("{id}.getBoundingClientRect().{edge}");
+    let (main, bar) = (edge("document.getElementById('main')", "bottom"), edge("watch", "top"));
+    browser
+        .wait_until("document.documentElement.style.paddingBottom === `${watch.offsetHeight}px`");
+    browser.run("scrollTo(0, document.documentElement.scrollHeight);", json!([]));
+    browser.wait_until(&format!("{main} <= {bar}"));
     browser.wait_until("document.documentElement.scrollWidth <= innerWidth");
     if let Some(axe) = access::axe() {
         for scheme in ["light", "dark"] {

@@ -72,6 +72,8 @@ impl Site {
             (None, HTML) if name.is_empty() => {
                 Answer { code: 200, media: HTML, body: with_bar(NO_INDEX.into(), "none") }
             }
+            // Browsers ask for it, and would report an error to the console of each page.
+            (None, _) if path == "/favicon.ico" => Answer::text(204, ""),
             (None, _) => Answer::text(404, "There is no such page.\n"),
         }
     }

@@ -3,6 +3,7 @@
 //! *Invariant*: results and pages on the disk are those of `run` and `report`, also after an
 //! interruption. What a browser shows in addition is inserted when a page is served.
 
+mod address;
 mod pages;
 mod server;
 mod site;
@@ -10,8 +11,8 @@ mod status;
 
 use super::run::{self, Run};
 use super::{Code, Failure, Manifests, pool, print};
+use address::Address;
 use pages::Pages;
-use server::Address;
 use site::Site;
 use status::{Phase, Status};
 use std::path::PathBuf;

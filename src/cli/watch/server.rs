@@ -1,7 +1,4 @@
 //! The HTTP server: the only user of hyper and tokio.
-//!
-//! *Invariant*: only requests that name this server by its address, by a name of this machine's
-//! loopback or by the given name are answered with more than a refusal.
 
 use super::site::{Answer, HTML, Site};
 use crate::cli::Failure;
@@ -13,12 +10,10 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The port, if none is given and it is free.
-const USUAL_PORT: u16 = 8642;
 /// Time that a browser has to send a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time until the next attempt to accept a connection.
@@ -33,75 +28,6 @@ const HEADERS: [(&str, &str); 4] = [
 ];
 /// The policy of everything but pages, which state their own.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
-
-/// Where a server listens.
-pub struct Address {
-    /// As the user wrote it.
-    host: String,
-    bound: SocketAddr,
-}
-
-impl Address {
-    /// Listens on a port of a host; on the usual one or any free one if none is given.
-    pub fn listen(host: &str, port: Option<u16>) -> Result<(TcpListener, Self), Failure> {
-        let plain = host.trim_start_matches('[').trim_end_matches(']');
-        let bind = |port: u16| -> std::io::Result<TcpListener> {
-            let addresses: Vec<SocketAddr> = (plain, port).to_socket_addrs()?.collect();
-            TcpListener::bind(&*addresses)
-        };
-        let bound = match port {
-            Some(port) => bind(port),
-            None => bind(USUAL_PORT).or_else(|_| bind(0)),
-        };
-        let refused = |e: std::io::Error| match (e.kind(), port) {
-            (std::io::ErrorKind::AddrInUse, Some(port)) => Failure::input(format!(
-                "error: --port {port}: another program listens on this port of {host}; without --port, driftbench takes a free one"
-            )),
-            _ => Failure::input(format!("error: --host {host}: {e}")),
-        };
-        let listener = bound.map_err(refused)?;
-        let bound = listener.local_addr().map_err(refused)?;
-        Ok((listener, Self { host: plain.to_ascii_lowercase(), bound }))
-    }
-
-    /// The address that listens.
-    pub fn bound(&self) -> SocketAddr {
-        self.bound
-    }
-
-    /// Whether only this machine can connect.
-    pub fn is_loopback(&self) -> bool {
-        self.bound.ip().is_loopback()
-    }
-
-    /// The address of the index.
-    pub fn url(&self) -> String {
-        let ip = self.bound.ip();
-        let is_name = self.host.parse::<IpAddr>().is_err();
-        let port = self.bound.port();
-        match (is_name, ip) {
-            (true, _) => format!("http://{}:{port}/", self.host),
-            (_, IpAddr::V4(ip)) if ip.is_unspecified() => format!("http://127.0.0.1:{port}/"),
-            (_, IpAddr::V6(ip)) if ip.is_unspecified() => format!("http://[::1]:{port}/"),
-            _ => format!("http://{}/", self.bound),
-        }
-    }
-
-    /// Whether a `Host` header means this server. Names that an attacker chose and that lead to
-    /// this machine (DNS rebinding) do not; a numeric address cannot be chosen so.
-    pub fn is_addressed_by(&self, header: &str) -> bool {
-        let name = match header.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => header.split(':').next().unwrap_or_default(),
-        };
-        let name = name.to_ascii_lowercase();
-        let bound = self.bound.ip();
-        match name.parse::<IpAddr>() {
-            Ok(ip) => ip.is_loopback() || ip == bound || bound.is_unspecified(),
-            Err(_) => name == "localhost" || name == self.host,
-        }
-    }
-}
 
 /// Serves a site, in a thread of its own, until the process ends.
 pub fn serve(listener: TcpListener, site: Site) -> Result<(), Failure> {

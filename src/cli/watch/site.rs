@@ -1,10 +1,11 @@
 //! What is answered to a request: pages with the progress of the run, other files as they are.
 //!
-//! *Invariant*: only files that a report wrote are served. A page is served as it is on the disk
-//! except for the inserted bar and the permission to ask for the progress.
+//! *Invariant*: only files that a report wrote are served, and only to requests that name the
+//! server by its address. A page is served as it is on the disk except for the inserted bar and
+//! the permission to ask for the progress.
 
+use super::address::Address;
 use super::pages::Pages;
-use super::server::Address;
 use super::status::Status;
 use driftbench_runner::files::sha256;
 use std::sync::Arc;

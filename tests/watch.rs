@@ -148,11 +148,17 @@ fn an_interruption_within_a_long_round_writes_the_pages() {
     pages_are_those_of_report(&bench);
 }
 
-#[test]
-fn only_pages_are_served_and_only_under_own_names() {
-    let bench = bench(TINY);
-    let mut served = Served::start(&bench, &["m.toml"]);
+/// A watch that has nothing to do any more but to serve.
+fn finished(bench: &Bench) -> Served {
+    let mut served = Served::start(bench, &["m.toml"]);
     served.wait_for("the end", |status| status["phase"] == "finished");
+    served
+}
+
+#[test]
+fn pages_are_served_with_their_types() {
+    let bench = bench(TINY);
+    let served = finished(&bench);
     for (path, media) in [
         ("/", "text/html"),
         ("/index.html", "text/html"),
@@ -171,7 +177,13 @@ fn only_pages_are_served_and_only_under_own_names() {
     assert_eq!((head.code, head.body.as_str()), (200, ""));
     let length = served.get("/m/report.html").body.len();
     assert!(head.head.contains(&format!("content-length: {length}")), "{}", head.head);
+    interrupt(served.run, 0);
+}
 
+#[test]
+fn other_files_are_not_served() {
+    let bench = bench(TINY);
+    let served = finished(&bench);
     let secret = "not for others";
     bench.write("secret.html", secret);
     bench.write("reports/own.html", secret);
@@ -196,6 +208,13 @@ fn only_pages_are_served_and_only_under_own_names() {
         let answer = served.get(path);
         assert_eq!((answer.code, answer.body.contains(secret)), (404, false), "{path}");
     }
+    interrupt(served.run, 0);
+}
+
+#[test]
+fn requests_under_other_names_are_refused() {
+    let bench = bench(TINY);
+    let served = finished(&bench);
     for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
         let answer = served.request(&format!("{method} /"), "127.0.0.1");
         assert!(answer.code == 405 && answer.head.contains("allow: get, head"), "{method}");
@@ -218,8 +237,7 @@ fn only_pages_are_served_and_only_under_own_names() {
 #[test]
 fn a_port_that_is_taken_is_bad_input() {
     let (first, second) = (bench(TINY), bench(TINY));
-    let mut served = Served::start(&first, &["m.toml"]);
-    served.wait_for("the end", |status| status["phase"] == "finished");
+    let served = finished(&first);
     let port = served.port.to_string();
     let before = second.files();
     let failed = second.run(&["watch", "m.toml", "--port", &port]).expect(2);
@@ -229,8 +247,7 @@ fn a_port_that_is_taken_is_bad_input() {
     interrupt(served.run, 0);
     // It is free again, and without --port there is always one.
     second.run(&["watch", "m.toml", "--port", &port, "--exit"]).expect(0);
-    let mut one = Served::start(&first, &["m.toml"]);
-    one.wait_for("the end", |status| status["phase"] == "finished");
+    let one = finished(&first);
     first.run(&["watch", "m.toml", "--exit"]).expect(0).prints("reports: http://127.0.0.1:");
     interrupt(one.run, 0);
 }

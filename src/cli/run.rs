@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 
 /// Runs the missing cells of these plans.
 pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
-    Run::prepare(plans, how)?.execute(&Silent)
+    PreparedRun::prepare(plans, how)?.execute(&Silent)
 }
 
 /// Follows a run from its first experiment on.
@@ -92,12 +92,12 @@ pub struct Workload<'a> {
 }
 
 /// A valid run of which nothing is written yet.
-pub struct Run<'a> {
+pub struct PreparedRun<'a> {
     session: Session<'a>,
     waiting: VecDeque<Task<'a>>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> PreparedRun<'a> {
     /// Builds every instance before anything is written, so that bad input costs nothing.
     pub fn prepare(plans: &'a [Plan], how: &'a How) -> Result<Self, Failure> {
         let store = Store::open(&how.out)?;

@@ -9,12 +9,12 @@ mod server;
 mod site;
 mod status;
 
-use super::run::{self, Run};
+use super::run::{self, PreparedRun};
 use super::{Code, Failure, Manifests, pool, print};
 use address::Address;
-use pages::Pages;
+use pages::LivePages;
 use site::Site;
-use status::{Phase, Status};
+use status::{Phase, RunStatus};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,17 +62,17 @@ const LINGER: Duration = Duration::from_millis(1500);
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     let (listener, address) = Address::listen(&args.host, args.port)?;
-    let mut run = Run::prepare(&plans, &args.how)?;
+    let mut run = PreparedRun::prepare(&plans, &args.how)?;
     let stop = run.interrupt().stop.clone();
-    let pages = Arc::new(Pages::new(&args.how.out, &args.reports, args.how.quiet)?);
+    let pages = Arc::new(LivePages::new(&args.how.out, &args.reports, args.how.quiet)?);
     let leave = {
         let pages = pages.clone();
-        move |status: &Status| {
+        move |status: &RunStatus| {
             conclude(Code::Interrupted, &pages, status);
             linger(status);
         }
     };
-    let status = Arc::new(Status::new(run.workloads(), leave));
+    let status = Arc::new(RunStatus::new(run.workloads(), leave));
     print_address(&address)?;
     let site = Site { pages: pages.clone(), status: status.clone(), address };
     server::serve(listener, site)?;
@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 /// Lets open pages fetch the final state.
-fn linger(status: &Status) {
+fn linger(status: &RunStatus) {
     if status.is_watched() {
         sleep(LINGER);
     }
@@ -116,14 +116,14 @@ fn print_address(address: &Address) -> Result<(), Failure> {
 }
 
 /// Reports a failure of the whole run, which has the code of the result.
-fn failed(failure: Failure, status: &Status) -> Code {
+fn failed(failure: Failure, status: &RunStatus) -> Code {
     eprintln!("{}", failure.message.trim_end());
     status.add_error(failure.message);
     failure.code
 }
 
 /// Writes the final pages of a run that ended with this code.
-fn conclude(code: Code, pages: &Pages, status: &Status) -> Code {
+fn conclude(code: Code, pages: &LivePages, status: &RunStatus) -> Code {
     status.enter(Phase::Reporting);
     let judged = pages.write_final().unwrap_or_else(|failure| failed(failure, status));
     status.enter(if code == Code::Interrupted { Phase::Stopped } else { Phase::Finished });
@@ -132,7 +132,12 @@ fn conclude(code: Code, pages: &Pages, status: &Status) -> Code {
 }
 
 /// Writes the pages of experiments of which cells were stored, until the run has ended.
-fn report_repeatedly(pages: &Pages, status: &Status, stop: &AtomicBool, ended: Receiver<()>) {
+fn report_repeatedly(
+    pages: &LivePages,
+    status: &RunStatus,
+    stop: &AtomicBool,
+    ended: Receiver<()>,
+) {
     // The other threads belong to the run.
     let Ok(pool) = pool(Some(1)) else { return };
     let is_stopped = || stop.load(Ordering::Relaxed);

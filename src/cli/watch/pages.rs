@@ -1,6 +1,6 @@
 //! The pages of a run that is going on, and those of its end.
 //!
-//! *Invariant*: after [`Pages::write_final`] nothing is written any more.
+//! *Invariant*: after [`LivePages::write_final`] nothing is written any more.
 
 use crate::cli::report::{self, FORMATS, Unreported};
 use crate::cli::{Code, Failure};
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 pub type Changes = BTreeMap<String, u64>;
 
 /// Writes reports, and reads what was written.
-pub struct Pages {
+pub struct LivePages {
     results: PathBuf,
     writer: Writer,
     quiet: bool,
@@ -30,7 +30,7 @@ struct Live {
     ended: bool,
 }
 
-impl Pages {
+impl LivePages {
     /// Pages of these results in this folder, which is created.
     pub fn new(results: &Path, reports: &Path, quiet: bool) -> Result<Self, Failure> {
         let writer = Writer::new(reports, &FORMATS)?;

@@ -32,7 +32,7 @@ const MOST_FAILURES: usize = 100;
 const RECENTLY: Duration = Duration::from_secs(3);
 
 /// Counts what a run has done.
-pub struct Status {
+pub struct RunStatus {
     state: Mutex<State>,
     /// Client steps that were taken.
     steps: AtomicU64,
@@ -70,7 +70,7 @@ struct Counts {
     changes: u64,
 }
 
-impl Status {
+impl RunStatus {
     /// The status of a run of so much work, which calls `leave` if the process ends during a
     /// round.
     pub fn new<'a>(
@@ -169,7 +169,7 @@ impl Status {
     }
 }
 
-impl Observer for Status {
+impl Observer for RunStatus {
     fn steps(&self, count: u64) {
         self.steps.fetch_add(count, Ordering::Relaxed);
     }
@@ -198,7 +198,7 @@ impl Observer for Status {
     }
 }
 
-impl Follower for Status {
+impl Follower for RunStatus {
     fn begins(&self, workload: Workload<'_>) {
         // Cells of a large experiment are written together, the last of them after they were
         // counted.

@@ -64,7 +64,7 @@ fn check_accepts_what_is_right() {
 #[test]
 fn every_verb_has_help_with_an_example() {
     let bench = Bench::new();
-    let verbs = "run report reproduce check plan diff digest export merge submit schema";
+    let verbs = "run watch report reproduce check plan diff digest export merge submit schema";
     for verb in verbs.split(' ') {
         bench.run(&[verb, "--help"]).expect(0).prints("Example: driftbench");
     }
@@ -89,6 +89,10 @@ fn bad_input_costs_exit_two_and_writes_nothing() {
         vec!["run", LOGISTIC, "--threads", "0"],
         vec!["run", LOGISTIC, "--shard", "3/2"],
         vec!["run", LOGISTIC, LOGISTIC],
+        vec!["watch", "absent.toml"],
+        vec!["watch", LOGISTIC, "--out", "experiments"],
+        vec!["watch", LOGISTIC, "--reports", "file"],
+        vec!["watch", LOGISTIC, "--port", "99999"],
         vec!["report", "absent"],
         vec!["digest", "experiments"],
         vec!["diff", "absent", "reports"],

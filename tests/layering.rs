@@ -220,6 +220,8 @@ fn libraries_have_one_user_each() {
             ("minijinja", &["report"]),
             ("rand_chacha", &["rng"]),
             ("clap", &["cli"]),
+            ("hyper", &["cli"]),
+            ("tokio", &["cli"]),
         ] {
             let user = paths.iter().find(|path| !path.local && path.parts[0] == library);
             let is_owner = owners.contains(&source.module[0].as_str());

@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::font;
-use super::layout::Place;
+use super::layout::PanelArea;
 use crate::analysis::{Line, Panel, Point, Series, Style};
 use driftbench_core::words::readable;
 
@@ -58,16 +58,16 @@ pub struct Label {
 
 /// The labels of a panel and the width that they take.
 #[derive(Default)]
-pub struct Labels {
+pub struct CurveLabels {
     pub all: Vec<Label>,
     pub width: u32,
     /// Whether curves have no label, because there is no room for it.
     pub is_short: bool,
 }
 
-impl Labels {
+impl CurveLabels {
     /// The labels of a panel's measured curves on these axes.
-    pub fn new(panel: &Panel, place: &Place, high: u32, x: Axis, y: Axis) -> Self {
+    pub fn new(panel: &Panel, place: &PanelArea, high: u32, x: Axis, y: Axis) -> Self {
         let end = |series: &Series| {
             let drawn = |p: &&Point| x.place(p.x).is_some() && y.place(p.y).is_some();
             series.points.iter().rfind(drawn).copied()
@@ -117,12 +117,12 @@ impl Labels {
 
     /// The labels as near to the ends of their curves as they can stand without overlap.
     fn placed(mut self, detail: Detail, high: f64, y: Axis) -> Self {
-        let from_top = |at: f64| (y.high - at) / (y.high - y.low) * high;
+        let below_top = |at: f64| (y.high - at) / (y.high - y.low) * high;
         self.all.sort_by(|a, b| b.at.total_cmp(&a.at));
         let gap = detail.gap();
         let mut last = f64::NEG_INFINITY;
         for label in &mut self.all {
-            label.y = from_top(label.at).max(last + gap).max(NAME.into());
+            label.y = below_top(label.at).max(last + gap).max(NAME.into());
             last = label.y;
         }
         // The last ones may be below the panel: they are pushed back.

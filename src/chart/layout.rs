@@ -23,7 +23,7 @@ const MOST_BESIDE: usize = 4;
 
 /// A panel with its title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PanelArea {
     pub x: u32,
     pub y: u32,
     pub wide: u32,
@@ -34,7 +34,7 @@ pub struct Place {
 }
 
 /// The places of all panels of a figure, and the height of the drawing.
-pub fn places(figure: &Figure, width: u32) -> (Vec<Place>, u32) {
+pub fn places(figure: &Figure, width: u32) -> (Vec<PanelArea>, u32) {
     let count = figure.body.panels();
     let only = (count == 1).then_some(0);
     match figure.large.or(only).filter(|large| *large < count) {
@@ -47,25 +47,25 @@ pub fn places(figure: &Figure, width: u32) -> (Vec<Place>, u32) {
 }
 
 /// A large panel at the left of the others.
-fn beside(count: usize, large: usize, width: u32) -> (Vec<Place>, u32) {
+fn beside(count: usize, large: usize, width: u32) -> (Vec<PanelArea>, u32) {
     let (wide, others) = ((width - GAP) * 16 / 25, count as u32 - 1);
     let each = (470 / others).max(150);
     let total = each * others;
     let narrow = width - GAP - wide;
     let place = |i: usize| match i {
-        i if i == large => Place { x: 0, y: 0, wide, high: total - TITLE, is_large: true },
+        i if i == large => PanelArea { x: 0, y: 0, wide, high: total - TITLE, is_large: true },
         i => {
             let y = each * (i as u32 - u32::from(i > large));
-            Place { x: wide + GAP, y, wide: narrow, high: each - TITLE, is_large: false }
+            PanelArea { x: wide + GAP, y, wide: narrow, high: each - TITLE, is_large: false }
         }
     };
     ((0..count).map(place).collect(), total)
 }
 
 /// A large panel in full width above the others.
-fn above(count: usize, large: usize, columns: usize, width: u32) -> (Vec<Place>, u32) {
+fn above(count: usize, large: usize, columns: usize, width: u32) -> (Vec<PanelArea>, u32) {
     let high = (width * 9 / 25).clamp(260, 420);
-    let top = Place { x: 0, y: 0, wide: width, high, is_large: true };
+    let top = PanelArea { x: 0, y: 0, wide: width, high, is_large: true };
     if count == 1 {
         return (vec![top], TITLE + high);
     }
@@ -75,7 +75,7 @@ fn above(count: usize, large: usize, columns: usize, width: u32) -> (Vec<Place>,
 }
 
 /// Panels in rows of equal widths, from `top` on.
-fn rows(count: usize, columns: usize, width: u32, top: u32) -> (Vec<Place>, u32) {
+fn rows(count: usize, columns: usize, width: u32, top: u32) -> (Vec<PanelArea>, u32) {
     let most = (width / 230).max(1) as usize;
     let columns = columns.clamp(1, most).min(count.max(1)) as u32;
     let wide = (width - GAP * (columns - 1)) / columns;
@@ -83,7 +83,7 @@ fn rows(count: usize, columns: usize, width: u32, top: u32) -> (Vec<Place>, u32)
     let each = TITLE + high + GAP;
     let place = |i: u32| {
         let (column, row) = (i % columns, i / columns);
-        Place { x: column * (wide + GAP), y: top + row * each, wide, high, is_large: false }
+        PanelArea { x: column * (wide + GAP), y: top + row * each, wide, high, is_large: false }
     };
     let end = top + (count as u32).div_ceil(columns) * each;
     ((0..count as u32).map(place).collect(), end)

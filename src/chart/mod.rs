@@ -18,7 +18,7 @@ pub mod thumbnail;
 use crate::analysis::{Body, Figure, LegendEntry, Map, Maps, Panel, Plot, Scale, Style};
 use axis::Axis;
 use labels::Label;
-use layout::{PAGE, Place, TITLE, places};
+use layout::{PAGE, PanelArea, TITLE, places};
 use panel::Frame;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -105,14 +105,14 @@ pub fn svg_in(figure: &Figure, width: u32) -> Result<String, String> {
 /// # Errors
 /// The error of plotters, if it cannot draw.
 pub fn svg_of_size(figure: &Figure, wide: u32, high: u32) -> Result<String, String> {
-    let place = Place { x: 0, y: 0, wide, high, is_large: true };
+    let place = PanelArea { x: 0, y: 0, wide, high, is_large: true };
     drawing(figure, &[place], (wide, TITLE + high))
 }
 
 /// The panels of a figure in their places, below a legend of what has no label.
 fn drawing(
     figure: &Figure,
-    places: &[Place],
+    places: &[PanelArea],
     (width, height): (u32, u32),
 ) -> Result<String, String> {
     let mut legend = figure.legend().iter().collect::<Vec<_>>();
@@ -147,7 +147,7 @@ fn drawing(
 }
 
 /// A panel of curves with its title, the title of the y axis and its labels.
-fn curves_panel(plot: &Plot, panel: &Panel, frame: &Frame<'_>, place: &Place) -> Drawing {
+fn curves_panel(plot: &Plot, panel: &Panel, frame: &Frame<'_>, place: &PanelArea) -> Drawing {
     let [left, top, wide, high] = frame.area();
     let mut labels = String::new();
     for label in &frame.labels.all {
@@ -165,7 +165,7 @@ fn curves_panel(plot: &Plot, panel: &Panel, frame: &Frame<'_>, place: &Place) ->
 }
 
 /// A map with its title.
-fn map_panel(maps: &Maps, map: &Map, place: &Place) -> Drawing {
+fn map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
     Ok(format!(
         "<g class=\"panel map\">\n{}<g transform=\"translate({},{}) scale({})\">\n{}\n</g>\n</g>\n",
         heading(&map.title, "", place),
@@ -177,7 +177,7 @@ fn map_panel(maps: &Maps, map: &Map, place: &Place) -> Drawing {
 }
 
 /// The title of a panel and, behind it, that of its y axis if there is room.
-fn heading(title: &str, y_title: &str, place: &Place) -> String {
+fn heading(title: &str, y_title: &str, place: &PanelArea) -> String {
     let behind = font::width(title, 12.0, true) + if title.is_empty() { 0.0 } else { 10.0 };
     let fits = behind + font::width(y_title, 11.0, false) < f64::from(place.wide);
     let (x, y) = (place.x, place.y + 14);
@@ -201,7 +201,7 @@ fn heading(title: &str, y_title: &str, place: &Place) -> String {
 fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
     let [left, top, wide, high] = frame.area();
     let (x, y) = (f64::from(left + wide), f64::from(top) + label.y - 4.0);
-    let from = f64::from(top) + frame.from_top(label.at) * f64::from(high);
+    let from = f64::from(top) + frame.below_top(label.at) * f64::from(high);
     let at = x + f64::from(labels::distance());
     let ink = label.style.color.family().map_or("#3c3c3c".into(), |f| style::hex(style::ink(f)[0]));
     if (from - y).abs() > 3.0 {

@@ -1,8 +1,8 @@
 //! A panel of curves.
 
 use super::axis::{Axis, Chart};
-use super::labels::{Labels, coincide};
-use super::layout::{Place, TITLE};
+use super::labels::{CurveLabels, coincide};
+use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
 use super::{Drawing, FINE, escape, font_size, inner};
 use crate::analysis::{Line, Panel, Plot, Point, Scale, Series};
@@ -21,8 +21,8 @@ pub struct Frame<'a> {
     panel: &'a Panel,
     x: Axis,
     y: Axis,
-    place: Place,
-    pub labels: Labels,
+    place: PanelArea,
+    pub labels: CurveLabels,
 }
 
 /// Margins of the plotting area: left, top, bottom, and right where there are no labels. The
@@ -63,10 +63,10 @@ impl<'a> Frames<'a> {
     }
 
     /// Panel `index` in its place.
-    pub fn frame(&self, index: usize, place: Place) -> Frame<'a> {
+    pub fn frame(&self, index: usize, place: PanelArea) -> Frame<'a> {
         let ((x, y), panel) = (self.axes(index), &self.plot.panels[index]);
         let high = place.high - MARGINS.1 - MARGINS.2;
-        let labels = Labels::new(panel, &place, high, x, y);
+        let labels = CurveLabels::new(panel, &place, high, x, y);
         Frame { plot: self.plot, panel, x, y, place, labels }
     }
 }
@@ -75,12 +75,12 @@ impl Frame<'_> {
     /// The plotting area within the drawing: left, top, width, height.
     pub fn area(&self) -> [u32; 4] {
         let (left, top, bottom, _) = MARGINS;
-        let Place { x, y, wide, high, .. } = self.place;
+        let PanelArea { x, y, wide, high, .. } = self.place;
         [x + left, y + TITLE + top, wide - left - self.right(), high - top - bottom]
     }
 
     /// The distance of a position on the y axis from the top, as a share of the height.
-    pub fn from_top(&self, at: f64) -> f64 {
+    pub fn below_top(&self, at: f64) -> f64 {
         (self.y.high - at) / (self.y.high - self.y.low)
     }
 
@@ -138,7 +138,7 @@ impl Frame<'_> {
         &self,
         draw: impl FnOnce(&mut Chart<'_, '_>) -> Result<(), Box<dyn std::error::Error>>,
     ) -> Drawing {
-        let (mut svg, Place { wide, high, .. }) = (String::new(), self.place);
+        let (mut svg, PanelArea { wide, high, .. }) = (String::new(), self.place);
         {
             let size = (wide * FINE, high * FINE);
             let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();

@@ -129,7 +129,7 @@ fn panels_stand_apart() {
             for (i, a) in all.iter().enumerate() {
                 assert!(a.x + a.wide <= width && a.y + TITLE + a.high <= height, "{a:?}");
                 assert_eq!(a.is_large, count == 1 || large == Some(i));
-                let apart = |b: &Place| {
+                let apart = |b: &PanelArea| {
                     a.x + a.wide <= b.x
                         || b.x + b.wide <= a.x
                         || a.y + TITLE + a.high <= b.y

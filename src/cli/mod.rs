@@ -18,6 +18,7 @@ mod schema;
 pub mod shard;
 mod submit;
 mod verify;
+mod watch;
 
 use crate::report as report_pages;
 use crate::store::{Store, StoredExperiment, read_table};
@@ -49,6 +50,8 @@ enum Subcommands {
     Run(run::Args),
     /// Write reports from results: HTML, Markdown, LaTeX
     Report(report::Args),
+    /// Run the missing cells of experiments, and show the reports in a browser meanwhile
+    Watch(watch::Args),
     /// Run every manifest in a directory and write the reports
     Reproduce(reproduce::Args),
     /// Validate manifests and report all errors
@@ -132,6 +135,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
     match cli.command {
         Subcommands::Run(args) => run::run(&args),
         Subcommands::Report(args) => report::run(&args),
+        Subcommands::Watch(args) => watch::run(&args),
         Subcommands::Reproduce(args) => reproduce::run(args),
         Subcommands::Check(args) => check::run(&args),
         Subcommands::Plan(args) => plan::run(&args),

@@ -4,7 +4,7 @@ use super::{Code, Failure, memory};
 use crate::analysis::{Experiment, analyse};
 use crate::report::{self, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
-use crate::store::{self, Store};
+use crate::store::{self, ListedExperiment, Store};
 use driftbench_core::words::count;
 use driftbench_runner::manifest::claim::ClaimKeys;
 use driftbench_runner::panics::caught;
@@ -48,11 +48,17 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         FormatName::Latex => report::Format::Latex,
     };
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
-    let plans = store.listing()?.into_iter().map(|(name, experiment)| {
-        let found = experiment.map_err(Failure::from).and_then(plan);
-        found.map_err(|e| unreported(name, &e))
-    });
-    write_as(plans.collect(), &store, &args.out, &formats, args.quiet)
+    write_stored(&store, &Writer::new(&args.out, &formats)?, args.quiet)
+}
+
+/// Writes the pages of all experiments of a results folder.
+pub fn write_stored(store: &Store, writer: &Writer, quiet: bool) -> Result<Code, Failure> {
+    write_all(store.listing()?.into_iter().map(listed).collect(), store, writer, quiet)
+}
+
+/// An experiment of a results folder as it was last run, or why it cannot be reported.
+pub fn listed((name, experiment): ListedExperiment) -> Result<Plan, Unreported> {
+    experiment.map_err(Failure::from).and_then(plan).map_err(|e| unreported(name, &e))
 }
 
 /// An experiment as it was last run.
@@ -61,31 +67,39 @@ pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
     Plan::new(experiment.name, source).map_err(Failure::input)
 }
 
-/// Analyses these plans and writes their pages, several in parallel.
+/// The formats of reports for which none is chosen.
+pub const FORMATS: [report::Format; 2] = [report::Format::Html, report::Format::Md];
+
+/// Analyses these plans and writes their pages.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
     let plans = plans.into_iter().map(Ok).collect();
-    write_as(plans, store, out, &[report::Format::Html, report::Format::Md], quiet)
+    write_all(plans, store, &Writer::new(out, &FORMATS)?, quiet)
 }
 
-fn write_as(
+/// What the index needs of an experiment whose pages were written, and a message for each claim
+/// that did not end as the manifest expects.
+type Written = (IndexEntry, Vec<String>);
+
+/// Analyses a plan and writes its pages.
+pub fn write_one(plan: &Plan, store: &Store, writer: &Writer) -> Result<Written, Unreported> {
+    let work = || -> Result<Written, Failure> {
+        let cells: Vec<&Cell> = plan.cells.iter().collect();
+        memory::fits_instances(plan, &cells)?;
+        let experiment = analyse(plan, store)?;
+        Ok((writer.page(&experiment)?, contradictions(&experiment)))
+    };
+    let done = caught(work).unwrap_or_else(|said| Err(Failure::input(said)));
+    done.map_err(|e| unreported(plan.experiment.clone(), &e))
+}
+
+/// Writes the pages of these plans, several in parallel, and the index.
+fn write_all(
     plans: Vec<Result<Plan, Unreported>>,
     store: &Store,
-    out: &Path,
-    formats: &[report::Format],
+    writer: &Writer,
     quiet: bool,
 ) -> Result<Code, Failure> {
-    let writer = Writer::new(out, formats)?;
-    let one = |plan: Result<Plan, Unreported>| {
-        let plan = plan?;
-        let work = || -> Result<(IndexEntry, Vec<String>), Failure> {
-            let cells: Vec<&Cell> = plan.cells.iter().collect();
-            memory::fits_instances(&plan, &cells)?;
-            let experiment = analyse(&plan, store)?;
-            Ok((writer.page(&experiment)?, contradictions(&experiment)))
-        };
-        let done = caught(work).unwrap_or_else(|said| Err(Failure::input(said)));
-        done.map_err(|e| unreported(plan.experiment.clone(), &e))
-    };
+    let one = |plan: Result<Plan, Unreported>| write_one(&plan?, store, writer);
     // Results keep the order of the plans.
     let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
     let (mut entries, mut failed, mut code) = (Vec::new(), Vec::new(), Code::Done);
@@ -107,18 +121,14 @@ fn write_as(
     let written = entries.len();
     writer.index(entries, &failed)?;
     if !quiet {
-        let index = match formats {
-            all if all.contains(&report::Format::Html) => out.join("index.html"),
-            all if all.contains(&report::Format::Md) => out.join("README.md"),
-            _ => out.to_owned(),
-        };
+        let index = writer.index_file();
         eprintln!("{} written: open {}", count(written, "report"), index.display());
     }
     Ok(if failed.is_empty() { code } else { Code::BadInput })
 }
 
 /// The name of an experiment whose pages could not be written, and why.
-type Unreported = (String, String);
+pub type Unreported = (String, String);
 
 /// The reason without the prefix of all messages and without the experiment's name.
 fn unreported(name: String, failure: &Failure) -> Unreported {

@@ -8,7 +8,7 @@ use crate::store::{BatchWriter, Lock, Status, Store};
 use driftbench_core::words::count;
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::{self, Prepared};
+use driftbench_runner::runner::{self, Failed, Observer, Prepared, Silent};
 use rayon::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -62,50 +62,116 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 
 /// Runs the missing cells of these plans.
 pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
-    let store = Store::open(&how.out)?;
-    check_names(plans, &store, &how.out)?;
-    let pool = pool(how.threads)?;
-    let threads = pool.current_num_threads();
-    let chosen = shard::chosen(plans, how.only.as_deref(), how.shard)?;
-    let missing: Vec<memory::Cells<'_>> = pool.install(|| {
-        let missing = |(plan, share): (_, &Vec<_>)| (plan, missing(plan, share, &store, how));
-        plans.iter().zip(&chosen).map(missing).collect()
-    });
-    memory::fits(&missing, threads, how.memory)?;
-    if !how.yes {
-        confirm::confirm(&missing, threads)?;
-    }
-    let interrupt = Interrupt::listen()?;
-    // Every instance is built before anything is written, so that bad input
-    // costs nothing.
-    let mut waiting: VecDeque<Task<'_>> = interrupt.immediately(|| {
-        let build = missing.into_iter().zip(chosen).map(|((plan, missing), share)| {
-            let missing = pool.install(|| prepared(plan, &missing))?;
-            Ok(Task { plan, share, missing })
+    PreparedRun::prepare(plans, how)?.execute(&Silent)
+}
+
+/// Follows a run from its first experiment on.
+pub trait Follower: Observer {
+    /// The cells of an experiment are run from now on, after those of the experiment before.
+    fn begins(&self, _workload: Workload<'_>) {}
+    /// Another process is at work on all remaining experiments, of which this is the first.
+    fn waits(&self, _experiment: &str) {}
+    /// The process ends as soon as this returns, since a round has no end in sight. No cell is
+    /// stored any more.
+    fn leaves(&self) {}
+}
+
+impl Follower for Silent {}
+
+/// The work on an experiment.
+pub struct Workload<'a> {
+    /// The name of the experiment.
+    pub experiment: &'a str,
+    /// Number of requested cells.
+    pub cells: usize,
+    /// Number of those that are done. Before the experiment begins, it includes cells that failed
+    /// in an earlier run and are not run again.
+    pub done: usize,
+    /// Client steps of the others.
+    pub steps: u64,
+}
+
+/// A valid run of which nothing is written yet.
+pub struct PreparedRun<'a> {
+    session: Session<'a>,
+    waiting: VecDeque<Task<'a>>,
+}
+
+impl<'a> PreparedRun<'a> {
+    /// Builds every instance before anything is written, so that bad input costs nothing.
+    pub fn prepare(plans: &'a [Plan], how: &'a How) -> Result<Self, Failure> {
+        let store = Store::open(&how.out)?;
+        check_names(plans, &store, &how.out)?;
+        let pool = pool(how.threads)?;
+        let threads = pool.current_num_threads();
+        let chosen = shard::chosen(plans, how.only.as_deref(), how.shard)?;
+        let missing: Vec<memory::Cells<'_>> = pool.install(|| {
+            let missing = |(plan, share): (_, &Vec<_>)| (plan, missing(plan, share, &store, how));
+            plans.iter().zip(&chosen).map(missing).collect()
         });
-        build.collect::<Result<_, Failure>>()
-    })?;
-    store.create()?;
-    let session = Session { store: &store, how, pool: &pool, by: Provenance::now(), interrupt };
-    let mut code = Code::Done;
-    let reported = Once::new();
-    let busy = |name: &str| {
-        reported.call_once(|| {
-            if !how.quiet {
-                super::print_waiting(name)
-            }
-        });
-    };
-    while !waiting.is_empty() {
-        let names: Vec<&str> = waiting.iter().map(|task| task.plan.experiment.as_str()).collect();
-        let lock = store.lock_first(&names, &|| session.interrupt.is_requested(), &busy)?;
-        let Some((place, lock)) = lock else { return Ok(Code::Interrupted) };
-        // Another run's experiments come last: it may have completed them by then.
-        waiting.rotate_left(place);
-        let Some(task) = waiting.pop_front() else { break };
-        code = code.and(session.experiment(task, &lock)?);
+        memory::fits(&missing, threads, how.memory)?;
+        if !how.yes {
+            confirm::confirm(&missing, threads)?;
+        }
+        let interrupt = Interrupt::listen()?;
+        let waiting: VecDeque<Task<'_>> = interrupt.immediately(|| {
+            let build = missing.into_iter().zip(chosen).map(|((plan, missing), share)| {
+                let missing = pool.install(|| prepared(plan, &missing))?;
+                Ok(Task { plan, share, missing })
+            });
+            build.collect::<Result<_, Failure>>()
+        })?;
+        let session = Session { store, how, pool, by: Provenance::now(), interrupt };
+        Ok(Self { session, waiting })
     }
-    Ok(if session.interrupt.is_requested() { Code::Interrupted } else { code })
+
+    /// The work on each experiment, as far as it is known before their locks are held.
+    pub fn workloads(&self) -> impl Iterator<Item = Workload<'_>> {
+        self.waiting.iter().map(|task| Workload {
+            experiment: &task.plan.experiment,
+            cells: task.share.len(),
+            done: task.share.len() - task.missing.len(),
+            steps: client_steps(&task.missing),
+        })
+    }
+
+    /// Handles signals as long as the run exists.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.session.interrupt
+    }
+
+    /// Runs the cells.
+    pub fn execute(&mut self, follower: &dyn Follower) -> Result<Code, Failure> {
+        let Self { session, waiting } = self;
+        let store = &session.store;
+        store.create()?;
+        let mut code = Code::Done;
+        let reported = Once::new();
+        let busy = |name: &str| {
+            follower.waits(name);
+            reported.call_once(|| {
+                if !session.how.quiet {
+                    super::print_waiting(name)
+                }
+            });
+        };
+        while !waiting.is_empty() {
+            let names: Vec<&str> =
+                waiting.iter().map(|task| task.plan.experiment.as_str()).collect();
+            let lock = store.lock_first(&names, &|| session.interrupt.is_requested(), &busy)?;
+            let Some((place, lock)) = lock else { return Ok(Code::Interrupted) };
+            // Another run's experiments come last: it may have completed them by then.
+            waiting.rotate_left(place);
+            let Some(task) = waiting.pop_front() else { break };
+            code = code.and(session.experiment(task, &lock, follower)?);
+        }
+        Ok(if session.interrupt.is_requested() { Code::Interrupted } else { code })
+    }
+}
+
+/// The client steps of the runs of these cells.
+fn client_steps(cells: &[Prepared<'_>]) -> u64 {
+    cells.iter().map(Prepared::client_steps).sum()
 }
 
 /// Refuses a name that differs only in upper and lower case from one that has results.
@@ -158,43 +224,30 @@ fn statuses(store: &Store, plan: &Plan, cells: &[&Cell]) -> Vec<Status> {
 
 /// The context in which all experiments of a command are run.
 struct Session<'a> {
-    store: &'a Store,
+    store: Store,
     how: &'a How,
-    pool: &'a rayon::ThreadPool,
+    pool: rayon::ThreadPool,
     by: Provenance,
     interrupt: Interrupt,
 }
 
 impl Session<'_> {
     /// Runs the missing cells of an experiment whose lock is held.
-    fn experiment(&self, task: Task<'_>, _lock: &Lock) -> Result<Code, Failure> {
+    fn experiment(
+        &self,
+        task: Task<'_>,
+        _lock: &Lock,
+        follower: &dyn Follower,
+    ) -> Result<Code, Failure> {
         let Task { plan, share, missing } = task;
-        let (store, name) = (self.store, &plan.experiment);
+        let (store, name) = (&self.store, &plan.experiment);
         store.write_experiment(plan)?;
         for (e, moved) in store.recover(name)? {
             eprintln!("{name}: {e}; moved to {} and run again", moved.display());
         }
         self.print_others(plan);
         let found = self.pool.install(|| statuses(store, plan, &share));
-        let (mut done, mut failed) = (0, 0);
-        for (cell, status) in share.iter().zip(&found) {
-            match status {
-                Status::Damaged(reason) => {
-                    let moved = store.quarantine(name, &cell.id)?;
-                    eprintln!("{name}: {reason}; moved to {} and run again", moved.display());
-                }
-                Status::Done => done += 1,
-                Status::Failed(reason) if !self.how.wants(status) => {
-                    failed += 1;
-                    eprintln!("{name}: cell {} failed before: {reason}", cell.id);
-                }
-                Status::Failed(_) | Status::Missing => {}
-            }
-        }
-        if failed > 0 {
-            let failed = count(failed, "cell");
-            eprintln!("{name}: --rerun-failed runs the {failed} again that failed before");
-        }
+        let (done, failed) = self.stored(plan, &share, &found)?;
         let wanted = share.iter().zip(&found).filter(|(_, status)| self.how.wants(status));
         let wanted: HashSet<&str> = wanted.map(|(cell, _)| &*cell.id).collect();
         let cells = missing.into_iter().filter(|p| wanted.contains(&*p.cell.id));
@@ -206,9 +259,16 @@ impl Session<'_> {
             let gone: Vec<&Cell> = share.iter().filter(is_gone).copied().collect();
             cells.extend(self.interrupt.immediately(|| prepared(plan, &gone))?);
         }
-        let code = if failed > 0 { Code::SomeFailed } else { Code::Done };
+        follower.begins(Workload {
+            experiment: name,
+            cells: share.len(),
+            done: share.len() - cells.len() - failed.len(),
+            steps: client_steps(&cells),
+        });
+        failed.iter().for_each(|failed| follower.failed(failed));
+        let code = if failed.is_empty() { Code::Done } else { Code::SomeFailed };
         if cells.is_empty() {
-            if !self.how.quiet && failed == 0 {
+            if !self.how.quiet && failed.is_empty() {
                 match share.len() {
                     1 => eprintln!("{name}: the one cell is done"),
                     all => eprintln!("{name}: all {all} cells are done"),
@@ -216,7 +276,38 @@ impl Session<'_> {
             }
             return Ok(code);
         }
-        Ok(code.and(self.cells(plan, &cells, (done, share.len()))?))
+        Ok(code.and(self.cells(plan, &cells, (done, share.len()), follower)?))
+    }
+
+    /// The number of cells that are done, and those that failed before and are not run again.
+    /// Damaged cells are quarantined.
+    fn stored<'a>(
+        &self,
+        plan: &Plan,
+        share: &[&'a Cell],
+        found: &[Status],
+    ) -> Result<(usize, Vec<Failed<'a>>), Failure> {
+        let name = &plan.experiment;
+        let (mut done, mut failed) = (0, Vec::new());
+        for (cell, status) in share.iter().copied().zip(found) {
+            match status {
+                Status::Damaged(reason) => {
+                    let moved = self.store.quarantine(name, &cell.id)?;
+                    eprintln!("{name}: {reason}; moved to {} and run again", moved.display());
+                }
+                Status::Done => done += 1,
+                Status::Failed(reason) if !self.how.wants(status) => {
+                    eprintln!("{name}: cell {} failed before: {reason}", cell.id);
+                    failed.push(Failed { cell, reason: reason.clone() });
+                }
+                Status::Failed(_) | Status::Missing => {}
+            }
+        }
+        if !failed.is_empty() {
+            let failed = count(failed.len(), "cell");
+            eprintln!("{name}: --rerun-failed runs the {failed} again that failed before");
+        }
+        Ok((done, failed))
     }
 
     /// Runs these cells, when `before` of `all` cells of the command are done.
@@ -225,15 +316,16 @@ impl Session<'_> {
         plan: &'a Plan,
         cells: &'a [Prepared<'a>],
         (before, all): (usize, usize),
+        follower: &dyn Follower,
     ) -> Result<Code, Failure> {
         let (name, quiet) = (&plan.experiment, self.how.quiet);
-        let total = cells.iter().map(Prepared::client_steps).sum();
         let flag = self.interrupt.stop.clone();
-        let progress = Progress::new(name, (before, all), total, quiet, flag);
-        let writer = BatchWriter::new(self.store, plan, &self.by)?;
+        let progress = Progress::new(name, (before, all), client_steps(cells), quiet, flag);
+        let writer = BatchWriter::new(&self.store, plan, &self.by)?;
+        let observer = Observers { progress: &progress, follower, writer: &writer };
         let threads = self.pool.current_num_threads();
         let store_cell = |done| writer.add(done);
-        let run = || self.pool.install(|| runner::run(cells, threads, &progress, store_cell));
+        let run = || self.pool.install(|| runner::run(cells, threads, &observer, store_cell));
         let done = || before + writer.stored();
         let last = || {
             let closed = writer.close();
@@ -242,6 +334,7 @@ impl Session<'_> {
                 Ok(()) => eprintln!("{}", interrupted(name, done(), all)),
                 Err(e) => eprintln!("{}", stopped(name, &e, done(), all).message),
             }
+            follower.leaves();
         };
         let result = self.interrupt.in_time(last, || writer.during(run));
         progress.finish();
@@ -268,6 +361,41 @@ impl Session<'_> {
                 self.how.out.join(name).display()
             );
         }
+    }
+}
+
+/// Those who observe the cells of an experiment.
+struct Observers<'a> {
+    progress: &'a Progress,
+    follower: &'a dyn Follower,
+    writer: &'a BatchWriter<'a>,
+}
+
+impl Observer for Observers<'_> {
+    fn steps(&self, count: u64) {
+        self.progress.steps(count);
+        self.follower.steps(count);
+    }
+
+    fn skipped(&self, count: u64) {
+        self.progress.skipped(count);
+        self.follower.skipped(count);
+    }
+
+    fn cell(&self, diverged: usize) {
+        self.progress.cell(diverged);
+        self.follower.cell(diverged);
+    }
+
+    fn failed(&self, failed: &Failed<'_>) {
+        // Whoever reads the results meanwhile sees the reason. At the end it is written again, and
+        // an error is reported.
+        let _ = self.writer.fail(failed);
+        self.follower.failed(failed);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.progress.interrupted()
     }
 }
 

@@ -14,16 +14,16 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub struct Finding {
     /// The headline, in parts with and without the colour of a family.
-    pub headline: Vec<Part>,
+    pub headline: Vec<ColoredText>,
     /// The headline as one text.
     pub text: String,
     /// The line of interval and setting.
-    pub line: Vec<Part>,
+    pub line: Vec<ColoredText>,
 }
 
 /// A part of a text: the name of an algorithm, or what stands between names.
-#[derive(Debug, PartialEq, Serialize)]
-pub struct Part {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ColoredText {
     pub text: String,
     /// The family of the algorithm, whose colour the text has.
     pub family: Option<usize>,
@@ -125,7 +125,7 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
 }
 
 /// A text in parts, where names of algorithms stand alone.
-fn parts(text: &str, names: &[(String, usize)]) -> Vec<Part> {
+fn parts(text: &str, names: &[(String, usize)]) -> Vec<ColoredText> {
     let (mut parts, mut rest, mut plain) = (Vec::new(), text, String::new());
     while let Some(first) = rest.chars().next() {
         let starts_word = !plain.chars().next_back().is_some_and(char::is_alphanumeric);
@@ -137,9 +137,9 @@ fn parts(text: &str, names: &[(String, usize)]) -> Vec<Part> {
         match names.iter().find(is_here).filter(|_| starts_word) {
             Some((name, family)) => {
                 if !plain.is_empty() {
-                    parts.push(Part { text: std::mem::take(&mut plain), family: None });
+                    parts.push(ColoredText { text: std::mem::take(&mut plain), family: None });
                 }
-                parts.push(Part { text: name.clone(), family: Some(*family) });
+                parts.push(ColoredText { text: name.clone(), family: Some(*family) });
                 rest = &rest[name.len()..];
             }
             None => {
@@ -149,7 +149,7 @@ fn parts(text: &str, names: &[(String, usize)]) -> Vec<Part> {
         }
     }
     if !plain.is_empty() {
-        parts.push(Part { text: plain, family: None });
+        parts.push(ColoredText { text: plain, family: None });
     }
     parts
 }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn names_of_algorithms_stand_alone() {
         let names = [("FedAvg-RR".to_owned(), 1), ("FedAvg".to_owned(), 0)];
-        let part = |text: &str, family| Part { text: text.into(), family };
+        let part = |text: &str, family| ColoredText { text: text.into(), family };
         assert_eq!(
             parts("FedAvg-RR cuts FedAvg’s error, not FedAvgM’s", &names),
             [

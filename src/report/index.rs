@@ -5,7 +5,7 @@
 //! program and have a page of their own, with counts of their own, unless there are no others.
 
 use super::claims::{self, ClaimText};
-use super::finding::Part;
+use super::finding::ColoredText;
 use super::view::Page;
 use crate::analysis::family::{FAMILY_NAMES, family};
 use crate::analysis::{Experiment, Figure};
@@ -16,18 +16,19 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// What the index needs of an experiment.
+#[derive(Clone)]
 pub struct IndexEntry {
     card: Card,
     claims: Vec<ClaimText>,
 }
 
 /// An experiment on a card.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Card {
     name: String,
     title: String,
     question: Option<String>,
-    headline: Vec<Part>,
+    headline: Vec<ColoredText>,
     /// Its source with authors and year.
     source: String,
     /// The keys of the publications that the source names.
@@ -75,7 +76,7 @@ impl IndexEntry {
 /// Experiments that are shown together, and their claims.
 #[derive(Serialize)]
 pub struct Gallery {
-    groups: Vec<Group>,
+    groups: Vec<QuestionGroup>,
     cards: usize,
     counts: Vec<(Verdict, usize)>,
     claims: Vec<ClaimRow>,
@@ -94,7 +95,7 @@ pub struct Gallery {
 
 /// The experiments that ask a question.
 #[derive(Serialize)]
-struct Group {
+struct QuestionGroup {
     /// `None` of experiments that state no question.
     question: Option<String>,
     cards: Vec<Card>,
@@ -174,15 +175,18 @@ impl Gallery {
 
 /// The cards by question: the questions that most experiments ask first, and last the experiments
 /// that state none.
-fn groups(cards: Vec<Card>) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(cards: Vec<Card>) -> Vec<QuestionGroup> {
+    let mut groups: Vec<QuestionGroup> = Vec::new();
     for card in cards {
         match groups.iter_mut().find(|group| group.question == card.question) {
             Some(group) => group.cards.push(card),
-            None => groups.push(Group { question: card.question.clone(), cards: vec![card] }),
+            None => {
+                groups.push(QuestionGroup { question: card.question.clone(), cards: vec![card] })
+            }
         }
     }
-    let rank = |group: &Group| (group.question.is_none(), std::cmp::Reverse(group.cards.len()));
+    let rank =
+        |group: &QuestionGroup| (group.question.is_none(), std::cmp::Reverse(group.cards.len()));
     groups.sort_by_key(rank);
     groups
 }
@@ -334,7 +338,8 @@ mod tests {
 
     /// The names of the cards of a gallery, by group.
     fn names(gallery: &Gallery) -> Vec<Vec<&str>> {
-        let names = |group: &Group| group.cards.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+        let names =
+            |group: &QuestionGroup| group.cards.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
         let all = gallery.groups.iter().map(|group| {
             assert_eq!(names(group).len(), group.cards.len());
             group.cards.iter().map(|card| card.name.as_str()).collect()

@@ -43,7 +43,7 @@ use series::quoted;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,23 @@ impl Writer {
     fn writes(&self, file: &str) -> bool {
         let format = if file.ends_with(".html") { Format::Html } else { Format::Md };
         self.formats.contains(&format)
+    }
+
+    /// The page to open first, or the folder where no format has one.
+    pub fn index_file(&self) -> PathBuf {
+        let page = ["index.html", "README.md"].into_iter().find(|page| self.writes(page));
+        page.map_or_else(|| self.out.clone(), |page| self.out.join(page))
+    }
+
+    /// What is in a file below the folder that a report wrote; `name` has `/` between parts.
+    /// `None` for any other file, and for one that is reached through a symbolic link.
+    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
+        let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+        let path = self.out.join(name);
+        let is_own = Path::new(name).components().all(is_plain)
+            && self.owned.has(&path)
+            && check_inside(&self.out, &path).is_ok();
+        is_own.then(|| fs::read(path).ok()).flatten()
     }
 
     /// Writes an experiment's page and the other files in its folder.

@@ -14,7 +14,7 @@ use crate::analysis::{
 use crate::chart;
 use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, mean};
-use driftbench_core::sources;
+use driftbench_core::sources::{self, Citation};
 use driftbench_core::words::{quoted, shell_word, thousands};
 use driftbench_runner::manifest::{Quantity, Source};
 use driftbench_runner::plan::{Cell, Plan};
@@ -111,7 +111,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "title": manifest.title,
             "question": manifest.question,
             "source": source,
-            "cited": sources::named_in(source),
+            "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
             "seed": manifest.seed,
             "replicates": manifest.replicates,
             "cells": plan.cells.len(),

@@ -133,7 +133,12 @@ impl Browser {
     #[track_caller]
     pub fn open(&self, page: &Path, fragment: &str) {
         self.post("/url", json!({"url": "about:blank"}));
-        self.post("/url", json!({"url": format!("file://{}{fragment}", page.display())}));
+        self.open_address(&format!("file://{}{fragment}", page.display()));
+    }
+
+    #[track_caller]
+    pub fn open_address(&self, url: &str) {
+        self.post("/url", json!({"url": url}));
     }
 
     /// Runs a script in the page; the value that it returns.

@@ -14,9 +14,12 @@ mod names;
 mod offline;
 mod reading;
 mod sections;
+#[path = "../support/served.rs"]
+mod served;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;
+mod watch;
 
 use driver::Browser;
 use serde_json::{Value, json};

@@ -48,6 +48,12 @@ pub struct Citation {
     pub bibtex: String,
 }
 
+impl From<Publication> for Citation {
+    fn from(publication: Publication) -> Self {
+        Self { bibtex: publication.bibtex(), publication }
+    }
+}
+
 impl Publication {
     /// The family name of the first author, the year and the first long word of the title.
     fn citation_key(&self) -> String {
@@ -132,10 +138,9 @@ pub const SOURCES: [Publication; 4] = [
 ];
 
 /// The registered sources whose keys are words of a text, in the order of the registry.
-pub fn named_in(text: &str) -> Vec<Citation> {
+pub fn named_in(text: &str) -> Vec<Publication> {
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
-    let named = SOURCES.into_iter().filter(|source| words.contains(&source.key));
-    named.map(|publication| Citation { bibtex: publication.bibtex(), publication }).collect()
+    SOURCES.into_iter().filter(|source| words.contains(&source.key)).collect()
 }
 
 #[cfg(test)]
@@ -144,8 +149,7 @@ mod tests {
 
     #[test]
     fn sources_are_found_by_their_keys() {
-        let keys =
-            |text: &str| named_in(text).iter().map(|s| s.publication.key).collect::<Vec<_>>();
+        let keys = |text: &str| named_in(text).iter().map(|s| s.key).collect::<Vec<_>>();
         assert_eq!(keys("RR, Theorems 3 to 5; SLIDES"), ["RR", "SLIDES"]);
         assert_eq!(
             keys("SLIDES: linear speed-up; RR first version; RR, section 6"),
@@ -157,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_bibtex_entry_has_what_is_known() {
-        let entry = |key: &str| named_in(key)[0].bibtex.clone();
+        let entry = |key: &str| named_in(key)[0].bibtex();
         assert_eq!(
             entry("BOOK"),
             "@unpublished{vlaski2023federated,\n  author = {S. Vlaski and A. H. Sayed},\n  \

@@ -3,11 +3,11 @@
 
 use super::{clean, percent};
 use crate::analysis::compare::{Change, ChangeVerdict, Comparison};
-use crate::report::finding::Part;
+use crate::report::finding::ColoredText;
 use driftbench_core::words::{readable, thousands};
 
 /// How many cells changed, the worst change, and the first of another kind that has a ratio.
-pub fn headline(comparison: &Comparison) -> Vec<Part> {
+pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {
     if comparison.is_empty() {
         return vec![plain("Nothing to compare")];
     }
@@ -52,7 +52,7 @@ fn share(comparison: &Comparison, cells: usize) -> String {
 }
 
 /// What became of a cell.
-fn statement(change: &Change) -> [Part; 3] {
+fn statement(change: &Change) -> [ColoredText; 3] {
     let log_ratio = change.ratio().map_or(0.0, libm::log);
     let factor = readable(libm::exp(log_ratio.abs()), 3);
     let (before, after) = match change.verdict {
@@ -63,10 +63,10 @@ fn statement(change: &Change) -> [Part; 3] {
         _ if log_ratio > 0.0 => ("the error of ", format!(" rose {factor}-fold")),
         _ => ("the error of ", format!(" fell {factor}-fold")),
     };
-    let label = Part { text: clean(&change.label), family: Some(change.family) };
+    let label = ColoredText { text: clean(&change.label), family: Some(change.family) };
     [plain(before), label, plain(&after)]
 }
 
-fn plain(text: &str) -> Part {
-    Part { text: text.into(), family: None }
+fn plain(text: &str) -> ColoredText {
+    ColoredText { text: text.into(), family: None }
 }

@@ -11,7 +11,7 @@ mod terminal;
 
 use super::Pages;
 use super::claims::{interval, probability};
-use super::finding::Part;
+use super::finding::ColoredText;
 use super::number_text::short;
 use crate::analysis::Figure;
 use crate::analysis::compare::{
@@ -123,7 +123,7 @@ struct DiffText {
 #[derive(Serialize)]
 struct SummaryText {
     /// How many cells changed, and the largest changes.
-    title: Vec<Part>,
+    title: Vec<ColoredText>,
     /// The verdicts and how many cells have each, in one line.
     headline: String,
     /// How many cells are bit-identical.

@@ -34,6 +34,8 @@ pub trait Observer: Sync {
     fn skipped(&self, _count: u64) {}
     /// A cell, of whose runs so many diverged, is complete and stored.
     fn cell(&self, _diverged: usize) {}
+    /// A cell cannot be run.
+    fn failed(&self, _failed: &Failed<'_>) {}
     /// Whether to stop; incomplete cells are dropped.
     fn interrupted(&self) -> bool {
         false
@@ -179,7 +181,9 @@ impl<'a> Queue<'a> {
             Err(reason) if !progress.failed => {
                 progress.failed = true;
                 let reason = format!("replicate {replicate}: {reason}");
-                lock(&self.failed).push(Failed { cell: prepared.cell, reason });
+                let failed = Failed { cell: prepared.cell, reason };
+                observer.failed(&failed);
+                lock(&self.failed).push(failed);
             }
             Err(_) => {}
         }
@@ -320,7 +324,10 @@ impl Prepared<'_> {
                 }
             }
             runs.record(&mut trace, round, identity.record.iterates);
-            sanity.check(&trace, &*runs.own, scenario).map_err(Stopped::Contradiction)?;
+            if let Err(reason) = sanity.check(&trace, &*runs.own, scenario) {
+                observer.skipped(per_round * identity.rounds - reported);
+                return Err(Stopped::Contradiction(reason));
+            }
             let calls = per_round * round;
             observer.steps(calls - reported);
             reported = calls;

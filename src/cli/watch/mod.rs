@@ -1,0 +1,158 @@
+//! `watch`: runs the missing cells, and meanwhile serves the reports over HTTP.
+//!
+//! *Invariant*: results and pages on the disk are those of `run` and `report`, also after an
+//! interruption. What a browser shows in addition is inserted when a page is served.
+
+mod address;
+mod pages;
+mod server;
+mod site;
+mod status;
+
+use super::run::{self, PreparedRun};
+use super::{Code, Failure, Manifests, pool, print};
+use address::Address;
+use pages::LivePages;
+use site::Site;
+use status::{Phase, RunStatus};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+The reports are served on this machine alone, at the printed address, unless --host names another \
+address. Pages reload when cells were stored. After the last cell the reports are served until \
+Ctrl-C. Results and reports on the disk are those of `driftbench run` and `driftbench report`, also \
+after an interruption.
+
+Example: driftbench watch experiments/scafflsa/fig1-high.toml")]
+pub struct Args {
+    #[command(flatten)]
+    manifests: Manifests,
+    #[command(flatten)]
+    how: run::How,
+    /// Folder of the reports
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    reports: PathBuf,
+    /// Port to listen on, 0 for any free one; by default 8642, or any free one if it is taken
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Address or name to listen on; any but the default opens the reports to other machines
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    host: String,
+    /// End after the last cell instead of serving the reports until Ctrl-C
+    #[arg(long)]
+    exit: bool,
+}
+
+/// Least time between the end of a report and the next, while cells are run.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(2);
+/// How many times as long as a report the time to the next one is at least: reports take at most
+/// a quarter of the time.
+const REST: u32 = 3;
+/// Time between two checks whether there is something to do.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Time that an open page has to fetch the final state before the process ends.
+const LINGER: Duration = Duration::from_millis(1500);
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let plans = args.manifests.plans()?;
+    let (listener, address) = Address::listen(&args.host, args.port)?;
+    let mut run = PreparedRun::prepare(&plans, &args.how)?;
+    let stop = run.interrupt().stop.clone();
+    let pages = Arc::new(LivePages::new(&args.how.out, &args.reports, args.how.quiet)?);
+    let leave = {
+        let pages = pages.clone();
+        move |status: &RunStatus| {
+            conclude(Code::Interrupted, &pages, status);
+            linger(status);
+        }
+    };
+    let status = Arc::new(RunStatus::new(run.workloads(), leave));
+    print_address(&address)?;
+    let site = Site { pages: pages.clone(), status: status.clone(), address };
+    server::serve(listener, site)?;
+    let (running, ended) = mpsc::channel::<()>();
+    let ran = std::thread::scope(|scope| {
+        scope.spawn(|| report_repeatedly(&pages, &status, &stop, ended));
+        // Dropped when the run ends, also by a panic, which ends the other thread.
+        let _running = running;
+        run.execute(&*status)
+    });
+    let code = ran.unwrap_or_else(|failure| failed(failure, &status));
+    let code = conclude(code, &pages, &status);
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    if !args.exit && !args.how.quiet && !is_stopped() {
+        eprintln!("finished: the reports are served until Ctrl-C");
+    }
+    while !args.exit && !is_stopped() {
+        sleep(POLL_INTERVAL);
+    }
+    linger(&status);
+    Ok(code)
+}
+
+/// Lets open pages fetch the final state.
+fn linger(status: &RunStatus) {
+    if status.is_watched() {
+        sleep(LINGER);
+    }
+}
+
+/// Prints where the reports are, and a warning if other machines can read them.
+fn print_address(address: &Address) -> Result<(), Failure> {
+    let url = address.url();
+    if !address.is_loopback() {
+        eprintln!(
+            "warning: every machine that can connect to {} can read the reports and the progress of this run, without a password and without encryption",
+            address.bound()
+        );
+    }
+    print(&format!("reports: {url}\n"))
+}
+
+/// Reports a failure of the whole run, which has the code of the result.
+fn failed(failure: Failure, status: &RunStatus) -> Code {
+    eprintln!("{}", failure.message.trim_end());
+    status.add_error(failure.message);
+    failure.code
+}
+
+/// Writes the final pages of a run that ended with this code.
+fn conclude(code: Code, pages: &LivePages, status: &RunStatus) -> Code {
+    status.enter(Phase::Reporting);
+    let judged = pages.write_final().unwrap_or_else(|failure| failed(failure, status));
+    status.enter(if code == Code::Interrupted { Phase::Stopped } else { Phase::Finished });
+    // Failed cells are the more serious outcome: their code takes precedence.
+    if code == Code::Done { judged } else { code }
+}
+
+/// Writes the pages of experiments of which cells were stored, until the run has ended.
+fn report_repeatedly(
+    pages: &LivePages,
+    status: &RunStatus,
+    stop: &AtomicBool,
+    ended: Receiver<()>,
+) {
+    // The other threads belong to the run.
+    let Ok(pool) = pool(Some(1)) else { return };
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    let (mut next, mut written) = (Instant::now(), None);
+    while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        let changes = status.changes();
+        let is_begun = changes.values().any(|count| *count > 0);
+        if !is_begun || Instant::now() < next || written.as_ref() == Some(&changes) || is_stopped()
+        {
+            continue;
+        }
+        let begin = Instant::now();
+        let update = pool.install(|| pages.update(&changes, &is_stopped));
+        status.set_report_error(update.err().map(|failure| failure.message));
+        written = Some(changes);
+        next = Instant::now() + BETWEEN_REPORTS.max(begin.elapsed() * REST);
+    }
+}

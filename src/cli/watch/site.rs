@@ -1,0 +1,115 @@
+//! What is answered to a request: pages with the progress of the run, other files as they are.
+//!
+//! *Invariant*: only files that a report wrote are served, and only to requests that name the
+//! server by its address. A page is served as it is on the disk except for the inserted bar and
+//! the permission to ask for the progress.
+
+use super::address::Address;
+use super::pages::LivePages;
+use super::status::RunStatus;
+use driftbench_runner::files::sha256;
+use std::sync::Arc;
+
+/// The bar and its script, inserted at the end of each page.
+const BAR: &str = include_str!("../../../templates/watch.html");
+/// In [`BAR`], the place of the version of the page.
+const VERSION: &str = "{version}";
+/// The path of the progress, before the path of the page that asks.
+const STATUS: &str = "/.watch/status/";
+/// The beginning of the content security policy of a page.
+const POLICY: &str = "http-equiv=\"Content-Security-Policy\" content=\"";
+/// What is served instead of the index before it is written.
+const NO_INDEX: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>driftbench</title>\n<style>:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }</style>\n</head>\n<body>\n<main>\n<h1>driftbench</h1>\n<p>The reports appear here as soon as they are written.</p>\n</main>\n</body>\n</html>\n";
+
+/// The pages of a run, its progress, and where they are served.
+pub struct Site {
+    pub pages: Arc<LivePages>,
+    pub status: Arc<RunStatus>,
+    pub address: Address,
+}
+
+/// An answer to a request.
+pub struct Answer {
+    /// The status code of HTTP.
+    pub code: u16,
+    /// The media type.
+    pub media: &'static str,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    fn text(code: u16, text: impl Into<String>) -> Self {
+        Self { code, media: TEXT, body: text.into().into_bytes() }
+    }
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+/// The media type of pages.
+pub const HTML: &str = "text/html; charset=utf-8";
+
+impl Site {
+    /// The answer to a request for a path, with this `Host` header.
+    pub fn answer(&self, is_reading: bool, host: Option<&str>, path: &str) -> Answer {
+        if !host.is_some_and(|host| self.address.is_addressed_by(host)) {
+            // Other sites could otherwise read the pages, under a name that leads to this machine.
+            let url = self.address.url();
+            return Answer::text(403, format!("These pages are at {url}, under no other name.\n"));
+        }
+        if !is_reading {
+            return Answer::text(405, "Pages can only be read.\n");
+        }
+        if let Some(page) = path.strip_prefix(STATUS) {
+            let version = self.file(page).map(|file| version(&file));
+            let body = self.status.read(version).to_string().into_bytes();
+            return Answer { code: 200, media: "application/json", body };
+        }
+        let name = path.strip_prefix('/').unwrap_or(path);
+        match (self.file(name), media(name)) {
+            (Some(body), HTML) => {
+                let version = version(&body);
+                Answer { code: 200, media: HTML, body: with_bar(body, &version) }
+            }
+            (Some(body), media) => Answer { code: 200, media, body },
+            (None, HTML) if name.is_empty() => {
+                Answer { code: 200, media: HTML, body: with_bar(NO_INDEX.into(), "none") }
+            }
+            // Browsers ask for it, and would report an error to the console of each page.
+            (None, _) if path == "/favicon.ico" => Answer::text(204, ""),
+            (None, _) => Answer::text(404, "There is no such page.\n"),
+        }
+    }
+
+    /// The file of a path; that of no path is the index.
+    fn file(&self, name: &str) -> Option<Vec<u8>> {
+        self.pages.read(if name.is_empty() { "index.html" } else { name })
+    }
+}
+
+/// Pages that differ have different versions.
+fn version(page: &[u8]) -> String {
+    sha256(page)[..16].to_owned()
+}
+
+/// The media type of a file. The index has no name.
+fn media(name: &str) -> &'static str {
+    match name.rsplit_once('.').map_or("html", |(_, ending)| ending) {
+        "html" => HTML,
+        "svg" => "image/svg+xml",
+        "csv" => "text/csv; charset=utf-8",
+        "json" => "application/json",
+        _ => TEXT,
+    }
+}
+
+/// A page with the bar, which may ask this server for the progress.
+fn with_bar(page: Vec<u8>, version: &str) -> Vec<u8> {
+    let Ok(page) = String::from_utf8(page) else { return Vec::new() };
+    // A directive that comes again later is ignored.
+    let page = page.replacen(POLICY, &format!("{POLICY}connect-src 'self'; "), 1);
+    let bar = BAR.replace(VERSION, version);
+    match page.rsplit_once("</body>") {
+        Some((before, after)) => format!("{before}{bar}</body>{after}"),
+        None => page + &bar,
+    }
+    .into_bytes()
+}

@@ -1,0 +1,223 @@
+//! How far a run is, for the pages that are open in a browser.
+
+use super::pages::Changes;
+use crate::cli::run::{Follower, Workload};
+use driftbench_runner::panics::lock;
+use driftbench_runner::runner::{Failed, Observer};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The stage of a run.
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Cells are run.
+    Running,
+    /// Another process is at work on the experiments.
+    Waiting,
+    /// The last cell is stored, and the final reports are being written.
+    Reporting,
+    /// Everything is done.
+    Finished,
+    /// The run was interrupted.
+    Stopped,
+}
+
+/// Most failed cells that are listed with their reasons.
+const MOST_FAILURES: usize = 100;
+/// A browser shows a page if it asked for the status within this time.
+const RECENTLY: Duration = Duration::from_secs(3);
+
+/// Counts what a run has done.
+pub struct RunStatus {
+    state: Mutex<State>,
+    /// Client steps that were taken.
+    steps: AtomicU64,
+    /// Client steps that are not taken, because a run diverged.
+    skipped: AtomicU64,
+    /// Called when the process is about to end during a round.
+    leave: Box<dyn Fn(&Self) + Send + Sync>,
+}
+
+struct State {
+    phase: Phase,
+    experiments: BTreeMap<String, Counts>,
+    /// The experiment of which cells are run.
+    current: String,
+    /// Since when cells are run, and how long they were, once they no longer are.
+    begin: Option<Instant>,
+    took: Option<Duration>,
+    /// Cells that this run stored.
+    stored: u64,
+    failures: Vec<Value>,
+    errors: Vec<String>,
+    /// Why the last report of the running experiments could not be written.
+    report_error: Option<String>,
+    /// When a browser last asked.
+    asked: Option<Instant>,
+}
+
+/// The cells of an experiment.
+struct Counts {
+    all: usize,
+    done: usize,
+    failed: usize,
+    /// Client steps of the missing cells at the beginning.
+    steps: u64,
+    changes: u64,
+}
+
+impl RunStatus {
+    /// The status of a run of so much work, which calls `leave` if the process ends during a
+    /// round.
+    pub fn new<'a>(
+        workloads: impl Iterator<Item = Workload<'a>>,
+        leave: impl Fn(&Self) + Send + Sync + 'static,
+    ) -> Self {
+        let experiments = workloads.map(|work| {
+            let Workload { experiment, cells, done, steps } = work;
+            (experiment.to_owned(), Counts { all: cells, done, failed: 0, steps, changes: 0 })
+        });
+        let state = State {
+            phase: Phase::Running,
+            experiments: experiments.collect(),
+            current: String::new(),
+            begin: None,
+            took: None,
+            stored: 0,
+            failures: Vec::new(),
+            errors: Vec::new(),
+            report_error: None,
+            asked: None,
+        };
+        let (steps, skipped) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { state: Mutex::new(state), steps, skipped, leave: Box::new(leave) }
+    }
+
+    /// Enters a stage.
+    pub fn enter(&self, phase: Phase) {
+        let mut state = lock(&self.state);
+        state.phase = phase;
+        state.took = state.took.or(state.begin.map(|begin| begin.elapsed()));
+    }
+
+    /// Adds the message of an error that ended a part of the run.
+    pub fn add_error(&self, message: String) {
+        lock(&self.state).errors.push(message);
+    }
+
+    /// Replaces the error of the report of the running experiments.
+    pub fn set_report_error(&self, message: Option<String>) {
+        lock(&self.state).report_error = message;
+    }
+
+    /// The number of changes of each experiment's results.
+    pub fn changes(&self) -> Changes {
+        let state = lock(&self.state);
+        let counts = state.experiments.iter();
+        counts.map(|(name, counts)| (name.clone(), counts.changes)).collect()
+    }
+
+    /// Whether a browser shows a page.
+    pub fn is_watched(&self) -> bool {
+        lock(&self.state).asked.is_some_and(|asked| asked.elapsed() < RECENTLY)
+    }
+
+    /// The status for a browser that shows a page, of which there is now this version.
+    pub fn read(&self, version: Option<String>) -> Value {
+        let mut state = lock(&self.state);
+        state.asked = Some(Instant::now());
+        let counts = || state.experiments.values();
+        let steps = self.steps.load(Ordering::Relaxed);
+        let total = counts().map(|c| c.steps).sum::<u64>();
+        let total = total.saturating_sub(self.skipped.load(Ordering::Relaxed)).max(steps);
+        let seconds = state.took.or(state.begin.map(|begin| begin.elapsed()));
+        let seconds = seconds.unwrap_or_default().as_secs_f64();
+        let is_running = state.phase == Phase::Running;
+        let left =
+            (is_running && steps > 0).then(|| seconds * (total - steps) as f64 / steps as f64);
+        let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let errors: Vec<&String> = state.errors.iter().chain(&state.report_error).collect();
+        json!({
+            "phase": state.phase,
+            "experiment": is_running.then_some(&state.current),
+            "cells": counts().map(|c| c.all).sum::<usize>(),
+            "done": counts().map(|c| c.done).sum::<usize>(),
+            "failed": counts().map(|c| c.failed).sum::<usize>(),
+            "failures": state.failures,
+            "errors": errors,
+            "steps": steps,
+            "steps_total": total,
+            "steps_per_second": per_second(steps),
+            "cells_per_second": per_second(state.stored),
+            "seconds": seconds,
+            "seconds_left": left,
+            "version": version,
+        })
+    }
+
+    /// Changes the counts of the experiment of which cells are run.
+    fn count(&self, change: impl FnOnce(&mut Counts)) {
+        let state = &mut *lock(&self.state);
+        if let Some(counts) = state.experiments.get_mut(&state.current) {
+            change(counts);
+            counts.changes += 1;
+        }
+    }
+}
+
+impl Observer for RunStatus {
+    fn steps(&self, count: u64) {
+        self.steps.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn skipped(&self, count: u64) {
+        self.skipped.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn cell(&self, _diverged: usize) {
+        self.count(|counts| counts.done += 1);
+        lock(&self.state).stored += 1;
+    }
+
+    fn failed(&self, failed: &Failed<'_>) {
+        self.count(|counts| counts.failed += 1);
+        let state = &mut *lock(&self.state);
+        if state.failures.len() < MOST_FAILURES {
+            let Failed { cell, reason } = failed;
+            state.failures.push(json!({
+                "experiment": state.current,
+                "cell": cell.id,
+                "label": cell.label,
+                "reason": reason,
+            }));
+        }
+    }
+}
+
+impl Follower for RunStatus {
+    fn begins(&self, workload: Workload<'_>) {
+        // Cells of a large experiment are written together, the last of them after they were
+        // counted.
+        self.count(|_| ());
+        let state = &mut *lock(&self.state);
+        let Workload { experiment, cells, done, steps } = workload;
+        state.phase = Phase::Running;
+        state.current = experiment.to_owned();
+        state.begin.get_or_insert_with(Instant::now);
+        let before = state.experiments.get(experiment).map_or(0, |counts| counts.changes);
+        let counts = Counts { all: cells, done, failed: 0, steps, changes: before + 1 };
+        state.experiments.insert(experiment.to_owned(), counts);
+    }
+
+    fn waits(&self, _experiment: &str) {
+        lock(&self.state).phase = Phase::Waiting;
+    }
+
+    fn leaves(&self) {
+        (self.leave)(self);
+    }
+}

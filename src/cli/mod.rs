@@ -47,7 +47,7 @@ pub struct Cli {
 enum Subcommands {
     /// Run the missing cells of experiments
     Run(run::Args),
-    /// Write reports from results: HTML, Markdown, LaTeX
+    /// Write reports from results: HTML, Markdown, LaTeX, and figures as PDF and PNG
     Report(report::Args),
     /// Run every manifest in a directory and write the reports
     Reproduce(reproduce::Args),

@@ -2,6 +2,7 @@
 
 use super::{Code, Failure, memory};
 use crate::analysis::{Experiment, analyse};
+use crate::chart::export::{COLUMN, TEXT};
 use crate::report::{self, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
 use crate::store::{self, Store};
@@ -15,9 +16,12 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "\
 With the format latex, each report also contains tables.tex (booktabs), figures/<id>.tex (pgfplots) \
-for \\input, and all.tex, a complete document.
+for \\input, and all.tex, a complete document. With pdf and png, each figure is also a file \
+figures/<id>.pdf, whose text is outlines, and figures/<id>.png, at 300 pixels per inch.
 
-Example: driftbench report results --out reports --format html,md,latex")]
+Examples:
+  driftbench report results --out reports --format html,md,latex
+  driftbench report results --out paper --format pdf --figure-width column")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
@@ -28,6 +32,10 @@ pub struct Args {
     /// Formats to write
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["html", "md"])]
     format: Vec<FormatName>,
+    /// Width of PDF and PNG figures: column (3.25in) or text (6.75in) of a paper with two columns,
+    /// or a length such as 5.5in, 89mm or 240pt [default: text]
+    #[arg(long, value_name = "WIDTH", value_parser = inches)]
+    figure_width: Option<f64>,
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
@@ -38,21 +46,58 @@ enum FormatName {
     Html,
     Md,
     Latex,
+    Pdf,
+    Png,
+}
+
+/// The widths of figures that are allowed, in inches.
+const WIDTHS: std::ops::RangeInclusive<f64> = 1.0..=20.0;
+
+/// The width that a text names, in inches.
+fn inches(text: &str) -> Result<f64, String> {
+    let length = || {
+        let units = [("in", 1.0), ("mm", 25.4), ("cm", 2.54), ("pt", 72.0)];
+        let mut found =
+            units.iter().filter_map(|(unit, per)| Some((text.strip_suffix(unit)?, per)));
+        let (number, per) = found.next()?;
+        Some(number.trim_end().parse::<f64>().ok()? / per)
+    };
+    let width = match text {
+        "column" => COLUMN,
+        "text" => TEXT,
+        _ => length()
+            .ok_or("expected column, text, or a length such as 5.5in, 89mm, 9cm or 240pt")?,
+    };
+    let (least, most) = (WIDTHS.start(), WIDTHS.end());
+    match WIDTHS.contains(&width) {
+        true => Ok(width),
+        false => Err(format!("a figure is from {least} to {most} inches wide")),
+    }
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
+    let exports = args.format.iter().any(|f| matches!(f, FormatName::Pdf | FormatName::Png));
+    if args.figure_width.is_some() && !exports {
+        return Err(Failure::input(
+            "error: --figure-width is for figures as PDF or PNG: add --format pdf, png or both",
+        ));
+    }
     let store = Store::open_existing(&args.results)?;
     let format = |format: &FormatName| match format {
         FormatName::Html => report::Format::Html,
         FormatName::Md => report::Format::Md,
         FormatName::Latex => report::Format::Latex,
+        FormatName::Pdf => report::Format::Pdf,
+        FormatName::Png => report::Format::Png,
     };
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
     let plans = store.listing()?.into_iter().map(|(name, experiment)| {
         let found = experiment.map_err(Failure::from).and_then(plan);
         found.map_err(|e| unreported(name, &e))
     });
-    write_as(plans.collect(), &store, &args.out, &formats, args.quiet)
+    let plans = plans.collect();
+    let writer = Writer::new(&args.out, formats, args.figure_width.unwrap_or(TEXT))?;
+    write_as(plans, &store, &writer, args.quiet)
 }
 
 /// An experiment as it was last run.
@@ -64,17 +109,16 @@ pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
 /// Analyses these plans and writes their pages, several in parallel.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
     let plans = plans.into_iter().map(Ok).collect();
-    write_as(plans, store, out, &[report::Format::Html, report::Format::Md], quiet)
+    let writer = Writer::new(out, vec![report::Format::Html, report::Format::Md], TEXT)?;
+    write_as(plans, store, &writer, quiet)
 }
 
 fn write_as(
     plans: Vec<Result<Plan, Unreported>>,
     store: &Store,
-    out: &Path,
-    formats: &[report::Format],
+    writer: &Writer,
     quiet: bool,
 ) -> Result<Code, Failure> {
-    let writer = Writer::new(out, formats)?;
     let one = |plan: Result<Plan, Unreported>| {
         let plan = plan?;
         let work = || -> Result<(IndexEntry, Vec<String>), Failure> {
@@ -107,12 +151,7 @@ fn write_as(
     let written = entries.len();
     writer.index(entries, &failed)?;
     if !quiet {
-        let index = match formats {
-            all if all.contains(&report::Format::Html) => out.join("index.html"),
-            all if all.contains(&report::Format::Md) => out.join("README.md"),
-            _ => out.to_owned(),
-        };
-        eprintln!("{} written: open {}", count(written, "report"), index.display());
+        eprintln!("{} written: open {}", count(written, "report"), writer.front().display());
     }
     Ok(if failed.is_empty() { code } else { Code::BadInput })
 }

@@ -22,6 +22,7 @@ mod view;
 
 use crate::analysis::table::FinalsColumns;
 use crate::analysis::{Experiment, compare, unique};
+use crate::chart::export::Outlines;
 use crate::stats::mean;
 use driftbench_core::sources;
 use driftbench_core::words::count;
@@ -31,8 +32,9 @@ use driftbench_runner::plan::Plan;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
-use owned::{Owned, PAGES, is_figure, is_table};
+use owned::{FIGURE_ENDS, Owned, PAGES, is_figure, is_table};
 use series::quoted;
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -47,6 +49,10 @@ pub enum Format {
     Md,
     /// Tables and figures for a paper.
     Latex,
+    /// Figures, as outlines.
+    Pdf,
+    /// Figures, as images.
+    Png,
 }
 
 /// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
@@ -56,7 +62,12 @@ pub struct Writer {
     out: PathBuf,
     owned: Owned,
     formats: Vec<Format>,
+    /// Width of PDF and PNG figures.
+    inches: f64,
 }
+
+/// A drawing of so many inches as a file.
+type Export = fn(&Outlines, f64) -> Result<Vec<u8>, String>;
 
 /// What the index needs of an experiment.
 pub struct IndexEntry {
@@ -65,14 +76,15 @@ pub struct IndexEntry {
 }
 
 impl Writer {
-    /// A writer of pages of these formats in this folder, which it creates.
+    /// A writer of pages of these formats in this folder, which it creates. PDF and PNG figures
+    /// are so many inches wide.
     ///
     /// # Errors
     /// If there can be no such folder, or a page would overwrite a file that is not its own.
-    pub fn new(out: &Path, formats: &[Format]) -> Result<Self, Error> {
+    pub fn new(out: &Path, formats: Vec<Format>, inches: f64) -> Result<Self, Error> {
         fs::create_dir_all(out).map_err(|e| error(out, e))?;
-        let (owned, formats) = (Owned::open(out)?, formats.to_vec());
-        let writer = Self { pages: Pages::new(), out: out.to_owned(), owned, formats };
+        let owned = Owned::open(out)?;
+        let writer = Self { pages: Pages::new(), out: out.to_owned(), owned, formats, inches };
         let pages = PAGES.iter().filter(|page| writer.writes(page)).map(|page| out.join(page));
         pages.filter(|page| page.exists()).try_for_each(|page| writer.owned.claim(&page, &[]))?;
         Ok(writer)
@@ -82,6 +94,12 @@ impl Writer {
     fn writes(&self, file: &str) -> bool {
         let format = if file.ends_with(".html") { Format::Html } else { Format::Md };
         self.formats.contains(&format)
+    }
+
+    /// The file or folder to open first.
+    pub fn front(&self) -> PathBuf {
+        let front = ["index.html", "README.md"].into_iter().find(|page| self.writes(page));
+        front.map_or_else(|| self.out.clone(), |page| self.out.join(page))
     }
 
     /// Writes an experiment's page and the other files in its folder.
@@ -96,8 +114,7 @@ impl Writer {
         let manifest = Path::new(&experiment.plan.source.name);
         let page = view::page(experiment).map_err(|message| error(manifest, message))?;
         for figure in &page.figures {
-            let file = figures.join(format!("{}.svg", figure.id));
-            self.owned.write(&file, figure.svg.as_bytes())?;
+            self.figure(&figures, &figure.id, &figure.svg)?;
         }
         for figure in &experiment.figures {
             let file = figures.join(format!("{}.csv", figure.id));
@@ -108,8 +125,9 @@ impl Writer {
                 self.owned.write(&folder.join(name), text.as_bytes())?;
             }
         }
-        let kinds = ["svg", "csv", "tex"].iter();
-        let ids = kinds.flat_map(|end| page.figures.iter().map(move |f| format!("{}.{end}", f.id)));
+        let ids = FIGURE_ENDS
+            .iter()
+            .flat_map(|end| page.figures.iter().map(move |f| format!("{}{end}", f.id)));
         sweep(&self.owned, &figures, is_figure, &ids.collect())?;
         let depth = experiment.plan.experiment.split('/').count();
         let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
@@ -134,6 +152,22 @@ impl Writer {
         let counts = Value::from(Serde(page.claims.counts));
         let experiment = Value::from(Serde(page.experiment));
         Ok(IndexEntry { page: context! { experiment, counts, figures }, claims: page.claims.list })
+    }
+
+    /// Writes the drawing of a figure in each format.
+    fn figure(&self, folder: &Path, id: &str, svg: &str) -> Result<(), Error> {
+        let file = |end: &str| folder.join(format!("{id}{end}"));
+        self.owned.write(&file(".svg"), svg.as_bytes())?;
+        let exports: [(Format, &str, Export); 2] =
+            [(Format::Pdf, ".pdf", Outlines::pdf), (Format::Png, ".png", Outlines::png)];
+        let outlines = LazyCell::new(|| Outlines::new(svg));
+        for (_, end, export) in exports.iter().filter(|one| self.formats.contains(&one.0)) {
+            let file = file(end);
+            let bytes = outlines.as_ref().map_err(String::clone);
+            let bytes = bytes.and_then(|outlines| export(outlines, self.inches));
+            self.owned.write(&file, &bytes.map_err(|e| error(&file, e))?)?;
+        }
+        Ok(())
     }
 
     /// Writes the index, the claims and the disagreements. Experiments without a page are listed

@@ -35,12 +35,11 @@ const NAVIGATION_STYLE: &str = "
 /// Documents are narrower than reports, and their tables have cells of prose.
 const DOCUMENT_STYLE: &str = "
 .site-skip { position: absolute; left: -99rem; } .site-skip:focus { position: static; }
-.document { max-width: 56rem; margin: 0 auto; overflow-wrap: break-word; }
+.document { max-width: 56rem; overflow-wrap: break-word; }
 .document p, .document li { max-width: none; }
 .document img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
 .document pre, .site-table { overflow-x: auto; max-width: 100%; }
 .document td, .document th { white-space: normal; vertical-align: top; }
-.document td code { overflow-wrap: anywhere; }
 .document :is(h1, h2, h3, h4) { scroll-margin-top: .5rem; }
 .site-contents { color: var(--dim, var(--ink)); margin: 1rem 0; }
 .site-contents ul { margin: .4rem 0; }

@@ -12,6 +12,10 @@ mod legend;
 mod names;
 mod offline;
 mod reading;
+mod site;
+#[allow(dead_code)] // its command line
+#[path = "../../examples/site.rs"]
+mod site_builder;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;

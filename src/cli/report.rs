@@ -19,9 +19,7 @@ With the format latex, each report also contains tables.tex (booktabs), figures/
 for \\input, and all.tex, a complete document. With pdf and png, each figure is also a file \
 figures/<id>.pdf, whose text is outlines, and figures/<id>.png, at 300 pixels per inch.
 
-Examples:
-  driftbench report results --out reports --format html,md,latex
-  driftbench report results --out paper --format pdf --figure-width column")]
+Example: driftbench report results --out paper --format latex,pdf --figure-width column")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]

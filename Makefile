@@ -1,11 +1,12 @@
 # Every target uses the release profile, so that polars is compiled only once.
 RESULTS ?= results
 REPORTS ?= reports
+SITE ?= site
 CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report test browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report site test browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -18,6 +19,12 @@ reproduce: build ## Run every manifest under experiments/ and write the reports
 
 report: build ## Rewrite the reports from the results
 	$(DRIFTBENCH) report $(RESULTS) --out $(REPORTS)
+
+# Exit code 1 of `report` means a refuted claim, and the reports are written.
+site: build ## Write the reports and documents as a static site into site/ (SITE=; after `make reproduce`)
+	@test -d $(RESULTS) || { echo "error: there is no $(RESULTS)/: run 'make reproduce' first" >&2; exit 2; }
+	$(DRIFTBENCH) report $(RESULTS) --out $(REPORTS) --quiet || [ $$? -eq 1 ]
+	$(CARGO) run --quiet --release --locked --example site -- $(REPORTS) $(SITE)
 
 test: ## Run the tests
 	$(CARGO) test --release --locked

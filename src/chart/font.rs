@@ -4,9 +4,15 @@
 use std::sync::LazyLock;
 use ttf_parser::Face;
 
+/// The name of the font.
+pub(super) const FAMILY: &str = "DejaVu Sans";
+
+/// Its files: regular and bold.
+pub(super) static FILES: LazyLock<[&[u8]; 2]> =
+    LazyLock::new(|| [dejavu::sans::regular(), dejavu::sans::bold()]);
+
 static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
-    let faces = [dejavu::sans::regular(), dejavu::sans::bold()];
-    faces.map(|bytes| Face::parse(bytes, 0).expect("the fonts are part of the program"))
+    FILES.map(|bytes| Face::parse(bytes, 0).expect("the fonts are part of the program"))
 });
 
 /// The width of a line of text, in the unit of the font's size: the sum of the characters'

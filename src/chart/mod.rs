@@ -7,6 +7,7 @@
 //! *Invariant*: values that are not finite or out of range are omitted and interrupt a curve.
 
 mod axis;
+pub mod export;
 pub mod font;
 mod labels;
 mod layout;

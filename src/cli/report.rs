@@ -2,6 +2,7 @@
 
 use super::{Code, Failure, memory};
 use crate::analysis::{Experiment, analyse};
+use crate::chart::export::{COLUMN, TEXT};
 use crate::report::{self, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
 use crate::store::{self, ListedExperiment, Store};
@@ -15,9 +16,10 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "\
 With the format latex, each report also contains tables.tex (booktabs), figures/<id>.tex (pgfplots) \
-for \\input, and all.tex, a complete document.
+for \\input, and all.tex, a complete document. With pdf and png, each figure is also a file \
+figures/<id>.pdf, whose text is outlines, and figures/<id>.png, at 300 pixels per inch.
 
-Example: driftbench report results --out reports --format html,md,latex")]
+Example: driftbench report results --out paper --format latex,pdf --figure-width column")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
@@ -28,6 +30,10 @@ pub struct Args {
     /// Formats to write
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["html", "md"])]
     format: Vec<FormatName>,
+    /// Width of PDF and PNG figures: column (3.25in) or text (6.75in) of a paper with two columns,
+    /// or a length such as 5.5in, 89mm or 240pt [default: text]
+    #[arg(long, value_name = "WIDTH", value_parser = inches)]
+    figure_width: Option<f64>,
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
@@ -38,17 +44,53 @@ enum FormatName {
     Html,
     Md,
     Latex,
+    Pdf,
+    Png,
+}
+
+/// The widths of figures that are allowed, in inches.
+const WIDTHS: std::ops::RangeInclusive<f64> = 1.0..=20.0;
+
+/// The width that a text names, in inches.
+fn inches(text: &str) -> Result<f64, String> {
+    let length = || {
+        let units = [("in", 1.0), ("mm", 25.4), ("cm", 2.54), ("pt", 72.0)];
+        let mut found =
+            units.iter().filter_map(|(unit, per)| Some((text.strip_suffix(unit)?, per)));
+        let (number, per) = found.next()?;
+        Some(number.trim_end().parse::<f64>().ok()? / per)
+    };
+    let width = match text {
+        "column" => COLUMN,
+        "text" => TEXT,
+        _ => length()
+            .ok_or("expected column, text, or a length such as 5.5in, 89mm, 9cm or 240pt")?,
+    };
+    let (least, most) = (WIDTHS.start(), WIDTHS.end());
+    match WIDTHS.contains(&width) {
+        true => Ok(width),
+        false => Err(format!("a figure is from {least} to {most} inches wide")),
+    }
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
+    let exports = args.format.iter().any(|f| matches!(f, FormatName::Pdf | FormatName::Png));
+    if args.figure_width.is_some() && !exports {
+        return Err(Failure::input(
+            "error: --figure-width is for figures as PDF or PNG: add --format pdf, png or both",
+        ));
+    }
     let store = Store::open_existing(&args.results)?;
     let format = |format: &FormatName| match format {
         FormatName::Html => report::Format::Html,
         FormatName::Md => report::Format::Md,
         FormatName::Latex => report::Format::Latex,
+        FormatName::Pdf => report::Format::Pdf,
+        FormatName::Png => report::Format::Png,
     };
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
-    write_stored(&store, &Writer::new(&args.out, &formats)?, args.quiet)
+    let width = args.figure_width.unwrap_or(TEXT);
+    write_stored(&store, &Writer::new(&args.out, &formats, width)?, args.quiet)
 }
 
 /// Writes the pages of all experiments of a results folder.
@@ -73,7 +115,7 @@ pub const FORMATS: [report::Format; 2] = [report::Format::Html, report::Format::
 /// Analyses these plans and writes their pages.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
     let plans = plans.into_iter().map(Ok).collect();
-    write_all(plans, store, &Writer::new(out, &FORMATS)?, quiet)
+    write_all(plans, store, &Writer::new(out, &FORMATS, TEXT)?, quiet)
 }
 
 /// What the index needs of an experiment whose pages were written, and a message for each claim

@@ -27,8 +27,9 @@ mod view;
 
 use crate::analysis::family::FAMILIES;
 use crate::analysis::table::FinalsColumns;
-use crate::analysis::{Experiment, compare, unique};
-use crate::chart::style;
+use crate::analysis::{Experiment, Figure, compare, unique};
+use crate::chart::export::{Outlines, pixels};
+use crate::chart::{self, style};
 use crate::stats::mean;
 use driftbench_core::words::count;
 use driftbench_runner::files::{Error, error, remove_leftovers};
@@ -38,8 +39,9 @@ pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
-use owned::{Owned, PAGES, is_figure, is_table};
+use owned::{FIGURE_ENDS, Owned, PAGES, is_figure, is_table};
 use series::quoted;
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -54,6 +56,10 @@ pub enum Format {
     Md,
     /// Tables and figures for a paper.
     Latex,
+    /// Figures, as outlines.
+    Pdf,
+    /// Figures, as images.
+    Png,
 }
 
 /// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
@@ -63,17 +69,23 @@ pub struct Writer {
     out: PathBuf,
     owned: Owned,
     formats: Vec<Format>,
+    /// Width of PDF and PNG figures.
+    inches: f64,
 }
 
+/// A drawing of so many inches as a file.
+type Export = fn(&Outlines, f64) -> Result<Vec<u8>, String>;
+
 impl Writer {
-    /// A writer of pages of these formats in this folder, which it creates.
+    /// A writer of pages of these formats in this folder, which it creates. PDF and PNG figures
+    /// are so many inches wide.
     ///
     /// # Errors
     /// If there can be no such folder, or a page would overwrite a file that is not its own.
-    pub fn new(out: &Path, formats: &[Format]) -> Result<Self, Error> {
+    pub fn new(out: &Path, formats: &[Format], inches: f64) -> Result<Self, Error> {
         fs::create_dir_all(out).map_err(|e| error(out, e))?;
         let (owned, formats) = (Owned::open(out)?, formats.to_vec());
-        let writer = Self { pages: Pages::new(), out: out.to_owned(), owned, formats };
+        let writer = Self { pages: Pages::new(), out: out.to_owned(), owned, formats, inches };
         let pages = PAGES.iter().filter(|page| writer.writes(page)).map(|page| out.join(page));
         pages.filter(|page| page.exists()).try_for_each(|page| writer.owned.claim(&page, &[]))?;
         Ok(writer)
@@ -118,6 +130,7 @@ impl Writer {
             self.owned.write(&file, figure.svg.as_bytes())?;
         }
         for figure in &experiment.figures {
+            self.export(&figures, figure)?;
             let file = figures.join(format!("{}.csv", figure.id));
             self.owned.write(&file, series::csv(figure).as_bytes())?;
         }
@@ -126,8 +139,9 @@ impl Writer {
                 self.owned.write(&folder.join(name), text.as_bytes())?;
             }
         }
-        let kinds = ["svg", "csv", "tex"].iter();
-        let ids = kinds.flat_map(|end| page.figures.iter().map(move |f| format!("{}.{end}", f.id)));
+        let ids = FIGURE_ENDS
+            .iter()
+            .flat_map(|end| page.figures.iter().map(move |f| format!("{}{end}", f.id)));
         sweep(&self.owned, &figures, is_figure, &ids.collect())?;
         let depth = experiment.plan.experiment.split('/').count();
         let (up, values) = ("../".repeat(depth), Value::from(Serde(&page)));
@@ -148,6 +162,22 @@ impl Writer {
         let provenance = provenance(experiment);
         self.owned.write(&folder.join("provenance.md"), provenance.as_bytes())?;
         Ok(IndexEntry::new(experiment, page))
+    }
+
+    /// Writes a figure for papers in each format, drawn for its width, so that its text has the
+    /// same size in each.
+    fn export(&self, folder: &Path, figure: &Figure) -> Result<(), Error> {
+        let exports: [(Format, &str, Export); 2] =
+            [(Format::Pdf, ".pdf", Outlines::pdf), (Format::Png, ".png", Outlines::png)];
+        let outlines =
+            LazyCell::new(|| Outlines::new(&chart::svg_in(figure, pixels(self.inches))?));
+        for (_, end, export) in exports.iter().filter(|one| self.formats.contains(&one.0)) {
+            let file = folder.join(format!("{}{end}", figure.id));
+            let bytes = outlines.as_ref().map_err(String::clone);
+            let bytes = bytes.and_then(|outlines| export(outlines, self.inches));
+            self.owned.write(&file, &bytes.map_err(|e| error(&file, e))?)?;
+        }
+        Ok(())
     }
 
     /// Writes the index, the claims and the disagreements, and the smoke experiments where they

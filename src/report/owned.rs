@@ -144,7 +144,10 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
             let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
             if of_experiment && is_folder && name == "figures" {
                 let files = entries(&out.join(&path)).into_iter();
-                let figures = files.filter(|(file, is_folder)| !is_folder && is_figure(file));
+                let ends = &FIGURE_ENDS[..3]; // PDF and PNG came after the list
+                let figures = files.filter(|(file, is_folder)| {
+                    !is_folder && ends.iter().any(|end| file.ends_with(end))
+                });
                 found.extend(figures.map(|(file, _)| format!("{path}/{file}")));
             } else if is_folder {
                 open.push(path);
@@ -166,9 +169,12 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
     plain.collect()
 }
 
+/// The ends of the files of a figure.
+pub const FIGURE_ENDS: [&str; 5] = [".svg", ".csv", ".tex", ".pdf", ".png"];
+
 /// Whether a file has the name of a figure of an experiment.
 pub fn is_figure(name: &str) -> bool {
-    [".svg", ".csv", ".tex"].iter().any(|end| name.ends_with(end))
+    FIGURE_ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Whether a file has the name of a table of a page.

@@ -16,6 +16,10 @@ mod reading;
 mod sections;
 #[path = "../support/served.rs"]
 mod served;
+mod site;
+#[allow(dead_code)] // its command line
+#[path = "../../examples/site.rs"]
+mod site_builder;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;

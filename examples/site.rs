@@ -1,0 +1,389 @@
+//! Assembles the reports and the documents into one folder of static pages: every link between
+//! them is relative, so that the folder works on any server and from a disk.
+//!
+//! `make site`, or `cargo run --release --locked --example site -- reports site`
+
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Display, Write};
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Documents outside `docs/`.
+const TOP: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+/// The list of all documents.
+const DOCUMENTS: &str = "docs/index.html";
+/// The navigation of every page.
+const NAVIGATION: [(&str, &str); 5] = [
+    ("driftbench", "index.html"),
+    ("Experiments", "reports/index.html"),
+    ("Claims", "reports/claims.html"),
+    ("Tutorial", "docs/TUTORIAL.html"),
+    ("Docs", DOCUMENTS),
+];
+/// A file in each folder that this program wrote, so that it removes no other.
+const MARK: &str = ".driftbench-site";
+
+const NAVIGATION_STYLE: &str = "
+.site { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0 0 .6rem; margin: 0 0 1rem; border-bottom: 1px solid var(--line); }
+.site a { color: var(--link); text-decoration: none; padding: .2rem 0; }
+.site a:first-child, .site a[aria-current] { font-weight: bold; color: var(--ink); }
+@media print { .site { display: none; } }
+";
+
+/// Documents are narrower than reports, and their tables have cells of prose.
+const DOCUMENT_STYLE: &str = "
+.site-skip { position: absolute; left: -99rem; } .site-skip:focus { position: static; }
+.document { max-width: 56rem; overflow-wrap: break-word; }
+.document p, .document li { max-width: none; }
+.document img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
+.document pre, .site-table { overflow-x: auto; max-width: 100%; }
+.document td, .document th { white-space: normal; vertical-align: top; }
+.document :is(h1, h2, h3, h4) { scroll-margin-top: .5rem; }
+.site-contents { color: var(--dim, var(--ink)); margin: 1rem 0; }
+.site-contents ul { margin: .4rem 0; }
+@media (max-width: 40rem) { .document :is(td, th) { min-width: 7rem; } }
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [reports, out] = arguments.as_slice() else {
+        eprintln!("usage: site REPORTS OUT");
+        return ExitCode::from(2);
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    match build(root, Path::new(reports), Path::new(out)) {
+        Ok(pages) => {
+            eprintln!("{pages} pages written: open {out}/index.html");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Builds the site from a repository and a folder of reports; the number of its pages.
+///
+/// # Errors
+/// If there are no reports in HTML, the folder holds something else, or a file cannot be read or
+/// written.
+pub fn build(root: &Path, reports: &Path, out: &Path) -> Result<usize, String> {
+    if !reports.join("index.html").is_file() {
+        let missing = reports.join("index.html");
+        return Err(format!("{} does not exist: run `make reproduce` first", missing.display()));
+    }
+    let mut site = Site::open(root, reports, out)?;
+    fs::write(out.join(MARK), "").map_err(|e| failed(out, e))?;
+    let mut pages = site.copy_reports("")? + 1;
+    let mut titles = BTreeMap::new();
+    for source in site.sources.clone() {
+        let text = read(&root.join(&source))?;
+        let document = site.document(&source, &text)?;
+        site.write_document(&page_of(&source), &document)?;
+        titles.insert(source, document.title);
+        pages += 1;
+    }
+    let list =
+        titles.iter().fold(String::from("<h1>Docs</h1>\n<ul>\n"), |mut list, (file, title)| {
+            let _ =
+                writeln!(list, "<li><a href=\"../{}\">{}</a></li>", page_of(file), escape(title));
+            list
+        }) + "</ul>\n";
+    let list = Document { title: "Docs".into(), contents: String::new(), body: list };
+    site.write_document(DOCUMENTS, &list)?;
+    let style = read(&root.join("templates/style.css"))? + NAVIGATION_STYLE + DOCUMENT_STYLE;
+    site.write("style.css", style)?;
+    Ok(pages)
+}
+
+/// A page of prose, as HTML.
+struct Document {
+    title: String,
+    /// Its sections, as items of a list.
+    contents: String,
+    body: String,
+}
+
+struct Site<'a> {
+    root: &'a Path,
+    reports: &'a Path,
+    out: &'a Path,
+    /// Where sources can be read, if `Cargo.toml` says it.
+    repository: Option<String>,
+    /// The documents, as paths below the root.
+    sources: BTreeSet<String>,
+}
+
+impl<'a> Site<'a> {
+    /// An empty site; removes an earlier one.
+    fn open(root: &'a Path, reports: &'a Path, out: &'a Path) -> Result<Self, String> {
+        if out.exists() {
+            let is_empty = fs::read_dir(out).map_err(|e| failed(out, e))?.next().is_none();
+            if !is_empty && !out.join(MARK).is_file() {
+                return Err(format!("{} is not a site that `make site` wrote", out.display()));
+            }
+            fs::remove_dir_all(out).map_err(|e| failed(out, e))?;
+        }
+        fs::create_dir_all(out).map_err(|e| failed(out, e))?;
+        let docs = names(&root.join("docs"))?.into_iter().filter(|name| name.ends_with(".md"));
+        let docs = docs.map(|name| format!("docs/{name}"));
+        let sources = TOP.map(str::to_owned).into_iter().chain(docs).collect();
+        let manifest = root.join("Cargo.toml");
+        let text: toml::Table = read(&manifest)?.parse().map_err(|e| failed(&manifest, e))?;
+        let repository = text.get("package").and_then(|package| package.get("repository"));
+        let repository = repository.and_then(toml::Value::as_str);
+        let repository = repository.map(|url| url.trim_end_matches('/').to_owned());
+        Ok(Self { root, reports, out, repository, sources })
+    }
+
+    /// Writes a file below the site's folder.
+    fn write(&self, file: &str, bytes: impl AsRef<[u8]>) -> Result<(), String> {
+        let path = self.out.join(file);
+        fs::create_dir_all(path.parent().unwrap_or(self.out)).map_err(|e| failed(&path, e))?;
+        fs::write(&path, bytes).map_err(|e| failed(&path, e))
+    }
+
+    /// Copies the pages in a folder below the reports, with the site's navigation, and the files
+    /// that they link to; the number of pages. Markdown is left out: each page is there as HTML.
+    fn copy_reports(&self, folder: &str) -> Result<usize, String> {
+        let mut pages = 0;
+        for name in names(&self.reports.join(folder))? {
+            let (below, path) = (format!("{folder}{name}"), self.reports.join(folder).join(&name));
+            let file = format!("reports/{below}");
+            if path.is_dir() {
+                pages += self.copy_reports(&format!("{below}/"))?;
+            } else if name.ends_with(".html") {
+                self.write(&file, with_navigation(&read(&path)?, &file))?;
+                pages += 1;
+            } else if !name.ends_with(".md") {
+                self.write(&file, fs::read(&path).map_err(|e| failed(&path, e))?)?;
+            }
+        }
+        Ok(pages)
+    }
+
+    /// A page of a document.
+    fn write_document(&self, page: &str, document: &Document) -> Result<(), String> {
+        let Document { title, contents, body } = document;
+        let contents = match contents.is_empty() {
+            true => String::new(),
+            false => format!(
+                "<details class=\"site-contents\"><summary>On this page</summary>\n<ul>\n{contents}</ul>\n</details>\n"
+            ),
+        };
+        // The contents follow the heading of the page.
+        let (heading, rest) = body.split_once("</h1>\n").map_or(("", body.as_str()), |two| two);
+        let heading = if heading.is_empty() { String::new() } else { format!("{heading}</h1>\n") };
+        let (up, title, navigation) = (up(page), escape(title), navigation(page));
+        let text = format!(
+            "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<title>{title}</title>
+<link rel=\"stylesheet\" href=\"{up}style.css\">
+</head>
+<body>
+<a class=\"site-skip\" href=\"#site-page\">Skip to the page</a>
+{navigation}
+<main class=\"document\" id=\"site-page\">
+{heading}{contents}{rest}</main>
+</body>
+</html>
+"
+        );
+        self.write(page, text)
+    }
+
+    /// A document as HTML, with the anchors of GitHub and links to pages of the site.
+    fn document(&mut self, source: &str, text: &str) -> Result<Document, String> {
+        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+        let events: Vec<Event<'_>> = Parser::new_ext(text, options).collect();
+        let headings = headings(&events);
+        let mut ids = headings.iter();
+        let (mut out, mut links, mut images) = (Vec::new(), Vec::new(), Vec::new());
+        for event in events {
+            match event {
+                Event::Start(Tag::Heading { level, classes, attrs, .. }) => {
+                    let id = ids.next().map(|heading| CowStr::from(heading.id.clone()));
+                    out.push(Event::Start(Tag::Heading { level, id, classes, attrs }));
+                }
+                Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+                    let target = self.target(source, &dest_url)?;
+                    links.push(target.is_some());
+                    out.extend(target.map(|url| {
+                        Event::Start(Tag::Link { link_type, dest_url: url.into(), title, id })
+                    }));
+                }
+                Event::End(TagEnd::Link) if links.pop() == Some(false) => {}
+                Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
+                    let target = self.target(source, &dest_url)?;
+                    images.push(target.is_some());
+                    out.extend(target.map(|url| {
+                        Event::Start(Tag::Image { link_type, dest_url: url.into(), title, id })
+                    }));
+                }
+                Event::End(TagEnd::Image) if images.pop() == Some(false) => {}
+                Event::Start(Tag::Table(columns)) => {
+                    let region = "<div class=\"site-table\" role=\"region\" aria-label=\"Table\" tabindex=\"0\">\n";
+                    out.extend([Event::Html(region.into()), Event::Start(Tag::Table(columns))]);
+                }
+                Event::End(TagEnd::Table) => {
+                    out.extend([Event::End(TagEnd::Table), Event::Html("</div>\n".into())]);
+                }
+                Event::Start(Tag::CodeBlock(_)) => {
+                    out.push(Event::Html("<pre tabindex=\"0\"><code>".into()));
+                }
+                Event::End(TagEnd::CodeBlock) => out.push(Event::Html("</code></pre>\n".into())),
+                other => out.push(other),
+            }
+        }
+        let mut body = String::new();
+        html::push_html(&mut body, out.into_iter());
+        let title = headings.first().map_or(source, |heading| &heading.text).to_owned();
+        let sections = headings.iter().filter(|heading| heading.level == HeadingLevel::H2);
+        let contents = sections.fold(String::new(), |mut all, Heading { id, text, .. }| {
+            let _ = writeln!(all, "<li><a href=\"#{id}\">{}</a></li>", escape(text));
+            all
+        });
+        Ok(Document { title, contents, body })
+    }
+
+    /// Where a link of a document leads: to a page or an image of the site, to the repository's
+    /// address, or nowhere if it has none.
+    fn target(&mut self, source: &str, link: &str) -> Result<Option<String>, String> {
+        if link.starts_with('#') || link.contains("://") || link.starts_with("mailto:") {
+            return Ok(Some(link.to_owned()));
+        }
+        let (file, anchor) = link.split_once('#').map_or((link, None), |(f, a)| (f, Some(a)));
+        let anchor = anchor.map_or(String::new(), |anchor| format!("#{anchor}"));
+        let file = joined(source, file);
+        let up = up(&page_of(source));
+        if self.sources.contains(&file) {
+            return Ok(Some(format!("{up}{}{anchor}", page_of(&file))));
+        }
+        if let Some(report) = file.strip_prefix("reports/") {
+            let page = page_of(report);
+            let page = page
+                .strip_suffix("README.html")
+                .map_or(page.clone(), |f| f.to_owned() + "index.html");
+            let exists = self.reports.join(&page).is_file();
+            return Ok(exists.then(|| format!("{up}reports/{page}{anchor}")));
+        }
+        let path = self.root.join(&file);
+        if [".svg", ".png"].iter().any(|end| file.ends_with(end)) && path.is_file() {
+            self.write(&file, fs::read(&path).map_err(|e| failed(&path, e))?)?;
+            return Ok(Some(format!("{up}{file}")));
+        }
+        let kind = if path.is_dir() { "tree" } else { "blob" };
+        Ok(self.repository.as_ref().map(|url| format!("{url}/{kind}/HEAD/{file}{anchor}")))
+    }
+}
+
+/// A heading of a document.
+struct Heading {
+    level: HeadingLevel,
+    text: String,
+    /// Its anchor on GitHub.
+    id: String,
+}
+
+fn headings(events: &[Event<'_>]) -> Vec<Heading> {
+    let (mut all, mut open, mut seen) = (Vec::new(), None, BTreeMap::new());
+    for event in events {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) => open = Some((*level, String::new())),
+            Event::Text(part) | Event::Code(part) => {
+                if let Some((_, text)) = &mut open {
+                    text.push_str(part);
+                }
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                let (level, text) = open.take().unwrap_or((HeadingLevel::H1, String::new()));
+                let kept = text.trim().to_lowercase();
+                let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+                let id: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+                let count: &mut usize = seen.entry(id.clone()).or_default();
+                let id = if *count == 0 { id } else { format!("{id}-{count}") };
+                *count += 1;
+                all.push(Heading { level, text, id });
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The page of a document.
+fn page_of(source: &str) -> String {
+    match source.strip_suffix(".md") {
+        Some("README") => "index.html".into(),
+        Some(name) => format!("{name}.html"),
+        None => source.to_owned(),
+    }
+}
+
+/// The way from a page to the site's folder.
+fn up(page: &str) -> String {
+    "../".repeat(page.matches('/').count())
+}
+
+/// The path to which a relative link in a document leads.
+fn joined(source: &str, link: &str) -> String {
+    let mut parts: Vec<&str> = source.split('/').collect();
+    parts.pop();
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
+fn navigation(page: &str) -> String {
+    let up = up(page);
+    let links = NAVIGATION.iter().map(|(name, file)| {
+        let current = if *file == page { " aria-current=\"page\"" } else { "" };
+        format!("<a href=\"{up}{file}\"{current}>{name}</a>")
+    });
+    let links: Vec<String> = links.collect();
+    format!("<nav class=\"site\" aria-label=\"Site\">{}</nav>", links.join(" "))
+}
+
+/// A page of a report with the site's navigation, after the link past it if there is one.
+fn with_navigation(report: &str, page: &str) -> String {
+    let styled =
+        report.replacen("</head>", &format!("<style>{NAVIGATION_STYLE}</style>\n</head>"), 1);
+    let begin = styled.find("<body").and_then(|at| Some(at + styled[at..].find('>')? + 1));
+    let begin = begin.unwrap_or(0);
+    let skip = styled[begin..].trim_start().starts_with("<a class=\"skip\"");
+    let skip = styled[begin..].find("</a>").filter(|_| skip).map_or(0, |end| end + "</a>".len());
+    let (before, after) = styled.split_at(begin + skip);
+    format!("{before}\n{}{after}", navigation(page))
+}
+
+/// The names in a folder, in order, without hidden ones.
+fn names(folder: &Path) -> Result<BTreeSet<String>, String> {
+    let entries = fs::read_dir(folder).map_err(|e| failed(folder, e))?;
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(names.filter(|name| !name.starts_with('.')).collect())
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|e| failed(file, e))
+}
+
+fn failed(file: &Path, reason: impl Display) -> String {
+    format!("{}: {reason}", file.display())
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,174 @@
+//! Drawings as PDF and PNG, for papers and slides: the only user of usvg, svg2pdf, resvg and png.
+//!
+//! Text becomes outlines of the font in [`super::font`], so that the files do not depend on the
+//! fonts of a machine. An SVG must carry its looks in attributes or plain style sheets: variables
+//! and queries of style sheets (`var()`, `@media`) are not known here.
+
+use super::font;
+use resvg::tiny_skia::{Color, Pixmap, PremultipliedColorU8, Transform};
+use resvg::usvg::fontdb::{Database, Source};
+use resvg::usvg::{Options, Tree, WriteOptions};
+use std::sync::{Arc, LazyLock};
+
+/// Width of one column of a paper of two columns, in inches.
+pub const COLUMN: f64 = 3.25;
+/// Width of the text of such a paper: two columns and the space between them.
+pub const TEXT: f64 = 6.75;
+/// Pixels per inch of a drawing, as in style sheets.
+const DRAWN: f64 = 96.0;
+/// Pixels below which a drawing has no room for its labels; narrower figures are scaled.
+const NARROWEST: f64 = 300.0;
+/// Pixels per inch of a PNG.
+const RESOLUTION: f64 = 300.0;
+/// The most pixels of a PNG: 400 MB of memory.
+const MOST_PIXELS: f64 = 1e8;
+
+/// The bundled font under every generic name, so that each name in a drawing ends there.
+static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
+    let mut fonts = Database::new();
+    for bytes in font::FILES.iter() {
+        fonts.load_font_source(Source::Binary(Arc::new(*bytes)));
+    }
+    fonts.set_sans_serif_family(font::FAMILY);
+    fonts.set_serif_family(font::FAMILY);
+    fonts.set_monospace_family(font::FAMILY);
+    Arc::new(fonts)
+});
+
+/// The width in pixels at which to draw a figure of so many inches.
+pub fn pixels(inches: f64) -> u32 {
+    (inches * DRAWN).round().max(NARROWEST) as u32
+}
+
+/// A drawing whose text is outlines.
+pub struct Outlines(Tree);
+
+impl Outlines {
+    /// Reads an SVG file.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn new(svg: &str) -> Result<Self, String> {
+        let options = Options {
+            font_family: font::FAMILY.into(),
+            fontdb: Arc::clone(&FONTS),
+            ..Options::default()
+        };
+        let read = |svg: &str| Tree::from_str(svg, &options).map_err(|e| e.to_string());
+        // svg2pdf would embed subsets of the fonts, by crates that add 4 MB to the program.
+        let outlines = WriteOptions {
+            preserve_text: false,
+            coordinates_precision: 3,
+            ..WriteOptions::default()
+        };
+        Ok(Self(read(&read(svg)?.to_string(&outlines))?))
+    }
+
+    fn width(&self) -> f64 {
+        f64::from(self.0.size().width())
+    }
+
+    /// A PDF file of one page of this width in inches.
+    ///
+    /// # Errors
+    /// If the drawing cannot be converted.
+    pub fn pdf(&self, inches: f64) -> Result<Vec<u8>, String> {
+        let dpi = (self.width() / inches) as f32;
+        let page = svg2pdf::PageOptions { dpi };
+        svg2pdf::to_pdf(&self.0, svg2pdf::ConversionOptions::default(), page)
+            .map_err(|e| e.to_string())
+    }
+
+    /// A PNG file of this width in inches, at 300 pixels per inch on white.
+    ///
+    /// # Errors
+    /// If the image is too large.
+    pub fn png(&self, inches: f64) -> Result<Vec<u8>, String> {
+        let wide = (inches * RESOLUTION).round();
+        let scale = wide / self.width();
+        let high = (f64::from(self.0.size().height()) * scale).round().max(1.0);
+        let image = (wide * high <= MOST_PIXELS).then(|| Pixmap::new(wide as u32, high as u32));
+        let mut image = image.flatten().ok_or_else(|| {
+            format!(
+                "an image of {wide} × {high} pixels is too large: choose a smaller width, or PDF"
+            )
+        })?;
+        image.fill(Color::WHITE);
+        let scale = scale as f32;
+        resvg::render(&self.0, Transform::from_scale(scale, scale), &mut image.as_mut());
+        encode(&image).map_err(|e| e.to_string())
+    }
+}
+
+/// The file of an opaque image, which records its resolution.
+fn encode(image: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, image.width(), image.height());
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    // Areas of one colour: filters, and the fast compression, make files several times larger.
+    encoder.set_compression(png::Compression::Default);
+    encoder.set_filter(png::FilterType::NoFilter);
+    let per_metre = (RESOLUTION / 0.0254).round() as u32;
+    let (xppu, yppu, unit) = (per_metre, per_metre, png::Unit::Meter);
+    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu, yppu, unit }));
+    let color = |pixel: &PremultipliedColorU8| [pixel.red(), pixel.green(), pixel.blue()];
+    let bytes: Vec<u8> = image.pixels().iter().flat_map(color).collect();
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&bytes)?;
+    writer.finish()?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points per inch.
+    const POINTS: f64 = 72.0;
+    const SVG: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" width="650" height="400" viewBox="0 0 650 400"><rect width="650" height="400" fill="#ffffff"/><text x="20" y="200" font-family="system-ui, sans-serif" font-size="100">θ̄‖⁻⁴✓</text></svg>"##;
+
+    /// The four numbers of a PDF's page box.
+    fn page_box(pdf: &[u8]) -> Vec<f64> {
+        let text = String::from_utf8_lossy(pdf);
+        assert!(text.starts_with("%PDF-"), "{}", &text[..20]);
+        let boxes: Vec<&str> = text.split("/MediaBox [").skip(1).collect();
+        assert_eq!(boxes.len(), 1, "one page");
+        let numbers = boxes[0].split(']').next().unwrap().split_whitespace();
+        numbers.map(|number| number.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_pdf_has_one_page_of_the_width() {
+        let drawing = Outlines::new(SVG).unwrap();
+        for inches in [COLUMN, TEXT] {
+            let pdf = drawing.pdf(inches).unwrap();
+            let expected = [0.0, 0.0, inches * POINTS, inches * POINTS * 400.0 / 650.0];
+            let apart = page_box(&pdf).into_iter().zip(expected).map(|(a, b)| (a - b).abs());
+            assert!(apart.fold(0.0, f64::max) < 0.01, "{:?}", page_box(&pdf));
+            assert_eq!(pdf, Outlines::new(SVG).unwrap().pdf(inches).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_png_has_the_width_and_records_its_resolution() {
+        let drawing = Outlines::new(SVG).unwrap();
+        let file = drawing.png(COLUMN).unwrap();
+        assert_eq!(file, Outlines::new(SVG).unwrap().png(COLUMN).unwrap());
+        let mut reader = png::Decoder::new(file.as_slice()).read_info().unwrap();
+        assert_eq!((reader.info().width, reader.info().height), (975, 600));
+        assert_eq!(reader.info().pixel_dims.unwrap().xppu, 11811);
+        let mut pixels = vec![0; reader.output_buffer_size()];
+        reader.next_frame(&mut pixels).unwrap();
+        let dark = pixels.chunks(3).filter(|pixel| pixel.iter().all(|v| *v < 64)).count();
+        assert!((5_000..200_000).contains(&dark), "{dark} dark pixels: is the text there?");
+        assert_eq!(pixels[..3], [255, 255, 255]);
+    }
+
+    #[test]
+    fn what_cannot_be_exported_is_refused() {
+        assert!(Outlines::new("<p>no drawing</p>").is_err());
+        let too_large = Outlines::new(SVG).unwrap().png(200.0).unwrap_err();
+        assert!(too_large.contains("60000 × 36923 pixels"), "{too_large}");
+    }
+}

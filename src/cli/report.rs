@@ -90,7 +90,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     };
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
     let width = args.figure_width.unwrap_or(TEXT);
-    write_stored(&store, &Writer::new(&args.out, &formats, width)?, args.quiet)
+    let writer = Writer::new(&args.out, &formats)?.with_figure_width(width);
+    write_stored(&store, &writer, args.quiet)
 }
 
 /// Writes the pages of all experiments of a results folder.
@@ -115,7 +116,7 @@ pub const FORMATS: [report::Format; 2] = [report::Format::Html, report::Format::
 /// Analyses these plans and writes their pages.
 pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
     let plans = plans.into_iter().map(Ok).collect();
-    write_all(plans, store, &Writer::new(out, &FORMATS, TEXT)?, quiet)
+    write_all(plans, store, &Writer::new(out, &FORMATS)?, quiet)
 }
 
 /// What the index needs of an experiment whose pages were written, and a message for each claim

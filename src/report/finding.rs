@@ -10,7 +10,8 @@ use crate::analysis::{Experiment, Separation, Standing, Standings, unique};
 use driftbench_core::words::{count, readable};
 use serde::Serialize;
 
-/// A headline and the line below it.
+/// What the texts of a manifest say of the results: a headline with the line below it, and the
+/// analysis.
 #[derive(Serialize)]
 pub struct Finding {
     /// The headline, in parts with and without the colour of a family.
@@ -19,6 +20,8 @@ pub struct Finding {
     pub text: String,
     /// The line of interval and setting.
     pub line: Vec<ColoredText>,
+    /// The paragraphs of the analysis text.
+    pub paragraphs: Vec<String>,
 }
 
 /// A part of a text: the name of an algorithm, or what stands between names.
@@ -32,9 +35,11 @@ pub struct ColoredText {
 /// The finding of an experiment.
 ///
 /// # Errors
-/// If the manifest's text cannot be filled.
+/// If a text cannot be filled.
 pub fn finding(experiment: &Experiment<'_>) -> Result<Finding, String> {
-    let own = experiment.plan.manifest.finding.as_deref().unwrap_or_default();
+    let manifest = &experiment.plan.manifest;
+    let own = manifest.finding.as_deref().unwrap_or_default();
+    let analysis = manifest.analysis.as_deref().unwrap_or_default();
     let complete = !own.is_empty() && experiment.missing.is_empty();
     let filled = if complete { description::render(own, experiment)? } else { None };
     let (headline, line) = match filled {
@@ -46,7 +51,9 @@ pub fn finding(experiment: &Experiment<'_>) -> Result<Finding, String> {
     };
     let names = names(experiment);
     let (headline_parts, line) = (parts(&headline, &names), parts(&line, &names));
-    Ok(Finding { headline: headline_parts, text: headline, line })
+    let analysis = description::render(analysis, experiment)?.unwrap_or_default();
+    let paragraphs = analysis.split("\n\n").map(one_line).filter(|p| !p.is_empty()).collect();
+    Ok(Finding { headline: headline_parts, text: headline, line, paragraphs })
 }
 
 fn one_line(text: &str) -> String {

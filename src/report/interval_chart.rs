@@ -17,13 +17,13 @@ const ONE_LABEL: f64 = 70.0;
 const LEAST_RANGE: f64 = 0.1;
 
 /// A scale of numbers, or of their logarithms.
-struct Scale {
+struct IntervalScale {
     is_log: bool,
     low: f64,
     high: f64,
 }
 
-impl Scale {
+impl IntervalScale {
     /// A scale on which all of these are visible that can be.
     fn new(is_log: bool, values: &[f64]) -> Option<Self> {
         let places = values.iter().map(|v| place(is_log, *v)).filter(|place| place.is_finite());
@@ -60,7 +60,8 @@ pub fn svg(estimate: Estimate, region: Region, is_ratio: bool) -> String {
         .zip(limits)
         .filter_map(|(end, is_limit)| is_limit.then_some(end))
         .collect();
-    let scale = Scale::new(is_ratio, &[&[value, ends.0, ends.1], known.as_slice()].concat());
+    let scale =
+        IntervalScale::new(is_ratio, &[&[value, ends.0, ends.1], known.as_slice()].concat());
     let Some(scale) = scale.filter(|_| !value.is_nan() && !known.is_empty()) else {
         return String::new();
     };
@@ -81,7 +82,7 @@ pub fn svg(estimate: Estimate, region: Region, is_ratio: bool) -> String {
 }
 
 /// The scale, the region, and a line at each of its ends.
-fn draw_region(out: &mut String, scale: &Scale, region: Region, known: &[f64]) {
+fn draw_region(out: &mut String, scale: &IntervalScale, region: Region, known: &[f64]) {
     let (left, right) = (MARGIN, WIDTH - MARGIN);
     let (low, high) = (
         if known.contains(&region.0) { scale.x(region.0) } else { left },
@@ -98,7 +99,7 @@ fn draw_region(out: &mut String, scale: &Scale, region: Region, known: &[f64]) {
 }
 
 /// The interval, with a bar at each end that is on the scale, and the estimate.
-fn draw_estimate(out: &mut String, scale: &Scale, Estimate { value, interval }: Estimate) {
+fn draw_estimate(out: &mut String, scale: &IntervalScale, Estimate { value, interval }: Estimate) {
     let (low, high) = interval;
     if low <= high {
         let (left, right) = (scale.x(low), scale.x(high));
@@ -113,7 +114,7 @@ fn draw_estimate(out: &mut String, scale: &Scale, Estimate { value, interval }: 
     let _ = write!(out, "<circle cx=\"{:.1}\" cy=\"{MIDDLE}\" r=\"4\"/>", scale.x(value));
 }
 
-fn draw_labels(out: &mut String, scale: &Scale, known: &[f64], holds: &str) {
+fn draw_labels(out: &mut String, scale: &IntervalScale, known: &[f64], holds: &str) {
     let mut label = |x: f64, text: &str| {
         // Half of the width of the text, so that it stays inside.
         let half = 3.3 * text.chars().count() as f64;

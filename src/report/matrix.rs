@@ -16,7 +16,7 @@ const LONGEST_LEAD: f64 = 1000.0;
 
 /// The ranking as templates see it.
 #[derive(Default, Serialize)]
-pub struct Matrix {
+pub struct RankingMatrix {
     /// What distinguishes the columns; a single empty text if no setting is a number.
     pub columns: Vec<String>,
     pub rows: Vec<MatrixRow>,
@@ -49,7 +49,7 @@ pub struct MatrixCell {
     pub words: String,
 }
 
-impl Matrix {
+impl RankingMatrix {
     /// The matrix of these grid points.
     pub fn new(standings: &Standings, most_rows: usize) -> Self {
         let all = &standings.rows;
@@ -241,7 +241,8 @@ mod tests {
                 rows.push(standing(&[noise, steps, &format!("{steps}0")], 1920.0, separation));
             }
         }
-        let matrix = Matrix::new(&standings(&["noise", "local-steps", "rounds"], rows), 1000);
+        let matrix =
+            RankingMatrix::new(&standings(&["noise", "local-steps", "rounds"], rows), 1000);
         assert_eq!(matrix.columns, ["s = 1, s = 10", "s = 10, s = 100", "s = 100, s = 1000"]);
         let names: Vec<&str> = matrix.rows.iter().map(|row| row.settings.as_str()).collect();
         assert_eq!(names, ["s = two", "s = one"]);
@@ -266,7 +267,7 @@ mod tests {
             let last = if i == 49 { Separation::Larger } else { Separation::Unclear };
             standing(&[&format!("name {i}")], 2.0, last)
         };
-        let matrix = Matrix::new(&standings(&["problem"], (0..50).map(row).collect()), 45);
+        let matrix = RankingMatrix::new(&standings(&["problem"], (0..50).map(row).collect()), 45);
         assert_eq!((matrix.rows.len(), matrix.further.len()), (40, 5));
         assert_eq!(matrix.rows[0].settings, "s = name 49");
         assert_eq!(matrix.columns, [""]);
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn a_single_grid_point_is_a_sentence() {
         let one = standing(&[], 2.0, Separation::Unclear);
-        let matrix = Matrix::new(&standings(&[], vec![one]), 9);
+        let matrix = RankingMatrix::new(&standings(&[], vec![one]), 9);
         let expected = "A and B cannot be told apart: the smallest mean is 0.500; B’s is 2.00 [1.00, 4.00] times that; 3 paired runs.";
         assert_eq!(matrix.sentence, expected);
     }

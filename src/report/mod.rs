@@ -28,7 +28,7 @@ mod view;
 use crate::analysis::family::FAMILIES;
 use crate::analysis::table::FinalsColumns;
 use crate::analysis::{Experiment, Figure, compare, unique};
-use crate::chart::export::{Outlines, pixels};
+use crate::chart::export::{Outlines, TEXT, pixels};
 use crate::chart::{self, style};
 use crate::stats::mean;
 use driftbench_core::words::count;
@@ -78,17 +78,24 @@ type Export = fn(&Outlines, f64) -> Result<Vec<u8>, String>;
 
 impl Writer {
     /// A writer of pages of these formats in this folder, which it creates. PDF and PNG figures
-    /// are so many inches wide.
+    /// are as wide as the text of a paper.
     ///
     /// # Errors
     /// If there can be no such folder, or a page would overwrite a file that is not its own.
-    pub fn new(out: &Path, formats: &[Format], inches: f64) -> Result<Self, Error> {
+    pub fn new(out: &Path, formats: &[Format]) -> Result<Self, Error> {
         fs::create_dir_all(out).map_err(|e| error(out, e))?;
         let (owned, formats) = (Owned::open(out)?, formats.to_vec());
-        let writer = Self { pages: Pages::new(), out: out.to_owned(), owned, formats, inches };
-        let pages = PAGES.iter().filter(|page| writer.writes(page)).map(|page| out.join(page));
+        let (out, inches) = (out.to_owned(), TEXT);
+        let writer = Self { pages: Pages::new(), out, owned, formats, inches };
+        let pages =
+            PAGES.iter().filter(|page| writer.writes(page)).map(|page| writer.out.join(page));
         pages.filter(|page| page.exists()).try_for_each(|page| writer.owned.claim(&page, &[]))?;
         Ok(writer)
+    }
+
+    /// The writer with PDF and PNG figures of so many inches.
+    pub fn with_figure_width(self, inches: f64) -> Self {
+        Self { inches, ..self }
     }
 
     /// Whether a page is of one of the formats.

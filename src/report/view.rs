@@ -3,10 +3,10 @@
 use super::claims::{self, ClaimText};
 use super::finding::Finding;
 use super::formula;
-use super::matrix::Matrix;
+use super::matrix::RankingMatrix;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
-use super::{description, finding, page_data};
+use super::{finding, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
     CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
@@ -31,10 +31,8 @@ pub struct Page {
     /// What the results contain besides the cells of this page: what affects verdicts, and what
     /// does not; and the theory that is not computed at this size.
     pub notes: Value,
-    /// The headline and the line below it.
+    /// What the texts of the manifest say of the results.
     pub finding: Finding,
-    /// The paragraphs of the analysis text.
-    pub paragraphs: Vec<String>,
     pub figures: Vec<PageFigure>,
     pub claims: PageClaims,
     /// The ranking, and the number of comparisons in its table and in maps.
@@ -91,7 +89,6 @@ pub struct Problems {
 pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let plan = &experiment.plan;
     let manifest = &plan.manifest;
-    let analysis = manifest.analysis.as_deref().unwrap_or_default();
     let source = manifest.source.as_deref().unwrap_or_default();
     let mut files = Vec::new();
     let list: Vec<ClaimText> = experiment
@@ -129,12 +126,11 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "not_computed": experiment.not_computed,
         }),
         finding: finding::finding(experiment)?,
-        paragraphs: paragraphs(&description::render(analysis, experiment)?.unwrap_or_default()),
         figures: figures(experiment)?,
         claims: PageClaims { counts: claims::counts(&list), list },
         ranking: json!({
             "table": ranking(&experiment.standings, &mut files),
-            "matrix": Matrix::new(&experiment.standings, MOST_ROWS),
+            "matrix": RankingMatrix::new(&experiment.standings, MOST_ROWS),
             "comparisons": match experiment.standings.compared {
                 1 => "1 comparison".to_owned(),
                 several => format!("{} comparisons", thousands(several)),
@@ -217,11 +213,6 @@ fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
         cells
     };
     TextTable::first(&heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)
-}
-
-fn paragraphs(text: &str) -> Vec<String> {
-    let blocks = text.split("\n\n").map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
-    blocks.filter(|p| !p.is_empty()).collect()
 }
 
 fn finals(experiment: &Experiment<'_>) -> TextTable {

@@ -74,8 +74,12 @@ fn without_scripts_all_is_there() {
         assert!(count("h1") == 1 && count("table tbody tr, .card, .sides li") > 0, "{file}");
         assert_eq!(count(".controls, .tip, p.filter, th button"), 0, "{file}: no dead control");
         if file == PAGES[0] {
-            // The map has a key for squares where no algorithm is separated from the others.
-            assert_eq!((count(".chart svg"), count(".chart svg .legend .key")), (4, 6 + 8 + 4 + 3));
+            // Curves have their labels; the map has a key for squares where no algorithm is
+            // separated from the others.
+            assert_eq!((count(".chart svg"), count("#map svg .legend .key")), (4, 3));
+            for id in ["curves", "one", "points"] {
+                assert!(count(&format!("#{id} svg .labels text")) > 1, "{id}");
+            }
             assert_eq!(count(".files a[href^=\"figures/\"][href$=\".svg\"]"), 4);
             // A map has no other views that a script could save.
             assert_eq!(count(".files a[href^=\"figures/\"][href$=\".csv\"]"), 1);

@@ -1,12 +1,12 @@
 // What a figure shows: what the tests compare. A panel of the page and one of a static drawing
-// have the same parts; points are in pixels of the panel's own drawing.
+// have the same parts; points are in the pixels of the panel's plot area.
 const round = v => Math.round(v * 100) / 100;
 const pairs = text => text.trim().split(/\s+/).map(p => p.split(",").map(round));
 const BAND = 'polygon.band, polygon[opacity="0.16"]';
-function panelOf(node, title) {
+function panelOf(node, title, place = point => point) {
   const texts = [...node.querySelectorAll(".axes text")].map(t => ({ words: t.textContent.trim(), x: round(t.getAttribute("x")), y: round(t.getAttribute("y")) }));
   const series = [...node.querySelectorAll(".series")].map(s => {
-    const of = query => [...s.querySelectorAll(query)].map(n => pairs(n.getAttribute("points")));
+    const of = query => [...s.querySelectorAll(query)].map(n => pairs(n.getAttribute("points")).map(place));
     const first = s.querySelector("polyline:not(.run), circle:not(.run)");
     return { label: s.dataset.label, role: ["measured", "theory", "reference"].find(role => s.classList.contains(role)), color: s.dataset.color,
       dash: (s.getAttribute("stroke-dasharray") ?? "").split(/[ ,]+/).filter(Boolean).map(Number),
@@ -26,5 +26,12 @@ function picture(id) {
 function drawing(text) {
   const page = new DOMParser().parseFromString(text, "image/svg+xml");
   const title = panel => [...panel.querySelectorAll("text")].find(t => !t.closest(".axes, .labels, .series"))?.textContent.trim() ?? "";
-  return { panels: [...page.querySelectorAll(".panel")].map(panel => panelOf(panel, title(panel))) };
+  // Plotters' pixels are finer than those of the drawing.
+  const place = panel => {
+    const node = panel.querySelector("g[transform]");
+    if (!node) return undefined;
+    const [, x, y, scale] = /translate\((.*),(.*)\) scale\((.*)\)/.exec(node.getAttribute("transform")).map(Number);
+    return point => [x + scale * point[0], y + scale * point[1]];
+  };
+  return { panels: [...page.querySelectorAll(".panel")].map(panel => panelOf(panel, title(panel), place(panel))) };
 }

@@ -2,7 +2,6 @@
 //!
 //! *Invariant*: after [`LivePages::write_final`] nothing is written any more.
 
-use crate::chart::export::TEXT;
 use crate::cli::report::{self, FORMATS, Unreported};
 use crate::cli::{Code, Failure};
 use crate::report::{IndexEntry, Writer};
@@ -34,7 +33,7 @@ struct Live {
 impl LivePages {
     /// Pages of these results in this folder, which is created.
     pub fn new(results: &Path, reports: &Path, quiet: bool) -> Result<Self, Failure> {
-        let writer = Writer::new(reports, &FORMATS, TEXT)?;
+        let writer = Writer::new(reports, &FORMATS)?;
         Ok(Self { results: results.to_owned(), writer, quiet, live: Mutex::default() })
     }
 

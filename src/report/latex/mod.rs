@@ -100,7 +100,7 @@ fn document(plan: &Plan, page: &Page) -> String {
     let source = plan.manifest.source.as_ref().filter(|source| !source.is_empty());
     let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
     let _ = writeln!(out, "\\section*{{{}{}}}", text(&plan.manifest.title), text(&source));
-    for paragraph in &page.paragraphs {
+    for paragraph in &page.finding.paragraphs {
         let _ = writeln!(out, "{}\n", text(paragraph));
     }
     for figure in &page.figures {

@@ -81,8 +81,7 @@ fn without_scripts_all_is_there() {
                 assert!(count(&format!("#{id} svg .labels text")) > 1, "{id}");
             }
             assert_eq!(count(".files a[href^=\"figures/\"][href$=\".svg\"]"), 4);
-            // A map has no other views that a script could save.
-            assert_eq!(count(".files a[href^=\"figures/\"][href$=\".csv\"]"), 1);
+            assert_eq!(count(".files a[href^=\"figures/\"][href$=\".csv\"]"), 4);
             assert!(count("math") > 0 && count(".interval") == 3 && count(".matrix td") > 0);
         }
     }

@@ -3,13 +3,13 @@
 const round = v => Math.round(v * 100) / 100;
 const pairs = text => text.trim().split(/\s+/).map(p => p.split(",").map(round));
 const BAND = 'polygon.band, polygon[opacity="0.16"]';
-function panelOf(node, title, place = point => point) {
+function panelOf(node, title, place = point => point, scale = 1) {
   const texts = [...node.querySelectorAll(".axes text")].map(t => ({ words: t.textContent.trim(), x: round(t.getAttribute("x")), y: round(t.getAttribute("y")) }));
   const series = [...node.querySelectorAll(".series")].map(s => {
     const of = query => [...s.querySelectorAll(query)].map(n => pairs(n.getAttribute("points")).map(place));
     const first = s.querySelector("polyline:not(.run), circle:not(.run)");
     return { label: s.dataset.label, role: ["measured", "theory", "reference"].find(role => s.classList.contains(role)), color: s.dataset.color,
-      dash: (s.getAttribute("stroke-dasharray") ?? "").split(/[ ,]+/).filter(Boolean).map(Number),
+      dash: (s.getAttribute("stroke-dasharray") ?? "").split(/[ ,]+/).filter(Boolean).map(length => scale * length),
       lines: of("polyline:not(.run)"), runs: s.querySelectorAll(".run").length, bands: of(BAND).length,
       wide: first ? Number(first.getAttribute("stroke-width")) : null, ink: first && getComputedStyle(first).stroke };
   });
@@ -29,9 +29,9 @@ function drawing(text) {
   // Plotters' pixels are finer than those of the drawing.
   const place = panel => {
     const node = panel.querySelector("g[transform]");
-    if (!node) return undefined;
+    if (!node) return [];
     const [, x, y, scale] = /translate\((.*),(.*)\) scale\((.*)\)/.exec(node.getAttribute("transform")).map(Number);
-    return point => [x + scale * point[0], y + scale * point[1]];
+    return [point => [x + scale * point[0], y + scale * point[1]], scale];
   };
-  return { panels: [...page.querySelectorAll(".panel")].map(panel => panelOf(panel, title(panel), place(panel))) };
+  return { panels: [...page.querySelectorAll(".panel")].map(panel => panelOf(panel, title(panel), ...place(panel))) };
 }

@@ -432,7 +432,7 @@ function endLabels(lines, at, size, figure, view) {
   const full = size.values && groups.length <= fits(32);
   let chosen = full || groups.length <= fits(13.5) ? groups.map(g => item(g, full ? says(g) : "")) : summary(curves, lowest, item, says, size, fits);
   for (const line of lines.filter(l => l.role === "reference").slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push(item([line]));
-  const most = size.width * (size.big ? 0.34 : 0.4), both = groups.every(g => g.length === 2) && new Set(curves.map(l => l.algorithm)).size === 2;
+  const most = size.width * (size.big ? 0.34 : 0.4), both = new Set(curves.map(l => l.algorithm)).size === 2;
   chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves.length));
   for (const one of chosen) one.high = one.value ? 31 : 13.5;
   if (chosen.reduce((sum, one) => sum + one.high, 0) > high) for (const one of chosen) [one.value, one.high] = ["", 13.5];
@@ -444,8 +444,8 @@ function endLabels(lines, at, size, figure, view) {
 const textOf = ({ names, tail }) => names.map(part => part.text).join(" and ") + (tail ?? "");
 
 // A label as short as its room, as one item or one for each of its names. Algorithms with the same
-// settings name these once; where every label is one of both algorithms, the settings do. Of many
-// curves that coincide there is the number.
+// settings name these once; where there are two algorithms, "both" does, and the settings alone in
+// the colour of their algorithm. Of many curves that coincide there is the number.
 function shorten(one, font, room, both, count) {
   const lines = one.names.map(part => part.line), [{ settings }] = lines;
   if (lines.length > 1 && settings && lines.every(l => l.settings === settings) && one.names.every(part => part.text === part.line.label)) {
@@ -454,6 +454,10 @@ function shorten(one, font, room, both, count) {
     if (both && widthOf(textOf(one), font) > room) one.names = [{ line: lines[0], text: "both", all: true }];
   }
   if (widthOf(textOf(one), font) <= room) return [one];
+  if (lines.length === 1 && settings && one.names[0].text !== settings && widthOf(settings, font) <= room) {
+    one.names[0].text = settings;
+    return [one];
+  }
   if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === count ? "all " : ""}${lines.length} curves`, all: true }] }];
   const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
   const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room - (i + 1 < ends.length ? widthOf(ends[i], font) : 0)) }],

@@ -113,6 +113,7 @@ class Plot {
       slider.style.height = `${size.height}px`;
       slider.firstChild.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${fixed(width)} ${size.height}" aria-hidden="true">${one.svg}<g class="cursor"></g></svg>`;
       title.textContent = panel.title;
+      title.style.fontSize = `${Math.max(9.5, Math.min(13, 13 * (size.width - 18) / widthOf(panel.title, `640 13px ${size.face}`)))}px`;
       title.hidden = panels.length < 2;
       title.setAttribute("aria-pressed", i === large);
       slider.setAttribute("aria-label", panel.title ? `${figure.title}, ${panel.title}` : figure.title);

@@ -5,6 +5,7 @@ mod support;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::path::Path;
 use support::looks::{Drawing, Look, Named, compare};
 use support::{Bench, QUADRATIC, edited, files_with, root};
 
@@ -113,9 +114,9 @@ fn drawn(svg: &str) -> Vec<Named> {
     parts(svg, "<g class=\"series ", "</g>").filter_map(curve).collect()
 }
 
-/// The drawings of all figures of curves.
-fn drawings(bench: &Bench) -> Vec<(String, String)> {
-    let files = files_with(&bench.path("reports"), "svg").into_iter();
+/// The drawings of all figures of curves below a folder.
+fn drawings(reports: &Path) -> Vec<(String, String)> {
+    let files = files_with(reports, "svg").into_iter();
     let all = files.map(|f| (f.display().to_string(), fs::read_to_string(f).unwrap()));
     all.filter(|(_, text)| text.contains("class=\"series")).collect()
 }
@@ -123,14 +124,16 @@ fn drawings(bench: &Bench) -> Vec<(String, String)> {
 #[test]
 fn labels_show_the_curves_that_they_name() {
     let bench = reported();
-    let drawings = drawings(&bench).into_iter().map(|(id, svg)| Drawing {
-        id,
-        by: "plotters".into(),
-        keys: keys(&svg),
-        lines: drawn(&svg),
-    });
-    let compared: usize = drawings.map(|drawing| compare(&drawing)).sum();
-    assert!(compared > 60, "{compared}");
+    for (reports, least) in [(bench.path("reports"), 60), (root().join("reports"), 300)] {
+        let drawings = drawings(&reports).into_iter().map(|(id, svg)| Drawing {
+            id,
+            by: "plotters".into(),
+            keys: keys(&svg),
+            lines: drawn(&svg),
+        });
+        let compared: usize = drawings.map(|drawing| compare(&drawing)).sum();
+        assert!(compared > least, "{compared} in {reports:?}");
+    }
 }
 
 /// Each curve of a figure ends at the mean of the cell that its name and panel tell.

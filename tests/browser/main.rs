@@ -12,6 +12,7 @@ mod gallery;
 mod legend;
 mod names;
 mod offline;
+mod published;
 mod reading;
 mod sections;
 #[path = "../support/served.rs"]

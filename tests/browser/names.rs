@@ -1,22 +1,10 @@
 //! Names and looks: in every view, each entry of a list of curves looks as the curve that it
 //! names, each label has the colour of its algorithm's family, and no two curves look alike.
 
-use crate::driver::Browser;
 use crate::support::looks::{Drawing, compare};
-use crate::support::root;
 use crate::{Page, list};
 use serde_json::json;
 use std::path::Path;
-
-/// Published experiments with many curves, cut short by settings.
-const PUBLISHED: [(&str, &[&str]); 5] = [
-    ("scafflsa/complexity", &["replicates=2", "budget.rounds=60"]),
-    ("scafflsa/schedules", &["replicates=2"]),
-    ("scaffold/variance", &["replicates=2", "budget.local-steps=200"]),
-    ("rr/deterministic", &[]),
-    ("rr/local-steps", &["replicates=2"]),
-];
-const SMOKE: [&str; 4] = ["all-atoms", "all-quadratic", "garnet", "diverging"];
 
 /// Of each figure: its list of curves, what is drawn of each curve, and the labels whose colour
 /// is not that of their curve's family.
@@ -69,56 +57,33 @@ fn choose_all(page: &Page, name: &str, value: &str) {
     page.browser.run(&script, json!([]));
 }
 
-fn reports() -> crate::Bench {
-    let bench = crate::reports();
-    for (name, sets) in PUBLISHED {
-        let file = format!("experiments/{name}.toml");
-        bench.write(&file, std::fs::read(root().join(&file)).unwrap());
-        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
-        bench.compute(&[&[file.as_str()], &sets[..]].concat());
-    }
-    for name in SMOKE {
-        bench.compute(&[&bench.bring(name)]);
-    }
-    // Cut short, claims may be refuted.
-    let output = bench.run(&["report", "--quiet"]);
-    assert!(output.code <= 1, "{}", output.err);
-    bench
-}
-
-#[test]
-fn every_entry_and_label_names_its_curve() {
-    let Some(browser) = Browser::start() else { return };
-    let page = Page { browser, bench: reports() };
-    let mut files = page.bench.files_below("reports");
-    files.retain(|file| file.ends_with("report.html"));
-    assert_eq!(files.len(), 1 + PUBLISHED.len() + SMOKE.len());
+/// Checks all figures of a page in both themes, with and without bands, with other panels; how
+/// many entries and labels were compared.
+pub fn check(page: &Page, file: &Path) -> (usize, usize) {
     let (mut compared, mut labelled) = (0, 0);
-    for file in files {
-        for scheme in ["light", "dark"] {
-            page.browser.media("screen", scheme);
-            page.browser.size(1600, 900);
-            page.browser.open(&file, "");
-            let (first, labels) = drawings(&page, &file);
-            compared += first.iter().map(compare).sum::<usize>();
-            labelled += labels;
-            choose_all(&page, "band", "s.value === 'none' ? 'std' : 'none'");
-            let (again, _) = drawings(&page, &file);
-            for (a, b) in first.iter().zip(&again) {
-                compare(b);
-                assert_eq!((a.by.as_str(), b.by.as_str()), ("script", "script"));
-                let [a, b] = [a, b].map(|of| of.lines.iter().map(|line| &line.label));
-                assert!(a.eq(b), "{}", file.display());
-            }
-            // And with other panels.
-            choose_all(&page, "panels", "''");
-            drawings(&page, &file).0.iter().for_each(|drawing| {
-                compare(drawing);
-            });
+    for scheme in ["light", "dark"] {
+        page.browser.media("screen", scheme);
+        page.browser.size(1600, 900);
+        page.browser.open(file, "");
+        let (first, labels) = drawings(page, file);
+        compared += first.iter().map(compare).sum::<usize>();
+        labelled += labels;
+        choose_all(page, "band", "s.value === 'none' ? 'std' : 'none'");
+        let (again, _) = drawings(page, file);
+        for (a, b) in first.iter().zip(&again) {
+            compare(b);
+            assert_eq!((a.by.as_str(), b.by.as_str()), ("script", "script"));
+            let [a, b] = [a, b].map(|of| of.lines.iter().map(|line| &line.label));
+            assert!(a.eq(b), "{}", file.display());
         }
-        same_numbers(&page, &file);
+        // And with other panels.
+        choose_all(page, "panels", "''");
+        drawings(page, file).0.iter().for_each(|drawing| {
+            compare(drawing);
+        });
     }
-    assert!(compared > 100 && labelled > 100, "{compared} entries, {labelled} labels");
+    same_numbers(page, file);
+    (compared, labelled)
 }
 
 /// What the script draws under a name are the numbers that the analysis wrote under it.

@@ -5,22 +5,6 @@ use crate::driver::ENTER;
 use crate::{Page, list, number, page};
 use serde_json::{Value, json};
 
-/// How much of the first figure is on the first screen at least, in pixels.
-const SHOWN: f64 = 120.0;
-
-#[test]
-fn the_first_figure_begins_within_the_first_screen() {
-    let Some(page) = page() else { return };
-    for (wide, high) in [(1400, 900), (390, 844)] {
-        page.browser.size(wide, high);
-        page.open("");
-        crate::drawings::settle(&page);
-        let top =
-            page.ask("document.querySelector('.chart').getBoundingClientRect().top", json!([]));
-        assert!(number(&top) + SHOWN < f64::from(high), "{wide} x {high}: {top}");
-    }
-}
-
 impl Page {
     /// Whether the text of a claim is shown.
     fn shows_claim(&self, id: &str) -> bool {

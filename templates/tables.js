@@ -1,7 +1,14 @@
 // Tables: a click on a head sorts by it, words above filter; commands are copied.
 for (const table of document.querySelectorAll("table.data")) {
   const body = table.tBodies[0], rows = [...body.rows], original = [...rows];
-  const number = text => { const found = /^[-+×[]*\s*(\d[\d.]*(?:e[-+]?\d+)?)/i.exec(text.trim()); return found ? parseFloat(text.trim().replace(/^[×[\s]+/, "")) : NaN; };
+  // Numbers as pages write them: 1.2·10⁻³, −0.5, ×1 920.
+  const number = text => {
+    const found = /^[×[\s]*([−+-]?)(?:(?:(\d[\d.]*)·)?10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)|(\d[\d.]*(?:\s\d{3})*))/.exec(text.trim());
+    if (!found) return NaN;
+    const [, sign, mantissa, raised, plain] = found;
+    const power = [...raised ?? ""].map(c => c === "⁻" ? "-" : "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)).join("");
+    return (sign === "" || sign === "+" ? 1 : -1) * Number((plain ?? mantissa ?? "1").replace(/\s/g, "")) * 10 ** Number(power);
+  };
   [...table.tHead.rows[0].cells].forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";

@@ -325,7 +325,9 @@ fn sources_are_cited_with_authors_year_and_link() {
     let link = "https://openreview.net/forum?id=YxgThbmXgN";
     let page = bench.read("reports/m/report.md");
     assert!(
-        page.contains("## Source\n\nRR, Theorem 3; our choice.\n\n- RR: P. Mangold, "),
+        page.contains(
+            "## Source\n\nMangold et al. 2025 (RR), Theorem 3; our choice.\n\n- RR: P. Mangold, "
+        ),
         "{page}"
     );
     let arxiv = "[arXiv:2412.01389](https://arxiv.org/abs/2412.01389)";

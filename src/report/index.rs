@@ -56,7 +56,7 @@ impl IndexEntry {
             title: manifest.title.clone(),
             question: (!question.is_empty()).then(|| question.to_owned()),
             headline: page.finding.headline,
-            source: cited(source),
+            source: sources::cited(source),
             keys: keys(source),
             thumbnail: drawn.map(thumbnail).unwrap_or_default(),
             counts: page.claims.counts,
@@ -162,10 +162,12 @@ impl Gallery {
             bars: bars(&all),
             disputes: disputes(&all),
             families: families.into_iter().map(|f| (f, FAMILY_NAMES[f])).collect(),
-            publications: publications.map(|source| (source.key, citation(&source))).collect(),
+            publications: publications
+                .map(|source| (source.key, source.authors_and_year()))
+                .collect(),
             problems: cards.iter().flat_map(|card| card.problems.iter().copied()).collect(),
             algorithms,
-            stated: cited.iter().map(|source| (source.key, citation(source))).collect(),
+            stated: cited.iter().map(|source| (source.key, source.authors_and_year())).collect(),
             cited,
             claims: all.into_iter().map(ClaimRow::new).collect(),
             groups: groups(cards),
@@ -194,7 +196,7 @@ fn groups(cards: Vec<Card>) -> Vec<QuestionGroup> {
 impl ClaimRow {
     fn new(claim: ClaimText) -> Self {
         let source = claim.stated.source.clone().unwrap_or_default();
-        Self { cited: cited(&source), keys: keys(&source), claim }
+        Self { cited: sources::cited(&source), keys: keys(&source), claim }
     }
 }
 
@@ -213,8 +215,8 @@ fn bars(claims: &[ClaimText]) -> Vec<Bar> {
     let of = |source: Option<Publication>| {
         let key = source.map(|source| source.key);
         let own: Vec<ClaimText> = claims.iter().filter(|c| first(c) == key).cloned().collect();
-        let name =
-            source.map_or("other sources".into(), |s| format!("{} ({})", citation(&s), s.key));
+        let name = source
+            .map_or("other sources".into(), |s| format!("{} ({})", s.authors_and_year(), s.key));
         Bar {
             name,
             key: key.unwrap_or_default(),
@@ -250,8 +252,10 @@ fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
     let longest = all.iter().map(|dispute| dispute.claims.len()).max().unwrap_or(1);
     let card = |dispute: claims::Dispute| {
         let counts = claims::counts(&dispute.claims);
+        // A statement about all settings is decided by a single claim that is refuted.
         let decided = |v: &Verdict| matches!(v, Verdict::Supported | Verdict::Refuted);
-        let is_decided = counts.iter().all(|(verdict, _)| decided(verdict));
+        let is_decided = counts.iter().any(|(verdict, _)| *verdict == Verdict::Refuted)
+            || counts.iter().all(|(verdict, _)| decided(verdict));
         let mut bar = Bar { name: dispute.name, key: "", counts, segments: Vec::new() };
         bar.lay_out(longest);
         let mut sides: Vec<(String, Vec<ClaimRow>)> = Vec::new();
@@ -267,54 +271,9 @@ fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
     all.into_iter().map(card).collect()
 }
 
-/// Authors and year: `Mangold et al. 2025`.
-fn citation(source: &Publication) -> String {
-    let authors = source.authors.replace(" and ", ", ");
-    let family_name = |author: &str| {
-        let parts = author.split_whitespace().filter(|part| !part.ends_with('.'));
-        parts.collect::<Vec<_>>().join(" ")
-    };
-    let names: Vec<String> = authors.split(", ").map(family_name).collect();
-    let authors = match names.as_slice() {
-        [one] => one.clone(),
-        [one, other] => format!("{one} and {other}"),
-        all => format!("{} et al.", all[0]),
-    };
-    format!("{authors} {}", source.year)
-}
-
-/// A source in which each key of a publication has authors and year before it where it stands
-/// first.
-fn cited(source: &str) -> String {
-    let (mut out, mut rest, mut open) = (String::new(), source, sources::named_in(source));
-    while !rest.is_empty() {
-        let long = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(long);
-        match open.iter().position(|publication| publication.key == word) {
-            Some(at) => out.push_str(&format!("{} ({word})", citation(&open.remove(at)))),
-            None => out.push_str(word),
-        }
-        let between = after.find(char::is_alphanumeric).unwrap_or(after.len());
-        out.push_str(&after[..between]);
-        rest = &after[between..];
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sources_have_authors_and_year_once() {
-        assert_eq!(
-            cited("SLIDES: linear speed-up; RR first version; RR, section 6"),
-            "Mangold 2025 (SLIDES): linear speed-up; Mangold et al. 2025 (RR) first version; RR, section 6"
-        );
-        assert_eq!(cited("BOOK, (5.26)"), "Vlaski and Sayed 2023 (BOOK), (5.26)");
-        assert_eq!(cited("(Our choice, for tests)"), "(Our choice, for tests)");
-        assert_eq!(cited(""), "");
-    }
 
     fn card(name: &str, question: Option<&str>) -> Card {
         Card {

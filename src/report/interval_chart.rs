@@ -1,5 +1,6 @@
 //! An estimate with its interval beside the numbers for which a claim holds, as a small drawing.
 
+use super::notation::numbers;
 use super::number_text::{interval, short};
 use crate::analysis::claims::Estimate;
 use crate::stats::verdict::Region;
@@ -65,14 +66,14 @@ pub fn svg(estimate: Estimate, region: Region, is_ratio: bool) -> String {
     let Some(scale) = scale.filter(|_| !value.is_nan() && !known.is_empty()) else {
         return String::new();
     };
-    let holds = match limits {
+    let holds = numbers(&match limits {
         [true, true] => format!("{} to {}", short(region.0), short(region.1)),
         [true, false] => format!("≥ {}", short(region.0)),
         _ => format!("≤ {}", short(region.1)),
-    };
+    });
     let mut out = format!(
         "<svg class=\"interval\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" aria-label=\"{}; the claim holds for {holds}\">",
-        interval(value, ends)
+        numbers(&interval(value, ends))
     );
     draw_region(&mut out, &scale, region, &known);
     draw_estimate(&mut out, &scale, estimate);
@@ -123,8 +124,8 @@ fn draw_labels(out: &mut String, scale: &IntervalScale, known: &[f64], holds: &s
     };
     match known {
         [low, high] if scale.x(*high) - scale.x(*low) >= ONE_LABEL => {
-            label(scale.x(*low), &short(*low));
-            label(scale.x(*high), &short(*high));
+            label(scale.x(*low), &numbers(&short(*low)));
+            label(scale.x(*high), &numbers(&short(*high)));
         }
         [low, high] => label(0.5 * (scale.x(*low) + scale.x(*high)), holds),
         all => all.iter().for_each(|end| label(scale.x(*end), holds)),
@@ -142,7 +143,7 @@ mod tests {
     }
 
     /// The number that follows each of these texts.
-    fn numbers(svg: &str, before: &str) -> Vec<f64> {
+    fn numbers_after(svg: &str, before: &str) -> Vec<f64> {
         let after = svg.split(before).skip(1);
         let number = |rest: &str| {
             let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap();
@@ -161,7 +162,8 @@ mod tests {
             (3.0, (2.0, INFINITY), true),
         ] {
             let svg = drawn(value, (value - 0.005, value + 0.005), region, is_ratio);
-            let (dot, limits) = (numbers(&svg, "cx=\"")[0], numbers(&svg, "\"limit\" d=\"M"));
+            let (dot, limits) =
+                (numbers_after(&svg, "cx=\"")[0], numbers_after(&svg, "\"limit\" d=\"M"));
             let expected = [region.0, region.1].into_iter();
             let expected: Vec<bool> = expected
                 .filter(|end| end.is_finite() && !(is_ratio && *end <= 0.0))
@@ -177,7 +179,7 @@ mod tests {
         assert!(svg.contains("class=\"reach\" d=\"M12.0 13H288.0\""), "{svg}");
         assert!(svg.contains("aria-label=\"0.500 [0, ∞]; the claim holds for ≤ 1.00\""), "{svg}");
         let svg = drawn(INFINITY, (INFINITY, INFINITY), (0.0, 1.0), true);
-        assert_eq!(numbers(&svg, "cx=\""), [288.0]);
+        assert_eq!(numbers_after(&svg, "cx=\""), [288.0]);
     }
 
     #[test]

@@ -14,6 +14,9 @@ const MOST_SHOWN: usize = 40;
 /// The number of times by which a lead has the longest bar.
 const LONGEST_LEAD: f64 = 1000.0;
 
+/// The most rows without a result that are named.
+const MOST_NAMED: usize = 12;
+
 /// The ranking as templates see it.
 #[derive(Default, Serialize)]
 pub struct RankingMatrix {
@@ -22,7 +25,9 @@ pub struct RankingMatrix {
     pub rows: Vec<MatrixRow>,
     /// Rows beyond those, the ones with a separated algorithm before all others.
     pub further: Vec<MatrixRow>,
-    /// The result in words, where there is a single grid point.
+    /// The rows in which no algorithm is separated from another, in words.
+    pub open: String,
+    /// The result in words, where there is a single grid point, or none that is decided.
     pub sentence: String,
 }
 
@@ -53,8 +58,16 @@ impl RankingMatrix {
     /// The matrix of these grid points.
     pub fn new(standings: &Standings, most_rows: usize) -> Self {
         let all = &standings.rows;
+        let is_open = |row: &Standing| row.leaders.len() == 1 + row.rivals && row.rivals > 0;
         let sentence = match all.as_slice() {
             [one] => cell(one).words,
+            [first, ..] if all.iter().all(is_open) => {
+                let names = match first.leaders.as_slice() {
+                    [one, other] => format!("{one} and {other}"),
+                    all => format!("the {} algorithms", all.len()),
+                };
+                format!("In none of the {} settings are {names} separated.", all.len())
+            }
             _ => String::new(),
         };
         let axis = column_axis(standings);
@@ -80,13 +93,35 @@ impl RankingMatrix {
             let at = columns.iter().position(|text| *text == column(standing));
             rows[place].cells[at.expect("every grid point has a column")] = Some(cell(standing));
         }
+        let open: Vec<String> =
+            rows.extract_if(.., |row| row.is_open()).map(|row| row.settings).collect();
         if rows.len() > MOST_SHOWN {
             let is_separated = |row: &MatrixRow| row.cells.iter().flatten().any(|c| c.bar > 0);
             rows.sort_by_key(|row| !is_separated(row));
         }
         rows.truncate(most_rows);
         let further = rows.split_off(rows.len().min(MOST_SHOWN));
-        Self { columns, rows, further, sentence }
+        Self { columns, rows, further, open: open_text(&open), sentence }
+    }
+}
+
+/// The text of a grid point at which no algorithm is separated from another.
+const OPEN: &str = "not separated";
+
+impl MatrixRow {
+    fn is_open(&self) -> bool {
+        self.cells.iter().flatten().all(|cell| cell.text == OPEN)
+    }
+}
+
+/// The settings of rows in which nothing is separated.
+fn open_text(open: &[String]) -> String {
+    match open {
+        [] => String::new(),
+        few if few.len() <= MOST_NAMED => {
+            format!("No algorithm is separated with {}.", few.join("; "))
+        }
+        many => format!("No algorithm is separated in {} further rows.", many.len()),
     }
 }
 
@@ -141,7 +176,7 @@ fn cell(standing: &Standing) -> MatrixCell {
     };
     match (standing.leaders.as_slice(), &standing.next) {
         ([], _) if standing.error.is_nan() => plain("all diverged"),
-        ([], _) => plain("above the start"),
+        ([], _) => plain("all end above the start"),
         ([one], Some((_, rival))) => {
             let ratio = rival.ratio.estimate;
             let lead = libm::log10(ratio.max(1.0)) / libm::log10(LONGEST_LEAD);
@@ -161,8 +196,9 @@ fn cell(standing: &Standing) -> MatrixCell {
             bar: 100,
             ..plain("")
         },
-        (all, _) if all.len() == 1 + standing.rivals => plain("alike"),
-        (some, _) => plain(&format!("{} of {} alike", some.len(), 1 + standing.rivals)),
+        (all, _) if all.len() == 1 + standing.rivals => plain(OPEN),
+        ([one, other], _) => plain(&format!("{one}, {other}")),
+        (some, _) => plain(&format!("{} of {} {OPEN}", some.len(), 1 + standing.rivals)),
     }
 }
 
@@ -253,7 +289,7 @@ mod tests {
             };
             row.cells.iter().map(cell).collect()
         };
-        let expected = ["alike None  0", "alike None  0", "A Some(2) ×1 920 100"];
+        let expected = ["not separated None  0", "not separated None  0", "A Some(2) ×1 920 100"];
         assert_eq!(texts(&matrix.rows[0]), expected);
         assert!(matrix.sentence.is_empty() && matrix.further.is_empty());
         let words = &matrix.rows[0].cells[2].as_ref().unwrap().words;
@@ -264,13 +300,29 @@ mod tests {
     #[test]
     fn rows_with_a_result_are_not_below_a_fold() {
         let row = |i: usize| {
-            let last = if i == 49 { Separation::Larger } else { Separation::Unclear };
-            standing(&[&format!("name {i}")], 2.0, last)
+            let last = if i % 2 == 1 { Separation::Larger } else { Separation::Unclear };
+            let mut row = standing(&[&format!("name {i}")], 2.0, last);
+            if i == 10 {
+                row.leaders.clear();
+            }
+            row
         };
-        let matrix = RankingMatrix::new(&standings(&["problem"], (0..50).map(row).collect()), 45);
+        let of =
+            |count| RankingMatrix::new(&standings(&["problem"], (0..count).map(row).collect()), 45);
+        let matrix = of(100);
         assert_eq!((matrix.rows.len(), matrix.further.len()), (40, 5));
-        assert_eq!(matrix.rows[0].settings, "s = name 49");
+        assert!(matrix.rows.iter().all(|row| row.settings != "s = name 10"), "nothing is lowest");
         assert_eq!(matrix.columns, [""]);
+        let expected = "No algorithm is separated in 49 further rows.";
+        assert_eq!(matrix.open, expected);
+        assert_eq!(of(4).open, "No algorithm is separated with s = name 0; s = name 2.");
+    }
+
+    #[test]
+    fn a_ranking_without_a_result_is_a_sentence() {
+        let row = |name| standing(&[name], 2.0, Separation::Unclear);
+        let matrix = RankingMatrix::new(&standings(&["x"], vec![row("1"), row("2")]), 9);
+        assert_eq!(matrix.sentence, "In none of the 2 settings are A and B separated.");
     }
 
     #[test]

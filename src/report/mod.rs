@@ -283,6 +283,7 @@ impl Pages {
         env.add_filter("md", markdown::escaped);
         env.add_filter("count", |number: usize, noun: &str| count(number, noun));
         env.add_filter("notation", |text: &str| notation::notation(text));
+        env.add_filter("unbroken", |text: &str| notation::unbroken(text));
         env.add_filter("prose", markdown::prose);
         env.add_filter("code", markdown::code);
         env.add_filter("fenced", markdown::fenced);

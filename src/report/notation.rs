@@ -1,37 +1,94 @@
-//! Symbols with indices in prose: `θ_T` and `θ_c^(H)` as HTML writes them.
+//! Symbols and numbers in prose as HTML writes them: `θ_T`, `θ_c^(H)` and `1.2e-3`.
 
+use driftbench_core::words::power_of_ten;
 use minijinja::HtmlEscape;
 use minijinja::value::Value;
 
 /// The most characters of an index: longer ones are names, as `sq_error`.
 const LONGEST_INDEX: usize = 2;
 
-/// A text as HTML, where the index of a symbol of one letter is an index: `F_c` becomes
-/// `F<sub>c</sub>`.
+/// A text as HTML: the index of a symbol of one letter is an index, so that `F_c` becomes
+/// `F<sub>c</sub>`, what follows `^` in brackets is raised, and numbers are written as on the rest
+/// of a page, `1.2e-3` as `1.2·10⁻³`.
 pub fn notation(text: &str) -> Value {
+    let text = &numbers(text);
     let mut out = String::with_capacity(text.len());
     let (mut done, mut begin) = (0, 0);
-    while let Some(found) = text[begin..].find('_') {
+    while let Some(found) = text[begin..].find(['_', '^']) {
         let place = begin + found;
         begin = place + 1;
-        let Some(index) = index_at(text, place) else { continue };
+        let found = match text.as_bytes()[place] {
+            b'_' => index_at(text, place).map(|index| (format!("<sub>{index}</sub>"), index.len())),
+            _ => power_at(&text[place..]).map(|power| {
+                // The brackets of a power of a symbol with an index belong to the symbol.
+                let inner =
+                    if done == place && place > 0 { power } else { &power[1..power.len() - 1] };
+                (format!("<sup>{}</sup>", HtmlEscape(inner)), power.len())
+            }),
+        };
+        let Some((html, len)) = found else { continue };
         out.push_str(&HtmlEscape(&text[done..place]).to_string());
-        out.push_str(&format!("<sub>{index}</sub>"));
-        done = begin + index.len();
-        if let Some(power) = power_at(&text[done..]) {
-            out.push_str(&format!("<sup>{}</sup>", HtmlEscape(power)));
-            done += '^'.len_utf8() + power.len();
-        }
-        begin = done;
+        out.push_str(&html);
+        begin += len;
+        done = begin;
     }
     out.push_str(&HtmlEscape(&text[done..]).to_string());
     Value::from_safe_string(out)
 }
 
+/// A text in which a symbol stays on the line of its number, and a number on that of its unit.
+pub fn unbroken(text: &str) -> String {
+    text.replace(" = ", "\u{a0}=\u{a0}").replace(" %", "\u{a0}%").replace("− ", "−\u{a0}")
+}
+
+/// A text whose numbers have powers of ten in place of exponents, and the sign of minus.
+pub fn numbers(text: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+        if word.is_empty() {
+            let other = &rest[..rest.find(is_part).unwrap_or(rest.len())];
+            out.push_str(other);
+            rest = &rest[other.len()..];
+            continue;
+        }
+        // A full stop after a number ends a sentence.
+        let number = word.trim_end_matches('.');
+        out.push_str(&number_text(number).unwrap_or_else(|| number.to_owned()));
+        out.push_str(&word[number.len()..]);
+        rest = &rest[word.len()..];
+    }
+    out
+}
+
+/// A number that is not written as on pages; `None` of other words.
+fn number_text(word: &str) -> Option<String> {
+    let (sign, digits) = word.strip_prefix('-').map_or(("", word), |digits| ("−", digits));
+    let (mantissa, exponent) = digits.split_once('e').unwrap_or((digits, ""));
+    let is_decimal = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_digit())
+            && text.len() < 12
+            && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+    };
+    if !is_decimal(mantissa) || (sign.is_empty() && exponent.is_empty()) {
+        return None;
+    }
+    if exponent.is_empty() {
+        return (digits == mantissa).then(|| format!("{sign}{mantissa}"));
+    }
+    let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() < 1000)?;
+    Some(match mantissa {
+        "1" => format!("{sign}{}", power_of_ten(exponent)),
+        _ => format!("{sign}{mantissa}·{}", power_of_ten(exponent)),
+    })
+}
+
 /// The index after the underscore at this place, if a symbol of one letter stands before it.
 fn index_at(text: &str, place: usize) -> Option<&str> {
     // A bar or a tilde over a letter is a character of its own.
-    let is_mark = |c: char| ('\u{300}'..='\u{36f}').contains(&c);
+    let is_mark = |c: char| ('\u{300}'..='\u{36f}').contains(&c) || "'′".contains(c);
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut before = text[..place].chars().rev().filter(|c| !is_mark(*c));
     let is_symbol = before.next()?.is_alphabetic() && !before.next().is_some_and(is_word);
@@ -41,10 +98,15 @@ fn index_at(text: &str, place: usize) -> Option<&str> {
     (is_symbol && is_index).then_some(index)
 }
 
-/// What is in brackets after `^`, with the brackets.
-fn power_at(rest: &str) -> Option<&str> {
-    let power = rest.strip_prefix('^').filter(|power| power.starts_with('('))?;
-    power.find(')').map(|end| &power[..=end])
+/// The brackets after `^` at the begin of a text, with what is in them.
+fn power_at(text: &str) -> Option<&str> {
+    let power = text.strip_prefix('^').filter(|power| power.starts_with('('))?;
+    let mut depth = 0;
+    let end = power.find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0
+    })?;
+    Some(&power[..=end])
 }
 
 #[cfg(test)]
@@ -56,9 +118,23 @@ mod tests {
         let html = |text: &str| notation(text).to_string();
         assert_eq!(html("‖θ_T − θ*‖², F̄_c(θ*)"), "‖θ<sub>T</sub> − θ*‖², F̄<sub>c</sub>(θ*)");
         assert_eq!(html("Σ θ_c^(H)‖"), "Σ θ<sub>c</sub><sup>(H)</sup>‖");
+        assert_eq!(html("θ'_t, ξ′_c"), "θ&#x27;<sub>t</sub>, ξ′<sub>c</sub>");
+        assert_eq!(
+            html("O((1 − γμ)^(2(H + 1)t)), γ^(3/2), ^(, x^2"),
+            "O((1 − γμ)<sup>2(H + 1)t</sup>), γ<sup>3&#x2f;2</sup>, ^(, x^2"
+        );
         assert_eq!(html("<b> C_c & a_12"), "&lt;b&gt; C<sub>c</sub> &amp; a<sub>12</sub>");
         for name in ["sq_error", "a_b_c", "x_123", "_c", "F_", "to_c", "1_c", "F_ c"] {
             assert_eq!(html(name), name);
         }
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_page() {
+        assert_eq!(numbers("1.2e-3 [-1e5, 0.5e0]; -0.5."), "1.2·10⁻³ [−10⁵, 0.5·1]; −0.5.");
+        for same in ["8e1f-2", "1e2e3", "fig1-2", "0.01 to 10", "2.0.1", "-a", "12345678901234e3"] {
+            assert_eq!(numbers(same), same);
+        }
+        assert_eq!(unbroken("H = 10, to 5 %"), "H\u{a0}=\u{a0}10, to 5\u{a0}%");
     }
 }

@@ -33,9 +33,9 @@ pub fn bracket(estimate: f64, (low, high): (f64, f64)) -> Option<String> {
 }
 
 /// An estimate with its interval: `1.23 [1.20, 1.26]`. The estimate alone where it has no
-/// interval: one run, or runs that differ only by rounding.
+/// interval, as of one run, or where the interval has the same digits.
 pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
-    let is_wide = high - low > 1e-9 * estimate.abs();
-    let limits = bracket(estimate, (low, high)).filter(|_| is_wide);
-    limits.map_or_else(|| short(estimate), |limits| format!("{} {limits}", short(estimate)))
+    let value = short(estimate);
+    let limits = bracket(estimate, (low, high)).filter(|l| *l != format!("[{value}, {value}]"));
+    limits.map_or_else(|| value.clone(), |limits| format!("{value} {limits}"))
 }

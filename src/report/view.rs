@@ -107,7 +107,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "name": plan.experiment,
             "title": manifest.title,
             "question": manifest.question,
-            "source": source,
+            "source": sources::cited(source),
             "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
             "seed": manifest.seed,
             "replicates": manifest.replicates,
@@ -148,15 +148,11 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
 }
 
 fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
-    let source = experiment.plan.manifest.source.as_ref();
     let figures = experiment.figures.iter().map(|figure| {
         Ok(PageFigure {
             id: figure.id.clone(),
             title: figure.title.clone(),
-            caption: match source {
-                Some(source) => format!("{source}. {}", figure.caption),
-                None => figure.caption.clone(),
-            },
+            caption: figure.caption.clone(),
             svg: chart::svg(figure)?,
             live: figure.exploration.is_some(),
         })
@@ -191,7 +187,7 @@ fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
         let mut cells: Vec<String> = standing.values.iter().map(|v| without_true(v)).collect();
         cells.push(match standing.leaders.as_slice() {
             [] if standing.error.is_nan() => "none: all diverged".into(),
-            [] => "none: above the start".into(),
+            [] => "none: all end above the start".into(),
             [one] => one.clone(),
             several => format!("tie: {}", several.join("; ")),
         });

@@ -55,6 +55,22 @@ impl From<Publication> for Citation {
 }
 
 impl Publication {
+    /// Authors and year: `Mangold et al. 2025`.
+    pub fn authors_and_year(&self) -> String {
+        let authors = self.authors.replace(" and ", ", ");
+        let family_name = |author: &str| {
+            let parts = author.split_whitespace().filter(|part| !part.ends_with('.'));
+            parts.collect::<Vec<_>>().join(" ")
+        };
+        let names: Vec<String> = authors.split(", ").map(family_name).collect();
+        let authors = match names.as_slice() {
+            [one] => one.clone(),
+            [one, other] => format!("{one} and {other}"),
+            all => format!("{} et al.", all[0]),
+        };
+        format!("{authors} {}", self.year)
+    }
+
     /// The family name of the first author, the year and the first long word of the title.
     fn citation_key(&self) -> String {
         let first = self.authors.split([',']).next().unwrap_or_default();
@@ -143,6 +159,24 @@ pub fn named_in(text: &str) -> Vec<Publication> {
     SOURCES.into_iter().filter(|source| words.contains(&source.key)).collect()
 }
 
+/// A source in which each key of a publication has authors and year before it where it stands
+/// first.
+pub fn cited(source: &str) -> String {
+    let (mut out, mut rest, mut open) = (String::new(), source, named_in(source));
+    while !rest.is_empty() {
+        let long = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(long);
+        match open.iter().position(|publication| publication.key == word) {
+            Some(at) => out.push_str(&format!("{} ({word})", open.remove(at).authors_and_year())),
+            None => out.push_str(word),
+        }
+        let between = after.find(char::is_alphanumeric).unwrap_or(after.len());
+        out.push_str(&after[..between]);
+        rest = &after[between..];
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +210,16 @@ mod tests {
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), SOURCES.len());
+    }
+
+    #[test]
+    fn sources_have_authors_and_year_once() {
+        assert_eq!(
+            cited("SLIDES: linear speed-up; RR first version; RR, section 6"),
+            "Mangold 2025 (SLIDES): linear speed-up; Mangold et al. 2025 (RR) first version; RR, section 6"
+        );
+        assert_eq!(cited("BOOK, (5.26)"), "Vlaski and Sayed 2023 (BOOK), (5.26)");
+        assert_eq!(cited("(Our choice, for tests)"), "(Our choice, for tests)");
+        assert_eq!(cited(""), "");
     }
 }

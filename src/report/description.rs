@@ -254,8 +254,8 @@ fn fill(text: &str, known: Known) -> Result<Option<String>, String> {
 /// An estimate and its interval as text.
 type Shown = fn(f64, (f64, f64)) -> String;
 
-/// What a function writes of a claim.
-type ClaimText = fn(&ClaimFacts) -> String;
+/// What a text shows of a claim.
+type ShownClaim = fn(&ClaimFacts) -> String;
 
 /// An estimate without its interval, for a headline.
 fn two_digits(value: f64, _: (f64, f64)) -> String {
@@ -308,7 +308,7 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     env.add_function("cell", move |label: String, settings: Kwargs| {
         find(&known.cells, &label, &settings)
     });
-    let of_claims: [(&str, ClaimText); 6] = [
+    let of_claims: [(&str, ShownClaim); 6] = [
         ("estimate", |c| three_digits(c.estimate.value, c.estimate.interval)),
         ("number", |c| two_digits(c.estimate.value, c.estimate.interval)),
         ("smallest", |c| readable(c.range.0, 3)),

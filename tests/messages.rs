@@ -227,6 +227,7 @@ fn numbers_and_texts() {
     insta::assert_snapshot!("analysis_is_no_template", analysis("{{ mean("));
     let finding = |text: &str| message("seed = 1", &format!("seed = 1\nfinding = '{text}'"));
     insta::assert_snapshot!("finding_names_no_claim", finding("{{ holds(\"none\") }}It falls"));
+    insta::assert_snapshot!("finding_ranges_over_no_claim", finding("{{ largest(\"none\") }}"));
 }
 
 #[test]

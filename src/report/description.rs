@@ -13,7 +13,11 @@
 //!   a headline;
 //! - `diverged(a)` is how many of its runs diverged, as in "3 of 10";
 //! - `estimate("id")` is the estimate of the claim of this id with its interval, `number("id")` the
-//!   estimate alone with two digits;
+//!   estimate alone with two digits; of a claim on several cells or rounds both are of that with the
+//!   least support, which `weakest("id")` names;
+//! - `smallest("id")` and `largest("id")` are the smallest and the largest estimate among these cells
+//!   or rounds, with three digits and without interval, and `supported("id")` is for how many of them
+//!   the claim holds by itself, as in "112 of 113";
 //! - `holds("id")`, `refuted("id")` and `undecided("id")` are empty, and the whole text is not shown
 //!   unless the claim of this id is supported, refuted or inconclusive.
 //!
@@ -22,7 +26,7 @@
 //! *Invariant*: a text that [`check`] accepts can be filled from any results of its plan, in time
 //! and memory that grow with the text alone, because it contains nothing but calls.
 
-use crate::analysis::claims::{Estimate, JudgedClaim};
+use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
 use crate::analysis::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::verdict::Verdict;
 use crate::stats::{Ratio, Summary};
@@ -80,6 +84,43 @@ impl CellFacts {
     }
 }
 
+/// What a text may name of a claim.
+struct ClaimFacts {
+    verdict: Verdict,
+    /// The estimate of the part with the weakest evidence, and its name.
+    estimate: Estimate,
+    weakest: String,
+    /// The smallest and the largest estimate of a part.
+    range: (f64, f64),
+    /// Parts for which the claim holds by itself, and all.
+    supported: (usize, usize),
+}
+
+impl ClaimFacts {
+    /// A claim on these parts, which are none before its cells were run.
+    fn of_parts(parts: &[ClaimPart]) -> Self {
+        let values = || parts.iter().map(|part| part.estimate.value);
+        let holds = |part: &&ClaimPart| part.verdict == Verdict::Supported;
+        Self {
+            verdict: Verdict::NotTested,
+            estimate: Estimate { value: f64::NAN, interval: (f64::NAN, f64::NAN) },
+            weakest: String::new(),
+            range: (values().fold(f64::NAN, f64::min), values().fold(f64::NAN, f64::max)),
+            supported: (parts.iter().filter(holds).count(), parts.len()),
+        }
+    }
+
+    /// A claim with its verdict.
+    fn judged(claim: &JudgedClaim<'_>) -> Self {
+        Self {
+            verdict: claim.decision.verdict,
+            estimate: claim.estimate,
+            weakest: claim.weakest.clone(),
+            ..Self::of_parts(&claim.parts)
+        }
+    }
+}
+
 fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
@@ -93,8 +134,8 @@ fn is_template(text: &str) -> bool {
 #[derive(Default)]
 struct Known {
     cells: Vec<CellFacts>,
-    /// Of each claim by its id: its verdict and its estimate.
-    claims: BTreeMap<String, (Verdict, Estimate)>,
+    /// The claims by their ids.
+    claims: BTreeMap<String, ClaimFacts>,
     /// Whether a claim has another verdict than the text says.
     fails: AtomicBool,
 }
@@ -114,9 +155,7 @@ pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<Option<String>,
     if !is_template(text) {
         return Ok(Some(text.to_owned()));
     }
-    let claim = |claim: &JudgedClaim<'_>| {
-        (claim.common.id.clone(), (claim.decision.verdict, claim.estimate))
-    };
+    let claim = |claim: &JudgedClaim<'_>| (claim.common.id.clone(), ClaimFacts::judged(claim));
     let cells = experiment.cells.iter().map(CellFacts::from_result).collect();
     let claims = experiment.claims.iter().map(claim).collect();
     fill(text, Known { cells, claims, ..Known::default() })
@@ -139,10 +178,8 @@ pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
     let biases = draws_exact_bias(plan);
     let planned = |cell: &Cell| CellFacts::planned(cell, &lacks, biases);
     let cells = plan.cells.iter().map(planned).collect();
-    let unknown = Estimate { value: f64::NAN, interval: (f64::NAN, f64::NAN) };
     let claims = plan.manifest.claim.all().into_iter();
-    let claims =
-        claims.map(|(_, claim)| (claim.id.clone(), (Verdict::NotTested, unknown))).collect();
+    let claims = claims.map(|(_, claim)| (claim.id.clone(), ClaimFacts::of_parts(&[]))).collect();
     fill(text, Known { cells, claims, ..Known::default() }).map(|_| ())
 }
 
@@ -157,7 +194,7 @@ fn may_have_limit(cell: &Cell) -> bool {
 }
 
 /// The functions that a text may call.
-const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, diverged, estimate, number, holds, refuted, undecided";
+const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, diverged, estimate, number, smallest, largest, weakest, supported, holds, refuted, undecided";
 
 /// Accepts only calls with texts and numbers within `{{ … }}`, because other expressions could
 /// take any amount of memory.
@@ -217,6 +254,9 @@ fn fill(text: &str, known: Known) -> Result<Option<String>, String> {
 /// An estimate and its interval as text.
 type Shown = fn(f64, (f64, f64)) -> String;
 
+/// What a text shows of a claim.
+type ShownClaim = fn(&ClaimFacts) -> String;
+
 /// An estimate without its interval, for a headline.
 fn two_digits(value: f64, _: (f64, f64)) -> String {
     readable(value, 2)
@@ -268,12 +308,18 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     env.add_function("cell", move |label: String, settings: Kwargs| {
         find(&known.cells, &label, &settings)
     });
-    for (name, shown) in [("estimate", three_digits as Shown), ("number", two_digits)] {
+    let of_claims: [(&str, ShownClaim); 6] = [
+        ("estimate", |c| three_digits(c.estimate.value, c.estimate.interval)),
+        ("number", |c| two_digits(c.estimate.value, c.estimate.interval)),
+        ("smallest", |c| readable(c.range.0, 3)),
+        ("largest", |c| readable(c.range.1, 3)),
+        ("weakest", |c| c.weakest.clone()),
+        ("supported", |c| format!("{} of {}", c.supported.0, c.supported.1)),
+    ];
+    for (name, shown) in of_claims {
         let known = all.clone();
-        env.add_function(name, move |id: String| -> Result<String, Error> {
-            let (_, estimate) = claim(&known, &id)?;
-            Ok(shown(estimate.value, estimate.interval))
-        });
+        let text = move |id: String| -> Result<String, Error> { Ok(shown(claim(&known, &id)?)) };
+        env.add_function(name, text);
     }
     for (name, wanted) in [
         ("holds", Verdict::Supported),
@@ -282,7 +328,7 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     ] {
         let known = all.clone();
         env.add_function(name, move |id: String| -> Result<&str, Error> {
-            if claim(&known, &id)?.0 != wanted {
+            if claim(&known, &id)?.verdict != wanted {
                 known.fails.store(true, Relaxed);
             }
             Ok("")
@@ -305,9 +351,9 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     });
 }
 
-/// The verdict on the claim of this id, and its estimate.
-fn claim(known: &Known, id: &str) -> Result<(Verdict, Estimate), Error> {
-    known.claims.get(id).copied().ok_or_else(|| {
+/// The claim of this id.
+fn claim<'a>(known: &'a Known, id: &str) -> Result<&'a ClaimFacts, Error> {
+    known.claims.get(id).ok_or_else(|| {
         let all: Vec<&str> = known.claims.keys().map(String::as_str).collect();
         let all = if all.is_empty() { "there are none".into() } else { all.join(", ") };
         invalid(format!("\"{id}\" is no claim (allowed: {all})"))
@@ -375,5 +421,37 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
                 "cell(\"{label}\"{settings}) names {count} cells, not one (labels: {labels})"
             )))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str, claims: impl IntoIterator<Item = (&'static str, ClaimFacts)>) -> String {
+        let claims = claims.into_iter().map(|(id, facts)| (id.to_owned(), facts)).collect();
+        let known = Known { claims, ..Known::default() };
+        fill(text, known).expect("a template").expect("no guard fails")
+    }
+
+    #[test]
+    fn parts_of_a_claim() {
+        let part = |name: &str, value: f64, verdict| ClaimPart {
+            name: name.into(),
+            estimate: Estimate { value, interval: (value, value) },
+            verdict,
+        };
+        let parts = [
+            part("round 1", 1.234, Verdict::Supported),
+            part("round 2", 4.155, Verdict::Inconclusive),
+            part("round 3", 2.403, Verdict::Supported),
+        ];
+        let facts = ClaimFacts { weakest: "round 2".into(), ..ClaimFacts::of_parts(&parts) };
+        let text = r#"{{ smallest("a") }} to {{ largest("a") }}, {{ supported("a") }}, not at {{ weakest("a") }}"#;
+        assert_eq!(filled(text, [("a", facts)]), "1.23 to 4.16, 2 of 3, not at round 2");
+        let text = r#"{{ smallest("a") }}, {{ largest("a") }}, {{ supported("a") }}"#;
+        assert_eq!(filled(text, [("a", ClaimFacts::of_parts(&[]))]), "–, –, 0 of 0");
+        let unknown = fill(r#"{{ largest("b") }}"#, Known::default());
+        assert_eq!(unknown, Err(r#""b" is no claim (allowed: there are none)"#.to_owned()));
     }
 }

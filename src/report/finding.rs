@@ -6,7 +6,7 @@
 use super::description;
 use super::number_text::interval;
 use crate::analysis::family::family;
-use crate::analysis::{Experiment, Separation, Standing, Standings, unique};
+use crate::analysis::{Experiment, Separation, Standing, unique};
 use driftbench_core::words::{count, readable};
 use serde::Serialize;
 
@@ -60,14 +60,18 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A headline from the ranking, and the setting in which the lead is largest; the title where
-/// nothing is ranked.
+/// A headline from the ranking: the algorithm that is separated from all others in most settings,
+/// and the setting in which its lead is largest; the title where none is.
 fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     let (standings, title) = (&experiment.standings, &experiment.plan.manifest.title);
     let rows = &standings.rows;
     let separated = |row: &&Standing| row.leaders.len() == 1 && row.next.is_some();
-    let leads = rows.iter().filter(separated);
-    let largest = leads.max_by(|a, b| lead(a).total_cmp(&lead(b)));
+    let leads: Vec<&Standing> = rows.iter().filter(separated).collect();
+    let settings_of = |leader: &String| leads.iter().filter(|r| r.leaders[0] == *leader).count();
+    let largest = leads.iter().max_by(|a, b| {
+        let settings = settings_of(&a.leaders[0]).cmp(&settings_of(&b.leaders[0]));
+        settings.then(lead(a).total_cmp(&lead(b)))
+    });
     let Some(row) = largest else {
         let tied = unique(rows.iter().flat_map(|row| row.leaders.iter().cloned()));
         let all_tied = !rows.is_empty() && rows.iter().all(|row| row.leaders.len() > 1);
@@ -80,16 +84,17 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
         };
     };
     let (leader, (next, rival)) = (&row.leaders[0], row.next.as_ref().expect("a rival"));
-    let alone = rows.iter().filter(|r| r.leaders.len() == 1 && r.leaders[0] == *leader).count();
+    let alone = settings_of(leader);
     let times = readable(rival.ratio.estimate, 2);
+    let most = if alone > 1 { "up to " } else { "" };
     let headline = match rows.len() {
         1 => format!("{leader} ends lowest: {next}’s error is {times} times larger"),
         all => format!(
-            "{leader} ends lowest in {alone} of {all} settings, up to {times} times below {next}"
+            "{leader} alone ends lowest in {alone} of {all} settings, where {next}’s error is {most}{times} times larger"
         ),
     };
     let ratio = interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high));
-    let at = setting(standings, row);
+    let at = setting(row);
     (headline, format!("{at}the ratio is {ratio} over {}.", count(row.n, "paired run")))
 }
 
@@ -104,10 +109,11 @@ fn places(rows: usize, compared: usize) -> String {
 }
 
 /// The setting of a grid point, as the beginning of a sentence.
-fn setting(standings: &Standings, row: &Standing) -> String {
-    let each = standings.axes.iter().zip(&row.values);
-    let each: Vec<String> = each.map(|(name, value)| format!("{name} {value}")).collect();
-    if each.is_empty() { "There ".into() } else { format!("At {}, ", each.join(", ")) }
+fn setting(row: &Standing) -> String {
+    match row.settings.is_empty() {
+        true => "There ".into(),
+        false => format!("At {}, ", row.settings.join(", ")),
+    }
 }
 
 /// Names of algorithms with their families: labels, names in manifests' order, and the names that

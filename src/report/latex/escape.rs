@@ -18,12 +18,12 @@ const SYMBOLS: &str = r"
 /// Superscript characters, each followed by what it raises.
 const RAISED: &str = r"
     ⁰ 0   ¹ 1   ² 2   ³ 3   ⁴ 4   ⁵ 5   ⁶ 6   ⁷ 7   ⁸ 8   ⁹ 9   ⁻ -   ⁺ +   ⁱ i   ⁿ n   ˢ s
-    ᵗ t   ᵀ \top
+    ᵗ t   ᴴ H   ᵀ \top
 ";
 
 /// Subscript characters, each followed by what it lowers.
 const LOWERED: &str = r"
-    ₀ 0   ₁ 1   ₂ 2   ₃ 3   ₄ 4   ₅ 5   ₆ 6   ₇ 7   ₈ 8   ₉ 9
+    ₀ 0   ₁ 1   ₂ 2   ₃ 3   ₄ 4   ₅ 5   ₆ 6   ₇ 7   ₈ 8   ₉ 9   ₖ k
 ";
 
 /// Accents that follow their letter.

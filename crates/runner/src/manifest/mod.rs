@@ -33,11 +33,14 @@ pub struct Manifest {
     /// What the results say, with `{{ … }}` as in `analysis`: the headline of the page and, after
     /// an empty line, a sentence with intervals and settings. `times(a, b)` is the ratio of means
     /// and `value(a)` the mean with two digits and without an interval; `estimate("id")` is the
-    /// estimate of the claim of this id with its interval, and `number("id")` without.
-    /// `holds("id")`, `refuted("id")` and `undecided("id")` write nothing; where that claim has
-    /// another verdict, the page has a headline from the ranking instead, as it has where there is
-    /// no `finding`.
-    #[schemars(example = &"Scaffold ends {{ times(cell(\"FedAvg\"), cell(\"Scaffold\")) }} times below FedAvg")]
+    /// estimate of the claim of this id with its interval, and `number("id")` without. Of a claim
+    /// on several cells or rounds that is the estimate with the least support, for the cell or
+    /// round that `weakest("id")` names; `smallest("id")` and `largest("id")` are the smallest and
+    /// the largest of its estimates, and `supported("id")` is for how many of them it holds by
+    /// itself, as in "112 of 113". `holds("id")`, `refuted("id")` and `undecided("id")` write
+    /// nothing; where that claim has another verdict, the page has a headline from the ranking
+    /// instead, as it has where there is no `finding`.
+    #[schemars(example = &"FedAvg's error is {{ times(cell(\"FedAvg\"), cell(\"Scaffold\")) }} times Scaffold's")]
     pub finding: Option<String>,
     /// Where the settings come from.
     #[schemars(example = &"SCAFFLSA, Figure 1(b)")]

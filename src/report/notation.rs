@@ -36,9 +36,20 @@ pub fn notation(text: &str) -> Value {
     Value::from_safe_string(out)
 }
 
-/// A text in which a symbol stays on the line of its number, and a number on that of its unit.
+/// A text in which a symbol stays on the line of its number, and a number on that of its unit and
+/// of its other digits.
 pub fn unbroken(text: &str) -> String {
-    text.replace(" = ", "\u{a0}=\u{a0}").replace(" %", "\u{a0}%").replace("− ", "−\u{a0}")
+    let text = text.replace(" = ", "\u{a0}=\u{a0}").replace(" %", "\u{a0}%");
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut before = ' ';
+    let mut after = text.chars().skip(1);
+    let keep = |c: char| {
+        let next = after.next().unwrap_or(' ');
+        let is_within = c == ' ' && is_digit(before) && is_digit(next);
+        before = c;
+        if is_within { '\u{a0}' } else { c }
+    };
+    text.chars().map(keep).collect()
 }
 
 /// A text whose numbers have powers of ten in place of exponents, and the sign of minus.
@@ -136,5 +147,6 @@ mod tests {
             assert_eq!(numbers(same), same);
         }
         assert_eq!(unbroken("H = 10, to 5 %"), "H\u{a0}=\u{a0}10, to 5\u{a0}%");
+        assert_eq!(unbroken("1 800 or 2 times"), "1\u{a0}800 or 2 times");
     }
 }

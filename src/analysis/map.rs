@@ -3,6 +3,7 @@
 use super::line::{Color, LegendEntry};
 use super::panels::Sides;
 use crate::stats::Ratio;
+use driftbench_core::words::readable;
 use driftbench_runner::plan::Setting;
 use std::collections::HashMap;
 
@@ -91,11 +92,12 @@ impl Ranking {
     pub fn detail(&self) -> Vec<String> {
         match self.lead {
             Lead::AllDiverged => vec!["all diverged".into()],
-            Lead::AboveStart => vec!["above".into(), "the start".into()],
+            Lead::AboveStart => vec!["all end above".into(), "the start".into()],
             Lead::Ratio(Ratio { estimate, low, high, .. }) => {
-                let limits =
-                    (!low.is_nan() && !high.is_nan()).then(|| format!("[{low:.2}, {high:.2}]"));
-                std::iter::once(format!("×{estimate:.2}")).chain(limits).collect()
+                let [estimate, low, high] = [estimate, low, high].map(|v| readable(v, 3));
+                let limits = (![&low, &high].contains(&&readable(f64::NAN, 3)))
+                    .then(|| format!("[{low}, {high}]"));
+                std::iter::once(format!("×{estimate}")).chain(limits).collect()
             }
             Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
             Lead::Alone => vec!["alone".into()],
@@ -105,6 +107,16 @@ impl Ranking {
     /// Whether one algorithm is separated from all others.
     pub fn is_separated(&self) -> bool {
         self.leaders.len() == 1 && self.lead != Lead::Alone
+    }
+
+    /// Whether the next is as good as the first to all digits that are shown, so that the ratio
+    /// says nothing.
+    fn is_equal(&self) -> bool {
+        let is_one = |v: f64| readable(v, 3) == readable(1.0, 3);
+        match self.lead {
+            Lead::Ratio(ratio) => [ratio.estimate, ratio.low, ratio.high].into_iter().all(is_one),
+            _ => false,
+        }
     }
 
     fn lines(&self) -> Vec<String> {
@@ -148,7 +160,7 @@ impl StabilityValue {
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.count()];
         lines.extend(self.square.map(|square| format!("ρ {}", radius_text(square))));
-        lines.extend(self.mean.map(|mean| format!("mean {}", radius_text(mean))));
+        lines.extend(self.mean.map(|mean| format!("ρ of the mean {}", radius_text(mean))));
         lines
     }
 
@@ -162,8 +174,8 @@ impl StabilityValue {
 /// A spectral radius with three digits; close to 1 with as many as show on which side it is.
 fn radius_text(radius: f64) -> String {
     match radius {
-        r if r >= 1000.0 => format!("{r:.0e}"),
-        r if (r - 1.0).abs() < 5e-4 => format!("{r:.6}"),
+        r if r >= 1000.0 => readable(r, 1),
+        r if (r - 1.0).abs() < 5e-4 && (r - 1.0).abs() >= 5e-7 => format!("{r:.6}"),
         r if r >= 10.0 => format!("{r:.0}"),
         r => format!("{r:.3}"),
     }
@@ -182,7 +194,14 @@ impl Square {
     /// diverged and the spectral radii of second moments and of the mean.
     pub fn shows(&self) -> Vec<String> {
         match &self.value {
-            SquareValue::Ranking(ranking) => vec![ranking.winner(), ranking.detail().join(" ")],
+            SquareValue::Ranking(ranking) => {
+                let detail = ranking.detail().join(" ");
+                match (ranking.leaders.as_slice(), ranking.is_equal()) {
+                    ([], _) => vec![detail, String::new()],
+                    (_, true) => vec![ranking.winner(), String::new()],
+                    (_, false) => vec![ranking.winner(), detail],
+                }
+            }
             SquareValue::Stability(stability) => {
                 let radius = |name: &str, radius: Option<f64>| match radius {
                     Some(radius) => format!("{name} {}", radius_text(radius)),
@@ -191,7 +210,7 @@ impl Square {
                 vec![
                     stability.count(),
                     radius("ρ", stability.square),
-                    radius("mean", stability.mean),
+                    radius("ρ of the mean", stability.mean),
                 ]
             }
         }

@@ -476,7 +476,7 @@ function endLabels(lines, at, size, figure, view) {
   const full = size.values && groups.length <= fits(32);
   let chosen = full || groups.length <= fits(13.5) ? groups.map(g => item(g, full ? says(g) : "")) : summary(curves, lowest, item, says, size, fits);
   const most = size.width * (size.big ? 0.34 : 0.4), others = [...apartFrom(curves, lines, size, text => widthOf(text, fonts.name) <= most), ...lines.filter(l => l.role === "reference").map(line => [line, line.label])];
-  for (const [line, text] of others.slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push({ ...item([line]), names: [{ line, text }] });
+  for (const [line, text, all] of others.slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push({ ...item([line]), names: [{ line, text, all }] });
   const both = new Set(curves.map(l => l.algorithm)).size === 2;
   chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves.length));
   for (const one of chosen) one.high = one.value ? 31 : 13.5;
@@ -496,10 +496,12 @@ function apartFrom(curves, lines, size, fits) {
   const end = line => line.py[line.last], far = lines.filter(l => l.role === "theory" && curves.every(c => Math.abs(end(c) - end(l)) > FAR));
   if (size.width < NARROW_PANEL || far.length > FEW_PREDICTIONS) return [];
   const one = unique(curves.map(l => l.algorithm)).length === 1, name = namer(lines.filter(l => l.role === "measured"));
-  return far.flatMap(line => {
-    const brief = line.words.replace(/^the /, "").replace(/ (for|of)$/, ""), whole = `${line.words} ${name(line)}`;
-    const texts = one && far.filter(l => l.words === line.words).length === 1 ? [brief] : [whole, brief];
-    return texts.filter(fits).slice(0, 1).map(text => [line, text]);
+  // Of those that coincide the first stands for all.
+  const alike = line => far.filter(l => l.words === line.words && Math.abs(end(l) - end(line)) <= 3);
+  return far.filter(line => alike(line)[0] === line).flatMap(line => {
+    const brief = line.words.replace(/^the /, "").replace(/ (for|of)$/, ""), whole = `${line.words} ${name(line)}`, all = alike(line).length > 1;
+    const texts = all || one && far.filter(l => l.words === line.words).length === 1 ? [brief] : [whole, brief];
+    return texts.filter(fits).slice(0, 1).map(text => all ? [{ ...line, family: -1 }, text, all] : [line, text]);
   });
 }
 

@@ -1,3 +1,6 @@
+// Squares narrower than this have room for few words.
+const SMALL_SQUARE = 80;
+
 // Maps: tables of coloured squares in the width that there is, in place of the static drawing.
 class MapFigure {
   constructor(figure, node) {
@@ -38,7 +41,7 @@ class MapFigure {
     grid.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     grid.append(...figure.maps.map(map => {
       const holder = el("div", { class: "map", tabindex: 0, role: "region", "aria-label": map.title ? `Map: ${figure.title}, ${map.title}` : `Map: ${figure.title}` });
-      holder.innerHTML = (map.title ? `<p class="title">${esc(map.title)}</p>` : "") + this.table(map, choice, width < 64);
+      holder.innerHTML = (map.title ? `<p class="title">${esc(map.title)}</p>` : "") + this.table(map, choice, width < SMALL_SQUARE);
       return holder;
     }));
     this.chart.replaceChildren(grid, this.tip);

@@ -23,11 +23,7 @@ type CurveKey<'a> = (&'a str, Vec<(&'a String, String)>);
 /// The curves of some cells in their order, where panels and the x axis show the settings
 /// `known`; and the index of the curve of each cell. `panels` are the indices of the cells of each
 /// panel.
-pub fn curves(
-    cells: &[&Cell],
-    known: &[&str],
-    panels: &[Vec<usize>],
-) -> (Vec<Curve>, Vec<usize>) {
+pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Curve>, Vec<usize>) {
     let mut indices: HashMap<CurveKey<'_>, usize> = HashMap::new();
     let (mut curves, mut curve_of_cell): (Vec<Curve>, Vec<usize>) = (Vec::new(), Vec::new());
     for cell in cells {

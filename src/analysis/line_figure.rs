@@ -367,9 +367,8 @@ fn reference(series: &[Series], slope: f64) -> Option<Series> {
     let ends = all.fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
     let at = |x: f64| Point::bare(x, from.y * libm::pow(x / from.x, slope));
     let near = COINCIDE.0 + COINCIDE.1 * (slope * libm::log10(ends.1 / ends.0)).abs();
-    let lies_on = |points: &Vec<Point>| {
-        points.iter().all(|p| libm::log10(p.y / at(p.x).y).abs() <= near)
-    };
+    let lies_on =
+        |points: &Vec<Point>| points.iter().all(|p| libm::log10(p.y / at(p.x).y).abs() <= near);
     let line = Line::Reference(Reference::Slope(slope));
     let is_drawn = ends.0 < ends.1 && !curves.iter().any(lies_on);
     is_drawn.then(|| Series::new(line, vec![at(ends.0), at(ends.1)]))

@@ -94,10 +94,9 @@ impl Ranking {
             Lead::AllDiverged => vec!["all diverged".into()],
             Lead::AboveStart => vec!["all end above".into(), "the start".into()],
             Lead::Ratio(Ratio { estimate, low, high, .. }) => {
-                let [estimate, low, high] = [estimate, low, high].map(|v| readable(v, 3));
-                let limits = (![&low, &high].contains(&&readable(f64::NAN, 3)))
-                    .then(|| format!("[{low}, {high}]"));
-                std::iter::once(format!("×{estimate}")).chain(limits).collect()
+                let limits = (!low.is_nan() && !high.is_nan())
+                    .then(|| format!("[{}, {}]", factor_text(low), factor_text(high)));
+                std::iter::once(format!("×{}", factor_text(estimate))).chain(limits).collect()
             }
             Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
             Lead::Alone => vec!["alone".into()],
@@ -109,10 +108,9 @@ impl Ranking {
         self.leaders.len() == 1 && self.lead != Lead::Alone
     }
 
-    /// Whether the next is as good as the first to all digits that are shown, so that the ratio
-    /// says nothing.
+    /// Whether the next is as good as the first to two digits, so that the ratio says nothing.
     fn is_equal(&self) -> bool {
-        let is_one = |v: f64| readable(v, 3) == readable(1.0, 3);
+        let is_one = |v: f64| (v - 1.0).abs() < 0.015;
         match self.lead {
             Lead::Ratio(ratio) => [ratio.estimate, ratio.low, ratio.high].into_iter().all(is_one),
             _ => false,
@@ -169,6 +167,11 @@ impl StabilityValue {
         let differs = if self.differs() { " ≠" } else { "" };
         format!("{} of {}{differs}", self.diverged, self.runs)
     }
+}
+
+/// A factor with two decimals; with three digits where these are too many or too few.
+fn factor_text(factor: f64) -> String {
+    if (0.1..9.995).contains(&factor) { format!("{factor:.2}") } else { readable(factor, 3) }
 }
 
 /// A spectral radius with three digits; close to 1 with as many as show on which side it is.
@@ -292,5 +295,32 @@ pub fn blank_squares(maps: &[Map]) -> String {
     match count {
         0 => String::new(),
         count => format!(" Blank squares ({count}): no cell, or none with results yet."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_and_radii_have_the_digits_that_say_something() {
+        let factors = [0.004, 0.9, 0.999, 1.126, 11.04, 1234.5].map(factor_text);
+        assert_eq!(factors, ["4.00·10⁻³", "0.90", "1.00", "1.13", "11.0", "1 230"]);
+        let radii = [0.7, 1.0, 1.000_000_1, 1.000_1, 1.2, 172.3, 6012.0].map(radius_text);
+        assert_eq!(radii, ["0.700", "1.000", "1.000", "1.000100", "1.200", "172", "6 000"]);
+    }
+
+    /// A ratio of 1 says nothing about a tie, and where nothing ranks first, one text says so.
+    #[test]
+    fn squares_show_no_text_that_says_nothing() {
+        let ratio = |estimate, low, high| Lead::Ratio(Ratio { estimate, low, high, p: 1.0 });
+        let shows = |leaders: &[&str], lead| {
+            let leaders = leaders.iter().map(|l| (*l).to_owned()).collect();
+            let value = SquareValue::Ranking(Ranking { leaders, color: Color::Neutral, lead });
+            Square { x: 0, y: 0, value }.shows()
+        };
+        assert_eq!(shows(&["A", "B"], ratio(1.0, 0.999, 1.01)), ["A or B", ""]);
+        assert_eq!(shows(&["A", "B"], ratio(1.1, 0.9, 1.3)), ["A or B", "×1.10 [0.90, 1.30]"]);
+        assert_eq!(shows(&[], Lead::AboveStart), ["all end above the start", ""]);
     }
 }

@@ -29,6 +29,16 @@ const MOST_RATIO: f64 = 1e6;
 const FEW_PREDICTIONS: usize = 3;
 const FAR: f64 = 20.0;
 
+/// Those whose ends are nearer than so many pixels share a label.
+const SAME: f64 = 3.0;
+
+/// The end of a prediction, and the names of the others that end there.
+struct PredictionEnd<'a> {
+    series: &'a Series,
+    end: Point,
+    with: Vec<String>,
+}
+
 /// How much labels say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Detail {
@@ -88,15 +98,25 @@ impl CurveLabels {
         let theory = panel.series.iter().filter(|s| s.line.prediction().is_some());
         let theory: Vec<(&Series, Point)> = theory.filter_map(|s| Some((s, end(s)?))).collect();
         let pixels = |p: &Point| y.clip(p.y) / (y.high - y.low) * f64::from(high);
-        let far = theory.into_iter().filter(|(_, p)| {
-            ends.iter().all(|(_, other)| (pixels(p) - pixels(other)).abs() > FAR)
-        });
+        let far = theory
+            .into_iter()
+            .filter(|(_, p)| ends.iter().all(|(_, other)| (pixels(p) - pixels(other)).abs() > FAR));
         let far: Vec<(&Series, Point)> = far.collect();
-        let far = if far.len() > FEW_PREDICTIONS { Vec::new() } else { far };
+        let mut beside: Vec<PredictionEnd<'_>> = Vec::new();
+        for (series, end) in far.iter().copied().filter(|_| far.len() <= FEW_PREDICTIONS) {
+            let is_same = |other: &&mut PredictionEnd<'_>| {
+                let same = other.series.line.prediction() == series.line.prediction();
+                same && (pixels(&other.end) - pixels(&end)).abs() <= SAME
+            };
+            match beside.iter_mut().find(is_same) {
+                Some(first) => first.with.push(series.line.name()),
+                None => beside.push(PredictionEnd { series, end, with: Vec::new() }),
+            }
+        }
         let groups = groups(&ends);
         let details =
             if place.is_large { &[Detail::Value, Detail::Name][..] } else { &[Detail::Name] };
-        let beside = if far.is_empty() { vec![&far[..]] } else { vec![&far[..], &[]] };
+        let beside = if beside.is_empty() { vec![&[][..]] } else { vec![&beside[..], &[]] };
         for (detail, beside) in details.iter().flat_map(|d| beside.iter().map(move |b| (d, b))) {
             let fits = detail.gap() * (groups.len() + beside.len()) as f64 <= f64::from(high);
             let labels = Self::of(&groups, &ends, beside, *detail, y);
@@ -110,7 +130,7 @@ impl CurveLabels {
     fn of(
         groups: &[Vec<usize>],
         ends: &[(&Series, Point)],
-        theory: &[(&Series, Point)],
+        theory: &[PredictionEnd<'_>],
         detail: Detail,
         y: Axis,
     ) -> Self {
@@ -131,14 +151,14 @@ impl CurveLabels {
                 y: 0.0,
             }
         };
-        let prediction = |(series, last): &(&Series, Point)| Label {
-            name: series.line.name(),
-            with: Vec::new(),
-            text: short_prediction(series, theory, ends),
+        let prediction = |of: &PredictionEnd<'_>| Label {
+            name: of.series.line.name(),
+            with: of.with.clone(),
+            text: short_prediction(of, theory, ends),
             value: String::new(),
-            style: series.line.style(),
-            has_marks: !series.is_flat(),
-            at: y.clip(last.y),
+            style: of.series.line.style(),
+            has_marks: !of.series.is_flat(),
+            at: y.clip(of.end.y),
             y: 0.0,
         };
         let all = groups.iter().map(label).chain(theory.iter().map(prediction));
@@ -231,9 +251,8 @@ fn value_text(group: &[usize], groups: &[Vec<usize>], ends: &[(&Series, Point)])
     let value = readable(last.y, if group.len() > 1 { 2 } else { 3 });
     let is_comparable = |i: &usize| ends[*i].0.diverged == 0 && same_end(ends[*i].1, last);
     let comparable: Vec<usize> = (0..ends.len()).filter(is_comparable).collect();
-    let least = |all: &[usize]| {
-        all.iter().copied().min_by(|a, b| ends[*a].1.y.total_cmp(&ends[*b].1.y))
-    };
+    let least =
+        |all: &[usize]| all.iter().copied().min_by(|a, b| ends[*a].1.y.total_cmp(&ends[*b].1.y));
     let curve = |i: usize| ends[i].0.line.curve();
     let settings = |i: usize| curve(i).map(|c| &c.settings);
     let alike: Vec<usize> =
@@ -275,21 +294,21 @@ fn short_name(curve: &Curve, ends: &[(&Series, Point)]) -> String {
 
 /// The name of a prediction, without its curve where there is no other of its kind.
 fn short_prediction(
-    series: &Series,
-    theory: &[(&Series, Point)],
+    PredictionEnd { series, with, .. }: &PredictionEnd<'_>,
+    theory: &[PredictionEnd<'_>],
     ends: &[(&Series, Point)],
 ) -> String {
     let (Some(prediction), Some(curve)) = (series.line.prediction(), series.line.curve()) else {
         return series.line.name();
     };
     let measured = ends.iter().filter_map(|(s, _)| s.line.curve()).map(|c| &c.algorithm);
-    let of_kind = theory.iter().filter(|(s, _)| s.line.prediction() == Some(prediction)).count();
+    let of_kind = theory.iter().filter(|t| t.series.line.prediction() == Some(prediction)).count();
     let words = words_before(prediction);
-    match measured.collect::<HashSet<_>>().len() {
-        1 if of_kind == 1 => {
-            let brief = words.trim_start_matches("the ").trim_end_matches(" for");
-            brief.trim_end_matches(" of").to_owned()
-        }
-        _ => format!("{words} {}", short_name(curve, ends)),
+    let is_one = measured.collect::<HashSet<_>>().len() == 1;
+    if !with.is_empty() || is_one && of_kind == 1 {
+        let brief = words.trim_start_matches("the ").trim_end_matches(" for");
+        brief.trim_end_matches(" of").to_owned()
+    } else {
+        format!("{words} {}", short_name(curve, ends))
     }
 }

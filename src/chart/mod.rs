@@ -326,7 +326,9 @@ fn sample_width(entry: &LegendEntry) -> u32 {
 fn patch_sample(style: Style, (x, middle): (f64, f64), strength: f64) -> String {
     let (r, g, b) = rgb(style.color);
     let y = middle - 6.0;
-    format!("<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\" fill-opacity=\"{strength}\"/>")
+    format!(
+        "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\" fill-opacity=\"{strength}\"/>"
+    )
 }
 
 /// The stretch of line before a name, with its marker, which is open on a prediction.
@@ -338,8 +340,7 @@ fn line_sample(style: Style, (x, middle): (f64, f64), long: u32, has_marks: bool
         format!("{:.2},{:.2}", x + f64::from(long) / 2.0 + a, middle + b)
     };
     let mark = |radius: u32, fill: &str| {
-        let corners: Vec<String> =
-            marker(style).outline(radius).into_iter().map(corner).collect();
+        let corners: Vec<String> = marker(style).outline(radius).into_iter().map(corner).collect();
         format!("<polygon points=\"{}\" fill=\"{fill}\"/>", corners.join(" "))
     };
     let marks = match (has_marks, measured) {

@@ -67,9 +67,9 @@ pub fn compare(drawing: &Drawing) -> usize {
             assert_eq!(line.look.ink, curve.look.ink, "{id} by {by}: {label}");
             // Its own entry, which is compared above, or that of its kind.
             let has_own = keys.iter().any(|key| key.label == *label);
-            let kinds = keys.iter().filter(|key| {
-                key.look.mark.is_empty() && key.look.dash == line.look.dash
-            });
+            let kinds = keys
+                .iter()
+                .filter(|key| key.look.mark.is_empty() && key.look.dash == line.look.dash);
             assert!(has_own || kinds.count() == 1, "{id} by {by}: {label}");
         } else {
             let names = |key: &Named| key.label == *label || key.with.contains(label);

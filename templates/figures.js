@@ -454,16 +454,17 @@ function endLabels(lines, at, size, figure, view) {
   const high = at.bottom - at.top, fits = gap => Math.floor(high / gap), fonts = labelFonts(size);
   const value = line => line.y[line.last], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
   const least = list => list.reduce((a, b) => a && value(a) <= value(b) ? a : b, null), lowest = least(curves);
-  // A curve is compared with those of other algorithms under its settings; without them with all.
-  // Ratios above this are those of rounding errors (chart::labels has the same rules).
+  // A curve is compared with those of other algorithms under its settings; without them with all,
+  // in either case where these end at the same place across. Ratios above this are those of
+  // rounding errors (chart::labels has the same rules).
   const MOST_RATIO = 1e6;
   const ratio = group => {
     const [line] = group, comparable = curves.filter(l => !l.diverged && l.x[l.last] === line.x[line.last]);
     const alike = comparable.filter(l => l.settings === line.settings), isAlike = alike.some(l => l.algorithm !== line.algorithm);
-    const all = least(comparable), other = isAlike ? least(alike) : all, by = value(line) / value(other);
-    if (groups.length < 2 || comparable.every(l => group.includes(l)) || !(value(all) > 0)) return "";
+    const all = least(curves.filter(l => !l.diverged)), other = least(isAlike ? alike : comparable), by = value(line) / value(other);
+    if (groups.filter(([first]) => !first.diverged).length < 2 || !(value(all) > 0)) return "";
     if (group.includes(all)) return ", lowest";
-    const than = isAlike ? other.algorithm : name(other);
+    const than = isAlike ? other.algorithm : namer(curves)(other);
     return group.includes(other) || by > MOST_RATIO ? "" : `, ${readable(by, 2)}×${size.big ? ` ${than.length < 20 ? than : "the lowest"}` : ""}`;
   };
   const says = group => {
@@ -525,8 +526,9 @@ function shorten(one, font, room, both, count) {
   }
   if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === count ? "all " : ""}${lines.length} curves`, all: true }] }];
   const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
-  const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room - (i + 1 < ends.length ? widthOf(ends[i], font) : 0)) }],
-    tail: i + 1 < ends.length ? ends[i] : cut(ends[i], font, Math.max(0, room - widthOf(name.text, font))), value: i + 1 < ends.length ? "" : one.value });
+  const joins = (name, i) => widthOf(name.text + ends[i], font) <= room ? ends[i] : "";
+  const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room) }],
+    tail: i + 1 < ends.length ? joins(name, i) : cut(ends[i], font, Math.max(0, room - widthOf(name.text, font))), value: i + 1 < ends.length ? "" : one.value });
   return one.names.map(part);
 }
 

@@ -241,8 +241,9 @@ fn same_end(a: Point, b: Point) -> bool {
     (a.x - b.x).abs() <= 1e-9 * a.x.abs()
 }
 
-/// The last value of curves that coincide, and how many times larger it is than the lowest: of
-/// the other algorithms under its settings, or without them of all.
+/// The last value of curves that coincide, and how many times larger it is than the lowest of
+/// those that end at the same place across: of the algorithms under its settings, or without
+/// others of all.
 fn value_text(group: &[usize], groups: &[Vec<usize>], ends: &[(&Series, Point)]) -> String {
     let (series, last) = ends[group[0]];
     if series.diverged > 0 {
@@ -259,11 +260,12 @@ fn value_text(group: &[usize], groups: &[Vec<usize>], ends: &[(&Series, Point)])
         comparable.iter().copied().filter(|i| settings(*i) == settings(group[0])).collect();
     let algorithm = |i: usize| curve(i).map(|c| &c.algorithm);
     let is_alike = alike.iter().any(|i| algorithm(*i) != algorithm(group[0]));
-    let (Some(lowest), Some(of_alike)) = (least(&comparable), least(&alike)) else { return value };
-    let other = if is_alike { of_alike } else { lowest };
+    let calm: Vec<usize> = (0..ends.len()).filter(|i| ends[*i].0.diverged == 0).collect();
+    let other = least(if is_alike { &alike } else { &comparable });
+    let (Some(lowest), Some(other)) = (least(&calm), other) else { return value };
     let ratio = last.y / ends[other].1.y;
-    let alone = groups.len() < 2 || comparable.iter().all(|i| group.contains(i));
-    if alone || ends[lowest].1.y <= 0.0 {
+    let is_one = groups.iter().filter(|group| ends[group[0]].0.diverged == 0).count() < 2;
+    if is_one || ends[lowest].1.y <= 0.0 {
         value
     } else if group.contains(&lowest) {
         format!("{value}, lowest")

@@ -60,12 +60,9 @@ fn draw_square(
         let outline = Rectangle::new(corners(0.06), ink.stroke_width(FINE));
         chart.draw_series([outline])?;
     }
-    // Letters as large as the longest line allows.
-    let longest =
-        square.lines().iter().map(|line| font::width(line, 1.0, false)).fold(1.0, f64::max);
-    let letters = (wide / longest).clamp(6.0, 11.0) as u32;
     for (i, line) in square.lines().into_iter().enumerate() {
         let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
+        let letters = (wide / font::width(&line, 1.0, false)).clamp(6.0, 11.0) as u32;
         chart.draw_series([Text::new(line, at, centred(letters, ink))])?;
     }
     Ok(())

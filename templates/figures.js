@@ -479,7 +479,7 @@ function endLabels(lines, at, size, figure, view) {
   const most = size.width * (size.big ? 0.34 : 0.4), others = [...apartFrom(curves, lines, size, text => widthOf(text, fonts.name) <= most), ...lines.filter(l => l.role === "reference").map(line => [line, line.label])];
   for (const [line, text, all] of others.slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push({ ...item([line]), names: [{ line, text, all }] });
   const both = new Set(curves.map(l => l.algorithm)).size === 2;
-  chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves.length));
+  chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves));
   for (const one of chosen) one.high = one.value ? 31 : 13.5;
   if (chosen.reduce((sum, one) => sum + one.high, 0) > high) for (const one of chosen) [one.value, one.high] = ["", 13.5];
   spread(chosen, at.top + 5, at.bottom + 10);
@@ -511,7 +511,7 @@ const textOf = ({ names, tail }) => names.map(part => part.text).join(" and ") +
 // A label as short as its room, as one item or one for each of its names. Algorithms with the same
 // settings name these once; where there are two algorithms, "both" does, and the settings alone in
 // the colour of their algorithm. Of many curves that coincide there is the number.
-function shorten(one, font, room, both, count) {
+function shorten(one, font, room, both, curves) {
   const lines = one.names.map(part => part.line), [{ settings }] = lines;
   if (lines.length > 1 && settings && lines.every(l => l.settings === settings) && one.names.every(part => part.text === part.line.label)) {
     one.names.forEach(part => { part.text = part.line.algorithm; });
@@ -520,11 +520,13 @@ function shorten(one, font, room, both, count) {
     if (widthOf(textOf(one), font) > room && widthOf(settings, font) <= room) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: settings, all: true }], tail: "" }];
   }
   if (widthOf(textOf(one), font) <= room) return [one];
-  if (lines.length === 1 && lines[0].role === "measured" && settings && one.names[0].text !== settings && widthOf(settings, font) <= room) {
-    one.names[0].text = settings;
-    return [one];
+  // An algorithm that has one curve here is named rather than its settings.
+  if (lines.length === 1 && lines[0].role === "measured" && settings) {
+    const { algorithm } = lines[0], short = curves.filter(c => c.algorithm === algorithm).length > 1 ? settings : algorithm;
+    if (short === algorithm || widthOf(short, font) <= room) one.names[0].text = short;
+    if (widthOf(short, font) <= room) return [one];
   }
-  if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === count ? "all " : ""}${lines.length} curves`, all: true }] }];
+  if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === curves.length ? "all " : ""}${lines.length} curves`, all: true }] }];
   const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
   const joins = (name, i) => widthOf(name.text + ends[i], font) <= room ? ends[i] : "";
   const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room) }],

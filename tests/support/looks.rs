@@ -77,7 +77,9 @@ pub fn compare(drawing: &Drawing) -> usize {
             assert!(named, "{id} by {by}: {label} has no key");
         }
         for other in lines[..i].iter().filter(|other| other.label != *label) {
-            let alike = line.role == other.role && line.look.is(&other.look);
+            // Predictions of one height have no marks: their height tells them apart.
+            let is_flat = line.role == "theory" && line.look.mark.is_empty();
+            let alike = line.role == other.role && !is_flat && line.look.is(&other.look);
             assert!(!alike, "{id} by {by}: {label} and {} look alike", other.label);
         }
     }

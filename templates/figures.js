@@ -22,6 +22,9 @@ const css = parts => `rgb(${parts.join(",")})`;
 const rgb = color => css(color < 0 ? [60, 60, 60] : data.styles.palette[color % data.styles.palette.length]);
 const ink = family => css(data.styles.inks[family]);
 const colorName = color => color < 0 ? "none" : color % data.styles.palette.length;
+// Panels narrower than this have whole labels or none.
+const NARROW_PANEL = 200;
+const SHORT_BANDS = { none: "no band", std: "± sd", sem: "± se", ci95: "95 % interval", quantiles: "10–90 %", runs: "every run" };
 const BANDS = { none: "no band", std: "± standard deviation", sem: "± standard error", ci95: "95 % interval of the mean",
   quantiles: "10 % to 90 % quantile", runs: "every replicate" };
 
@@ -45,15 +48,17 @@ const across = v => Number.isInteger(v) && Math.abs(v) < 1e7 ? thousands(v) : re
 const place = (scale, v) => scale === "linear" ? v : v > 0 ? Math.log10(v) : NaN;
 const unplace = (scale, p) => scale === "linear" ? p : 10 ** p;
 
-function over(scale, lists, room) {
+// `beside` extends the range by at most a quarter at each end (chart::axis has the same rules).
+function over(scale, lists, room, beside = []) {
   let [low, high] = [Infinity, -Infinity];
   for (const list of lists) for (const v of list) {
     const p = place(scale, v);
     if (Number.isFinite(p)) { if (p < low) low = p; if (p > high) high = p; }
   }
   if (low > high) [low, high] = [0, 1];
-  const least = scale === "log" ? 0.45 : 1e-12 + 1e-3 * Math.abs(high);
-  const pad = Math.max(room * (high - low), room > 0 || high - low < least ? least / 2 : 0);
+  const reach = (high - low) / 4, ends = beside.map(v => place(scale, v)).filter(Number.isFinite);
+  [low, high] = [Math.max(low - reach, ends.reduce((a, b) => Math.min(a, b), low)), Math.min(high + reach, ends.reduce((a, b) => Math.max(a, b), high))];
+  const least = scale === "log" ? 0.45 : 1e-12 + 1e-3 * Math.abs(high), pad = Math.max(room * (high - low), (least - (high - low)) / 2, 0);
   return [low - pad, high + pad];
 }
 
@@ -75,7 +80,7 @@ function ticks(scale, [low, high], about) {
   if (last - first < 1) {
     for (let e = first - 1; e < first + 2; e++) for (const m of [1, 2, 5]) {
       const at = Math.log10(m) + e;
-      if (at >= low && at <= high) out.push([at, e === 0 ? String(m) : e === 1 ? String(10 * m) : m === 1 ? raised(e) : `${m}·${raised(e)}`]);
+      if (at >= low && at <= high) out.push([at, e >= -3 && e <= 3 ? plain(+`${m}e${e}`) : m === 1 ? raised(e) : `${m}·${raised(e)}`]);
     }
     return out;
   }
@@ -137,20 +142,21 @@ function linesOfCells(figure, view, { curves, of }, places) {
 const measured = (figure, curve, places, points, runs) => ({ role: "measured", ...curve, places, ...points, runs,
   diverged: places.reduce((sum, place) => sum + figure.cells[place].diverged, 0) });
 // A prediction has the colour and the marker of its curve.
-const predicted = (curve, places, entry, points) => ({ role: "theory", ...curve, label: `${entry.words} ${curve.label}`, dash: entry.dash,
-  places, ...points, runs: [], diverged: 0 });
+const predicted = (curve, places, entry, points) => ({ role: "theory", ...curve, label: `${entry.words} ${curve.label}`, words: entry.words,
+  dash: entry.dash, places, ...points, flat: Array.from(points.y).every(y => y === points.y[0]), runs: [], diverged: 0 });
 
-// Straight lines on logarithmic axes, through the first point of the panel.
+// Straight lines on logarithmic axes, through the last point of the first curve that has two. One
+// that lies on a curve is left out (analysis::line_figure has the same rule).
 function slopes(figure, lines) {
-  let [low, high, from] = [Infinity, 0, null];
-  for (const line of lines) line.x.forEach((x, i) => {
-    if (!(x > 0 && line.y[i] > 0 && Number.isFinite(x) && Number.isFinite(line.y[i]))) return;
-    from ??= [x, line.y[i]];
-    [low, high] = [Math.min(low, x), Math.max(high, x)];
-  });
-  return (low < high ? figure.references : []).map(slope => ({ role: "reference", label: `slope ${slope}`, color: -1, family: -1,
-    dash: data.styles.thin_dashes.length - 1, mark: 0, places: [], runs: [], diverged: 0,
-    ...bare([low, high], [low, high].map(x => from[1] * (x / from[0]) ** slope)) }));
+  const placed = line => Array.from(line.x, (x, i) => [x, line.y[i]]).filter(p => p.every(v => v > 0 && Number.isFinite(v)));
+  const curves = lines.filter(l => l.role === "measured").map(placed).filter(points => points.length > 1), across = lines.flatMap(placed).map(p => p[0]);
+  if (!curves.length) return [];
+  const [low, high] = [Math.min(...across), Math.max(...across)], from = curves[0].at(-1);
+  const at = slope => x => from[1] * (x / from[0]) ** slope;
+  const near = slope => 0.02 + 0.01 * Math.abs(slope * Math.log10(high / low));
+  return (low < high ? figure.references : []).filter(slope => !curves.some(points => points.every(([x, y]) => Math.abs(Math.log10(y / at(slope)(x))) <= near(slope))))
+    .map(slope => ({ role: "reference", label: `slope ${String(slope).replace("-", "−")}`, color: -1, family: -1,
+      dash: data.styles.thin_dashes.length - 1, mark: 0, places: [], runs: [], diverged: 0, ...bare([low, high], [low, high].map(at(slope))) }));
 }
 
 // Predictions have an entry each in a list of up to so many; otherwise each kind has one.
@@ -166,7 +172,7 @@ function model(figure, view) {
   const keys = curves.map((curve, i) => ({ role: "measured", ...curve, places: of.flatMap((c, place) => c === i ? [place] : []) }))
     .filter(key => drawn.has(key.label));
   const theory = [...new Map(lines.filter(l => l.role === "theory").map(l => [l.label, l])).values()];
-  if (keys.length + theory.length <= FEW_ENTRIES) keys.push(...theory.map(({ role, label, color, family, dash, mark }) => ({ role, label, color, family, dash, mark })));
+  if (keys.length + theory.length <= FEW_ENTRIES) keys.push(...theory.map(({ role, label, color, family, dash, mark, flat }) => ({ role, label, color, family, dash, mark, flat })));
   else for (const [label, dash] of figure.kinds) {
     if (theory.some(l => l.dash === dash)) keys.push({ role: "theory", label, color: -1, family: -1, dash, mark: 0 });
   }
@@ -189,7 +195,8 @@ function rangeY(view, lines) {
   for (const list of own) for (const v of list) if (v > 0 && v < least) least = v;
   const runs = view.band === "runs" ? lines.flatMap(l => l.runs.map(run => inside(run).filter(v => v > 0 && v <= top))) : [];
   const beside = kept.filter(k => k.line.role !== "measured").map(k => k.y.filter(v => v >= least / 30 && v <= top));
-  return over(view.scaleY, [...own, ...runs, ...beside], 0.04);
+  const bands = kept.flatMap(({ line }) => line.low ? [line.low, line.high].flatMap(ends => Array.from(ends).filter((_, i) => within(view.zoom, line.x[i]) && line.y[i] <= top)) : []);
+  return over(view.scaleY, [...own, ...runs, ...beside], 0.04, bands);
 }
 
 const within = (zoom, x) => !zoom || x >= zoom[0] && x <= zoom[1];
@@ -281,7 +288,11 @@ function drawMarks(line, all, big, out, color) {
   }
 }
 
-// `line.wide`: it lies below another that coincides with it.
+// The dashes of a curve above another (chart::panel has the same).
+const ABOVE = "14 12";
+
+// `line.wide`: it lies below another that coincides with it; `line.above`: it is the highest and has
+// another colour, so that both are seen.
 function drawLine(line, at, band, big) {
   const color = rgb(line.color), out = [], is = line.role === "measured", { px, py } = line;
   if (is && band === "runs") drawRuns(line, at, out, color);
@@ -289,11 +300,11 @@ function drawLine(line, at, band, big) {
   const pieces = stretches(px, py), all = [];
   for (const [from, to] of pieces) {
     for (let i = from; i < to; i++) all.push(i);
-    const width = is ? (big ? 2 : 1.6) + (line.wide ? 3.5 : 0) : 1.4;
-    out.push(to - from > 1 ? `<polyline points="${path(px, py, from, to)}" fill="none" stroke="${color}" stroke-width="${width}" stroke-linejoin="round"${line.wide ? ' opacity="0.55"' : ""}/>`
+    const width = is ? (big ? 2 : 1.6) + (line.wide ? 2.6 : 0) : 1.4;
+    out.push(to - from > 1 ? `<polyline points="${path(px, py, from, to)}" fill="none" stroke="${color}" stroke-width="${width}" stroke-linejoin="round"${line.above ? ` stroke-dasharray="${ABOVE}"` : ""}/>`
       : `<circle cx="${fixed(px[from])}" cy="${fixed(py[from])}" r="2" fill="${color}"/>`);
   }
-  if (line.role !== "reference") drawMarks(line, all, big, out, color);
+  if (line.role !== "reference" && !line.flat) drawMarks(line, all, big, out, color);
   const end = all.at(-1);
   if (line.diverged && end !== undefined) {
     const [a, b, c, d] = [px[end] - 4, px[end] + 4, py[end] - 4, py[end] + 4].map(fixed);
@@ -310,28 +321,39 @@ function widthOf(text, font) {
   return widths.get(key);
 }
 
+// The ticks whose texts do not overlap, powers of ten before others; `reach` is where a text begins
+// and ends.
+function apart(ticks, reach, gap) {
+  const kept = [];
+  for (const tick of [...ticks].sort((a, b) => Number.isInteger(b[0]) - Number.isInteger(a[0]))) {
+    const [from, to] = reach(tick);
+    if (kept.every(other => from >= other[1] + gap || to <= other[0] - gap)) kept.push([from, to, tick]);
+  }
+  return ticks.filter(tick => kept.some(k => k[2] === tick));
+}
+
 function drawAxes(at, size, title) {
   const out = [], right = at.left + at.wide;
   const text = (x, y, anchor, words) => `<text x="${fixed(x)}" y="${fixed(y)}" text-anchor="${anchor}" font-size="11" fill="#59616b">${esc(words)}</text>`;
   const line = (name, a, b, c, d, stroke) => `<line class="${name}" x1="${fixed(a)}" y1="${fixed(b)}" x2="${fixed(c)}" y2="${fixed(d)}" stroke="${stroke}" stroke-width="${name === "axis" ? 0.8 : 0.6}"/>`;
-  for (const [p, words] of at.ticksX) {
-    const x = at.x(unplace(at.scaleX, p)), width = widthOf(words, `11px ${size.face}`);
-    if (x !== x) continue;
-    // The first and the last stay inside the panel.
-    out.push(line("grid", x, at.top, x, at.bottom, "#e6e9ec"), text(Math.min(Math.max(x, width / 2 + 1), size.width - width / 2 - 1), at.bottom + 14, "middle", words));
+  const wide = words => widthOf(words, `11px ${size.face}`);
+  // The first and the last stay inside the panel.
+  const middle = (x, words) => Math.min(Math.max(x, wide(words) / 2 + 1), size.width - wide(words) / 2 - 1);
+  const there = at.ticksX.map(([p, words]) => [p, words, at.x(unplace(at.scaleX, p))]).filter(tick => tick[2] === tick[2]);
+  for (const [, words, x] of apart(there, ([, words, x]) => [-1, 1].map(side => middle(x, words) + side * wide(words) / 2), 6)) {
+    out.push(line("grid", x, at.top, x, at.bottom, "#e6e9ec"), text(middle(x, words), at.bottom + 14, "middle", words));
   }
-  for (const [p, words] of at.ticksY) {
-    const y = at.y(unplace(at.scaleY, p));
+  for (const [p, words, y] of apart(at.ticksY.map(([p, words]) => [p, words, at.y(unplace(at.scaleY, p))]), ([,, y]) => [y - 6, y + 6], 1)) {
     if (y === y) out.push(line("grid", at.left, y, right, y, "#e6e9ec"), size.ticksY ? text(at.left - 6, y + 4, "end", words) : "");
   }
   out.push(line("axis", at.left, at.top, at.left, at.bottom, "#6c757f"), line("axis", at.left, at.bottom, right, at.bottom, "#6c757f"));
-  if (size.big) out.push(text(at.left + at.wide / 2, size.height - 4, "middle", title));
+  if (size.named) out.push(text(at.left + at.wide / 2, size.height - 4, "middle", title));
   return `<g class="axes">${out.join("")}</g>`;
 }
 
 // A panel of a size: its SVG, and where things are in it.
 function drawPanel(figure, view, panel, frame, size, visible) {
-  const at = { frame, scaleX: view.scaleX, scaleY: view.scaleY, top: 8, bottom: size.height - (size.big ? 40 : 21) };
+  const at = { frame, scaleX: view.scaleX, scaleY: view.scaleY, top: 8, bottom: size.height - (size.big ? 40 : size.named ? 36 : 21) };
   const about = Math.max(2, Math.min(7, Math.round((at.bottom - at.top) / 44)));
   at.ticksY = ticks(view.scaleY, frame.y, about);
   at.left = size.ticksY ? 10 + Math.max(12, ...at.ticksY.map(([, words]) => Math.ceil(widthOf(words, `11px ${size.face}`)))) : 8;
@@ -352,7 +374,18 @@ function drawPanel(figure, view, panel, frame, size, visible) {
   const drawn = lines.filter(l => l.shown).map(line => drawLine(line, at, view.band, size.big)).join("");
   const area = [at.left, at.top, at.wide, at.bottom - at.top].map(fixed).join(" ");
   const svg = `<g class="panel" data-area="${area}">${drawAxes(at, size, title)}${drawn}${drawLabels(labels, at, size)}</g>`;
-  return { svg, at, lines: lines.filter(l => l.shown) };
+  return { svg, at, isCut: labels.isCut, lines: lines.filter(l => l.shown), inside: lines.filter(l => l.last !== null) };
+}
+
+// The title of a panel as one line or two, and their size.
+function titleLines(title, room, face) {
+  const long = widthOf(title, `640 13px ${face}`) / 13, size = Math.max(9.5, Math.min(13, room / long));
+  const parts = title.split(/(?<=, )/);
+  if (long * size <= room || parts.length < 2) return { lines: [title], size };
+  // As equal as they can be.
+  const longest = n => Math.max(...[parts.slice(0, n), parts.slice(n)].map(list => widthOf(list.join(""), `640 10px ${face}`)));
+  const cuts = parts.slice(1).map((_, i) => i + 1), best = cuts.reduce((a, b) => longest(b) < longest(a) ? b : a);
+  return { lines: [parts.slice(0, best).join(""), parts.slice(best).join("")], size };
 }
 
 // --- labels at the ends of curves ---
@@ -374,6 +407,7 @@ function coinciding(lines) {
     const group = groups.find(g => one(g[0], line));
     if (group) { group.at(-1).wide = true; group.push(line); } else groups.push([line]);
   }
+  for (const group of groups) group.at(-1).above = group.at(-2) && group.at(-2).family !== group.at(-1).family;
   // Bands that lie on one another are not to add up to a dark one.
   for (const group of groups) for (const line of group) line.together = group.length;
   return groups;
@@ -419,26 +453,57 @@ function endLabels(lines, at, size, figure, view) {
   const curves = lines.filter(l => l.role === "measured"), groups = curves.length <= 40 ? coinciding(curves) : curves.map(l => [l]);
   const high = at.bottom - at.top, fits = gap => Math.floor(high / gap), fonts = labelFonts(size);
   const value = line => line.y[line.last], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
-  const lowest = curves.reduce((a, b) => a && value(a) <= value(b) ? a : b, null);
+  const least = list => list.reduce((a, b) => a && value(a) <= value(b) ? a : b, null), lowest = least(curves);
+  // A curve is compared with those of other algorithms under its settings; without them with all,
+  // in either case where these end at the same place across. Ratios above this are those of
+  // rounding errors (chart::labels has the same rules).
+  const MOST_RATIO = 1e6;
+  const ratio = group => {
+    const [line] = group, comparable = curves.filter(l => !l.diverged && l.x[l.last] === line.x[line.last]);
+    const alike = comparable.filter(l => l.settings === line.settings), isAlike = alike.some(l => l.algorithm !== line.algorithm);
+    const all = least(curves.filter(l => !l.diverged)), other = least(isAlike ? alike : comparable), by = value(line) / value(other);
+    if (groups.filter(([first]) => !first.diverged).length < 2 || !(value(all) > 0)) return "";
+    if (group.includes(all)) return ", lowest";
+    const than = isAlike ? other.algorithm : namer(curves)(other);
+    return group.includes(other) || by > MOST_RATIO ? "" : `, ${readable(by, 2)}×${size.big ? ` ${than.length < 20 ? than : "the lowest"}` : ""}`;
+  };
   const says = group => {
-    const [line] = group, y = value(line);
+    const [line] = group;
     if (line.diverged) return `diverged in ${line.diverged === 1 ? "1 run" : `${line.diverged} runs`}`;
-    const than = size.big && name(lowest).length < 20 ? ` ${name(lowest)}` : "";
-    const beside = curves.length < 2 || !(value(lowest) > 0) ? "" : group.includes(lowest) ? ", lowest" : `, ${readable(y / value(lowest), 2)}×${than}`;
-    return readable(y) + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "") + beside;
+    return readable(value(line), group.length > 1 ? 2 : 3) + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "") + ratio(group);
   };
   const item = (group, words) => ({ names: group.map(line => ({ line, text: name(line) })), value: words ?? "", at: group[0].py[group[0].last],
     from: [group[0].x[group[0].last], group[0].py[group[0].last]] });
   const full = size.values && groups.length <= fits(32);
   let chosen = full || groups.length <= fits(13.5) ? groups.map(g => item(g, full ? says(g) : "")) : summary(curves, lowest, item, says, size, fits);
-  for (const line of lines.filter(l => l.role === "reference").slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push(item([line]));
-  const most = size.width * (size.big ? 0.34 : 0.4), both = new Set(curves.map(l => l.algorithm)).size === 2;
-  chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves.length));
+  const most = size.width * (size.big ? 0.34 : 0.4), others = [...apartFrom(curves, lines, size, text => widthOf(text, fonts.name) <= most), ...lines.filter(l => l.role === "reference").map(line => [line, line.label])];
+  for (const [line, text, all] of others.slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push({ ...item([line]), names: [{ line, text, all }] });
+  const both = new Set(curves.map(l => l.algorithm)).size === 2;
+  chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves));
   for (const one of chosen) one.high = one.value ? 31 : 13.5;
   if (chosen.reduce((sum, one) => sum + one.high, 0) > high) for (const one of chosen) [one.value, one.high] = ["", 13.5];
   spread(chosen, at.top + 5, at.bottom + 10);
   const wide = one => Math.max(widthOf(textOf(one), fonts.name), one.value ? widthOf(one.value, fonts.value) : 0);
-  return { items: chosen, fonts, room: chosen.length ? Math.ceil(Math.min(most + 24, Math.max(...chosen.map(wide)))) : 0 };
+  const cuts = chosen.map(textOf).filter(text => text.endsWith("…"));
+  // In a narrow panel no label rather than half of one, and nowhere two that read the same.
+  if (size.quiet || unique(cuts).length < cuts.length) return { items: [], fonts, room: 0, isCut: false };
+  return { isCut: cuts.length > 0, items: chosen, fonts, room: chosen.length ? Math.ceil(Math.min(most + 24, Math.max(...chosen.map(wide)))) : 0 };
+}
+
+// The predictions, if they are few, that end far from every measured curve, with short names.
+const FEW_PREDICTIONS = 3, FAR = 20;
+
+function apartFrom(curves, lines, size, fits) {
+  const end = line => line.py[line.last], far = lines.filter(l => l.role === "theory" && curves.every(c => Math.abs(end(c) - end(l)) > FAR));
+  if (size.width < NARROW_PANEL || far.length > FEW_PREDICTIONS) return [];
+  const one = unique(curves.map(l => l.algorithm)).length === 1, name = namer(lines.filter(l => l.role === "measured"));
+  // Of those that coincide the first stands for all.
+  const alike = line => far.filter(l => l.words === line.words && Math.abs(end(l) - end(line)) <= 3);
+  return far.filter(line => alike(line)[0] === line).flatMap(line => {
+    const brief = line.words.replace(/^the /, "").replace(/ (for|of)$/, ""), whole = `${line.words} ${name(line)}`, all = alike(line).length > 1;
+    const texts = all || one && far.filter(l => l.words === line.words).length === 1 ? [brief] : [whole, brief];
+    return texts.filter(fits).slice(0, 1).map(text => all ? [{ ...line, family: -1 }, text, all] : [line, text]);
+  });
 }
 
 const textOf = ({ names, tail }) => names.map(part => part.text).join(" and ") + (tail ?? "");
@@ -446,22 +511,26 @@ const textOf = ({ names, tail }) => names.map(part => part.text).join(" and ") +
 // A label as short as its room, as one item or one for each of its names. Algorithms with the same
 // settings name these once; where there are two algorithms, "both" does, and the settings alone in
 // the colour of their algorithm. Of many curves that coincide there is the number.
-function shorten(one, font, room, both, count) {
+function shorten(one, font, room, both, curves) {
   const lines = one.names.map(part => part.line), [{ settings }] = lines;
   if (lines.length > 1 && settings && lines.every(l => l.settings === settings) && one.names.every(part => part.text === part.line.label)) {
     one.names.forEach(part => { part.text = part.line.algorithm; });
     one.tail = `, ${settings}`;
     if (both && widthOf(textOf(one), font) > room) one.names = [{ line: lines[0], text: "both", all: true }];
+    if (widthOf(textOf(one), font) > room && widthOf(settings, font) <= room) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: settings, all: true }], tail: "" }];
   }
   if (widthOf(textOf(one), font) <= room) return [one];
-  if (lines.length === 1 && settings && one.names[0].text !== settings && widthOf(settings, font) <= room) {
-    one.names[0].text = settings;
-    return [one];
+  // An algorithm that has one curve here is named rather than its settings.
+  if (lines.length === 1 && lines[0].role === "measured" && settings) {
+    const { algorithm } = lines[0], short = curves.filter(c => c.algorithm === algorithm).length > 1 ? settings : algorithm;
+    if (short === algorithm || widthOf(short, font) <= room) one.names[0].text = short;
+    if (widthOf(short, font) <= room) return [one];
   }
-  if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === count ? "all " : ""}${lines.length} curves`, all: true }] }];
+  if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === curves.length ? "all " : ""}${lines.length} curves`, all: true }] }];
   const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
-  const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room - (i + 1 < ends.length ? widthOf(ends[i], font) : 0)) }],
-    tail: i + 1 < ends.length ? ends[i] : cut(ends[i], font, Math.max(0, room - widthOf(name.text, font))), value: i + 1 < ends.length ? "" : one.value });
+  const joins = (name, i) => widthOf(name.text + ends[i], font) <= room ? ends[i] : "";
+  const part = (name, i) => ({ ...one, names: [{ ...name, text: cut(name.text, font, room) }],
+    tail: i + 1 < ends.length ? joins(name, i) : cut(ends[i], font, Math.max(0, room - widthOf(name.text, font))), value: i + 1 < ends.length ? "" : one.value });
   return one.names.map(part);
 }
 
@@ -485,7 +554,9 @@ function drawLabels({ items, room }, at, size) {
   const x = at.left + at.wide + 10, out = [];
   for (const { names, tail, value, place: y, from } of items) {
     const [fx, fy] = [at.x(from[0]), from[1]];
-    if (Math.abs(y - fy) > 3 || x - fx > 24) out.push(`<path class="lead" d="M${fixed(fx + 3)} ${fixed(fy)}L${fixed(Math.max(fx + 3, x - 7))} ${fixed(x - fx > 24 ? fy : y)}L${fixed(x - 2)} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7" opacity="0.7"/>`);
+    // From far away a leader would look like a curve: there it is dots near the label.
+    const far = x - fx > 24, start = far ? x - 24 : fx + 3;
+    if (far || Math.abs(y - fy) > 3) out.push(`<path class="lead" d="M${fixed(start)} ${fixed(fy)}L${fixed(Math.max(start, x - 7))} ${fixed(far ? fy : y)}L${fixed(x - 2)} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7"${far ? ' stroke-dasharray="1 2.5"' : ""} opacity="0.7"/>`);
     const part = ({ line, text, all }) => `<tspan ${all ? "data-group" : "data-label"}="${esc(all ? text : line.label)}"${line.family < 0 || text === "both" ? "" : ` class="family-${line.family}" fill="${ink(line.family)}"`}>${esc(text)}</tspan>`;
     out.push(`<text class="name" x="${fixed(x)}" y="${fixed(y + 4)}" font-size="${size.big ? 13 : 11.5}" font-weight="640" fill="#59616b">${names.map(part).join(" and ")}${esc(tail ?? "")}</text>`);
     if (value) out.push(`<text class="value" x="${fixed(x)}" y="${fixed(y + 19)}" font-size="11.5" fill="#59616b">${esc(value)}</text>`);

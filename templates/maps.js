@@ -1,3 +1,6 @@
+// Squares narrower than this have room for few words.
+const SMALL_SQUARE = 80;
+
 // Maps: tables of coloured squares in the width that there is, in place of the static drawing.
 class MapFigure {
   constructor(figure, node) {
@@ -8,7 +11,8 @@ class MapFigure {
     this.chart.before(el("div", { class: "head" }, el("p", { class: "what" }, `${figure.y} over ${figure.x}`), el("div", { class: "bar controls" }, select, el("span", { class: "files" }, ...files.childNodes))));
     files.remove();
     this.tip = el("div", { class: "tip", hidden: true });
-    this.chart.after(el("ul", { class: "legend patches", "aria-label": "Colours" }, ...figure.legend.map(key => this.entry(key))));
+    this.chart.after(el("ul", { class: "legend patches", "aria-label": "Colours" }, ...figure.legend.map(key => this.entry(key)),
+      ...figure.maps.some(map => map.squares.some(s => s.outlined)) ? [el("li", {}, "≠ runs and ρ disagree")] : []));
     this.chart.classList.add("maps");
     this.chart.dataset.by = "script";
     this.chart.addEventListener("pointermove", event => this.tell(event.target.closest?.("td")));
@@ -19,7 +23,9 @@ class MapFigure {
   }
 
   entry({ label, color, patch }) {
-    const sample = patch ? `<rect class="patch" width="22" height="12" y="1" fill="${rgb(color)}"/>` : '<line class="edge" x1="0" x2="26" y1="7" y2="7" stroke-width="3" stroke="#15181c"/>';
+    // As strong as the strongest squares of its colour.
+    const strength = Math.max(0, ...this.figure.maps.flatMap(map => map.squares).filter(s => s.color === color).map(s => s.opacity));
+    const sample = patch ? `<rect class="patch" width="22" height="12" y="1" fill="${rgb(color)}" style="--o: ${strength}"/>` : '<line class="edge" x1="0" x2="26" y1="7" y2="7" stroke-width="3" stroke="#15181c"/>';
     const item = el("li", {});
     item.innerHTML = `<svg width="26" height="14" aria-hidden="true" data-color="${colorName(color)}">${sample}</svg> ${esc(label)}`;
     return item;
@@ -35,7 +41,7 @@ class MapFigure {
     grid.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     grid.append(...figure.maps.map(map => {
       const holder = el("div", { class: "map", tabindex: 0, role: "region", "aria-label": map.title ? `Map: ${figure.title}, ${map.title}` : `Map: ${figure.title}` });
-      holder.innerHTML = (map.title ? `<p class="title">${esc(map.title)}</p>` : "") + this.table(map, choice, width < 64);
+      holder.innerHTML = (map.title ? `<p class="title">${esc(map.title)}</p>` : "") + this.table(map, choice, width < SMALL_SQUARE);
       return holder;
     }));
     this.chart.replaceChildren(grid, this.tip);
@@ -50,9 +56,12 @@ class MapFigure {
     const cell = (x, y) => {
       const square = at.get(`${x},${y}`);
       if (!square) return '<td class="blank"><span class="unseen">no results</span></td>';
-      const others = square.shows.filter((text, i) => i !== choice && text && text !== "–"), main = square.shows[choice] || "–";
+      const others = square.shows.filter((text, i) => i !== choice && text && text !== "–"), whole = square.shows[choice] || "–", names = whole.split(" or ");
+      // In a small square: the name or how many share the first place, and the factor without its limits.
+      const main = !small ? whole : choice === 0 && names.length > 1 ? `${names.length} tied` : whole.startsWith("×") ? whole.split(" ")[0] : whole;
+      const factor = small && choice === 0 && names.length < 2 ? others.find(text => text.startsWith("×"))?.split(" ")[0] : "";
       return `<td class="${[...sides(x, y), square.outlined ? "outlined" : "", square.opacity < 0.2 ? "tie" : ""].join(" ").trim()}" data-color="${colorName(square.color)}" style="--o:${square.opacity}" data-at="${x},${y}"><span class="main">${esc(main)}</span>`
-        + `${others.length ? `<span class="${small ? "unseen" : "more"}">${esc(others.join("; "))}</span>` : ""}</td>`;
+        + `${factor ? `<span class="more" aria-hidden="true">${esc(factor)}</span>` : ""}${others.length ? `<span class="${small ? "unseen" : "more"}">${esc(others.join("; "))}</span>` : ""}</td>`;
     };
     const rows = map.y.map((name, y) => `<tr><th scope="row">${esc(name)}</th>${map.x.map((_, x) => cell(x, y)).join("")}</tr>`).reverse();
     return `<table class="squares"><caption class="unseen">${esc(`${figure.y} (rows) over ${figure.x} (columns)${map.title ? `, ${map.title}` : ""}`)}</caption>`

@@ -3,7 +3,7 @@
 const DEFAULT = figure => ({ x: figure.x, scaleX: figure.scale_x, scaleY: figure.scale_y, band: figure.band, panels: figure.views[0].panels,
   range: "common", theory: true, hidden: [], kinds: [], zoom: null, large: figure.large ?? null });
 const SHORT = { x: "x", scaleX: "scale-x", scaleY: "scale-y", band: "band", panels: "panels", range: "range" };
-const NARROW = 760, SMALL = 480, GAP = 16, TITLE = 22;
+const NARROW = 760, SMALL = 480, GAP = 16, TITLE = 22, NAME = 15, SAMPLE = 40;
 const el = (tag, attributes = {}, ...inside) => {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) value === false || node.setAttribute(key, value === true ? "" : value);
@@ -20,7 +20,7 @@ function arrange(count, large, wide) {
   const share = n => (wide - GAP * (n - 1)) / n;
   if (count === 1) return { columns: 1, sizes: [narrow ? [wide, 330, true] : one] };
   const others = count - 1;
-  if (large !== null && !narrow && others <= 4) {
+  if (large !== null && !narrow && others <= 3) {
     const left = (wide - GAP) * 1.9 / 2.9, each = (high - (others - 1) * 6 - others * TITLE + TITLE) / others;
     const sizes = Array.from({ length: count }, (_, i) => i === large ? [left, high, true] : [wide - GAP - left, each, false]);
     return { columns: "minmax(0, 1.9fr) minmax(0, 1fr)", sizes, hero: "beside" };
@@ -33,6 +33,12 @@ function arrange(count, large, wide) {
   const n = narrow && count <= 4 ? 1 : columns(count), rows = Math.ceil(count / n);
   const each = narrow ? (n === 1 ? 190 : 130) : rows === 1 ? 320 : rows === 2 ? 220 : rows === 3 ? 180 : 150;
   return { columns: n, sizes: Array(count).fill([share(n), each, false]) };
+}
+
+// The settings of a view's panels as their titles write them.
+function symbols({ panels, groups }) {
+  const names = panels.split(","), parts = groups[0][0].split(", ");
+  return names.map((name, i) => parts.length === names.length && / = /.test(parts[i]) ? parts[i].split(" = ")[0] : name);
 }
 
 class Plot {
@@ -71,8 +77,8 @@ class Plot {
     choice(rest, "scaleX", "scale of the x axis", scales("x"));
     choice(rest, "scaleY", "scale of the y axis", scales("y"));
     const runs = figure.cells.some(c => c.runs.length), bands = Object.entries(BANDS).filter(([name]) => name !== "sem" || figure.band === "sem");
-    choice(rest, "band", "band", bands.map(([name, text]) => name === "runs" && !runs ? [name, "every replicate (too many for a page)", true] : [name, text]));
-    choice(rest, "panels", "panels by", figure.views.map(({ panels }) => [panels, panels === "" ? "one panel" : `by ${panels.split(",").join(", ")}`]));
+    choice(rest, "band", "band", bands.map(([name]) => name === "runs" && !runs ? [name, "every run (too many for a page)", true] : [name, SHORT_BANDS[name]]));
+    choice(rest, "panels", "panels by", figure.views.map(view => [view.panels, view.panels === "" ? "one panel" : `by ${symbols(view).join(", ")}`]));
     if (figure.views.some(v => v.groups.length > 1)) choice(rest, "range", "range of the y axis", [["common", "common y"], ["own", "own y"]]);
     if (figure.theory.length || figure.references.length) {
       this.theory = el("input", { type: "checkbox", name: "theory", checked: true });
@@ -100,27 +106,44 @@ class Plot {
     const visible = line => this.visible(line);
     const plain = ["x", "scaleX", "scaleY", "panels", "range", "zoom"].every(key => view[key] === usual[key]) && view.band !== "runs"
       && view.theory && !view.hidden.length && !view.kinds.length;
-    const framed = plain && panels.length === figure.layout.frames.length ? figure.layout.frames : frames(figure, view, panels, visible);
+    // The first view's range is that of the static drawing, without its bands too.
+    const framed = plain && [usual.band, "none"].includes(view.band) && panels.length === figure.layout.frames.length ? figure.layout.frames : frames(figure, view, panels, visible);
     [this.wide, this.high] = [this.chart.clientWidth || 1000, innerHeight];
     const large = view.large !== null && view.large < panels.length && panels.length > 1 ? view.large : null;
     const layout = arrange(panels.length, large, this.wide), face = getComputedStyle(this.chart).fontFamily;
-    Object.assign(this, { panels, keys, large });
+    Object.assign(this, { panels, large });
     this.place(layout, panels.length);
-    this.drawn = panels.map((panel, i) => {
+    const sizes = panels.map((_, i) => {
       const [width, height, big] = layout.sizes[i], matrix = !big && !layout.hero && view.range === "common" && !view.zoom && typeof layout.columns === "number";
-      const size = { width, height: Math.round(height - (panels.length > 1 ? TITLE : 0)), big: big && width > SMALL, values: big, face, ticksY: !matrix || i % layout.columns === 0 };
-      const one = drawPanel(figure, view, panel, framed[i], size, visible), { title, slider } = this.cells[i];
+      const high = Math.round(height - (panels.length > 1 ? TITLE : 0)), bottom = this.isBottom(layout, i), named = big || bottom && high >= 100;
+      // Beside a large panel the lowest has no more room than the others.
+      return { width, height: high + (named && !big && layout.hero !== "beside" ? NAME : 0), big: big && width > SMALL, values: big, named, face, ticksY: !matrix || i % layout.columns === 0 };
+    });
+    const draw = (i, more) => drawPanel(figure, view, panels[i], framed[i], { ...sizes[i], ...more }, visible), isNarrow = i => !sizes[i].values && sizes[i].width < NARROW_PANEL;
+    const once = panels.map((_, i) => draw(i)), quiet = once.some((one, i) => isNarrow(i) && one.isCut);
+    this.drawn = panels.map((panel, i) => {
+      const one = quiet && isNarrow(i) ? draw(i, { quiet }) : once[i], { title, slider } = this.cells[i], size = sizes[i], { width } = size;
       slider.style.height = `${size.height}px`;
       slider.firstChild.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${fixed(width)} ${size.height}" aria-hidden="true">${one.svg}<g class="cursor"></g></svg>`;
+      const { lines, size: letters } = titleLines(panel.title, width - 18, size.face);
       title.textContent = panel.title;
-      title.style.fontSize = `${Math.max(9.5, Math.min(13, 13 * (size.width - 18) / widthOf(panel.title, `640 13px ${size.face}`)))}px`;
+      title.style.cssText = `font-size: ${letters}px${lines.length > 1 ? "; white-space: pre-line; line-height: 11px" : ""}`;
+      if (lines.length > 1) title.replaceChildren(lines[0], el("br"), lines[1]);
       title.hidden = panels.length < 2;
       title.setAttribute("aria-pressed", i === large);
       slider.setAttribute("aria-label", panel.title ? `${figure.title}, ${panel.title}` : figure.title);
       return { ...one, size, svg: slider.querySelector("svg"), slider };
     });
+    const inside = this.drawn.flatMap(one => one.inside);
+    this.keys = keys.filter(key => key.role !== "theory" || this.off(key) || inside.some(l => l.role === "theory" && (l.label === key.label || key.color < 0 && l.dash === key.dash)));
     this.warn(panels.some(p => p.lines.some(l => l.x.length)));
     this.show();
+  }
+
+  // Whether no small panel stands below this one.
+  isBottom({ columns, sizes, hero }, i) {
+    const small = sizes.map((_, j) => j).filter(j => !hero || j !== this.large), place = small.indexOf(i);
+    return place >= 0 && place + (hero === "beside" ? 1 : columns) >= small.length;
   }
 
   warn(drawn) {
@@ -181,8 +204,8 @@ class Plot {
 
   show() {
     const { figure, view } = this, axis = figure.xs.find(([key]) => key === view.x)[1];
-    this.what.textContent = `${figure.y} over ${axis}${view.band === "none" ? "" : `; band: ${BANDS[view.band]}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}`;
-    this.what.title = this.what.textContent;
+    this.what.textContent = `${figure.y} over ${axis}${view.band === "none" ? "" : `; band: ${SHORT_BANDS[view.band]}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}`;
+    this.what.title = view.band === "none" ? this.what.textContent : `${this.what.textContent} (${BANDS[view.band]})`;
     this.entries();
     for (const [key, select] of Object.entries(this.selects)) select.value = view[key];
     if (this.theory) this.theory.checked = view.theory;
@@ -201,7 +224,7 @@ class Plot {
       const own = this.keys.filter(key => key.role === "measured"), names = unique(own.map(key => key.algorithm));
       this.groups = own.length > 10 && names.length > 1 ? names.map(algorithm => {
         const mine = own.filter(key => key.algorithm === algorithm);
-        return { ...mine[0], label: `${algorithm}, ${mine.length} curves`, color: mine[0].family * 6, dash: 0, places: mine.flatMap(key => key.places) };
+        return { ...mine[0], label: `${algorithm}, ${mine.length} curves`, color: mine[0].family * 6, dash: mine[0].dash, places: mine.flatMap(key => key.places) };
       }) : [];
       const groups = this.groups.length ? [el("ul", { class: "legend groups", "aria-label": "Algorithms: click hides, double click shows only this" }, ...this.groups.map(key => el("li", {}, this.entry(key))))] : [];
       const open = !!this.list.querySelector("details[open]");
@@ -215,9 +238,9 @@ class Plot {
   }
 
   sample(key) {
-    const mark = key.role === "reference" || key.color < 0 ? "" : `<polygon class="mark" points="${outline(markOf(key), key.role === "measured" ? 4 : 3.4, 13, 7)}" fill="${rgb(key.color)}"/>`;
-    const hole = key.role === "theory" && mark ? `<polygon class="hole" points="${outline(markOf(key), 2, 13, 7)}" fill="#ffffff"/>` : "";
-    return `<line x1="0" y1="7" x2="26" y2="7" stroke="${rgb(key.color)}" stroke-width="${key.role === "measured" ? 2 : 1.4}" stroke-dasharray="${pattern(key)}"/>${mark}${hole}`;
+    const mark = key.role === "reference" || key.color < 0 || key.flat ? "" : `<polygon class="mark" points="${outline(markOf(key), key.role === "measured" ? 4 : 3.4, SAMPLE / 2, 7)}" fill="${rgb(key.color)}"/>`;
+    const hole = key.role === "theory" && mark ? `<polygon class="hole" points="${outline(markOf(key), 2, SAMPLE / 2, 7)}" fill="#ffffff"/>` : "";
+    return `<line x1="0" y1="7" x2="${SAMPLE}" y2="7" stroke="${rgb(key.color)}" stroke-width="${key.role === "measured" ? 2 : 1.4}" stroke-dasharray="${pattern(key)}"/>${mark}${hole}`;
   }
 
   off(key) {
@@ -232,7 +255,7 @@ class Plot {
 
   entry(key) {
     const button = el("button", { type: "button", "data-label": key.label, title: "click: hide or show; double click or Shift+Enter: only this" });
-    button.innerHTML = `<svg width="26" height="14" aria-hidden="true" data-color="${colorName(key.color)}">${this.sample(key)}</svg> ${esc(key.label)}`;
+    button.innerHTML = `<svg width="${SAMPLE}" height="14" aria-hidden="true" data-color="${colorName(key.color)}">${this.sample(key)}</svg> ${esc(key.label)}`;
     button.addEventListener("click", event => event.shiftKey ? this.isolate(key, this.view) : event.detail < 2 && this.toggle(key));
     button.addEventListener("dblclick", () => this.isolate(key, this.before));
     return button;
@@ -398,7 +421,7 @@ class Plot {
     const rows = all.length > 20 ? all.filter(r => near.includes(r)) : all, ns = unique(own.map(r => r.line.n?.[r.k]));
     const band = ({ line, k }) => !line.low || Number.isNaN(line.low[k]) ? "" : `[${readable(line.low[k])}, ${readable(line.high[k])}]`;
     const ratio = ({ line, y }) => line.role !== "measured" || own.length < 2 || !(least > 0) ? "" : y > least ? `${readable(y / least)}×` : "lowest";
-    const row = r => `<tr><td><svg width="26" height="14" data-color="${colorName(r.line.color)}">${this.sample(r.line)}</svg>${esc(r.line.label)}</td><td>${readable(r.y)}</td><td class="dim">${band(r)}</td>${ns.length > 1 ? `<td class="dim">${r.line.n?.[r.k] ? `n = ${r.line.n[r.k]}` : ""}</td>` : ""}<td class="dim">${ratio(r)}</td></tr>`;
+    const row = r => `<tr><td><svg width="${SAMPLE}" height="14" data-color="${colorName(r.line.color)}">${this.sample(r.line)}</svg>${esc(r.line.label)}</td><td>${readable(r.y)}</td><td class="dim">${band(r)}</td>${ns.length > 1 ? `<td class="dim">${r.line.n?.[r.k] ? `n = ${r.line.n[r.k]}` : ""}</td>` : ""}<td class="dim">${ratio(r)}</td></tr>`;
     const notes = [this.panels[panel].title, ns.length === 1 && ns[0] ? `n = ${ns[0]}` : "", own.some(r => band(r)) ? BANDS[this.view.band] : "", rows.length < all.length ? `${rows.length} of ${all.length} curves` : ""];
     this.tip.innerHTML = `<b>${esc(axis)} ${across(x)}</b> <span class="dim">${esc(notes.filter(Boolean).join("; "))}</span><table>${rows.map(row).join("")}</table>`;
     this.tip.hidden = false;
@@ -416,15 +439,17 @@ class Plot {
       const box = svg.getBoundingClientRect(), copy = svg.cloneNode(true), [x, y] = [box.left - origin.left, box.top - origin.top + top];
       copy.querySelector(".cursor").remove();
       copy.querySelectorAll("[class^=family]").forEach(n => n.removeAttribute("class"));
-      const title = this.panels.length > 1 ? `<text x="${fixed(x)}" y="${fixed(y - 7)}" font-size="13" font-weight="640" fill="#15181c">${esc(this.panels[i].title)}</text>` : "";
+      const { lines, size: letters } = titleLines(this.panels[i].title, size.width, "sans-serif");
+      const words = lines.length < 2 ? esc(lines[0]) : lines.map((words, k) => `<tspan x="${fixed(x)}" y="${fixed(y - 14 + 10 * k)}">${esc(words)}</tspan>`).join("");
+      const title = this.panels.length > 1 ? `<text x="${fixed(x)}" y="${fixed(y - 7)}" font-size="${fixed(letters)}" font-weight="640" fill="#15181c">${words}</text>` : "";
       parts.push([y + size.height, `${title}<g transform="translate(${fixed(x)},${fixed(y)})">${copy.innerHTML}</g>`]);
     });
     const wide = Math.ceil(this.wide), legend = [];
     let [x, y] = [4, Math.max(...parts.map(p => p[0])) + 14];
     for (const key of this.keys.filter(k => !this.off(k))) {
-      const long = 50 + widthOf(key.label, "12px sans-serif");
+      const long = SAMPLE + 24 + widthOf(key.label, "12px sans-serif");
       if (x > 4 && x + long > wide) [x, y] = [4, y + 18];
-      legend.push(`<g class="key" data-label="${esc(key.label)}" transform="translate(${fixed(x)},${fixed(y)})">${this.sample(key)}<text x="32" y="11" font-size="12" fill="#15181c">${esc(key.label)}</text></g>`);
+      legend.push(`<g class="key" data-label="${esc(key.label)}" transform="translate(${fixed(x)},${fixed(y)})">${this.sample(key)}<text x="${SAMPLE + 6}" y="11" font-size="12" fill="#15181c">${esc(key.label)}</text></g>`);
       x += long;
     }
     const high = Math.ceil(y + 24);

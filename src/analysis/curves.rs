@@ -21,8 +21,9 @@ use std::collections::{HashMap, HashSet};
 type CurveKey<'a> = (&'a str, Vec<(&'a String, String)>);
 
 /// The curves of some cells in their order, where panels and the x axis show the settings
-/// `known`; and the index of the curve of each cell.
-pub fn curves(cells: &[&Cell], known: &[&str]) -> (Vec<Curve>, Vec<usize>) {
+/// `known`; and the index of the curve of each cell. `panels` are the indices of the cells of each
+/// panel.
+pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Curve>, Vec<usize>) {
     let mut indices: HashMap<CurveKey<'_>, usize> = HashMap::new();
     let (mut curves, mut curve_of_cell): (Vec<Curve>, Vec<usize>) = (Vec::new(), Vec::new());
     for cell in cells {
@@ -44,15 +45,41 @@ pub fn curves(cells: &[&Cell], known: &[&str]) -> (Vec<Curve>, Vec<usize>) {
     let mut count: HashMap<String, usize> = HashMap::new();
     curves.iter().for_each(|curve| *count.entry(curve.name()).or_default() += 1);
     curves.iter_mut().for_each(|curve| curve.exact = count[&curve.name()] > 1);
-    assign_styles(&mut curves);
+    let fixed = fixed_in_panels(&curves, &curve_of_cell, panels);
+    assign_styles(&mut curves, &fixed);
     (curves, curve_of_cell)
 }
 
+/// The settings of which no panel has two curves of one algorithm with different values: they
+/// change with the panel, and their shade would say nothing there.
+fn fixed_in_panels(
+    curves: &[Curve],
+    curve_of_cell: &[usize],
+    panels: &[Vec<usize>],
+) -> HashSet<String> {
+    if panels.len() < 2 {
+        return HashSet::new();
+    }
+    let mut fixed: HashSet<String> = curves.iter().flat_map(names_of).collect();
+    for panel in panels {
+        let mut values: HashMap<(&str, &str), &Setting> = HashMap::new();
+        for curve in panel.iter().map(|cell| &curves[curve_of_cell[*cell]]) {
+            for CurveSetting { name, value, .. } in &curve.settings {
+                let known = values.entry((&curve.algorithm, name)).or_insert(value);
+                if *known != value {
+                    fixed.remove(name);
+                }
+            }
+        }
+    }
+    fixed
+}
+
 /// Gives every curve its style. The colour is that of the algorithm's family. Its shade shows the
-/// settings, the strongest for the largest value, or the algorithm where a family has several
-/// without settings; the dash pattern shows which algorithm of its family it is. Where colour
+/// settings except those that are `fixed` in every panel, the strongest for the largest value, or
+/// the algorithm where a family has several without settings; the dash pattern shows which algorithm of its family it is. Where colour
 /// and marker are taken, the next free marker follows.
-fn assign_styles(curves: &mut [Curve]) {
+fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
     let (mut algorithms, mut of_family) = (Vec::new(), HashMap::<usize, Vec<String>>::new());
     for curve in &*curves {
         let own = of_family.entry(curve.family).or_default();
@@ -63,14 +90,15 @@ fn assign_styles(curves: &mut [Curve]) {
             algorithms.push(curve.algorithm.clone());
         }
     }
-    let variants = variants(curves);
+    let variants = variants(curves, fixed);
     let mut taken = HashSet::new();
     for curve in curves {
         let kin = &of_family[&curve.family];
         let place = |all: &[String]| all.iter().position(|a| *a == curve.algorithm).unwrap_or(0);
         let (among_kin, algorithm) = (place(kin), place(&algorithms));
-        let (variant, count) = match variants.get(&names_of(curve)) {
-            Some(known) => (known.iter().position(|v| *v == *curve.settings), known.len()),
+        let shaded = shaded(curve, fixed);
+        let (variant, count) = match variants.get(&names(&shaded)) {
+            Some(known) => (known.iter().position(|v| *v == shaded), known.len()),
             None => (None, 0),
         };
         let (rank, all) = match variant {
@@ -96,18 +124,31 @@ fn assign_styles(curves: &mut [Curve]) {
 
 /// The names of a curve's settings.
 fn names_of(curve: &Curve) -> Vec<String> {
-    curve.settings.iter().map(|setting| setting.name.clone()).collect()
+    names(&curve.settings)
+}
+
+fn names(settings: &[CurveSetting]) -> Vec<String> {
+    settings.iter().map(|setting| setting.name.clone()).collect()
+}
+
+/// The settings that a curve's shade shows.
+fn shaded(curve: &Curve, fixed: &HashSet<String>) -> Vec<CurveSetting> {
+    curve.settings.iter().filter(|s| !fixed.contains(&s.name)).cloned().collect()
 }
 
 /// The values of the settings of all curves that are distinguished by the same settings, from
 /// the largest to the smallest, so that a value has one shade whatever the algorithm. Texts keep
 /// their order.
-fn variants(curves: &[Curve]) -> HashMap<Vec<String>, Vec<Vec<CurveSetting>>> {
+fn variants(
+    curves: &[Curve],
+    fixed: &HashSet<String>,
+) -> HashMap<Vec<String>, Vec<Vec<CurveSetting>>> {
     let mut all: HashMap<Vec<String>, Vec<Vec<CurveSetting>>> = HashMap::new();
-    for curve in curves.iter().filter(|curve| !curve.settings.is_empty()) {
-        let known = all.entry(names_of(curve)).or_default();
-        if !known.contains(&curve.settings) {
-            known.push(curve.settings.clone());
+    let settings = curves.iter().map(|curve| shaded(curve, fixed));
+    for settings in settings.filter(|settings| !settings.is_empty()) {
+        let known = all.entry(names(&settings)).or_default();
+        if !known.contains(&settings) {
+            known.push(settings);
         }
     }
     let order = |a: &CurveSetting, b: &CurveSetting| match (&a.value, &b.value) {
@@ -143,12 +184,14 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
         }
         let known: Vec<&str> =
             panels.iter().map(String::as_str).chain(on_x_axis.iter().copied()).collect();
-        let (curves, curve_of_cell) = curves(&plain, &known);
         let groups = panels::panels(&panels, cells).into_iter().map(|group| {
             let inside = group.cells.iter().filter_map(|c| indices.get(c.cell.id.as_str()));
             (group.title, inside.copied().collect())
         });
-        all.push(View { panels: brief, groups: groups.collect(), curves, curve_of_cell });
+        let groups: Vec<(String, Vec<usize>)> = groups.collect();
+        let places: Vec<Vec<usize>> = groups.iter().map(|(_, cells)| cells.clone()).collect();
+        let (curves, curve_of_cell) = curves(&plain, &known, &places);
+        all.push(View { panels: brief, groups, curves, curve_of_cell });
     }
     all
 }
@@ -216,7 +259,7 @@ mod tests {
         for plan in plans() {
             for (known, cells) in views_of(&plan) {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                let (curves, curve_of_cell) = curves(&cells, &known);
+                let (curves, curve_of_cell) = curves(&cells, &known, &[]);
                 // A figure of more is downsampled before its curves are made.
                 if curves.len() > super::super::downsample::MOST_CURVES {
                     continue;
@@ -254,12 +297,38 @@ mod tests {
                 Curve { settings, ..Curve::new(&algorithm, style) }
             };
             let mut all: Vec<Curve> = (0..100).map(curve).collect();
-            assign_styles(&mut all);
+            assign_styles(&mut all, &HashSet::new());
             let looks: HashSet<_> = all.iter().map(|c| c.style).collect();
             assert_eq!(looks.len(), 100, "{variants} variants");
             // Up to 96 curves of a family have colours and markers of their own.
             assert!(pairs(&all).len() >= 96, "{variants} variants");
         }
+    }
+
+    /// H goes with the panel and γ does not: γ is what shades show.
+    #[test]
+    fn a_setting_that_changes_with_the_panel_takes_no_shade() {
+        let curve = |(h, step): (f64, f64)| {
+            let setting = |name: &str, value| CurveSetting {
+                name: name.into(),
+                value: Setting::Number(value),
+                text: format!("{name} = {value}"),
+            };
+            let settings = vec![setting("local-steps", h), setting("step-size", step)];
+            Curve { settings, ..Curve::new("Scaffold", Style::solid(Color::of_family(2))) }
+        };
+        let shades = |panels: &[Vec<usize>]| {
+            let mut all: Vec<Curve> =
+                [(1.0, 0.1), (1.0, 0.2), (5.0, 0.1), (5.0, 0.2)].into_iter().map(curve).collect();
+            let fixed = fixed_in_panels(&all, &[0, 1, 2, 3], panels);
+            assign_styles(&mut all, &fixed);
+            assert_eq!(pairs(&all).len(), 4);
+            all.iter().map(|c| c.style.color).collect::<Vec<_>>()
+        };
+        let apart = shades(&[vec![0, 1], vec![2, 3]]);
+        assert!(apart[..2] == apart[2..] && apart[0] != apart[1], "{apart:?}");
+        let one = shades(&[vec![0, 1, 2, 3]]);
+        assert_eq!(one.iter().collect::<HashSet<_>>().len(), 4, "{one:?}");
     }
 
     /// Settings with the same text are named by their values.

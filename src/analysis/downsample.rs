@@ -112,7 +112,7 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
     let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
     let known = [known, figure.settings_on_x_axis()].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
-    let (names, curve_of_cell) = curves(&plain, &known);
+    let (names, curve_of_cell) = curves(&plain, &known, &[]);
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
     cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
     if curves.len() > MOST_CURVES {

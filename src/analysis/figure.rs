@@ -119,6 +119,11 @@ impl Series {
     pub fn new(line: Line, points: Vec<Point>) -> Self {
         Self { line, points, diverged: 0, cells: Vec::new(), rows: Vec::new() }
     }
+
+    /// Whether all its points have the same height.
+    pub fn is_flat(&self) -> bool {
+        self.points.windows(2).all(|pair| pair[0].y == pair[1].y)
+    }
 }
 
 /// A point of a curve, with its band.

@@ -161,7 +161,7 @@ impl Line {
             Self::Predicted(curve, prediction) => {
                 format!("{} {}", words_before(*prediction), curve.name())
             }
-            Self::Reference(Reference::Slope(slope)) => format!("slope {slope}"),
+            Self::Reference(Reference::Slope(slope)) => format!("slope {slope}").replace('-', "−"),
             Self::Reference(Reference::NoChange) => "no change".into(),
         }
     }

@@ -121,7 +121,7 @@ impl<'a> LineFigure<'a> {
             let is_wanted = |i: &usize| selected(cells[*i].cell, wanted);
             return groups.iter().position(|(_, indices)| indices.iter().any(is_wanted));
         }
-        let few = (3..=MOST_BESIDE + 1).contains(&panels.len());
+        let few = (3..=MOST_OTHERS + 1).contains(&panels.len());
         let spreads = panels.iter().map(spread).enumerate().filter(|_| few);
         spreads.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
     }
@@ -254,7 +254,7 @@ impl<'a> LineFigure<'a> {
         }
         if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
             caption.push_str(
-                " Grey dots: a reference slope through the first point of the first curve.",
+                " Grey dots: a reference slope through the last point of the first curve.",
             );
         }
         caption.push_str(&predictions::caption(self.theory, self.y, plot, cells, theory));
@@ -274,8 +274,12 @@ impl<'a> LineFigure<'a> {
     }
 }
 
-/// Panels that have room beside a large one.
-const MOST_BESIDE: usize = 4;
+/// Panels, at most, beside or below one that is large without being asked for.
+const MOST_OTHERS: usize = 4;
+
+/// A reference slope that is nowhere farther from a curve is not drawn: decades, and their share
+/// of those that the slope spans.
+const COINCIDE: (f64, f64) = (0.02, 0.01);
 
 /// How many times higher the highest curve of a panel ends than the lowest.
 fn spread(panel: &Panel) -> f64 {
@@ -350,14 +354,22 @@ pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     }
 }
 
-/// A line of this slope through the first point that has a place on logarithmic axes, over
-/// all that is drawn; `None` where there is no such point, or only one place across.
+/// A line of this slope through the last point of the first measured curve with two points that
+/// have a place on logarithmic axes, over all that is drawn; `None` where there is no such curve,
+/// only one place across, or a curve on which the line lies.
 fn reference(series: &[Series], slope: f64) -> Option<Series> {
-    let placed = |p: &&Point| [p.x, p.y].iter().all(|v| v.is_finite() && *v > 0.0);
-    let points = || series.iter().flat_map(|s| &s.points).filter(placed);
-    let from = points().next()?;
-    let ends = points().fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
+    let is_placed = |p: &&Point| [p.x, p.y].iter().all(|v| v.is_finite() && *v > 0.0);
+    let placed = |s: &Series| s.points.iter().filter(is_placed).copied().collect::<Vec<_>>();
+    let measured = series.iter().filter(|s| s.line.is_measured()).map(placed);
+    let curves: Vec<Vec<Point>> = measured.filter(|points| points.len() > 1).collect();
+    let from = *curves.first()?.last()?;
+    let all = series.iter().flat_map(placed);
+    let ends = all.fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
     let at = |x: f64| Point::bare(x, from.y * libm::pow(x / from.x, slope));
+    let near = COINCIDE.0 + COINCIDE.1 * (slope * libm::log10(ends.1 / ends.0)).abs();
+    let lies_on =
+        |points: &Vec<Point>| points.iter().all(|p| libm::log10(p.y / at(p.x).y).abs() <= near);
     let line = Line::Reference(Reference::Slope(slope));
-    (ends.0 < ends.1).then(|| Series::new(line, vec![at(ends.0), at(ends.1)]))
+    let is_drawn = ends.0 < ends.1 && !curves.iter().any(lies_on);
+    is_drawn.then(|| Series::new(line, vec![at(ends.0), at(ends.1)]))
 }

@@ -3,6 +3,7 @@
 use super::line::{Color, LegendEntry};
 use super::panels::Sides;
 use crate::stats::Ratio;
+use driftbench_core::words::readable;
 use driftbench_runner::plan::Setting;
 use std::collections::HashMap;
 
@@ -91,11 +92,11 @@ impl Ranking {
     pub fn detail(&self) -> Vec<String> {
         match self.lead {
             Lead::AllDiverged => vec!["all diverged".into()],
-            Lead::AboveStart => vec!["above".into(), "the start".into()],
+            Lead::AboveStart => vec!["all end above".into(), "the start".into()],
             Lead::Ratio(Ratio { estimate, low, high, .. }) => {
-                let limits =
-                    (!low.is_nan() && !high.is_nan()).then(|| format!("[{low:.2}, {high:.2}]"));
-                std::iter::once(format!("×{estimate:.2}")).chain(limits).collect()
+                let limits = (!low.is_nan() && !high.is_nan())
+                    .then(|| format!("[{}, {}]", factor_text(low), factor_text(high)));
+                std::iter::once(format!("×{}", factor_text(estimate))).chain(limits).collect()
             }
             Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
             Lead::Alone => vec!["alone".into()],
@@ -105,6 +106,15 @@ impl Ranking {
     /// Whether one algorithm is separated from all others.
     pub fn is_separated(&self) -> bool {
         self.leaders.len() == 1 && self.lead != Lead::Alone
+    }
+
+    /// Whether the next is as good as the first to two digits, so that the ratio says nothing.
+    fn is_equal(&self) -> bool {
+        let is_one = |v: f64| (v - 1.0).abs() < 0.015;
+        match self.lead {
+            Lead::Ratio(ratio) => [ratio.estimate, ratio.low, ratio.high].into_iter().all(is_one),
+            _ => false,
+        }
     }
 
     fn lines(&self) -> Vec<String> {
@@ -148,7 +158,7 @@ impl StabilityValue {
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.count()];
         lines.extend(self.square.map(|square| format!("ρ {}", radius_text(square))));
-        lines.extend(self.mean.map(|mean| format!("mean {}", radius_text(mean))));
+        lines.extend(self.mean.map(|mean| format!("ρ of the mean {}", radius_text(mean))));
         lines
     }
 
@@ -159,11 +169,16 @@ impl StabilityValue {
     }
 }
 
+/// A factor with two decimals; with three digits where these are too many or too few.
+fn factor_text(factor: f64) -> String {
+    if (0.1..9.995).contains(&factor) { format!("{factor:.2}") } else { readable(factor, 3) }
+}
+
 /// A spectral radius with three digits; close to 1 with as many as show on which side it is.
 fn radius_text(radius: f64) -> String {
     match radius {
-        r if r >= 1000.0 => format!("{r:.0e}"),
-        r if (r - 1.0).abs() < 5e-4 => format!("{r:.6}"),
+        r if r >= 1000.0 => readable(r, 1),
+        r if (r - 1.0).abs() < 5e-4 && (r - 1.0).abs() >= 5e-7 => format!("{r:.6}"),
         r if r >= 10.0 => format!("{r:.0}"),
         r => format!("{r:.3}"),
     }
@@ -182,7 +197,14 @@ impl Square {
     /// diverged and the spectral radii of second moments and of the mean.
     pub fn shows(&self) -> Vec<String> {
         match &self.value {
-            SquareValue::Ranking(ranking) => vec![ranking.winner(), ranking.detail().join(" ")],
+            SquareValue::Ranking(ranking) => {
+                let detail = ranking.detail().join(" ");
+                match (ranking.leaders.as_slice(), ranking.is_equal()) {
+                    ([], _) => vec![detail, String::new()],
+                    (_, true) => vec![ranking.winner(), String::new()],
+                    (_, false) => vec![ranking.winner(), detail],
+                }
+            }
             SquareValue::Stability(stability) => {
                 let radius = |name: &str, radius: Option<f64>| match radius {
                     Some(radius) => format!("{name} {}", radius_text(radius)),
@@ -191,7 +213,7 @@ impl Square {
                 vec![
                     stability.count(),
                     radius("ρ", stability.square),
-                    radius("mean", stability.mean),
+                    radius("ρ of the mean", stability.mean),
                 ]
             }
         }
@@ -273,5 +295,32 @@ pub fn blank_squares(maps: &[Map]) -> String {
     match count {
         0 => String::new(),
         count => format!(" Blank squares ({count}): no cell, or none with results yet."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_and_radii_have_the_digits_that_say_something() {
+        let factors = [0.004, 0.9, 0.999, 1.126, 11.04, 1234.5].map(factor_text);
+        assert_eq!(factors, ["4.00·10⁻³", "0.90", "1.00", "1.13", "11.0", "1 230"]);
+        let radii = [0.7, 1.0, 1.000_000_1, 1.000_1, 1.2, 172.3, 6012.0].map(radius_text);
+        assert_eq!(radii, ["0.700", "1.000", "1.000", "1.000100", "1.200", "172", "6 000"]);
+    }
+
+    /// A ratio of 1 says nothing about a tie, and where nothing ranks first, one text says so.
+    #[test]
+    fn squares_show_no_text_that_says_nothing() {
+        let ratio = |estimate, low, high| Lead::Ratio(Ratio { estimate, low, high, p: 1.0 });
+        let shows = |leaders: &[&str], lead| {
+            let leaders = leaders.iter().map(|l| (*l).to_owned()).collect();
+            let value = SquareValue::Ranking(Ranking { leaders, color: Color::Neutral, lead });
+            Square { x: 0, y: 0, value }.shows()
+        };
+        assert_eq!(shows(&["A", "B"], ratio(1.0, 0.999, 1.01)), ["A or B", ""]);
+        assert_eq!(shows(&["A", "B"], ratio(1.1, 0.9, 1.3)), ["A or B", "×1.10 [0.90, 1.30]"]);
+        assert_eq!(shows(&[], Lead::AboveStart), ["all end above the start", ""]);
     }
 }

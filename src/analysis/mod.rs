@@ -46,8 +46,8 @@ use driftbench_runner::plan::{Cell, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare};
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
 pub use line::{
-    COLORS, Color, Curve, DASHES, Dash, LegendEntry, Line, MARKERS, Reference, SHADES, Style,
-    THIN_DASHES, words_before,
+    COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,
+    SHADES, Style, THIN_DASHES, words_before,
 };
 use line_figure::LineFigure;
 pub use line_figure::x_value;

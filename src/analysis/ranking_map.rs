@@ -28,7 +28,8 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
     let maps: Vec<Map> = panels(&spec.common.panels, cells).into_iter().map(map).collect();
     let patch =
         |(name, color): &(String, Color)| LegendEntry::Patch { name: name.clone(), color: *color };
-    let mut legend: Vec<LegendEntry> = labels.iter().map(patch).collect();
+    let wins = |(_, color): &&(String, Color)| rankings_of(&maps).any(|r| r.color == *color);
+    let mut legend: Vec<LegendEntry> = labels.iter().filter(wins).map(patch).collect();
     let undecided = |r: &Ranking| r.color == Color::Neutral && r.lead != Lead::AllDiverged;
     if rankings_of(&maps).any(undecided) {
         let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);

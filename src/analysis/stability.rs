@@ -48,7 +48,10 @@ pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theo
         let (name, color) = (name.to_owned(), Color::of_family(color));
         LegendEntry::Patch { name, color }
     };
+    let squares = || maps.iter().flat_map(|map| &map.squares);
+    let occurs = |entry: &LegendEntry| squares().any(|s| s.color() == entry.style().color);
     let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];
+    legend.retain(occurs);
     legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
     let caption = caption(cells, &maps, radii.len());
     let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
@@ -102,7 +105,7 @@ fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     }
     let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
     let mut caption = format!(
-        "How many of n = {n} runs diverged, that is, left the range of numbers, within their rounds: the darker, the more."
+        "How many of n = {n} runs diverged, that is, left the range of numbers, within their rounds: the stronger the colour, the more."
     );
     if known == 0 {
         caption.push_str(

@@ -54,17 +54,28 @@ pub struct Axis {
 impl Axis {
     /// An axis over all `values` that have a position, with some room at both ends.
     pub fn over(scale: Scale, values: impl Iterator<Item = f64>, room: f64) -> Self {
+        Self::with_bands(scale, values, room, std::iter::empty())
+    }
+
+    /// The same, extended by ends of bands, by at most a quarter of the values' range at each end.
+    pub fn with_bands(
+        scale: Scale,
+        values: impl Iterator<Item = f64>,
+        room: f64,
+        bands: impl Iterator<Item = f64>,
+    ) -> Self {
         let placed = values.filter_map(|v| place(scale, v));
         let ends = placed.fold(None, |ends: Option<(f64, f64)>, v| {
             Some(ends.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
         });
-        let (low, high) = ends.unwrap_or((0.0, 1.0));
-        let least = if scale == Scale::Log { 0.45 } else { 1e-12 + 1e-3 * high.abs() };
-        let pad = (room * (high - low)).max(if room > 0.0 || high - low < least {
-            least / 2.0
-        } else {
-            0.0
+        let (least, most) = ends.unwrap_or((0.0, 1.0));
+        let reach = (most - least) / 4.0;
+        let bands = bands.filter_map(|v| place(scale, v));
+        let (low, high) = bands.fold((least, most), |(low, high), v| {
+            (low.min(v.max(least - reach)), high.max(v.min(most + reach)))
         });
+        let least = if scale == Scale::Log { 0.45 } else { 1e-12 + 1e-3 * high.abs() };
+        let pad = (room * (high - low)).max((least - (high - low)) / 2.0).max(0.0);
         Self { scale, low: low - pad, high: high + pad }
     }
 
@@ -83,9 +94,25 @@ impl Axis {
         }
     }
 
-    /// The axis as plotters reads it, with about so many ticks.
-    pub fn ruler(&self, about: usize) -> Ruler {
-        Ruler { low: self.low, high: self.high, ticks: self.ticks(about) }
+    /// The axis as plotters reads it, with about so many ticks, on a stretch of so many pixels.
+    /// Ticks whose texts would overlap are left out, powers of ten last; `extent` is the length of
+    /// a text along the axis.
+    pub fn ruler(&self, about: usize, pixels: u32, extent: impl Fn(&str) -> f64) -> Ruler {
+        let (low, high) = (self.low, self.high);
+        let mut ticks = self.ticks(about);
+        ticks.sort_by_key(|(at, _)| at.fract() != 0.0);
+        let mut kept: Vec<(f64, String)> = Vec::new();
+        for (at, text) in ticks {
+            let by = f64::from(pixels) / (high - low);
+            let apart = |(other, words): &(f64, String)| {
+                (at - other).abs() * by >= (extent(&text) + extent(words)) / 2.0
+            };
+            if kept.iter().all(apart) {
+                kept.push((at, text));
+            }
+        }
+        kept.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ruler { low, high, ticks: kept }
     }
 
     /// Positions and labels of the ticks, from low to high.
@@ -149,8 +176,7 @@ fn plain(value: f64) -> String {
 
 fn scientific(mantissa: i32, exponent: i32) -> String {
     match exponent {
-        0 => mantissa.to_string(),
-        1 => (mantissa * 10).to_string(),
+        -3..=3 => plain(f64::from(mantissa) * libm::pow(10.0, f64::from(exponent))),
         e if mantissa == 1 => power_of_ten(e),
         e => format!("{mantissa}·{}", power_of_ten(e)),
     }
@@ -170,6 +196,34 @@ mod tests {
         assert_eq!((axis.clip(-1.0), axis.clip(1e9)), (axis.low, axis.high));
     }
 
+    fn ends(axis: Axis) -> [f64; 2] {
+        [axis.low, axis.high].map(|v| (v * 1e6).round() / 1e6)
+    }
+
+    #[test]
+    fn bands_extend_a_range_by_a_quarter_and_single_values_have_room() {
+        let over = |bands: &[f64]| {
+            let (values, bands) = ([1.0, 1e4].into_iter(), bands.iter().copied());
+            ends(Axis::with_bands(Scale::Log, values, 0.0, bands))
+        };
+        assert_eq!(over(&[]), [0.0, 4.0]);
+        assert_eq!(over(&[0.1, 10.0, -1.0, f64::NAN]), [-1.0, 4.0]);
+        assert_eq!(over(&[1e-9, 1e9]), [-1.0, 5.0]);
+        assert_eq!(ends(Axis::over(Scale::Log, [1.0].into_iter(), 0.04)), [-0.225, 0.225]);
+        assert_eq!(ends(Axis::over(Scale::Log, [1.0, 10.0].into_iter(), 0.04)), [-0.04, 1.04]);
+    }
+
+    #[test]
+    fn texts_of_ticks_do_not_overlap() {
+        let axis = Axis::over(Scale::Log, [4e-3, 0.026].into_iter(), 0.0);
+        let names = |pixels| {
+            let ruler = axis.ruler(3, pixels, |text| 6.0 * text.len() as f64);
+            ruler.ticks.into_iter().map(|t| t.1).collect::<Vec<_>>()
+        };
+        assert_eq!(names(400), ["0.005", "0.01", "0.02"]);
+        assert_eq!(names(60), ["0.01"]);
+    }
+
     #[test]
     fn ticks_are_round() {
         let names = |axis: Axis| axis.ticks(5).into_iter().map(|t| t.1).collect::<Vec<_>>();
@@ -178,7 +232,9 @@ mod tests {
         let log = Axis::over(Scale::Log, [1e-3, 100.0].into_iter(), 0.0);
         assert_eq!(names(log), ["10⁻³", "10⁻²", "10⁻¹", "1", "10", "10²"]);
         let narrow = Axis::over(Scale::Log, [0.015, 0.06].into_iter(), 0.0);
-        assert_eq!(names(narrow), ["2·10⁻²", "5·10⁻²"]);
+        assert_eq!(names(narrow), ["0.02", "0.05"]);
+        let small = Axis::over(Scale::Log, [1.5e-5, 6e-5].into_iter(), 0.0);
+        assert_eq!(names(small), ["2·10⁻⁵", "5·10⁻⁵"]);
         assert!(!Axis::over(Scale::Linear, [3.0].into_iter(), 0.0).ticks(4).is_empty());
         assert!(!Axis::over(Scale::Log, [3.0].into_iter(), 0.0).ticks(4).is_empty());
     }

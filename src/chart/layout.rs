@@ -19,7 +19,7 @@ const GAP: u32 = 14;
 const WIDE: u32 = 700;
 
 /// Panels that have room beside a large one.
-const MOST_BESIDE: usize = 4;
+const MOST_BESIDE: usize = 3;
 
 /// A panel with its title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

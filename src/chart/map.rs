@@ -2,7 +2,7 @@
 
 use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
-use super::{Drawing, FINE, centred, font_size, inner};
+use super::{Drawing, FINE, centred, font, font_size, inner};
 use crate::analysis::{Map, Square};
 use plotters::prelude::*;
 
@@ -33,9 +33,9 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
             .x_desc(x)
             .y_desc(y)
             .draw()?;
-        let letters = ((wide - 70) / nx.max(1) as u32 / 9).clamp(6, 11);
+        let each = f64::from((wide - 70) / nx.max(1) as u32) - 4.0;
         for square in &map.squares {
-            draw_square(&mut chart, square, letters)?;
+            draw_square(&mut chart, square, each)?;
         }
         for (from, to) in map.edges() {
             let heavy = RGBColor(20, 20, 20).stroke_width(3 * FINE);
@@ -49,7 +49,7 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
 fn draw_square(
     chart: &mut Chart<'_, '_>,
     square: &Square,
-    letters: u32,
+    wide: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (x, y) = (square.x as f64, square.y as f64);
     let ink = RGBColor(20, 20, 20);
@@ -62,6 +62,7 @@ fn draw_square(
     }
     for (i, line) in square.lines().into_iter().enumerate() {
         let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
+        let letters = (wide / font::width(&line, 1.0, false)).clamp(6.0, 11.0) as u32;
         chart.draw_series([Text::new(line, at, centred(letters, ink))])?;
     }
     Ok(())

@@ -16,7 +16,9 @@ mod panel;
 pub mod style;
 pub mod thumbnail;
 
-use crate::analysis::{Body, Figure, LegendEntry, Map, Maps, Panel, Plot, Scale, Style};
+use crate::analysis::{
+    Body, Color, Figure, LegendEntry, Map, Maps, Panel, Plot, Scale, Square, Style,
+};
 use axis::Axis;
 use labels::Label;
 use layout::{PAGE, PanelArea, TITLE, places};
@@ -126,6 +128,10 @@ fn drawing(
             if !frames.iter().any(|frame| frame.labels.is_short) {
                 legend.retain(|entry| !entry.is_measured());
             }
+            legend.retain(|entry| match entry {
+                LegendEntry::Prediction(prediction) => frames.iter().any(|f| f.shows(*prediction)),
+                _ => true,
+            });
             let drawn = frames.iter().zip(places).zip(&plot.panels);
             drawn.map(|((frame, place), panel)| curves_panel(plot, panel, frame, place)).collect()
         }
@@ -135,7 +141,15 @@ fn drawing(
         }
     };
     let panels = panels.map_err(|e| format!("figure {}: {e}", figure.id))?;
-    let (keys, lines) = legend_lines(&legend, width);
+    // Patches are as strong as the strongest squares of their colour.
+    let strength = |color: Color| match &figure.body {
+        Body::Plot(_) => 1.0,
+        Body::Maps(maps) => {
+            let squares = maps.maps.iter().flat_map(|map| &map.squares);
+            squares.filter(|s| s.color() == color).map(Square::opacity).fold(0.0, f64::max)
+        }
+    };
+    let (keys, lines) = legend_lines(&legend, width, strength);
     let top = lines * LINE + if lines > 0 { 8 } else { 0 };
     let height = top + height + 4;
     Ok(format!(
@@ -179,12 +193,22 @@ fn map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
 
 /// The title of a panel and, behind it, that of its y axis if there is room.
 fn heading(title: &str, y_title: &str, place: &PanelArea) -> String {
-    let behind = font::width(title, 12.0, true) + if title.is_empty() { 0.0 } else { 10.0 };
+    let (lines, size) = title_lines(title, f64::from(place.wide));
+    let behind = font::width(title, size, true) + if title.is_empty() { 0.0 } else { 10.0 };
     let fits = behind + font::width(y_title, 11.0, false) < f64::from(place.wide);
     let (x, y) = (place.x, place.y + 14);
+    let words = match lines.as_slice() {
+        [first, second] => format!(
+            "<tspan x=\"{x}\" y=\"{}\">{}</tspan><tspan x=\"{x}\" y=\"{}\">{}</tspan>",
+            place.y + 8,
+            escape(first),
+            place.y + 18,
+            escape(second)
+        ),
+        _ => escape(title),
+    };
     let mut out = format!(
-        "<text x=\"{x}\" y=\"{y}\" font-size=\"12\" font-weight=\"bold\" fill=\"#222222\">{}</text>\n",
-        escape(title)
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" font-weight=\"bold\" fill=\"#222222\">{words}</text>\n"
     );
     if fits && !y_title.is_empty() {
         let _ = writeln!(
@@ -195,6 +219,19 @@ fn heading(title: &str, y_title: &str, place: &PanelArea) -> String {
         );
     }
     out
+}
+
+/// The title of a panel as one line or two, between settings, in letters of a size that fits.
+fn title_lines(title: &str, room: f64) -> (Vec<String>, f64) {
+    let size = (room / font::width(title, 1.0, true)).clamp(9.0, 12.0).floor();
+    let parts: Vec<&str> = title.split_inclusive(", ").collect();
+    let wide = |parts: &[&str]| font::width(&parts.concat(), size, true);
+    let longest = |at: usize| wide(&parts[..at]).max(wide(&parts[at..]));
+    let cut = (1..parts.len()).min_by(|a, b| longest(*a).total_cmp(&longest(*b)));
+    match cut.filter(|_| wide(&parts) > room) {
+        Some(at) => (vec![parts[..at].concat(), parts[at..].concat()], size),
+        None => (vec![title.to_owned()], size),
+    }
 }
 
 /// A label: a line from the end of its curve, a stretch of the curve's line with its marker, the
@@ -223,7 +260,7 @@ fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
         out,
         "<g class=\"key\" data-label=\"{name}\"{with} data-color=\"{}\">{}<text x=\"{text:.1}\" y=\"{:.1}\" font-size=\"{}\" font-weight=\"bold\" fill=\"{ink}\">{shown}</text>{}</g>",
         color_name(label.style.color),
-        line_sample(label.style, (at, y), labels::SAMPLE),
+        line_sample(label.style, (at, y), labels::SAMPLE, label.has_marks),
         y + 4.0,
         labels::NAME,
         match label.value.as_str() {
@@ -239,12 +276,16 @@ fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
 }
 
 /// The legend above the panels, and how many lines it takes.
-fn legend_lines(legend: &[&LegendEntry], width: u32) -> (String, u32) {
+fn legend_lines(
+    legend: &[&LegendEntry],
+    width: u32,
+    strength: impl Fn(Color) -> f64,
+) -> (String, u32) {
     let mut keys = Vec::new();
     let (mut x, mut line) = (2.0, 0);
     for entry in legend {
         let name = entry.name();
-        let long = 46.0 + font::width(&name, 12.0, false).ceil();
+        let long = f64::from(20 + sample_width(entry)) + font::width(&name, 12.0, false).ceil();
         if x > 2.0 && x + long > f64::from(width) {
             (x, line) = (2.0, line + 1);
         }
@@ -257,15 +298,18 @@ fn legend_lines(legend: &[&LegendEntry], width: u32) -> (String, u32) {
         // The panels begin at 0.
         let middle = f64::from(line * LINE) + 9.0 - f64::from(lines * LINE + 8);
         let sample = match entry.is_patch() {
-            true => patch_sample(entry.style(), (x, middle)),
-            false => line_sample(entry.style(), (x, middle), 26),
+            true => patch_sample(entry.style(), (x, middle), strength(entry.style().color)),
+            false => {
+                let has_marks = entry.is_measured();
+                line_sample(entry.style(), (x, middle), sample_width(entry), has_marks)
+            }
         };
         let name = escape(&name);
         let _ = writeln!(
             out,
             "<g class=\"key\" data-label=\"{name}\" data-color=\"{}\">{sample}<text x=\"{}\" y=\"{}\">{name}</text></g>",
             color_name(entry.style().color),
-            x + 31.0,
+            x + f64::from(5 + sample_width(entry)),
             middle + 4.0
         );
     }
@@ -273,29 +317,45 @@ fn legend_lines(legend: &[&LegendEntry], width: u32) -> (String, u32) {
     (if lines > 0 { out } else { String::new() }, lines)
 }
 
-/// A patch before a name in a legend.
-fn patch_sample(style: Style, (x, middle): (f64, f64)) -> String {
-    let (r, g, b) = rgb(style.color);
-    let y = middle - 6.0;
-    format!("<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\"/>")
+/// The width of what stands before a name in a legend: of a line, two repeats of its dashes.
+fn sample_width(entry: &LegendEntry) -> u32 {
+    if entry.is_patch() { 22 } else { 40 }
 }
 
-/// The stretch of line before a name; only measured curves have markers.
-fn line_sample(style: Style, (x, middle): (f64, f64), long: u32) -> String {
+/// A patch before a name in a legend.
+fn patch_sample(style: Style, (x, middle): (f64, f64), strength: f64) -> String {
+    let (r, g, b) = rgb(style.color);
+    let y = middle - 6.0;
+    format!(
+        "<rect x=\"{x}\" y=\"{y}\" width=\"22\" height=\"12\" fill=\"rgb({r},{g},{b})\" fill-opacity=\"{strength}\"/>"
+    )
+}
+
+/// The stretch of line before a name, with its marker, which is open on a prediction.
+fn line_sample(style: Style, (x, middle): (f64, f64), long: u32, has_marks: bool) -> String {
     let (r, g, b) = rgb(style.color);
     let measured = style.dash.is_measured();
     let corner = |(a, b): (i32, i32)| {
         let [a, b] = [a, b].map(|v| f64::from(v) / f64::from(FINE));
         format!("{:.2},{:.2}", x + f64::from(long) / 2.0 + a, middle + b)
     };
-    let outline = marker(style).outline(4 * FINE).into_iter();
-    let corners: Vec<String> = outline.filter(|_| measured).map(corner).collect();
+    let mark = |radius: u32, fill: &str| {
+        let corners: Vec<String> = marker(style).outline(radius).into_iter().map(corner).collect();
+        format!("<polygon points=\"{}\" fill=\"{fill}\"/>", corners.join(" "))
+    };
+    let marks = match (has_marks, measured) {
+        (false, _) => String::new(),
+        (true, true) => mark(4 * FINE, &format!("rgb({r},{g},{b})")),
+        (true, false) => {
+            let hole = mark(2 * FINE, "#ffffff").replace("<polygon", "<polygon class=\"hole\"");
+            mark(7 * FINE / 2, &format!("rgb({r},{g},{b})")) + &hole
+        }
+    };
     format!(
-        "<line x1=\"{x:.1}\" y1=\"{middle:.1}\" x2=\"{:.1}\" y2=\"{middle:.1}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{}\" stroke-dasharray=\"{}\"/><polygon points=\"{}\" fill=\"rgb({r},{g},{b})\"/>",
+        "<line x1=\"{x:.1}\" y1=\"{middle:.1}\" x2=\"{:.1}\" y2=\"{middle:.1}\" stroke=\"rgb({r},{g},{b})\" stroke-width=\"{}\" stroke-dasharray=\"{}\"/>{marks}",
         x + f64::from(long),
         if measured { 2.0 } else { 1.4 },
         dash_array(style.dash),
-        corners.join(" ")
     )
 }
 

@@ -4,8 +4,9 @@ use super::axis::{Axis, Chart};
 use super::labels::{CurveLabels, coincide};
 use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
-use super::{Drawing, FINE, escape, font_size, inner};
+use super::{Drawing, FINE, escape, font, font_size, inner};
 use crate::analysis::{Line, Panel, Plot, Point, Scale, Series};
+use driftbench_runner::manifest::claim::Prediction;
 use plotters::prelude::*;
 use std::fmt::Write;
 
@@ -34,6 +35,9 @@ const EDGE: u32 = 4;
 const MARK: u32 = 3 * FINE;
 const OPEN: (u32, u32) = (5 * FINE / 2, 3 * FINE / 2);
 
+/// The dashes of a curve that lies on another one of another colour.
+const ABOVE: [u32; 2] = [14, 12];
+
 /// A diverging curve may leave the panel: the axis ends at so many times the largest start, or at
 /// the largest value of curves that do not diverge.
 const BEYOND: f64 = 100.0;
@@ -51,7 +55,9 @@ impl<'a> Frames<'a> {
         let least = values.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
         let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(|s| &s.points);
         values.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
-        let y = Axis::over(plot.scale_y, values.into_iter(), 0.04);
+        let drawn = plot.series().filter(|s| s.line.is_measured()).flat_map(|s| &s.points);
+        let bands = drawn.filter(|p| p.y <= top).flat_map(|p| [p.low, p.high]);
+        let y = Axis::with_bands(plot.scale_y, values.into_iter(), 0.04, bands);
         Self { plot, y }
     }
 
@@ -89,6 +95,13 @@ impl Frame<'_> {
         self.labels.width.max(MARGINS.3)
     }
 
+    /// Whether a point of this prediction is in the panel.
+    pub fn shows(&self, prediction: Prediction) -> bool {
+        let mut series =
+            self.panel.series.iter().filter(|s| s.line.prediction() == Some(prediction));
+        series.any(|s| !stretches(&s.points, self.x, self.y).is_empty())
+    }
+
     /// The inside of the panel: its axes, then one layer per series.
     pub fn draw(&self) -> Drawing {
         let axes = self.layer(|chart| {
@@ -112,9 +125,22 @@ impl Frame<'_> {
             let above = self.panel.series[i + 1..].iter().filter(|s| s.line.is_measured());
             series.line.is_measured() && above.clone().any(|other| coincide(series, other))
         };
+        // The highest is dashed if its colour is another.
+        let is_above = |i: usize, series: &Series| {
+            let mut below = self.panel.series[..i].iter().filter(|s| s.line.is_measured());
+            let family = |s: &Series| s.line.style().color.family();
+            !is_hidden(i, series)
+                && series.line.is_measured()
+                && below.any(|other| coincide(other, series) && family(other) != family(series))
+        };
         for (i, series) in self.panel.series.iter().enumerate() {
             let (x, y, wider) = (self.x, self.y, is_hidden(i, series));
-            let layer = self.layer(|chart| draw(chart, series, (x, y), wider))?;
+            let mut layer = self.layer(|chart| draw(chart, series, (x, y), wider))?;
+            if is_above(i, series) {
+                let [on, off] = ABOVE.map(|length| length * FINE);
+                let dashed = format!("<polyline stroke-dasharray=\"{on} {off}\"");
+                layer = layer.replace("<polyline", &dashed);
+            }
             let style = series.line.style();
             let fine: Vec<String> = dash_array(style.dash)
                 .split_whitespace()
@@ -143,7 +169,7 @@ impl Frame<'_> {
             let size = (wide * FINE, high * FINE);
             let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             let across = if wide < 340 { 3 } else { 6 };
-            let down = (high / 45) as usize;
+            let (down, area) = ((high / 45) as usize, self.area());
             let mut chart = ChartBuilder::on(&root)
                 .margin_top(MARGINS.1 * FINE)
                 .margin_right(self.right() * FINE)
@@ -151,7 +177,10 @@ impl Frame<'_> {
                 .margin_left(EDGE * FINE)
                 .x_label_area_size((MARGINS.2 - EDGE) * FINE)
                 .y_label_area_size((MARGINS.0 - EDGE) * FINE)
-                .build_cartesian_2d(self.x.ruler(across), self.y.ruler(down.max(3)))?;
+                .build_cartesian_2d(
+                    self.x.ruler(across, area[2], |text| font::width(text, 11.0, false) + 6.0),
+                    self.y.ruler(down.max(3), area[3], |_| 13.0),
+                )?;
             draw(&mut chart)?;
             root.present()?;
         }
@@ -206,7 +235,8 @@ fn draw(
             }
         }
     }
-    if !matches!(series.line, Line::Reference(_)) {
+    let has_marks = measured || !series.is_flat();
+    if has_marks && !matches!(series.line, Line::Reference(_)) {
         let shape = marker(style);
         // Predictions have smaller, open markers, which are visible on those of measured curves.
         let paper = RGBColor(255, 255, 255);

@@ -188,11 +188,37 @@ pub fn rgb(color: Color) -> (u8, u8, u8) {
     }
 }
 
-/// The colour in which texts have a family's name, on white and on dark paper: the middle shade,
-/// at least 4.5 to 1 against the paper.
+/// The paper of style.css, white and dark.
+pub const PAPERS: [(u8, u8, u8); 2] = [(255, 255, 255), (0x12, 0x14, 0x17)];
+
+/// The contrast to the paper that text needs.
+const TEXT_CONTRAST: f64 = 4.5;
+
+/// The colour in which texts have a family's name, on white and on dark paper: that of the family
+/// where it has the contrast of text, or else the middle shade.
 pub fn ink(family: usize) -> [(u8, u8, u8); 2] {
-    let middle = family * (1 + SHADES) + 1 + SHADES / 2;
-    [PALETTE[middle], DARK_PALETTE[middle]]
+    let (own, middle) = (family * (1 + SHADES), family * (1 + SHADES) + 1 + SHADES / 2);
+    let of = |palette: &[(u8, u8, u8)], paper| match contrast(palette[own], paper) {
+        enough if enough >= TEXT_CONTRAST => palette[own],
+        _ => palette[middle],
+    };
+    [of(&PALETTE, PAPERS[0]), of(&DARK_PALETTE, PAPERS[1])]
+}
+
+fn linear((r, g, b): (u8, u8, u8)) -> [f64; 3] {
+    [r, g, b]
+        .map(|v| f64::from(v) / 255.0)
+        .map(|c| if c <= 0.04045 { c / 12.92 } else { libm::pow((c + 0.055) / 1.055, 2.4) })
+}
+
+/// The contrast of two colours (WCAG 2).
+fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
+    let luminance = |color| {
+        let [r, g, b] = linear(color);
+        0.2126 * r + 0.7152 * g + 0.0722 * b
+    };
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
 /// A colour as style sheets write it.
@@ -275,12 +301,6 @@ mod tests {
         ],
     ];
 
-    fn linear((r, g, b): (u8, u8, u8)) -> [f64; 3] {
-        [r, g, b]
-            .map(|v| f64::from(v) / 255.0)
-            .map(|c| if c <= 0.04045 { c / 12.92 } else { libm::pow((c + 0.055) / 1.055, 2.4) })
-    }
-
     fn seen(matrix: &[[f64; 3]; 3], color: (u8, u8, u8)) -> [f64; 3] {
         let from = linear(color);
         matrix.map(|row| row.iter().zip(from).map(|(a, b)| a * b).sum::<f64>().clamp(0.0, 1.0))
@@ -328,21 +348,11 @@ mod tests {
         }
     }
 
-    /// The contrast of two colours (WCAG 2).
-    fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
-        let luminance = |color| {
-            let [r, g, b] = linear(color);
-            0.2126 * r + 0.7152 * g + 0.0722 * b
-        };
-        let (a, b) = (luminance(a), luminance(b));
-        (a.max(b) + 0.05) / (a.min(b) + 0.05)
-    }
-
     /// At least 3 to 1 for graphics and 4.5 to 1 for text, on the paper of style.css.
     #[test]
     fn colours_stand_out_from_paper() {
         let css = include_str!("../../templates/style.css");
-        let [white, dark] = [(255, 255, 255), (0x12, 0x14, 0x17)];
+        let [white, dark] = PAPERS;
         assert!(css.contains("--paper: #ffffff;") && css.contains("--paper: #121417;"));
         assert!(PALETTE.into_iter().all(|color| contrast(color, white) >= 3.0));
         assert!(DARK_PALETTE.into_iter().all(|color| contrast(color, dark) >= 3.0));

@@ -2,7 +2,9 @@
 
 use super::panel::stretches;
 use super::*;
-use crate::analysis::{Color, Curve, Line, Panel, Plot, Point, Scale, Series, Style};
+use crate::analysis::{Color, Curve, CurveSetting, Line, Panel, Plot, Point, Scale, Series, Style};
+use driftbench_runner::manifest::claim::Prediction;
+use driftbench_runner::plan::Setting;
 
 fn at(x: f64, y: f64) -> Point {
     Point { x, y, low: y / 2.0, high: y * 2.0, n: 3 }
@@ -181,4 +183,98 @@ fn without_room_for_labels_there_is_a_legend() {
     let svg = svg(&Figure { columns: 4, ..panels(12, &ends) }).unwrap();
     assert_eq!(svg.matches("<g class=\"key\"").count(), 20);
     assert!(svg.contains("<g class=\"legend\""));
+}
+
+/// A curve of an algorithm under this H, which ends at a value.
+fn ending(algorithm: &str, steps: Option<f64>, marker: usize, end: f64) -> Series {
+    let style = Style { marker, ..Style::solid(Color::of_family(marker)) };
+    let setting = |h: f64| CurveSetting {
+        name: "local-steps".into(),
+        value: Setting::Number(h),
+        text: format!("H = {h}"),
+    };
+    let settings = steps.into_iter().map(setting).collect();
+    let curve = Curve { settings, ..Curve::new(algorithm, style) };
+    Series::new(Line::Measured(curve), vec![at(0.0, 1.0), at(1.0, end)])
+}
+
+/// The drawing of one panel of these.
+fn drawn(series: Vec<Series>) -> String {
+    let legend = series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
+    let one = figure(Vec::new());
+    let Body::Plot(plot) = one.body.clone() else { unreachable!("a figure of curves") };
+    let panels = vec![Panel { title: "one".into(), series }];
+    svg(&Figure { body: Body::Plot(Plot { panels, legend, ..plot }), ..one }).unwrap()
+}
+
+/// The second lines of the labels.
+fn values(svg: &str) -> Vec<&str> {
+    let all = svg.split("<text class=\"value\"").skip(1);
+    let mut all: Vec<&str> = all.filter_map(|part| part.split(['<', '>']).nth(1)).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn curves_are_compared_with_other_algorithms_under_their_settings() {
+    let svg = drawn(vec![
+        ending("A", Some(1.0), 0, 1.0),
+        ending("B", Some(1.0), 1, 0.5),
+        ending("A", Some(10.0), 2, 8.0),
+        ending("B", Some(10.0), 3, 0.1),
+        ending("C", None, 4, 0.2),
+    ]);
+    let wanted = ["0.100, lowest", "0.200, 2.0× B, H = 10", "0.500", "1.00, 2.0× B", "8.00, 80× B"];
+    assert_eq!(values(&svg), wanted);
+}
+
+#[test]
+fn there_is_no_lowest_of_one_curve_and_no_ratio_to_rounding_errors() {
+    let one = [("A", 0.25), ("B", 0.25)].map(|(name, end)| ending(name, None, 0, end));
+    assert_eq!(values(&drawn(one.to_vec())), ["0.25"]);
+    let far = [("A", 0.25), ("B", 1e-9)].map(|(name, end)| ending(name, None, 0, end));
+    assert_eq!(values(&drawn(far.to_vec())), ["0.250", "1.00·10⁻⁹, lowest"]);
+}
+
+/// Curves of two families on one another: the lower is wide, the upper dashed.
+#[test]
+fn both_colours_of_curves_that_coincide_are_seen() {
+    let dashes = |families: [usize; 2]| {
+        let svg = drawn(families.map(|f| ending(&format!("A{f}"), None, f, 0.5)).to_vec());
+        svg.matches("<polyline stroke-dasharray").count()
+    };
+    assert_eq!([dashes([0, 2]), dashes([1, 1])], [1, 0]);
+}
+
+/// A prediction that ends far from every curve has a label, and its legend an entry only where it
+/// is drawn.
+#[test]
+fn predictions_are_named_where_they_are_drawn() {
+    let with = |end: f64| {
+        let curve = ending("A", None, 0, 0.5);
+        let Line::Measured(own) = curve.line.clone() else { unreachable!("a curve") };
+        let line = Line::Predicted(own, Prediction::ExactBias);
+        let flat = Series::new(line, vec![Point::bare(0.0, end), Point::bare(1.0, end)]);
+        drawn(vec![curve, flat])
+    };
+    let (far, near, outside) = (with(0.05), with(0.49), with(1e-6));
+    assert!(far.contains(">exact bias</text>") && !near.contains(">exact bias</text>"), "{far}");
+    // A line of one height has no marks.
+    let theory = far.split("series theory").nth(1).unwrap().split("</g>").next().unwrap();
+    assert!(theory.contains("<polyline") && !theory.contains("<polygon"), "{theory}");
+    let outside = outside.split("series theory").nth(1).unwrap().split("</g>").next().unwrap();
+    assert!(!outside.contains("<polyline"), "{outside}");
+}
+
+/// Titles are as large as they fit, in two lines if they must.
+#[test]
+fn no_title_is_wider_than_its_panel() {
+    let title = "two-kernels, N = 100, H = 10000";
+    for room in [400.0, 230.0, 150.0] {
+        let (lines, size) = title_lines(title, room);
+        assert_eq!(lines.concat(), title);
+        assert!(lines.iter().all(|line| font::width(line, size, true) <= room), "{lines:?} {size}");
+    }
+    assert_eq!(title_lines(title, 400.0), (vec![title.to_owned()], 12.0));
+    assert_eq!(title_lines(title, 150.0).0.len(), 2);
 }

@@ -176,7 +176,8 @@ fn the_range_of_y_is_common_or_own_and_fits_what_is_shown() {
     assert_ne!(own, before);
     assert!(page.text("location.hash").contains("curves.range=own"));
     page.browser.click("#curves .reset");
-    // With ranges of their own, the curves fill each panel, whichever are hidden.
+    // With ranges of their own and no bands, the curves fill each panel, whichever are hidden.
+    page.choose("curves", "band", "none");
     page.choose("curves", "range", "own");
     let reach = |picture: &Value, panel: usize| {
         let area: Vec<f64> = list(&picture["panels"][panel]["area"]).iter().map(number).collect();

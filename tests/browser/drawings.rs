@@ -104,6 +104,56 @@ fn panels_fill_the_width() {
     }
 }
 
+/// The texts of axes that touch another or leave their panel, the titles that are cut, the narrow
+/// panels with a label that is cut, and how many panels name their x axis.
+const TEXTS: &str = "
+const cells = [...document.querySelectorAll('.plot .cell')], out = { touching: [], cut: [], named: 0, panels: cells.length };
+const box = node => node.getBoundingClientRect();
+for (const cell of cells) {
+  const texts = [...cell.querySelectorAll('.axes text')], plane = box(cell.querySelector('.plane')), title = cell.querySelector('.title');
+  texts.forEach((a, i) => {
+    const [p, all] = [box(a), texts.slice(0, i).map(box)];
+    if (all.some(q => p.left < q.right && q.left < p.right && p.top < q.bottom - 3 && q.top < p.bottom - 3) || p.left < plane.left - 1 || p.right > plane.right + 1) out.touching.push(a.textContent);
+  });
+  out.named += texts.some(t => !/^[−\\d]/.test(t.textContent)) ? 1 : 0;
+  if (!title.hidden && title.scrollHeight > title.clientHeight + 2) out.cut.push(title.textContent);
+  if (plane.width < 200) out.cut.push(...[...cell.querySelectorAll('.labels text')].map(t => t.textContent).filter(t => t.includes('…')));
+}
+return out;";
+
+/// Nothing is cut and nothing touches, in wide and in narrow windows; the lowest panels name
+/// their x axis.
+#[test]
+fn texts_of_panels_are_whole_and_apart() {
+    let Some(page) = page() else { return };
+    for panels in ["clients", "local-steps", ""] {
+        page.choose("curves", "panels", panels);
+        for wide in [1400, 800, 390] {
+            page.browser.size(wide, 900);
+            settle(&page);
+            let found = page.browser.run(TEXTS, json!([]));
+            for what in ["touching", "cut"] {
+                assert!(list(&found[what]).is_empty(), "{panels} {wide}: {found}");
+            }
+            assert!(number(&found["named"]) >= 3.0, "a panel of each figure: {found}");
+        }
+        page.browser.size(1400, 900);
+        settle(&page);
+    }
+}
+
+/// Choices are as short as the titles of panels.
+#[test]
+fn controls_have_the_symbols_of_the_panels() {
+    let Some(page) = page() else { return };
+    let options = page.ask(
+        "['panels', 'band'].map(name => [...document.querySelectorAll(`#curves select[name=${name}] option`)].map(o => o.textContent))",
+        json!([]),
+    );
+    assert_eq!(options[0], json!(["by N", "one panel", "by H"]));
+    assert_eq!(options[1], json!(["no band", "± sd", "95 % interval", "10–90 %", "every run"]));
+}
+
 /// How long drawing all figures of the page took, for the reader of the log: five times.
 #[test]
 fn the_time_of_drawing_is_measured() {

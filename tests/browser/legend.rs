@@ -148,4 +148,7 @@ fn one_label_says_that_curves_coincide_and_the_lower_is_wider() {
     let widths: Vec<f64> =
         list(&picture["panels"][0]["series"]).iter().map(|s| number(&s["wide"])).collect();
     assert!(widths[0] > 2.0 * widths[1], "{widths:?}");
+    // The upper one has gaps, in which the colour of the lower is seen.
+    let gaps = "[...document.querySelectorAll('#curves .series polyline')].map(p => p.hasAttribute('stroke-dasharray'))";
+    assert_eq!(page.ask(gaps, json!([])), json!([false, true]));
 }

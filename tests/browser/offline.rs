@@ -76,7 +76,7 @@ fn without_scripts_all_is_there() {
         if file == PAGES[0] {
             // Curves have their labels; the map has a key for squares where no algorithm is
             // separated from the others.
-            assert_eq!((count(".chart svg"), count("#map svg .legend .key")), (4, 3));
+            assert_eq!((count(".chart svg"), count("#map svg .legend .key")), (4, 1));
             for id in ["curves", "one", "points"] {
                 assert!(count(&format!("#{id} svg .labels text")) > 1, "{id}");
             }

@@ -3,7 +3,7 @@
 const DEFAULT = figure => ({ x: figure.x, scaleX: figure.scale_x, scaleY: figure.scale_y, band: figure.band, panels: figure.views[0].panels,
   range: "common", theory: true, hidden: [], kinds: [], zoom: null, large: figure.large ?? null });
 const SHORT = { x: "x", scaleX: "scale-x", scaleY: "scale-y", band: "band", panels: "panels", range: "range" };
-const NARROW = 760, SMALL = 480, GAP = 16, TITLE = 22, NAME = 15, SAMPLE = 40;
+const NARROW = 760, SMALL = 480, GAP = 16, TITLE = 22, PAPER = 700, NAME = 15, SAMPLE = 40;
 const el = (tag, attributes = {}, ...inside) => {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) value === false || node.setAttribute(key, value === true ? "" : value);
@@ -55,6 +55,8 @@ class Plot {
     this.chart.dataset.by = "script";
     new ResizeObserver(() => this.wide !== this.chart.clientWidth && this.draw()).observe(this.chart);
     addEventListener("resize", () => this.high !== innerHeight && this.wide >= NARROW && this.draw());
+    addEventListener("beforeprint", () => this.draw(PAPER));
+    addEventListener("afterprint", () => this.draw());
   }
 
   button(words, name, act, more = {}) {
@@ -101,14 +103,14 @@ class Plot {
   }
 
   // --- drawing ---
-  draw() {
+  draw(wide = this.chart.clientWidth || 1000) {
     const { figure, view } = this, { panels, keys } = model(figure, view), usual = DEFAULT(figure);
     const visible = line => this.visible(line);
     const plain = ["x", "scaleX", "scaleY", "panels", "range", "zoom"].every(key => view[key] === usual[key]) && view.band !== "runs"
       && view.theory && !view.hidden.length && !view.kinds.length;
     // The first view's range is that of the static drawing, without its bands too.
     const framed = plain && [usual.band, "none"].includes(view.band) && panels.length === figure.layout.frames.length ? figure.layout.frames : frames(figure, view, panels, visible);
-    [this.wide, this.high] = [this.chart.clientWidth || 1000, innerHeight];
+    [this.wide, this.high] = [wide, innerHeight];
     const large = view.large !== null && view.large < panels.length && panels.length > 1 ? view.large : null;
     const layout = arrange(panels.length, large, this.wide), face = getComputedStyle(this.chart).fontFamily;
     Object.assign(this, { panels, large });

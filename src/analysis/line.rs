@@ -14,7 +14,7 @@ pub const COLORS: usize = FAMILIES * (1 + SHADES);
 /// Dash patterns of measured curves.
 pub const DASHES: usize = 4;
 /// Dash patterns of predictions; the last is that of reference lines.
-pub const THIN_DASHES: usize = 13;
+pub const THIN_DASHES: usize = 14;
 /// Markers.
 pub const MARKERS: usize = 16;
 
@@ -261,7 +261,7 @@ impl LegendEntry {
 }
 
 /// The index of the dash pattern of reference lines: the last of the thin ones.
-const REFERENCE: usize = 12;
+const REFERENCE: usize = 13;
 
 /// The dash pattern of a prediction.
 fn dash(prediction: Prediction) -> Dash {
@@ -277,12 +277,10 @@ fn dash(prediction: Prediction) -> Dash {
         Prediction::RrProposition4 => 8,
         Prediction::RrTheorem2 => 9,
         Prediction::Book51 => 10,
+        Prediction::Contraction => 11,
+        Prediction::ContractionPrinted => 12,
         // Claims are tested on these; no figure draws them.
-        Prediction::Stationary
-        | Prediction::FirstOrderPrinted
-        | Prediction::RrCorollary1
-        | Prediction::Contraction
-        | Prediction::ContractionPrinted => 11,
+        Prediction::Stationary | Prediction::FirstOrderPrinted | Prediction::RrCorollary1 => 11,
     })
 }
 
@@ -290,6 +288,9 @@ fn dash(prediction: Prediction) -> Dash {
 pub fn words_before(prediction: Prediction) -> String {
     match prediction {
         Prediction::ExactBias => "exact bias of".into(),
+        Prediction::Contraction | Prediction::ContractionPrinted => {
+            format!("{} for", legend_text(prediction))
+        }
         other => format!("{} for", other.words()),
     }
 }
@@ -302,6 +303,8 @@ pub fn legend_text(prediction: Prediction) -> &'static str {
         Prediction::FirstOrder => "first order",
         Prediction::SecondOrder => "and the term after it",
         Prediction::Closure => "closure",
+        Prediction::Contraction => "(1 − γμ)ᴴᵗ, RR",
+        Prediction::ContractionPrinted => "(1 − γμ)²ᴴᵗ, SLIDES",
         other => other.words(),
     }
 }

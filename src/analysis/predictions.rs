@@ -25,6 +25,8 @@ pub fn predictions(kind: TheoryKind) -> &'static [Prediction] {
             Prediction::RrProposition4,
             Prediction::RrTheorem2,
             Prediction::Book51,
+            Prediction::Contraction,
+            Prediction::ContractionPrinted,
         ],
     }
 }

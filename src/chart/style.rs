@@ -128,6 +128,7 @@ pub const THIN_DASHES: [&str; analysis::THIN_DASHES] = [
     "13 2",
     "4 2 1 2",
     "2 5",
+    "7 5",
     "1.5 6",
 ];
 

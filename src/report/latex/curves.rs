@@ -32,6 +32,7 @@ const THIN_DASHES: [&str; analysis::THIN_DASHES] = [
     "dash pattern=on 9pt off 1.4pt",
     "dash pattern=on 3pt off 1.4pt on 0.7pt off 1.4pt",
     "dash pattern=on 1.4pt off 3.5pt",
+    "dash pattern=on 5pt off 3.5pt",
     "dash pattern=on 1pt off 3pt",
 ];
 /// Markers of pgfplots, and by how many degrees they are turned.

@@ -6,8 +6,9 @@
 
 use crate::analysis::Figure;
 
-/// Width of a drawing for a page, in pixels.
-pub const PAGE: u32 = 1240;
+/// Width of a drawing for a page, in pixels: about that in which code hosts show documents, so that
+/// text keeps its size there.
+pub const PAGE: u32 = 960;
 
 /// Height of a panel's title.
 pub const TITLE: u32 = 20;
@@ -76,7 +77,7 @@ fn above(count: usize, large: usize, columns: usize, width: u32) -> (Vec<PanelAr
 
 /// Panels in rows of equal widths, from `top` on.
 fn rows(count: usize, columns: usize, width: u32, top: u32) -> (Vec<PanelArea>, u32) {
-    let most = (width / 230).max(1) as usize;
+    let most = (width / 185).max(1) as usize;
     let columns = columns.clamp(1, most).min(count.max(1)) as u32;
     let wide = (width - GAP * (columns - 1)) / columns;
     let high = (wide * 3 / 5).clamp(170, 380);

@@ -88,9 +88,9 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     let times = readable(rival.ratio.estimate, 2);
     let most = if alone > 1 { "up to " } else { "" };
     let headline = match rows.len() {
-        1 => format!("{leader} ends lowest: {next}’s error is {times} times larger"),
+        1 => format!("{leader} ends lowest: {next}’s error is {times} times as large"),
         all => format!(
-            "{leader} alone ends lowest in {alone} of {all} settings, where {next}’s error is {most}{times} times larger"
+            "{leader} alone ends lowest in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
         ),
     };
     let ratio = interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high));

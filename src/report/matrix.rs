@@ -213,7 +213,7 @@ fn words(standing: &Standing) -> String {
             format!("{one} ends at {}; all others diverged", short(standing.error))
         }
         ([one], Some((next, rival))) => format!(
-            "{one} ends lowest, at {}; {next}’s mean is {} times larger",
+            "{one} ends lowest, at {}; {next}’s mean is {} times as large",
             short(standing.error),
             times(rival)
         ),
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(texts(&matrix.rows[0]), expected);
         assert!(matrix.sentence.is_empty() && matrix.further.is_empty());
         let words = &matrix.rows[0].cells[2].as_ref().unwrap().words;
-        let expected = "A ends lowest, at 0.500; B’s mean is 1.92e3 [960, 3.84e3] times larger; 3 paired runs.";
+        let expected = "A ends lowest, at 0.500; B’s mean is 1.92e3 [960, 3.84e3] times as large; 3 paired runs.";
         assert_eq!(words, expected);
     }
 

@@ -42,12 +42,15 @@ for (const table of document.querySelectorAll("table.data")) {
   bar.append(label, shown);
   (table.closest(".scroll") ?? table).before(bar);
   const chosen = [];
+  // A number is one from its first digit on, not a part of another.
+  const has = (row, word) => /^[\d.]+$/.test(word) ? [...row.cells].some(cell => cell.textContent.split(/[\s,[\]=×]+/).some(part => part.startsWith(word)))
+    : row.textContent.toLowerCase().includes(word);
   const filter = () => {
     const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     const asked = chosen.filter(([, select]) => select.value);
     let count = 0;
     for (const row of rows) {
-      row.hidden = !wanted.every(word => row.textContent.toLowerCase().includes(word))
+      row.hidden = !wanted.every(word => has(row, word))
         || !asked.every(([column, select]) => row.cells[column].textContent.trim() === select.value);
       count += !row.hidden;
     }

@@ -398,7 +398,7 @@ fn pages_begin_with_the_largest_changes() {
         ["2\">Scaffold", "5\">Prox", "0\">Fed | Avg"],
         "changes before the undecided"
     );
-    let title = "3 of 3 cells changed: the error of <span class=\"family-2\">Scaffold</span> rose 1 000-fold, the error of <span class=\"family-5\">Prox</span> fell 100-fold";
+    let title = "3 of 3 cells changed: the error of <span class=\"family-2\">Scaffold</span> rose 1\u{a0}000-fold, the error of <span class=\"family-5\">Prox</span> fell 100-fold";
     assert_eq!(between(&html, "<h1>", "</h1>"), [title]);
     let order = ["<h1>", "Fails:", "Largest changes", "<figure>", "Changed cells (", "Claims"];
     let places: Vec<usize> = order.iter().map(|mark| html.find(mark).unwrap()).collect();

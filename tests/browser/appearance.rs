@@ -61,9 +61,7 @@ fn print_has_no_controls_and_all_details() {
     for query in [".controls", ".files", ".again button", "nav", ".filter"] {
         assert!(shown(query).iter().all(|v| !*v), "{query}");
     }
-    for query in
-        ["details pre", "details table", ".chart svg", ".again code", ".interval", ".matrix"]
-    {
+    for query in ["details pre", "details table", ".chart svg", ".again code", ".interval"] {
         assert!(shown(query).iter().all(|v| *v), "{query}");
     }
     let cut = page.ask(

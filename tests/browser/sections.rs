@@ -1,7 +1,8 @@
 //! What stands around the figures of a page: the first screen, claims that open, the ranking,
 //! and texts to copy.
 
-use crate::driver::ENTER;
+use crate::driver::{Browser, ENTER};
+use crate::support::{Bench, QUADRATIC, edited};
 use crate::{Page, list, number, page};
 use serde_json::{Value, json};
 
@@ -68,10 +69,26 @@ fn intervals_are_drawn_beside_what_is_claimed() {
     assert!(list(&drawn).iter().all(|claim| number(&claim[2]) > 20.0), "{drawn}");
 }
 
+/// Without noise, Scaffold ends below FedAvg at every grid point.
+const EXACT: [(&str, &str); 4] = [
+    ("seed = 1", "seed = 3\noracle = \"exact\""),
+    ("clients = 2", "clients = [2, 4]"),
+    ("noise = 0.1", "gradient-heterogeneity = 1.0, noise = 0.1"),
+    (
+        "rounds = 20",
+        "rounds = 200\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = [2, 10]\n\
+         [[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = [2, 10]",
+    ),
+];
+
 /// The matrix has a cell for each setting; at 390 px its rows are blocks that say which.
 #[test]
 fn the_ranking_is_a_matrix_with_a_column_for_each_number_of_local_steps() {
-    let Some(page) = page() else { return };
+    let Some(browser) = Browser::start() else { return };
+    let bench = Bench::ran(&edited(QUADRATIC, &EXACT));
+    bench.report();
+    let page = Page { browser, bench };
+    page.browser.open(&page.path("m/report.html"), "");
     let texts = |query: &str| -> Vec<String> {
         let all = page.ask(
             "[...document.querySelectorAll(arguments[0])].map(n => n.innerText.trim())",
@@ -83,7 +100,7 @@ fn the_ranking_is_a_matrix_with_a_column_for_each_number_of_local_steps() {
     assert_eq!(texts(".matrix tbody th"), ["N = 2", "N = 4"]);
     assert_eq!(texts(".matrix tbody td").len(), 4);
     let titles = page
-        .ask("document.querySelectorAll('.matrix td[title*=\"3 paired runs\"]').length", json!([]));
+        .ask("document.querySelectorAll('.matrix td[title*=\"Scaffold ends lowest\"]').length", json!([]));
     assert_eq!(titles, 4);
     page.browser.size(390, 844);
     let before = page.ask(

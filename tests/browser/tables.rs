@@ -28,6 +28,21 @@ impl Page {
     }
 }
 
+/// A number as pages write it.
+fn read(text: &str) -> Option<f64> {
+    let digit = |c: char| match "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().position(|raised| raised == c)
+    {
+        Some(digit) => char::from_digit(digit as u32, 10).unwrap(),
+        None => '-',
+    };
+    match text.split_once("·10") {
+        Some((digits, power)) => {
+            format!("{digits}e{}", power.chars().map(digit).collect::<String>()).parse().ok()
+        }
+        None => text.parse().ok(),
+    }
+}
+
 #[test]
 fn columns_sort_up_down_and_back() {
     let Some(page) = page() else { return };
@@ -39,8 +54,7 @@ fn columns_sort_up_down_and_back() {
     let mean = list(&heads).iter().position(|h| h.as_str().unwrap().ends_with("mean")).unwrap();
     let before = page.column(ERRORS, mean);
     assert_eq!(before.len(), 10);
-    let numbers =
-        |texts: &[String]| -> Vec<f64> { texts.iter().filter_map(|t| t.parse().ok()).collect() };
+    let numbers = |texts: &[String]| -> Vec<f64> { texts.iter().filter_map(|t| read(t)).collect() };
     assert_eq!(page.sort(mean), "ascending");
     let up = page.column(ERRORS, mean);
     assert!(numbers(&up).is_sorted() && numbers(&up).len() == 8, "{up:?}");

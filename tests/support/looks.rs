@@ -62,8 +62,10 @@ pub fn compare(drawing: &Drawing) -> usize {
         let label = &line.label;
         if line.role == "theory" {
             // It has the colour of its curve, and a dash of the legend.
-            let of = keys.iter().filter(|key| label.ends_with(&key.label));
-            let curve = of.max_by_key(|key| key.label.len()).unwrap();
+            let measured = lines.iter().filter(|other| other.role == "measured");
+            let of = measured.filter(|other| label.ends_with(&other.label));
+            let curve = of.max_by_key(|other| other.label.len());
+            let curve = curve.unwrap_or_else(|| panic!("{id} by {by}: {label} has no curve"));
             assert_eq!(line.look.ink, curve.look.ink, "{id} by {by}: {label}");
             // Its own entry, which is compared above, or that of its kind.
             let has_own = keys.iter().any(|key| key.label == *label);

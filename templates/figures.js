@@ -15,6 +15,8 @@ for (const curve of data.figures.flatMap(figure => figure.views).flatMap(view =>
   curve.label ??= [curve.algorithm, curve.settings].filter(Boolean).join(", ");
 }
 const esc = text => String(text).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+// The index of a symbol, as the rest of a page writes it.
+const indexed = text => esc(text).replace(/(^|[^\p{L}\d_])(\p{L}\p{M}*)_([\p{L}\d]{1,2})(?![\p{L}\d_])/gu, "$1$2<sub>$3</sub>");
 const unique = list => [...new Set(list)];
 const css = parts => `rgb(${parts.join(",")})`;
 // Attributes have the colours of light paper, so that a file needs no style sheet; figure.css
@@ -554,9 +556,11 @@ function drawLabels({ items, room }, at, size) {
   const x = at.left + at.wide + 10, out = [];
   for (const { names, tail, value, place: y, from } of items) {
     const [fx, fy] = [at.x(from[0]), from[1]];
-    // From far away a leader would look like a curve: there it is dots near the label.
-    const far = x - fx > 24, start = far ? x - 24 : fx + 3;
-    if (far || Math.abs(y - fy) > 3) out.push(`<path class="lead" d="M${fixed(start)} ${fixed(fy)}L${fixed(Math.max(start, x - 7))} ${fixed(far ? fy : y)}L${fixed(x - 2)} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7"${far ? ' stroke-dasharray="1 2.5"' : ""} opacity="0.7"/>`);
+    // From far away a leader would look like a curve.
+    if (x - fx <= 24 && Math.abs(y - fy) > 3) out.push(`<path class="lead" d="M${fixed(fx + 3)} ${fixed(fy)}L${fixed(Math.max(fx + 3, x - 13))} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7" opacity="0.7"/>`);
+    // A stretch of the curve's own colour: the text has that of its family.
+    const { color } = names[0].line;
+    out.push(`<g data-color="${colorName(color)}"><path d="M${fixed(x - 10)} ${fixed(y)}h7" fill="none" stroke="${rgb(color)}" stroke-width="3"/></g>`);
     const part = ({ line, text, all }) => `<tspan ${all ? "data-group" : "data-label"}="${esc(all ? text : line.label)}"${line.family < 0 || text === "both" ? "" : ` class="family-${line.family}" fill="${ink(line.family)}"`}>${esc(text)}</tspan>`;
     out.push(`<text class="name" x="${fixed(x)}" y="${fixed(y + 4)}" font-size="${size.big ? 13 : 11.5}" font-weight="640" fill="#59616b">${names.map(part).join(" and ")}${esc(tail ?? "")}</text>`);
     if (value) out.push(`<text class="value" x="${fixed(x)}" y="${fixed(y + 19)}" font-size="11.5" fill="#59616b">${esc(value)}</text>`);

@@ -56,7 +56,9 @@ class MapFigure {
     const cell = (x, y) => {
       const square = at.get(`${x},${y}`);
       if (!square) return '<td class="blank"><span class="unseen">no results</span></td>';
-      const others = square.shows.filter((text, i) => i !== choice && text && text !== "–"), whole = square.shows[choice] || "–", names = whole.split(" or ");
+      const whole = square.shows[choice] || "–", names = whole.split(" or "), tied = choice === 0 && names.length > 1;
+      // The interval of a tie is not corrected for several comparisons: the tip has it.
+      const others = tied ? [] : square.shows.filter((text, i) => i !== choice && text && text !== "–");
       // In a small square: the name or how many share the first place, and the factor without its limits.
       const main = !small ? whole : choice === 0 && names.length > 1 ? `${names.length} tied` : whole.startsWith("×") ? whole.split(" ")[0] : whole;
       const factor = small && choice === 0 && names.length < 2 ? others.find(text => text.startsWith("×"))?.split(" ")[0] : "";

@@ -206,7 +206,7 @@ class Plot {
 
   show() {
     const { figure, view } = this, axis = figure.xs.find(([key]) => key === view.x)[1];
-    this.what.textContent = `${figure.y} over ${axis}${view.band === "none" ? "" : `; band: ${SHORT_BANDS[view.band]}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}`;
+    this.what.innerHTML = indexed(`${figure.y} over ${axis}${view.band === "none" ? "" : `; band: ${SHORT_BANDS[view.band]}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}`);
     this.what.title = view.band === "none" ? this.what.textContent : `${this.what.textContent} (${BANDS[view.band]})`;
     this.entries();
     for (const [key, select] of Object.entries(this.selects)) select.value = view[key];

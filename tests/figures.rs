@@ -199,6 +199,20 @@ fn curves_and_figures_stand_in_the_order_of_the_manifest() {
 }
 
 #[test]
+fn a_figure_shows_only_the_settings_that_it_asks_for() {
+    let bench = report_of(
+        "[[figure.convergence]]\nid = \"few\"\nonly = { clients = 4, local-steps = 10 }\n\
+         [[figure.scaling]]\nid = \"over\"\nx = \"local-steps\"\nonly = { clients = 4 }\n",
+    );
+    for file in ["few", "over"] {
+        let svg = bench.read(&format!("reports/m/figures/{file}.svg"));
+        assert_eq!(names(&svg), ["Scaffold", "FedAvg", "FedLin"], "{file}: one value is no name");
+    }
+    let rows = bench.rows("reports/m/figures/over.csv");
+    assert_eq!(rows.iter().filter(|row| row["role"] == "measured").count(), 6);
+}
+
+#[test]
 fn a_manifest_without_figures_shows_its_curves() {
     let bench = report_of("");
     let svg = bench.read("reports/m/figures/convergence.svg");

@@ -103,6 +103,7 @@ snapshots! {
     unknown_panel: "panels = [\"local-steps\"]" => "panels = [\"local-step\"]";
     large_panel_of_no_panels: "panels = [\"local-steps\"]" => "panels = [\"local-steps\"]\nlarge = { step-size = 0.1 }";
     large_panel_without_cells: "panels = [\"local-steps\"]" => "panels = [\"local-steps\"]\nlarge = { local-steps = 77 }";
+    figure_of_unknown_settings: "panels = [\"local-steps\"]" => "panels = [\"local-steps\"]\nonly = { local-step = 1 }";
     figure_id_is_a_path: "panels = [\"local-steps\"]" => "id = \"../x\"";
     syntax: "states = 10" => "states = = 10";
     zip_of_unequal_lengths: "replicates = 2" => "replicates = 2\nzip = [[\"local-steps\", \"step-size\"]]";

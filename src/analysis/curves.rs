@@ -232,11 +232,10 @@ mod tests {
     fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
         let mut all = Vec::new();
         for figure in LineFigure::all(&plan.manifest.figure) {
-            let on_x_axis = figure.settings_on_x_axis().into_iter().map(str::to_owned);
+            let on_x_axis = figure.settings_outside_names().into_iter().map(str::to_owned);
             let on_x_axis: Vec<String> = on_x_axis.collect();
-            let labels = &figure.common.labels;
-            let cells: Vec<&Cell> =
-                plan.cells.iter().filter(|cell| panels::has_label(labels, cell)).collect();
+            let shown = |cell: &&Cell| panels::shows(figure.common, cell);
+            let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
             let mut panels = vec![figure.common.panels.clone(), Vec::new()];
             let varied: HashSet<&str> =
                 cells.iter().flat_map(|c| &*c.varied).map(|n| short(n)).collect();

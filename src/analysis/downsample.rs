@@ -8,7 +8,7 @@ use super::CellResult;
 use super::curves::curves;
 use super::figure::XAxis;
 use super::line_figure::{LineFigure, x_value};
-use super::panels::{Group, distinct, has_label, panels};
+use super::panels::{Group, distinct, panels, shows};
 use driftbench_core::words::thousands;
 use driftbench_runner::manifest::figure::{FigureKeys, FigureTables};
 use driftbench_runner::plan::{Cell, Setting};
@@ -74,13 +74,13 @@ impl FigureCells {
     }
 }
 
-fn with_labels<'a>(labels: &[String], cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
-    cells.iter().filter(|cell| has_label(labels, cell.cell)).collect()
+fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+    cells.iter().filter(|cell| shows(figure, cell.cell)).collect()
 }
 
 /// The cells of a figure over a cost: each is a curve.
 fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample {
-    let cells = with_labels(&figure.common.labels, all);
+    let cells = shown(&figure.common, all);
     if cells.len() <= MOST_CURVES {
         return Sample::new(all, cells);
     }
@@ -101,7 +101,7 @@ fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample 
 
 /// The cells of a figure over a setting: each is a point.
 fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
-    let mut cells = with_labels(&figure.common.labels, all);
+    let mut cells = shown(&figure.common, all);
     let (count, mut notes) = (cells.len(), Vec::new());
     let groups = panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {
@@ -110,7 +110,7 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
         cells = Sample::new(all, groups.into_iter().flat_map(|group| group.cells)).among(all);
     }
     let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
-    let known = [known, figure.settings_on_x_axis()].concat();
+    let known = [known, figure.settings_outside_names()].concat();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let (names, curve_of_cell) = curves(&plain, &known, &[]);
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
@@ -144,7 +144,7 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
 
 /// The cells of a figure of maps over the settings `x` and `y`.
 fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
-    let cells = with_labels(&common.labels, all);
+    let cells = shown(common, all);
     let (xs, ys) = (distinct(&cells, x), distinct(&cells, y));
     let groups = panels(&common.panels, &cells);
     let (wide, high) = (xs.len().min(MOST_SIDE), ys.len().min(MOST_SIDE));

@@ -53,19 +53,22 @@ impl<'a> LineFigure<'a> {
         over_costs.chain(over_settings)
     }
 
-    /// The settings that the x axis shows, so that names of curves need not; itself first.
-    pub fn settings_on_x_axis(&self) -> Vec<&str> {
-        match &self.x {
+    /// The settings that the x axis shows, so that names of curves need not, itself first; and
+    /// those that have one value in the whole figure.
+    pub fn settings_outside_names(&self) -> Vec<&str> {
+        let mut settings: Vec<&str> = match &self.x {
             XAxis::Rounds(_) => Vec::new(),
             // γH changes with the step size as well.
             XAxis::Cells(x) if short(x) == "path-length" => vec![x, "step-size"],
             XAxis::Cells(x) => vec![x],
-        }
+        };
+        settings.extend(self.common.only.iter().flat_map(|only| only.0.keys()).map(String::as_str));
+        settings
     }
 
     /// The figure.
     pub fn draw(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
-        let views = views(&self.common.panels, &self.settings_on_x_axis(), cells);
+        let views = views(&self.common.panels, &self.settings_outside_names(), cells);
         let own = &views[0];
         let mut panels = Vec::new();
         for (title, indices) in &own.groups {

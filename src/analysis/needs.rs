@@ -5,7 +5,7 @@ use super::CellResult;
 use super::claims::{Against, MeanComparison};
 use super::downsample::{FigureCells, MOST_CURVES};
 use super::line_figure::LineFigure;
-use super::panels::has_label;
+use super::panels::shows;
 use super::runs::{COSTS, TraceNeeds};
 use driftbench_runner::manifest::claim::{ClaimTables as Claims, Prediction, Selection, When};
 use driftbench_runner::manifest::figure::{Convergence, TheoryKind};
@@ -16,7 +16,7 @@ use std::collections::HashSet;
 /// What a manifest needs.
 pub struct Needs<'a> {
     plan: &'a Plan,
-    /// The figures of curves that draw every cell of their labels.
+    /// The figures of curves that draw every cell that they may show.
     complete: Vec<&'a Convergence>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Needs<'a> {
     /// What figures and claims need.
     pub fn of_plan(plan: &'a Plan) -> Self {
         let is_complete = |figure: &&Convergence| {
-            let cells = plan.cells.iter().filter(|cell| has_label(&figure.common.labels, cell));
+            let cells = plan.cells.iter().filter(|cell| shows(&figure.common, cell));
             cells.take(MOST_CURVES + 1).count() <= MOST_CURVES
         };
         let figures = plan.manifest.figure.convergence.iter();
@@ -36,7 +36,7 @@ impl<'a> Needs<'a> {
         Self { plan, complete: Vec::new() }
     }
 
-    /// Whether a figure draws every cell of its labels.
+    /// Whether a figure draws every cell that it may show.
     pub fn draws_all(&self, figure: &Convergence) -> bool {
         self.complete.iter().any(|complete| std::ptr::eq(*complete, figure))
     }
@@ -44,7 +44,7 @@ impl<'a> Needs<'a> {
     /// What is needed of a cell's traces when they are read first.
     pub fn traces(&self, cell: &Cell) -> TraceNeeds {
         let mut needs = TraceNeeds::default();
-        for figure in self.complete.iter().filter(|figure| has_label(&figure.common.labels, cell)) {
+        for figure in self.complete.iter().filter(|figure| shows(&figure.common, cell)) {
             add_figure(figure, &mut needs);
         }
         add_claims(&self.plan.manifest.claim, cell, &mut needs);
@@ -124,7 +124,7 @@ fn add_claims(table: &Claims, cell: &Cell, needs: &mut TraceNeeds) {
 /// Whether a figure or a claim needs a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
     LineFigure::all(&plan.manifest.figure)
-        .any(|figure| draws_moments(&figure) && has_label(&figure.common.labels, cell))
+        .any(|figure| draws_moments(&figure) && shows(&figure.common, cell))
         || claims_need_moments(plan, cell)
 }
 

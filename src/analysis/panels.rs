@@ -2,7 +2,8 @@
 
 use super::CellResult;
 use super::setting_text::pretty;
-use driftbench_runner::plan::{Cell, Setting, SettingKey};
+use driftbench_runner::manifest::figure::FigureKeys;
+use driftbench_runner::plan::{Cell, Setting, SettingKey, selected};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;
@@ -49,9 +50,11 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
     groups.into_iter().map(group).collect()
 }
 
-/// Whether a figure that names these labels shows a cell. A figure that names none shows all.
-pub fn has_label(labels: &[String], cell: &Cell) -> bool {
-    labels.is_empty() || labels.contains(&cell.label)
+/// Whether a figure shows a cell: all cells, unless it names labels or settings.
+pub fn shows(figure: &FigureKeys, cell: &Cell) -> bool {
+    let FigureKeys { labels, only, .. } = figure;
+    (labels.is_empty() || labels.contains(&cell.label))
+        && only.as_ref().is_none_or(|only| selected(cell, only))
 }
 
 /// The values on the x axis and on the y axis of a map.

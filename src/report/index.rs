@@ -126,8 +126,8 @@ struct Bar {
 struct DisputeCard {
     sides: Vec<(String, Vec<ClaimRow>)>,
     bar: Bar,
-    /// Whether each side is supported or refuted.
-    is_decided: bool,
+    /// Whether a claim of a side is refuted.
+    has_refuted: bool,
 }
 
 /// The gallery of the experiments of the index, and that of smoke experiments where they have a
@@ -252,10 +252,7 @@ fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
     let longest = all.iter().map(|dispute| dispute.claims.len()).max().unwrap_or(1);
     let card = |dispute: claims::Dispute| {
         let counts = claims::counts(&dispute.claims);
-        // A statement about all settings is decided by a single claim that is refuted.
-        let decided = |v: &Verdict| matches!(v, Verdict::Supported | Verdict::Refuted);
-        let is_decided = counts.iter().any(|(verdict, _)| *verdict == Verdict::Refuted)
-            || counts.iter().all(|(verdict, _)| decided(verdict));
+        let has_refuted = counts.iter().any(|(verdict, _)| *verdict == Verdict::Refuted);
         let mut bar = Bar { name: dispute.name, key: "", counts, segments: Vec::new() };
         bar.lay_out(longest);
         let mut sides: Vec<(String, Vec<ClaimRow>)> = Vec::new();
@@ -266,7 +263,7 @@ fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
                 None => sides.push((side, vec![ClaimRow::new(claim)])),
             }
         }
-        DisputeCard { sides, bar, is_decided }
+        DisputeCard { sides, bar, has_refuted }
     };
     all.into_iter().map(card).collect()
 }

@@ -119,9 +119,9 @@ fn open_text(open: &[String]) -> String {
     match open {
         [] => String::new(),
         few if few.len() <= MOST_NAMED => {
-            format!("No algorithm is separated with {}.", few.join("; "))
+            format!("Nothing is separated in these rows: {}.", few.join("; "))
         }
-        many => format!("No algorithm is separated in {} further rows.", many.len()),
+        many => format!("Nothing is separated in {} further rows.", many.len()),
     }
 }
 
@@ -183,7 +183,7 @@ fn cell(standing: &Standing) -> MatrixCell {
             MatrixCell {
                 text: one.clone(),
                 family: standing.family,
-                times: format!("×{}", readable(ratio, 3)),
+                times: format!("×{}", readable(ratio, if ratio < 1.005 { 4 } else { 3 })),
                 // A lead is never without a bar.
                 bar: (100.0 * lead.min(1.0)).max(4.0) as u32,
                 ..plain("")
@@ -197,7 +197,7 @@ fn cell(standing: &Standing) -> MatrixCell {
             ..plain("")
         },
         (all, _) if all.len() == 1 + standing.rivals => plain(OPEN),
-        ([one, other], _) => plain(&format!("{one}, {other}")),
+        ([one, other], _) => plain(&format!("{one} or {other}")),
         (some, _) => plain(&format!("{} of {} {OPEN}", some.len(), 1 + standing.rivals)),
     }
 }
@@ -223,7 +223,10 @@ fn words(standing: &Standing) -> String {
                 ratio.map(|(name, rival)| format!("; {name}’s is {} times that", times(rival)));
             format!(
                 "{} cannot be told apart: the smallest mean is {}{}",
-                several.join(" and "),
+                match several {
+                    [one, other] => format!("{one} and {other}"),
+                    all => format!("{} algorithms ({})", all.len(), all.join("; ")),
+                },
                 short(standing.error),
                 ratio.unwrap_or_default()
             )
@@ -313,9 +316,9 @@ mod tests {
         assert_eq!((matrix.rows.len(), matrix.further.len()), (40, 5));
         assert!(matrix.rows.iter().all(|row| row.settings != "s = name 10"), "nothing is lowest");
         assert_eq!(matrix.columns, [""]);
-        let expected = "No algorithm is separated in 49 further rows.";
+        let expected = "Nothing is separated in 49 further rows.";
         assert_eq!(matrix.open, expected);
-        assert_eq!(of(4).open, "No algorithm is separated with s = name 0; s = name 2.");
+        assert_eq!(of(4).open, "Nothing is separated in these rows: s = name 0; s = name 2.");
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::analysis::{Experiment, Figure, compare, unique};
 use crate::chart::export::{Outlines, TEXT, pixels};
 use crate::chart::{self, style};
 use crate::stats::mean;
+use driftbench_core::sources;
 use driftbench_core::words::count;
 use driftbench_runner::files::{Error, error, remove_leftovers};
 use driftbench_runner::manifest::Quantity;
@@ -283,6 +284,7 @@ impl Pages {
         env.add_filter("md", markdown::escaped);
         env.add_filter("count", |number: usize, noun: &str| count(number, noun));
         env.add_filter("notation", |text: &str| notation::notation(text));
+        env.add_filter("cited", |text: &str| sources::cited(text));
         env.add_filter("unbroken", |text: &str| notation::unbroken(text));
         env.add_filter("prose", markdown::prose);
         env.add_filter("code", markdown::code);

@@ -99,8 +99,10 @@ fn the_ranking_is_a_matrix_with_a_column_for_each_number_of_local_steps() {
     assert_eq!(texts(".matrix thead th"), ["H = 2", "H = 10"]);
     assert_eq!(texts(".matrix tbody th"), ["N = 2", "N = 4"]);
     assert_eq!(texts(".matrix tbody td").len(), 4);
-    let titles = page
-        .ask("document.querySelectorAll('.matrix td[title*=\"Scaffold ends lowest\"]').length", json!([]));
+    let titles = page.ask(
+        "document.querySelectorAll('.matrix td[title*=\"Scaffold ends lowest\"]').length",
+        json!([]),
+    );
     assert_eq!(titles, 4);
     page.browser.size(390, 844);
     let before = page.ask(

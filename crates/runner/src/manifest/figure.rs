@@ -34,6 +34,9 @@ pub struct FigureKeys {
     /// Labels of the algorithms that are drawn; all by default.
     #[schemars(example = EXAMPLE_LABELS)]
     pub labels: Vec<String>,
+    /// Settings of the cells that are drawn; all cells by default.
+    #[schemars(example = serde_json::json!({ "dimension": 2 }))]
+    pub only: Option<Selection>,
     /// Settings for whose values there are separate panels, outermost first. Maps of divergence
     /// have separate panels for the algorithms, too.
     #[schemars(example = EXAMPLE_PANELS)]

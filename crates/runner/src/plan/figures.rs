@@ -118,6 +118,9 @@ impl Checker<'_> {
             self.setting(&path, name, false);
             self.require(!panels[..i].contains(name), &path, format!("`{name}` is listed twice"));
         }
+        if let Some(only) = &figure.common.only {
+            self.selection(&format!("{}.only", figure.path), only);
+        }
         if let Some(large) = &figure.common.large {
             let path = format!("{}.large", figure.path);
             self.selection(&path, large);

@@ -73,7 +73,7 @@ fn intervals_are_drawn_beside_what_is_claimed() {
 const EXACT: [(&str, &str); 4] = [
     ("seed = 1", "seed = 3\noracle = \"exact\""),
     ("clients = 2", "clients = [2, 4]"),
-    ("noise = 0.1", "gradient-heterogeneity = 1.0, noise = 0.1"),
+    ("noise = 0.1", "gradient-heterogeneity = 1.0, hessian-heterogeneity = 0.2, noise = 0.1"),
     (
         "rounds = 20",
         "rounds = 200\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = [2, 10]\n\

@@ -80,7 +80,7 @@ fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a CellRe
 
 /// The cells of a figure over a cost: each is a curve.
 fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample {
-    let cells = shown(&figure.common, all);
+    let cells = shown(figure.common, all);
     if cells.len() <= MOST_CURVES {
         return Sample::new(all, cells);
     }
@@ -101,7 +101,7 @@ fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample 
 
 /// The cells of a figure over a setting: each is a point.
 fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
-    let mut cells = shown(&figure.common, all);
+    let mut cells = shown(figure.common, all);
     let (count, mut notes) = (cells.len(), Vec::new());
     let groups = panels(&figure.common.panels, &cells);
     if groups.len() > MOST_PANELS {

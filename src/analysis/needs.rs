@@ -124,7 +124,7 @@ fn add_claims(table: &Claims, cell: &Cell, needs: &mut TraceNeeds) {
 /// Whether a figure or a claim needs a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
     LineFigure::all(&plan.manifest.figure)
-        .any(|figure| draws_moments(&figure) && shows(&figure.common, cell))
+        .any(|figure| draws_moments(&figure) && shows(figure.common, cell))
         || claims_need_moments(plan, cell)
 }
 

@@ -12,7 +12,7 @@ use support::{Bench, DIVERGING};
 
 const MANIFEST: &str = DIVERGING;
 
-/// Every file below a folder with its bytes, links told apart and not followed.
+/// Every file below a folder with its bytes, links marked as such and not followed.
 fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![root.to_owned()];

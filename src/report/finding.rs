@@ -77,7 +77,7 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
         let all_tied = !rows.is_empty() && rows.iter().all(|row| row.leaders.len() > 1);
         return match tied.as_slice() {
             [one, other] if all_tied => (
-                format!("{one} and {other} cannot be told apart"),
+                format!("{one} and {other} are not separated"),
                 places(rows.len(), standings.compared),
             ),
             _ => (title.clone(), String::new()),

@@ -222,7 +222,7 @@ fn words(standing: &Standing) -> String {
             let ratio =
                 ratio.map(|(name, rival)| format!("; {name}’s is {} times that", times(rival)));
             format!(
-                "{} cannot be told apart: the smallest mean is {}{}",
+                "{} are not separated: the smallest mean is {}{}",
                 match several {
                     [one, other] => format!("{one} and {other}"),
                     all => format!("{} algorithms ({})", all.len(), all.join("; ")),
@@ -332,7 +332,7 @@ mod tests {
     fn a_single_grid_point_is_a_sentence() {
         let one = standing(&[], 2.0, Separation::Unclear);
         let matrix = RankingMatrix::new(&standings(&[], vec![one]), 9);
-        let expected = "A and B cannot be told apart: the smallest mean is 0.500; B’s is 2.00 [1.00, 4.00] times that; 3 paired runs.";
+        let expected = "A and B are not separated: the smallest mean is 0.500; B’s is 2.00 [1.00, 4.00] times that; 3 paired runs.";
         assert_eq!(matrix.sentence, expected);
     }
 }

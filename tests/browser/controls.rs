@@ -132,7 +132,7 @@ fn panels_by_any_axis() {
     assert_eq!(titles(&two), ["H = 2", "H = 10"]);
     assert_eq!((measured(&two, 0), measured(&two, 1)), (6, 4));
     assert!(shown(&two, 1).contains(&"Scaffold, N = 4"));
-    // A figure without panels may be told apart by both.
+    // A figure without panels may be distinguished by both.
     page.choose("one", "panels", "clients");
     assert_eq!(titles(&page.picture("one")), ["N = 2", "N = 4"]);
 }

@@ -202,8 +202,12 @@ fn curves_and_figures_stand_in_the_order_of_the_manifest() {
 fn a_figure_shows_only_the_settings_that_it_asks_for() {
     let bench = report_of(
         "[[figure.convergence]]\nid = \"few\"\nonly = { clients = 4, local-steps = 10 }\n\
-         [[figure.scaling]]\nid = \"over\"\nx = \"local-steps\"\nonly = { clients = 4 }\n",
+         [[figure.scaling]]\nid = \"over\"\nx = \"local-steps\"\nonly = { clients = 4 }\n\
+         [[figure.convergence]]\nid = \"both\"\n\
+         only = { clients = 4, local-steps = [1, 10], label = \"FedLin\" }\n",
     );
+    let svg = bench.read("reports/m/figures/both.svg");
+    assert_eq!(names(&svg), ["FedLin, H = 10", "FedLin, H = 1"], "two values are two curves");
     for file in ["few", "over"] {
         let svg = bench.read(&format!("reports/m/figures/{file}.svg"));
         assert_eq!(names(&svg), ["Scaffold", "FedAvg", "FedLin"], "{file}: one value is no name");

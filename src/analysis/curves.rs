@@ -77,8 +77,8 @@ fn fixed_in_panels(
 
 /// Gives every curve its style. The colour is that of the algorithm's family. Its shade shows the
 /// settings except those that are `fixed` in every panel, the strongest for the largest value, or
-/// the algorithm where a family has several without settings; the dash pattern shows which algorithm of its family it is. Where colour
-/// and marker are taken, the next free marker follows.
+/// the algorithm where a family has several without settings; the dash pattern shows which
+/// algorithm of its family it is. Where colour and marker are taken, the next free marker follows.
 fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
     let (mut algorithms, mut of_family) = (Vec::new(), HashMap::<usize, Vec<String>>::new());
     for curve in &*curves {
@@ -232,10 +232,10 @@ mod tests {
     fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
         let mut all = Vec::new();
         for figure in LineFigure::all(&plan.manifest.figure) {
-            let on_x_axis = figure.settings_outside_names().into_iter().map(str::to_owned);
-            let on_x_axis: Vec<String> = on_x_axis.collect();
             let shown = |cell: &&Cell| panels::shows(figure.common, cell);
             let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
+            let unnamed = figure.settings_outside_names(cells.iter().copied()).into_iter();
+            let on_x_axis: Vec<String> = unnamed.map(str::to_owned).collect();
             let mut panels = vec![figure.common.panels.clone(), Vec::new()];
             let varied: HashSet<&str> =
                 cells.iter().flat_map(|c| &*c.varied).map(|n| short(n)).collect();

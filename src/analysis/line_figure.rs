@@ -11,7 +11,7 @@ use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
-use driftbench_runner::plan::{Setting, selected, short};
+use driftbench_runner::plan::{Cell, Setting, selected, short};
 use std::collections::BTreeMap;
 
 /// A figure of lines, as a manifest asks for it.
@@ -54,21 +54,34 @@ impl<'a> LineFigure<'a> {
     }
 
     /// The settings that the x axis shows, so that names of curves need not, itself first; and
-    /// those that have one value in the whole figure.
-    pub fn settings_outside_names(&self) -> Vec<&str> {
+    /// those by which the figure's cells are selected and that have one value in all of them.
+    pub fn settings_outside_names<'c>(
+        &self,
+        cells: impl Iterator<Item = &'c Cell> + Clone,
+    ) -> Vec<&str> {
         let mut settings: Vec<&str> = match &self.x {
             XAxis::Rounds(_) => Vec::new(),
             // γH changes with the step size as well.
             XAxis::Cells(x) if short(x) == "path-length" => vec![x, "step-size"],
             XAxis::Cells(x) => vec![x],
         };
-        settings.extend(self.common.only.iter().flat_map(|only| only.0.keys()).map(String::as_str));
+        let is_single = |key: &&String| {
+            let mut values = cells.clone().filter_map(|cell| cell.settings.get(key));
+            let first = values.next();
+            values.all(|value| Some(value) == first)
+        };
+        let selected_by = self.common.only.iter().flat_map(|only| only.0.keys());
+        settings.extend(selected_by.filter(is_single).map(String::as_str));
         settings
     }
 
     /// The figure.
     pub fn draw(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
-        let views = views(&self.common.panels, &self.settings_outside_names(), cells);
+        let views = views(
+            &self.common.panels,
+            &self.settings_outside_names(cells.iter().map(|c| c.cell)),
+            cells,
+        );
         let own = &views[0];
         let mut panels = Vec::new();
         for (title, indices) in &own.groups {

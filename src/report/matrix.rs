@@ -42,7 +42,7 @@ pub struct MatrixRow {
 /// The ranking at a grid point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatrixCell {
-    /// The algorithm that ends lowest, how many are alike, or why there is none.
+    /// The algorithm that ends lowest, those that are not separated, or why there is none.
     pub text: String,
     /// The family of the algorithm that ends lowest, where it is separated from the others.
     pub family: Option<usize>,

@@ -15,8 +15,9 @@ use support::{files_with, root};
 
 /// A module may import from its own layer's members listed here and below.
 const LAYERS: &[&[&str]] = &[
-    &["rng", "linalg", "sources", "words", "flattened"],
+    &["rng", "sources", "words", "flattened"],
     &["kernel"],
+    &["linalg"],
     &["problem"],
     &["federated"],
     &["algorithm", "theory"],

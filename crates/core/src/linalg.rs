@@ -5,6 +5,8 @@
 //! residual and solution in double-double until it no longer changes. So the results of
 //! this module, except eigenvalues, have the same bits on every processor.
 
+use crate::kernel::outer::{add_outer_products, factor};
+use crate::kernel::{Rows, axpy, dot};
 use faer::linalg::solvers::Solve;
 use std::ops::{Index, IndexMut};
 
@@ -97,6 +99,26 @@ impl Matrix {
                 *entry += a * x * y;
             }
         }
+    }
+
+    /// Σ_k w_k x_k x_kᵀ over the rows x_k, summed in their order, with one weight per row.
+    ///
+    /// # Panics
+    /// If there are not as many weights as rows.
+    pub fn weighted_gram(rows: Rows<'_>, weights: &[f64]) -> Self {
+        /// Rows that are scaled at a time: they stay in the caches.
+        const TOGETHER: usize = 32;
+        assert_eq!(rows.len(), weights.len());
+        let d = rows.dim();
+        let mut sum = Self::zeros(d, d);
+        for (i, weights) in weights.chunks(TOGETHER).enumerate() {
+            let part = rows.part(i * TOGETHER, i * TOGETHER + weights.len());
+            let pairs = part.iter().zip(weights);
+            let scaled: Vec<f64> =
+                pairs.flat_map(|(row, w)| row.iter().map(move |x| w * x)).collect();
+            add_outer_products(Rows::new(&scaled, d, d), part, &mut sum.data);
+        }
+        sum
     }
 
     /// self · other, each entry summed from the first index to the last.
@@ -269,6 +291,38 @@ pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
     })
 }
 
+/// L with L Lᵀ = A, whose bits do not depend on the processor.
+pub struct Cholesky {
+    /// Its upper triangle is undefined.
+    factor: Matrix,
+}
+
+/// The Cholesky factor of a symmetric matrix, of which the lower triangle is read.
+///
+/// # Errors
+/// [`Singular`] if it is not positive definite to working precision.
+pub fn cholesky(mut a: Matrix) -> Result<Cholesky, Singular> {
+    assert_eq!(a.rows, a.cols);
+    if factor(&mut a.data, a.rows) { Ok(Cholesky { factor: a }) } else { Err(Singular) }
+}
+
+impl Cholesky {
+    /// x with A x = b, not refined.
+    pub fn solve(&self, b: &[f64]) -> Vec<f64> {
+        let (mut x, l) = (b.to_vec(), &self.factor);
+        for i in 0..x.len() {
+            let (known, rest) = x.split_at_mut(i);
+            rest[0] = (rest[0] - dot(&l.row(i)[..i], known)) / l[(i, i)];
+        }
+        for i in (0..x.len()).rev() {
+            let (left, rest) = x.split_at_mut(i);
+            rest[0] /= l[(i, i)];
+            axpy(-rest[0], &l.row(i)[..i], left);
+        }
+        x
+    }
+}
+
 /// x with a x = b by an approximate solver.
 fn refined(
     a: &Matrix,
@@ -425,6 +479,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_factored_system_is_solved() {
+        let n = 60;
+        let a = Matrix::from_fn(n, n, |i, j| if i == j { 3.0 } else { 1.0 / (1 + i + j) as f64 });
+        let x: Vec<f64> = (1..=n).map(|i| i as f64).collect();
+        let found = cholesky(a.clone()).map(|factor| factor.solve(&a.apply(&x))).unwrap();
+        assert!(found.iter().zip(&x).all(|(found, x)| (found - x).abs() < 1e-12 * x.abs()));
+        assert!(cholesky(Matrix::zeros(2, 2)).is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
 use super::simd::{InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch_all};
-use super::{axpy, dot};
+use super::{Rows, Table, axpy, dot, products};
 
 /// Records, in rows that are padded with zeros to whole registers.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub struct RecordTables {
     l2: f64,
     /// m.
     margin: f64,
-    /// Record sets, rows of `stride`; client c holds set c modulo their number.
-    sets: Vec<Vec<f64>>,
+    /// Record sets; client c holds set c modulo their number.
+    sets: Vec<Table>,
 }
 
 /// The most clients in lockstep.
@@ -40,15 +40,11 @@ impl RecordTables {
     /// If there is no set, or one is empty or not rows of `d`.
     pub fn new(d: usize, l2: f64, margin: f64, sets: &[Vec<f64>]) -> Self {
         assert!(d > 0 && !sets.is_empty());
-        let stride = padded(d);
-        let pad = |set: &Vec<f64>| {
-            assert!(!set.is_empty() && set.len().is_multiple_of(d));
-            let mut rows = vec![0.0; set.len() / d * stride];
-            let pairs = rows.chunks_exact_mut(stride).zip(set.chunks_exact(d));
-            pairs.for_each(|(to, from)| to[..d].copy_from_slice(from));
-            rows
+        let table = |set: &Vec<f64>| {
+            assert!(!set.is_empty());
+            Table::new(d, set)
         };
-        Self { d, stride, l2, margin, sets: sets.iter().map(pad).collect() }
+        Self { d, stride: padded(d), l2, margin, sets: sets.iter().map(table).collect() }
     }
 
     /// How many record sets there are.
@@ -59,18 +55,27 @@ impl RecordTables {
     /// How many records a set has.
     #[inline(always)]
     pub fn records(&self, set: usize) -> usize {
-        self.sets[set].len() / self.stride
+        self.sets[set].rows().len()
     }
 
     /// A record y x, d numbers.
     #[inline(always)]
     pub fn row(&self, set: usize, record: usize) -> &[f64] {
-        &self.sets[set][record * self.stride..][..self.d]
+        self.sets[set].rows().row(record)
     }
 
     /// The records of a set.
-    pub fn rows(&self, set: usize) -> impl ExactSizeIterator<Item = &[f64]> {
-        self.sets[set].chunks_exact(self.stride).map(|row| &row[..self.d])
+    pub fn rows(&self, set: usize) -> Rows<'_> {
+        self.sets[set].rows()
+    }
+
+    /// The weights of all records of a set.
+    pub fn weights(&self, set: usize, theta: &[f64]) -> Vec<f64> {
+        let rows = self.rows(set);
+        let mut weights = vec![0.0; rows.len()];
+        products(rows, theta, &mut weights);
+        weights.iter_mut().for_each(|along| *along = sigmoid(self.margin - *along));
+        weights
     }
 
     /// σ(m − y xᵀθ), the weight of a record in the gradient.
@@ -209,7 +214,7 @@ impl RecordTables {
         let (mut sets, mut records) = ([std::ptr::null(); MOST], [0; MOST]);
         for k in 0..len {
             let set = &self.sets[lanes.client[k] % self.sets.len()];
-            (sets[k], records[k]) = (set.as_ptr(), (set.len() / stride) as u64);
+            (sets[k], records[k]) = (set.as_ptr(), set.rows().len() as u64);
             // SAFETY: θ and ξ hold d numbers, and a row has room for them.
             unsafe {
                 lanes.start[k].copy_to_nonoverlapping(theta.add(k * stride), d);

@@ -9,13 +9,16 @@ pub mod alias;
 mod cohort;
 pub mod exp;
 pub mod logistic;
+pub mod outer;
 mod product;
+mod rows;
 mod server;
 mod simd;
 pub mod td;
 
 pub use cohort::{Cohort, Local, LocalSteps, Members};
-pub use product::product;
+pub use product::{product, products};
+pub use rows::{Aligned, Rows, Table};
 pub use server::{learn, mean_of, update_corrections};
 pub use simd::InstructionSet;
 

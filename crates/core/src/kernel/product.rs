@@ -6,62 +6,68 @@ use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
 use super::simd::{InstructionSet, ScalarLane, Simd};
-use super::{WIDTH, dot};
+use super::{Rows, WIDTH, dot};
 
 /// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
 ///
 /// # Panics
 /// If lengths do not agree.
 pub fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
-    product_on(InstructionSet::best(), matrix, x, out);
+    assert!(matrix.len() == x.len() * out.len());
+    products(Rows::new(matrix, x.len(), x.len()), x, out);
 }
 
-fn product_on(path: InstructionSet, matrix: &[f64], x: &[f64], out: &mut [f64]) {
-    let d = x.len();
-    assert!(matrix.len() == d * out.len());
-    if d < WIDTH {
-        let rows = matrix.chunks_exact(d.max(1));
-        out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(row, x));
+/// The products of all rows with x, d numbers, into `out`, one number per row.
+///
+/// # Panics
+/// If lengths do not agree.
+pub fn products(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
+    products_on(InstructionSet::best(), rows, x, out);
+}
+
+fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
+    assert!(rows.dim() == x.len() && rows.len() == out.len());
+    if x.len() < WIDTH {
+        out.iter_mut().zip(rows.iter()).for_each(|(out, row)| *out = dot(row, x));
         return;
     }
     // SAFETY: this processor has the instruction set; lengths were checked.
     unsafe {
         match path {
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => avx2(matrix, x, out),
+            InstructionSet::Avx2 => avx2(rows, x, out),
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Sse2 => rows::<Sse2>(matrix, x, out),
+            InstructionSet::Sse2 => all::<Sse2>(rows, x, out),
             #[cfg(target_arch = "aarch64")]
-            InstructionSet::Neon => rows::<Neon>(matrix, x, out),
-            InstructionSet::Scalar => rows::<ScalarLane>(matrix, x, out),
+            InstructionSet::Neon => all::<Neon>(rows, x, out),
+            InstructionSet::Scalar => all::<ScalarLane>(rows, x, out),
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2(matrix: &[f64], x: &[f64], out: &mut [f64]) {
+fn avx2(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     // SAFETY: the attribute above; lengths were checked by the only caller.
-    unsafe { rows::<Avx2>(matrix, x, out) }
+    unsafe { all::<Avx2>(rows, x, out) }
 }
 
 /// # Safety
 /// `I` is present; lengths agree; d is 16 or more.
 #[inline(always)]
-unsafe fn rows<I: Simd>(matrix: &[f64], x: &[f64], out: &mut [f64]) {
-    let (d, n) = (x.len(), out.len());
-    let (matrix, x) = (matrix.as_ptr(), x.as_ptr());
+unsafe fn all<I: Simd>(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
+    let (d, n, x) = (x.len(), out.len(), x.as_ptr());
     let mut i = 0;
     // SAFETY: passed on to the caller.
     unsafe {
         while i + 2 <= n {
-            let row = matrix.add(i * d);
-            let two = long_dots::<I, 2>([row, row.add(d)], x, d);
+            let two = [rows.row(i).as_ptr(), rows.row(i + 1).as_ptr()];
+            let two = long_dots::<I, 2>(two, x, d);
             out[i..i + 2].copy_from_slice(&two);
             i += 2;
         }
         if i < n {
-            [out[i]] = long_dots::<I, 1>([matrix.add(i * d)], x, d);
+            [out[i]] = long_dots::<I, 1>([rows.row(i).as_ptr()], x, d);
         }
     }
 }
@@ -143,7 +149,7 @@ mod tests {
                 let (matrix, x) = (numbers(n * d), numbers(d));
                 for path in InstructionSet::available() {
                     let mut out = vec![0.0; n];
-                    product_on(path, &matrix, &x, &mut out);
+                    products_on(path, Rows::new(&matrix, d, d), &x, &mut out);
                     for (out, row) in out.iter().zip(matrix.chunks_exact(d)) {
                         assert_eq!(out.to_bits(), dot(row, &x).to_bits(), "d {d}, {path:?}");
                     }

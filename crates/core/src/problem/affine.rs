@@ -2,7 +2,8 @@
 //! problems share.
 
 use super::Facts;
-use crate::kernel::{axpy, difference, dot};
+use crate::kernel::outer::add_rows;
+use crate::kernel::{Rows, axpy, difference, dot};
 use crate::linalg::{Matrix, Singular, solve};
 
 /// The mean field of a client, or of all.
@@ -76,19 +77,15 @@ pub fn rank_one_noise<'a>(
     second.plus(-1.0, &mean_part(facts, client, s))
 }
 
-/// The covariance of the mean of a batch of records drawn with replacement: each record's
-/// field is δ x, given as (x, δ).
-pub fn batch_covariance<'a>(
-    d: usize,
-    batch: usize,
-    records: impl ExactSizeIterator<Item = (&'a [f64], f64)>,
-) -> Matrix {
-    let n = records.len() as f64;
-    let (mut second, mut mean) = (Matrix::zeros(d, d), vec![0.0; d]);
-    for (x, delta) in records {
-        second.add_outer(delta * delta / n, x, x);
-        axpy(delta / n, x, &mut mean);
-    }
+/// The covariance of the mean of a batch of records drawn with replacement: the field of row x
+/// is δ x, with one δ per row in `errors`.
+pub fn batch_covariance(batch: usize, rows: Rows<'_>, errors: &[f64]) -> Matrix {
+    let n = rows.len() as f64;
+    let squares: Vec<f64> = errors.iter().map(|delta| delta * delta / n).collect();
+    let shares: Vec<f64> = errors.iter().map(|delta| delta / n).collect();
+    let mut second = Matrix::weighted_gram(rows, &squares);
+    let mut mean = vec![0.0; rows.dim()];
+    add_rows(rows, &shares, &mut mean);
     second.add_outer(-1.0, &mean, &mean);
     second.scaled(1.0 / batch as f64)
 }

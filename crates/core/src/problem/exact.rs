@@ -22,6 +22,9 @@ impl Facts for Exact {
     fn optimum(&self) -> &[f64] {
         self.0.optimum()
     }
+    fn optimum_error(&self) -> Option<f64> {
+        self.0.optimum_error()
+    }
     fn local_optimum(&self, client: usize) -> &[f64] {
         self.0.local_optimum(client)
     }

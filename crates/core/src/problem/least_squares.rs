@@ -5,7 +5,7 @@ use super::affine::{Affine, batch_covariance, batch_noise, half_square};
 use super::arrays::{DataFile, Files};
 use super::dataset::Dataset;
 use super::{Facts, Fault, Faults, Problem};
-use crate::kernel::{axpy, dot};
+use crate::kernel::{Rows, axpy, dot};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -126,8 +126,9 @@ impl Facts for LeastSquares {
         self.clients[client].mean.matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let records = self.records(client).map(|(x, y)| (x, dot(self.optimum(), x) - y));
-        batch_covariance(self.dim(), self.batch, records)
+        let errors = self.records(client).map(|(x, y)| dot(self.optimum(), x) - y);
+        let rows = Rows::new(&self.clients[client].rows, self.dim(), self.dim() + 1);
+        batch_covariance(self.batch, rows, &errors.collect::<Vec<_>>())
     }
     /// λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {

@@ -19,7 +19,7 @@ pub mod least_squares;
 pub mod lms;
 pub mod logistic;
 pub mod mdp;
-mod newton;
+mod minimise;
 pub mod quadratic;
 pub mod spectrum;
 pub mod td;
@@ -47,6 +47,11 @@ pub trait Facts: Send + Sync {
     fn clients(&self) -> usize;
     /// θ*, d numbers.
     fn optimum(&self) -> &[f64];
+    /// A bound on the Euclidean distance of [`Facts::optimum`] from the optimum, if it is found by
+    /// a search; `None` if it is the solution of a linear system, right to the last digits.
+    fn optimum_error(&self) -> Option<f64> {
+        None
+    }
     /// θ_c*, d numbers.
     fn local_optimum(&self, client: usize) -> &[f64];
     /// F̄_c(θ) into `field`, d numbers.

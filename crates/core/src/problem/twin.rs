@@ -41,6 +41,9 @@ impl<P: Problem> Facts for Twin<P> {
     fn optimum(&self) -> &[f64] {
         self.problem.optimum()
     }
+    fn optimum_error(&self) -> Option<f64> {
+        self.problem.optimum_error()
+    }
     fn local_optimum(&self, client: usize) -> &[f64] {
         &self.fields[self.field_of[client]].optimum
     }

@@ -8,14 +8,17 @@ pub mod dataset;
 
 use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;
-use super::{Extent, Facts, Fault, Faults, Problem, Share, generic, newton};
+use super::minimise::{Minimiser, Objective, minimise};
+use super::{Extent, Facts, Fault, Faults, Problem, Share, generic};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::logistic::RecordTables;
-use crate::kernel::{Cohort, InstructionSet, axpy, dot, squared_distance};
+use crate::kernel::outer::add_rows;
+use crate::kernel::{Cohort, InstructionSet, axpy, dot, products, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// Logistic regression on synthetic records of two classes (RR, section 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -163,12 +166,12 @@ impl super::Settings for Settings {
     }
 }
 
-/// Facts about one record set.
+/// Facts about one record set, each computed when it is first asked for.
 #[derive(Default)]
 struct RecordSet {
     /// σ(m − y xᵀθ*), one number per row.
-    weights: Vec<f64>,
-    optimum: Vec<f64>,
+    weights: OnceLock<Vec<f64>>,
+    optimum: OnceLock<Vec<f64>>,
 }
 
 /// An instance.
@@ -181,7 +184,7 @@ pub struct Logistic {
     /// The distinct record sets; client c holds set c modulo their number.
     tables: RecordTables,
     held: Vec<RecordSet>,
-    optimum: Vec<f64>,
+    optimum: Minimiser,
 }
 
 /// The parameters of the loss.
@@ -203,41 +206,30 @@ impl Logistic {
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
-        let sets = held.len();
         let tables = RecordTables::new(d, l2, margin, &held);
-        let (held, optimum) = ((0..sets).map(|_| RecordSet::default()).collect(), Vec::new());
+        let held = (0..held.len()).map(|_| RecordSet::default()).collect();
+        let optimum = Minimiser::default();
         let mut instance = Self { d, clients, l2, margin, batch, tables, held, optimum };
-        let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
-        for set in 0..sets {
-            instance.held[set].optimum = newton::minimise(
-                instance.d,
-                |theta| instance.gradient(set, theta),
-                |theta| instance.hessian(set, theta),
-            )
-            .map_err(unsolved)?;
+        let shares = instance.shares().collect();
+        instance.optimum = minimise(&mut instance.mean_loss(shares));
+        if instance.optimum.error.is_finite() {
+            Ok(instance)
+        } else {
+            Err(Fault::new(
+                "l2",
+                "the optimum cannot be found in double precision; is it too small?",
+            ))
         }
-        instance.optimum = newton::minimise(
-            instance.d,
-            |theta| {
-                let mut mean = vec![0.0; instance.d];
-                for (set, share) in instance.shares() {
-                    axpy(share, &instance.gradient(set, theta), &mut mean);
-                }
-                mean
-            },
-            |theta| {
-                let zero = Matrix::zeros(instance.d, instance.d);
-                let sets = instance.shares();
-                sets.fold(zero, |sum, (set, share)| sum.plus(share, &instance.hessian(set, theta)))
-            },
-        )
-        .map_err(unsolved)?;
-        for set in 0..sets {
-            let rows = instance.tables.rows(set);
-            let weights = rows.map(|row| instance.tables.weight(row, &instance.optimum)).collect();
-            instance.held[set].weights = weights;
-        }
-        Ok(instance)
+    }
+
+    /// The mean of the losses of record sets, with these weights.
+    fn mean_loss(&self, shares: Vec<(usize, f64)>) -> MeanLoss<'_> {
+        MeanLoss { instance: self, shares, weights: Vec::new() }
+    }
+
+    /// σ(m − y xᵀθ*) of each record of a set.
+    fn weights_at_optimum(&self, set: usize) -> &[f64] {
+        self.held[set].weights.get_or_init(|| self.tables.weights(set, &self.optimum.theta))
     }
 
     /// The record sets, and the fraction of the clients that hold each.
@@ -259,25 +251,66 @@ impl Logistic {
         }
     }
 
-    /// ∇f of a record set: λθ − E[s y x].
-    fn gradient(&self, set: usize, theta: &[f64]) -> Vec<f64> {
-        let rows = self.tables.rows(set);
-        let n = rows.len() as f64;
+    /// ∇f of a record set, λθ − E[s y x], from the weights s at θ.
+    fn gradient(&self, set: usize, theta: &[f64], weights: &[f64]) -> Vec<f64> {
+        let n = weights.len() as f64;
         let mut pull = vec![0.0; self.d];
-        rows.for_each(|row| axpy(self.tables.weight(row, theta), row, &mut pull));
+        add_rows(self.tables.rows(set), weights, &mut pull);
         pull.iter().zip(theta).map(|(pull, theta)| self.l2 * theta - pull / n).collect()
     }
 
-    /// ∇²f of a record set: E[s(1 − s) x xᵀ] + λI.
-    fn hessian(&self, set: usize, theta: &[f64]) -> Matrix {
-        let rows = self.tables.rows(set);
-        let n = rows.len() as f64;
-        let mut sum = Matrix::zeros(self.d, self.d);
-        for row in rows {
-            let s = self.tables.weight(row, theta);
-            sum.add_outer(s * (1.0 - s) / n, row, row);
-        }
+    /// ∇²f of a record set, E[s(1 − s) x xᵀ] + λI, from the weights s.
+    fn hessian(&self, set: usize, weights: &[f64]) -> Matrix {
+        let n = weights.len() as f64;
+        let factors: Vec<f64> = weights.iter().map(|s| s * (1.0 - s) / n).collect();
+        let sum = Matrix::weighted_gram(self.tables.rows(set), &factors);
         sum.plus(self.l2, &Matrix::identity(self.d))
+    }
+}
+
+/// The mean of the losses of record sets.
+struct MeanLoss<'a> {
+    instance: &'a Logistic,
+    /// Record sets and their weights, whose sum is 1.
+    shares: Vec<(usize, f64)>,
+    /// The weights of the records of each of these sets at the point of the last gradient.
+    weights: Vec<Vec<f64>>,
+}
+
+impl Objective for MeanLoss<'_> {
+    fn dim(&self) -> usize {
+        self.instance.d
+    }
+    fn convexity(&self) -> f64 {
+        self.instance.l2
+    }
+    fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
+        let weights = |(set, _): &(usize, f64)| self.instance.tables.weights(*set, theta);
+        self.weights = self.shares.iter().map(weights).collect();
+        let mut mean = vec![0.0; theta.len()];
+        for ((set, share), weights) in self.shares.iter().zip(&self.weights) {
+            axpy(*share, &self.instance.gradient(*set, theta, weights), &mut mean);
+        }
+        mean
+    }
+    fn product(&self, v: &[f64]) -> Vec<f64> {
+        let mut mean: Vec<f64> = v.iter().map(|v| self.instance.l2 * v).collect();
+        for ((set, share), weights) in self.shares.iter().zip(&self.weights) {
+            let rows = self.instance.tables.rows(*set);
+            let mut along = vec![0.0; rows.len()];
+            products(rows, v, &mut along);
+            let scale = share / rows.len() as f64;
+            along.iter_mut().zip(weights).for_each(|(along, s)| *along *= scale * (s * (1.0 - s)));
+            add_rows(rows, &along, &mut mean);
+        }
+        mean
+    }
+    fn hessian(&self) -> Matrix {
+        let zero = Matrix::zeros(self.dim(), self.dim());
+        let sets = self.shares.iter().zip(&self.weights);
+        sets.fold(zero, |sum, ((set, share), weights)| {
+            sum.plus(*share, &self.instance.hessian(*set, weights))
+        })
     }
 }
 
@@ -327,26 +360,32 @@ impl Facts for Logistic {
         self.clients
     }
     fn optimum(&self) -> &[f64] {
-        &self.optimum
+        &self.optimum.theta
+    }
+    fn optimum_error(&self) -> Option<f64> {
+        Some(self.optimum.error)
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.held[self.record_set(client)].optimum
+        let set = self.record_set(client);
+        self.held[set].optimum.get_or_init(|| minimise(&mut self.mean_loss(vec![(set, 1.0)])).theta)
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        field.copy_from_slice(&self.gradient(self.record_set(client), theta));
+        let set = self.record_set(client);
+        field.copy_from_slice(&self.gradient(set, theta, &self.tables.weights(set, theta)));
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.hessian(self.record_set(client), &self.optimum)
+        let set = self.record_set(client);
+        self.hessian(set, self.weights_at_optimum(set))
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let rows = self.tables.rows(self.record_set(client));
-        let records = rows.map(|row| (row, self.tables.weight(row, &self.optimum)));
-        batch_covariance(self.d, self.batch, records)
+        let set = self.record_set(client);
+        batch_covariance(self.batch, self.tables.rows(set), self.weights_at_optimum(set))
     }
     /// With the weight of a record linearised at θ*, s + s(1 − s)(u − u*); λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let records = self.tables.rows(self.record_set(client)).map(|row| {
-            let weight = self.tables.weight(row, &self.optimum);
+        let set = self.record_set(client);
+        let weights = self.weights_at_optimum(set).iter();
+        let records = self.tables.rows(set).iter().zip(weights).map(|(row, weight)| {
             let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
             w.push(-weight);
             (row, w)
@@ -355,11 +394,11 @@ impl Facts for Logistic {
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
-        let rows = self.tables.rows(self.record_set(client));
+        let set = self.record_set(client);
+        let rows = self.tables.rows(set);
         let n = rows.len() as f64;
         let mut sum = vec![0.0; self.d];
-        for row in rows {
-            let s = self.tables.weight(row, &self.optimum);
+        for (row, s) in rows.iter().zip(self.weights_at_optimum(set)) {
             let third = s * (1.0 - s) * (1.0 - 2.0 * s);
             axpy(-third * dot(row, &m.apply(row)) / n, row, &mut sum);
         }
@@ -380,13 +419,17 @@ impl Facts for Logistic {
     /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
     /// no cancellation close to θ*.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
-        let mut gap = 0.5 * self.l2 * squared_distance(theta, &self.optimum);
+        let mut gap = 0.5 * self.l2 * squared_distance(theta, self.optimum());
         for (set, share) in self.shares() {
             let rows = self.tables.rows(set);
             let weight = share / rows.len() as f64;
-            for row in rows {
-                let u = |theta: &[f64]| self.margin - dot(theta, row);
-                gap += weight * divergence(u(theta), u(&self.optimum));
+            let along = |theta: &[f64]| {
+                let mut along = vec![0.0; rows.len()];
+                products(rows, theta, &mut along);
+                along
+            };
+            for (here, there) in along(theta).into_iter().zip(along(self.optimum())) {
+                gap += weight * divergence(self.margin - here, self.margin - there);
             }
         }
         Some(gap)
@@ -428,11 +471,11 @@ impl Problem for Logistic {
     ) {
         let d = theta.len();
         let set = self.record_set(client);
-        let weights = &self.held[set].weights;
+        let weights = self.weights_at_optimum(set);
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }
-        let star = &self.optimum[..d];
+        let star = &self.optimum()[..d];
         for _ in 0..self.batch {
             let record = rng.index(weights.len());
             let row = &self.tables.row(set, record)[..d];

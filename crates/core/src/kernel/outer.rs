@@ -1,0 +1,271 @@
+//! Sums of outer products and of scaled rows, for Hessians, covariances and factorisations.
+//!
+//! *Invariant*: every entry is summed in the order of the rows, whatever the tiling and the
+//! instruction set, and no multiply-add is fused; so the bits are those of the plain loops. The
+//! compiler vectorises the loops over columns, whose entries do not depend on each other.
+
+use super::{InstructionSet, Rows};
+
+/// Calls `$body` compiled for the chosen instruction set.
+macro_rules! compiled_for {
+    ($path:expr, $body:ident($($arg:ident: $type:ty),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2")]
+        fn avx2($($arg: $type),*) {
+            $body($($arg),*);
+        }
+        match $path {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this processor has the instruction set.
+            InstructionSet::Avx2 => unsafe { avx2($($arg),*) },
+            _ => $body($($arg),*),
+        }
+    }};
+}
+
+/// out ← out + Σ_k c_k x_k with x_k the rows and c the `factors`; d numbers.
+///
+/// # Panics
+/// If lengths do not agree.
+pub fn add_rows(rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
+    add_rows_on(InstructionSet::best(), rows, factors, out);
+}
+
+fn add_rows_on(path: InstructionSet, rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
+    assert!(rows.len() == factors.len() && rows.dim() == out.len());
+    compiled_for!(path, add_rows_body(rows: Rows<'_>, factors: &[f64], out: &mut [f64]));
+}
+
+#[inline(always)]
+fn add_rows_body(rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
+    /// Rows that are added while a block of columns is in registers.
+    const TOGETHER: usize = 4;
+    let whole = factors.len() - factors.len() % TOGETHER;
+    for (i, four) in factors[..whole].chunks_exact(TOGETHER).enumerate() {
+        let [a, b, c, d]: [&[f64]; TOGETHER] =
+            std::array::from_fn(|k| &rows.row(TOGETHER * i + k)[..out.len()]);
+        for (j, out) in out.iter_mut().enumerate() {
+            *out = *out + four[0] * a[j] + four[1] * b[j] + four[2] * c[j] + four[3] * d[j];
+        }
+    }
+    for (k, factor) in factors.iter().enumerate().skip(whole) {
+        for (out, x) in out.iter_mut().zip(rows.row(k)) {
+            *out += factor * x;
+        }
+    }
+}
+
+/// Where sums of outer products go: a matrix of rows `stride` apart.
+struct Sums<'a> {
+    data: &'a mut [f64],
+    stride: usize,
+    /// Whether entries above the diagonal are left as they are, up to the width of a tile.
+    lower: bool,
+}
+
+/// out ← out + Σ_k a_k b_kᵀ, p × q for `a` of rows of p and `b` of rows of q numbers.
+///
+/// # Panics
+/// If lengths do not agree.
+pub fn add_outer_products(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
+    add_on(InstructionSet::best(), (a, b), out);
+}
+
+fn add_on(path: InstructionSet, (a, b): (Rows<'_>, Rows<'_>), out: &mut [f64]) {
+    assert!(a.len() == b.len() && out.len() == a.dim() * b.dim());
+    let mut sums = Sums { data: out, stride: b.dim(), lower: false };
+    outer::<false>(path, a, b, &mut sums);
+}
+
+/// Adds the outer products, or subtracts them.
+fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
+    /// Rows whose products are summed before others: they stay in the first-level cache.
+    const PANEL: usize = 32;
+    #[inline(always)]
+    fn add(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
+        tiles::<false>(a, b, out);
+    }
+    #[inline(always)]
+    fn subtract(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
+        tiles::<true>(a, b, out);
+    }
+    for begin in (0..a.len()).step_by(PANEL) {
+        let end = (begin + PANEL).min(a.len());
+        let (a, b) = (a.part(begin, end), b.part(begin, end));
+        if SUBTRACT {
+            compiled_for!(path, subtract(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>));
+        } else {
+            compiled_for!(path, add(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>));
+        }
+    }
+}
+
+/// Rows and columns of a tile.
+const TALL: usize = 4;
+const WIDE: usize = 8;
+
+#[inline(always)]
+fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
+    let mut i = 0;
+    while i < a.dim() {
+        let tall = TALL.min(a.dim() - i);
+        let last = if out.lower { b.dim().min(i + tall) } else { b.dim() };
+        let mut j = 0;
+        while j < last {
+            if tall == TALL && j + WIDE <= b.dim() {
+                tile::<SUBTRACT, TALL, WIDE>(a, b, (i, j), out);
+                j += WIDE;
+            } else {
+                (0..tall).for_each(|r| tile::<SUBTRACT, 1, 1>(a, b, (i + r, j), out));
+                j += 1;
+            }
+        }
+        i += tall;
+    }
+}
+
+/// R × W entries from `corner` on, in registers during the pass over the rows.
+#[inline(always)]
+fn tile<const SUBTRACT: bool, const R: usize, const W: usize>(
+    a: Rows<'_>,
+    b: Rows<'_>,
+    (i, j): (usize, usize),
+    out: &mut Sums<'_>,
+) {
+    let mut sums: [[f64; W]; R] = std::array::from_fn(|r| {
+        let row = &out.data[(i + r) * out.stride + j..][..W];
+        std::array::from_fn(|w| row[w])
+    });
+    for k in 0..a.len() {
+        let x = &a.row(k)[i..][..R];
+        let y = &b.row(k)[j..][..W];
+        for (sums, x) in sums.iter_mut().zip(x) {
+            for (sum, y) in sums.iter_mut().zip(y) {
+                if SUBTRACT {
+                    *sum -= x * y;
+                } else {
+                    *sum += x * y;
+                }
+            }
+        }
+    }
+    for (r, sums) in sums.iter().enumerate() {
+        out.data[(i + r) * out.stride + j..][..W].copy_from_slice(sums);
+    }
+}
+
+/// Replaces the lower triangle of a symmetric matrix (n × n, of which only that triangle is
+/// read) by its Cholesky factor L; the upper triangle is left undefined. Entry (i, j) subtracts
+/// L_ik L_jk in the order of k. Returns whether all pivots are positive.
+///
+/// # Panics
+/// If the matrix is not n × n.
+pub fn factor(matrix: &mut [f64], n: usize) -> bool {
+    factor_on(InstructionSet::best(), matrix, n)
+}
+
+fn factor_on(path: InstructionSet, matrix: &mut [f64], n: usize) -> bool {
+    /// Columns that are factored before the rest of the matrix is updated.
+    const BLOCK: usize = 48;
+    assert!(matrix.len() == n * n);
+    for begin in (0..n).step_by(BLOCK) {
+        let end = (begin + BLOCK).min(n);
+        // Column k of L from row `begin` on is row k − begin of the panel.
+        let mut panel = vec![0.0; (end - begin) * (n - begin)];
+        for j in begin..end {
+            let (done, rest) = panel.split_at_mut((j - begin) * (n - begin));
+            let column = &mut rest[j - begin..n - begin];
+            for (i, entry) in column.iter_mut().enumerate() {
+                *entry = matrix[(j + i) * n + j];
+            }
+            for earlier in done.chunks_exact(n - begin) {
+                let earlier = &earlier[j - begin..];
+                let factor = earlier[0];
+                column.iter_mut().zip(earlier).for_each(|(entry, x)| *entry -= factor * x);
+            }
+            if column[0].is_nan() || column[0] <= 0.0 || column[0].is_infinite() {
+                return false;
+            }
+            let pivot = libm::sqrt(column[0]);
+            column[0] = pivot;
+            column[1..].iter_mut().for_each(|entry| *entry /= pivot);
+            for (i, entry) in column.iter().enumerate() {
+                matrix[(j + i) * n + j] = *entry;
+            }
+        }
+        if end < n {
+            // The columns from row `end` on.
+            let below = Rows::new(&panel[end - begin..], n - end, n - begin);
+            let mut rest = Sums { data: &mut matrix[end * n + end..], stride: n, lower: true };
+            outer::<true>(path, below, below, &mut rest);
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    fn numbers(rng: &mut Stream, n: usize) -> Vec<f64> {
+        (0..n).map(|_| rng.gaussian()).collect()
+    }
+
+    #[test]
+    fn sums_have_the_bits_of_plain_loops_on_every_path() {
+        let mut rng = Stream::shared_instance(3);
+        for (count, p, q, stride) in
+            [(1, 1, 1, 1), (7, 3, 9, 12), (33, 13, 24, 24), (70, 8, 40, 41)]
+        {
+            let (a, b) = (numbers(&mut rng, count * stride), numbers(&mut rng, count * stride));
+            let (a, b) = (Rows::new(&a, p, stride), Rows::new(&b, q, stride));
+            let (factors, start) = (numbers(&mut rng, count), numbers(&mut rng, p * q));
+            let mut expected = start.clone();
+            let mut along = start[..q].to_vec();
+            for k in 0..count {
+                for i in 0..p {
+                    (0..q).for_each(|j| expected[i * q + j] += a.row(k)[i] * b.row(k)[j]);
+                }
+                (0..q).for_each(|j| along[j] += factors[k] * b.row(k)[j]);
+            }
+            for path in InstructionSet::available() {
+                let mut out = start.clone();
+                add_on(path, (a, b), &mut out);
+                assert_eq!(out, expected, "{path:?}");
+                let mut out = start[..q].to_vec();
+                add_rows_on(path, b, &factors, &mut out);
+                assert_eq!(out, along, "{path:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn factors_have_the_bits_of_the_plain_loops_on_every_path() {
+        let mut rng = Stream::shared_instance(4);
+        for n in [1, 2, 5, 47, 48, 49, 100, 131] {
+            let half = numbers(&mut rng, n * n);
+            let rows = Rows::new(&half, n, n);
+            let mut matrix = vec![0.0; n * n];
+            add_outer_products(rows, rows, &mut matrix);
+            let mut expected = matrix.clone();
+            for j in 0..n {
+                for i in j..n {
+                    let mut sum = matrix[i * n + j];
+                    (0..j).for_each(|k| sum -= expected[j * n + k] * expected[i * n + k]);
+                    let pivot = if i == j { 1.0 } else { expected[j * n + j] };
+                    expected[i * n + j] = if i == j { libm::sqrt(sum) } else { sum / pivot };
+                }
+            }
+            for path in InstructionSet::available() {
+                let mut out = matrix.clone();
+                assert!(factor_on(path, &mut out, n));
+                for i in 0..n {
+                    assert_eq!(out[i * n..][..i + 1], expected[i * n..][..i + 1], "{n} {i}");
+                }
+            }
+        }
+        assert!(!factor(&mut [1.0, 0.0, 2.0, 1.0], 2));
+        assert!(!factor(&mut [f64::NAN], 1));
+    }
+}

@@ -1,0 +1,200 @@
+//! The minimiser of a strongly convex function without a formula, by Newton's method, with a
+//! bound on its error.
+//!
+//! Up to [`MOST_REFINED`] unknowns each step solves with a refined factorisation and the search
+//! ends at a fixed point, from which no step shrinks the gradient. Beyond, gradients are sums of
+//! so many terms that the search would wander in their rounding errors; it ends when a step no
+//! longer halves the gradient, or when the bound on the error is 1e-12. Steps then come from
+//! Cholesky's factorisation, and above [`MOST_FACTORED`] unknowns from conjugate gradients.
+//!
+//! *Invariant*: every operation has a fixed order, so the bits of a minimiser are equal on
+//! every machine.
+
+use crate::kernel::{axpy, dot};
+use crate::linalg::{Matrix, Singular, cholesky, solve};
+
+/// The most unknowns for which the search ends at a fixed point.
+const MOST_REFINED: usize = 32;
+/// The most unknowns for which the Hessian is factored.
+const MOST_FACTORED: usize = 1500;
+/// The most Newton steps; a strongly convex function needs few.
+const MOST_STEPS: usize = 500;
+/// The bound on the error at which a search in many unknowns ends.
+const CLOSE: f64 = 1e-12;
+/// The most conjugate-gradient iterations of one Newton step.
+const MOST_ITERATIONS: usize = 1000;
+
+/// A twice differentiable, strongly convex function f of d unknowns. It remembers the point of
+/// the last gradient, at which Hessians are taken.
+pub trait Objective {
+    /// d.
+    fn dim(&self) -> usize;
+    /// μ > 0, a lower bound on the eigenvalues of all Hessians.
+    fn convexity(&self) -> f64;
+    /// ∇f(θ), d numbers; θ becomes the point of the Hessian.
+    fn gradient(&mut self, theta: &[f64]) -> Vec<f64>;
+    /// ∇²f v, d numbers.
+    fn product(&self, v: &[f64]) -> Vec<f64>;
+    /// ∇²f, d × d.
+    fn hessian(&self) -> Matrix;
+}
+
+/// An approximate minimiser.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Minimiser {
+    /// θ, d numbers.
+    pub theta: Vec<f64>,
+    /// ‖∇f(θ)‖/μ, a bound on the distance to the minimiser.
+    pub error: f64,
+}
+
+/// The minimiser of `f`, searched from 0: Newton steps are halved until the gradient shrinks.
+pub fn minimise(f: &mut impl Objective) -> Minimiser {
+    let refined = f.dim() <= MOST_REFINED;
+    let close = if refined { 0.0 } else { CLOSE * f.convexity() };
+    let mut theta = vec![0.0; f.dim()];
+    let mut gradient = f.gradient(&theta);
+    let first = norm(&gradient);
+    for _ in 0..MOST_STEPS {
+        let size = norm(&gradient);
+        if size <= close {
+            break;
+        }
+        let direction = direction(f, &gradient, size / first);
+        let Some(next) = damped(f, &theta, &direction, size) else { break };
+        (theta, gradient) = next;
+        if !refined && norm(&gradient) > 0.5 * size {
+            break;
+        }
+    }
+    Minimiser { theta, error: norm(&gradient) / f.convexity() }
+}
+
+fn norm(x: &[f64]) -> f64 {
+    libm::sqrt(dot(x, x))
+}
+
+/// The Newton direction (∇²f)⁻¹∇f; `progress` is the size of the gradient relative to that at
+/// the start of the search.
+fn direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<f64> {
+    let factored = |hessian: Matrix| Ok(cholesky(hessian)?.solve(gradient));
+    let direct = match f.dim() {
+        d if d <= MOST_REFINED => {
+            let hessian = f.hessian();
+            solve(&hessian, gradient).or_else(|_| factored(hessian))
+        }
+        d if d <= MOST_FACTORED => factored(f.hessian()),
+        _ => Err(Singular),
+    };
+    // Also where rounding errors hide that the Hessian is positive definite.
+    direct.unwrap_or_else(|_| conjugate_gradients(f, gradient, progress.clamp(1e-6, 0.1)))
+}
+
+/// The first of the points θ − direction, θ − direction/2, … whose gradient is smaller than
+/// `size`, and its gradient; `None` if there is none.
+fn damped(
+    f: &mut impl Objective,
+    theta: &[f64],
+    direction: &[f64],
+    size: f64,
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let mut damping = 1.0;
+    loop {
+        let mut next = theta.to_vec();
+        axpy(-damping, direction, &mut next);
+        if next == theta || next.iter().any(|x| x.is_nan()) {
+            return None;
+        }
+        let gradient = f.gradient(&next);
+        if norm(&gradient) < size {
+            return Some((next, gradient));
+        }
+        damping *= 0.5;
+    }
+}
+
+/// x with ‖∇²f x − b‖ ≤ tolerance ‖b‖, by conjugate gradients from 0.
+fn conjugate_gradients(f: &impl Objective, b: &[f64], tolerance: f64) -> Vec<f64> {
+    let mut x = vec![0.0; b.len()];
+    let (mut residual, mut along) = (b.to_vec(), b.to_vec());
+    let mut square = dot(b, b);
+    let enough = tolerance * tolerance * square;
+    for _ in 0..MOST_ITERATIONS {
+        let product = f.product(&along);
+        let length = square / dot(&along, &product);
+        axpy(length, &along, &mut x);
+        axpy(-length, &product, &mut residual);
+        let next = dot(&residual, &residual);
+        if next <= enough || !next.is_finite() {
+            break;
+        }
+        let share = next / square;
+        for (along, residual) in along.iter_mut().zip(&residual) {
+            *along = residual + share * *along;
+        }
+        square = next;
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// f' = sinh(x_i − 3), or a constant without a root.
+    struct Separable {
+        flat: bool,
+        theta: Vec<f64>,
+    }
+
+    impl Separable {
+        fn of(d: usize, flat: bool) -> Self {
+            Self { flat, theta: vec![0.0; d] }
+        }
+
+        fn curvature(&self, i: usize) -> f64 {
+            if self.flat { 0.0 } else { libm::cosh(self.theta[i] - 3.0) }
+        }
+    }
+
+    impl Objective for Separable {
+        fn dim(&self) -> usize {
+            self.theta.len()
+        }
+        fn convexity(&self) -> f64 {
+            1.0
+        }
+        fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
+            self.theta = theta.to_vec();
+            let slope = |x: &f64| if self.flat { 1.0 } else { libm::sinh(x - 3.0) };
+            theta.iter().map(slope).collect()
+        }
+        fn product(&self, v: &[f64]) -> Vec<f64> {
+            v.iter().enumerate().map(|(i, v)| self.curvature(i) * v).collect()
+        }
+        fn hessian(&self) -> Matrix {
+            let d = self.dim();
+            Matrix::from_fn(d, d, |i, j| if i == j { self.curvature(i) } else { 0.0 })
+        }
+    }
+
+    #[test]
+    fn finds_a_root_far_from_the_start() {
+        // From 0 the gradient falls by e at each full step.
+        let found = minimise(&mut Separable::of(1, false));
+        assert_eq!(found, Minimiser { theta: vec![3.0], error: 0.0 });
+        for d in [40, MOST_FACTORED + 1] {
+            let found = minimise(&mut Separable::of(d, false));
+            assert!(found.error <= CLOSE, "{}", found.error);
+            assert!(found.theta.iter().all(|x| (x - 3.0).abs() <= found.error));
+        }
+    }
+
+    #[test]
+    fn a_flat_function_has_a_large_error_bound() {
+        for d in [1, 40] {
+            let found = minimise(&mut Separable::of(d, true));
+            assert!(found.error >= 1.0, "{}", found.error);
+        }
+    }
+}

@@ -8,12 +8,13 @@
 pub mod alias;
 mod cohort;
 pub mod exp;
-pub mod logistic;
 pub mod outer;
 mod product;
+pub mod records;
 mod rows;
 mod server;
 mod simd;
+mod strips;
 pub mod td;
 
 pub use cohort::{Cohort, Local, LocalSteps, Members};
@@ -52,7 +53,7 @@ pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
     }
     if d > WIDTH {
         // As in rows that are padded with zeros to whole registers: −0 + 0 is 0.
-        (d..d.next_multiple_of(4)).for_each(|i| acc[i % WIDTH] += 0.0);
+        (d..simd::padded(d)).for_each(|i| acc[i % WIDTH] += 0.0);
     }
     fold(&mut acc, first.next_power_of_two())
 }
@@ -62,6 +63,11 @@ pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let d = x.len();
     let y = &y[..d];
+    if d > strips::SHORT {
+        let mut out = [0.0];
+        products(Rows::new(x, d, d), y, &mut out);
+        return out[0];
+    }
     fold_sum(d, |i| x[i] * y[i])
 }
 

@@ -5,8 +5,9 @@
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd};
-use super::{Rows, WIDTH, dot};
+use super::simd::{InstructionSet, ScalarLane, Simd, padded};
+use super::strips::{folded, over_strips, with_strip};
+use super::{Rows, WIDTH, fold_sum};
 
 /// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
 ///
@@ -28,7 +29,8 @@ pub fn products(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
 fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     assert!(rows.dim() == x.len() && rows.len() == out.len());
     if x.len() < WIDTH {
-        out.iter_mut().zip(rows.iter()).for_each(|(out, row)| *out = dot(row, x));
+        let dot = |row: &[f64]| fold_sum(x.len(), |i| row[i] * x[i]);
+        out.iter_mut().zip(rows.iter()).for_each(|(out, row)| *out = dot(row));
         return;
     }
     // SAFETY: this processor has the instruction set; lengths were checked.
@@ -56,18 +58,26 @@ fn avx2(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
 /// `I` is present; lengths agree; d is 16 or more.
 #[inline(always)]
 unsafe fn all<I: Simd>(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
+    // SAFETY: passed on to the caller.
+    unsafe { with_strip!(I, W => in_strips::<I, W>(rows, x, out)) }
+}
+
+/// # Safety
+/// As for `all`; W is the number of registers of a strip.
+#[inline(always)]
+unsafe fn in_strips<I: Simd, const W: usize>(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     let (d, n, x) = (x.len(), out.len(), x.as_ptr());
     let mut i = 0;
     // SAFETY: passed on to the caller.
     unsafe {
         while i + 2 <= n {
             let two = [rows.row(i).as_ptr(), rows.row(i + 1).as_ptr()];
-            let two = long_dots::<I, 2>(two, x, d);
+            let two = long_dots::<I, W, 2>(two, x, d);
             out[i..i + 2].copy_from_slice(&two);
             i += 2;
         }
         if i < n {
-            [out[i]] = long_dots::<I, 1>([rows.row(i).as_ptr()], x, d);
+            [out[i]] = long_dots::<I, W, 1>([rows.row(i).as_ptr()], x, d);
         }
     }
 }
@@ -75,60 +85,44 @@ unsafe fn all<I: Simd>(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
 /// K rows times x, each with the accumulators of [`super::fold_sum`].
 ///
 /// # Safety
-/// `I` is present; rows and x have d numbers, 16 or more.
+/// `I` is present, W is the number of its registers in a strip; rows and x have d numbers, 16
+/// or more.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
-pub(in crate::kernel) unsafe fn long_dots<I: Simd, const K: usize>(
+unsafe fn long_dots<I: Simd, const W: usize, const K: usize>(
     rows: [*const f64; K],
     x: *const f64,
     d: usize,
 ) -> [f64; K] {
-    let width = WIDTH / I::LANES;
     // SAFETY: passed on to the caller; no more than d numbers are read.
     unsafe {
-        let mut acc = [[I::splat(0.0); WIDTH]; K];
-        for r in 0..width {
-            let offset = r * I::LANES;
+        // −0 is what is added to without changing a first term.
+        let mut sums = [[I::splat(-0.0); W]; K];
+        let whole = d - d % WIDTH;
+        over_strips!(I, W, whole, |at, r| {
+            let x = I::load(x.add(at));
             for k in 0..K {
-                acc[k][r] = I::mul(I::load(rows[k].add(offset)), I::load(x.add(offset)));
+                sums[k][r] = I::add(sums[k][r], I::mul(I::load(rows[k].add(at)), x));
             }
-        }
-        let mut offset = WIDTH;
-        while offset + WIDTH <= d {
-            for r in 0..width {
-                let offset = offset + r * I::LANES;
-                let x = I::load(x.add(offset));
+        });
+        for r in 0..W {
+            let at = whole + r * I::LANES;
+            if at < d {
+                let [x] = I::load_row::<1>(x.add(at), I::LANES.min(d - at));
                 for k in 0..K {
-                    acc[k][r] = I::add(acc[k][r], I::mul(I::load(rows[k].add(offset)), x));
+                    let [row] = I::load_row::<1>(rows[k].add(at), I::LANES.min(d - at));
+                    sums[k][r] = I::add(sums[k][r], I::mul(row, x));
                 }
-            }
-            offset += WIDTH;
-        }
-        for r in 0..width {
-            let offset = offset + r * I::LANES;
-            if offset < d {
-                let [x] = I::load_row::<1>(x.add(offset), I::LANES.min(d - offset));
-                for k in 0..K {
-                    let [row] = I::load_row::<1>(rows[k].add(offset), I::LANES.min(d - offset));
-                    acc[k][r] = I::add(acc[k][r], I::mul(row, x));
-                }
-            } else if offset < d.next_multiple_of(4) {
+            } else if at < padded(d) {
                 // As on every instruction set: zeros up to the widest register.
                 for k in 0..K {
-                    acc[k][r] = I::add(acc[k][r], I::splat(0.0));
+                    sums[k][r] = I::add(sums[k][r], I::splat(0.0));
                 }
             }
         }
         let mut out = [0.0; K];
         for k in 0..K {
-            let mut n = width / 2;
-            while n > 0 {
-                for r in 0..n {
-                    acc[k][r] = I::add(acc[k][r], acc[k][r + n]);
-                }
-                n /= 2;
-            }
-            out[k] = I::fold(acc[k][0]);
+            out[k] = folded::<I, W>(sums[k]);
         }
         out
     }
@@ -141,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_path_gives_the_bits_of_the_definition() {
-        for d in (1..=40).chain([63, 64, 65, 100, 512]) {
+        for d in (1..=130).chain([300, 784, 1025]) {
             for n in [1, 2, 5] {
                 let mut rng = Stream::shared_instance(d as u64);
                 let mut numbers =
@@ -151,7 +145,8 @@ mod tests {
                     let mut out = vec![0.0; n];
                     products_on(path, Rows::new(&matrix, d, d), &x, &mut out);
                     for (out, row) in out.iter().zip(matrix.chunks_exact(d)) {
-                        assert_eq!(out.to_bits(), dot(row, &x).to_bits(), "d {d}, {path:?}");
+                        let expected = fold_sum(d, |i| row[i] * x[i]);
+                        assert_eq!(out.to_bits(), expected.to_bits(), "d {d}, {path:?}");
                     }
                 }
             }

@@ -1,5 +1,7 @@
 //! Explicit SIMD lanes: the instruction sets of the fused kernels.
 
+use super::strips::SHORT;
+
 /// The instruction set of a fused kernel. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
@@ -153,8 +155,13 @@ const WIDEST: usize = 4;
 /// The length of a row of `d` numbers padded with zeros to whole registers of any
 /// instruction set. The padding changes no sum, since [`super::fold_sum`] adds zeros up
 /// to the same length.
+#[inline(always)]
 pub(in crate::kernel) fn padded(d: usize) -> usize {
-    if d <= 2 { d } else { d.next_multiple_of(WIDEST) }
+    match d {
+        0..=2 => d,
+        3..=SHORT => d.next_multiple_of(WIDEST),
+        _ => d.next_multiple_of(8),
+    }
 }
 
 /// The folding tree over R registers: blocks of 16 numbers first, then whole

@@ -4,8 +4,9 @@
 use super::affine::{Affine, batch_covariance, batch_noise, half_square};
 use super::arrays::{DataFile, Files};
 use super::dataset::Dataset;
-use super::{Facts, Fault, Faults, Problem};
-use crate::kernel::{Rows, axpy, dot};
+use super::{Facts, Fault, Faults, Problem, generic};
+use crate::kernel::records::{Link, RecordTables};
+use crate::kernel::{Cohort, InstructionSet, axpy};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -63,9 +64,10 @@ impl super::Settings for Settings {
                 ),
             )
         };
-        let mut clients = Vec::with_capacity(shards.len());
+        let (mut clients, mut sets, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (c, shard) in shards.iter().enumerate() {
-            let mut rows = Vec::with_capacity(shard.len() * (d + 1));
+            let mut rows = Vec::with_capacity(shard.len() * d);
+            let mut own = Vec::with_capacity(shard.len());
             let mut matrix = Matrix::identity(d).scaled(self.l2);
             let mut offset = vec![0.0; d];
             for &i in shard {
@@ -73,40 +75,26 @@ impl super::Settings for Settings {
                 matrix.add_outer(weight, records.row(i), records.row(i));
                 axpy(weight * labels[i], records.row(i), &mut offset);
                 rows.extend_from_slice(records.row(i));
-                rows.push(labels[i]);
+                own.push(labels[i]);
             }
-            let mean =
-                Affine::new(matrix, offset).map_err(|_| singular(format!("client {c}'s")))?;
-            clients.push(RecordClient { rows, mean });
+            let mean = Affine::new(matrix, offset);
+            clients.push(mean.map_err(|_| singular(format!("client {c}'s")))?);
+            sets.push(rows);
+            targets.push(own);
         }
-        let mean = Affine::mean(clients.iter().map(|c: &RecordClient| &c.mean))
-            .map_err(|_| singular("the".into()))?;
-        Ok(LeastSquares { l2: self.l2, batch: self.batch, clients, mean })
+        let mean = Affine::mean(clients.iter()).map_err(|_| singular("the".into()))?;
+        let tables = RecordTables::new(d, self.l2, Link::Linear { targets }, &sets);
+        Ok(LeastSquares { batch: self.batch, tables, clients, mean })
     }
-}
-
-/// The records and exact facts of one client.
-struct RecordClient {
-    /// Rows (x, y) of d + 1 numbers.
-    rows: Vec<f64>,
-    /// E xxᵀ + λI and E y x.
-    mean: Affine,
 }
 
 /// An instance.
 pub struct LeastSquares {
-    l2: f64,
     batch: usize,
-    clients: Vec<RecordClient>,
+    tables: RecordTables,
+    /// E xxᵀ + λI and E y x of each client.
+    clients: Vec<Affine>,
     mean: Affine,
-}
-
-impl LeastSquares {
-    /// The records (x, y) of a client.
-    fn records(&self, client: usize) -> impl ExactSizeIterator<Item = (&[f64], f64)> {
-        let rows = self.clients[client].rows.chunks_exact(self.dim() + 1);
-        rows.map(|row| (&row[..self.dim()], row[self.dim()]))
-    }
 }
 
 impl Facts for LeastSquares {
@@ -117,30 +105,30 @@ impl Facts for LeastSquares {
         &self.mean.optimum
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.clients[client].mean.optimum
+        &self.clients[client].optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.clients[client].mean.evaluate(theta, field);
+        self.clients[client].evaluate(theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        self.clients[client].mean.matrix.clone()
+        self.clients[client].matrix.clone()
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let errors = self.records(client).map(|(x, y)| dot(self.optimum(), x) - y);
-        let rows = Rows::new(&self.clients[client].rows, self.dim(), self.dim() + 1);
-        batch_covariance(self.batch, rows, &errors.collect::<Vec<_>>())
+        let errors = self.tables.errors(client, self.optimum());
+        batch_covariance(self.batch, self.tables.rows(client), &errors)
     }
     /// λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let records = self.records(client).map(|(x, y)| {
+        let errors = self.tables.errors(client, self.optimum());
+        let records = self.tables.rows(client).iter().zip(errors).map(|(x, error)| {
             let mut w = x.to_vec();
-            w.push(dot(self.optimum(), x) - y);
+            w.push(error);
             (x, w)
         });
         Some(batch_noise(self.batch, s, records))
     }
     fn draws(&self) -> usize {
-        (0..self.clients.len()).map(|c| self.records(c).len()).max().unwrap_or(1)
+        (0..self.clients.len()).map(|c| self.tables.records(c)).max().unwrap_or(1)
     }
     fn linear(&self) -> bool {
         true
@@ -165,16 +153,16 @@ impl Problem for LeastSquares {
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        let d = theta.len();
-        let rows = &self.clients[client].rows;
-        let records = rows.len() / (d + 1);
-        for (field, theta) in field.iter_mut().zip(theta) {
-            *field = self.l2 * theta;
-        }
-        for _ in 0..self.batch {
-            let row = &rows[rng.index(records) * (d + 1)..][..d + 1];
-            let error = dot(theta, &row[..d]) - row[d];
-            axpy(error / self.batch as f64, &row[..d], field);
+        self.tables.field(client, theta, self.batch, |records| rng.index(records), field);
+    }
+
+    fn advance(&self, cohort: Cohort<'_, ()>) {
+        let rest = match self.batch {
+            1 => self.tables.advance_on(InstructionSet::best(), cohort),
+            _ => Some(cohort),
+        };
+        if let Some(cohort) = rest {
+            generic::advance(self, cohort);
         }
     }
 }

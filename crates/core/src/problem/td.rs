@@ -209,7 +209,7 @@ impl Td {
         noise: Noise,
     ) -> Result<Self, NoSolution> {
         let (states, n) = (phi.len() / d, environment_of.len() as f64);
-        let mut tables = td::TransitionTables::new(d, phi.clone(), discount);
+        let mut tables = td::TransitionTables::new(d, &phi, discount);
         let features = Features { d, phi, discount };
         let (mut facts, mut chains) = (Vec::new(), Vec::new());
         for (number, environment) in environments.enumerate() {

@@ -7,7 +7,11 @@ use crate::kernel::cohort::EqualSteps;
 use crate::kernel::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{Avx2, Sse2};
-use crate::kernel::simd::{InstructionSet, Simd, fold_registers, prefetch_all};
+use crate::kernel::simd::{InstructionSet, ScalarLane, Simd, fold_registers, prefetch_all};
+use crate::kernel::strips::{SHORT, with_strip};
+
+/// θ of a client may fill at most half of the registers.
+const MOST_REGISTERS: usize = if cfg!(target_arch = "aarch64") { 16 } else { 8 };
 
 /// If there are more pairs than this (16 bytes each), most of them are not in the
 /// second-level cache when a round reads them.
@@ -24,7 +28,7 @@ impl TransitionTables {
         // SAFETY: passed on to the caller.
         unsafe {
             match path {
-                InstructionSet::Scalar => unreachable!("the definition is its body"),
+                InstructionSet::Scalar => self.wide::<ScalarLane, 16>(clients),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Avx2 if self.d > 2 => self.avx2(clients),
                 #[cfg(target_arch = "x86_64")]
@@ -49,6 +53,9 @@ impl TransitionTables {
     unsafe fn groups<I: Simd>(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller; R registers hold a padded row.
         unsafe {
+            if self.stride > SHORT || self.stride / I::LANES > MOST_REGISTERS {
+                return with_strip!(I, W => self.wide::<I, W>(clients));
+            }
             match self.stride / I::LANES {
                 1 => self.cascade::<I, 1>(clients),
                 2 => self.cascade::<I, 2>(clients),
@@ -58,14 +65,10 @@ impl TransitionTables {
                 6 => self.cascade::<I, 6>(clients),
                 7 => self.cascade::<I, 7>(clients),
                 8 => self.cascade::<I, 8>(clients),
-                #[cfg(target_arch = "aarch64")]
-                10 => self.cascade::<I, 10>(clients),
-                #[cfg(target_arch = "aarch64")]
-                12 => self.cascade::<I, 12>(clients),
-                #[cfg(target_arch = "aarch64")]
-                14 => self.cascade::<I, 14>(clients),
-                #[cfg(target_arch = "aarch64")]
-                16 => self.cascade::<I, 16>(clients),
+                10 if MOST_REGISTERS > 8 => self.cascade::<I, 10>(clients),
+                12 if MOST_REGISTERS > 8 => self.cascade::<I, 12>(clients),
+                14 if MOST_REGISTERS > 8 => self.cascade::<I, 14>(clients),
+                16 if MOST_REGISTERS > 8 => self.cascade::<I, 16>(clients),
                 _ => unreachable!("no fused body for d = {}", self.d),
             }
         }
@@ -186,10 +189,12 @@ impl TransitionTables {
     ) -> f64 {
         // SAFETY: rows start at state·stride with state < S and have R registers.
         unsafe {
-            let next = I::load_all::<R>(self.discounted.as_ptr().add(atom.next() * R * I::LANES));
+            let (phi, discount) = (self.phi.as_ptr(), I::splat(self.discount));
+            let next = I::load_all::<R>(phi.add(atom.next() * R * I::LANES));
             let mut product = *feature;
             for r in 0..R {
-                product[r] = I::mul(I::sub(feature[r], next[r]), theta[r]);
+                let change = I::sub(feature[r], I::mul(discount, next[r]));
+                product[r] = I::mul(change, theta[r]);
             }
             fold_registers::<I, R>(product)
         }

@@ -77,8 +77,7 @@ impl TransitionTables {
                         for k in 0..K {
                             let atom = distributions[k].pairs.pick(*draws[k].add(i));
                             let feature = I::load_all::<R>(self.phi.as_ptr().add(atom.state() * 8));
-                            let next =
-                                I::load_all::<R>(self.discounted.as_ptr().add(atom.next() * 8));
+                            let next = I::load_all::<R>(self.phi.as_ptr().add(atom.next() * 8));
                             let mut product = feature;
                             for r in 0..R {
                                 product[r] = I::mul(I::sub(feature[r], next[r]), theta[k][r]);

@@ -1,5 +1,6 @@
 //! The fused local step of TD(0): one draw, two rows, one dot product, one
-//! update, for up to four clients in lockstep.
+//! update, for up to four clients in lockstep; in registers for short rows, in strips for
+//! long ones.
 //!
 //! A chain of dependent steps is bound by latency, which four independent chains in
 //! lockstep hide. Every instruction set computes, per step and client,
@@ -8,11 +9,13 @@
 
 mod fused;
 mod limit;
+mod wide;
 
 use super::alias::Alias;
 use super::cohort::{Cohort, Local};
 use super::simd::{InstructionSet, padded};
-use super::{descend, fold_sum};
+use super::strips::SHORT;
+use super::{Table, descend, fold_sum};
 
 /// A pair (s, s') of states, each below 2¹⁶.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +49,10 @@ pub struct TransitionTables {
     d: usize,
     /// The distance between rows of φ: d, padded to whole registers.
     stride: usize,
+    /// γ.
+    discount: f64,
     /// φ, S rows.
-    phi: Vec<f64>,
-    /// γφ, S rows.
-    discounted: Vec<f64>,
+    phi: Table,
     distributions: Vec<Transitions>,
     /// The index of each client's distribution.
     distribution_of: Vec<u32>,
@@ -65,19 +68,13 @@ impl TransitionTables {
     ///
     /// # Panics
     /// If `phi` is not S rows of `d`, or S exceeds [`MAX_STATES`].
-    pub fn new(d: usize, phi: Vec<f64>, discount: f64) -> Self {
+    pub fn new(d: usize, phi: &[f64], discount: f64) -> Self {
         assert!(d > 0 && phi.len().is_multiple_of(d) && phi.len() / d <= MAX_STATES);
-        let stride = padded(d);
-        let mut rows = vec![0.0; phi.len() / d * stride];
-        rows.chunks_exact_mut(stride)
-            .zip(phi.chunks_exact(d))
-            .for_each(|(to, from)| to[..d].copy_from_slice(from));
-        let discounted = rows.iter().map(|x| discount * x).collect();
         Self {
             d,
-            stride,
-            phi: rows,
-            discounted,
+            stride: padded(d),
+            discount,
+            phi: Table::new(d, phi),
             distributions: Vec::new(),
             distribution_of: Vec::new(),
             pairs: 0,
@@ -85,7 +82,7 @@ impl TransitionTables {
     }
 
     fn states(&self) -> usize {
-        self.phi.len() / self.stride
+        self.phi.rows().len()
     }
 
     /// The distribution of a client.
@@ -139,10 +136,10 @@ impl TransitionTables {
     #[inline(always)]
     pub fn field(&self, client: usize, s: usize, next: usize, theta: &[f64], field: &mut [f64]) {
         let d = theta.len();
-        let phi = &self.phi[s * self.stride..][..d];
-        let next = &self.discounted[next * self.stride..][..d];
-        let delta =
-            fold_sum(d, |i| (phi[i] - next[i]) * theta[i]) - self.distribution(client).rewards[s];
+        let phi = &self.phi.rows().row(s)[..d];
+        let next = &self.phi.rows().row(next)[..d];
+        let along = fold_sum(d, |i| (phi[i] - self.discount * next[i]) * theta[i]);
+        let delta = along - self.distribution(client).rewards[s];
         for (field, phi) in field.iter_mut().zip(phi) {
             *field = delta * phi;
         }
@@ -161,7 +158,7 @@ impl TransitionTables {
     #[inline]
     pub fn advance_on<S>(&self, path: InstructionSet, mut cohort: Cohort<'_, S>) {
         assert!(cohort.end() <= self.distribution_of.len() && cohort.dim() == self.d);
-        if !self.fused(path) {
+        if self.d < 2 || (path == InstructionSet::Scalar && self.stride <= SHORT) {
             return cohort.each(|local| self.define(local));
         }
         // SAFETY: this processor has the instruction set; clients and dimension
@@ -169,22 +166,7 @@ impl TransitionTables {
         cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
     }
 
-    /// Whether there is a fused body for this dimension: θ of a client may fill at most
-    /// half of the registers.
-    fn fused(&self, path: InstructionSet) -> bool {
-        let most = match path {
-            InstructionSet::Scalar => 0,
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Sse2 => 16,
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => 32,
-            #[cfg(target_arch = "aarch64")]
-            InstructionSet::Neon => 32,
-        };
-        2 <= self.d && self.stride <= most
-    }
-
-    /// The definition, for dimensions without a fused body.
+    /// The definition.
     fn define<S>(&self, local: Local<'_, S>) {
         let mut field = vec![0.0; self.d];
         for _ in 0..local.steps {
@@ -203,8 +185,8 @@ mod tests {
 
     fn tables(d: usize, states: usize, clients: usize) -> TransitionTables {
         let mut s = Stream::shared_instance(7);
-        let phi = (0..states * d).map(|_| s.uniform()).collect();
-        let mut tables = TransitionTables::new(d, phi, 0.95);
+        let phi: Vec<f64> = (0..states * d).map(|_| s.uniform()).collect();
+        let mut tables = TransitionTables::new(d, &phi, 0.95);
         for _ in 0..clients {
             let pairs: Vec<_> =
                 (0..3 * states).map(|i| (i % states, s.index(states), s.uniform())).collect();
@@ -216,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_path_gives_the_bits_of_the_definition() {
-        for d in (1..=33).chain([40]) {
+        for d in (1..=130).chain([300, 784, 1025]) {
             let tables = tables(d, 11, 11);
             for (clients, steps) in [(1, 0), (1, 33), (2, 70), (3, 1), (4, 10), (5, 33), (6, 1)]
                 .into_iter()

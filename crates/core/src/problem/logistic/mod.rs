@@ -11,8 +11,8 @@ use super::arrays::Files;
 use super::minimise::{Minimiser, Objective, minimise};
 use super::{Extent, Facts, Fault, Faults, Problem, Share, generic};
 use crate::kernel::exp::sigmoid;
-use crate::kernel::logistic::RecordTables;
 use crate::kernel::outer::add_rows;
+use crate::kernel::records::{Link, RecordTables};
 use crate::kernel::{Cohort, InstructionSet, axpy, dot, products, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -206,7 +206,7 @@ impl Logistic {
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
-        let tables = RecordTables::new(d, l2, margin, &held);
+        let tables = RecordTables::new(d, l2, Link::Logistic { margin }, &held);
         let held = (0..held.len()).map(|_| RecordSet::default()).collect();
         let optimum = Minimiser::default();
         let mut instance = Self { d, clients, l2, margin, batch, tables, held, optimum };
@@ -229,7 +229,14 @@ impl Logistic {
 
     /// σ(m − y xᵀθ*) of each record of a set.
     fn weights_at_optimum(&self, set: usize) -> &[f64] {
-        self.held[set].weights.get_or_init(|| self.tables.weights(set, &self.optimum.theta))
+        self.held[set].weights.get_or_init(|| self.weights(set, &self.optimum.theta))
+    }
+
+    /// σ(m − y xᵀθ) of each record of a set.
+    fn weights(&self, set: usize, theta: &[f64]) -> Vec<f64> {
+        let mut weights = self.tables.errors(set, theta);
+        weights.iter_mut().for_each(|error| *error = -*error);
+        weights
     }
 
     /// The record sets, and the fraction of the clients that hold each.
@@ -285,7 +292,7 @@ impl Objective for MeanLoss<'_> {
         self.instance.l2
     }
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
-        let weights = |(set, _): &(usize, f64)| self.instance.tables.weights(*set, theta);
+        let weights = |(set, _): &(usize, f64)| self.instance.weights(*set, theta);
         self.weights = self.shares.iter().map(weights).collect();
         let mut mean = vec![0.0; theta.len()];
         for ((set, share), weights) in self.shares.iter().zip(&self.weights) {
@@ -371,7 +378,7 @@ impl Facts for Logistic {
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         let set = self.record_set(client);
-        field.copy_from_slice(&self.gradient(set, theta, &self.tables.weights(set, theta)));
+        field.copy_from_slice(&self.gradient(set, theta, &self.weights(set, theta)));
     }
     fn jacobian(&self, client: usize) -> Matrix {
         let set = self.record_set(client);

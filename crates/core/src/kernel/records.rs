@@ -1,0 +1,464 @@
+//! The fused local step of regressions on records: one draw, one dot product, one update, for up
+//! to twelve clients in lockstep.
+//!
+//! Every instruction set computes, per step and client, the error e of a record x and
+//! θ ← θ − step ((λθ + e x) + ξ), in the order of [`super::fold_sum`] and [`super::descend`]. In
+//! logistic regression, whose records are already times their labels, e = −σ(m − Σ xθ); in linear
+//! regression e = Σ xθ − y. A step on a short record is bound by the latency of σ (two divisions
+//! and a polynomial); its lanes are the clients, and several registers of them hide the latency. A
+//! step on a long record is bound by memory.
+
+use super::cohort::{Cohort, EqualSteps};
+use super::exp::{sigmoid, sigmoids};
+#[cfg(target_arch = "aarch64")]
+use super::simd::Neon;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{Avx2, Sse2};
+use super::simd::{InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch_all};
+use super::strips::{self, over_strips, with_strip};
+use super::{Aligned, Rows, Table, WIDTH, axpy, dot, products};
+
+/// The loss of a record, and what its error depends on.
+#[derive(Clone, Debug)]
+pub enum Link {
+    /// log(1 + exp(m − u)) with u = y xᵀθ; the rows are y x.
+    Logistic {
+        /// m.
+        margin: f64,
+    },
+    /// ½ (xᵀθ − y)².
+    Linear {
+        /// y of each record of each set.
+        targets: Vec<Vec<f64>>,
+    },
+}
+
+/// Records, in rows that are padded with zeros to whole registers.
+#[derive(Clone, Debug)]
+pub struct RecordTables {
+    d: usize,
+    stride: usize,
+    /// λ.
+    l2: f64,
+    link: Link,
+    /// Record sets; client c holds set c modulo their number.
+    sets: Vec<Table>,
+}
+
+/// The most clients in lockstep.
+const MOST: usize = 12;
+
+impl RecordTables {
+    /// Tables of these record sets (rows of d numbers), under λ.
+    ///
+    /// # Panics
+    /// If there is no set, one is empty or not rows of `d`, or targets are not one per record.
+    pub fn new(d: usize, l2: f64, link: Link, sets: &[Vec<f64>]) -> Self {
+        assert!(d > 0 && !sets.is_empty());
+        if let Link::Linear { targets } = &link {
+            let counts = targets.iter().map(|targets| targets.len() * d);
+            assert!(counts.eq(sets.iter().map(Vec::len)));
+        }
+        let table = |set: &Vec<f64>| {
+            assert!(!set.is_empty());
+            Table::new(d, set)
+        };
+        Self { d, stride: padded(d), l2, link, sets: sets.iter().map(table).collect() }
+    }
+
+    /// How many record sets there are.
+    pub fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// How many records a set has.
+    #[inline(always)]
+    pub fn records(&self, set: usize) -> usize {
+        self.sets[set].rows().len()
+    }
+
+    /// A record y x, d numbers.
+    #[inline(always)]
+    pub fn row(&self, set: usize, record: usize) -> &[f64] {
+        self.sets[set].rows().row(record)
+    }
+
+    /// The records of a set.
+    pub fn rows(&self, set: usize) -> Rows<'_> {
+        self.sets[set].rows()
+    }
+
+    /// The errors of all records of a set.
+    pub fn errors(&self, set: usize, theta: &[f64]) -> Vec<f64> {
+        let rows = self.rows(set);
+        let mut errors = vec![0.0; rows.len()];
+        products(rows, theta, &mut errors);
+        let records = errors.iter_mut().enumerate();
+        records.for_each(|(record, along)| *along = self.error(set, record, *along));
+        errors
+    }
+
+    /// e, the factor of record x in the gradient at `along` = xᵀθ.
+    #[inline(always)]
+    pub fn error(&self, set: usize, record: usize, along: f64) -> f64 {
+        match &self.link {
+            Link::Logistic { margin } => -sigmoid(margin - along),
+            Link::Linear { targets } => along - targets[set][record],
+        }
+    }
+
+    /// The definition of an oracle call with a batch drawn by `draw(records)`.
+    #[inline(always)]
+    pub fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        mut draw: impl FnMut(usize) -> usize,
+        field: &mut [f64],
+    ) {
+        let (d, set) = (theta.len(), client % self.sets.len());
+        for (field, theta) in field.iter_mut().zip(theta) {
+            *field = self.l2 * theta;
+        }
+        for _ in 0..batch {
+            let record = draw(self.records(set));
+            let row = &self.row(set, record)[..d];
+            let error = self.error(set, record, dot(theta, row));
+            axpy(error / batch as f64, row, field);
+        }
+    }
+
+    /// Runs the local steps of every client of the cohort, one record per step, if there
+    /// is a fused body for the dimension; otherwise returns the cohort.
+    pub fn advance_on<'a, S>(
+        &self,
+        path: InstructionSet,
+        mut cohort: Cohort<'a, S>,
+    ) -> Option<Cohort<'a, S>> {
+        if self.d < 2 || cohort.dim() != self.d {
+            return Some(cohort);
+        }
+        // SAFETY: this processor has the instruction set; dimensions were checked
+        // above, and every client has a set.
+        cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
+        None
+    }
+
+    /// Not generic, so that the fused bodies are compiled once.
+    ///
+    /// # Safety
+    /// This processor has the instruction set; dimensions agree.
+    #[inline(never)]
+    unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            match path {
+                InstructionSet::Scalar => self.groups::<ScalarLane, ScalarLane>(clients),
+                #[cfg(target_arch = "x86_64")]
+                InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients),
+                #[cfg(target_arch = "x86_64")]
+                InstructionSet::Avx2 => self.avx2(clients),
+                #[cfg(target_arch = "aarch64")]
+                InstructionSet::Neon => self.groups::<Neon, Neon>(clients),
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi2")]
+    fn avx2(&self, clients: &mut EqualSteps<'_>) {
+        // SAFETY: the instruction set is on by the attribute above; the rest
+        // was checked by the only caller.
+        unsafe {
+            if self.d == 2 {
+                self.groups::<Sse2, Avx2>(clients)
+            } else {
+                self.groups::<Avx2, Avx2>(clients)
+            }
+        }
+    }
+
+    /// Rows in registers of `I`, σ in registers of `W`.
+    ///
+    /// # Safety
+    /// The instruction sets are present; dimensions agree.
+    #[inline(always)]
+    unsafe fn groups<I: Simd, W: Simd>(&self, clients: &mut EqualSteps<'_>) {
+        // SAFETY: passed on to the caller; R registers hold a padded row.
+        unsafe {
+            match self.stride / I::LANES {
+                1 => self.split::<I, W, InRegisters<1>>(clients),
+                2 => self.split::<I, W, InRegisters<2>>(clients),
+                3 => self.split::<I, W, InRegisters<3>>(clients),
+                4 => self.split::<I, W, InRegisters<4>>(clients),
+                6 if I::LANES < 4 => self.split::<I, W, InRegisters<6>>(clients),
+                8 if I::LANES < 4 => self.split::<I, W, InRegisters<8>>(clients),
+                12 if I::LANES < 2 => self.split::<I, W, InRegisters<12>>(clients),
+                16 if I::LANES < 2 => self.split::<I, W, InRegisters<16>>(clients),
+                _ => with_strip!(I, S => self.split::<I, W, InStrips<S>>(clients)),
+            }
+        }
+    }
+
+    /// Splits the clients into groups of nearly equal size that fit in the first-level
+    /// cache.
+    ///
+    /// # Safety
+    /// As for `groups`; rows have the form `F`.
+    #[inline(always)]
+    unsafe fn split<I: Simd, W: Simd, F: RowForm>(&self, clients: &mut EqualSteps<'_>) {
+        const ROOM: usize = 1280;
+        let n = clients.members().len();
+        let groups = n.div_ceil((ROOM / self.stride).clamp(2, MOST));
+        let mut room = Aligned::zeros(2 * n.div_ceil(groups) * self.stride);
+        for group in 0..groups {
+            let (from, to) = (n * group / groups, n * (group + 1) / groups);
+            // SAFETY: passed on to the caller; the room is enough.
+            unsafe { self.lockstep::<I, W, F>(clients, from, to - from, &mut room) };
+        }
+    }
+
+    /// Steps `len` members from number `from` on. θ and ξ are copied to padded rows of
+    /// `room`, whose latency is below that of σ.
+    ///
+    /// # Safety
+    /// As for `split`; `room` has 2·len rows, and the padding of those of ξ is zero.
+    #[inline(always)]
+    unsafe fn lockstep<I: Simd, W: Simd, F: RowForm>(
+        &self,
+        clients: &mut EqualSteps<'_>,
+        from: usize,
+        len: usize,
+        room: &mut [f64],
+    ) {
+        let (d, stride, mut left) = (self.d, self.stride, clients.steps);
+        let mut lanes = clients.some::<MOST>(from, len);
+        let (theta, xi) = room.split_at_mut(room.len() / 2);
+        let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
+        let (mut sets, mut records) = ([std::ptr::null(); MOST], [0; MOST]);
+        let mut targets: [&[f64]; MOST] = [&[]; MOST];
+        for k in 0..len {
+            let number = lanes.client[k] % self.sets.len();
+            let set = &self.sets[number];
+            (sets[k], records[k]) = (set.as_ptr(), set.rows().len() as u64);
+            if let Link::Linear { targets: all } = &self.link {
+                targets[k] = &all[number];
+            }
+            // SAFETY: θ and ξ hold d numbers, and a row has room for them.
+            unsafe {
+                lanes.start[k].copy_to_nonoverlapping(theta.add(k * stride), d);
+                lanes.correction[k].copy_to_nonoverlapping(xi.add(k * stride), d);
+                // If the previous group diverged, it may have left a NaN in the padding.
+                theta.add(k * stride + d).write_bytes(0, stride - d);
+            }
+        }
+        // SAFETY: only draws that are ready are read; records start at record·stride
+        // with record < the set's records.
+        unsafe {
+            let pick = |k: usize, draw: u64| -> usize {
+                ((u128::from(draw) * u128::from(records[k])) >> 64) as usize
+            };
+            let mut drawn = [0; MOST];
+            while left > 0 {
+                let (draws, now) = lanes.ready(left);
+                for k in 0..len {
+                    drawn[k] = pick(k, *draws[k]);
+                }
+                for i in 0..now {
+                    let (mut rows, mut errors) = ([std::ptr::null(); MOST], [0.0; MOST]);
+                    let current = drawn;
+                    for k in 0..len {
+                        rows[k] = sets[k].add(current[k] * stride);
+                        if i + 1 < now {
+                            drawn[k] = pick(k, *draws[k].add(i + 1));
+                            prefetch_all(
+                                sets[k].add(drawn[k] * stride),
+                                F::BEGINNING.min(8 * stride),
+                            );
+                        }
+                        errors[k] = F::dot::<I>(theta.add(k * stride), rows[k], stride);
+                    }
+                    match &self.link {
+                        Link::Logistic { margin } => {
+                            errors[..len].iter_mut().for_each(|u| *u = margin - *u);
+                            sigmoids::<W>(&mut errors[..len.next_multiple_of(4)]);
+                            errors[..len].iter_mut().for_each(|s| *s = -*s);
+                        }
+                        Link::Linear { .. } => {
+                            for k in 0..len {
+                                errors[k] -= targets[k].get_unchecked(current[k]);
+                            }
+                        }
+                    }
+                    for k in 0..len {
+                        let own = (theta.add(k * stride), xi.add(k * stride).cast_const());
+                        let factors =
+                            (I::splat(self.l2), I::splat(lanes.step[k]), I::splat(errors[k]));
+                        F::update::<I>(own, rows[k], factors, stride);
+                    }
+                }
+                lanes.skip(now);
+                left -= now as u64;
+            }
+            (0..len).for_each(|k| theta.add(k * stride).copy_to_nonoverlapping(lanes.theta[k], d));
+        }
+    }
+}
+
+/// How padded rows are passed over.
+trait RowForm {
+    /// The bytes of the next row to prefetch.
+    const BEGINNING: usize;
+
+    /// xᵀy of two rows.
+    ///
+    /// # Safety
+    /// `I` is present; the rows have `stride` numbers and this form.
+    unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, stride: usize) -> f64;
+
+    /// θ ← θ − step ((λθ + e x) + ξ).
+    ///
+    /// # Safety
+    /// As for `dot`.
+    unsafe fn update<I: Simd>(
+        own: (*mut f64, *const f64),
+        row: *const f64,
+        factors: (I::V, I::V, I::V),
+        stride: usize,
+    );
+}
+
+/// R registers hold a row.
+struct InRegisters<const R: usize>;
+
+impl<const R: usize> RowForm for InRegisters<R> {
+    const BEGINNING: usize = 512;
+
+    #[inline(always)]
+    unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, _stride: usize) -> f64 {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let mut v = I::load_all::<R>(x);
+            let y = I::load_all::<R>(y);
+            for r in 0..R {
+                v[r] = I::mul(v[r], y[r]);
+            }
+            fold_registers::<I, R>(v)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn update<I: Simd>(
+        (theta, xi): (*mut f64, *const f64),
+        row: *const f64,
+        (l2, step, error): (I::V, I::V, I::V),
+        _stride: usize,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let mut values = I::load_all::<R>(theta);
+            let (row, xi) = (I::load_all::<R>(row), I::load_all::<R>(xi));
+            for (r, values) in values.iter_mut().enumerate() {
+                let field = I::add(I::mul(l2, *values), I::mul(error, row[r]));
+                *values = I::sub(*values, I::mul(step, I::add(field, xi[r])));
+            }
+            for (r, values) in values.into_iter().enumerate() {
+                I::store(theta.add(r * I::LANES), values);
+            }
+        }
+    }
+}
+
+/// W registers hold a strip of a row.
+struct InStrips<const W: usize>;
+
+impl<const W: usize> RowForm for InStrips<W> {
+    /// The processor itself follows a row that has begun.
+    const BEGINNING: usize = 256;
+
+    #[inline(always)]
+    unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, stride: usize) -> f64 {
+        // SAFETY: passed on to the caller.
+        unsafe { strips::dot::<I, W>(x, y, stride) }
+    }
+
+    #[inline(always)]
+    unsafe fn update<I: Simd>(
+        (theta, xi): (*mut f64, *const f64),
+        row: *const f64,
+        (l2, step, error): (I::V, I::V, I::V),
+        stride: usize,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            over_strips!(I, W, stride, |at, _r| {
+                let values = I::load(theta.add(at));
+                let field = I::add(I::mul(l2, values), I::mul(error, I::load(row.add(at))));
+                let change = I::mul(step, I::add(field, I::load(xi.add(at))));
+                I::store(theta.add(at), I::sub(values, change));
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cohort::testing::thetas;
+    use super::super::descend;
+    use super::*;
+    use crate::rng::Stream;
+
+    fn tables(d: usize, link: &mut dyn FnMut(&[usize]) -> Link, scale: f64) -> RecordTables {
+        let mut rng = Stream::shared_instance(7);
+        let counts = [5, 11, 3];
+        let sets = counts.map(|n| (0..n * d).map(|_| scale * rng.gaussian()).collect());
+        RecordTables::new(d, 0.1, link(&counts), &sets)
+    }
+
+    fn linear(counts: &[usize]) -> Link {
+        let mut rng = Stream::shared_instance(8);
+        let targets = counts.iter().map(|n| (0..*n).map(|_| rng.gaussian()).collect());
+        Link::Linear { targets: targets.collect() }
+    }
+
+    #[test]
+    fn every_path_gives_the_bits_of_the_definition() {
+        let dimensions = (1..=130).chain([300, 784, 1025]);
+        for (d, (margin, scale)) in
+            dimensions.zip([(0.0, 1.0), (1.0, 3.0), (0.5, 400.0)].into_iter().cycle())
+        {
+            compare(&tables(d, &mut |_| Link::Logistic { margin }, scale));
+            compare(&tables(d, &mut linear, scale.min(1.0)));
+        }
+    }
+
+    fn compare(tables: &RecordTables) {
+        let d = tables.d;
+        for (clients, steps) in
+            [(1, 0), (1, 33), (2, 70), (3, 1), (4, 10), (5, 33), (6, 1), (7, 200), (13, 64)]
+        {
+            let define = |cohort: Cohort<'_, ()>| {
+                cohort.each(|local| {
+                    let mut field = vec![0.0; d];
+                    for _ in 0..local.steps {
+                        let draw = |records: usize| local.rng.index(records);
+                        tables.field(local.client, local.theta, 1, draw, &mut field);
+                        descend(local.theta, &field, local.correction, local.step);
+                    }
+                });
+            };
+            let expected = thetas(d, clients, |_| steps, define);
+            for path in InstructionSet::available() {
+                let fused = |cohort: Cohort<'_, ()>| {
+                    if let Some(cohort) = tables.advance_on(path, cohort) {
+                        assert_eq!(d, 1);
+                        define(cohort);
+                    }
+                };
+                let got = thetas(d, clients, |_| steps, fused);
+                assert!(got == expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Rows that are too long for the registers: passes over strips of 16 numbers, whose sums stay
+//! in the 16 accumulators of [`super::fold_sum`].
+
+use super::WIDTH;
+use super::simd::Simd;
+
+/// The least length for which registers are not enough; rows of more than [`SHORT`] numbers are
+/// padded to whole strips or half strips.
+pub(in crate::kernel) const SHORT: usize = 32;
+
+/// Calls a generic function with the number of registers of a strip.
+macro_rules! with_strip {
+    ($I:ident, $W:ident => $call:expr) => {
+        match $I::LANES {
+            1 => {
+                const $W: usize = 16;
+                $call
+            }
+            2 => {
+                const $W: usize = 8;
+                $call
+            }
+            4 => {
+                const $W: usize = 4;
+                $call
+            }
+            _ => {
+                const $W: usize = 2;
+                $call
+            }
+        }
+    };
+}
+pub(in crate::kernel) use with_strip;
+
+/// Folds the accumulators of a strip.
+///
+/// # Safety
+/// `I` is present, W is the number of its registers in a strip.
+#[inline(always)]
+pub(in crate::kernel) unsafe fn folded<I: Simd, const W: usize>(mut sums: [I::V; W]) -> f64 {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut n = W / 2;
+        while n > 0 {
+            let mut r = 0;
+            while r < n {
+                sums[r] = I::add(sums[r], sums[r + n]);
+                r += 1;
+            }
+            n /= 2;
+        }
+        I::fold(sums[0])
+    }
+}
+
+/// Runs `$step` with the offset of each register of a row of `$stride` numbers and the number of
+/// its accumulator. The row is whole strips and 0, 4, 8 or 12 numbers more; each of these cases
+/// is unrolled, so that accumulators stay in registers.
+macro_rules! over_strips {
+    ($I:ident, $W:ident, $stride:expr, |$offset:ident, $r:ident| $step:expr) => {{
+        macro_rules! registers {
+            ($count:expr, $at:expr) => {{
+                let mut $r = 0;
+                while $r < $count {
+                    let $offset = $at + $r * $I::LANES;
+                    $step;
+                    $r += 1;
+                }
+            }};
+        }
+        let (mut begin, stride) = (0, $stride);
+        while begin + WIDTH <= stride {
+            registers!($W, begin);
+            begin += WIDTH;
+        }
+        match stride - begin {
+            4 => registers!($W / 4, begin),
+            8 => registers!($W / 2, begin),
+            12 => registers!($W / 4 * 3, begin),
+            _ => {}
+        }
+    }};
+}
+pub(in crate::kernel) use over_strips;
+
+/// xᵀy of two padded rows of `stride` numbers.
+///
+/// # Safety
+/// `I` is present, W is the number of its registers in a strip; `stride` is that of padded rows,
+/// 4 or more.
+#[inline(always)]
+pub(in crate::kernel) unsafe fn dot<I: Simd, const W: usize>(
+    x: *const f64,
+    y: *const f64,
+    stride: usize,
+) -> f64 {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        // −0 is what is added to without changing a first term.
+        let mut sums = [I::splat(-0.0); W];
+        over_strips!(I, W, stride, |at, r| {
+            sums[r] = I::add(sums[r], I::mul(I::load(x.add(at)), I::load(y.add(at))));
+        });
+        folded::<I, W>(sums)
+    }
+}

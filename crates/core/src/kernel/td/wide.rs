@@ -1,0 +1,138 @@
+//! The body for rows that are longer than the registers: θ and ξ of up to four clients in
+//! lockstep in a buffer that stays in the first-level cache, passed over in strips.
+
+use super::{Atom, TransitionTables};
+use crate::kernel::WIDTH;
+use crate::kernel::cohort::EqualSteps;
+use crate::kernel::rows::Aligned;
+use crate::kernel::simd::{Simd, prefetch_all};
+use crate::kernel::strips::{folded, over_strips};
+
+/// The most clients in lockstep, up to this stride; beyond, two of them fill the cache.
+const MOST: usize = 4;
+const NARROW: usize = 128;
+
+/// The bytes of the next row to prefetch: the processor itself follows a row that has begun.
+const BEGINNING: usize = 256;
+
+impl TransitionTables {
+    /// Runs all members, in groups.
+    ///
+    /// # Safety
+    /// `I` is present, W is the number of its registers in a strip; clients and dimension agree
+    /// with the tables, and the stride is a multiple of 8 and at least 16.
+    #[inline(always)]
+    pub(super) unsafe fn wide<I: Simd, const W: usize>(&self, clients: &mut EqualSteps<'_>) {
+        let (mut first, n) = (0, clients.members().len());
+        let most = if self.stride <= NARROW { MOST } else { 2 };
+        let mut room = Aligned::zeros(2 * most.min(n) * self.stride);
+        while first < n {
+            // SAFETY: passed on to the caller; the room has two rows for each member.
+            first += unsafe {
+                match (n - first).min(most) {
+                    1 => self.strips::<I, W, 1>(clients, first, &mut room),
+                    2 => self.strips::<I, W, 2>(clients, first, &mut room),
+                    3 => self.strips::<I, W, 3>(clients, first, &mut room),
+                    _ => self.strips::<I, W, 4>(clients, first, &mut room),
+                }
+            };
+        }
+    }
+
+    /// Steps K members from number `from` on, and returns K.
+    ///
+    /// # Safety
+    /// As for `wide`; `room` has 2 K rows.
+    #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
+    unsafe fn strips<I: Simd, const W: usize, const K: usize>(
+        &self,
+        clients: &mut EqualSteps<'_>,
+        from: usize,
+        room: &mut [f64],
+    ) -> usize {
+        let (d, stride, mut left) = (self.d, self.stride, clients.steps);
+        let phi = self.phi.as_ptr();
+        let theta = room.as_mut_ptr();
+        let mut lanes = clients.lanes::<K>(from);
+        // SAFETY: rows start at state·stride with state < S; θ and ξ hold d numbers, and the
+        // room has rows for them; only draws that are ready are read; members have distributions.
+        unsafe {
+            let xi = theta.add(K * stride);
+            let mut distributions = [self.member(lanes.client[0]); K];
+            for k in 0..K {
+                distributions[k] = self.member(lanes.client[k]);
+                for (row, from) in [(theta, lanes.start[k]), (xi, lanes.correction[k])] {
+                    row.add(k * stride).copy_from_nonoverlapping(from, d);
+                    // If the previous group diverged, it may have left a NaN in the padding.
+                    row.add(k * stride + d).write_bytes(0, stride - d);
+                }
+            }
+            while left > 0 {
+                let (draws, now) = lanes.ready(left);
+                let mut atoms = [Atom(0); K];
+                for k in 0..K {
+                    atoms[k] = distributions[k].pairs.pick(*draws[k]);
+                }
+                for i in 0..now {
+                    let (current, mut deltas) = (atoms, [0.0; K]);
+                    for k in 0..K {
+                        if i + 1 < now {
+                            atoms[k] = distributions[k].pairs.pick(*draws[k].add(i + 1));
+                            self.prefetch_rows(atoms[k]);
+                        }
+                        let along = self.along_strips::<I, W>(current[k], theta.add(k * stride));
+                        let state = current[k].state();
+                        deltas[k] = along - *distributions[k].rewards.get_unchecked(state);
+                    }
+                    for k in 0..K {
+                        let feature = phi.add(current[k].state() * stride);
+                        let (delta, step) = (I::splat(deltas[k]), I::splat(lanes.step[k]));
+                        let (theta, xi) = (theta.add(k * stride), xi.add(k * stride));
+                        over_strips!(I, W, stride, |at, _r| {
+                            let field = I::mul(delta, I::load(feature.add(at)));
+                            let change = I::mul(step, I::add(field, I::load(xi.add(at))));
+                            I::store(theta.add(at), I::sub(I::load(theta.add(at)), change));
+                        });
+                    }
+                }
+                lanes.skip(now);
+                left -= now as u64;
+            }
+            for k in 0..K {
+                theta.add(k * stride).copy_to_nonoverlapping(lanes.theta[k], d);
+            }
+        }
+        K
+    }
+
+    #[inline(always)]
+    fn prefetch_rows(&self, atom: Atom) {
+        for state in [atom.state(), atom.next()] {
+            let row = self.phi.as_ptr().wrapping_add(state * self.stride);
+            prefetch_all(row, BEGINNING.min(8 * self.stride));
+        }
+    }
+
+    /// (φ(s) − γφ(s'))ᵀθ.
+    ///
+    /// # Safety
+    /// As for `wide`; the atom is one of these tables.
+    #[inline(always)]
+    unsafe fn along_strips<I: Simd, const W: usize>(&self, atom: Atom, theta: *const f64) -> f64 {
+        // SAFETY: rows start at state·stride with state < S.
+        unsafe {
+            let here = self.phi.as_ptr().add(atom.state() * self.stride);
+            let next = self.phi.as_ptr().add(atom.next() * self.stride);
+            let discount = I::splat(self.discount);
+            // −0 is what is added to without changing a first term.
+            let mut sums = [I::splat(-0.0); W];
+            over_strips!(I, W, self.stride, |at, r| {
+                let later = I::mul(discount, I::load(next.add(at)));
+                let change = I::sub(I::load(here.add(at)), later);
+                sums[r] = I::add(sums[r], I::mul(change, I::load(theta.add(at))));
+            });
+            folded::<I, W>(sums)
+        }
+    }
+}

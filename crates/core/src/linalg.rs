@@ -5,7 +5,7 @@
 //! residual and solution in double-double until it no longer changes. So the results of
 //! this module, except eigenvalues, have the same bits on every processor.
 
-use crate::kernel::outer::{add_outer_products, factor};
+use crate::kernel::outer::{add_outer_products, add_to_lower_triangle, factor};
 use crate::kernel::{Rows, axpy, dot};
 use faer::linalg::solvers::Solve;
 use std::ops::{Index, IndexMut};
@@ -101,31 +101,74 @@ impl Matrix {
         }
     }
 
+    /// self ← self + Σ_k a_k b_kᵀ over the rows of both, summed in their order.
+    ///
+    /// # Panics
+    /// If lengths do not agree.
+    pub fn add_outer_products(&mut self, a: Rows<'_>, b: Rows<'_>) {
+        assert_eq!((self.rows, self.cols), (a.dim(), b.dim()));
+        add_outer_products(a, b, &mut self.data);
+    }
+
     /// Σ_k w_k x_k x_kᵀ over the rows x_k, summed in their order, with one weight per row.
     ///
     /// # Panics
     /// If there are not as many weights as rows.
     pub fn weighted_gram(rows: Rows<'_>, weights: &[f64]) -> Self {
-        /// Rows that are scaled at a time: they stay in the caches.
-        const TOGETHER: usize = 32;
+        /// Beyond, one triangle is summed; entries on both sides differ in their last bits.
+        const MOST_BOTH: usize = 32;
+        let mut sum = Self::zeros(rows.dim(), rows.dim());
+        if rows.dim() > MOST_BOTH {
+            sum.add_to_lower_triangle(rows, weights);
+            sum.mirror_lower_triangle();
+        } else {
+            rows.iter().zip(weights).for_each(|(row, w)| sum.add_outer(*w, row, row));
+        }
+        sum
+    }
+
+    /// Adds Σ_k w_k x_k x_kᵀ to the lower triangle; entries above it are undefined afterwards.
+    ///
+    /// # Panics
+    /// If there are not as many weights as rows.
+    pub fn add_to_lower_triangle(&mut self, rows: Rows<'_>, weights: &[f64]) {
+        /// Rows that are scaled at a time.
+        const TOGETHER: usize = 256;
         assert_eq!(rows.len(), weights.len());
         let d = rows.dim();
-        let mut sum = Self::zeros(d, d);
         for (i, weights) in weights.chunks(TOGETHER).enumerate() {
             let part = rows.part(i * TOGETHER, i * TOGETHER + weights.len());
             let pairs = part.iter().zip(weights);
             let scaled: Vec<f64> =
                 pairs.flat_map(|(row, w)| row.iter().map(move |x| w * x)).collect();
-            add_outer_products(Rows::new(&scaled, d, d), part, &mut sum.data);
+            add_to_lower_triangle(part, Rows::new(&scaled, d, d), &mut self.data);
         }
-        sum
+    }
+
+    /// Sets each entry above the diagonal to the one below it.
+    pub fn mirror_lower_triangle(&mut self) {
+        for i in 0..self.rows {
+            for j in i + 1..self.cols {
+                self[(i, j)] = self[(j, i)];
+            }
+        }
     }
 
     /// self · other, each entry summed from the first index to the last.
     pub fn times(&self, other: &Self) -> Self {
         assert_eq!(self.cols, other.rows);
+        /// Beyond, the transpose costs less than it saves.
+        const MOST_SMALL: usize = 32;
         let mut out = Self::zeros(self.rows, other.cols);
-        out.columns::<8>(self, other, 0);
+        if self.rows.min(self.cols).min(other.cols) > MOST_SMALL {
+            let left = self.transpose();
+            out.add_outer_products(
+                Rows::new(&left.data, left.cols, left.cols),
+                Rows::new(&other.data, other.cols, other.cols),
+            );
+        } else {
+            out.columns::<8>(self, other, 0);
+        }
         out
     }
 

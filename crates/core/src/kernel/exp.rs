@@ -107,7 +107,7 @@ mod tests {
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => sigmoids::<Sse2>(&mut out),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 => {
+                InstructionSet::Avx2 | InstructionSet::Avx512 => {
                     #[target_feature(enable = "avx2")]
                     fn run(u: &mut [f64; 4]) {
                         // SAFETY: the attribute above.

@@ -5,6 +5,7 @@
 //! compiler vectorises the loops over columns, whose entries do not depend on each other.
 
 use super::{InstructionSet, Rows};
+use rayon::prelude::*;
 
 /// Calls `$body` compiled for the chosen instruction set.
 macro_rules! compiled_for {
@@ -14,10 +15,18 @@ macro_rules! compiled_for {
         fn avx2($($arg: $type),*) {
             $body($($arg),*);
         }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
+        fn avx512($($arg: $type),*) {
+            $body($($arg),*);
+        }
         match $path {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this processor has the instruction set.
             InstructionSet::Avx2 => unsafe { avx2($($arg),*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            InstructionSet::Avx512 => unsafe { avx512($($arg),*) },
             _ => $body($($arg),*),
         }
     }};
@@ -55,12 +64,13 @@ fn add_rows_body(rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Where sums of outer products go: a matrix of rows `stride` apart.
+/// Where sums of outer products go: some rows of a matrix, `stride` apart.
 struct Sums<'a> {
     data: &'a mut [f64],
     stride: usize,
-    /// Whether entries above the diagonal are left as they are, up to the width of a tile.
-    lower: bool,
+    /// The number of the first of these rows, if entries above the diagonal are left as they
+    /// are, up to the width of a tile.
+    lower: Option<usize>,
 }
 
 /// out ← out + Σ_k a_k b_kᵀ, p × q for `a` of rows of p and `b` of rows of q numbers.
@@ -68,17 +78,51 @@ struct Sums<'a> {
 /// # Panics
 /// If lengths do not agree.
 pub fn add_outer_products(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
-    add_on(InstructionSet::best(), (a, b), out);
+    add_on(InstructionSet::best(), (a, b), out, false);
 }
 
-fn add_on(path: InstructionSet, (a, b): (Rows<'_>, Rows<'_>), out: &mut [f64]) {
+/// The same for a square matrix that is symmetric, of which only the lower triangle is right
+/// afterwards.
+///
+/// # Panics
+/// If lengths do not agree.
+pub fn add_to_lower_triangle(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
+    assert!(a.dim() == b.dim());
+    add_on(InstructionSet::best(), (a, b), out, true);
+}
+
+fn add_on(path: InstructionSet, (a, b): (Rows<'_>, Rows<'_>), out: &mut [f64], lower: bool) {
     assert!(a.len() == b.len() && out.len() == a.dim() * b.dim());
-    let mut sums = Sums { data: out, stride: b.dim(), lower: false };
-    outer::<false>(path, a, b, &mut sums);
+    let sums = Sums { data: out, stride: b.dim(), lower: lower.then_some(0) };
+    outer::<false>(path, a, b, sums);
 }
 
-/// Adds the outer products, or subtracts them.
-fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
+/// Adds the outer products, or subtracts them; blocks of rows of large matrices on all threads.
+fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: Sums<'_>) {
+    /// Rows of the matrix that one thread sums at a time; whole tiles.
+    const TOGETHER: usize = 16 * TALL;
+    /// Products that are worth more than one thread.
+    const LARGE: usize = 1 << 21;
+    let Sums { data, stride, lower } = out;
+    let block = |(i, data): (usize, &mut [f64])| {
+        let first = i * TOGETHER;
+        let a = a.columns(first, (first + TOGETHER).min(a.dim()));
+        let lower = lower.map(|row| row + first);
+        in_panels::<SUBTRACT>(path, a, b, &mut Sums { data, stride, lower });
+    };
+    if a.len() * a.dim() * b.dim() < LARGE {
+        data.chunks_mut(TOGETHER * stride).enumerate().for_each(block);
+    } else {
+        data.par_chunks_mut(TOGETHER * stride).enumerate().for_each(block);
+    }
+}
+
+fn in_panels<const SUBTRACT: bool>(
+    path: InstructionSet,
+    a: Rows<'_>,
+    b: Rows<'_>,
+    out: &mut Sums<'_>,
+) {
     /// Rows whose products are summed before others: they stay in the first-level cache.
     const PANEL: usize = 32;
     #[inline(always)]
@@ -109,7 +153,7 @@ fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
     let mut i = 0;
     while i < a.dim() {
         let tall = TALL.min(a.dim() - i);
-        let last = if out.lower { b.dim().min(i + tall) } else { b.dim() };
+        let last = out.lower.map_or(b.dim(), |first| b.dim().min(first + i + tall));
         let mut j = 0;
         while j < last {
             if tall == TALL && j + WIDE <= b.dim() {
@@ -196,8 +240,8 @@ fn factor_on(path: InstructionSet, matrix: &mut [f64], n: usize) -> bool {
         if end < n {
             // The columns from row `end` on.
             let below = Rows::new(&panel[end - begin..], n - end, n - begin);
-            let mut rest = Sums { data: &mut matrix[end * n + end..], stride: n, lower: true };
-            outer::<true>(path, below, below, &mut rest);
+            let rest = Sums { data: &mut matrix[end * n + end..], stride: n, lower: Some(0) };
+            outer::<true>(path, below, below, rest);
         }
     }
     true
@@ -216,7 +260,7 @@ mod tests {
     fn sums_have_the_bits_of_plain_loops_on_every_path() {
         let mut rng = Stream::shared_instance(3);
         for (count, p, q, stride) in
-            [(1, 1, 1, 1), (7, 3, 9, 12), (33, 13, 24, 24), (70, 8, 40, 41)]
+            [(1, 1, 1, 1), (7, 3, 9, 12), (33, 13, 24, 24), (70, 8, 40, 41), (90, 150, 170, 170)]
         {
             let (a, b) = (numbers(&mut rng, count * stride), numbers(&mut rng, count * stride));
             let (a, b) = (Rows::new(&a, p, stride), Rows::new(&b, q, stride));
@@ -231,7 +275,7 @@ mod tests {
             }
             for path in InstructionSet::available() {
                 let mut out = start.clone();
-                add_on(path, (a, b), &mut out);
+                add_on(path, (a, b), &mut out, false);
                 assert_eq!(out, expected, "{path:?}");
                 let mut out = start[..q].to_vec();
                 add_rows_on(path, b, &factors, &mut out);
@@ -243,7 +287,7 @@ mod tests {
     #[test]
     fn factors_have_the_bits_of_the_plain_loops_on_every_path() {
         let mut rng = Stream::shared_instance(4);
-        for n in [1, 2, 5, 47, 48, 49, 100, 131] {
+        for n in [1, 2, 5, 47, 48, 49, 100, 131, 300] {
             let half = numbers(&mut rng, n * n);
             let rows = Rows::new(&half, n, n);
             let mut matrix = vec![0.0; n * n];

@@ -4,9 +4,9 @@
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Sse2};
+use super::simd::{Avx2, Avx512, Sse2};
 use super::simd::{InstructionSet, ScalarLane, Simd, padded};
-use super::strips::{folded, over_strips, with_strip};
+use super::strips::{SHORT, folded, over_strips, with_strip};
 use super::{Rows, WIDTH, fold_sum};
 
 /// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
@@ -37,7 +37,9 @@ fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64])
     unsafe {
         match path {
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => avx2(rows, x, out),
+            InstructionSet::Avx512 if x.len() > SHORT => avx512(rows, x, out),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 | InstructionSet::Avx512 => avx2(rows, x, out),
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Sse2 => all::<Sse2>(rows, x, out),
             #[cfg(target_arch = "aarch64")]
@@ -52,6 +54,13 @@ fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64])
 fn avx2(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     // SAFETY: the attribute above; lengths were checked by the only caller.
     unsafe { all::<Avx2>(rows, x, out) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
+fn avx512(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
+    // SAFETY: as for `avx2`.
+    unsafe { all::<Avx512>(rows, x, out) }
 }
 
 /// # Safety

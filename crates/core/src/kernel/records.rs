@@ -13,8 +13,10 @@ use super::exp::{sigmoid, sigmoids};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch_all};
+use super::simd::{Avx2, Avx512, Sse2};
+use super::simd::{
+    InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch, prefetch_all,
+};
 use super::strips::{self, over_strips, with_strip};
 use super::{Aligned, Rows, Table, WIDTH, axpy, dot, products};
 
@@ -41,9 +43,15 @@ pub struct RecordTables {
     /// λ.
     l2: f64,
     link: Link,
-    /// Record sets; client c holds set c modulo their number.
-    sets: Vec<Table>,
+    /// The records of all sets, one after the other.
+    records: Table,
+    /// The first record of each set, and the number of all; client c holds set c modulo their
+    /// number.
+    begins: Vec<usize>,
 }
+
+/// Numbers of a cache line.
+const LINE: usize = 8;
 
 /// The most clients in lockstep.
 const MOST: usize = 12;
@@ -59,33 +67,37 @@ impl RecordTables {
             let counts = targets.iter().map(|targets| targets.len() * d);
             assert!(counts.eq(sets.iter().map(Vec::len)));
         }
-        let table = |set: &Vec<f64>| {
-            assert!(!set.is_empty());
-            Table::new(d, set)
-        };
-        Self { d, stride: padded(d), l2, link, sets: sets.iter().map(table).collect() }
+        let mut begins = vec![0];
+        for set in sets {
+            assert!(!set.is_empty() && set.len().is_multiple_of(d));
+            begins.push(begins[begins.len() - 1] + set.len() / d);
+        }
+        let mut records = Table::zeros(d, begins[sets.len()]);
+        let rows = sets.iter().flat_map(|set| set.chunks_exact(d)).enumerate();
+        rows.for_each(|(record, row)| records.row_mut(record).copy_from_slice(row));
+        Self { d, stride: padded(d), l2, link, records, begins }
     }
 
     /// How many record sets there are.
     pub fn sets(&self) -> usize {
-        self.sets.len()
+        self.begins.len() - 1
     }
 
     /// How many records a set has.
     #[inline(always)]
     pub fn records(&self, set: usize) -> usize {
-        self.sets[set].rows().len()
+        self.begins[set + 1] - self.begins[set]
     }
 
     /// A record y x, d numbers.
     #[inline(always)]
     pub fn row(&self, set: usize, record: usize) -> &[f64] {
-        self.sets[set].rows().row(record)
+        self.records.rows().row(self.begins[set] + record)
     }
 
     /// The records of a set.
     pub fn rows(&self, set: usize) -> Rows<'_> {
-        self.sets[set].rows()
+        self.records.rows().part(self.begins[set], self.begins[set + 1])
     }
 
     /// The errors of all records of a set.
@@ -117,7 +129,7 @@ impl RecordTables {
         mut draw: impl FnMut(usize) -> usize,
         field: &mut [f64],
     ) {
-        let (d, set) = (theta.len(), client % self.sets.len());
+        let (d, set) = (theta.len(), client % self.sets());
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }
@@ -158,7 +170,9 @@ impl RecordTables {
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 => self.avx2(clients),
+                InstructionSet::Avx512 if self.stride > strips::SHORT => self.avx512(clients),
+                #[cfg(target_arch = "x86_64")]
+                InstructionSet::Avx2 | InstructionSet::Avx512 => self.avx2(clients),
                 #[cfg(target_arch = "aarch64")]
                 InstructionSet::Neon => self.groups::<Neon, Neon>(clients),
             }
@@ -177,6 +191,14 @@ impl RecordTables {
                 self.groups::<Avx2, Avx2>(clients)
             }
         }
+    }
+
+    /// Wider registers for σ would serve no more clients.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
+    fn avx512(&self, clients: &mut EqualSteps<'_>) {
+        // SAFETY: as for `avx2`.
+        unsafe { self.groups::<Avx512, Avx2>(clients) }
     }
 
     /// Rows in registers of `I`, σ in registers of `W`.
@@ -239,9 +261,9 @@ impl RecordTables {
         let (mut sets, mut records) = ([std::ptr::null(); MOST], [0; MOST]);
         let mut targets: [&[f64]; MOST] = [&[]; MOST];
         for k in 0..len {
-            let number = lanes.client[k] % self.sets.len();
-            let set = &self.sets[number];
-            (sets[k], records[k]) = (set.as_ptr(), set.rows().len() as u64);
+            let number = lanes.client[k] % self.sets();
+            let begin = self.records.as_ptr().wrapping_add(self.begins[number] * stride);
+            (sets[k], records[k]) = (begin, self.records(number) as u64);
             if let Link::Linear { targets: all } = &self.link {
                 targets[k] = &all[number];
             }
@@ -272,10 +294,7 @@ impl RecordTables {
                         rows[k] = sets[k].add(current[k] * stride);
                         if i + 1 < now {
                             drawn[k] = pick(k, *draws[k].add(i + 1));
-                            prefetch_all(
-                                sets[k].add(drawn[k] * stride),
-                                F::BEGINNING.min(8 * stride),
-                            );
+                            F::begin(sets[k].add(drawn[k] * stride), stride);
                         }
                         errors[k] = F::dot::<I>(theta.add(k * stride), rows[k], stride);
                     }
@@ -295,7 +314,8 @@ impl RecordTables {
                         let own = (theta.add(k * stride), xi.add(k * stride).cast_const());
                         let factors =
                             (I::splat(self.l2), I::splat(lanes.step[k]), I::splat(errors[k]));
-                        F::update::<I>(own, rows[k], factors, stride);
+                        let next = sets[k].add(drawn[k] * stride);
+                        F::update::<I>(own, [rows[k], next], factors, stride);
                     }
                 }
                 lanes.skip(now);
@@ -308,8 +328,8 @@ impl RecordTables {
 
 /// How padded rows are passed over.
 trait RowForm {
-    /// The bytes of the next row to prefetch.
-    const BEGINNING: usize;
+    /// Prefetches what [`RowForm::update`] does not of the row of the next step.
+    fn begin(next: *const f64, stride: usize);
 
     /// xᵀy of two rows.
     ///
@@ -317,13 +337,14 @@ trait RowForm {
     /// `I` is present; the rows have `stride` numbers and this form.
     unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, stride: usize) -> f64;
 
-    /// θ ← θ − step ((λθ + e x) + ξ).
+    /// θ ← θ − step ((λθ + e x) + ξ) with the first of two rows; the second is that of the next
+    /// step.
     ///
     /// # Safety
     /// As for `dot`.
     unsafe fn update<I: Simd>(
         own: (*mut f64, *const f64),
-        row: *const f64,
+        rows: [*const f64; 2],
         factors: (I::V, I::V, I::V),
         stride: usize,
     );
@@ -333,7 +354,10 @@ trait RowForm {
 struct InRegisters<const R: usize>;
 
 impl<const R: usize> RowForm for InRegisters<R> {
-    const BEGINNING: usize = 512;
+    #[inline(always)]
+    fn begin(next: *const f64, stride: usize) {
+        prefetch_all(next, 8 * stride);
+    }
 
     #[inline(always)]
     unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, _stride: usize) -> f64 {
@@ -351,7 +375,7 @@ impl<const R: usize> RowForm for InRegisters<R> {
     #[inline(always)]
     unsafe fn update<I: Simd>(
         (theta, xi): (*mut f64, *const f64),
-        row: *const f64,
+        [row, _next]: [*const f64; 2],
         (l2, step, error): (I::V, I::V, I::V),
         _stride: usize,
     ) {
@@ -374,8 +398,10 @@ impl<const R: usize> RowForm for InRegisters<R> {
 struct InStrips<const W: usize>;
 
 impl<const W: usize> RowForm for InStrips<W> {
-    /// The processor itself follows a row that has begun.
-    const BEGINNING: usize = 256;
+    /// The update prefetches the next row strip by strip, so that memory is read while it
+    /// computes.
+    #[inline(always)]
+    fn begin(_next: *const f64, _stride: usize) {}
 
     #[inline(always)]
     unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, stride: usize) -> f64 {
@@ -386,13 +412,16 @@ impl<const W: usize> RowForm for InStrips<W> {
     #[inline(always)]
     unsafe fn update<I: Simd>(
         (theta, xi): (*mut f64, *const f64),
-        row: *const f64,
+        [row, next]: [*const f64; 2],
         (l2, step, error): (I::V, I::V, I::V),
         stride: usize,
     ) {
         // SAFETY: passed on to the caller.
         unsafe {
             over_strips!(I, W, stride, |at, _r| {
+                if at % LINE == 0 {
+                    prefetch(next.wrapping_add(at));
+                }
                 let values = I::load(theta.add(at));
                 let field = I::add(I::mul(l2, values), I::mul(error, I::load(row.add(at))));
                 let change = I::mul(step, I::add(field, I::load(xi.add(at))));

@@ -65,6 +65,17 @@ impl<'a> Rows<'a> {
     }
 }
 
+impl<'a> Rows<'a> {
+    /// The numbers from `begin` to `end` of every row.
+    ///
+    /// # Panics
+    /// If there are fewer, or none.
+    pub fn columns(&self, begin: usize, end: usize) -> Self {
+        assert!(begin < end && end <= self.d);
+        Self { data: self.data.get(begin..).unwrap_or_default(), d: end - begin, ..*self }
+    }
+}
+
 /// A cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]

@@ -42,7 +42,7 @@ macro_rules! by_columns {
         unsafe {
             match $path {
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 => avx2(&mut $rows),
+                InstructionSet::Avx2 | InstructionSet::Avx512 => avx2(&mut $rows),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => columns::<Sse2>(&mut $rows),
                 #[cfg(target_arch = "aarch64")]

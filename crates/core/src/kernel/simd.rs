@@ -13,6 +13,10 @@ pub enum InstructionSet {
     /// Four lanes, with BMI2 for the draws.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// Eight lanes, beside what [`InstructionSet::Avx2`] has; it serves rows that are longer than
+    /// the registers, and elsewhere that path is taken.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
     /// Two lanes; every aarch64 has it.
     #[cfg(target_arch = "aarch64")]
     Neon,
@@ -28,6 +32,9 @@ impl InstructionSet {
             if Self::has_avx2() {
                 paths.push(InstructionSet::Avx2);
             }
+            if Self::has_avx512() {
+                paths.push(InstructionSet::Avx512);
+            }
         }
         #[cfg(target_arch = "aarch64")]
         paths.push(InstructionSet::Neon);
@@ -38,7 +45,11 @@ impl InstructionSet {
     #[inline]
     pub fn best() -> InstructionSet {
         #[cfg(target_arch = "x86_64")]
-        return if Self::has_avx2() { InstructionSet::Avx2 } else { InstructionSet::Sse2 };
+        return match () {
+            () if Self::has_avx512() => InstructionSet::Avx512,
+            () if Self::has_avx2() => InstructionSet::Avx2,
+            () => InstructionSet::Sse2,
+        };
         #[cfg(target_arch = "aarch64")]
         return InstructionSet::Neon;
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -49,6 +60,15 @@ impl InstructionSet {
     #[inline]
     fn has_avx2() -> bool {
         is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    fn has_avx512() -> bool {
+        Self::has_avx2()
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
     }
 }
 
@@ -149,8 +169,9 @@ pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
     (0..bytes).step_by(64).for_each(|offset| prefetch(from.cast::<u8>().wrapping_add(offset)));
 }
 
-/// Lanes of the widest register.
-const WIDEST: usize = 4;
+/// Lanes of the widest register, and of the widest one that serves short rows.
+const WIDEST: usize = 8;
+const WIDEST_SHORT: usize = 4;
 
 /// The length of a row of `d` numbers padded with zeros to whole registers of any
 /// instruction set. The padding changes no sum, since [`super::fold_sum`] adds zeros up
@@ -159,8 +180,8 @@ const WIDEST: usize = 4;
 pub(in crate::kernel) fn padded(d: usize) -> usize {
     match d {
         0..=2 => d,
-        3..=SHORT => d.next_multiple_of(WIDEST),
-        _ => d.next_multiple_of(8),
+        3..=SHORT => d.next_multiple_of(WIDEST_SHORT),
+        _ => d.next_multiple_of(WIDEST),
     }
 }
 
@@ -316,7 +337,7 @@ macro_rules! simd {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(in crate::kernel) use x86::{Avx2, Sse2};
+pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -377,6 +398,33 @@ mod x86 {
             (_mm256_cvtepi32_pd(k), _mm256_castsi256_pd(_mm256_slli_epi64::<52>(wide)))
         },
         fold | v | Sse2::fold(_mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v)))
+    );
+    simd!(
+        Avx512,
+        __m512d,
+        8,
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_set1_pd,
+        _mm512_add_pd,
+        _mm512_sub_pd,
+        _mm512_mul_pd,
+        _mm512_div_pd,
+        abs | x | _mm512_abs_pd(x),
+        signed | size,
+        sign | _mm512_or_pd(size, _mm512_and_pd(_mm512_set1_pd(-0.0), sign)),
+        below | a,
+        b,
+        yes,
+        no | _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b), no, yes),
+        whole | x | {
+            let k = _mm512_cvttpd_epi32(x);
+            let biased = _mm256_add_epi32(k, _mm256_set1_epi32(1023));
+            let wide = _mm512_cvtepi32_epi64(biased);
+            (_mm512_cvtepi32_pd(k), _mm512_castsi512_pd(_mm512_slli_epi64::<52>(wide)))
+        },
+        fold | v
+            | Avx2::fold(_mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd::<1>(v)))
     );
 }
 

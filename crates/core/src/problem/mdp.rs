@@ -2,7 +2,8 @@
 
 use super::arrays::{DataFile, Files, NpzArrays};
 use super::atoms::{ROUNDING, probabilities, single};
-use super::td::{Environment, NoSolution, Noise, Td, stationary};
+use super::chain::Chain;
+use super::td::{Environment, NoSolution, Noise, Td};
 use super::{Fault, Faults};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
@@ -74,7 +75,8 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
         if let Err(message) = one_class(&transitions) {
             return Err(arrays.fault(format!("`P`[{c}] {message}")));
         }
-        let shares = stationary(&transitions)
+        let shares = Chain::new(&transitions)
+            .stationary()
             .map_err(|_| arrays.fault(format!("`P`[{c}] has no unique stationary distribution")))?;
         for (i, (share, mu)) in shares.iter().zip(&mu[c * s..][..s]).enumerate() {
             if (share - mu).abs() > agree {

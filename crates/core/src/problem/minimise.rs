@@ -14,13 +14,16 @@ use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, Singular, cholesky, solve};
 
 /// The most unknowns for which the search ends at a fixed point.
-const MOST_REFINED: usize = 32;
+pub const MOST_REFINED: usize = 32;
 /// The most unknowns for which the Hessian is factored.
 const MOST_FACTORED: usize = 1500;
 /// The most Newton steps; a strongly convex function needs few.
 const MOST_STEPS: usize = 500;
 /// The bound on the error at which a search in many unknowns ends.
 const CLOSE: f64 = 1e-12;
+/// A gradient of this size, relative to that at the start, that a step no longer halves consists
+/// of rounding errors; a larger one belongs to steps that were halved far from the minimiser.
+const SMALL: f64 = 1e-8;
 /// The most conjugate-gradient iterations of one Newton step.
 const MOST_ITERATIONS: usize = 1000;
 
@@ -35,7 +38,7 @@ pub trait Objective {
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64>;
     /// ∇²f v, d numbers.
     fn product(&self, v: &[f64]) -> Vec<f64>;
-    /// ∇²f, d × d.
+    /// ∇²f, d × d; beyond [`MOST_REFINED`] unknowns only its lower triangle is read.
     fn hessian(&self) -> Matrix;
 }
 
@@ -63,7 +66,7 @@ pub fn minimise(f: &mut impl Objective) -> Minimiser {
         let direction = direction(f, &gradient, size / first);
         let Some(next) = damped(f, &theta, &direction, size) else { break };
         (theta, gradient) = next;
-        if !refined && norm(&gradient) > 0.5 * size {
+        if !refined && size <= SMALL * first && norm(&gradient) > 0.5 * size {
             break;
         }
     }

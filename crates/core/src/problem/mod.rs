@@ -10,6 +10,7 @@
 mod affine;
 pub mod arrays;
 pub mod atoms;
+mod chain;
 pub mod check;
 pub mod dataset;
 mod exact;

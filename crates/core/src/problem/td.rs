@@ -4,13 +4,16 @@
 //! θ_c* is the TD fixed point (SCAFFLSA 19, 20), not the projection (15).
 
 use super::affine::{Affine, rank_one_noise};
+use super::chain::Chain;
 use super::{Facts, Faults, Problem};
 use crate::kernel::alias::Alias;
-use crate::kernel::{Cohort, axpy, dot, td};
-use crate::linalg::{Matrix, Singular, solve};
+use crate::kernel::{Cohort, Rows, axpy, dot, products, td};
+use crate::linalg::{Matrix, Singular};
 use crate::rng::Stream;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// The most transitions before the first step. The planner does not count them as
 /// local steps, so they have a separate limit.
@@ -66,57 +69,38 @@ pub enum NoSolution {
     Mean,
 }
 
-/// The stationary distribution of a chain: μP = μ, Σμ = 1.
-///
-/// # Errors
-/// [`Singular`] if it is not unique.
-pub fn stationary(transitions: &Matrix) -> Result<Vec<f64>, Singular> {
-    let n = transitions.rows();
-    let system = Matrix::from_fn(n, n, |i, j| {
-        if i + 1 == n { 1.0 } else { transitions[(j, i)] - f64::from(u8::from(i == j)) }
-    });
-    let mut rhs = vec![0.0; n];
-    rhs[n - 1] = 1.0;
-    let mut mu = solve(&system, &rhs)?;
-    // Transient states come out as 0 up to the last bits of double-double.
-    mu.iter_mut().for_each(|p| *p = if *p < 1e-25 { 0.0 } else { *p });
-    // Rows that are not probabilities pass the solver; their solution fails this check.
-    let sum: f64 = mu.iter().sum();
-    let next = |j: usize| (0..n).map(|i| mu[i] * transitions[(i, j)]).sum::<f64>();
-    let invariant = (0..n).all(|j| (next(j) - mu[j]).abs() <= ROUNDING);
-    if (sum - 1.0).abs() <= ROUNDING && invariant { Ok(mu) } else { Err(Singular) }
+/// The exact facts of one environment.
+struct EnvironmentFacts {
+    mean: Affine,
+    chain: Chain,
+    /// The stationary distribution of the chain, S numbers.
+    shares: Vec<f64>,
+    rewards: Vec<f64>,
 }
 
-/// How far probabilities may be from summing to 1: ten times what a user's may be.
-const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
+impl EnvironmentFacts {
+    /// The pairs (s, s') that occur, with their probabilities.
+    fn pairs(&self) -> impl Iterator<Item = Transition> {
+        occurring_pairs(&self.shares, &self.chain)
+    }
+
+    /// P(· | s) of every state.
+    fn successors(&self) -> Vec<Alias<u32>> {
+        let row = |s: usize| {
+            let successors = self.chain.from(s).filter(|(_, p)| *p > 0.0);
+            Alias::new(&successors.map(|(next, p)| (next as u32, p)).collect::<Vec<_>>())
+        };
+        (0..self.chain.states()).map(row).collect()
+    }
+}
 
 /// (s, s') and its probability.
 type Transition = (usize, usize, f64);
 
-/// The exact facts of one environment.
-struct EnvironmentFacts {
-    mean: Affine,
-    /// The transitions that occur.
-    pairs: Vec<Transition>,
-    rewards: Vec<f64>,
-}
-
-/// The chain of an environment.
-struct Chain {
-    /// The stationary distribution.
-    mu: Vec<f64>,
-    transitions: Matrix,
-}
-
-impl Chain {
-    /// P(· | s) of every state.
-    fn successors(&self) -> Vec<Alias<u32>> {
-        let row = |s: usize| {
-            let successors = self.transitions.row(s).iter().enumerate().filter(|(_, p)| **p > 0.0);
-            Alias::new(&successors.map(|(next, p)| (next as u32, *p)).collect::<Vec<_>>())
-        };
-        (0..self.transitions.rows()).map(row).collect()
-    }
+/// The pairs (s, s') that occur in a chain whose states have these shares.
+fn occurring_pairs(shares: &[f64], chain: &Chain) -> impl Iterator<Item = Transition> {
+    let of = move |s: usize| chain.from(s).map(move |(next, p)| (s, next, shares[s] * p));
+    (0..shares.len()).flat_map(of).filter(|&(_, _, p)| p > 0.0)
 }
 
 /// The features and the discount, which all clients share.
@@ -138,12 +122,42 @@ impl Features {
         self.row(s).iter().zip(self.row(next)).map(|(x, y)| x - self.discount * y).collect()
     }
 
-    /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s).
-    fn mean_system(&self, pairs: &[Transition], rewards: &[f64]) -> Result<Affine, Singular> {
+    /// The rows φ(s).
+    fn rows(&self) -> Rows<'_> {
+        Rows::new(&self.phi, self.d, self.d)
+    }
+
+    /// Whether sums over pairs are taken over the successors of each state first: they are
+    /// much shorter, and have other last bits.
+    fn wide(&self) -> bool {
+        self.d > 32
+    }
+
+    /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s) of a chain with these shares of
+    /// states.
+    fn mean_system(
+        &self,
+        chain: &Chain,
+        shares: &[f64],
+        rewards: &[f64],
+    ) -> Result<Affine, Singular> {
         let (mut matrix, mut offset) = (Matrix::zeros(self.d, self.d), vec![0.0; self.d]);
-        for &(s, next, p) in pairs {
-            matrix.add_outer(p, self.row(s), &self.difference(s, next));
-            axpy(p * rewards[s], self.row(s), &mut offset);
+        if self.wide() {
+            let states = chain.states();
+            let mut changes = Vec::with_capacity(states * self.d);
+            for s in 0..states {
+                let mut later = vec![0.0; self.d];
+                chain.from(s).for_each(|(next, p)| axpy(p, self.row(next), &mut later));
+                let pairs = self.row(s).iter().zip(later);
+                changes.extend(pairs.map(|(x, y)| shares[s] * (x - self.discount * y)));
+                axpy(shares[s] * rewards[s], self.row(s), &mut offset);
+            }
+            matrix.add_outer_products(self.rows(), Rows::new(&changes, self.d, self.d));
+        } else {
+            for (s, next, p) in occurring_pairs(shares, chain) {
+                matrix.add_outer(p, self.row(s), &self.difference(s, next));
+                axpy(p * rewards[s], self.row(s), &mut offset);
+            }
         }
         Affine::new(matrix, offset)
     }
@@ -153,23 +167,39 @@ impl Features {
         &self,
         environment: Environment,
         client: usize,
-    ) -> Result<(EnvironmentFacts, Chain), NoSolution> {
+    ) -> Result<EnvironmentFacts, NoSolution> {
         let Environment { transitions, rewards } = environment;
-        let mu = stationary(&transitions).map_err(|_| NoSolution::Stationary(client))?;
-        let pairs = occurring_pairs(&mu, &transitions);
-        let mean = self.mean_system(&pairs, &rewards).map_err(|_| NoSolution::Client(client))?;
-        Ok((EnvironmentFacts { mean, pairs, rewards }, Chain { mu, transitions }))
+        let chain = Chain::new(&transitions);
+        let shares = chain.stationary().map_err(|_| NoSolution::Stationary(client))?;
+        let mean = self.mean_system(&chain, &shares, &rewards);
+        let mean = mean.map_err(|_| NoSolution::Client(client))?;
+        Ok(EnvironmentFacts { mean, chain, shares, rewards })
     }
 
     /// The covariance of an environment's field at θ*.
     fn covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
-        let mut second = Matrix::zeros(self.d, self.d);
-        for &(s, next, p) in &environment.pairs {
+        let error = |s: usize, next: usize| {
             let change = self.difference(s, next);
             let along = change.iter().zip(optimum).fold(0.0, |sum, (a, b)| sum + a * b);
-            let delta = along - environment.rewards[s];
-            second.add_outer(p * delta * delta, self.row(s), self.row(s));
-        }
+            along - environment.rewards[s]
+        };
+        let mut second = if self.wide() {
+            let mut values = vec![0.0; environment.shares.len()];
+            products(self.rows(), optimum, &mut values);
+            let mut squares = vec![0.0; values.len()];
+            for (s, next, p) in environment.pairs() {
+                let delta = values[s] - self.discount * values[next] - environment.rewards[s];
+                squares[s] += p * delta * delta;
+            }
+            Matrix::weighted_gram(self.rows(), &squares)
+        } else {
+            let mut second = Matrix::zeros(self.d, self.d);
+            for (s, next, p) in environment.pairs() {
+                let delta = error(s, next);
+                second.add_outer(p * delta * delta, self.row(s), self.row(s));
+            }
+            second
+        };
         let mut field = vec![0.0; self.d];
         environment.mean.evaluate(optimum, &mut field);
         second.add_outer(-1.0, &field, &field);
@@ -186,9 +216,10 @@ pub struct Td {
     /// The index of each client's environment.
     environment_of: Vec<usize>,
     optimum: Vec<f64>,
-    /// Σφ, d × d.
-    gram: Matrix,
-    virtual_optimum: Option<Vec<f64>>,
+    /// Σφ, d × d, once it is asked for.
+    gram: OnceLock<Matrix>,
+    /// θ̃, once it is asked for.
+    virtual_optimum: OnceLock<Option<Vec<f64>>>,
     /// P_c(· | s) for each client and state; empty if draws are independent.
     chains: Vec<Vec<Alias<u32>>>,
     burn_in: u64,
@@ -204,58 +235,83 @@ impl Td {
         phi: Vec<f64>,
         d: usize,
         discount: f64,
-        environments: impl Iterator<Item = Environment>,
+        environments: impl Iterator<Item = Environment> + Send,
         environment_of: Vec<usize>,
         noise: Noise,
     ) -> Result<Self, NoSolution> {
-        let (states, n) = (phi.len() / d, environment_of.len() as f64);
         let mut tables = td::TransitionTables::new(d, &phi, discount);
         let features = Features { d, phi, discount };
-        let (mut facts, mut chains) = (Vec::new(), Vec::new());
-        for (number, environment) in environments.enumerate() {
-            let first = environment_of.iter().position(|&e| e == number).unwrap_or(number);
-            let (solved, chain) = features.solve(environment, first)?;
-            facts.push(solved);
-            chains.push(chain);
-        }
-        let mut first = vec![None; facts.len()];
-        let (mut gram, mut kernel) = (Matrix::zeros(d, d), Matrix::zeros(states, states));
-        let mut reward = vec![0.0; states];
+        let solved: Vec<_> = environments
+            .enumerate()
+            .par_bridge()
+            .map(|(number, environment)| {
+                let first = environment_of.iter().position(|&e| e == number).unwrap_or(number);
+                (number, features.solve(environment, first))
+            })
+            .collect();
+        let environments = in_order(solved)?;
+        let mut first = vec![None; environments.len()];
         for (c, &number) in environment_of.iter().enumerate() {
-            for (s, p) in chains[number].mu.iter().enumerate() {
-                gram.add_outer(p / n, features.row(s), features.row(s));
-            }
-            kernel.add(1.0 / n, &chains[number].transitions);
-            axpy(1.0 / n, &facts[number].rewards, &mut reward);
+            let environment = &environments[number];
             match first[number] {
                 Some(earlier) => tables.repeat(earlier),
-                None => tables.push(&facts[number].pairs, facts[number].rewards.clone()),
+                None => {
+                    let pairs: Vec<Transition> = environment.pairs().collect();
+                    tables.push(&pairs, environment.rewards.clone());
+                }
             }
             first[number].get_or_insert(c);
         }
-        let means = environment_of.iter().map(|&e| &facts[e].mean);
+        let means = environment_of.iter().map(|&e| &environments[e].mean);
         let optimum = Affine::mean(means).map_err(|_| NoSolution::Mean)?.optimum;
-        // A mean of kernels may have no unique stationary distribution; then θ̃ is unknown.
-        let virtual_optimum = stationary(&kernel).ok().and_then(|mu| {
-            Some(features.mean_system(&occurring_pairs(&mu, &kernel), &reward).ok()?.optimum)
-        });
         let (chains, burn_in) = match noise {
             Noise::Independent => (Vec::new(), 0),
             Noise::Markov { burn_in } => {
-                (environment_of.iter().map(|&e| chains[e].successors()).collect(), burn_in)
+                let chain = |&e: &usize| environments[e].successors();
+                (environment_of.iter().map(chain).collect(), burn_in)
             }
         };
         Ok(Self {
             features,
             tables,
-            environments: facts,
+            environments,
             environment_of,
             optimum,
-            gram,
-            virtual_optimum,
+            gram: OnceLock::new(),
+            virtual_optimum: OnceLock::new(),
             chains,
             burn_in,
         })
+    }
+
+    /// Σφ = N⁻¹ Σ_c E φφᵀ under the stationary distributions.
+    fn gram(&self) -> Matrix {
+        let (n, rows) = (self.environment_of.len() as f64, self.features.rows());
+        let mut gram = Matrix::zeros(self.features.d, self.features.d);
+        if self.features.wide() {
+            let mut shares = vec![0.0; rows.len()];
+            let all = self.environment_of.iter().map(|&e| &self.environments[e].shares);
+            all.for_each(|own| axpy(1.0 / n, own, &mut shares));
+            return Matrix::weighted_gram(rows, &shares);
+        }
+        for &number in &self.environment_of {
+            for (s, p) in self.environments[number].shares.iter().enumerate() {
+                gram.add_outer(p / n, self.features.row(s), self.features.row(s));
+            }
+        }
+        gram
+    }
+
+    /// The fixed point of the mean chain and reward; `None` if the mean of the chains has no
+    /// unique stationary distribution.
+    fn virtual_fixed_point(&self) -> Option<Vec<f64>> {
+        let all = self.environment_of.iter().map(|&e| &self.environments[e]);
+        let mut rewards = vec![0.0; self.features.rows().len()];
+        let n = self.environment_of.len() as f64;
+        all.clone().for_each(|own| axpy(1.0 / n, &own.rewards, &mut rewards));
+        let chain = Chain::mean(all.map(|own| &own.chain));
+        let shares = chain.stationary().ok()?;
+        Some(self.features.mean_system(&chain, &shares, &rewards).ok()?.optimum)
     }
 
     fn environment(&self, client: usize) -> &EnvironmentFacts {
@@ -268,12 +324,10 @@ impl Td {
     }
 }
 
-/// The pairs (s, s') that occur, with their probabilities.
-fn occurring_pairs(mu: &[f64], transitions: &Matrix) -> Vec<Transition> {
-    let n = mu.len();
-    let pairs = (0..n * n).map(|k| (k / n, k % n));
-    let weighted = pairs.map(|(s, next)| (s, next, mu[s] * transitions[(s, next)]));
-    weighted.filter(|&(_, _, p)| p > 0.0).collect()
+/// The values of results that came in any order; the first error, if there is one.
+fn in_order<T>(mut numbered: Vec<(usize, Result<T, NoSolution>)>) -> Result<Vec<T>, NoSolution> {
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered.into_iter().map(|(_, result)| result).collect()
 }
 
 impl Facts for Td {
@@ -296,16 +350,16 @@ impl Facts for Td {
         self.features.covariance(self.environment(client), &self.optimum)
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let EnvironmentFacts { pairs, rewards, .. } = self.environment(client);
-        let atoms = pairs.iter().map(|&(state, next, p)| {
+        let environment = self.environment(client);
+        let atoms = environment.pairs().map(|(state, next, p)| {
             let mut w = self.features.difference(state, next);
-            w.push(dot(&w, &self.optimum) - rewards[state]);
+            w.push(dot(&w, &self.optimum) - environment.rewards[state]);
             (p, self.features.row(state), w)
         });
         self.independent().then(|| rank_one_noise(self, client, s, atoms))
     }
     fn draws(&self) -> usize {
-        self.environments.iter().map(|e| e.pairs.len()).max().unwrap_or(1)
+        self.environments.iter().map(|e| e.pairs().count()).max().unwrap_or(1)
     }
     fn distribution(&self, client: usize) -> usize {
         self.environment_of[client]
@@ -317,10 +371,10 @@ impl Facts for Td {
         self.chains.is_empty()
     }
     fn feature_norm(&self, x: &[f64]) -> Option<f64> {
-        Some(dot(x, &self.gram.apply(x)))
+        Some(dot(x, &self.gram.get_or_init(|| self.gram()).apply(x)))
     }
     fn virtual_optimum(&self) -> Option<&[f64]> {
-        self.virtual_optimum.as_deref()
+        self.virtual_optimum.get_or_init(|| self.virtual_fixed_point()).as_deref()
     }
 }
 
@@ -368,22 +422,6 @@ mod tests {
     use crate::rng::Purpose;
     use crate::sample;
 
-    #[test]
-    fn a_chain_of_two_islands_has_no_unique_law() {
-        let islands = Matrix::from_fn(4, 4, |i, j| f64::from(u8::from(i / 2 == j / 2)) * 0.5);
-        assert_eq!(stationary(&islands), Err(Singular));
-        let drift = Matrix::from_fn(3, 3, |i, j| f64::from(u8::from(j == (i + 1).min(2))));
-        assert_eq!(stationary(&drift), Ok(vec![0.0, 0.0, 1.0]));
-    }
-
-    #[test]
-    fn rows_that_do_not_add_up_have_no_law() {
-        let leaky = Matrix::from_fn(2, 2, |i, j| if i == j { 0.4 } else { 0.5 });
-        assert_eq!(stationary(&leaky), Err(Singular));
-        let negative = Matrix::from_fn(2, 2, |i, j| [[1.5, -0.5], [0.5, 0.5]][i][j]);
-        assert_eq!(stationary(&negative), Err(Singular));
-    }
-
     /// A trajectory visits pairs with their stationary probabilities.
     #[test]
     fn a_trajectory_has_the_stationary_mean_in_the_long_run() {
@@ -421,7 +459,8 @@ mod tests {
     #[test]
     fn the_feature_norm_is_the_mean_square_of_values() {
         let problem = sample::chain(vec![0], Noise::Independent);
-        let shares = stationary(&Matrix::from_entries(3, 3, sample::CHAIN.to_vec())).unwrap();
+        let chain = Chain::new(&Matrix::from_entries(3, 3, sample::CHAIN.to_vec()));
+        let shares = chain.stationary().unwrap();
         let values = [2.0, 3.0, 2.5];
         let exact: f64 = shares.iter().zip(values).map(|(p, v): (&f64, f64)| p * v * v).sum();
         assert!((problem.feature_norm(&[2.0, 3.0]).unwrap() - exact).abs() < 1e-14);

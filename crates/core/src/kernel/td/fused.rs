@@ -6,7 +6,7 @@ use crate::kernel::cohort::EqualSteps;
 #[cfg(target_arch = "aarch64")]
 use crate::kernel::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::simd::{Avx2, Sse2};
+use crate::kernel::simd::{Avx2, Avx512, Sse2};
 use crate::kernel::simd::{InstructionSet, ScalarLane, Simd, fold_registers, prefetch_all};
 use crate::kernel::strips::{SHORT, with_strip};
 
@@ -30,9 +30,13 @@ impl TransitionTables {
             match path {
                 InstructionSet::Scalar => self.wide::<ScalarLane, 16>(clients),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 if self.d > 2 => self.avx2(clients),
+                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(clients),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 | InstructionSet::Avx2 => self.groups::<Sse2>(clients),
+                InstructionSet::Avx2 | InstructionSet::Avx512 if self.d > 2 => self.avx2(clients),
+                #[cfg(target_arch = "x86_64")]
+                InstructionSet::Sse2 | InstructionSet::Avx2 | InstructionSet::Avx512 => {
+                    self.groups::<Sse2>(clients);
+                }
                 #[cfg(target_arch = "aarch64")]
                 InstructionSet::Neon => self.groups::<Neon>(clients),
             }
@@ -45,6 +49,13 @@ impl TransitionTables {
         // SAFETY: the instruction set is on by the attribute above; the rest
         // was checked by the only caller.
         unsafe { self.groups::<Avx2>(clients) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
+    fn avx512(&self, clients: &mut EqualSteps<'_>) {
+        // SAFETY: as for `avx2`.
+        unsafe { self.groups::<Avx512>(clients) }
     }
 
     /// # Safety

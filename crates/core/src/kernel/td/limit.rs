@@ -26,7 +26,9 @@ impl TransitionTables {
         unsafe {
             match InstructionSet::best() {
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 => self.limit_avx2(streams, theta, step, steps),
+                InstructionSet::Avx2 | InstructionSet::Avx512 => {
+                    self.limit_avx2(streams, theta, step, steps)
+                }
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => self.least::<Sse2, 4>(streams, theta, step, steps),
                 #[cfg(target_arch = "aarch64")]

@@ -5,15 +5,15 @@ use super::{Atom, TransitionTables};
 use crate::kernel::WIDTH;
 use crate::kernel::cohort::EqualSteps;
 use crate::kernel::rows::Aligned;
-use crate::kernel::simd::{Simd, prefetch_all};
+use crate::kernel::simd::{Simd, prefetch};
 use crate::kernel::strips::{folded, over_strips};
 
 /// The most clients in lockstep, up to this stride; beyond, two of them fill the cache.
 const MOST: usize = 4;
 const NARROW: usize = 128;
 
-/// The bytes of the next row to prefetch: the processor itself follows a row that has begun.
-const BEGINNING: usize = 256;
+/// Numbers of a cache line.
+const LINE: usize = 8;
 
 impl TransitionTables {
     /// Runs all members, in groups.
@@ -79,7 +79,9 @@ impl TransitionTables {
                     for k in 0..K {
                         if i + 1 < now {
                             atoms[k] = distributions[k].pairs.pick(*draws[k].add(i + 1));
-                            self.prefetch_rows(atoms[k]);
+                        }
+                        if i + 2 < now {
+                            distributions[k].pairs.prefetch(*draws[k].add(i + 2));
                         }
                         let along = self.along_strips::<I, W>(current[k], theta.add(k * stride));
                         let state = current[k].state();
@@ -89,7 +91,14 @@ impl TransitionTables {
                         let feature = phi.add(current[k].state() * stride);
                         let (delta, step) = (I::splat(deltas[k]), I::splat(lanes.step[k]));
                         let (theta, xi) = (theta.add(k * stride), xi.add(k * stride));
+                        // Memory is read for the next step while this one computes.
+                        let here = phi.wrapping_add(atoms[k].state() * stride);
+                        let next = phi.wrapping_add(atoms[k].next() * stride);
                         over_strips!(I, W, stride, |at, _r| {
+                            if at % LINE == 0 {
+                                prefetch(here.wrapping_add(at));
+                                prefetch(next.wrapping_add(at));
+                            }
                             let field = I::mul(delta, I::load(feature.add(at)));
                             let change = I::mul(step, I::add(field, I::load(xi.add(at))));
                             I::store(theta.add(at), I::sub(I::load(theta.add(at)), change));
@@ -104,14 +113,6 @@ impl TransitionTables {
             }
         }
         K
-    }
-
-    #[inline(always)]
-    fn prefetch_rows(&self, atom: Atom) {
-        for state in [atom.state(), atom.next()] {
-            let row = self.phi.as_ptr().wrapping_add(state * self.stride);
-            prefetch_all(row, BEGINNING.min(8 * self.stride));
-        }
     }
 
     /// (φ(s) − γφ(s'))ᵀθ.

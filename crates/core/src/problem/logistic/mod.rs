@@ -8,7 +8,7 @@ pub mod dataset;
 
 use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;
-use super::minimise::{Minimiser, Objective, minimise};
+use super::minimise::{self, Minimiser, Objective, minimise};
 use super::{Extent, Facts, Fault, Faults, Problem, Share, generic};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
@@ -313,11 +313,20 @@ impl Objective for MeanLoss<'_> {
         mean
     }
     fn hessian(&self) -> Matrix {
-        let zero = Matrix::zeros(self.dim(), self.dim());
+        let mut sum = Matrix::zeros(self.dim(), self.dim());
         let sets = self.shares.iter().zip(&self.weights);
-        sets.fold(zero, |sum, ((set, share), weights)| {
-            sum.plus(*share, &self.instance.hessian(*set, weights))
-        })
+        if self.dim() <= minimise::MOST_REFINED {
+            return sets.fold(sum, |sum, ((set, share), weights)| {
+                sum.plus(*share, &self.instance.hessian(*set, weights))
+            });
+        }
+        for ((set, share), weights) in sets {
+            let scale = share / weights.len() as f64;
+            let factors: Vec<f64> = weights.iter().map(|s| scale * (s * (1.0 - s))).collect();
+            sum.add_to_lower_triangle(self.instance.tables.rows(*set), &factors);
+        }
+        (0..self.dim()).for_each(|i| sum[(i, i)] += self.instance.l2);
+        sum
     }
 }
 

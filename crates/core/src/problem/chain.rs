@@ -1,0 +1,290 @@
+//! Finite Markov chains by the transitions that occur, and their stationary distributions.
+
+use crate::linalg::{Dd, Matrix, Singular, refine, solve};
+
+/// The most states for which the stationary distribution is found by a factorisation alone.
+const MOST_FACTORED: usize = 128;
+/// How far probabilities may be from summing to 1: ten times what a user's may be.
+const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
+
+/// A matrix by its entries other than 0, row by row.
+pub struct Sparse {
+    /// The first entry of each row, and the number of all.
+    begins: Vec<usize>,
+    /// Columns, increasing within a row, and values.
+    entries: Vec<(u32, f64)>,
+}
+
+impl Sparse {
+    fn from_rows(rows: impl Iterator<Item = Vec<(u32, f64)>>) -> Self {
+        let (mut begins, mut entries) = (vec![0], Vec::new());
+        for row in rows {
+            entries.extend(row);
+            begins.push(entries.len());
+        }
+        Self { begins, entries }
+    }
+
+    /// The columns and values of a row.
+    pub fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
+        self.entries[self.begins[i]..self.begins[i + 1]].iter().map(|&(j, x)| (j as usize, x))
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.begins.len() - 1
+    }
+
+    fn transpose(&self) -> Self {
+        let mut columns = vec![Vec::new(); self.rows()];
+        for i in 0..self.rows() {
+            self.row(i).for_each(|(j, x)| columns[j].push((i as u32, x)));
+        }
+        Self::from_rows(columns.into_iter())
+    }
+}
+
+/// A Markov chain: P(s' | s).
+pub struct Chain(Sparse);
+
+impl Chain {
+    /// The chain with these transition probabilities, S × S.
+    pub fn new(transitions: &Matrix) -> Self {
+        let row = |s: usize| {
+            let all = transitions.row(s).iter().enumerate();
+            all.filter(|(_, p)| **p != 0.0).map(|(t, p)| (t as u32, *p)).collect()
+        };
+        Self(Sparse::from_rows((0..transitions.rows()).map(row)))
+    }
+
+    /// The mean of chains with the same states.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn mean<'a>(chains: impl ExactSizeIterator<Item = &'a Self> + Clone) -> Self {
+        let share = 1.0 / chains.len() as f64;
+        let states = chains.clone().next().expect("a chain").states();
+        let mut sums = vec![0.0; states];
+        let row = |s: usize| {
+            for chain in chains.clone() {
+                chain.from(s).for_each(|(t, p)| sums[t] += share * p);
+            }
+            let row = sums.iter().enumerate().filter(|(_, p)| **p != 0.0);
+            let row = row.map(|(t, p)| (t as u32, *p)).collect();
+            sums.fill(0.0);
+            row
+        };
+        Self(Sparse::from_rows((0..states).map(row)))
+    }
+
+    /// S.
+    pub fn states(&self) -> usize {
+        self.0.rows()
+    }
+
+    /// The successors of a state, increasing, with their probabilities.
+    pub fn from(&self, state: usize) -> impl Iterator<Item = (usize, f64)> {
+        self.0.row(state)
+    }
+
+    /// The stationary distribution: μP = μ, Σμ = 1.
+    ///
+    /// # Errors
+    /// [`Singular`] if it is not unique.
+    pub fn stationary(&self) -> Result<Vec<f64>, Singular> {
+        let (n, into) = (self.states(), self.0.transpose());
+        if !joined(&into) {
+            return Err(Singular);
+        }
+        let mut rhs = vec![0.0; n];
+        rhs[n - 1] = 1.0;
+        // Of μ(P − I) = 0 the last equation follows from the others; Σμ = 1 takes its place.
+        let column = |i: usize| {
+            let mut column: Vec<(u32, f64)> = self.columns(&into, i);
+            if i + 1 == n {
+                column = (0..n).map(|j| (j as u32, 1.0)).collect();
+            }
+            column
+        };
+        let system = Sparse::from_rows((0..n).map(column));
+        let mixing = (n > MOST_FACTORED).then(|| Mixing::new(&into)).flatten();
+        let refined = mixing.map(|mixing| {
+            let residual = |x: &[Dd], i: usize| {
+                let row = system.row(i);
+                row.fold(Dd::from(rhs[i]), |sum, (j, a)| sum.minus_product(a, x[j])).hi
+            };
+            refine(&rhs, |residual| mixing.solve(residual), residual)
+        });
+        let mut mu = match refined {
+            Some(Ok(mu)) => mu,
+            _ => {
+                let mut dense = Matrix::zeros(n, n);
+                for i in 0..n {
+                    system.row(i).for_each(|(j, a)| dense[(i, j)] = a);
+                }
+                solve(&dense, &rhs)?
+            }
+        };
+        // Transient states come out as 0 up to the last bits of double-double.
+        mu.iter_mut().for_each(|p| *p = if *p < 1e-25 { 0.0 } else { *p });
+        // Rows that are not probabilities pass the solver; their solution fails this check.
+        let sum: f64 = mu.iter().sum();
+        let next = |j: usize| into.row(j).map(|(i, p)| mu[i] * p).sum::<f64>();
+        let invariant = (0..n).all(|j| (next(j) - mu[j]).abs() <= ROUNDING);
+        if (sum - 1.0).abs() <= ROUNDING && invariant { Ok(mu) } else { Err(Singular) }
+    }
+
+    /// Column i of P − I, from the columns of P.
+    fn columns(&self, into: &Sparse, i: usize) -> Vec<(u32, f64)> {
+        let mut column: Vec<(u32, f64)> = into.row(i).map(|(j, p)| (j as u32, p)).collect();
+        match column.binary_search_by_key(&(i as u32), |entry| entry.0) {
+            Ok(place) => column[place].1 -= 1.0,
+            Err(place) => column.insert(place, (i as u32, -1.0)),
+        }
+        column
+    }
+}
+
+/// Whether some state is reached from all others, given the columns of P: only then is there one
+/// class that is never left.
+fn joined(into: &Sparse) -> bool {
+    // If there is such a state, the last one from which a search backwards has to begin is one.
+    let mut reached = vec![false; into.rows()];
+    let mut last = 0;
+    while let Some(state) = (last..reached.len()).find(|state| !reached[*state]) {
+        last = state;
+        reach_back(into, state, &mut reached);
+    }
+    reached.fill(false);
+    reach_back(into, last, &mut reached);
+    reached.iter().all(|reached| *reached)
+}
+
+/// Marks the states from which `target` is reached.
+fn reach_back(into: &Sparse, target: usize, reached: &mut [bool]) {
+    let mut open = vec![target];
+    reached[target] = true;
+    while let Some(state) = open.pop() {
+        for (before, _) in into.row(state) {
+            if !std::mem::replace(&mut reached[before], true) {
+                open.push(before);
+            }
+        }
+    }
+}
+
+/// A chain that forgets its start quickly, so that systems are solved by letting it run.
+struct Mixing<'a> {
+    into: &'a Sparse,
+    /// The stationary distribution, to some digits.
+    approximate: Vec<f64>,
+}
+
+impl<'a> Mixing<'a> {
+    /// The most transitions before the chain counts as slow.
+    const MOST: usize = 2000;
+    /// How exact approximate solutions are.
+    const CLOSE: f64 = 1e-4;
+
+    /// `None` if the chain is slow.
+    fn new(into: &'a Sparse) -> Option<Self> {
+        let n = into.rows();
+        let mut mixing = Self { into, approximate: vec![1.0 / n as f64; n] };
+        (0..Self::MOST).find(|_| {
+            let next = mixing.step(&mixing.approximate);
+            let change = crate::kernel::difference(&next, &mixing.approximate);
+            mixing.approximate = next;
+            change.iter().map(|x| x.abs()).sum::<f64>() <= 0.1 * Self::CLOSE
+        })?;
+        Some(mixing)
+    }
+
+    /// xP.
+    fn step(&self, x: &[f64]) -> Vec<f64> {
+        (0..x.len()).map(|j| self.into.row(j).fold(0.0, |sum, (i, p)| sum + x[i] * p)).collect()
+    }
+
+    /// x with x(P − I) = r but for the last entry, and Σx = the last entry of r: minus the sum of
+    /// r P^k over k, since what r moves adds up to 0.
+    fn solve(&self, r: &[f64]) -> Result<Vec<f64>, Singular> {
+        let n = r.len();
+        let mut x: Vec<f64> = self.approximate.iter().map(|p| r[n - 1] * p).collect();
+        let mut term = r.to_vec();
+        term[n - 1] = -r[..n - 1].iter().sum::<f64>();
+        let largest = |x: &[f64]| x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let enough = Self::CLOSE * largest(&term);
+        for _ in 0..Self::MOST {
+            if largest(&term) <= enough {
+                return Ok(x);
+            }
+            x.iter_mut().zip(&term).for_each(|(x, term)| *x -= term);
+            term = self.step(&term);
+        }
+        Err(Singular)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    #[test]
+    fn a_chain_of_two_islands_has_no_unique_law() {
+        for n in [4, MOST_FACTORED + 2] {
+            let islands =
+                Matrix::from_fn(
+                    n,
+                    n,
+                    |i, j| {
+                        if 2 * i / n == 2 * j / n { 2.0 / n as f64 } else { 0.0 }
+                    },
+                );
+            assert_eq!(Chain::new(&islands).stationary(), Err(Singular));
+        }
+        let drift = Matrix::from_fn(3, 3, |i, j| f64::from(u8::from(j == (i + 1).min(2))));
+        assert_eq!(Chain::new(&drift).stationary(), Ok(vec![0.0, 0.0, 1.0]));
+    }
+
+    #[test]
+    fn rows_that_do_not_add_up_have_no_law() {
+        let leaky = Matrix::from_fn(2, 2, |i, j| if i == j { 0.4 } else { 0.5 });
+        assert_eq!(Chain::new(&leaky).stationary(), Err(Singular));
+        let negative = Matrix::from_fn(2, 2, |i, j| [[1.5, -0.5], [0.5, 0.5]][i][j]);
+        assert_eq!(Chain::new(&negative).stationary(), Err(Singular));
+    }
+
+    /// Whether the chain is run or its system is factored, the refined bits are the same.
+    #[test]
+    fn both_solvers_give_the_same_bits() {
+        let (n, mut rng) = (MOST_FACTORED + 40, Stream::shared_instance(11));
+        let mut dense = Matrix::zeros(n, n);
+        for s in 0..n {
+            for t in rng.distinct(n, 5) {
+                dense[(s, t)] = 0.2;
+            }
+        }
+        let chain = Chain::new(&dense);
+        let system = Matrix::from_fn(n, n, |i, j| {
+            if i + 1 == n { 1.0 } else { dense[(j, i)] - f64::from(u8::from(i == j)) }
+        });
+        let mut rhs = vec![0.0; n];
+        rhs[n - 1] = 1.0;
+        let into = chain.0.transpose();
+        assert!(Mixing::new(&into).is_some());
+        let found = chain.stationary().unwrap();
+        let factored = solve(&system, &rhs).unwrap();
+        for (found, factored) in found.iter().zip(&factored) {
+            assert!(found == factored || factored.abs() < 1e-25, "{found} {factored}");
+        }
+    }
+
+    /// A cycle never forgets its start; its system is factored.
+    #[test]
+    fn a_periodic_chain_is_solved_too() {
+        let n = MOST_FACTORED + 2;
+        let cycle = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(j == (i + 1) % n)));
+        let mu = Chain::new(&cycle).stationary().unwrap();
+        assert!(mu.iter().all(|p| (p - 1.0 / n as f64).abs() < 1e-16));
+    }
+}

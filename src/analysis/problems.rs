@@ -52,6 +52,8 @@ pub struct InstanceRow {
     pub size: (usize, usize),
     /// Its measures; `None` where they are not computed.
     pub measures: Option<Measures>,
+    /// A bound on the distance of θ* from the optimum, if it was found by a search.
+    pub optimum_error: Option<f64>,
     /// γ, H and the average drift at θ*, for those of the algorithms.
     pub drifts: Vec<(f64, u64, f64)>,
 }
@@ -173,6 +175,7 @@ fn row(first: &Prepared<'_>, walks: &[(f64, u64)], measured: bool) -> Option<Ins
     Some(InstanceRow {
         name: name(first),
         size: (facts.clients(), facts.dim()),
+        optimum_error: facts.optimum_error(),
         measures: if measured { Some(Measures::new(facts)?) } else { None },
         drifts: walks.par_iter().map(drift).collect(),
     })

@@ -78,6 +78,8 @@ pub struct Problems {
     pub per_replicate: bool,
     /// Whether some instance has an optimum of the averaged environment.
     pub has_virtual: bool,
+    /// How exactly θ* is known, if it was found by a search.
+    pub optimum_error: Option<String>,
     pub instances: TextTable,
     pub drifts: TextTable,
 }
@@ -325,7 +327,9 @@ fn problems(found: &problems::Instances) -> Problems {
     let mut drifts = TextTable::new(&drift_heads, drifts);
     instances.note = note_on_further(instances.rows.len(), found.further, "instances");
     drifts.note = note_on_further(drifts.rows.len(), found.further_drifts, "drifts");
-    Problems { per_replicate: found.per_replicate, has_virtual, instances, drifts }
+    let errors = found.rows.iter().filter_map(|row| row.optimum_error);
+    let optimum_error = errors.reduce(f64::max).map(short);
+    Problems { per_replicate: found.per_replicate, has_virtual, optimum_error, instances, drifts }
 }
 
 /// A measure of heterogeneity or noise; 0 where rounding alone makes it differ from 0.

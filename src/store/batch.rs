@@ -53,6 +53,9 @@ pub struct BatchLine {
     pub rows: usize,
     /// Time that the cell took on one thread.
     pub seconds: f64,
+    /// A bound on the distance of θ* from the optimum, if it was found by a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimum_error: Option<f64>,
     /// The settings that determine the numbers, as TOML.
     pub cell: String,
 }
@@ -60,7 +63,7 @@ pub struct BatchLine {
 impl BatchLine {
     /// The two parts of a `cell.toml`, which does not state the number of rows.
     fn from_record(record: CellRecord) -> (BatchHead, Self) {
-        let CellRecord { id, experiment, label, digest, bytes, sha256, .. } = record;
+        let CellRecord { id, experiment, label, digest, bytes, sha256, optimum_error, .. } = record;
         let head = BatchHead {
             experiment,
             generation: None,
@@ -69,15 +72,27 @@ impl BatchLine {
             provenance: record.provenance,
         };
         let cell = record.cell.to_string();
-        (head, Self { id, label, digest, rows: 0, seconds: record.seconds, cell })
+        let seconds = record.seconds;
+        (head, Self { id, label, digest, rows: 0, seconds, optimum_error, cell })
     }
 
     /// The `cell.toml` of these parts.
     fn into_record(self, head: BatchHead) -> Result<CellRecord, String> {
         let BatchHead { experiment, bytes, sha256, provenance, .. } = head;
         let cell = toml::from_str(&self.cell).map_err(|e| e.message().to_owned())?;
-        let Self { id, label, digest, seconds, .. } = self;
-        Ok(CellRecord { id, experiment, label, digest, bytes, sha256, seconds, provenance, cell })
+        let Self { id, label, digest, seconds, optimum_error, .. } = self;
+        Ok(CellRecord {
+            id,
+            experiment,
+            label,
+            digest,
+            bytes,
+            sha256,
+            seconds,
+            optimum_error,
+            provenance,
+            cell,
+        })
     }
 
     /// The part of an index that `text` is: the whole `cell.toml`, or a line of `cells.jsonl`.

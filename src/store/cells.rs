@@ -184,7 +184,7 @@ impl Store {
         elapsed: Duration,
         provenance: &Provenance,
     ) -> Result<(), Error> {
-        let done = Done { cell, clients, traces: traces.to_vec(), elapsed };
+        let done = Done { cell, clients, traces: traces.to_vec(), elapsed, optimum_error: None };
         self.write_batch(plan, &[done], provenance, None)
     }
 
@@ -210,6 +210,7 @@ impl Store {
             digest: trace::digest(&new.traces),
             rows: new.traces.iter().map(Trace::rows).sum(),
             seconds: new.elapsed.as_secs_f64(),
+            optimum_error: new.optimum_error,
             cell: new.cell.identity.canonical().to_string(),
         };
         let head = BatchHead {

@@ -31,6 +31,8 @@ pub struct CellRecord {
     pub bytes: u64,
     pub sha256: String,
     pub seconds: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimum_error: Option<f64>,
     pub provenance: Provenance,
     pub cell: toml::Table,
 }

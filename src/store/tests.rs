@@ -43,7 +43,7 @@ fn write(
 ) {
     let new = |&i: &usize| {
         let (cell, elapsed) = (&plan.cells[i], Duration::from_millis(i as u64));
-        Done { cell, clients: 4, traces: traces[i].clone(), elapsed }
+        Done { cell, clients: 4, traces: traces[i].clone(), elapsed, optimum_error: None }
     };
     let new: Vec<Done<'_>> = cells.iter().map(new).collect();
     let together = if generation.is_some() { new.len() } else { 1 };

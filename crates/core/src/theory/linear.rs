@@ -4,6 +4,7 @@
 use crate::kernel::{axpy, difference};
 use crate::linalg::{Matrix, Singular, solve};
 use crate::problem::{Facts, group_clients};
+use crate::theory::effort::{self, Effort};
 
 /// A client's local update in a round, in the theory's own type: theory imports no engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,6 +142,14 @@ pub fn power_and_sum(m: &Matrix, count: u64) -> (Matrix, Matrix) {
     .power(count);
     let block = |column: usize| Matrix::from_fn(d, d, |i, j| blocks[(i, j + column)]);
     (block(0), block(d))
+}
+
+/// The effort of [`limit`] with at most so many local steps.
+pub fn limit_effort(facts: &dyn Facts, most_steps: u64) -> Effort {
+    let (n, d) = (facts.clients() as f64, facts.dim() as f64);
+    let products = 2.0 * (64 - most_steps.leading_zeros()) as f64 + 2.0;
+    let each = products * d * d * d + facts.draws() as f64 * d * d;
+    Effort::new(n * d * d + effort::distributions(facts) * each, 8.0 * d * d)
 }
 
 /// lim E θ_t for FedLSA (θ* plus its exact bias), d numbers; `None` if means do not

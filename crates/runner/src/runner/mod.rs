@@ -77,6 +77,8 @@ pub struct Done<'a> {
     pub traces: Vec<Trace>,
     /// Summed over replicates.
     pub elapsed: Duration,
+    /// The largest bound on the distance of an instance's θ* from the optimum, if there is one.
+    pub optimum_error: Option<f64>,
 }
 
 /// How far a cell is.
@@ -192,7 +194,8 @@ impl<'a> Queue<'a> {
         }
         let traces = std::mem::take(&mut progress.traces).into_iter().flatten().collect();
         let (cell, clients) = (prepared.cell, prepared.clients());
-        Some(Done { cell, clients, traces, elapsed: progress.elapsed })
+        let optimum_error = prepared.optimum_error();
+        Some(Done { cell, clients, traces, elapsed: progress.elapsed, optimum_error })
     }
 }
 

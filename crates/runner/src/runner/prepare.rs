@@ -48,6 +48,12 @@ impl Prepared<'_> {
         self.scenarios[0].instance.clients()
     }
 
+    /// The largest bound on the distance of an instance's θ* from the optimum, if there is one.
+    pub fn optimum_error(&self) -> Option<f64> {
+        let errors = self.scenarios.iter().filter_map(|s| s.instance.optimum_error());
+        errors.reduce(f64::max)
+    }
+
     /// Local steps of all clients of all replicates.
     pub fn client_steps(&self) -> u64 {
         self.cell.identity.client_steps(self.clients())
@@ -245,8 +251,15 @@ pub fn client_work(terms: &Terms, client: usize) -> LocalUpdate {
     }
 }
 
+/// The most local steps of a client in a round.
+fn most_steps(cell: &Cell) -> u64 {
+    let components = cell.identity.algorithm.components();
+    components.iter().map(|component| component.terms.most_steps()).max().unwrap_or(1)
+}
+
 /// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is
-/// made of. On a linear field with independent noise it is exact; without
+/// made of. On a linear field with independent noise it is exact, and computed if it is not too
+/// large; without
 /// noise on any other it is the fixed point, if the manifest lists `sq-error-limit`.
 fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
@@ -255,6 +268,9 @@ fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let listed = identity.record.metrics.contains(&Metric::SqErrorLimit);
     let deterministic = identity.oracle == Oracle::Exact;
     if !closed && (!listed || !deterministic) {
+        return None;
+    }
+    if closed && !linear::limit_effort(facts, most_steps(cell)).fits() {
         return None;
     }
     let mut sum = vec![0.0; facts.dim()];

@@ -180,6 +180,9 @@ impl<'a> Theory<'a> {
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;
+        if facts.unequal_shares().is_some() {
+            return None;
+        }
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
         self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
@@ -215,7 +218,7 @@ impl<'a> Theory<'a> {
                 let facts: &dyn Facts = &*scenario.instance;
                 let cost = || Expansion::blocks_effort(facts, corrected);
                 self.permit(prepared, Computation::Expansion, cost)?;
-                terms.blocks(facts, step, steps, corrected, printed)
+                terms.blocks(facts, step, steps, corrected, printed)?
             }
             _ => return None,
         };

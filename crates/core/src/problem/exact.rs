@@ -19,6 +19,9 @@ impl Facts for Exact {
     fn clients(&self) -> usize {
         self.0.clients()
     }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.0.unequal_shares()
+    }
     fn optimum(&self) -> &[f64] {
         self.0.optimum()
     }

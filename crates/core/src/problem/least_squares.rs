@@ -3,7 +3,7 @@
 
 use super::affine::{Affine, batch_covariance, batch_noise, half_square};
 use super::arrays::{DataFile, Files};
-use super::dataset::Dataset;
+use super::dataset::{ClientRecords, Dataset};
 use super::{Facts, Fault, Faults, Problem};
 use crate::kernel::{axpy, dot};
 use crate::linalg::Matrix;
@@ -51,9 +51,8 @@ impl super::Settings for Settings {
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
-        let records = self.dataset.open(files)?;
+        let ClientRecords { records, held, shares } = self.dataset.load(files, seed)?;
         let labels = records.numbers()?;
-        let shards = self.dataset.partition(&records, seed)?;
         let d = records.dimension();
         let singular = |who: String| {
             Fault::new(
@@ -63,8 +62,8 @@ impl super::Settings for Settings {
                 ),
             )
         };
-        let mut clients = Vec::with_capacity(shards.len());
-        for (c, shard) in shards.iter().enumerate() {
+        let mut clients = Vec::with_capacity(held.len());
+        for (c, shard) in held.iter().enumerate() {
             let mut rows = Vec::with_capacity(shard.len() * (d + 1));
             let mut matrix = Matrix::identity(d).scaled(self.l2);
             let mut offset = vec![0.0; d];
@@ -79,9 +78,10 @@ impl super::Settings for Settings {
                 Affine::new(matrix, offset).map_err(|_| singular(format!("client {c}'s")))?;
             clients.push(RecordClient { rows, mean });
         }
-        let mean = Affine::mean(clients.iter().map(|c: &RecordClient| &c.mean))
+        let means = clients.iter().map(|c: &RecordClient| &c.mean);
+        let mean = Affine::weighted_mean(means, shares.as_deref())
             .map_err(|_| singular("the".into()))?;
-        Ok(LeastSquares { l2: self.l2, batch: self.batch, clients, mean })
+        Ok(LeastSquares { l2: self.l2, batch: self.batch, clients, shares, mean })
     }
 }
 
@@ -98,6 +98,7 @@ pub struct LeastSquares {
     l2: f64,
     batch: usize,
     clients: Vec<RecordClient>,
+    shares: Option<Vec<f64>>,
     mean: Affine,
 }
 
@@ -112,6 +113,9 @@ impl LeastSquares {
 impl Facts for LeastSquares {
     fn clients(&self) -> usize {
         self.clients.len()
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.shares.as_deref()
     }
     fn optimum(&self) -> &[f64] {
         &self.mean.optimum

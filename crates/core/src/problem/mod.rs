@@ -37,7 +37,8 @@ use std::hash::Hash;
 pub use twin::Twin;
 
 /// Exact facts about a problem. F_c is client c's field, F̄_c its mean,
-/// F̄ = N⁻¹ Σ F̄_c; θ* solves F̄(θ*) = 0 and θ_c* solves F̄_c(θ_c*) = 0.
+/// F̄ = Σ π_c F̄_c with π_c the client's share; θ* solves F̄(θ*) = 0 and θ_c* solves
+/// F̄_c(θ_c*) = 0.
 pub trait Facts: Send + Sync {
     /// d, the dimension of θ.
     fn dim(&self) -> usize {
@@ -45,6 +46,19 @@ pub trait Facts: Send + Sync {
     }
     /// N, the number of clients.
     fn clients(&self) -> usize;
+    /// The shares π_c of the clients, N positive numbers whose sum is 1; `None` if all are 1/N.
+    /// Every mean over clients is weighted by them.
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        None
+    }
+    /// π_c.
+    fn share(&self, client: usize) -> f64 {
+        self.unequal_shares().map_or(1.0 / self.clients() as f64, |shares| shares[client])
+    }
+    /// N π_c, which is 1 to the last bit if shares are equal.
+    fn weight(&self, client: usize) -> f64 {
+        self.unequal_shares().map_or(1.0, |shares| self.clients() as f64 * shares[client])
+    }
     /// θ*, d numbers.
     fn optimum(&self) -> &[f64];
     /// θ_c*, d numbers.
@@ -94,7 +108,7 @@ pub trait Facts: Send + Sync {
     fn distribution(&self, client: usize) -> usize {
         client
     }
-    /// f(θ) − f(θ*), f the mean of the clients' losses; `None` if the
+    /// f(θ) − f(θ*), f the mean of the clients' losses by their shares; `None` if the
     /// field is not a gradient.
     fn suboptimality(&self, _theta: &[f64]) -> Option<f64> {
         None

@@ -79,7 +79,7 @@ impl<'a> Meter<'a> {
                     self.sum.iter().map(|x| x / self.averages.seen as f64).collect();
                 squared_distance(&mean, optimum)
             }
-            Metric::SqErrorClients => spread(run, optimum),
+            Metric::SqErrorClients => spread(facts, run),
             Metric::SqErrorVirtual => {
                 facts.virtual_optimum().map_or(f64::NAN, |other| squared_distance(theta, other))
             }
@@ -89,10 +89,10 @@ impl<'a> Meter<'a> {
             }
             Metric::Suboptimality => facts.suboptimality(theta).unwrap_or(f64::NAN),
             Metric::SqGradient => {
-                let (n, mut mean, mut field) = (facts.clients(), vec![0.0; d], vec![0.0; d]);
-                for client in 0..n {
+                let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
+                for client in 0..facts.clients() {
                     facts.mean_field(client, theta, &mut field);
-                    axpy(1.0 / n as f64, &field, &mut mean);
+                    axpy(facts.share(client), &field, &mut mean);
                 }
                 dot(&mean, &mean)
             }
@@ -100,7 +100,9 @@ impl<'a> Meter<'a> {
             Metric::CorrectionSum => {
                 let mut sum = vec![0.0; d];
                 if let Some(clients) = run.clients() {
-                    clients.corrections.chunks_exact(d).for_each(|xi| axpy(1.0, xi, &mut sum));
+                    for (client, xi) in clients.corrections.chunks_exact(d).enumerate() {
+                        axpy(facts.weight(client), xi, &mut sum);
+                    }
                 }
                 libm::sqrt(dot(&sum, &sum))
             }
@@ -108,17 +110,19 @@ impl<'a> Meter<'a> {
     }
 
     /// ψ: the clients' (45, between communications) or the server's (51) mean
-    /// squared error, plus N⁻¹ Σ ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH.
+    /// squared error, plus Σ π_c ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH.
     fn lyapunov(&self, run: &dyn Run) -> f64 {
-        let optimum = self.scenario.instance.optimum();
+        let facts: &dyn Facts = &*self.scenario.instance;
+        let optimum = facts.optimum();
         let Some(clients) = run.clients() else { return f64::NAN };
         let (d, n) = (optimum.len(), clients.lengths.len() as f64);
         let rows = clients.corrections.chunks_exact(d).zip(self.corrections.chunks_exact(d));
-        let variates = rows.zip(&clients.lengths).fold(0.0, |sum, ((xi, star), length)| {
-            sum + length * length * squared_distance(xi, star)
-        });
+        let mut variates = 0.0;
+        for (client, ((xi, star), length)) in rows.zip(&clients.lengths).enumerate() {
+            variates += facts.weight(client) * length * length * squared_distance(xi, star);
+        }
         let error = if clients.apart {
-            spread(run, optimum)
+            spread(facts, run)
         } else {
             squared_distance(run.estimate(), optimum)
         };
@@ -126,10 +130,11 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// N⁻¹ Σ_c ‖θ_c − θ*‖².
-fn spread(run: &dyn Run, optimum: &[f64]) -> f64 {
+/// Σ_c π_c ‖θ_c − θ*‖².
+fn spread(facts: &dyn Facts, run: &dyn Run) -> f64 {
     let Some(clients) = run.clients() else { return f64::NAN };
-    let rows = clients.ends.chunks_exact(optimum.len());
-    let n = rows.len() as f64;
-    rows.fold(0.0, |sum, end| sum + squared_distance(end, optimum)) / n
+    let optimum = facts.optimum();
+    let rows = clients.ends.chunks_exact(optimum.len()).enumerate();
+    let square = |sum, (client, end)| sum + facts.weight(client) * squared_distance(end, optimum);
+    rows.fold(0.0, square) / facts.clients() as f64
 }

@@ -1,20 +1,18 @@
 //! Records from a data file, and how they are partitioned among clients.
 //!
-//! Clients have equal weights, however many records they hold: F̄ is the mean of the
-//! clients' means, as in the theory, not the mean over the records.
+//! Clients have equal weights by default, however many records they hold: F̄ is the mean of the
+//! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
 
 mod read;
 
-use super::arrays::{Column, DataFile, sanitised};
+use super::arrays::{Column, DataFile, Files, sanitised};
 use super::{Fault, Faults};
 use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A data file, and how its records are partitioned among clients. All clients have the same
-/// weight, however many records they hold: θ* is that of the mean of their means and not of the
-/// pooled records.
+/// A data file, and how its records are partitioned among clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Dataset {
@@ -40,6 +38,11 @@ pub struct Dataset {
     #[serde(default)]
     #[schemars(example = Split::Dirichlet(0.5))]
     pub split: Split,
+    /// How much clients count in every mean: the server's, that of the control variates, and the
+    /// objective, whose minimum is θ*.
+    #[serde(default, skip_serializing_if = "ClientWeights::is_default")]
+    #[schemars(extend("default" = "equal"), example = ClientWeights::Records)]
+    pub weights: ClientWeights,
     /// Whether each feature is shifted and scaled to mean 0 and variance 1 over
     /// all records.
     #[serde(default)]
@@ -64,6 +67,36 @@ pub enum Split {
     Dirichlet(f64),
     /// One client for each value of this column (npz: of the array `client`).
     Column(#[schemars(example = &"client")] String),
+}
+
+/// How much clients count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientWeights {
+    /// All the same, however many records they hold: θ* is that of the mean of their means. The
+    /// theory of the sources assumes it.
+    #[default]
+    Equal,
+    /// In proportion to the records that they hold (McMahan et al. 2017): θ* is that of the
+    /// pooled records. In a round with a cohort, the weights of its members are divided by their
+    /// sum.
+    Records,
+}
+
+impl ClientWeights {
+    fn is_default(&self) -> bool {
+        *self == Self::Equal
+    }
+}
+
+/// The records of a file as the clients of a problem hold them.
+pub struct ClientRecords {
+    /// All of them.
+    pub records: Records,
+    /// The indices of the records that each client holds.
+    pub held: Vec<Vec<usize>>,
+    /// The clients' shares, if they are not equal.
+    pub shares: Option<Vec<f64>>,
 }
 
 /// The default name of the label column.
@@ -102,6 +135,7 @@ impl Dataset {
             features: Vec::new(),
             clients: Some(10),
             split: Split::Dirichlet(0.5),
+            weights: ClientWeights::Equal,
             standardise: true,
             intercept: true,
         }
@@ -135,6 +169,24 @@ impl Dataset {
     /// Whether the partition depends on the seed.
     pub fn uses_seed(&self) -> bool {
         !matches!(self.split, Split::Column(_))
+    }
+
+    /// Reads the records and partitions them among clients.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`] and [`Self::partition`].
+    pub fn load(&self, files: &dyn Files, seed: u64) -> Result<ClientRecords, Fault> {
+        let records = self.open(files)?;
+        let held = self.partition(&records, seed)?;
+        let equal = held.iter().all(|own| own.len() == held[0].len());
+        let shares = match self.weights {
+            ClientWeights::Records if !equal => {
+                let all = records.labels.len() as f64;
+                Some(held.iter().map(|own| own.len() as f64 / all).collect())
+            }
+            _ => None,
+        };
+        Ok(ClientRecords { records, held, shares })
     }
 
     /// The indices of the records that each client holds.

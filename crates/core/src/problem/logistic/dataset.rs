@@ -2,7 +2,7 @@
 
 use super::{Logistic, Loss};
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::dataset::Dataset;
+use crate::problem::dataset::{ClientRecords, Dataset};
 use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,14 +53,13 @@ impl crate::problem::Settings for Settings {
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
-        let records = self.dataset.open(files)?;
+        let ClientRecords { records, held, shares } = self.dataset.load(files, seed)?;
         let signs = records.two_classes()?;
-        let shards = self.dataset.partition(&records, seed)?;
-        let held = shards.iter().map(|shard| {
+        let held = held.iter().map(|shard| {
             let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
             rows.flatten().map(|(i, x)| signs[i] * x).collect()
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
-        Logistic::new(records.dimension(), shards.len(), loss, held.collect())
+        Logistic::with_shares(records.dimension(), loss, held.collect(), shares)
     }
 }

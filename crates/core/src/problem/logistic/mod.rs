@@ -175,6 +175,8 @@ struct RecordSet {
 pub struct Logistic {
     d: usize,
     clients: usize,
+    /// The clients' shares, if they are not equal; then each client has its own record set.
+    client_shares: Option<Vec<f64>>,
     l2: f64,
     margin: f64,
     batch: usize,
@@ -202,11 +204,36 @@ impl Logistic {
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
+        Self::build(d, clients, loss, held, None)
+    }
+
+    /// The instance in which each client holds its own record set and has its own share; equal
+    /// ones by default.
+    ///
+    /// # Errors
+    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
+    pub fn with_shares(
+        d: usize,
+        loss: Loss,
+        held: Vec<Vec<f64>>,
+        shares: Option<Vec<f64>>,
+    ) -> Result<Self, Fault> {
+        Self::build(d, held.len(), loss, held, shares)
+    }
+
+    fn build(
+        d: usize,
+        clients: usize,
+        loss: Loss,
+        held: Vec<Vec<f64>>,
+        client_shares: Option<Vec<f64>>,
+    ) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
         let sets = held.len();
         let tables = RecordTables::new(d, l2, margin, &held);
         let (held, optimum) = ((0..sets).map(|_| RecordSet::default()).collect(), Vec::new());
-        let mut instance = Self { d, clients, l2, margin, batch, tables, held, optimum };
+        let mut instance =
+            Self { d, clients, client_shares, l2, margin, batch, tables, held, optimum };
         let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
         for set in 0..sets {
             instance.held[set].optimum = newton::minimise(
@@ -240,10 +267,14 @@ impl Logistic {
         Ok(instance)
     }
 
-    /// The record sets, and the fraction of the clients that hold each.
+    /// The record sets, and the fraction of the clients that hold each, or the share of the one
+    /// client that does.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
         let (n, sets) = (self.clients, self.held.len());
-        (0..sets).map(move |set| (set, (n - set).div_ceil(sets) as f64 / n as f64))
+        (0..sets).map(move |set| match &self.client_shares {
+            Some(shares) => (set, shares[set]),
+            None => (set, (n - set).div_ceil(sets) as f64 / n as f64),
+        })
     }
 
     fn record_set(&self, client: usize) -> usize {
@@ -325,6 +356,9 @@ fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
 impl Facts for Logistic {
     fn clients(&self) -> usize {
         self.clients
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.client_shares.as_deref()
     }
     fn optimum(&self) -> &[f64] {
         &self.optimum

@@ -50,6 +50,8 @@ pub struct InstanceRow {
     pub name: String,
     /// N and d.
     pub size: (usize, usize),
+    /// Whether clients have unequal weights.
+    pub weighted: bool,
     /// Its measures; `None` where they are not computed.
     pub measures: Option<Measures>,
     /// γ, H and the average drift at θ*, for those of the algorithms.
@@ -173,6 +175,7 @@ fn row(first: &Prepared<'_>, walks: &[(f64, u64)], measured: bool) -> Option<Ins
     Some(InstanceRow {
         name: name(first),
         size: (facts.clients(), facts.dim()),
+        weighted: facts.unequal_shares().is_some(),
         measures: if measured { Some(Measures::new(facts)?) } else { None },
         drifts: walks.par_iter().map(drift).collect(),
     })

@@ -78,6 +78,8 @@ pub struct Problems {
     pub per_replicate: bool,
     /// Whether some instance has an optimum of the averaged environment.
     pub has_virtual: bool,
+    /// Whether clients have unequal weights.
+    pub is_weighted: bool,
     pub instances: TextTable,
     pub drifts: TextTable,
 }
@@ -298,6 +300,7 @@ fn problems(found: &problems::Instances) -> Problems {
     let several = found.rows.len() > 1;
     let has_virtual =
         found.rows.iter().any(|row| row.measures.and_then(|m| m.virtual_gap).is_some());
+    let is_weighted = found.rows.iter().any(|row| row.weighted);
     let name = |instance: &problems::InstanceRow| several.then(|| instance.name.clone());
     let mut heads: Vec<&str> = several.then_some("problem").into_iter().collect();
     let mut drift_heads = heads.clone();
@@ -325,7 +328,7 @@ fn problems(found: &problems::Instances) -> Problems {
     let mut drifts = TextTable::new(&drift_heads, drifts);
     instances.note = note_on_further(instances.rows.len(), found.further, "instances");
     drifts.note = note_on_further(drifts.rows.len(), found.further_drifts, "drifts");
-    Problems { per_replicate: found.per_replicate, has_virtual, instances, drifts }
+    Problems { per_replicate: found.per_replicate, has_virtual, is_weighted, instances, drifts }
 }
 
 /// A measure of heterogeneity or noise; 0 where rounding alone makes it differ from 0.

@@ -1,17 +1,9 @@
 //! Records are read and partitioned as in the settings.
 
 use super::*;
-use crate::problem::arrays::{Contents, Files};
+use crate::problem::arrays::Contents;
 use crate::problem::{Facts, Settings as _, check};
-use std::sync::Arc;
-
-struct Fixed(Contents);
-
-impl Files for Fixed {
-    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
-        Ok(Arc::new(self.0.clone()))
-    }
-}
+use crate::sample::{self, Fixed, distance};
 
 /// 60 records in three groups, features that follow the label.
 fn table() -> Contents {
@@ -100,6 +92,40 @@ fn oracles_on_records_match_their_facts() {
         crate::problem::least_squares::Settings { dataset: dataset(Split::Iid), l2: 0.1, batch: 2 };
     let problem = squares.build(1, &Fixed(table())).unwrap();
     check::agree(&problem, 100_000);
+}
+
+/// Weighted by their records, clients have the optimum of the pooled records: that of one client
+/// that holds them all.
+#[test]
+fn weights_by_records_pool_them() {
+    let pooled = |split, clients| Dataset {
+        clients,
+        weights: ClientWeights::Records,
+        ..dataset(split)
+    };
+    let (many, one) = (pooled(Split::Dirichlet(2.0), Some(5)), pooled(Split::Iid, Some(1)));
+    let of = |dataset| {
+        let logistic = crate::problem::logistic::dataset::Settings {
+            dataset,
+            l2: 0.1,
+            margin: 0.0,
+            batch: 1,
+        };
+        let dataset = logistic.dataset.clone();
+        let squares = crate::problem::least_squares::Settings { dataset, l2: 0.1, batch: 1 };
+        let files = Fixed(table());
+        (logistic.build(1, &files).unwrap(), squares.build(1, &files).unwrap())
+    };
+    let ((many, squares), (one, square)) = (of(many), of(one));
+    assert!(many.unequal_shares().is_some() && one.unequal_shares().is_none());
+    assert!(distance(many.optimum(), one.optimum()) < 1e-12);
+    assert!(distance(squares.optimum(), square.optimum()) < 1e-12);
+    let theta = [0.3, -0.2, 0.1];
+    let gaps = [many.suboptimality(&theta), one.suboptimality(&theta)].map(Option::unwrap);
+    assert!((gaps[0] - gaps[1]).abs() < 1e-13, "{gaps:?}");
+    check::roots(&many, 1e-10);
+    check::roots(&squares, 1e-10);
+    assert_eq!(sample::weighted_ridge().unequal_shares().unwrap(), [0.1, 0.2, 0.3, 0.4]);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use crate::federated::{Conditions, Federated, Run, Terms};
 use crate::linalg::Matrix;
-use crate::rng::Stream;
 use crate::problem::arrays::{Column, Contents, DataFile, Files, NoFiles};
 use crate::problem::dataset::{ClientWeights, Dataset, Split};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Problem, Settings, garnet, least_squares, logistic, quadratic, td};
+use crate::rng::Stream;
 use crate::theory::linear::LocalUpdate;
 use crate::theory::moments::{AlgorithmModel, Correction, RunModel};
 use std::sync::Arc;

@@ -190,9 +190,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             clients: ClientStates { ends: from.start.repeat(n), streams, states },
             theta: from.start.to_vec(),
             before: vec![0.0; d],
-            variates: corrected.then(|| {
-                ControlVariates::with_shares(n, d, problem.unequal_shares())
-            }),
+            variates: corrected
+                .then(|| ControlVariates::with_shares(n, d, problem.unequal_shares())),
             zero: vec![0.0; d],
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),

@@ -1,6 +1,6 @@
 //! Any problem without its noise: the oracle returns the mean field.
 
-use super::{Facts, Problem};
+use super::{Facts, Problem, RecordsOf};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
@@ -54,6 +54,12 @@ impl Facts for Exact {
     }
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         self.0.suboptimality(theta)
+    }
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.0.loss(theta, of)
+    }
+    fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.0.accuracy(theta, of)
     }
     fn feature_norm(&self, x: &[f64]) -> Option<f64> {
         self.0.feature_norm(x)

@@ -4,7 +4,7 @@
 use super::affine::{Affine, batch_covariance, batch_noise, half_square};
 use super::arrays::{DataFile, Files};
 use super::dataset::{ClientRecords, Dataset};
-use super::{Facts, Fault, Faults, Problem};
+use super::{Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf};
 use crate::kernel::{axpy, dot};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -46,12 +46,16 @@ impl super::Settings for Settings {
         self.dataset.uses_seed()
     }
 
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics { loss: true, accuracy: false, test: self.dataset.test.is_some() }
+    }
+
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
-        let ClientRecords { records, held, shares } = self.dataset.load(files, seed)?;
+        let ClientRecords { records, test, held, shares } = self.dataset.load(files, seed)?;
         let labels = records.numbers()?;
         let d = records.dimension();
         let singular = |who: String| {
@@ -79,9 +83,16 @@ impl super::Settings for Settings {
             clients.push(RecordClient { rows, mean });
         }
         let means = clients.iter().map(|c: &RecordClient| &c.mean);
-        let mean = Affine::weighted_mean(means, shares.as_deref())
-            .map_err(|_| singular("the".into()))?;
-        Ok(LeastSquares { l2: self.l2, batch: self.batch, clients, shares, mean })
+        let mean =
+            Affine::weighted_mean(means, shares.as_deref()).map_err(|_| singular("the".into()))?;
+        let mut test_rows = Vec::new();
+        if let Some(test) = test {
+            for (i, label) in test.numbers()?.into_iter().enumerate() {
+                test_rows.extend_from_slice(test.row(i));
+                test_rows.push(label);
+            }
+        }
+        Ok(LeastSquares { l2: self.l2, batch: self.batch, clients, shares, test_rows, mean })
     }
 }
 
@@ -99,14 +110,29 @@ pub struct LeastSquares {
     batch: usize,
     clients: Vec<RecordClient>,
     shares: Option<Vec<f64>>,
+    /// The records of the test set, rows (x, y) of d + 1 numbers.
+    test_rows: Vec<f64>,
     mean: Affine,
 }
 
 impl LeastSquares {
     /// The records (x, y) of a client.
     fn records(&self, client: usize) -> impl ExactSizeIterator<Item = (&[f64], f64)> {
-        let rows = self.clients[client].rows.chunks_exact(self.dim() + 1);
-        rows.map(|row| (&row[..self.dim()], row[self.dim()]))
+        self.pairs(&self.clients[client].rows)
+    }
+
+    /// The records (x, y) in these rows.
+    fn pairs<'a>(&self, rows: &'a [f64]) -> impl ExactSizeIterator<Item = (&'a [f64], f64)> {
+        let d = self.dim();
+        rows.chunks_exact(d + 1).map(move |row| (&row[..d], row[d]))
+    }
+
+    /// The mean of ½ (xᵀθ − y)² over these rows.
+    fn mean_loss(&self, rows: &[f64], theta: &[f64]) -> f64 {
+        let records = self.pairs(rows);
+        let n = records.len() as f64;
+        let error = |(x, y): (&[f64], f64)| dot(theta, x) - y;
+        records.map(error).fold(0.0, |sum, error| sum + 0.5 * error * error) / n
     }
 }
 
@@ -150,6 +176,15 @@ impl Facts for LeastSquares {
     }
     fn batch(&self) -> u64 {
         self.batch as u64
+    }
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        let client =
+            |sum, c: usize| sum + self.share(c) * self.mean_loss(&self.clients[c].rows, theta);
+        match of {
+            RecordsOf::Clients => Some((0..self.clients.len()).fold(0.0, client)),
+            RecordsOf::Test if self.test_rows.is_empty() => None,
+            RecordsOf::Test => Some(self.mean_loss(&self.test_rows, theta)),
+        }
     }
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         Some(half_square(&self.mean.matrix, theta, self.optimum()))

@@ -113,6 +113,15 @@ pub trait Facts: Send + Sync {
     fn suboptimality(&self, _theta: &[f64]) -> Option<f64> {
         None
     }
+    /// The mean loss of records at θ without the penalty: of those that clients hold, by the
+    /// clients' shares, or of the test set. `None` if there are none, or no loss.
+    fn loss(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
+        None
+    }
+    /// The fraction of records whose class θ predicts, likewise; `None` without classes.
+    fn accuracy(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
+        None
+    }
     /// xᵀ Σφ x with Σφ = N⁻¹ Σ E φφᵀ, the mean square of values under the stationary
     /// distributions (SCAFFLSA §4); `None` if there are no features.
     fn feature_norm(&self, _x: &[f64]) -> Option<f64> {
@@ -123,6 +132,26 @@ pub trait Facts: Send + Sync {
     fn virtual_optimum(&self) -> Option<&[f64]> {
         None
     }
+}
+
+/// Whose records a loss or an accuracy is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordsOf {
+    /// Those that clients hold.
+    Clients,
+    /// Those of the test set.
+    Test,
+}
+
+/// Which metrics of records a problem has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordMetrics {
+    /// Whether there are records, and a loss of each.
+    pub loss: bool,
+    /// Whether they are of classes.
+    pub accuracy: bool,
+    /// Whether some of them are held out.
+    pub test: bool,
 }
 
 /// Groups clients with equal keys: the first client of each group, and the group of each client.
@@ -351,6 +380,10 @@ pub trait Settings {
     fn linear(&self) -> bool {
         true
     }
+    /// Which metrics of records the instance has.
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics::default()
+    }
     /// The size of the instance; `None` if it depends on a file.
     fn extent(&self) -> Option<Extent> {
         None
@@ -399,6 +432,11 @@ macro_rules! problems {
             /// Whether every F_c is affine in θ.
             pub fn linear(&self) -> bool {
                 match self { $(Self::$variant(settings) => settings.linear(),)* }
+            }
+
+            /// Which metrics of records the instance has.
+            pub fn record_metrics(&self) -> RecordMetrics {
+                match self { $(Self::$variant(settings) => settings.record_metrics(),)* }
             }
 
             /// The size of the instance; `None` if it depends on a file.

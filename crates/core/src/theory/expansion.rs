@@ -90,7 +90,16 @@ impl Expansion {
         let (stochasticity, within) = (curved(&spread)?, curved(&noise)?);
         let heterogeneity = solve(&mean, &pull)?;
         let equal_shares = facts.unequal_shares().is_none();
-        Ok(Self { clients: n, equal_shares, heterogeneity, stochasticity, within, mean, noise, spread })
+        Ok(Self {
+            clients: n,
+            equal_shares,
+            heterogeneity,
+            stochasticity,
+            within,
+            mean,
+            noise,
+            spread,
+        })
     }
 
     /// θ̄ − θ* to first order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C] (RR Thm 4 as

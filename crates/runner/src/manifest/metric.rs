@@ -97,6 +97,16 @@ quantities! {
         SqCoupling => "sq-coupling", "sq_coupling", "‖θ − θ'‖²";
         /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
         CorrectionSum => "correction-sum", "correction_sum", "‖Σ ξ_c‖";
+        /// The mean loss of the records that clients hold, without the penalty; weighted as clients
+        /// are (problems of records).
+        TrainLoss => "train-loss", "train_loss", "training loss";
+        /// The mean loss of the records of the test set, without the penalty.
+        TestLoss => "test-loss", "test_loss", "test loss";
+        /// The fraction of the records that clients hold whose class θ_t predicts; weighted as
+        /// clients are (problems of classes).
+        Accuracy => "accuracy", "accuracy", "accuracy";
+        /// The fraction of the records of the test set whose class θ_t predicts.
+        TestAccuracy => "test-accuracy", "test_accuracy", "test accuracy";
     }
     others {
         /// ‖θ_t − θ*‖².
@@ -129,6 +139,11 @@ impl Quantity {
             Self::Variance => Some(TimeAverage::Covariance),
             _ => None,
         }
+    }
+
+    /// Whether it is a fraction from 0 to 1, of which more is better.
+    pub fn is_fraction(self) -> bool {
+        matches!(self, Self::Accuracy | Self::TestAccuracy)
     }
 
     /// The quantity of this name.

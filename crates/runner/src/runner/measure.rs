@@ -5,7 +5,7 @@ use super::prepare::Scenario;
 use crate::manifest::{Metric, Record, TimeAverage};
 use driftbench_core::federated::Run;
 use driftbench_core::kernel::{axpy, dot, squared_distance};
-use driftbench_core::problem::Facts;
+use driftbench_core::problem::{Facts, RecordsOf};
 
 /// The metrics that a cell records, and what they must remember between rounds.
 pub struct Meter<'a> {
@@ -34,6 +34,9 @@ impl<'a> Meter<'a> {
             Metric::SqErrorVirtual => facts.virtual_optimum().is_some(),
             Metric::SqErrorFeatures => facts.feature_norm(&vec![0.0; d]).is_some(),
             Metric::Suboptimality => facts.suboptimality(facts.optimum()).is_some(),
+            Metric::TrainLoss | Metric::TestLoss | Metric::Accuracy | Metric::TestAccuracy => {
+                of_records(facts, *metric, facts.optimum()).is_some()
+            }
             Metric::Lyapunov | Metric::CorrectionSum => {
                 run.clients().is_some_and(|c| !c.corrections.is_empty())
             }
@@ -96,6 +99,9 @@ impl<'a> Meter<'a> {
                 }
                 dot(&mean, &mean)
             }
+            Metric::TrainLoss | Metric::TestLoss | Metric::Accuracy | Metric::TestAccuracy => {
+                of_records(facts, metric, theta).unwrap_or(f64::NAN)
+            }
             Metric::Lyapunov => self.lyapunov(run),
             Metric::CorrectionSum => {
                 let mut sum = vec![0.0; d];
@@ -127,6 +133,17 @@ impl<'a> Meter<'a> {
             squared_distance(run.estimate(), optimum)
         };
         error + variates / n
+    }
+}
+
+/// The loss or accuracy that a metric is; `None` for all other metrics.
+fn of_records(facts: &dyn Facts, metric: Metric, theta: &[f64]) -> Option<f64> {
+    match metric {
+        Metric::TrainLoss => facts.loss(theta, RecordsOf::Clients),
+        Metric::TestLoss => facts.loss(theta, RecordsOf::Test),
+        Metric::Accuracy => facts.accuracy(theta, RecordsOf::Clients),
+        Metric::TestAccuracy => facts.accuracy(theta, RecordsOf::Test),
+        _ => None,
     }
 }
 

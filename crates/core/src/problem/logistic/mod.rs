@@ -8,7 +8,9 @@ pub mod dataset;
 
 use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;
-use super::{Extent, Facts, Fault, Faults, Problem, Share, generic, newton};
+use super::{
+    Extent, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, Share, generic, newton,
+};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::logistic::RecordTables;
 use crate::kernel::{Cohort, InstructionSet, axpy, dot, squared_distance};
@@ -136,6 +138,10 @@ impl super::Settings for Settings {
         false
     }
 
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics { loss: true, accuracy: true, test: false }
+    }
+
     fn extent(&self) -> Option<Extent> {
         let (clients, dimension) = (self.clients, self.dimension);
         let sets = if self.split == SharedRecords::Own { clients } else { clients.min(2) };
@@ -183,6 +189,8 @@ pub struct Logistic {
     /// The distinct record sets; client c holds set c modulo their number.
     tables: RecordTables,
     held: Vec<RecordSet>,
+    /// The records of the test set, rows y x of d numbers.
+    test_rows: Vec<f64>,
     optimum: Vec<f64>,
 }
 
@@ -221,6 +229,11 @@ impl Logistic {
         Self::build(d, held.len(), loss, held, shares)
     }
 
+    /// The same instance with a test set, rows y x of d numbers.
+    pub fn with_test(self, test_rows: Vec<f64>) -> Self {
+        Self { test_rows, ..self }
+    }
+
     fn build(
         d: usize,
         clients: usize,
@@ -232,8 +245,9 @@ impl Logistic {
         let sets = held.len();
         let tables = RecordTables::new(d, l2, margin, &held);
         let (held, optimum) = ((0..sets).map(|_| RecordSet::default()).collect(), Vec::new());
+        let test_rows = Vec::new();
         let mut instance =
-            Self { d, clients, client_shares, l2, margin, batch, tables, held, optimum };
+            Self { d, clients, client_shares, l2, margin, batch, tables, held, test_rows, optimum };
         let unsolved = |_| Fault::new("l2", "no unique optimum was found; is it too small?");
         for set in 0..sets {
             instance.held[set].optimum = newton::minimise(
@@ -265,6 +279,21 @@ impl Logistic {
             instance.held[set].weights = weights;
         }
         Ok(instance)
+    }
+
+    /// The mean of `value` over records: of the clients, by their shares, or of the test set.
+    fn mean_over(&self, of: RecordsOf, value: impl Fn(&[f64]) -> f64) -> Option<f64> {
+        if of == RecordsOf::Test {
+            let rows = self.test_rows.chunks_exact(self.d);
+            let n = rows.len() as f64;
+            return (n > 0.0).then(|| rows.fold(0.0, |sum, row| sum + value(row)) / n);
+        }
+        let set = |sum, (set, share)| {
+            let rows = self.tables.rows(set);
+            let n = rows.len() as f64;
+            sum + share * rows.fold(0.0, |sum, row| sum + value(row)) / n
+        };
+        Some(self.shares().fold(0.0, set))
     }
 
     /// The record sets, and the fraction of the clients that hold each, or the share of the one
@@ -328,8 +357,12 @@ fn divergence(u: f64, v: f64) -> f64 {
             * step
             * (w / 2.0 + step * (third / 6.0 + step * (fourth / 24.0 + step * tail)));
     }
-    let softplus = |u: f64| u.max(0.0) + libm::log1p(libm::exp(-u.abs()));
     softplus(u) - softplus(v) - s * step
+}
+
+/// log(1 + eᵘ).
+fn softplus(u: f64) -> f64 {
+    u.max(0.0) + libm::log1p(libm::exp(-u.abs()))
 }
 
 /// Rows y x of one distribution; with `shuffled`, perturbed and with permuted labels.
@@ -410,6 +443,18 @@ impl Facts for Logistic {
     }
     fn batch(&self) -> u64 {
         self.batch as u64
+    }
+    /// The mean of log(1 + exp(m − y xᵀθ)).
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |row| softplus(self.margin - dot(theta, row)))
+    }
+    /// A record on the boundary, xᵀθ = 0, counts half.
+    fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |row| match dot(theta, row) {
+            along if along > 0.0 => 1.0,
+            0.0 => 0.5,
+            _ => 0.0,
+        })
     }
     /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
     /// no cancellation close to θ*.

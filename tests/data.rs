@@ -209,7 +209,7 @@ fn records_that_are_wrong_are_refused() {
         ("clients = 2, test = { column = \"t\" }", TABLE, "there is no column `t`"),
         ("clients = 2, test = { column = \"site\" }", TABLE, "row 0 of the column of the test set"),
         ("clients = 2, test = \"most\"", TABLE, "unknown name `most`"),
-        ("clients = 2, test = true", TABLE, "expected one of fraction, column"),
+        ("clients = 2, test = true", TABLE, "expected a number or one of fraction, column"),
         ("clients = 2, weights = \"size\"", TABLE, "unknown name `size`"),
     ] {
         let data = Data::new(&records(settings), "r.csv", table.as_bytes());
@@ -273,7 +273,7 @@ fn losses_and_accuracies_are_recorded_and_drawn() {
         let value = |name: &str| row[at(name)].parse::<f64>().unwrap();
         assert!((0.0..=1.0).contains(&value("test_accuracy")), "{line}");
         if row[at("round")] == "0" {
-            assert!((value("train_loss") - 2f64.ln()).abs() < 1e-12, "{line}");
+            assert!((value("train_loss") - std::f64::consts::LN_2).abs() < 1e-12, "{line}");
             assert_eq!(value("accuracy"), 0.5);
         }
         if row[at("round")] == "300" {

@@ -145,7 +145,7 @@ fn what_no_problem_takes_is_described_with_the_reason() {
     }
     bench.run(&["data", "gone.csv"]).expect(2).warns("gone.csv cannot be read");
     let chains: [Named<'_>; 1] = [("P", &[1, 2], vec![0.5, 0.5])];
-    bench.write("chains.npz", &doubles(&chains));
+    bench.write("chains.npz", doubles(&chains));
     let output = bench.run(&["data", "chains.npz"]).expect(2);
     output.warns("records are the arrays x (n, d) and y (n,), not P [1, 2]");
 }

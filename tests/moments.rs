@@ -5,7 +5,7 @@
 use driftbench::analysis::theory::{MomentsCache, Theory};
 use driftbench::manifest::claim::Prediction;
 use driftbench::manifest::{Metric, Source, TimeAverage};
-use driftbench::plan::Plan;
+use driftbench::plan::{Cell, Plan};
 use driftbench::runner::{predict, prepare};
 use driftbench::stats::{mean, standard_deviation};
 use driftbench::trace::Trace;
@@ -34,6 +34,12 @@ fn off(traces: &[Trace], row: usize, of: impl Fn(&Trace) -> f64, exact: f64) -> 
     if apart <= 1e-9 * exact.abs() + 1e-24 { 0.0 } else { apart / error }
 }
 
+/// The label of a cell, and its settings that vary.
+fn described(cell: &Cell) -> String {
+    let varied = cell.varied.iter().map(|v| cell.settings.get(v).map(ToString::to_string));
+    format!("{} {:?}", cell.label, varied.collect::<Vec<_>>())
+}
+
 fn check(name: &str) {
     check_with(name, &[]);
 }
@@ -45,15 +51,7 @@ fn check_with(name: &str, changes: &[&str]) {
     let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
     let (mut without, mut compared, mut worst) = (Vec::new(), 0, 0.0_f64);
     for p in &prepared {
-        let what = format!(
-            "{name}, {} {:?}",
-            p.cell.label,
-            p.cell
-                .varied
-                .iter()
-                .map(|v| p.cell.settings.get(v).map(ToString::to_string))
-                .collect::<Vec<_>>()
-        );
+        let what = format!("{name}, {}", described(p.cell));
         let exact = match predict::exact_moments(p.cell, p.scenario(0)) {
             Ok(exact) => exact,
             Err(reason) => {

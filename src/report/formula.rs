@@ -150,6 +150,17 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
             "norm of the sum of the variates: 0 but for rounding",
             r"\Bigl\lVert \sum_{c=1}^{N} \xi_c \Bigr\rVert",
         ),
+        Quantity::Bias => ("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert"),
+        Quantity::Variance => {
+            ("trace of the covariance", r"\operatorname{tr} \operatorname{Cov} \theta")
+        }
+        _ => return meaning_of_records(quantity),
+    })
+}
+
+/// The meaning of a loss or an accuracy.
+fn meaning_of_records(quantity: Quantity) -> Option<(&'static str, &'static str)> {
+    Some(match quantity {
         Quantity::TrainLoss => (
             "mean loss of the clients' records without the penalty, weighted as clients are",
             r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
@@ -166,10 +177,6 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
             "fraction of the records of the test set whose class is predicted",
             r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
         ),
-        Quantity::Bias => ("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert"),
-        Quantity::Variance => {
-            ("trace of the covariance", r"\operatorname{tr} \operatorname{Cov} \theta")
-        }
         _ => return None,
     })
 }

@@ -277,14 +277,21 @@ impl FileRecords<'_> {
         features.chain(labels).collect()
     }
 
-    /// The features that do not vary.
+    /// The features that do not vary, by the criterion of a dataset that is standardised.
     fn constant(&self) -> Vec<usize> {
         let varies = |j: &usize| {
-            let mut values = self.column(*j);
-            let first = values.next();
-            values.any(|x| Some(x) != first)
+            let (mean, variance) = self.moments(*j);
+            variance.is_nan() || libm::sqrt(variance) > 1e-12 * mean.abs()
         };
         (0..self.size.1).filter(|j| !varies(j)).collect()
+    }
+
+    /// The mean and the variance of a feature.
+    fn moments(&self, feature: usize) -> (f64, f64) {
+        let n = self.size.0 as f64;
+        let mean = self.column(feature).fold(0.0, |sum, x| sum + x) / n;
+        let square = |sum, x: f64| sum + (x - mean) * (x - mean);
+        (mean, self.column(feature).fold(0.0, square) / n)
     }
 
     fn label_line(&self, classes: &[(String, usize)]) -> String {
@@ -322,9 +329,8 @@ impl FileRecords<'_> {
         let scales: Vec<(usize, f64, f64)> = (0..self.size.1)
             .filter(|j| !constant.contains(j))
             .map(|j| {
-                let mean = self.column(j).fold(0.0, |sum, x| sum + x) / n as f64;
-                let square = self.column(j).fold(0.0, |sum, x| sum + (x - mean) * (x - mean));
-                (j, mean, (square / n as f64).sqrt())
+                let (mean, variance) = self.moments(j);
+                (j, mean, libm::sqrt(variance))
             })
             .collect();
         for row in self.features.chunks_exact(self.size.1) {

@@ -95,6 +95,21 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
             "its shape {shape:?} takes 8 bytes a number; at most {MOST_BYTES} bytes are allowed"
         ));
     }
+    let data = numbers(file, &bytes[begin..], kind, &dtype)?;
+    if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
+        return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
+    }
+    let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
+    Ok(Array { shape, data })
+}
+
+/// The numbers of an array in its own order, from its file or from the `bytes` behind its header.
+fn numbers(
+    file: NpyFile<&[u8]>,
+    bytes: &[u8],
+    kind: (TypeChar, u64),
+    dtype: &str,
+) -> Result<Vec<f64>, String> {
     macro_rules! numbers {
         ($type:ty) => {
             file.into_vec::<$type>()
@@ -104,7 +119,7 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
                 .collect()
         };
     }
-    let data: Vec<f64> = match kind {
+    Ok(match kind {
         (TypeChar::Float, 8) => file.into_vec::<f64>().map_err(|e| e.to_string())?,
         (TypeChar::Float, 4) => numbers!(f32),
         (TypeChar::Int, 8) => numbers!(i64),
@@ -120,19 +135,14 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
             flags.into_iter().map(|flag| f64::from(u8::from(flag))).collect()
         }
         (TypeChar::Float, 2) => {
-            let pairs = bytes[begin..].chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+            let pairs = bytes.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
             match dtype.starts_with('>') {
                 true => pairs.map(|pair| half(u16::from_be_bytes(pair))).collect(),
                 false => pairs.map(|pair| half(u16::from_le_bytes(pair))).collect(),
             }
         }
-        _ => return Err(unknown(&dtype)),
-    };
-    if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
-        return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
-    }
-    let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
-    Ok(Array { shape, data })
+        _ => return Err(unknown(dtype)),
+    })
 }
 
 /// A number of half precision from its bits.

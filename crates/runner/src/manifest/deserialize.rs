@@ -300,7 +300,10 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
                     Variant { parent: this.clone(), name: FRACTION, content: Some(this.node) };
                 return this.report_here(visitor.visit_enum(variant));
             }
-            _ => return Err(this.expected(&format!("one of {}", variants.join(", ")))),
+            _ => {
+                let number = if variants.contains(&FRACTION) { "a number or " } else { "" };
+                return Err(this.expected(&format!("{number}one of {}", variants.join(", "))));
+            }
         };
         if !variants.contains(&name.as_str()) {
             let message = format!("unknown name `{name}`");

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 /// The share of non-zeros below which features are not standardised, which would fill in zeros.
 const SPARSE: f64 = 0.3;
-/// The fewest records of each class of which some are held out.
+/// The fewest records of each class, and with another value of a feature than most have, if some
+/// records are held out: the others must have them too.
 const FEWEST: usize = 10;
 /// The weight of the penalty.
 const L2: f64 = 0.01;
@@ -62,6 +63,13 @@ impl<'a> Starter<'a> {
         let kept: Vec<usize> = (0..records.size.1).filter(|j| !constant.contains(j)).collect();
         let curvature = if kind == "least-squares-dataset" { 1.0 } else { 0.25 };
         let largest = largest_square(records, &kept, standardise);
+        let step_size = one_digit(0.5 / (curvature * (largest + 1.0) + L2));
+        if step_size.is_nan() || step_size <= 0.0 {
+            return Err("some features are too large: scale them".into());
+        }
+        let varied = !standardise || kept.iter().all(|j| records.rarer(*j) >= FEWEST);
+        let several = kind == "least-squares-dataset" || classes.iter().all(|(_, n)| *n >= FEWEST);
+        let test = records.size.0 >= 2 * FEWEST && varied && several;
         Ok(Self {
             records,
             path,
@@ -69,9 +77,8 @@ impl<'a> Starter<'a> {
             classes: kind != "least-squares-dataset",
             features,
             standardise,
-            test: records.size.0 >= 2 * FEWEST
-                && (!has_classes || classes.iter().all(|(_, n)| *n >= FEWEST)),
-            step_size: one_digit(0.5 / (curvature * (largest + 1.0) + L2)),
+            test,
+            step_size,
         })
     }
 
@@ -123,15 +130,27 @@ impl<'a> Starter<'a> {
     }
 }
 
+impl FileRecords<'_> {
+    /// How many records have another value of a feature than the majority, if there is one; otherwise
+    /// half of all or more.
+    fn rarer(&self, feature: usize) -> usize {
+        let (mut most, mut lead) = (f64::NAN, 0_usize);
+        for x in self.column(feature) {
+            match lead {
+                0 => (most, lead) = (x, 1),
+                _ if x == most => lead += 1,
+                _ => lead -= 1,
+            }
+        }
+        self.column(feature).filter(|x| *x != most).count()
+    }
+}
+
 /// The largest ‖x‖² of a record of the features that vary, standardised or not.
 fn largest_square(records: &FileRecords<'_>, kept: &[usize], standardise: bool) -> f64 {
-    let n = records.size.0 as f64;
     let scale = |&j: &usize| {
-        if !standardise {
-            return (j, 0.0, 1.0);
-        }
-        let mean = records.column(j).fold(0.0, |sum, x| sum + x) / n;
-        (j, mean, records.column(j).fold(0.0, |sum, x| sum + (x - mean) * (x - mean)) / n)
+        let (mean, variance) = if standardise { records.moments(j) } else { (0.0, 1.0) };
+        (j, mean, variance)
     };
     let scales: Vec<(usize, f64, f64)> = kept.iter().map(scale).collect();
     let square = |row: &[f64]| {

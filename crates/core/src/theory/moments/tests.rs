@@ -2,12 +2,13 @@
 //! single clients. Simulation against them is in `tests/moments.rs`.
 
 use super::*;
+use crate::problem::Twin;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::td::Noise;
 use crate::sample;
 use crate::theory::bounds::{self, Algorithm, Constants, RunSetup};
-use crate::theory::expansion::Expansion;
+use crate::theory::expansion::{Expansion, closure};
 
 fn quadratic() -> Quadratic {
     let settings = quadratic::Settings {
@@ -93,6 +94,26 @@ fn the_first_order_follows_unequal_shares() {
             let unmet = bound.value.unwrap_err();
             assert_eq!(unmet[0].condition, "clients have equal weights", "{}", bound.name);
         }
+    }
+}
+
+/// On a curved field of unequal shares the closure, which starts from the exact moments of the twin,
+/// is the first order as γ → 0: of the noise alone (one local step, and control variates) and with
+/// heterogeneity.
+#[test]
+fn the_closure_meets_the_first_order_for_unequal_shares() {
+    let (curved, step) = (sample::weighted_logistic(), 2e-4);
+    let twin = Twin::new(sample::weighted_logistic());
+    let expansion = Expansion::new(&curved).unwrap();
+    for (correction, steps) in [(Correction::None, 1), (Correction::None, 4), (Correction::Kept, 4)]
+    {
+        let corrected = correction == Correction::Kept;
+        let model = model(4, correction, (step, steps), None);
+        let (moments, blocks) = ExactMoments::new(&twin, &model).unwrap().stationary().unwrap();
+        let closed = closure(&curved, &moments, &blocks, step, steps, corrected).unwrap();
+        let first = expansion.bias(step, steps as f64, corrected).unwrap();
+        let (off, size) = (sample::distance(&closed, &first), sample::distance(&first, &[0.0; 3]));
+        assert!(size > 1e-7 && off < 0.01 * size, "{correction:?}, {steps}: {closed:?} {first:?}");
     }
 }
 

@@ -132,12 +132,11 @@ fn records(c: &mut Criterion) {
     columns.push(("label".into(), column(0)));
     let dataset = Dataset {
         file: file(),
-        label: "label".into(),
-        features: Vec::new(),
         clients: Some(1),
         split: Split::Iid,
         standardise: false,
         intercept: false,
+        ..Dataset::example()
     };
     let squares = least_squares::Settings { dataset, l2: 0.1, batch: 1 };
     let problem = squares.build(1, &Fixed(Contents::Table(columns))).unwrap();

@@ -458,13 +458,13 @@ function endLabels(lines, at, size, figure, view) {
   const least = list => list.reduce((a, b) => a && value(a) <= value(b) ? a : b, null), lowest = least(curves);
   // A curve is compared with those of other algorithms under its settings; without them with all,
   // in either case where these end at the same place across. Ratios above this are those of
-  // rounding errors (chart::labels has the same rules).
+  // rounding errors; fractions, on linear axes, have none (chart::labels has the same rules).
   const MOST_RATIO = 1e6;
   const ratio = group => {
     const [line] = group, comparable = curves.filter(l => !l.diverged && l.x[l.last] === line.x[line.last]);
     const alike = comparable.filter(l => l.settings === line.settings), isAlike = alike.some(l => l.algorithm !== line.algorithm);
     const all = least(curves.filter(l => !l.diverged)), other = least(isAlike ? alike : comparable), by = value(line) / value(other);
-    if (groups.filter(([first]) => !first.diverged).length < 2 || !(value(all) > 0)) return "";
+    if (figure.scale_y === "linear" || groups.filter(([first]) => !first.diverged).length < 2 || !(value(all) > 0)) return "";
     if (group.includes(all)) return ", lowest";
     const than = isAlike ? other.algorithm : namer(curves)(other);
     return group.includes(other) || by > MOST_RATIO ? "" : `, ${readable(by, 2)}×${size.big ? ` ${than.length < 20 ? than : "the lowest"}` : ""}`;

@@ -422,7 +422,7 @@ class Plot {
     const near = y === undefined ? all.slice(-18) : [...all].sort((a, b) => Math.abs(a.line.py[a.k] - y) - Math.abs(b.line.py[b.k] - y)).slice(0, 18);
     const rows = all.length > 20 ? all.filter(r => near.includes(r)) : all, ns = unique(own.map(r => r.line.n?.[r.k]));
     const band = ({ line, k }) => !line.low || Number.isNaN(line.low[k]) ? "" : `[${readable(line.low[k])}, ${readable(line.high[k])}]`;
-    const ratio = ({ line, y }) => line.role !== "measured" || own.length < 2 || !(least > 0) ? "" : y > least ? `${readable(y / least)}×` : "lowest";
+    const ratio = ({ line, y }) => line.role !== "measured" || own.length < 2 || !(least > 0) || this.figure.scale_y === "linear" ? "" : y > least ? `${readable(y / least)}×` : "lowest";
     const row = r => `<tr><td><svg width="${SAMPLE}" height="14" data-color="${colorName(r.line.color)}">${this.sample(r.line)}</svg>${esc(r.line.label)}</td><td>${readable(r.y)}</td><td class="dim">${band(r)}</td>${ns.length > 1 ? `<td class="dim">${r.line.n?.[r.k] ? `n = ${r.line.n[r.k]}` : ""}</td>` : ""}<td class="dim">${ratio(r)}</td></tr>`;
     const notes = [this.panels[panel].title, ns.length === 1 && ns[0] ? `n = ${ns[0]}` : "", own.some(r => band(r)) ? BANDS[this.view.band] : "", rows.length < all.length ? `${rows.length} of ${all.length} curves` : ""];
     this.tip.innerHTML = `<b>${esc(axis)} ${across(x)}</b> <span class="dim">${esc(notes.filter(Boolean).join("; "))}</span><table>${rows.map(row).join("")}</table>`;

@@ -176,7 +176,7 @@ fn records_of_every_format_give_the_same_cells_results() {
 fn records_that_are_wrong_are_refused() {
     let iid = "features = [\"age\"], clients = 2";
     for (settings, table, message) in [
-        (iid, "age,label\n1,0\n", "has 1 distinct label (0); two are needed"),
+        (iid, "age,label\n1,0\n2,0\n", "has 1 distinct label (0); two are needed"),
         (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 distinct labels (0, 1, 2)"),
         (iid, "age,label\n1,0\n,1\n", "row 1 of column `age` is empty"),
         (iid, "age,label\n1,0\nNaN,1\n", "feature [row, column] = [1, 0], counted from 0, is NaN"),
@@ -196,11 +196,89 @@ fn records_that_are_wrong_are_refused() {
         (
             "clients = 2, features = [\"one\"], standardise = true",
             "one,label\n1,0\n1,1\n",
-            "feature 0 is the same in all records",
+            "of the clients cannot be standardised; leave them out: `one`",
         ),
+        (
+            "clients = 9, features = [\"age\"], split = { quantity = 1 }",
+            TABLE,
+            "client 0 of 9 gets",
+        ),
+        ("clients = 2, split = { quantity = -1 }", TABLE, "must be a finite number above 0"),
+        ("clients = 2, features = [\"age\"], test = 1.5", TABLE, "above 0 and below 1, not 1.5"),
+        ("clients = 2, features = [\"age\"], test = 0.01", "age,label\n1,0\n", "0 of 1 records to"),
+        ("clients = 2, test = { column = \"t\" }", TABLE, "there is no column `t`"),
+        ("clients = 2, test = { column = \"site\" }", TABLE, "row 0 of the column of the test set"),
+        ("clients = 2, test = \"most\"", TABLE, "unknown name `most`"),
+        ("clients = 2, test = true", TABLE, "expected a number or one of fraction, column"),
+        ("clients = 2, weights = \"size\"", TABLE, "unknown name `size`"),
     ] {
         let data = Data::new(&records(settings), "r.csv", table.as_bytes());
         data.refused(message).warns("mine.toml:7");
+    }
+}
+
+/// A class of the test set that no client has, and metrics that a problem does not have.
+#[test]
+fn test_sets_and_metrics_that_are_wrong_are_refused() {
+    let marked = "clients = 2, features = [\"age\"], test = { column = \"held\" }";
+    let table = "age,label,held\n1,a,0\n2,b,0\n3,c,1\n4,a,0\n";
+    let data = Data::new(&records(marked), "r.csv", table.as_bytes());
+    data.refused("only records of the test set have the label \"c\"").warns("dataset.test)");
+
+    let ridge = "[problem.least-squares-dataset]\ndataset = { file = \"r.csv\", clients = 2, features = [\"age\"] }";
+    for (problem, metric, message) in [
+        (ridge, "accuracy", "`metrics` has `accuracy`, but `least-squares-dataset` has no classes"),
+        (ridge, "test-loss", "`metrics` has `test-loss`, but there is no test set: write `test"),
+        (
+            "[problem.quadratic]\ndimension = 2\nclients = 2\nspectrum = { from = 1.0, to = 2.0 }\nnoise = 0.1",
+            "train-loss",
+            "`metrics` has `train-loss`, but `quadratic` is not a problem of records",
+        ),
+    ] {
+        let problem = format!("{problem}\n[record]\nmetrics = [\"{metric}\"]");
+        Data::new(&problem, "r.csv", TABLE.as_bytes()).refused(message);
+    }
+}
+
+/// Clients that weigh by their records, a test set, and what is measured over records: an
+/// accuracy has a linear axis, and the page says that means are weighted.
+#[test]
+fn losses_and_accuracies_are_recorded_and_drawn() {
+    let rows = (0..60).map(|i| {
+        let label = if i % 3 == 0 { "yes" } else { "no" };
+        let age = f64::from(i % 7) + if i % 3 == 0 { 4.0 } else { 0.0 };
+        format!("{age},{label},{}\n", ["a", "b", "b", "c", "c", "c"][i as usize % 6])
+    });
+    let table: String = std::iter::once("age,label,site\n".to_owned()).chain(rows).collect();
+    let settings = "split = { column = \"site\" }, weights = \"records\", test = 0.2, standardise = true, intercept = true";
+    let data = Data::new(&records(settings), "r.csv", table.as_bytes());
+    let metrics = ["train-loss", "test-loss", "accuracy", "test-accuracy", "correction-sum"];
+    let figures = metrics[..4].iter().map(|y| format!("[[figure.convergence]]\ny = \"{y}\"\n"));
+    let more = format!(
+        "[[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 2\n[record]\nmetrics = {metrics:?}\n{}",
+        figures.collect::<String>()
+    );
+    let text = manifest(&records(settings)).replace("rounds = 3", "rounds = 300");
+    data.bench.write("mine.toml", text + &more);
+    data.accepted();
+    let page = data.bench.read("reports/mine/report.md");
+    assert!(page.contains("Clients weigh by their records"), "{page}");
+    assert!(page.contains("test accuracy over communications"), "{page}");
+    data.bench.run(&["export", "results", "--out", "rows.csv"]).expect(0);
+    let rows = data.bench.read("rows.csv");
+    let heads: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
+    let at = |name: &str| heads.iter().position(|head| *head == name).unwrap();
+    for line in rows.lines().skip(1) {
+        let row: Vec<&str> = line.split(',').collect();
+        let value = |name: &str| row[at(name)].parse::<f64>().unwrap();
+        assert!((0.0..=1.0).contains(&value("test_accuracy")), "{line}");
+        if row[at("round")] == "0" {
+            assert!((value("train_loss") - std::f64::consts::LN_2).abs() < 1e-12, "{line}");
+            assert_eq!(value("accuracy"), 0.5);
+        }
+        if row[at("round")] == "300" {
+            assert!(value("accuracy") > 0.6 && value("test_loss") < 0.69, "{line}");
+        }
     }
 }
 

@@ -85,6 +85,8 @@ const PROBLEMS: &[&str] = &[
     "[logistic-dataset]\ndataset = { file = \"%\", clients = 2, standardise = true }\nl2 = 0.1\n",
     "[logistic-dataset]\ndataset = { file = \"%\", split = { column = \"client\" }, intercept = true }\nl2 = 0.1\n",
     "[least-squares-dataset]\ndataset = { file = \"%\", clients = 2, split = { dirichlet = 1.0 } }\n",
+    "[logistic-dataset]\ndataset = { file = \"%\", clients = 2, split = { quantity = 1.0 }, weights = \"records\", test = { fraction = 0.3 } }\nl2 = 0.1\n",
+    "[least-squares-dataset]\ndataset = { file = \"%\", clients = 2, test = { column = \"client\" }, standardise = true }\nl2 = 0.1\n",
     "[least-squares-dataset]\ndataset = { file = \"%\", features = [\"x\"], clients = 1, split = \"by-label\" }\n",
 ];
 
@@ -100,6 +102,7 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
     if numbers > 600 {
         return;
     }
+    let _ = data::describe::describe(name, &contents, None);
     let files = Only(Arc::new(contents));
     for problem in PROBLEMS {
         let text = problem.replace('%', name);

@@ -110,7 +110,8 @@ impl<'a> LineFigure<'a> {
         let large = self.large(&own.groups, cells, &panels);
         let (x, y) = (self.title_of_x(cells), self.y.formula().to_owned());
         let legend = predictions::legend(&panels, &own.curves, self.theory);
-        let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y: Scale::Log };
+        let scale_y = if self.y.is_fraction() { Scale::Linear } else { Scale::Log };
+        let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y };
         let title = format!("{} over {}", plot.y, plot.x);
         let caption = self.caption(cells, &plot, theory);
         let exploration = Exploration {

@@ -50,6 +50,8 @@ pub struct InstanceRow {
     pub name: String,
     /// N and d.
     pub size: (usize, usize),
+    /// Whether clients have unequal weights.
+    pub weighted: bool,
     /// Its measures; `None` where they are not computed.
     pub measures: Option<Measures>,
     /// A bound on the distance of θ* from the optimum, if it was found by a search.
@@ -176,6 +178,7 @@ fn row(first: &Prepared<'_>, walks: &[(f64, u64)], measured: bool) -> Option<Ins
         name: name(first),
         size: (facts.clients(), facts.dim()),
         optimum_error: facts.optimum_error(),
+        weighted: facts.unequal_shares().is_some(),
         measures: if measured { Some(Measures::new(facts)?) } else { None },
         drifts: walks.par_iter().map(drift).collect(),
     })

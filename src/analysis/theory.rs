@@ -127,6 +127,12 @@ impl<'a> Theory<'a> {
         self.cells.get(id).copied()
     }
 
+    /// Whether the clients of a cell have unequal weights.
+    pub fn has_unequal_shares(&self, id: &str) -> bool {
+        let scenarios = self.cells.get(id).map_or(&[][..], |prepared| &prepared.scenarios);
+        scenarios.iter().any(|scenario| scenario.instance.unequal_shares().is_some())
+    }
+
     /// A prediction of a quantity at each recorded round of a cell.
     pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
@@ -180,6 +186,9 @@ impl<'a> Theory<'a> {
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;
+        if facts.unequal_shares().is_some() {
+            return None;
+        }
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
         self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
@@ -215,7 +224,7 @@ impl<'a> Theory<'a> {
                 let facts: &dyn Facts = &*scenario.instance;
                 let cost = || Expansion::blocks_effort(facts, corrected);
                 self.permit(prepared, Computation::Expansion, cost)?;
-                terms.blocks(facts, step, steps, corrected, printed)
+                terms.blocks(facts, step, steps, corrected, printed)?
             }
             _ => return None,
         };

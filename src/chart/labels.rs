@@ -137,6 +137,10 @@ impl CurveLabels {
         let label = |group: &Vec<usize>| {
             let (series, last) = ends[group[0]];
             let value = match detail {
+                // Of fractions, more is better, and ratios say little.
+                Detail::Value if y.is_linear() && series.diverged == 0 => {
+                    readable(last.y, if group.len() > 1 { 2 } else { 3 })
+                }
                 Detail::Value => value_text(group, groups, ends),
                 Detail::Name => String::new(),
             };

@@ -162,6 +162,17 @@ fn labels_do_not_overlap_and_say_the_value() {
     assert!(svg.contains("class=\"leader\""));
 }
 
+/// Fractions, which are on linear axes, are not compared by ratios.
+#[test]
+fn labels_on_a_linear_axis_say_the_value_alone() {
+    let mut figure = panels(1, &[0.5, 0.9]);
+    let Body::Plot(plot) = &mut figure.body else { panic!() };
+    plot.scale_y = Scale::Linear;
+    let svg = svg(&figure).unwrap();
+    assert!(svg.contains("0.500") && svg.contains("0.900"), "{svg}");
+    assert!(!svg.contains("lowest") && !svg.contains('×'), "{svg}");
+}
+
 /// Curves on top of each other share a label, and the lower one is wider.
 #[test]
 fn curves_that_coincide_are_named_together() {

@@ -2,6 +2,7 @@
 
 mod check;
 mod confirm;
+mod data;
 mod diff;
 mod digest;
 mod export;
@@ -58,6 +59,8 @@ enum Subcommands {
     Check(check::Args),
     /// List the cells of manifests with their state and estimated time
     Plan(plan::Args),
+    /// Describe a data file, and print a manifest to start from
+    Data(data::Args),
     /// Compare two sets of results or reports
     Diff(diff::Args),
     /// Write the rows of all cells to one Parquet or CSV file
@@ -139,6 +142,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Subcommands::Reproduce(args) => reproduce::run(args),
         Subcommands::Check(args) => check::run(&args),
         Subcommands::Plan(args) => plan::run(&args),
+        Subcommands::Data(args) => data::run(&args),
         Subcommands::Diff(args) => diff::run(&args),
         Subcommands::Export(args) => export::run(&args),
         Subcommands::Merge(args) => merge::run(&args),

@@ -154,6 +154,29 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
         Quantity::Variance => {
             ("trace of the covariance", r"\operatorname{tr} \operatorname{Cov} \theta")
         }
+        _ => return meaning_of_records(quantity),
+    })
+}
+
+/// The meaning of a loss or an accuracy.
+fn meaning_of_records(quantity: Quantity) -> Option<(&'static str, &'static str)> {
+    Some(match quantity {
+        Quantity::TrainLoss => (
+            "mean loss of the clients' records without the penalty, weighted as clients are",
+            r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
+        ),
+        Quantity::TestLoss => (
+            "mean loss of the records of the test set without the penalty",
+            r"\frac{1}{n} \sum_{i=1}^{n} \ell(\theta_t; z_i)",
+        ),
+        Quantity::Accuracy => (
+            "fraction of the clients' records whose class is predicted, weighted as clients are",
+            r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
+        ),
+        Quantity::TestAccuracy => (
+            "fraction of the records of the test set whose class is predicted",
+            r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
+        ),
         _ => return None,
     })
 }

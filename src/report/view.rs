@@ -80,6 +80,8 @@ pub struct Problems {
     pub has_virtual: bool,
     /// How exactly θ* is known, if it was found by a search.
     pub optimum_error: Option<String>,
+    /// Whether clients have unequal weights.
+    pub is_weighted: bool,
     pub instances: TextTable,
     pub drifts: TextTable,
 }
@@ -300,6 +302,7 @@ fn problems(found: &problems::Instances) -> Problems {
     let several = found.rows.len() > 1;
     let has_virtual =
         found.rows.iter().any(|row| row.measures.and_then(|m| m.virtual_gap).is_some());
+    let is_weighted = found.rows.iter().any(|row| row.weighted);
     let name = |instance: &problems::InstanceRow| several.then(|| instance.name.clone());
     let mut heads: Vec<&str> = several.then_some("problem").into_iter().collect();
     let mut drift_heads = heads.clone();
@@ -329,7 +332,14 @@ fn problems(found: &problems::Instances) -> Problems {
     drifts.note = note_on_further(drifts.rows.len(), found.further_drifts, "drifts");
     let errors = found.rows.iter().filter_map(|row| row.optimum_error);
     let optimum_error = errors.reduce(f64::max).map(short);
-    Problems { per_replicate: found.per_replicate, has_virtual, optimum_error, instances, drifts }
+    Problems {
+        per_replicate: found.per_replicate,
+        has_virtual,
+        is_weighted,
+        optimum_error,
+        instances,
+        drifts,
+    }
 }
 
 /// A measure of heterogeneity or noise; 0 where rounding alone makes it differ from 0.

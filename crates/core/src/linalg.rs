@@ -273,6 +273,23 @@ impl Matrix {
         sum.map_or_else(|| Self::zeros(0, 0), |s| s.scaled(1.0 / n))
     }
 
+    /// The mean of matrices of one shape, each counted `weights` times; all once by default.
+    pub fn weighted_mean<'a>(
+        matrices: impl ExactSizeIterator<Item = &'a Matrix>,
+        weights: Option<&[f64]>,
+    ) -> Self {
+        let Some(weights) = weights else { return Self::mean(matrices) };
+        let total = weights.iter().fold(0.0, |sum, weight| sum + weight);
+        let sum = matrices.zip(weights).fold(None, |sum: Option<Self>, (m, weight)| match sum {
+            None => Some(m.scaled(*weight)),
+            Some(mut sum) => {
+                sum.add(*weight, m);
+                Some(sum)
+            }
+        });
+        sum.map_or_else(|| Self::zeros(0, 0), |s| s.scaled(1.0 / total))
+    }
+
     /// x yᵀ.
     pub fn outer(x: &[f64], y: &[f64]) -> Self {
         Self::from_fn(x.len(), y.len(), |i, j| x[i] * y[j])

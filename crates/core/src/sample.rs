@@ -2,11 +2,14 @@
 
 use crate::federated::{Conditions, Federated, Run, Terms};
 use crate::linalg::Matrix;
-use crate::problem::arrays::NoFiles;
+use crate::problem::arrays::{Column, Contents, DataFile, Files, NoFiles};
+use crate::problem::dataset::{ClientWeights, Dataset, Split};
 use crate::problem::spectrum::Spectrum;
-use crate::problem::{Problem, Settings, garnet, logistic, quadratic, td};
+use crate::problem::{Problem, Settings, garnet, least_squares, logistic, quadratic, td};
+use crate::rng::Stream;
 use crate::theory::linear::LocalUpdate;
 use crate::theory::moments::{AlgorithmModel, Correction, RunModel};
+use std::sync::Arc;
 
 /// The instance of settings that name no file.
 pub fn build<S: Settings>(settings: &S, seed: u64) -> S::Instance {
@@ -73,6 +76,50 @@ pub fn blobs() -> logistic::Settings {
         margin: 0.0,
         batch: 1,
     }
+}
+
+/// Files that all have the same contents.
+pub struct Fixed(pub Contents);
+
+impl Files for Fixed {
+    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
+        Ok(Arc::new(self.0.clone()))
+    }
+}
+
+/// Three features of 40 records of two classes, of which four clients hold 4, 8, 12 and 16.
+fn unequal_records() -> (Dataset, Fixed) {
+    let mut rng = Stream::shared_instance(11);
+    let client: Vec<f64> = (0..40).map(|i| [3, 2, 3, 1, 3, 2, 0, 1, 2, 3][i % 10].into()).collect();
+    let label: Vec<f64> = (0..40).map(|i| (i % 2).into()).collect();
+    let mut feature = || -> Vec<f64> {
+        let along = label.iter().zip(&client);
+        along.map(|(label, client)| label * (1.0 - 0.4 * client) + rng.gaussian()).collect()
+    };
+    let columns = [("a", feature()), ("b", feature()), ("c", feature())];
+    let columns = columns.into_iter().chain([("client", client.clone()), ("label", label.clone())]);
+    let columns = columns.map(|(name, values)| (name.to_owned(), Column::Numbers(values)));
+    let dataset = Dataset {
+        clients: None,
+        split: Split::Column("client".into()),
+        weights: ClientWeights::Records,
+        intercept: false,
+        ..Dataset::example()
+    };
+    (dataset, Fixed(Contents::Table(columns.collect())))
+}
+
+/// Ridge regression in three dimensions for clients that weigh by their records.
+pub fn weighted_ridge() -> least_squares::LeastSquares {
+    let (dataset, files) = unequal_records();
+    least_squares::Settings { dataset, l2: 0.2, batch: 2 }.build(1, &files).unwrap()
+}
+
+/// Logistic regression in three dimensions for clients that weigh by their records.
+pub fn weighted_logistic() -> logistic::Logistic {
+    let (dataset, files) = unequal_records();
+    let settings = logistic::dataset::Settings { dataset, l2: 0.5, margin: 0.0, batch: 1 };
+    settings.build(1, &files).unwrap()
 }
 
 /// A run from `start`, before its first round.

@@ -130,6 +130,9 @@ impl<'a> Judge<'a> {
         let bound = self.theory.bound(id, by, rounds).map(|bound| bound.value.err());
         let reason = match (too_costly, &bound) {
             (Some(cost), _) => format!("{words} is not computed at this size: {cost}"),
+            (None, _) if !by.is_bound() && self.theory.has_unequal_shares(id) => format!(
+                "{words} does not apply to it or assumes that clients have equal weights, or it diverged"
+            ),
             (None, _) if !by.is_bound() => format!("{words} does not apply to it, or it diverged"),
             (None, None) => format!("{words} does not apply to it"),
             (None, Some(Some(unmet))) if !unmet.is_empty() => {

@@ -1,7 +1,7 @@
-//! Control variates: c_k of each client, their mean c̄, and ξ_k = c̄ − c_k,
-//! which is added to client k's field.
+//! Control variates: c_k of each client, their mean c̄ = Σ π_k c_k by the clients' shares, and
+//! ξ_k = c̄ − c_k, which is added to client k's field.
 //!
-//! *Invariant*: Σ_k ξ_k = 0 up to rounding, for any cohort and any numbers of local
+//! *Invariant*: Σ_k π_k ξ_k = 0 up to rounding, for any cohort and any numbers of local
 //! steps, since c̄ is the mean of the stored c_k.
 
 use crate::kernel::{self, Members};
@@ -15,13 +15,21 @@ pub struct ControlVariates {
     mean: Vec<f64>,
     /// ξ_k, N rows of d.
     corrections: Vec<f64>,
+    /// π_k, N numbers, if they are not equal.
+    shares: Option<Vec<f64>>,
 }
 
 impl ControlVariates {
-    /// Variates at 0 for `clients` clients in dimension d.
+    /// Variates at 0 for `clients` clients of equal shares in dimension d.
     pub fn new(clients: usize, d: usize) -> Self {
+        Self::with_shares(clients, d, None)
+    }
+
+    /// The same for clients of these shares.
+    pub fn with_shares(clients: usize, d: usize, shares: Option<&[f64]>) -> Self {
         let zero = vec![0.0; clients * d];
-        Self { d, variates: zero.clone(), mean: vec![0.0; d], corrections: zero }
+        let shares = shares.map(<[f64]>::to_vec);
+        Self { d, variates: zero.clone(), mean: vec![0.0; d], corrections: zero, shares }
     }
 
     /// ξ_k, d numbers.
@@ -43,8 +51,18 @@ impl ControlVariates {
     /// opposite sign). Otherwise it still converges to θ*, whereas the compact rule
     /// converges to the root of Σ E_k F̄_k.
     pub fn learn(&mut self, members: &Members, before: &[f64], ends: &[f64], lengths: &[f64]) {
-        let own = (&mut self.variates[..], &mut self.mean[..], &mut self.corrections[..]);
-        kernel::learn(members, (before, ends), lengths, own);
+        if self.shares.is_none() {
+            let own = (&mut self.variates[..], &mut self.mean[..], &mut self.corrections[..]);
+            return kernel::learn(members, (before, ends), lengths, own);
+        }
+        let d = self.d;
+        for &client in members.indices() {
+            let (variate, end) = (&mut self.variates[client * d..][..d], &ends[client * d..][..d]);
+            for i in 0..d {
+                variate[i] += (before[i] - end[i]) / lengths[client] - self.mean[i];
+            }
+        }
+        self.update_corrections();
     }
 
     /// c_k ← `value`, d numbers; call [`Self::update_corrections`] afterwards.
@@ -65,25 +83,42 @@ impl ControlVariates {
         self.update_corrections();
     }
 
-    /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k.
+    /// c̄ ← Σ π_k c_k and ξ_k ← c̄ − c_k.
     pub fn update_corrections(&mut self) {
-        kernel::update_corrections(&mut self.variates, &mut self.mean, &mut self.corrections);
+        let Some(shares) = &self.shares else {
+            let (variates, mean) = (&mut self.variates, &mut self.mean);
+            return kernel::update_corrections(variates, mean, &mut self.corrections);
+        };
+        kernel::weighted_mean_of(
+            &Members::all(shares.len()),
+            shares,
+            &self.variates,
+            &mut self.mean,
+        );
+        let rows = self.corrections.chunks_exact_mut(self.d);
+        for (correction, variate) in rows.zip(self.variates.chunks_exact(self.d)) {
+            for i in 0..self.mean.len() {
+                correction[i] = self.mean[i] - variate[i];
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::mean_of;
+    use crate::kernel::{mean_of, weighted_mean_of};
     use crate::rng::Stream;
 
     /// ξ_k ← ξ_k + (θ_k − θ̄)/ℓ with ℓ = γH, or γ/p under a coin.
     #[test]
     fn corrections_sum_to_zero_and_follow_the_published_rule() {
         let (n, d, length) = (5, 3, 0.7);
-        for coin in [false, true] {
+        let unequal = [0.1, 0.3, 0.2, 0.15, 0.25];
+        let all = [false, true].map(|coin| [(coin, None), (coin, Some(&unequal[..]))]);
+        for (coin, shares) in all.into_iter().flatten() {
             let mut rng = Stream::shared_instance(1);
-            let mut variates = ControlVariates::new(n, d);
+            let mut variates = ControlVariates::with_shares(n, d, shares);
             let mut published = vec![0.0; n * d];
             for _ in 0..20 {
                 let before: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
@@ -92,7 +127,10 @@ mod tests {
                     .map(|k| before[k % d] - length * (rng.gaussian() + variates.corrections[k]))
                     .collect();
                 let mut after = vec![0.0; d];
-                mean_of(&Members::all(n), &ends, &mut after);
+                match shares {
+                    Some(shares) => weighted_mean_of(&Members::all(n), shares, &ends, &mut after),
+                    None => mean_of(&Members::all(n), &ends, &mut after),
+                }
                 match coin {
                     true => variates.learn_by_coin(&ends, &after, 1.0 / length),
                     false => variates.learn(&Members::all(n), &before, &ends, &[length; 5]),
@@ -101,7 +139,8 @@ mod tests {
                 for (k, xi) in published.iter_mut().enumerate() {
                     *xi += (ends[k] - after[k % d]) / length;
                     assert!((variates.corrections[k] - *xi).abs() < 1e-12);
-                    sum[k % d] += variates.corrections[k];
+                    let share = shares.map_or(1.0, |shares| shares[k / d]);
+                    sum[k % d] += share * variates.corrections[k];
                 }
                 assert!(sum.iter().all(|sum| sum.abs() < 1e-13), "{sum:?}");
             }

@@ -152,7 +152,7 @@ struct ClientStates<S> {
 }
 
 /// One run: every client of the cohort starts a round at θ_t and takes E_k local
-/// steps of size γ_k along F_k + ξ_k; θ_{t+1} is their mean (RR Alg. 1;
+/// steps of size γ_k along F_k + ξ_k; θ_{t+1} is their mean by the clients' shares (RR Alg. 1;
 /// SCAFFLSA Alg. 1, 2, 4; SLIDES II; BOOK 5.8–5.11).
 pub struct Federated<'p, P: Problem> {
     problem: &'p P,
@@ -190,7 +190,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             clients: ClientStates { ends: from.start.repeat(n), streams, states },
             theta: from.start.to_vec(),
             before: vec![0.0; d],
-            variates: corrected.then(|| ControlVariates::new(n, d)),
+            variates: corrected
+                .then(|| ControlVariates::with_shares(n, d, problem.unequal_shares())),
             zero: vec![0.0; d],
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
@@ -253,6 +254,16 @@ impl<'p, P: Problem> Federated<'p, P> {
         variates.update_corrections();
     }
 
+    /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares. Those
+    /// of a part of the clients are divided by their sum (McMahan et al. 2017).
+    fn average(&mut self) {
+        let (members, ends) = (&self.cohort.members, &self.clients.ends);
+        match self.problem.unequal_shares() {
+            None => kernel::mean_of(members, ends, &mut self.theta),
+            Some(shares) => kernel::weighted_mean_of(members, shares, ends, &mut self.theta),
+        }
+    }
+
     /// A round with fixed numbers of local steps.
     fn fixed(&mut self) {
         let n = self.clients.streams.len();
@@ -266,7 +277,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         self.advance(self.plans.equal_steps);
         std::mem::swap(&mut self.before, &mut self.theta);
-        kernel::mean_of(&self.cohort.members, &self.clients.ends, &mut self.theta);
+        self.average();
         if self.terms.server_step != 1.0 {
             for (theta, before) in self.theta.iter_mut().zip(&self.before) {
                 *theta = before + self.terms.server_step * (*theta - before);
@@ -326,7 +337,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         if clock == Clock::Steps {
             if self.coin.apart {
-                kernel::mean_of(&self.cohort.members, &self.clients.ends, &mut self.theta);
+                self.average();
             } else {
                 let rows = self.clients.ends.chunks_exact_mut(self.theta.len());
                 rows.for_each(|row| row.copy_from_slice(&self.theta));
@@ -336,10 +347,9 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// A communication under the coin; the variates learn at `rate` = p/γ.
     fn communicate(&mut self, rate: f64) {
-        let ends = &self.clients.ends;
-        kernel::mean_of(&self.cohort.members, ends, &mut self.theta);
+        self.average();
         if let Some(variates) = &mut self.variates {
-            variates.learn_by_coin(ends, &self.theta, rate);
+            variates.learn_by_coin(&self.clients.ends, &self.theta, rate);
         }
         self.cost.communications += 1;
         self.cost.send(2 * self.clients.streams.len() as u64, self.theta.len());

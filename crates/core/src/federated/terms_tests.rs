@@ -72,23 +72,31 @@ fn corrected() -> Vec<(&'static str, Terms)> {
     ]
 }
 
+/// Problems without noise, of equal and of unequal shares.
+fn noiseless() -> [(&'static str, Exact); 4] {
+    [
+        ("linear", Exact::new(linear_problem())),
+        ("logistic", Exact::new(curved_problem())),
+        ("linear, weighted", Exact::new(sample::weighted_ridge())),
+        ("logistic, weighted", Exact::new(sample::weighted_logistic())),
+    ]
+}
+
 /// Without noise, every algorithm with control variates or one local step converges to θ*.
 #[test]
 fn corrected_runs_without_noise_reach_the_optimum() {
-    let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
     let single = ("FedAvg, one local step", Terms::fedavg(0.1, 1));
     for (name, terms) in corrected().into_iter().chain([single]) {
-        let off = distance(&run(&linear, &terms, 4000, 0), linear.optimum());
-        assert!(off < 1e-12, "{name}, linear: {off}");
-        let off = distance(&run(&curved, &terms, 4000, 0), curved.optimum());
-        assert!(off < 1e-12, "{name}, logistic: {off}");
+        for (problem, exact) in noiseless() {
+            let off = distance(&run(&exact, &terms, 4000, 0), exact.optimum());
+            assert!(off < 1e-12, "{name}, {problem}: {off}");
+        }
     }
 }
 
 /// Without noise, every algorithm without control variates converges to its exact limit.
 #[test]
 fn uncorrected_runs_without_noise_reach_their_own_limit() {
-    let (linear, curved) = (Exact::new(linear_problem()), Exact::new(curved_problem()));
     let plain = Terms::fedavg(0.1, 5);
     let work = vec![1, 7, 2];
     for (name, terms) in [
@@ -105,15 +113,17 @@ fn uncorrected_runs_without_noise_reach_their_own_limit() {
             steps: terms.steps(c),
             proximal: terms.proximal,
         };
-        let exact = linear::limit(&linear, work).unwrap();
-        let off = distance(&run(&linear, &terms, 3000, 0), &exact);
-        assert!(off < 1e-12, "{name}, linear: {off}");
-        assert!(distance(&exact, linear.optimum()) > 1e-3, "{name}: there is a bias to be seen");
-        let again = fixed_point(&linear, work).unwrap();
-        assert!(distance(&exact, &again) < 1e-13, "{name}: two ways to one limit");
-        let exact = fixed_point(&curved, work).unwrap();
-        let off = distance(&run(&curved, &terms, 3000, 0), &exact);
-        assert!(off < 1e-12, "{name}, logistic: {off}");
+        for (what, problem) in noiseless() {
+            let exact = fixed_point(&problem, work).unwrap();
+            let off = distance(&run(&problem, &terms, 3000, 0), &exact);
+            assert!(off < 1e-12, "{name}, {what}: {off}");
+            let bias = distance(&exact, problem.optimum());
+            assert!(bias > 1e-3, "{name}, {what}: there is a bias to be seen, {bias}");
+            if problem.linear() {
+                let again = linear::limit(&problem, work).unwrap();
+                assert!(distance(&exact, &again) < 1e-13, "{name}, {what}: two ways to one limit");
+            }
+        }
     }
 }
 
@@ -143,19 +153,24 @@ fn unnormalised_work_weighs_clients() {
     assert!(distance(&weighted, problem.optimum()) > 0.1);
 }
 
-/// Σ ξ = 0 along every noisy run.
+/// Σ π ξ = 0 along every noisy run.
 #[test]
 fn corrections_sum_to_zero() {
-    let problem = linear_problem();
+    sum_to_zero(&linear_problem());
+    sum_to_zero(&sample::weighted_ridge());
+}
+
+fn sum_to_zero<P: Problem>(problem: &P) {
     for (name, terms) in corrected() {
-        let mut run = sample::launch(&problem, &terms, &[1.0; 3], 1);
+        let mut run = sample::launch(problem, &terms, &[1.0; 3], 1);
         for round in 0..200 {
             run.round();
             let clients = run.clients().unwrap();
             for i in 0..3 {
                 let column = clients.corrections.iter().skip(i).step_by(3);
-                let (sum, size) =
-                    column.fold((0.0, 1.0), |(s, z), x| (s + x, f64::max(z, x.abs())));
+                let (sum, size) = column.enumerate().fold((0.0, 1.0), |(s, z), (client, x)| {
+                    (s + problem.weight(client) * x, f64::max(z, x.abs()))
+                });
                 assert!(f64::abs(sum) < 1e-13 * size, "{name}, round {round}: {sum}");
             }
         }

@@ -20,7 +20,7 @@ pub mod td;
 pub use cohort::{Cohort, Local, LocalSteps, Members};
 pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
-pub use server::{learn, mean_of, update_corrections};
+pub use server::{learn, mean_of, update_corrections, weighted_mean_of};
 pub use simd::InstructionSet;
 
 /// The number of accumulators of a dot product; longer vectors are added up in blocks.

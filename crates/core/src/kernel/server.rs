@@ -2,6 +2,7 @@
 //! control variates. A block of columns stays in registers during a pass over the rows;
 //! each column is summed in the order of the clients on every instruction set.
 
+use super::axpy;
 use super::cohort::Members;
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
@@ -79,6 +80,23 @@ struct ServerRows<'a> {
 /// If a member has no row, or there is none.
 pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
     mean_on(InstructionSet::best(), members, rows, out);
+}
+
+/// The mean of the members' rows of `rows` (each `out.len()` long), weighted by their `shares`
+/// and divided by the sum of these, in order.
+///
+/// # Panics
+/// If a member has no row or no share, or there is none.
+pub fn weighted_mean_of(members: &Members, shares: &[f64], rows: &[f64], out: &mut [f64]) {
+    let d = out.len();
+    assert!(!members.indices().is_empty());
+    out.fill(0.0);
+    let mut total = 0.0;
+    for &client in members.indices() {
+        axpy(shares[client], &rows[client * d..][..d], out);
+        total += shares[client];
+    }
+    out.iter_mut().for_each(|x| *x /= total);
 }
 
 fn mean_on(path: InstructionSet, members: &Members, rows: &[f64], out: &mut [f64]) {

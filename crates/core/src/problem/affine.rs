@@ -33,10 +33,23 @@ impl Affine {
     pub fn mean<'a>(
         clients: impl ExactSizeIterator<Item = &'a Self> + Clone,
     ) -> Result<Self, Singular> {
-        let n = clients.len() as f64;
-        let matrix = Matrix::mean(clients.clone().map(|client| &client.matrix));
+        Self::weighted_mean(clients, None)
+    }
+
+    /// The same with these shares of the clients; equal ones by default.
+    ///
+    /// # Errors
+    /// [`Singular`] if it has no unique root.
+    pub fn weighted_mean<'a>(
+        clients: impl ExactSizeIterator<Item = &'a Self> + Clone,
+        shares: Option<&[f64]>,
+    ) -> Result<Self, Singular> {
+        let equal = 1.0 / clients.len() as f64;
+        let matrix = Matrix::weighted_mean(clients.clone().map(|client| &client.matrix), shares);
         let mut offset = vec![0.0; matrix.rows()];
-        clients.for_each(|client| axpy(1.0 / n, &client.offset, &mut offset));
+        for (c, client) in clients.enumerate() {
+            axpy(shares.map_or(equal, |shares| shares[c]), &client.offset, &mut offset);
+        }
         Self::new(matrix, offset)
     }
 

@@ -102,12 +102,14 @@ fn products(what: &str, n: usize, stated: &Matrix, mut draw: impl FnMut(&mut [f6
     }
 }
 
-/// θ* solves Σ F̄_c = 0 and θ_c* solves F̄_c = 0, up to `rounding`.
+/// θ* solves Σ π_c F̄_c = 0 and θ_c* solves F̄_c = 0, up to `rounding`.
 ///
 /// # Panics
 /// If one of them does not.
 pub fn roots<P: Problem>(problem: &P, rounding: f64) {
     let (n, d) = (problem.clients(), problem.dim());
+    let shares: f64 = (0..n).map(|client| problem.share(client)).sum();
+    assert!((shares - 1.0).abs() < 1e-12, "the shares of the clients sum to {shares}");
     assert_eq!(problem.optimum().len(), d, "the optimum has another dimension");
     let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
     let mut size: f64 = 0.0;
@@ -120,7 +122,7 @@ pub fn roots<P: Problem>(problem: &P, rounding: f64) {
         );
         problem.mean_field(client, problem.optimum(), &mut field);
         size = size.max(dot(&field, &field).sqrt());
-        axpy(1.0 / n as f64, &field, &mut mean);
+        axpy(problem.share(client), &field, &mut mean);
     }
     let norm = dot(&mean, &mean).sqrt();
     assert!(norm < rounding * (1.0 + size), "the mean field at the optimum has norm {norm}");

@@ -1,6 +1,6 @@
 //! Any problem without its noise: the oracle returns the mean field.
 
-use super::{Facts, Problem};
+use super::{Facts, Problem, RecordsOf};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
@@ -18,6 +18,9 @@ impl Exact {
 impl Facts for Exact {
     fn clients(&self) -> usize {
         self.0.clients()
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.0.unequal_shares()
     }
     fn optimum(&self) -> &[f64] {
         self.0.optimum()
@@ -54,6 +57,12 @@ impl Facts for Exact {
     }
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         self.0.suboptimality(theta)
+    }
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.0.loss(theta, of)
+    }
+    fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.0.accuracy(theta, of)
     }
     fn feature_norm(&self, x: &[f64]) -> Option<f64> {
         self.0.feature_norm(x)

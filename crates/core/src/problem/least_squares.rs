@@ -3,8 +3,8 @@
 
 use super::affine::{Affine, batch_covariance, batch_noise, half_square};
 use super::arrays::{DataFile, Files};
-use super::dataset::Dataset;
-use super::{Facts, Fault, Faults, Problem, generic};
+use super::dataset::{ClientRecords, Dataset, Records};
+use super::{Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, generic};
 use crate::kernel::records::{Link, RecordTables};
 use crate::kernel::{Cohort, InstructionSet, axpy};
 use crate::linalg::Matrix;
@@ -47,14 +47,17 @@ impl super::Settings for Settings {
         self.dataset.uses_seed()
     }
 
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics { loss: true, accuracy: false, test: self.dataset.test.is_some() }
+    }
+
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
-        let records = self.dataset.open(files)?;
+        let ClientRecords { records, test, held, shares } = self.dataset.load(files, seed)?;
         let labels = records.numbers()?;
-        let shards = self.dataset.partition(&records, seed)?;
         let d = records.dimension();
         let singular = |who: String| {
             Fault::new(
@@ -65,7 +68,7 @@ impl super::Settings for Settings {
             )
         };
         let (mut clients, mut sets, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        for (c, shard) in shards.iter().enumerate() {
+        for (c, shard) in held.iter().enumerate() {
             let mut rows = Vec::with_capacity(shard.len() * d);
             let mut own = Vec::with_capacity(shard.len());
             let mut matrix = Matrix::identity(d).scaled(self.l2);
@@ -82,9 +85,17 @@ impl super::Settings for Settings {
             sets.push(rows);
             targets.push(own);
         }
-        let mean = Affine::mean(clients.iter()).map_err(|_| singular("the".into()))?;
+        let mean = Affine::weighted_mean(clients.iter(), shares.as_deref());
+        let mean = mean.map_err(|_| singular("the".into()))?;
+        let of_test = |test: Records| {
+            let targets = test.numbers()?;
+            let rows = (0..targets.len()).flat_map(|i| test.row(i)).copied().collect();
+            let link = Link::Linear { targets: vec![targets] };
+            Ok(RecordTables::new(d, self.l2, link, &[rows]))
+        };
+        let test = test.map(of_test).transpose()?;
         let tables = RecordTables::new(d, self.l2, Link::Linear { targets }, &sets);
-        Ok(LeastSquares { batch: self.batch, tables, clients, mean })
+        Ok(LeastSquares { batch: self.batch, tables, clients, shares, test, mean })
     }
 }
 
@@ -94,12 +105,23 @@ pub struct LeastSquares {
     tables: RecordTables,
     /// E xxᵀ + λI and E y x of each client.
     clients: Vec<Affine>,
+    shares: Option<Vec<f64>>,
+    /// The records of the test set, if there is one.
+    test: Option<RecordTables>,
     mean: Affine,
+}
+
+/// The mean of half the squares of these errors.
+fn mean_loss(errors: &[f64]) -> f64 {
+    errors.iter().fold(0.0, |sum, error| sum + 0.5 * error * error) / errors.len() as f64
 }
 
 impl Facts for LeastSquares {
     fn clients(&self) -> usize {
         self.clients.len()
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.shares.as_deref()
     }
     fn optimum(&self) -> &[f64] {
         &self.mean.optimum
@@ -135,6 +157,13 @@ impl Facts for LeastSquares {
     }
     fn batch(&self) -> u64 {
         self.batch as u64
+    }
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        let client = |sum, c: usize| sum + self.share(c) * mean_loss(&self.tables.errors(c, theta));
+        match of {
+            RecordsOf::Clients => Some((0..self.clients.len()).fold(0.0, client)),
+            RecordsOf::Test => Some(mean_loss(&self.test.as_ref()?.errors(0, theta))),
+        }
     }
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         Some(half_square(&self.mean.matrix, theta, self.optimum()))

@@ -38,7 +38,8 @@ use std::hash::Hash;
 pub use twin::Twin;
 
 /// Exact facts about a problem. F_c is client c's field, F̄_c its mean,
-/// F̄ = N⁻¹ Σ F̄_c; θ* solves F̄(θ*) = 0 and θ_c* solves F̄_c(θ_c*) = 0.
+/// F̄ = Σ π_c F̄_c with π_c the client's share; θ* solves F̄(θ*) = 0 and θ_c* solves
+/// F̄_c(θ_c*) = 0.
 pub trait Facts: Send + Sync {
     /// d, the dimension of θ.
     fn dim(&self) -> usize {
@@ -46,6 +47,19 @@ pub trait Facts: Send + Sync {
     }
     /// N, the number of clients.
     fn clients(&self) -> usize;
+    /// The shares π_c of the clients, N positive numbers whose sum is 1; `None` if all are 1/N.
+    /// Every mean over clients is weighted by them.
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        None
+    }
+    /// π_c.
+    fn share(&self, client: usize) -> f64 {
+        self.unequal_shares().map_or(1.0 / self.clients() as f64, |shares| shares[client])
+    }
+    /// N π_c, which is 1 to the last bit if shares are equal.
+    fn weight(&self, client: usize) -> f64 {
+        self.unequal_shares().map_or(1.0, |shares| self.clients() as f64 * shares[client])
+    }
     /// θ*, d numbers.
     fn optimum(&self) -> &[f64];
     /// A bound on the Euclidean distance of [`Facts::optimum`] from the optimum, if it is found by
@@ -100,9 +114,18 @@ pub trait Facts: Send + Sync {
     fn distribution(&self, client: usize) -> usize {
         client
     }
-    /// f(θ) − f(θ*), f the mean of the clients' losses; `None` if the
+    /// f(θ) − f(θ*), f the mean of the clients' losses by their shares; `None` if the
     /// field is not a gradient.
     fn suboptimality(&self, _theta: &[f64]) -> Option<f64> {
+        None
+    }
+    /// The mean loss of records at θ without the penalty: of those that clients hold, by the
+    /// clients' shares, or of the test set. `None` if there are none, or no loss.
+    fn loss(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
+        None
+    }
+    /// The fraction of records whose class θ predicts, likewise; `None` without classes.
+    fn accuracy(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
         None
     }
     /// xᵀ Σφ x with Σφ = N⁻¹ Σ E φφᵀ, the mean square of values under the stationary
@@ -115,6 +138,26 @@ pub trait Facts: Send + Sync {
     fn virtual_optimum(&self) -> Option<&[f64]> {
         None
     }
+}
+
+/// Whose records a loss or an accuracy is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordsOf {
+    /// Those that clients hold.
+    Clients,
+    /// Those of the test set.
+    Test,
+}
+
+/// Which metrics of records a problem has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordMetrics {
+    /// Whether there are records, and a loss of each.
+    pub loss: bool,
+    /// Whether they are of classes.
+    pub accuracy: bool,
+    /// Whether some of them are held out.
+    pub test: bool,
 }
 
 /// Groups clients with equal keys: the first client of each group, and the group of each client.
@@ -343,6 +386,10 @@ pub trait Settings {
     fn linear(&self) -> bool {
         true
     }
+    /// Which metrics of records the instance has.
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics::default()
+    }
     /// The size of the instance; `None` if it depends on a file.
     fn extent(&self) -> Option<Extent> {
         None
@@ -391,6 +438,11 @@ macro_rules! problems {
             /// Whether every F_c is affine in θ.
             pub fn linear(&self) -> bool {
                 match self { $(Self::$variant(settings) => settings.linear(),)* }
+            }
+
+            /// Which metrics of records the instance has.
+            pub fn record_metrics(&self) -> RecordMetrics {
+                match self { $(Self::$variant(settings) => settings.record_metrics(),)* }
             }
 
             /// The size of the instance; `None` if it depends on a file.

@@ -38,6 +38,9 @@ impl<P: Problem> Facts for Twin<P> {
     fn clients(&self) -> usize {
         self.problem.clients()
     }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.problem.unequal_shares()
+    }
     fn optimum(&self) -> &[f64] {
         self.problem.optimum()
     }

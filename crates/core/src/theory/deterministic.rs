@@ -7,7 +7,7 @@ use crate::kernel::{axpy, descend, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 
-/// N⁻¹ Σ θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
+/// Σ π_c θ_c after client c has taken the local steps `update(c)` from `theta` along F̄_c.
 pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUpdate) -> Vec<f64> {
     let (n, d) = (facts.clients(), facts.dim());
     let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
@@ -19,7 +19,7 @@ pub fn round(facts: &dyn Facts, theta: &[f64], update: &dyn Fn(usize) -> LocalUp
             let pull: Vec<f64> = local.iter().zip(theta).map(|(x, y)| proximal * (x - y)).collect();
             descend(&mut local, &field, &pull, step);
         }
-        axpy(1.0 / n as f64, &local, &mut mean);
+        axpy(facts.share(client), &local, &mut mean);
     }
     mean
 }
@@ -69,8 +69,8 @@ pub fn drift_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     Effort::new(distributions * powers + n * d * d, (distributions + 4.0) * d * d)
 }
 
-/// The average drift at the optimum (SLIDES): ‖(NH)⁻¹ Σ_c Σ_h F̄_c(θ_c^(h)) −
-/// F̄(θ*)‖ along noiseless local steps from θ*, that is ‖θ* − N⁻¹ Σ θ_c^(H)‖/(γH).
+/// The average drift at the optimum (SLIDES): ‖H⁻¹ Σ_c π_c Σ_h F̄_c(θ_c^(h)) −
+/// F̄(θ*)‖ along noiseless local steps from θ*, that is ‖θ* − Σ π_c θ_c^(H)‖/(γH).
 pub fn drift(facts: &dyn Facts, step_size: f64, local_steps: u64) -> f64 {
     let update = |_| LocalUpdate::plain(step_size, local_steps);
     let length = step_size * local_steps as f64;

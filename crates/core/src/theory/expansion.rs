@@ -13,13 +13,14 @@ use crate::problem::{Facts, by_distribution};
 /// The terms of the expansions, all at θ*.
 pub struct Expansion {
     clients: usize,
+    equal_shares: bool,
     /// A, d × d.
     pub mean: Matrix,
-    /// C, d × d.
+    /// C = N Σ π_c² C_c, the mean of C_c for equal shares, d × d.
     pub noise: Matrix,
     /// **A**C, d × d: the covariance of θ is (γ/N) **A**C to first order.
     pub spread: Matrix,
-    /// b_h = A⁻¹ N⁻¹ Σ (H_c − A) F̄_c(θ*), d numbers (RR Thm 1).
+    /// b_h = A⁻¹ Σ π_c (H_c − A) F̄_c(θ*), d numbers (RR Thm 1).
     pub heterogeneity: Vec<f64>,
     /// A⁻¹ ∇³f(θ*)[**A**C], d numbers; `None` without third derivatives.
     pub stochasticity: Option<Vec<f64>>,
@@ -27,21 +28,29 @@ pub struct Expansion {
     pub within: Option<Vec<f64>>,
 }
 
-/// The mean over clients of a matrix.
-fn mean_of(facts: &dyn Facts, matrix: impl Fn(usize) -> Matrix) -> Matrix {
+/// N⁻¹ Σ w_c M_c over clients with the weights w = `weight`.
+fn mean_of(
+    facts: &dyn Facts,
+    weight: impl Fn(usize) -> f64,
+    matrix: impl Fn(usize) -> Matrix,
+) -> Matrix {
     let d = facts.dim();
     let mut sum = Matrix::zeros(d, d);
     if let Some((values, clients)) = by_distribution(facts, |c| Some(matrix(c))) {
-        clients.iter().for_each(|&group| sum.add(1.0 / clients.len() as f64, &values[group]));
+        for (client, &group) in clients.iter().enumerate() {
+            sum.add(weight(client) / clients.len() as f64, &values[group]);
+        }
     }
     sum
 }
 
-/// ∇³f(θ*)[M] = N⁻¹ Σ ∇²F̄_c(θ*)[M], d numbers.
+/// ∇³f(θ*)[M] = Σ π_c ∇²F̄_c(θ*)[M], d numbers.
 fn curvature(facts: &dyn Facts, m: &Matrix) -> Option<Vec<f64>> {
     let (values, clients) = by_distribution(facts, |c| facts.curvature(c, m))?;
     let mut sum = vec![0.0; facts.dim()];
-    clients.iter().for_each(|&group| axpy(1.0 / clients.len() as f64, &values[group], &mut sum));
+    for (client, &group) in clients.iter().enumerate() {
+        axpy(facts.share(client), &values[group], &mut sum);
+    }
     Some(sum)
 }
 
@@ -68,18 +77,29 @@ impl Expansion {
     /// [`Singular`] if A is not stable.
     pub fn new(facts: &dyn Facts) -> Result<Self, Singular> {
         let (n, d) = (facts.clients(), facts.dim());
-        let mean = mean_of(facts, |c| facts.jacobian(c));
-        let noise = mean_of(facts, |c| facts.noise_covariance(c));
+        let weight = |c| facts.weight(c);
+        let mean = mean_of(facts, weight, |c| facts.jacobian(c));
+        let noise = mean_of(facts, |c| weight(c) * weight(c), |c| facts.noise_covariance(c));
         let spread = solve_lyapunov(&mean, &noise)?;
         let mut pull = vec![0.0; d];
         for client in 0..n {
             let apart = facts.jacobian(client).plus(-1.0, &mean);
-            axpy(1.0 / n as f64, &apart.apply(&facts.field_at_optimum(client)), &mut pull);
+            axpy(facts.share(client), &apart.apply(&facts.field_at_optimum(client)), &mut pull);
         }
         let curved = |m: &Matrix| curvature(facts, m).map(|x| solve(&mean, &x)).transpose();
         let (stochasticity, within) = (curved(&spread)?, curved(&noise)?);
         let heterogeneity = solve(&mean, &pull)?;
-        Ok(Self { clients: n, heterogeneity, stochasticity, within, mean, noise, spread })
+        let equal_shares = facts.unequal_shares().is_none();
+        Ok(Self {
+            clients: n,
+            equal_shares,
+            heterogeneity,
+            stochasticity,
+            within,
+            mean,
+            noise,
+            spread,
+        })
     }
 
     /// θ̄ − θ* to first order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C] (RR Thm 4 as
@@ -97,8 +117,11 @@ impl Expansion {
     /// The part of the next order that is not divided by N, from the
     /// clients' own variance within a round: −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with
     /// w = (H − 1)/2, and (H − 1)(2H − 1)/(6H) more under control variates, whose
-    /// noise moves the client too; d numbers.
+    /// noise moves the client too; d numbers. `None` for unequal shares.
     pub fn next(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
+        if !self.equal_shares {
+            return None;
+        }
         let h = local_steps;
         let variates = if corrected { (h - 1.0) * (2.0 * h - 1.0) / (6.0 * h) } else { 0.0 };
         let weight = (h - 1.0) / 2.0 + variates;
@@ -119,7 +142,8 @@ impl Expansion {
     /// Cov(θ, ξ_c) = ∓(γ/N) **A**C (H_c − A) + (γ/N)(C_c − C),
     /// Cov(ξ_c, ξ_c) = ((1 − 2/N) C_c + C/N)/H and
     /// Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH), c' the client after c. The sign is
-    /// minus; plus is what SLIDES prints, for `printed`.
+    /// minus; plus is what SLIDES prints, for `printed`. `None` with control variates if shares
+    /// are unequal.
     pub fn blocks(
         &self,
         facts: &dyn Facts,
@@ -127,14 +151,17 @@ impl Expansion {
         local_steps: f64,
         corrected: bool,
         printed: bool,
-    ) -> CovarianceBlocks {
+    ) -> Option<CovarianceBlocks> {
+        if corrected && !self.equal_shares {
+            return None;
+        }
         let (n, h) = (self.clients, local_steps);
         let share = 1.0 / n as f64;
         let theta = self.spread.scaled(step * share);
         let all = 0..if corrected { n } else { 0 };
         let sign = if printed { 1.0 } else { -1.0 };
         let noise_of = |c: usize| facts.noise_covariance(c);
-        CovarianceBlocks {
+        Some(CovarianceBlocks {
             theta_variate: all
                 .clone()
                 .map(|c| {
@@ -155,7 +182,7 @@ impl Expansion {
                 })
                 .collect(),
             theta,
-        }
+        })
     }
 }
 
@@ -163,9 +190,9 @@ impl Expansion {
 /// around the field linearised at θ*, whose exact moments at stationarity are `linear` and
 /// `blocks`. The curvature along the local steps acts on the mean:
 ///
-/// FedAvg: m − (I − Γ̄)⁻¹ (γ/2N) Σ_c Σ_h P_{H−1−h} ∇²F̄_c[S_{c,h}], P = I − γH_c, with
+/// FedAvg: m − (I − Γ̄)⁻¹ (γ/2) Σ_c π_c Σ_h P_{H−1−h} ∇²F̄_c[S_{c,h}], P = I − γH_c, with
 /// S_{c,h} the second moment of θ − θ* after h local steps. Scaffold: the variates
-/// absorb each client's own part, so that m − A⁻¹ N⁻¹ Σ_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
+/// absorb each client's own part, so that m − A⁻¹ Σ_c π_c (Σ_h P^h)⁻¹ Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}]
 /// remains.
 pub fn closure(
     facts: &dyn Facts,
@@ -175,9 +202,9 @@ pub fn closure(
     local_steps: u64,
     corrected: bool,
 ) -> Option<Vec<f64>> {
-    let (n, d) = (facts.clients(), facts.dim());
+    let d = facts.dim();
     let identity = Matrix::identity(d);
-    let mean = mean_of(facts, |c| facts.jacobian(c));
+    let mean = mean_of(facts, |c| facts.weight(c), |c| facts.jacobian(c));
     let (mut push, mut gamma) = (vec![0.0; d], Matrix::zeros(d, d));
     let (values, clients) = by_distribution(facts, |client| {
         let one = identity.plus(-step, &facts.jacobian(client));
@@ -193,10 +220,10 @@ pub fn closure(
         }
         Some((sum, one.power(local_steps)))
     })?;
-    for group in clients {
-        let (sum, all) = &values[group];
-        axpy(1.0 / n as f64, sum, &mut push);
-        gamma.add(1.0 / n as f64, all);
+    for (client, group) in clients.into_iter().enumerate() {
+        let ((sum, all), share) = (&values[group], facts.share(client));
+        axpy(share, sum, &mut push);
+        gamma.add(share, all);
     }
     let mut bias = linear.mean.clone();
     if corrected {

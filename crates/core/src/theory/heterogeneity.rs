@@ -5,7 +5,7 @@ use crate::linalg::Matrix;
 use crate::problem::{Facts, by_distribution};
 use crate::theory::effort::{self, Effort};
 
-/// Measures of an instance, all at θ*. They depend on eigenvalues, so print six digits at
+/// Measures of an instance, all at θ*; means over clients are weighted by their shares. They depend on eigenvalues, so print six digits at
 /// most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
@@ -14,11 +14,11 @@ pub struct Measures {
     /// ζ₂: root mean square over clients of ‖H_c − A‖, the spectral norm (RR
     /// A2, i = 2).
     pub zeta2: f64,
-    /// The smallest eigenvalue of the symmetric part of A = N⁻¹ Σ H_c: μ, or a.
+    /// The smallest eigenvalue of the symmetric part of A = Σ π_c H_c: μ, or a.
     pub mu: f64,
     /// The largest spectral norm of a client's H_c: L.
     pub smoothness: f64,
-    /// N⁻¹ Σ tr C_c, the noise at θ*.
+    /// Σ π_c tr C_c, the noise at θ*.
     pub noise: f64,
     /// ‖θ* − θ̃‖ with θ̃ the optimum of the virtual environment, if there is one.
     pub virtual_gap: Option<f64>,
@@ -34,7 +34,7 @@ impl Measures {
     pub fn new(facts: &dyn Facts) -> Option<Self> {
         let n = facts.clients();
         let jacobians: Vec<Matrix> = (0..n).map(|c| facts.jacobian(c)).collect();
-        let mean = Matrix::mean(jacobians.iter());
+        let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
         let (mut first, mut second, mut noise, mut smoothness) = (0.0, 0.0, 0.0, 0.0_f64);
         let (values, clients) = by_distribution(facts, |c| {
             let field = facts.field_at_optimum(c);
@@ -45,11 +45,12 @@ impl Measures {
                 facts.noise_covariance(c).trace(),
             ])
         })?;
-        for [drift, apart, most, spread] in clients.into_iter().map(|group| values[group]) {
-            first += drift / n as f64;
-            second += apart * apart / n as f64;
+        for (client, group) in clients.into_iter().enumerate() {
+            let ([drift, apart, most, spread], weight) = (values[group], facts.weight(client));
+            first += weight * drift / n as f64;
+            second += weight * (apart * apart) / n as f64;
             smoothness = smoothness.max(most);
-            noise += spread / n as f64;
+            noise += weight * spread / n as f64;
         }
         let gap = facts
             .virtual_optimum()

@@ -33,8 +33,9 @@ impl LocalUpdate {
 
 /// The mean round map of uncorrected clients:
 /// E θ_{t+1} − θ* = Γ̄ (E θ_t − θ*) + ρ̄, for FedLSA with Γ_c = (I − γĀ_c)^H,
-/// Γ̄ = N⁻¹ Σ Γ_c and ρ̄ = N⁻¹ Σ (I − Γ_c)(θ_c* − θ*). A cohort drawn without
-/// replacement does not change it; a server step changes it but not its fixed point.
+/// Γ̄ = Σ π_c Γ_c and ρ̄ = Σ π_c (I − Γ_c)(θ_c* − θ*). A cohort drawn without
+/// replacement does not change it if shares are equal; a server step changes it but not its
+/// fixed point.
 #[derive(Clone, Debug)]
 pub struct RoundMap {
     /// Γ̄, d × d.
@@ -57,7 +58,7 @@ impl RoundMap {
 
     /// The map of the field linearised at θ*; exact if the field is linear.
     pub fn linearised(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Self {
-        let (n, d) = (facts.clients() as f64, facts.dim());
+        let d = facts.dim();
         let (mut gamma, mut rho) = (Matrix::zeros(d, d), vec![0.0; d]);
         let updates: Vec<LocalUpdate> = (0..facts.clients()).map(update).collect();
         let kind = |c: usize| (facts.distribution(c), updates[c].bits());
@@ -71,11 +72,12 @@ impl RoundMap {
             }
         };
         let parts: Vec<MapParts> = first.into_iter().map(parts).collect();
-        for kind in kinds {
+        for (client, kind) in kinds.into_iter().enumerate() {
             let (all, there, back) = &parts[kind];
-            axpy(1.0 / n, there, &mut rho);
-            axpy(-1.0 / n, back, &mut rho);
-            gamma.add(1.0 / n, all);
+            let share = facts.share(client);
+            axpy(share, there, &mut rho);
+            axpy(-share, back, &mut rho);
+            gamma.add(share, all);
         }
         if updates.iter().all(|update| update.steps == 1 && *update == updates[0]) {
             // ρ̄ = −γ F̄(θ*) = 0; the computed sum is rounding error.

@@ -7,6 +7,9 @@ use driftbench_core::words::count;
 /// The most columns: more than features may be, and some that are not used.
 const MOST_COLUMNS: usize = 20_000;
 
+/// Usual marks of a missing value.
+const MISSING: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
+
 /// The columns, numbers where every row of a column is one.
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {
     // Twice: what a column holds is known at its end, and texts take far more
@@ -63,6 +66,28 @@ fn survey(bytes: &[u8]) -> Result<Vec<bool>, String> {
         row += 1;
     }
     Ok(numbers)
+}
+
+/// The columns that lack values, with how many and the first row that lacks one: empty, or a
+/// usual mark of a missing value; `None` if the bytes are no table.
+pub fn missing(bytes: &[u8]) -> Option<Vec<(String, usize, u64)>> {
+    let mut reader = reader(bytes);
+    let heads = reader.headers().ok()?.clone();
+    let mut found = vec![(0, 0); heads.len()];
+    let (mut record, mut row) = (StringRecord::new(), 0_u64);
+    while reader.read_record(&mut record).ok()? {
+        for ((number, first), value) in found.iter_mut().zip(&record) {
+            if MISSING.iter().any(|mark| value.eq_ignore_ascii_case(mark)) {
+                if *number == 0 {
+                    *first = row;
+                }
+                *number += 1;
+            }
+        }
+        row += 1;
+    }
+    let all = heads.iter().zip(found).filter(|(_, (number, _))| *number > 0);
+    Some(all.map(|(name, (number, first))| (name.to_owned(), number, first)).collect())
 }
 
 /// What is wrong with a record.

@@ -6,6 +6,7 @@
 //! that it announces.
 
 mod csv;
+pub mod describe;
 mod libsvm;
 mod npz;
 

@@ -90,6 +90,26 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
     if whole != Some(bytes.len() as u64) {
         return Err(format!("it holds more than the shape {shape:?} that its header announces"));
     }
+    if count.is_none_or(|n| n > MOST_BYTES / 8) {
+        return Err(format!(
+            "its shape {shape:?} takes 8 bytes a number; at most {MOST_BYTES} bytes are allowed"
+        ));
+    }
+    let data = numbers(file, &bytes[begin..], kind, &dtype)?;
+    if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
+        return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
+    }
+    let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
+    Ok(Array { shape, data })
+}
+
+/// The numbers of an array in its own order, from its file or from the `bytes` behind its header.
+fn numbers(
+    file: NpyFile<&[u8]>,
+    bytes: &[u8],
+    kind: (TypeChar, u64),
+    dtype: &str,
+) -> Result<Vec<f64>, String> {
     macro_rules! numbers {
         ($type:ty) => {
             file.into_vec::<$type>()
@@ -99,25 +119,47 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
                 .collect()
         };
     }
-    let data: Vec<f64> = match kind {
+    Ok(match kind {
         (TypeChar::Float, 8) => file.into_vec::<f64>().map_err(|e| e.to_string())?,
         (TypeChar::Float, 4) => numbers!(f32),
         (TypeChar::Int, 8) => numbers!(i64),
         (TypeChar::Int, 4) => numbers!(i32),
         (TypeChar::Uint, 8) => numbers!(u64),
         (TypeChar::Uint, 4) => numbers!(u32),
-        _ => return Err(unknown(&dtype)),
+        (TypeChar::Int, 2) => numbers!(i16),
+        (TypeChar::Int, 1) => numbers!(i8),
+        (TypeChar::Uint, 2) => numbers!(u16),
+        (TypeChar::Uint, 1) => numbers!(u8),
+        (TypeChar::Bool, 1) => {
+            let flags = file.into_vec::<bool>().map_err(|e| e.to_string())?;
+            flags.into_iter().map(|flag| f64::from(u8::from(flag))).collect()
+        }
+        (TypeChar::Float, 2) => {
+            let pairs = bytes.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+            match dtype.starts_with('>') {
+                true => pairs.map(|pair| half(u16::from_be_bytes(pair))).collect(),
+                false => pairs.map(|pair| half(u16::from_le_bytes(pair))).collect(),
+            }
+        }
+        _ => return Err(unknown(dtype)),
+    })
+}
+
+/// A number of half precision from its bits.
+fn half(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let size = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
     };
-    if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
-        return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
-    }
-    let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
-    Ok(Array { shape, data })
+    if bits >> 15 == 1 { -size } else { size }
 }
 
 fn unknown(dtype: &str) -> String {
     let dtype = sanitised(dtype);
-    format!("its type is {dtype}; expected floats or whole numbers of 4 or 8 bytes")
+    format!("its type is {dtype}; expected floats, whole numbers or truth values")
 }
 
 /// From the first index fastest to the last index fastest.
@@ -187,6 +229,31 @@ mod tests {
     }
 
     #[test]
+    fn small_types_are_widened() {
+        let header =
+            |kind: &str| format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (3,), }}");
+        for (kind, data, wanted) in [
+            // As numpy writes float16: 1, −2, 65504; the largest subnormal, ∞ and −0.1.
+            ("<f2", vec![0x00, 0x3c, 0x00, 0xc0, 0xff, 0x7b], [1.0, -2.0, 65504.0]),
+            (">f2", vec![0x3c, 0x00, 0xc0, 0x00, 0x7b, 0xff], [1.0, -2.0, 65504.0]),
+            (
+                "<f2",
+                vec![0xff, 0x03, 0x00, 0x7c, 0x66, 0xae],
+                [1023.0 / 16_777_216.0, f64::INFINITY, -0.099_975_585_937_5],
+            ),
+            ("<i2", vec![1, 0, 255, 255, 0, 128], [1.0, -1.0, -32768.0]),
+            ("<u2", vec![1, 0, 255, 255, 0, 128], [1.0, 65535.0, 32768.0]),
+            ("|i1", vec![1, 255, 128], [1.0, -1.0, -128.0]),
+            ("|u1", vec![1, 255, 128], [1.0, 255.0, 128.0]),
+            ("|b1", vec![1, 0, 1], [1.0, 0.0, 1.0]),
+        ] {
+            let bytes = npz(&[("x.npy", npy(&header(kind), &data))]);
+            let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!("{kind}") };
+            assert_eq!(arrays["x"].data, wanted, "{kind}");
+        }
+    }
+
+    #[test]
     fn a_flipped_bit_is_found() {
         let mut bytes = npz(&[("x.npy", doubles(ROWS, &[1.0; 6]))]);
         let at = bytes.windows(8).position(|w| w == 1.0_f64.to_le_bytes()).unwrap();
@@ -202,7 +269,10 @@ mod tests {
         for (bytes, message) in [
             (b"no zip".to_vec(), "it is not a zip archive"),
             (npz(&[("x.npy", doubles(huge, &[1.0]))]), "more than it holds"),
-            (npz(&[("x.npy", npy(complex, &[0; 16]))]), "expected floats or whole numbers"),
+            (
+                npz(&[("x.npy", npy(complex, &[0; 16]))]),
+                "expected floats, whole numbers or truth values",
+            ),
             (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`"),
             (npz(&[("x.npy", doubles(ROWS, &[1.0; 5]))]), "more than it holds"),
             (npz(&[("x.npy", doubles(ROWS, &[1.0; 7]))]), "it holds more than the shape [2, 3]"),

@@ -12,6 +12,9 @@ use serde::de::{
 use std::cell::RefCell;
 use std::rc::Rc;
 
+/// The choice for which a number alone stands.
+const FRACTION: &str = "fraction";
+
 /// A node that is read into a type.
 #[derive(Clone)]
 pub struct NodeDeserializer<'a> {
@@ -291,7 +294,16 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
                     return Err(this.fail_with(diagnostic.allowing(variants.join(", "))));
                 }
             },
-            _ => return Err(this.expected(&format!("one of {}", variants.join(", ")))),
+            // `test = 0.2` is short for `test = { fraction = 0.2 }`.
+            Value::Integer(_) | Value::Float(_) if variants.contains(&FRACTION) => {
+                let variant =
+                    Variant { parent: this.clone(), name: FRACTION, content: Some(this.node) };
+                return this.report_here(visitor.visit_enum(variant));
+            }
+            _ => {
+                let number = if variants.contains(&FRACTION) { "a number or " } else { "" };
+                return Err(this.expected(&format!("{number}one of {}", variants.join(", "))));
+            }
         };
         if !variants.contains(&name.as_str()) {
             let message = format!("unknown name `{name}`");

@@ -80,7 +80,7 @@ quantities! {
         SqErrorLimit => "sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²";
         /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², the mean of the estimates so far.
         SqErrorAverage => "sq-error-average", "sq_error_average", "‖mean of θ − θ*‖²";
-        /// N⁻¹ Σ_c ‖θ_c − θ*‖², the clients at the end of their local steps.
+        /// N⁻¹ Σ_c ‖θ_c − θ*‖², the clients at the end of their local steps; weighted as they are.
         SqErrorClients => "sq-error-clients", "sq_error_clients", "N⁻¹ Σ ‖θ_c − θ*‖²";
         /// ‖θ_t − θ̃‖² to the optimum of the virtual environment (TD).
         SqErrorVirtual => "sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²";
@@ -88,15 +88,25 @@ quantities! {
         SqErrorFeatures => "sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ";
         /// f(θ_t) − f(θ*) (losses).
         Suboptimality => "suboptimality", "suboptimality", "f(θ) − f(θ*)";
-        /// ‖N⁻¹ Σ F̄_c(θ_t)‖², the squared norm of the gradient.
+        /// ‖F̄(θ_t)‖², the squared norm of the gradient, F̄ = N⁻¹ Σ F̄_c unless clients are weighted.
         SqGradient => "sq-gradient", "sq_gradient", "‖F̄(θ)‖²";
         /// The Lyapunov function of SCAFFLSA: (51) for a fixed number of local steps, (45) under
         /// random communication.
         Lyapunov => "lyapunov", "lyapunov", "ψ";
         /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
         SqCoupling => "sq-coupling", "sq_coupling", "‖θ − θ'‖²";
-        /// ‖Σ_c ξ_c‖, which must be 0 up to rounding.
+        /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
         CorrectionSum => "correction-sum", "correction_sum", "‖Σ ξ_c‖";
+        /// The mean loss of the records that clients hold, without the penalty; weighted as clients
+        /// are (problems of records).
+        TrainLoss => "train-loss", "train_loss", "training loss";
+        /// The mean loss of the records of the test set, without the penalty.
+        TestLoss => "test-loss", "test_loss", "test loss";
+        /// The fraction of the records that clients hold whose class θ_t predicts; weighted as
+        /// clients are (problems of classes).
+        Accuracy => "accuracy", "accuracy", "accuracy";
+        /// The fraction of the records of the test set whose class θ_t predicts.
+        TestAccuracy => "test-accuracy", "test_accuracy", "test accuracy";
     }
     others {
         /// ‖θ_t − θ*‖².
@@ -129,6 +139,11 @@ impl Quantity {
             Self::Variance => Some(TimeAverage::Covariance),
             _ => None,
         }
+    }
+
+    /// Whether it is a fraction from 0 to 1, of which more is better.
+    pub fn is_fraction(self) -> bool {
+        matches!(self, Self::Accuracy | Self::TestAccuracy)
     }
 
     /// The quantity of this name.

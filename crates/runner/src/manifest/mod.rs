@@ -190,7 +190,8 @@ pub struct Record {
     #[schemars(example = true)]
     pub iterates: bool,
     /// What is measured in addition to ‖θ_t − θ*‖² and, on linear problems,
-    /// ‖θ_t − lim E θ_t‖²; a metric is left out for algorithms and problems that do not have it.
+    /// ‖θ_t − lim E θ_t‖²; a metric is left out for algorithms and problems that do not
+    /// have it, but losses and accuracies are refused where there are no such records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_METRICS)]
     pub metrics: Vec<Metric>,

@@ -149,7 +149,10 @@ impl Checker<'_> {
 
     fn quantities(&mut self, figure: &CheckedFigure<'_>) {
         for (key, quantity) in &figure.quantities {
-            if let Some(message) = unrecorded(self.manifest, *quantity) {
+            let ranked = *key == "metric" && quantity.is_fraction();
+            let best = "a map shows where the mean is smallest, but of this more is better";
+            let message = ranked.then(|| format!("`{}`: {best}", quantity.name()));
+            if let Some(message) = message.or_else(|| unrecorded(self.manifest, *quantity)) {
                 self.fault(&format!("{}.{key}", figure.path), message);
             }
         }

@@ -6,7 +6,8 @@ use super::{MOST_POINTS, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
 use crate::manifest::{
-    Budget, Diagnostic, InstanceMode, Manifest, Node, Place, Prices, Record, Source, Spacing, Start,
+    Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Place, Prices, Record, Source,
+    Spacing, Start,
 };
 use driftbench_core::problem::Fault;
 use driftbench_core::rng::MAX_REPLICATES;
@@ -156,8 +157,37 @@ pub fn check_cell(
     add(point.entry, &algorithm.faults);
     add("budget", check_budget(point.budget, &algorithm.spec).as_slice());
     add("record", too_many_points(point).as_slice());
+    add("record", &metrics_without_records(point));
     add("start", check_start(point.start).as_slice());
     found
+}
+
+/// Metrics of records that the problem does not have.
+fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
+    let (kind, has) = (point.problem.spec.kind(), point.problem.spec.record_metrics());
+    let missing = |metric: &Metric| {
+        let (accuracy, test) = match metric {
+            Metric::TrainLoss => (false, false),
+            Metric::TestLoss => (false, true),
+            Metric::Accuracy => (true, false),
+            Metric::TestAccuracy => (true, true),
+            _ => return None,
+        };
+        let name = metric.name();
+        if !has.loss {
+            return Some(format!("has `{name}`, but `{kind}` is not a problem of records"));
+        }
+        if accuracy && !has.accuracy {
+            return Some(format!(
+                "has `{name}`, but `{kind}` has no classes: its labels are numbers"
+            ));
+        }
+        (test && !has.test).then(|| {
+            format!("has `{name}`, but there is no test set: write `test = 0.2` in `dataset`")
+        })
+    };
+    let all = point.record.metrics.iter().filter_map(missing);
+    all.map(|message| Fault::new("metrics", message)).collect()
 }
 
 /// That too many rounds would be recorded.

@@ -5,7 +5,7 @@ use super::prepare::Scenario;
 use crate::manifest::{Metric, Record, TimeAverage};
 use driftbench_core::federated::Run;
 use driftbench_core::kernel::{axpy, dot, squared_distance};
-use driftbench_core::problem::Facts;
+use driftbench_core::problem::{Facts, RecordsOf};
 
 /// The metrics that a cell records, and what they must remember between rounds.
 pub struct Meter<'a> {
@@ -34,6 +34,9 @@ impl<'a> Meter<'a> {
             Metric::SqErrorVirtual => facts.virtual_optimum().is_some(),
             Metric::SqErrorFeatures => facts.feature_norm(&vec![0.0; d]).is_some(),
             Metric::Suboptimality => facts.suboptimality(facts.optimum()).is_some(),
+            Metric::TrainLoss | Metric::TestLoss | Metric::Accuracy | Metric::TestAccuracy => {
+                of_records(facts, *metric, facts.optimum()).is_some()
+            }
             Metric::Lyapunov | Metric::CorrectionSum => {
                 run.clients().is_some_and(|c| !c.corrections.is_empty())
             }
@@ -79,7 +82,7 @@ impl<'a> Meter<'a> {
                     self.sum.iter().map(|x| x / self.averages.seen as f64).collect();
                 squared_distance(&mean, optimum)
             }
-            Metric::SqErrorClients => spread(run, optimum),
+            Metric::SqErrorClients => spread(facts, run),
             Metric::SqErrorVirtual => {
                 facts.virtual_optimum().map_or(f64::NAN, |other| squared_distance(theta, other))
             }
@@ -89,18 +92,23 @@ impl<'a> Meter<'a> {
             }
             Metric::Suboptimality => facts.suboptimality(theta).unwrap_or(f64::NAN),
             Metric::SqGradient => {
-                let (n, mut mean, mut field) = (facts.clients(), vec![0.0; d], vec![0.0; d]);
-                for client in 0..n {
+                let (mut mean, mut field) = (vec![0.0; d], vec![0.0; d]);
+                for client in 0..facts.clients() {
                     facts.mean_field(client, theta, &mut field);
-                    axpy(1.0 / n as f64, &field, &mut mean);
+                    axpy(facts.share(client), &field, &mut mean);
                 }
                 dot(&mean, &mean)
+            }
+            Metric::TrainLoss | Metric::TestLoss | Metric::Accuracy | Metric::TestAccuracy => {
+                of_records(facts, metric, theta).unwrap_or(f64::NAN)
             }
             Metric::Lyapunov => self.lyapunov(run),
             Metric::CorrectionSum => {
                 let mut sum = vec![0.0; d];
                 if let Some(clients) = run.clients() {
-                    clients.corrections.chunks_exact(d).for_each(|xi| axpy(1.0, xi, &mut sum));
+                    for (client, xi) in clients.corrections.chunks_exact(d).enumerate() {
+                        axpy(facts.weight(client), xi, &mut sum);
+                    }
                 }
                 libm::sqrt(dot(&sum, &sum))
             }
@@ -108,17 +116,19 @@ impl<'a> Meter<'a> {
     }
 
     /// ψ: the clients' (45, between communications) or the server's (51) mean
-    /// squared error, plus N⁻¹ Σ ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH.
+    /// squared error, plus Σ π_c ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH.
     fn lyapunov(&self, run: &dyn Run) -> f64 {
-        let optimum = self.scenario.instance.optimum();
+        let facts: &dyn Facts = &*self.scenario.instance;
+        let optimum = facts.optimum();
         let Some(clients) = run.clients() else { return f64::NAN };
         let (d, n) = (optimum.len(), clients.lengths.len() as f64);
         let rows = clients.corrections.chunks_exact(d).zip(self.corrections.chunks_exact(d));
-        let variates = rows.zip(&clients.lengths).fold(0.0, |sum, ((xi, star), length)| {
-            sum + length * length * squared_distance(xi, star)
-        });
+        let mut variates = 0.0;
+        for (client, ((xi, star), length)) in rows.zip(&clients.lengths).enumerate() {
+            variates += facts.weight(client) * length * length * squared_distance(xi, star);
+        }
         let error = if clients.apart {
-            spread(run, optimum)
+            spread(facts, run)
         } else {
             squared_distance(run.estimate(), optimum)
         };
@@ -126,10 +136,22 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// N⁻¹ Σ_c ‖θ_c − θ*‖².
-fn spread(run: &dyn Run, optimum: &[f64]) -> f64 {
+/// The loss or accuracy that a metric is; `None` for all other metrics.
+fn of_records(facts: &dyn Facts, metric: Metric, theta: &[f64]) -> Option<f64> {
+    match metric {
+        Metric::TrainLoss => facts.loss(theta, RecordsOf::Clients),
+        Metric::TestLoss => facts.loss(theta, RecordsOf::Test),
+        Metric::Accuracy => facts.accuracy(theta, RecordsOf::Clients),
+        Metric::TestAccuracy => facts.accuracy(theta, RecordsOf::Test),
+        _ => None,
+    }
+}
+
+/// Σ_c π_c ‖θ_c − θ*‖².
+fn spread(facts: &dyn Facts, run: &dyn Run) -> f64 {
     let Some(clients) = run.clients() else { return f64::NAN };
-    let rows = clients.ends.chunks_exact(optimum.len());
-    let n = rows.len() as f64;
-    rows.fold(0.0, |sum, end| sum + squared_distance(end, optimum)) / n
+    let optimum = facts.optimum();
+    let rows = clients.ends.chunks_exact(optimum.len()).enumerate();
+    let square = |sum, (client, end)| sum + facts.weight(client) * squared_distance(end, optimum);
+    rows.fold(0.0, square) / facts.clients() as f64
 }

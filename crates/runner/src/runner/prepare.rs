@@ -276,9 +276,13 @@ fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let mut sum = vec![0.0; facts.dim()];
     for Component { weight, terms, .. } in identity.algorithm.components() {
         let work = |client| client_work(&terms, client);
+        let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
         let limit = if terms.variates != Variates::None {
             // Control variates remove the bias.
             facts.optimum().to_vec()
+        } else if part && facts.unequal_shares().is_some() {
+            // The mean of a part of the clients is no fixed linear map of theirs.
+            return None;
         } else if closed {
             linear::limit(facts, work)?
         } else if terms.cohort.is_none() {

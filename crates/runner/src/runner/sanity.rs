@@ -7,7 +7,7 @@ use crate::trace::Trace;
 use driftbench_core::federated::Run;
 use driftbench_core::kernel::{axpy, dot};
 
-/// The most that Σ ξ_c may differ from 0, relative to its terms: rounding alone leaves 10⁻¹⁴.
+/// The most that N Σ π_c ξ_c may differ from 0, relative to its terms: rounding alone leaves 10⁻¹⁴.
 const TOLERANCE: f64 = 1e-8;
 /// Squared errors beyond which a run may be about to overflow.
 const LARGE: f64 = 1e100;
@@ -15,7 +15,7 @@ const LARGE: f64 = 1e100;
 /// The state of the checks of one run.
 #[derive(Default)]
 pub struct Sanity {
-    /// The largest sum of the norms of the terms of Σ ξ_c so far.
+    /// The largest sum of the norms of the terms of N Σ π_c ξ_c so far.
     size: f64,
 }
 
@@ -52,7 +52,7 @@ impl Sanity {
         Ok(())
     }
 
-    /// Σ ξ_c = 0, up to rounding (`federated::correction`).
+    /// Σ π_c ξ_c = 0, up to rounding (`federated::correction`).
     fn corrections(&mut self, run: &dyn Run, scenario: &Scenario) -> Result<(), (f64, f64)> {
         let Some(clients) = run.clients().filter(|c| !c.corrections.is_empty()) else {
             return Ok(());
@@ -62,9 +62,10 @@ impl Sanity {
         let mut sum = vec![0.0; d];
         let mut size = 0.0;
         let rows = clients.corrections.chunks_exact(d).zip(clients.ends.chunks_exact(d));
-        for ((xi, end), length) in rows.zip(&clients.lengths) {
-            axpy(1.0, xi, &mut sum);
-            size += norm(xi) + norm(end) / length;
+        for (client, ((xi, end), length)) in rows.zip(&clients.lengths).enumerate() {
+            let weight = scenario.instance.weight(client);
+            axpy(weight, xi, &mut sum);
+            size += weight * (norm(xi) + norm(end) / length);
         }
         self.size = self.size.max(size);
         let sum = norm(&sum);

@@ -1,20 +1,18 @@
 //! Records from a data file, and how they are partitioned among clients.
 //!
-//! Clients have equal weights, however many records they hold: F̄ is the mean of the
-//! clients' means, as in the theory, not the mean over the records.
+//! Clients have equal weights by default, however many records they hold: F̄ is the mean of the
+//! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
 
 mod read;
 
-use super::arrays::{Column, DataFile, sanitised};
+use super::arrays::{Column, DataFile, Files, sanitised};
 use super::{Fault, Faults};
 use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A data file, and how its records are partitioned among clients. All clients have the same
-/// weight, however many records they hold: θ* is that of the mean of their means and not of the
-/// pooled records.
+/// A data file, and how its records are partitioned among clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Dataset {
@@ -40,8 +38,19 @@ pub struct Dataset {
     #[serde(default)]
     #[schemars(example = Split::Dirichlet(0.5))]
     pub split: Split,
+    /// How much clients count in every mean: the server's, that of the control variates, and the
+    /// objective, whose minimum is θ*.
+    #[serde(default, skip_serializing_if = "ClientWeights::is_default")]
+    #[schemars(extend("default" = "equal"), example = ClientWeights::Records)]
+    pub weights: ClientWeights,
+    /// The records that no client holds: a fraction of all, drawn from the seed before the
+    /// others are partitioned, or those that a column marks. The metrics `test-loss` and
+    /// `test-accuracy` are over them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 0.2)]
+    pub test: Option<TestRecords>,
     /// Whether each feature is shifted and scaled to mean 0 and variance 1 over
-    /// all records.
+    /// all records that clients hold.
     #[serde(default)]
     #[schemars(example = true)]
     pub standardise: bool,
@@ -62,8 +71,61 @@ pub enum Split {
     ByLabel,
     /// The records of each label are split in proportions drawn from Dirichlet(α, …, α), with α above 0.
     Dirichlet(f64),
+    /// Shuffled, then split into parts of drawn sizes: each client gets one record, and the others
+    /// are split in proportions drawn from Dirichlet(α, …, α), with α above 0.
+    Quantity(f64),
     /// One client for each value of this column (npz: of the array `client`).
     Column(#[schemars(example = &"client")] String),
+}
+
+/// The records of the test set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(transform = or_number)]
+pub enum TestRecords {
+    /// This fraction of the records, above 0 and below 1; `test = 0.2` is short for it.
+    Fraction(#[schemars(example = 0.2)] f64),
+    /// Those for which this column (npz: array) is 1 or true; for the others it is 0 or false.
+    Column(#[schemars(example = &"test")] String),
+}
+
+/// A number stands for the choice `fraction`, which the reader of manifests knows by its name.
+fn or_number(schema: &mut schemars::Schema) {
+    if let Some(choices) = schema.get_mut("oneOf").and_then(|choices| choices.as_array_mut()) {
+        choices.push(schemars::json_schema!({ "type": "number" }).to_value());
+    }
+}
+
+/// How much clients count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientWeights {
+    /// All the same, however many records they hold: θ* is that of the mean of their means. The
+    /// theory of the sources assumes it.
+    #[default]
+    Equal,
+    /// In proportion to the records that they hold (McMahan et al. 2017): θ* is that of the
+    /// pooled records. In a round with a cohort, the weights of its members are divided by their
+    /// sum.
+    Records,
+}
+
+impl ClientWeights {
+    fn is_default(&self) -> bool {
+        *self == Self::Equal
+    }
+}
+
+/// The records of a file as the clients of a problem hold them.
+pub struct ClientRecords {
+    /// All of them.
+    pub records: Records,
+    /// The records of the test set, if there is one.
+    pub test: Option<Records>,
+    /// The indices of the records that each client holds.
+    pub held: Vec<Vec<usize>>,
+    /// The clients' shares, if they are not equal.
+    pub shares: Option<Vec<f64>>,
 }
 
 /// The default name of the label column.
@@ -85,11 +147,15 @@ const MOST_CLASSES: usize = 100;
 /// The records of a file, with features that are ready for use.
 pub struct Records {
     d: usize,
+    /// Their names; empty where the file has none.
+    names: Vec<String>,
     /// Rows of d.
     features: Vec<f64>,
     labels: Column,
     /// The values of the split's column.
     groups: Option<Column>,
+    /// The values of the column that marks the test set.
+    marks: Option<Column>,
     file: String,
 }
 
@@ -102,6 +168,8 @@ impl Dataset {
             features: Vec::new(),
             clients: Some(10),
             split: Split::Dirichlet(0.5),
+            weights: ClientWeights::Equal,
+            test: None,
             standardise: true,
             intercept: true,
         }
@@ -126,22 +194,49 @@ impl Dataset {
                 || format!("must be from 1 to {MAX_CLIENTS}, not {clients}"),
             ),
         }
-        if let Split::Dirichlet(alpha) = self.split {
-            faults.positive("dataset.split.dirichlet", alpha);
+        match self.split {
+            Split::Dirichlet(alpha) => faults.positive("dataset.split.dirichlet", alpha),
+            Split::Quantity(alpha) => faults.positive("dataset.split.quantity", alpha),
+            _ => {}
+        }
+        if let Some(TestRecords::Fraction(fraction)) = self.test {
+            faults.require(fraction > 0.0 && fraction < 1.0, "dataset.test", || {
+                format!("must be a fraction of the records above 0 and below 1, not {fraction}")
+            });
         }
         faults.0
     }
 
-    /// Whether the partition depends on the seed.
+    /// Whether the test set or the partition depends on the seed.
     pub fn uses_seed(&self) -> bool {
-        !matches!(self.split, Split::Column(_))
+        let drawn = matches!(self.test, Some(TestRecords::Fraction(_)));
+        drawn || !matches!(self.split, Split::Column(_))
+    }
+
+    /// Reads the records and partitions them among clients.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not hold what it should, a client without records, or
+    /// labels that are not classes where they must be.
+    pub fn load(&self, files: &dyn Files, seed: u64) -> Result<ClientRecords, Fault> {
+        let (records, test) = self.open(files, seed)?;
+        let held = self.partition(&records, seed)?;
+        let equal = held.iter().all(|own| own.len() == held[0].len());
+        let shares = match self.weights {
+            ClientWeights::Records if !equal => {
+                let all = records.labels.len() as f64;
+                Some(held.iter().map(|own| own.len() as f64 / all).collect())
+            }
+            _ => None,
+        };
+        Ok(ClientRecords { records, test, held, shares })
     }
 
     /// The indices of the records that each client holds.
     ///
     /// # Errors
     /// A client without records, or labels that are not classes.
-    pub fn partition(&self, records: &Records, seed: u64) -> Result<Vec<Vec<usize>>, Fault> {
+    fn partition(&self, records: &Records, seed: u64) -> Result<Vec<Vec<usize>>, Fault> {
         let n = records.labels.len();
         let mut rng = Stream::shared_instance(seed);
         let clients = self.clients.unwrap_or(1);
@@ -162,6 +257,20 @@ impl Dataset {
                 equal_parts(order)
             }
             Split::Dirichlet(alpha) => records.dirichlet_parts(clients, *alpha, &mut rng)?,
+            Split::Quantity(alpha) => {
+                let (order, rest) = (rng.distinct(n, n), n - clients);
+                let (mut begin, mut sum) = (0, 0.0);
+                let part = |(k, share): (usize, f64)| {
+                    sum += share;
+                    let last = k + 1 == clients;
+                    let end =
+                        k + 1 + if last { rest } else { ((sum * rest as f64) as usize).min(rest) };
+                    let own = order[begin..end].to_vec();
+                    begin = end;
+                    own
+                };
+                rng.dirichlet(clients, *alpha).into_iter().enumerate().map(part).collect()
+            }
             Split::Column(_) => match &records.groups {
                 None => vec![(0..n).collect()],
                 Some(groups) => {
@@ -197,6 +306,11 @@ impl Records {
     /// d.
     pub fn dimension(&self) -> usize {
         self.d
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.labels.len()
     }
 
     /// The features of a record, d numbers.
@@ -251,6 +365,34 @@ impl Records {
                 values.iter().map(|v| all.partition_point(|x| *x < v)).collect()
             }
         }
+    }
+
+    /// The class of each record of a test set: the rank of its label among the labels of these
+    /// records.
+    ///
+    /// # Errors
+    /// If these records lack one of its labels.
+    pub fn classes_of(&self, test: &Self) -> Result<Vec<usize>, Fault> {
+        let class = |row: usize| {
+            let known = match (&self.labels, &test.labels) {
+                (Column::Numbers(own), Column::Numbers(other)) => {
+                    own.iter().position(|label| *label == other[row])
+                }
+                (Column::Text(own), Column::Text(other)) => {
+                    own.iter().position(|label| *label == other[row])
+                }
+                _ => None,
+            };
+            known.ok_or_else(|| {
+                let (file, label) = (&self.file, sanitised(&test.labels.text(row)));
+                let message = format!(
+                    "{file}: only records of the test set have the label \"{label}\"; no client could learn it"
+                );
+                Fault::new("dataset.test", message)
+            })
+        };
+        let ranks = self.ranks(&self.labels);
+        (0..test.count()).map(|row| Ok(ranks[class(row)?])).collect()
     }
 
     /// −1 for the smaller of two labels, +1 for the greater.

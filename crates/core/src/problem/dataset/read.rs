@@ -1,57 +1,119 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
-use super::{Dataset, Records, Split, is_label};
+use super::{Dataset, Records, Split, TestRecords, is_label};
 use crate::problem::arrays::{Array, Column, Contents, Files, index, sanitised};
 use crate::problem::{Fault, MOST_DIMENSIONS};
+use crate::rng::{Purpose, Stream};
 use crate::words::count;
 use std::collections::BTreeMap;
+
+/// The most features that a message names.
+const MOST_NAMED: usize = 8;
 
 impl Dataset {
     fn fault(&self, message: impl std::fmt::Display) -> Fault {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
     }
 
-    /// Reads the records.
+    /// Reads the records that clients hold, and those of the test set.
     ///
     /// # Errors
     /// A file that cannot be read or does not hold what it should.
-    pub fn open(&self, files: &dyn Files) -> Result<Records, Fault> {
+    pub(super) fn open(
+        &self,
+        files: &dyn Files,
+        seed: u64,
+    ) -> Result<(Records, Option<Records>), Fault> {
         let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
-        let mut records = match &*contents {
+        let records = match &*contents {
             Contents::Table(columns) => self.read_table(columns)?,
             Contents::Records { labels, features } => self.read_libsvm(labels, features)?,
             Contents::Arrays(arrays) => self.read_arrays(arrays)?,
         };
         self.check_shape(&records)?;
         self.check_finite(&records)?;
+        let (mut records, mut test) = self.hold_out(records, seed)?;
         if self.standardise {
-            self.standardise(&mut records)?;
+            self.standardise(&mut records, test.as_mut())?;
         }
         if self.intercept {
-            let rows = records.features.chunks_exact(records.d);
-            records.features = rows.flat_map(|row| row.iter().copied().chain([1.0])).collect();
-            records.d += 1;
+            records.append_ones();
+            test.iter_mut().for_each(Records::append_ones);
         }
-        Ok(records)
+        Ok((records, test))
     }
 
-    fn records(
+    /// The records that clients hold, and those of the test set.
+    fn hold_out(&self, records: Records, seed: u64) -> Result<(Records, Option<Records>), Fault> {
+        let n = records.count();
+        let held_out: Vec<bool> = match (&self.test, &records.marks) {
+            (Some(TestRecords::Fraction(fraction)), _) => {
+                let count = ((fraction * n as f64 + 0.5) as usize).clamp(1, n);
+                // A stream of its own, so that the partition is that of the same records alone.
+                let mut rng = Stream::new(seed, Purpose::SharedInstance, 2, 0, 0);
+                let mut marks = vec![false; n];
+                rng.distinct(n, count).into_iter().for_each(|i| marks[i] = true);
+                marks
+            }
+            (Some(TestRecords::Column(_)), Some(marks)) => {
+                (0..n).map(|i| self.is_marked(marks, i)).collect::<Result<_, _>>()?
+            }
+            _ => return Ok((records, None)),
+        };
+        let rows = |wanted: bool| (0..n).filter(|&i| held_out[i] == wanted).collect::<Vec<_>>();
+        let (own, test) = (rows(false), rows(true));
+        if own.is_empty() || test.is_empty() {
+            let (own, test) = (own.len(), test.len());
+            let message = format!("leaves {own} of {n} records to the clients and {test} to test");
+            return Err(Fault::new("dataset.test", message));
+        }
+        Ok((records.take(&own), Some(records.take(&test))))
+    }
+
+    /// Whether the column of the test set marks a record.
+    fn is_marked(&self, marks: &Column, row: usize) -> Result<bool, Fault> {
+        match marks.text(row).to_ascii_lowercase().as_str() {
+            "1" | "true" => Ok(true),
+            "0" | "false" => Ok(false),
+            other => {
+                let (file, other) = (&self.file.path, sanitised(other));
+                let message = format!(
+                    "{file}: row {row} of the column of the test set is \"{other}\"; it must be 1 or 0, true or false"
+                );
+                Err(Fault::new("dataset.test", message))
+            }
+        }
+    }
+
+    /// Records without columns for the split and the test set.
+    fn records(&self, names: Vec<String>, x: (usize, Vec<f64>), labels: Column) -> Records {
+        let ((d, features), file) = (x, self.file.path.clone());
+        Records { d, names, features, labels, groups: None, marks: None, file }
+    }
+
+    /// The columns of the split and of the test set, each found by `find` from its key and name.
+    fn further_columns<C>(
         &self,
-        d: usize,
-        features: Vec<f64>,
-        labels: Column,
-        groups: Option<Column>,
-    ) -> Records {
-        Records { d, features, labels, groups, file: self.file.path.clone() }
+        find: impl Fn(&'static str, &str) -> Result<C, Fault>,
+    ) -> Result<[Option<C>; 2], Fault> {
+        let group = match &self.split {
+            Split::Column(name) => Some(find("dataset.split", name)?),
+            _ => None,
+        };
+        let marks = match &self.test {
+            Some(TestRecords::Column(name)) => Some(find("dataset.test", name)?),
+            _ => None,
+        };
+        Ok([group, marks])
     }
 
     fn read_libsvm(&self, labels: &[f64], features: &Array) -> Result<Records, Fault> {
         self.refuse_column_names("a LIBSVM file")?;
-        if let Split::Column(_) = self.split {
-            return Err(self.fault("a LIBSVM file has no column to split by"));
-        }
+        self.further_columns(|key, _| -> Result<(), Fault> {
+            Err(Fault::new(key, "names a column, but a LIBSVM file has none"))
+        })?;
         let labels = Column::Numbers(labels.to_vec());
-        Ok(self.records(features.shape[1], features.data.clone(), labels, None))
+        Ok(self.records(Vec::new(), (features.shape[1], features.data.clone()), labels))
     }
 
     fn read_arrays(&self, arrays: &BTreeMap<String, Array>) -> Result<Records, Fault> {
@@ -63,12 +125,13 @@ impl Dataset {
             None => Err(self.fault(format!("there is no array `{name}`"))),
         };
         let (x, y) = (get("x", 2)?, get("y", 1)?);
-        let groups = match &self.split {
-            Split::Column(name) => Some(Column::Numbers(get(name, 1)?.data.clone())),
-            _ => None,
+        let numbers = |_: &'static str, name: &str| -> Result<Column, Fault> {
+            Ok(Column::Numbers(get(name, 1)?.data.clone()))
         };
+        let [groups, marks] = self.further_columns(numbers)?;
         let labels = Column::Numbers(y.data.clone());
-        Ok(self.records(x.shape[1], x.data.clone(), labels, groups))
+        let records = self.records(Vec::new(), (x.shape[1], x.data.clone()), labels);
+        Ok(Records { groups, marks, ..records })
     }
 
     fn check_dimension(&self, d: usize) -> Result<(), Fault> {
@@ -86,8 +149,11 @@ impl Dataset {
         }
         self.check_dimension(records.d)?;
         let n = records.features.len() / records.d;
-        let columns =
-            [("labels", Some(&records.labels)), ("split's values", records.groups.as_ref())];
+        let columns = [
+            ("labels", Some(&records.labels)),
+            ("split's values", records.groups.as_ref()),
+            ("marks of the test set", records.marks.as_ref()),
+        ];
         for (name, column) in columns {
             if let Some(column) = column.filter(|column| column.len() != n) {
                 let (rows, have) = (count(n, "row"), column.len());
@@ -114,8 +180,11 @@ impl Dataset {
         let features = &records.features;
         if let Some(entry) = features.iter().position(|x| !x.is_finite()) {
             let index = index(entry, &[features.len() / records.d, records.d]);
+            let name = records.names.get(entry % records.d);
+            let name =
+                name.map_or(String::new(), |name| format!(" in column `{}`", sanitised(name)));
             return Err(self.fault(format!(
-                "feature [row, column] = [{index}], counted from 0, is {}; every number must be finite",
+                "feature [row, column] = [{index}], counted from 0, is {}{name}; every number must be finite, and nothing is filled in",
                 features[entry]
             )));
         }
@@ -138,13 +207,13 @@ impl Dataset {
             found.ok_or_else(|| self.unknown_column(key, name, columns))
         };
         let labels = find("dataset.label", &self.label)?.clone();
-        let (group, groups) = match &self.split {
-            Split::Column(name) => (name.as_str(), Some(find("dataset.split", name)?.clone())),
-            _ => ("", None),
-        };
+        let named = |key, name: &str| Ok((name.to_owned(), find(key, name)?.clone()));
+        let further = self.further_columns(named)?;
         let names: Vec<&String> = if self.features.is_empty() {
-            let all = columns.iter().map(|(name, _)| name);
-            all.filter(|name| **name != self.label && *name != group).collect()
+            let is_other = |name: &String| {
+                *name == self.label || further.iter().flatten().any(|(other, _)| other == name)
+            };
+            columns.iter().map(|(name, _)| name).filter(|name| !is_other(name)).collect()
         } else {
             self.features.iter().collect()
         };
@@ -157,7 +226,10 @@ impl Dataset {
             }
         }
         let features = (0..labels.len()).flat_map(|i| chosen.iter().map(move |c| c[i])).collect();
-        Ok(self.records(names.len(), features, labels, groups))
+        let [groups, marks] = further.map(|further| further.map(|(_, column)| column));
+        let names: Vec<String> = names.into_iter().cloned().collect();
+        let records = self.records(names.clone(), (names.len(), features), labels);
+        Ok(Records { groups, marks, ..records })
     }
 
     fn unknown_column(&self, key: &'static str, name: &str, columns: &[(String, Column)]) -> Fault {
@@ -192,22 +264,70 @@ impl Dataset {
         ))
     }
 
-    fn standardise(&self, records: &mut Records) -> Result<(), Fault> {
+    /// The fault of features that are the same in all records.
+    fn constant(&self, features: &[usize], records: &Records) -> Fault {
+        let name = |j: &usize| match records.names.get(*j) {
+            Some(name) => format!("`{}`", sanitised(name)),
+            None => j.to_string(),
+        };
+        let names: Vec<String> = features.iter().take(MOST_NAMED).map(name).collect();
+        let more = if features.len() > MOST_NAMED { ", …" } else { "" };
+        let names = names.join(", ");
+        self.fault(format!(
+            "features that are the same in all records of the clients cannot be standardised; leave them out: {names}{more}"
+        ))
+    }
+
+    /// Shifts and scales features by the mean and variance of the records that clients hold.
+    fn standardise(
+        &self,
+        records: &mut Records,
+        mut test: Option<&mut Records>,
+    ) -> Result<(), Fault> {
         let (d, n) = (records.d, (records.features.len() / records.d) as f64);
+        let mut constant = Vec::new();
         for j in 0..d {
             let column = || records.features.iter().skip(j).step_by(d);
             let mean = column().fold(0.0, |sum, x| sum + x) / n;
             let variance = column().fold(0.0, |sum, x| sum + (x - mean) * (x - mean)) / n;
             let scale = libm::sqrt(variance);
             if scale.is_nan() || scale <= 1e-12 * mean.abs() {
-                return Err(self.fault(format!(
-                    "feature {j} is the same in all records: it cannot be standardised; leave it out"
-                )));
+                constant.push(j);
+                continue;
             }
-            for x in records.features.iter_mut().skip(j).step_by(d) {
+            let all = [Some(&mut *records), test.as_deref_mut()];
+            for x in
+                all.into_iter().flatten().flat_map(|r| r.features.iter_mut().skip(j).step_by(d))
+            {
                 *x = (*x - mean) / scale;
             }
         }
-        Ok(())
+        if constant.is_empty() { Ok(()) } else { Err(self.constant(&constant, records)) }
+    }
+}
+
+impl Records {
+    /// The records of these rows.
+    fn take(&self, rows: &[usize]) -> Self {
+        let part = |column: &Column| match column {
+            Column::Numbers(all) => Column::Numbers(rows.iter().map(|&i| all[i]).collect()),
+            Column::Text(all) => Column::Text(rows.iter().map(|&i| all[i].clone()).collect()),
+        };
+        Self {
+            d: self.d,
+            names: self.names.clone(),
+            features: rows.iter().flat_map(|&i| self.row(i).iter().copied()).collect(),
+            labels: part(&self.labels),
+            groups: self.groups.as_ref().map(part),
+            marks: None,
+            file: self.file.clone(),
+        }
+    }
+
+    /// Adds a feature that is always 1.
+    fn append_ones(&mut self) {
+        let rows = self.features.chunks_exact(self.d);
+        self.features = rows.flat_map(|row| row.iter().copied().chain([1.0])).collect();
+        self.d += 1;
     }
 }

@@ -1,17 +1,9 @@
 //! Records are read and partitioned as in the settings.
 
 use super::*;
-use crate::problem::arrays::{Contents, Files};
-use crate::problem::{Facts, Settings as _, check};
-use std::sync::Arc;
-
-struct Fixed(Contents);
-
-impl Files for Fixed {
-    fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
-        Ok(Arc::new(self.0.clone()))
-    }
-}
+use crate::problem::arrays::Contents;
+use crate::problem::{Facts, RecordsOf, Settings as _, check};
+use crate::sample::{self, Fixed, distance};
 
 /// 60 records in three groups, features that follow the label.
 fn table() -> Contents {
@@ -39,15 +31,20 @@ fn dataset(split: Split) -> Dataset {
 fn shards(split: Split) -> (Records, Vec<Vec<usize>>) {
     let dataset = dataset(split);
     assert_eq!(dataset.check(), []);
-    let records = dataset.open(&Fixed(table())).unwrap();
+    let (records, _) = dataset.open(&Fixed(table()), 1).unwrap();
     let shards = dataset.partition(&records, 1).unwrap();
     (records, shards)
 }
 
 #[test]
 fn every_record_is_dealt_once() {
-    for split in [Split::Iid, Split::ByLabel, Split::Dirichlet(2.0), Split::Column("group".into())]
-    {
+    for split in [
+        Split::Iid,
+        Split::ByLabel,
+        Split::Dirichlet(2.0),
+        Split::Quantity(0.1),
+        Split::Column("group".into()),
+    ] {
         let (_, shards) = shards(split.clone());
         let mut all: Vec<usize> = shards.concat();
         all.sort_unstable();
@@ -67,6 +64,10 @@ fn splits_are_what_they_say() {
     let (_, columns) = shards(Split::Column("group".into()));
     assert_eq!(columns.len(), 3);
     assert!(columns[1].iter().all(|i| i % 3 == 2), "y is the second in order");
+    let sizes = |alpha| shards(Split::Quantity(alpha)).1.iter().map(Vec::len).collect::<Vec<_>>();
+    assert!(sizes(1e6).iter().all(|n| (11..=13).contains(n)), "{:?}", sizes(1e6));
+    let uneven = sizes(0.05);
+    assert!(uneven.contains(&1) && uneven.iter().any(|n| *n > 40), "{uneven:?}");
     let (_, even) = shards(Split::Dirichlet(1e6));
     assert!(even.iter().all(|s| (10..=14).contains(&s.len())), "{even:?}");
 }
@@ -102,17 +103,129 @@ fn oracles_on_records_match_their_facts() {
     check::agree(&problem, 100_000);
 }
 
+/// Weighted by their records, clients have the optimum of the pooled records: that of one client
+/// that holds them all.
+#[test]
+fn weights_by_records_pool_them() {
+    let pooled =
+        |split, clients| Dataset { clients, weights: ClientWeights::Records, ..dataset(split) };
+    let (many, one) = (pooled(Split::Dirichlet(2.0), Some(5)), pooled(Split::Iid, Some(1)));
+    let of = |dataset| {
+        let logistic =
+            crate::problem::logistic::dataset::Settings { dataset, l2: 0.1, margin: 0.0, batch: 1 };
+        let dataset = logistic.dataset.clone();
+        let squares = crate::problem::least_squares::Settings { dataset, l2: 0.1, batch: 1 };
+        let files = Fixed(table());
+        (logistic.build(1, &files).unwrap(), squares.build(1, &files).unwrap())
+    };
+    let ((many, squares), (one, square)) = (of(many), of(one));
+    assert!(many.unequal_shares().is_some() && one.unequal_shares().is_none());
+    assert!(distance(many.optimum(), one.optimum()) < 1e-12);
+    assert!(distance(squares.optimum(), square.optimum()) < 1e-12);
+    let theta = [0.3, -0.2, 0.1];
+    let gaps = [many.suboptimality(&theta), one.suboptimality(&theta)].map(Option::unwrap);
+    assert!((gaps[0] - gaps[1]).abs() < 1e-13, "{gaps:?}");
+    check::roots(&many, 1e-10);
+    check::roots(&squares, 1e-10);
+    assert_eq!(sample::weighted_ridge().unequal_shares().unwrap(), [0.1, 0.2, 0.3, 0.4]);
+}
+
+/// The test set is drawn or marked; the others are standardised and partitioned without it.
+#[test]
+fn records_are_held_out() {
+    let drawn = Dataset { test: Some(TestRecords::Fraction(0.2)), ..dataset(Split::Iid) };
+    let open = |dataset: &Dataset, seed| {
+        let ClientRecords { records, test, held, .. } =
+            dataset.load(&Fixed(table()), seed).unwrap();
+        assert_eq!(held.concat().len(), records.count());
+        (records, test.unwrap())
+    };
+    let (records, test) = open(&drawn, 1);
+    assert_eq!((records.count(), test.count()), (48, 12));
+    let mean = |records: &Records| {
+        (0..records.count()).map(|i| records.row(i)[0]).sum::<f64>() / records.count() as f64
+    };
+    assert!(mean(&records).abs() < 1e-13 && mean(&test).abs() > 1e-3);
+    assert!((0..12).all(|i| test.row(i)[2] == 1.0));
+    let (_, other) = open(&drawn, 2);
+    assert_ne!(test.features, other.features, "it depends on the seed");
+
+    let Contents::Table(mut columns) = table() else { panic!() };
+    let marks = (0..60).map(|i| f64::from(u8::from(i % 6 == 5))).collect();
+    columns.push(("held".into(), Column::Numbers(marks)));
+    let files = Fixed(Contents::Table(columns));
+    let marked = Dataset {
+        test: Some(TestRecords::Column("held".into())),
+        features: vec!["b".into(), "a".into()],
+        ..dataset(Split::Column("group".into()))
+    };
+    let ClientRecords { records, test, held, .. } = marked.load(&files, 1).unwrap();
+    let test = test.unwrap();
+    assert_eq!((records.count(), test.count(), held.len()), (50, 10, 3));
+    assert!((0..10).all(|i| test.groups.as_ref().unwrap().text(i) == "y"));
+    let wrong = Dataset { test: Some(TestRecords::Column("a".into())), ..marked };
+    let said = wrong.load(&files, 1).err().unwrap().message;
+    assert!(said.contains("it must be 1 or 0, true or false"), "{said}");
+}
+
+/// Losses and accuracies against the formula, and a class that no client has.
+#[test]
+fn losses_and_accuracies_are_means_over_records() {
+    let weighted = Dataset {
+        weights: ClientWeights::Records,
+        test: Some(TestRecords::Fraction(0.25)),
+        ..dataset(Split::Dirichlet(2.0))
+    };
+    let files = Fixed(table());
+    let ClientRecords { records, test, .. } = weighted.load(&files, 4).unwrap();
+    let test = test.unwrap();
+    let theta = [0.8, -0.3, 0.2];
+    let logistic = crate::problem::logistic::dataset::Settings {
+        dataset: weighted.clone(),
+        l2: 0.1,
+        margin: 0.0,
+        batch: 1,
+    };
+    let problem = logistic.build(4, &files).unwrap();
+    for (of, part) in [(RecordsOf::Clients, &records), (RecordsOf::Test, &test)] {
+        let (mut loss, mut right) = (0.0, 0.0);
+        for i in 0..part.count() {
+            let y = if part.labels.text(i) == "1" { 1.0 } else { -1.0 };
+            let along = y * part.row(i).iter().zip(&theta).map(|(x, t)| x * t).sum::<f64>();
+            loss += libm::log(1.0 + libm::exp(-along)) / part.count() as f64;
+            right += f64::from(u8::from(along > 0.0)) / part.count() as f64;
+        }
+        assert!((problem.loss(&theta, of).unwrap() - loss).abs() < 1e-13);
+        assert!((problem.accuracy(&theta, of).unwrap() - right).abs() < 1e-13);
+        assert!((problem.accuracy(&[0.0; 3], of).unwrap() - 0.5).abs() < 1e-13);
+    }
+    let squares = crate::problem::least_squares::Settings { dataset: weighted, l2: 0.1, batch: 1 };
+    let squares = squares.build(4, &files).unwrap();
+    let square = |i: usize| {
+        let along = test.row(i).iter().zip(&theta).map(|(x, t)| x * t).sum::<f64>();
+        let y: f64 = test.labels.text(i).parse().unwrap();
+        0.5 * (along - y).powi(2) / test.count() as f64
+    };
+    let loss: f64 = (0..test.count()).map(square).sum();
+    assert!((squares.loss(&theta, RecordsOf::Test).unwrap() - loss).abs() < 1e-13);
+    assert_eq!(squares.accuracy(&theta, RecordsOf::Test), None);
+
+    let alone = Records { labels: Column::Numbers(vec![7.0; test.count()]), ..test };
+    let said = records.classes_of(&alone).unwrap_err().message;
+    assert!(said.contains("only records of the test set have the label \"7\""), "{said}");
+}
+
 #[test]
 fn what_cannot_be_used_is_refused() {
-    let open = |dataset: Dataset| dataset.open(&Fixed(table())).map(|_| ()).unwrap_err().message;
+    let open = |dataset: Dataset| dataset.open(&Fixed(table()), 1).map(|_| ()).unwrap_err().message;
     let unknown = Dataset { label: "class".into(), ..dataset(Split::Iid) };
     assert!(open(unknown).contains("no column `class`"));
     let text = Dataset { features: vec!["group".into()], ..dataset(Split::Iid) };
     assert!(open(text).contains("row 0 is \"x\", not a number"));
     let many = Dataset { clients: Some(50), ..dataset(Split::Dirichlet(0.01)) };
-    let records = many.open(&Fixed(table())).unwrap();
+    let (records, _) = many.open(&Fixed(table()), 1).unwrap();
     assert!(many.partition(&records, 1).unwrap_err().message.contains("gets no records"));
     let label = Dataset { label: "a".into(), features: vec!["b".into()], ..many };
-    let records = label.open(&Fixed(table())).unwrap();
+    let (records, _) = label.open(&Fixed(table()), 1).unwrap();
     assert!(records.two_classes().unwrap_err().message.contains("60 distinct labels"));
 }

@@ -2,8 +2,8 @@
 
 use super::{Logistic, Loss};
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::dataset::Dataset;
-use crate::problem::{Fault, Faults};
+use crate::problem::dataset::{ClientRecords, Dataset};
+use crate::problem::{Fault, Faults, RecordMetrics};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,10 @@ impl crate::problem::Settings for Settings {
         self.dataset.uses_seed()
     }
 
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics { loss: true, accuracy: true, test: self.dataset.test.is_some() }
+    }
+
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }
@@ -53,14 +57,20 @@ impl crate::problem::Settings for Settings {
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
-        let records = self.dataset.open(files)?;
+        let ClientRecords { records, test, held, shares } = self.dataset.load(files, seed)?;
         let signs = records.two_classes()?;
-        let shards = self.dataset.partition(&records, seed)?;
-        let held = shards.iter().map(|shard| {
+        let held = held.iter().map(|shard| {
             let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
             rows.flatten().map(|(i, x)| signs[i] * x).collect()
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
-        Logistic::new(records.dimension(), shards.len(), loss, held.collect())
+        let problem = Logistic::with_shares(records.dimension(), loss, held.collect(), shares)?;
+        let Some(test) = test else { return Ok(problem) };
+        let mut rows = Vec::new();
+        for (i, class) in records.classes_of(&test)?.into_iter().enumerate() {
+            let sign = if class == 0 { -1.0 } else { 1.0 };
+            rows.extend(test.row(i).iter().map(|x| sign * x));
+        }
+        Ok(problem.with_test(rows))
     }
 }

@@ -9,7 +9,7 @@ pub mod dataset;
 use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;
 use super::minimise::{self, Minimiser, Objective, minimise};
-use super::{Extent, Facts, Fault, Faults, Problem, Share, generic};
+use super::{Extent, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, Share, generic};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::{Link, RecordTables};
@@ -139,6 +139,10 @@ impl super::Settings for Settings {
         false
     }
 
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics { loss: true, accuracy: true, test: false }
+    }
+
     fn extent(&self) -> Option<Extent> {
         let (clients, dimension) = (self.clients, self.dimension);
         let sets = if self.split == SharedRecords::Own { clients } else { clients.min(2) };
@@ -178,12 +182,16 @@ struct RecordSet {
 pub struct Logistic {
     d: usize,
     clients: usize,
+    /// The clients' shares, if they are not equal; then each client has its own record set.
+    client_shares: Option<Vec<f64>>,
     l2: f64,
     margin: f64,
     batch: usize,
     /// The distinct record sets; client c holds set c modulo their number.
     tables: RecordTables,
     held: Vec<RecordSet>,
+    /// The records of the test set, rows y x of d numbers.
+    test_rows: Vec<f64>,
     optimum: Minimiser,
 }
 
@@ -205,11 +213,41 @@ impl Logistic {
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
+        Self::build(d, clients, loss, held, None)
+    }
+
+    /// The instance in which each client holds its own record set and has its own share; equal
+    /// ones by default.
+    ///
+    /// # Errors
+    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
+    pub fn with_shares(
+        d: usize,
+        loss: Loss,
+        held: Vec<Vec<f64>>,
+        shares: Option<Vec<f64>>,
+    ) -> Result<Self, Fault> {
+        Self::build(d, held.len(), loss, held, shares)
+    }
+
+    /// The same instance with a test set, rows y x of d numbers.
+    pub fn with_test(self, test_rows: Vec<f64>) -> Self {
+        Self { test_rows, ..self }
+    }
+
+    fn build(
+        d: usize,
+        clients: usize,
+        loss: Loss,
+        held: Vec<Vec<f64>>,
+        client_shares: Option<Vec<f64>>,
+    ) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
         let tables = RecordTables::new(d, l2, Link::Logistic { margin }, &held);
         let held = (0..held.len()).map(|_| RecordSet::default()).collect();
-        let optimum = Minimiser::default();
-        let mut instance = Self { d, clients, l2, margin, batch, tables, held, optimum };
+        let (test_rows, optimum) = (Vec::new(), Minimiser::default());
+        let mut instance =
+            Self { d, clients, client_shares, l2, margin, batch, tables, held, test_rows, optimum };
         let shares = instance.shares().collect();
         instance.optimum = minimise(&mut instance.mean_loss(shares));
         if instance.optimum.error.is_finite() {
@@ -239,10 +277,29 @@ impl Logistic {
         weights
     }
 
-    /// The record sets, and the fraction of the clients that hold each.
+    /// The mean of `value` over records: of the clients, by their shares, or of the test set.
+    fn mean_over(&self, of: RecordsOf, value: impl Fn(&[f64]) -> f64) -> Option<f64> {
+        if of == RecordsOf::Test {
+            let rows = self.test_rows.chunks_exact(self.d);
+            let n = rows.len() as f64;
+            return (n > 0.0).then(|| rows.fold(0.0, |sum, row| sum + value(row)) / n);
+        }
+        let set = |sum, (set, share)| {
+            let rows = self.tables.rows(set);
+            let n = rows.len() as f64;
+            sum + share * rows.iter().fold(0.0, |sum, row| sum + value(row)) / n
+        };
+        Some(self.shares().fold(0.0, set))
+    }
+
+    /// The record sets, and the fraction of the clients that hold each, or the share of the one
+    /// client that does.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
         let (n, sets) = (self.clients, self.held.len());
-        (0..sets).map(move |set| (set, (n - set).div_ceil(sets) as f64 / n as f64))
+        (0..sets).map(move |set| match &self.client_shares {
+            Some(shares) => (set, shares[set]),
+            None => (set, (n - set).div_ceil(sets) as f64 / n as f64),
+        })
     }
 
     fn record_set(&self, client: usize) -> usize {
@@ -346,8 +403,12 @@ fn divergence(u: f64, v: f64) -> f64 {
             * step
             * (w / 2.0 + step * (third / 6.0 + step * (fourth / 24.0 + step * tail)));
     }
-    let softplus = |u: f64| u.max(0.0) + libm::log1p(libm::exp(-u.abs()));
     softplus(u) - softplus(v) - s * step
+}
+
+/// log(1 + eᵘ).
+fn softplus(u: f64) -> f64 {
+    u.max(0.0) + libm::log1p(libm::exp(-u.abs()))
 }
 
 /// Rows y x of one distribution; with `shuffled`, perturbed and with permuted labels.
@@ -374,6 +435,9 @@ fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
 impl Facts for Logistic {
     fn clients(&self) -> usize {
         self.clients
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.client_shares.as_deref()
     }
     fn optimum(&self) -> &[f64] {
         &self.optimum.theta
@@ -431,6 +495,18 @@ impl Facts for Logistic {
     }
     fn batch(&self) -> u64 {
         self.batch as u64
+    }
+    /// The mean of log(1 + exp(m − y xᵀθ)).
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |row| softplus(self.margin - dot(theta, row)))
+    }
+    /// A record on the boundary, xᵀθ = 0, counts half.
+    fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |row| match dot(theta, row) {
+            along if along > 0.0 => 1.0,
+            0.0 => 0.5,
+            _ => 0.0,
+        })
     }
     /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
     /// no cancellation close to θ*.

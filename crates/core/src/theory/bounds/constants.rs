@@ -56,7 +56,9 @@ pub struct Constants {
     pub linear: bool,
     /// Whether every Jacobian is symmetric, so that the fields are gradients.
     pub gradient: bool,
-    /// The smallest eigenvalue of sym A, A = N⁻¹ Σ H_c: ν of BOOK.
+    /// Whether all clients have the share 1/N, as the theorems assume.
+    pub equal_shares: bool,
+    /// The smallest eigenvalue of sym A, A = Σ π_c H_c: ν of BOOK.
     pub mean_curvature: f64,
     /// ‖A‖: δ of BOOK.
     pub mean_norm: f64,
@@ -77,10 +79,11 @@ impl Constants {
     /// The constants of an instance; `None` if an eigenvalue cannot be found.
     pub fn new(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
-        let mean = Matrix::mean(jacobians.iter());
+        let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
         let (values, clients) = by_distribution(facts, |c| client(facts, c, &jacobians[c], &mean))?;
         Some(Self {
             linear: facts.linear(),
+            equal_shares: facts.unequal_shares().is_none(),
             gradient: jacobians.iter().all(symmetric),
             mean_curvature: mean.symmetric_part().symmetric_extremes()?.1,
             mean_norm: mean.spectral_norm()?,

@@ -171,8 +171,10 @@ impl Check {
         }
     }
 
-    /// Requires a linear field with known moments of A(Z); returns them.
+    /// Requires clients of equal shares and a linear field with known moments of A(Z); returns
+    /// them.
     fn moments(&mut self, constants: &Constants) -> Option<constants::MatrixMoments> {
+        self.holds("clients have equal weights", constants.equal_shares);
         self.holds("the field is linear: constants at θ* hold everywhere", constants.linear);
         let moments = constants.moments();
         self.holds("the moments of A(Z) are known and draws independent", moments.is_some());

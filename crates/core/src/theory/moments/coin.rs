@@ -32,7 +32,7 @@ impl ExactMoments<'_> {
         for (g, coin) in self.coins.iter().enumerate() {
             let begin = self.begin(g, 0);
             let square = second_moment(state, (g, &begin), (g, &begin), true);
-            sum += state.counts[g] * coin.own(&square).trace();
+            sum += state.weight(g) * coin.own(&square).trace();
         }
         sum / self.facts.clients() as f64
     }
@@ -59,8 +59,8 @@ impl ExactMoments<'_> {
         }
         let with_mean = state.with_mean(|g| own[g].clone(), |g, h| pairs[g * types + h].clone());
         let mut mean_square = Matrix::zeros(d, d);
-        for (count, with_mean) in state.counts.iter().zip(&with_mean) {
-            mean_square.add(count / n, with_mean);
+        for (g, with_mean) in with_mean.iter().enumerate() {
+            mean_square.add(state.weight(g) / n, with_mean);
         }
         Ends {
             rate: self.model.coin.unwrap_or(1.0) / self.types[0].updates[0].step,
@@ -83,9 +83,9 @@ impl ExactMoments<'_> {
         // E ē sᵀ, whose first column is E ē.
         let mut mean_s = Matrix::zeros(d, self.layout.m);
         for (g, (from_s, from_v)) in ends.maps.iter().enumerate() {
-            mean_s.add(state.counts[g] / n, &from_s.times(&state.s));
+            mean_s.add(state.weight(g) / n, &from_s.times(&state.s));
             if state.own() > 0 {
-                mean_s.add(state.counts[g] / n, &from_v.times_transposed(&state.x[g]));
+                mean_s.add(state.weight(g) / n, &from_v.times_transposed(&state.x[g]));
             }
         }
         let mut next = state.clone();
@@ -115,7 +115,7 @@ impl ExactMoments<'_> {
         };
         let each: Vec<Matrix> = (0..self.types.len()).map(end).collect();
         let mut mean = Matrix::zeros(d, d);
-        (0..each.len()).for_each(|g| mean.add(state.counts[g] / n, &each[g]));
+        (0..each.len()).for_each(|g| mean.add(state.weight(g) / n, &each[g]));
         let mut next = past.clone();
         for i in 0..d {
             for j in 0..d {

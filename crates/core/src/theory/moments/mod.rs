@@ -85,7 +85,7 @@ pub struct Moments {
     /// E‖t⁻¹ Σ_{s≤t} θ̂_s − θ*‖², the error of the mean of all estimates so far (at round 0,
     /// of the first); NaN if the estimate is itself an average.
     pub sq_error_average: f64,
-    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the last local steps, for one run with full
+    /// E Σ π_c ‖θ_c − θ*‖² at the end of the last local steps, for one run with full
     /// participation.
     pub sq_error_clients: Option<f64>,
     /// E of the Lyapunov function (SCAFFLSA 51, at communications 45).
@@ -115,10 +115,12 @@ impl CovarianceBlocks {
     }
 }
 
-/// Clients with the same distribution and the same local updates.
+/// Clients with the same distribution, the same local updates and the same share.
 struct Type {
     first: usize,
     count: f64,
+    /// N π of each.
+    weight: f64,
     updates: Vec<LocalUpdate>,
 }
 
@@ -139,11 +141,20 @@ fn types(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> (Vec<Type>, Vec<usize
     let updates =
         |c: usize| model.runs.iter().map(|run| (run.update)(c)).collect::<Vec<LocalUpdate>>();
     let bits = |c: usize| updates(c).iter().map(LocalUpdate::bits).collect::<Vec<_>>();
-    let (first, type_of) = group_clients(facts.clients(), |c| (facts.distribution(c), bits(c)));
-    let of_first = |first| Type { first, count: 0.0, updates: updates(first) };
+    let key = |c: usize| (facts.distribution(c), facts.weight(c).to_bits(), bits(c));
+    let (first, type_of) = group_clients(facts.clients(), key);
+    let of_first = |first| {
+        let (weight, updates) = (facts.weight(first), updates(first));
+        Type { first, count: 0.0, weight, updates }
+    };
     let mut types: Vec<Type> = first.into_iter().map(of_first).collect();
     type_of.iter().for_each(|&place| types[place].count += 1.0);
     (types, type_of)
+}
+
+/// The number of clients of each type, and N π of each.
+fn counts_and_weights(types: &[Type]) -> (Vec<f64>, Vec<f64>) {
+    types.iter().map(|t| (t.count, t.weight)).unzip()
 }
 
 /// Whether the moments cover the way in which the runs of an algorithm share their draws.
@@ -161,9 +172,11 @@ fn shared_draws_are_tracked(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bo
     draws_fit && (alone || model.coin.is_none() && cohort)
 }
 
-/// Whether second moments close and this module covers them.
+/// Whether second moments close and this module covers them. The mean of a part of the clients
+/// of unequal shares is no fixed linear map of them, so it is not covered.
 pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
-    facts.linear() && facts.independent() && shared_draws_are_tracked(facts, model)
+    let by_shares = facts.unequal_shares().is_none() || model.cohort == facts.clients();
+    by_shares && facts.linear() && facts.independent() && shared_draws_are_tracked(facts, model)
 }
 
 impl<'a> ExactMoments<'a> {
@@ -220,7 +233,7 @@ impl<'a> ExactMoments<'a> {
             v
         };
         let v: Vec<Vec<f64>> = self.types.iter().map(own).collect();
-        MomentState::fixed(self.types.iter().map(|t| t.count).collect(), &s, &v)
+        MomentState::fixed(counts_and_weights(&self.types), &s, &v)
     }
 
     /// L with L s = θ̂ − θ*.
@@ -251,7 +264,7 @@ impl<'a> ExactMoments<'a> {
         (state, past)
     }
 
-    /// E N⁻¹ Σ ‖θ_c − θ*‖² at the end of the local steps that begin in this state.
+    /// E Σ π_c ‖θ_c − θ*‖² at the end of the local steps that begin in this state.
     fn clients_error(&self, state: &MomentState) -> Option<f64> {
         if self.model.runs.len() > 1 || self.model.cohort < self.facts.clients() {
             return None;
@@ -266,12 +279,12 @@ impl<'a> ExactMoments<'a> {
         for (g, steps) in self.type_steps.iter().enumerate() {
             let end = (steps.from_s.clone(), steps.from_v.clone());
             let end = second_moment(state, (g, &end), (g, &end), true);
-            sum += state.counts[g] * end.plus(1.0, &self.local_noise(state, g)).trace();
+            sum += state.weight(g) * end.plus(1.0, &self.local_noise(state, g)).trace();
         }
         Some(sum / self.facts.clients() as f64)
     }
 
-    /// E ψ of the server's θ: E‖θ − θ*‖² + N⁻¹ Σ ℓ_c² E‖ξ_c − ξ_c*‖².
+    /// E ψ of the server's θ: E‖θ − θ*‖² + Σ π_c ℓ_c² E‖ξ_c − ξ_c*‖².
     fn lyapunov(&self, state: &MomentState) -> Option<f64> {
         let own = self.layout.own[0].filter(|_| self.model.runs.len() == 1)?;
         let d = self.layout.d;
@@ -290,7 +303,7 @@ impl<'a> ExactMoments<'a> {
                     square += state.s[(mean + i, mean + i)] - 2.0 * state.x[g][(mean + i, own + i)];
                 }
             }
-            psi += t.count / self.facts.clients() as f64 * length * length * square;
+            psi += t.count * t.weight / self.facts.clients() as f64 * length * length * square;
         }
         Some(psi)
     }

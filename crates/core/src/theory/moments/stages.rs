@@ -192,23 +192,24 @@ impl ExactMoments<'_> {
         for mean in self.layout.mean.iter().flatten() {
             (0..d).for_each(|i| keep[(mean + i, mean + i)] = 0.0);
         }
-        let member = |steps: &TypeSteps| {
+        let member = |(steps, kind): (&TypeSteps, &Type)| {
             let mut member = self.blank(runs * d);
+            let share = kind.weight / clients;
             for r in 0..runs {
                 let (Some(mean), Some(own)) = (self.layout.mean[r], self.layout.own[r]) else {
                     continue;
                 };
                 let field = steps.jacobian.times(&self.layout.selection(m, self.layout.e[r], 1.0));
                 let noise = self.layout.selection(runs * d, r * d, 1.0);
-                add_block(&mut member.s_s, mean, 1.0 / clients, &field);
-                add_block(&mut member.s_e, mean, 1.0 / clients, &noise);
+                add_block(&mut member.s_s, mean, share, &field);
+                add_block(&mut member.s_e, mean, share, &noise);
                 add_block(&mut member.v_s, own, 1.0, &field);
                 add_block(&mut member.v_e, own, 1.0, &noise);
                 add_block(&mut member.v_v, own, -1.0, &self.layout.selection(n, own, 1.0));
             }
             member
         };
-        let members = self.type_steps.iter().map(member).collect();
+        let members = self.type_steps.iter().zip(&self.types).map(member).collect();
         let two = if clients > 1.0 { 1.0 } else { 0.0 };
         Stage::new(keep, (1.0, two), members, &self.counts())
     }
@@ -225,7 +226,8 @@ impl ExactMoments<'_> {
         let rows =
             |map: &Matrix, r: usize| Matrix::from_fn(d, map.cols(), |i, j| map[(r * d + i, j)]);
         for (r, run) in self.model.runs.iter().enumerate() {
-            let share = run.server_step / self.model.cohort as f64;
+            let weight = self.types[g].weight;
+            let share = weight * run.server_step / self.model.cohort as f64;
             let e = self.layout.e[r];
             let (from_s, from_v) = (rows(&steps.from_s, r), rows(&steps.from_v, r));
             let noise = self.layout.selection(noises, r * d, 1.0);
@@ -254,9 +256,9 @@ impl ExactMoments<'_> {
             add_block(&mut member.v_s, own, 1.0, &by_s);
             add_block(&mut member.v_v, own, 1.0, &by_v);
             add_block(&mut member.v_e, own, 1.0, &by_noise);
-            add_block(&mut member.s_s, mean, 1.0 / clients, &by_s);
-            add_block(&mut member.s_v, mean, 1.0 / clients, &by_v);
-            add_block(&mut member.s_e, mean, 1.0 / clients, &by_noise);
+            add_block(&mut member.s_s, mean, weight / clients, &by_s);
+            add_block(&mut member.s_v, mean, weight / clients, &by_v);
+            add_block(&mut member.s_e, mean, weight / clients, &by_noise);
         }
         member
     }

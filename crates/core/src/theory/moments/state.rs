@@ -9,6 +9,8 @@ use crate::linalg::Matrix;
 pub struct MomentState {
     /// The number of clients of each type.
     pub counts: Vec<f64>,
+    /// N π of a client of each type; 1 if shares are equal.
+    pub weights: Vec<f64>,
     /// E s sᵀ, m × m.
     pub s: Matrix,
     /// E s vᵀ for a client of each type, m × n.
@@ -112,7 +114,7 @@ struct SharedProducts {
 
 impl MomentState {
     /// The state without randomness, from s and each type's v.
-    pub fn fixed(counts: Vec<f64>, s: &[f64], v: &[Vec<f64>]) -> Self {
+    pub fn fixed((counts, weights): (Vec<f64>, Vec<f64>), s: &[f64], v: &[Vec<f64>]) -> Self {
         let pairs = v.iter().flat_map(|a| v.iter().map(move |b| (a, b)));
         Self {
             s: Matrix::outer(s, s),
@@ -124,6 +126,7 @@ impl MomentState {
                 pairs.map(|(a, b)| Matrix::outer(a, b)).collect()
             },
             counts,
+            weights,
         }
     }
 
@@ -147,7 +150,12 @@ impl MomentState {
         self.counts[h] - f64::from(u8::from(g == h))
     }
 
-    /// The mean over clients of `own(g)` for one client of each type g itself and `pair(g, h)` for
+    /// Σ w over the clients of a type, whose sum over types is N.
+    pub fn weight(&self, g: usize) -> f64 {
+        self.counts[g] * self.weights[g]
+    }
+
+    /// The mean over clients, by their shares, of `own(g)` for one client of each type g itself and `pair(g, h)` for
     /// each other client, of type h.
     pub fn with_mean(
         &self,
@@ -156,9 +164,9 @@ impl MomentState {
     ) -> Vec<Matrix> {
         let n = self.counts.iter().sum::<f64>();
         let mean = |g: usize| {
-            let mut sum = own(g);
+            let mut sum = own(g).scaled(self.weights[g]);
             for h in (0..self.types()).filter(|&h| self.others(g, h) > 0.0) {
-                sum.add(self.others(g, h), &pair(g, h));
+                sum.add(self.others(g, h) * self.weights[h], &pair(g, h));
             }
             sum.scaled(1.0 / n)
         };
@@ -210,6 +218,7 @@ impl MomentState {
         let products = self.products(stage);
         let mut next = Self {
             counts: self.counts.clone(),
+            weights: self.weights.clone(),
             s: self.shared_after(stage, &products, noise),
             x: Vec::with_capacity(self.x.len()),
             p: Vec::with_capacity(self.p.len()),
@@ -372,6 +381,7 @@ impl MomentState {
         };
         Self {
             counts: self.counts.clone(),
+            weights: self.weights.clone(),
             s: block(&self.s),
             x: self.x.iter().map(&mut block).collect(),
             p: self.p.iter().map(&mut block).collect(),

@@ -52,9 +52,10 @@ impl ExactMoments<'_> {
             for g in 0..types {
                 for i in 0..d {
                     for j in 0..state.own() {
-                        let mut sum = state.p[g][(own + i, j)];
+                        let mut sum = state.weights[g] * state.p[g][(own + i, j)];
                         for h in 0..types {
-                            sum += state.others(g, h) * state.pair(h, g)[(own + i, j)];
+                            let others = state.others(g, h) * state.weights[h];
+                            sum += others * state.pair(h, g)[(own + i, j)];
                         }
                         state.x[g][(mean + i, j)] = sum / n;
                     }
@@ -66,7 +67,7 @@ impl ExactMoments<'_> {
             for i in 0..d {
                 for j in 0..state.s.rows() {
                     let sum = (0..types)
-                        .fold(0.0, |sum, g| sum + state.counts[g] * state.x[g][(j, own + i)]);
+                        .fold(0.0, |sum, g| sum + state.weight(g) * state.x[g][(j, own + i)]);
                     state.s[(mean + i, j)] = sum / n;
                     state.s[(j, mean + i)] = sum / n;
                 }
@@ -133,9 +134,9 @@ fn centred(mut state: super::MomentState, n: f64) -> super::MomentState {
     let with_mean = state.with_mean(|g| state.p[g].clone(), |g, h| state.pair(g, h).clone());
     let mut square = Matrix::zeros(state.own(), state.own());
     let mut cross = Matrix::zeros(state.s.rows(), state.own());
-    for ((with_mean, x), count) in with_mean.iter().zip(&state.x).zip(&state.counts) {
-        square.add(count / n, with_mean);
-        cross.add(count / n, x);
+    for (g, (with_mean, x)) in with_mean.iter().zip(&state.x).enumerate() {
+        square.add(state.weight(g) / n, with_mean);
+        cross.add(state.weight(g) / n, x);
     }
     let apart = |a: &Matrix, g: usize, h: usize| {
         a.plus(-1.0, &with_mean[g]).plus(-1.0, &with_mean[h].transpose()).plus(1.0, &square)

@@ -87,7 +87,7 @@ impl<'a> FixedSteps<'a> {
             v
         };
         let v: Vec<Vec<f64>> = self.types.iter().map(own).collect();
-        MomentState::fixed(self.types.iter().map(|t| t.count).collect(), &[1.0], &v)
+        MomentState::fixed(super::counts_and_weights(&self.types), &[1.0], &v)
     }
 
     /// A local step of all clients, then a communication with probability p.
@@ -120,6 +120,7 @@ impl<'a> FixedSteps<'a> {
         let mixed = |a: &[Matrix], b: &[Matrix]| a.iter().zip(b).map(|(a, b)| mix(a, b)).collect();
         MomentState {
             counts: stepped.counts.clone(),
+            weights: stepped.weights.clone(),
             s: stepped.s.clone(),
             x: mixed(&stepped.x, &met.x),
             p: mixed(&stepped.p, &met.p),
@@ -127,7 +128,7 @@ impl<'a> FixedSteps<'a> {
         }
     }
 
-    /// θ_c ← θ̄ and c_c ← c_c − (p/γ)(θ_c − θ̄): v ← K v + L ē, ē = N⁻¹ Σ e.
+    /// θ_c ← θ̄ and c_c ← c_c − (p/γ)(θ_c − θ̄): v ← K v + L ē, ē = Σ π_c e_c.
     fn communicate(&self, state: &MomentState) -> MomentState {
         let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
         let width = state.own();
@@ -146,9 +147,10 @@ impl<'a> FixedSteps<'a> {
         let with_mean = state.with_mean(|g| top(&state.p[g]), |g, h| top(state.pair(h, g)));
         let mut square = Matrix::zeros(d, d);
         let mut mean = Matrix::zeros(d, 1);
-        for ((with_mean, x), count) in with_mean.iter().zip(&state.x).zip(&state.counts) {
-            square.add(count / n, &Matrix::from_fn(d, d, |i, j| with_mean[(i, j)]));
-            mean.add(count / n, &Matrix::from_fn(d, 1, |i, _| x[(0, i)]));
+        for (g, (with_mean, x)) in with_mean.iter().zip(&state.x).enumerate() {
+            let share = state.weight(g) / n;
+            square.add(share, &Matrix::from_fn(d, d, |i, j| with_mean[(i, j)]));
+            mean.add(share, &Matrix::from_fn(d, 1, |i, _| x[(0, i)]));
         }
         // (K v_g + L ē)(K v_h + L ē)ᵀ.
         let left: Vec<Matrix> =
@@ -184,10 +186,11 @@ impl<'a> FixedSteps<'a> {
         let (mut square, mut mean) = (Matrix::zeros(d, d), vec![0.0; d]);
         let (mut clients, mut variates) = (0.0, 0.0);
         for g in 0..types {
-            let share = state.counts[g] / n;
-            square.add(share / n, &block(&state.p[g]));
+            let share = state.weight(g) / n;
+            square.add(share * state.weights[g] / n, &block(&state.p[g]));
             for h in (0..types).filter(|&h| state.others(g, h) > 0.0) {
-                square.add(share * state.others(g, h) / n, &block(state.pair(g, h)));
+                let others = state.others(g, h) * state.weights[h];
+                square.add(share * others / n, &block(state.pair(g, h)));
             }
             (0..d).for_each(|i| mean[i] += share * state.x[g][(0, i)]);
             clients += share * block(&state.p[g]).trace();

@@ -2,10 +2,13 @@
 //! single clients. Simulation against them is in `tests/moments.rs`.
 
 use super::*;
+use crate::problem::Twin;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::td::Noise;
 use crate::sample;
+use crate::theory::bounds::{self, Algorithm, Constants, RunSetup};
+use crate::theory::expansion::{Expansion, closure};
 
 fn quadratic() -> Quadratic {
     let settings = quadratic::Settings {
@@ -39,7 +42,11 @@ fn model(
 /// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
-    let facts = quadratic();
+    long_runs_come_to_rest(&quadratic());
+    long_runs_come_to_rest(&sample::weighted_ridge());
+}
+
+fn long_runs_come_to_rest(facts: &dyn Facts) {
     for (correction, steps, coin) in [
         (Correction::None, 5, None),
         (Correction::Kept, 1, None),
@@ -49,7 +56,7 @@ fn stationary_moments_are_the_limit_of_long_runs() {
         (Correction::Kept, 1, Some(0.2)),
     ] {
         let model = model(4, correction, (0.05, steps), coin);
-        let exact = ExactMoments::new(&facts, &model).unwrap();
+        let exact = ExactMoments::new(facts, &model).unwrap();
         let long = exact.at_rounds(facts.optimum(), &[3000]).remove(0);
         let what = format!("{correction:?}, {steps}, {coin:?}");
         let (found, _) = exact.stationary().unwrap_or_else(|| panic!("{what}: none found"));
@@ -58,6 +65,55 @@ fn stationary_moments_are_the_limit_of_long_runs() {
         if let (Some(a), Some(b)) = (found.lyapunov, long.lyapunov) {
             assert!((a / b - 1.0).abs() < 1e-9, "{what}: {a} and {b}");
         }
+    }
+}
+
+/// With unequal shares the bias of FedAvg and its covariance are (γ(H − 1)/2) b_h and (γ/N) **A**C
+/// as γ → 0, and what is not derived for them is refused.
+#[test]
+fn the_first_order_follows_unequal_shares() {
+    let (facts, step, steps) = (sample::weighted_ridge(), 1e-4, 5);
+    let expansion = Expansion::new(&facts).unwrap();
+    let model = model(4, Correction::None, (step, steps), None);
+    let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
+    let bias = expansion.bias(step, steps as f64, false).unwrap();
+    let size = libm::sqrt(crate::kernel::dot(&found.mean, &found.mean));
+    assert!(sample::distance(&bias, &found.mean) < 2e-3 * size, "{bias:?} {:?}", found.mean);
+    let blocks = expansion.blocks(&facts, step, steps as f64, false, false).unwrap();
+    let ratio = blocks.theta.trace() / found.covariance.trace();
+    assert!((ratio - 1.0).abs() < 2e-3, "{ratio}");
+    assert!(expansion.blocks(&facts, step, 5.0, true, false).is_none());
+    assert!(expansion.next(step, 5.0, false).is_none());
+    let part = AlgorithmModel { cohort: 2, ..model };
+    assert!(ExactMoments::new(&facts, &part).is_none());
+    let constants = Constants::new(&facts).unwrap();
+    let setup =
+        RunSetup { step_size: step, local_steps: 5, rounds: 9, start_sq_error: 1.0, cohort: None };
+    for algorithm in [Algorithm::FedAvg, Algorithm::Scaffold, Algorithm::RichardsonRomberg] {
+        for bound in bounds::all(&facts, &constants, algorithm, &setup) {
+            let unmet = bound.value.unwrap_err();
+            assert_eq!(unmet[0].condition, "clients have equal weights", "{}", bound.name);
+        }
+    }
+}
+
+/// On a curved field of unequal shares the closure, which starts from the exact moments of the twin,
+/// is the first order as γ → 0: of the noise alone (one local step, and control variates) and with
+/// heterogeneity.
+#[test]
+fn the_closure_meets_the_first_order_for_unequal_shares() {
+    let (curved, step) = (sample::weighted_logistic(), 2e-4);
+    let twin = Twin::new(sample::weighted_logistic());
+    let expansion = Expansion::new(&curved).unwrap();
+    for (correction, steps) in [(Correction::None, 1), (Correction::None, 4), (Correction::Kept, 4)]
+    {
+        let corrected = correction == Correction::Kept;
+        let model = model(4, correction, (step, steps), None);
+        let (moments, blocks) = ExactMoments::new(&twin, &model).unwrap().stationary().unwrap();
+        let closed = closure(&curved, &moments, &blocks, step, steps, corrected).unwrap();
+        let first = expansion.bias(step, steps as f64, corrected).unwrap();
+        let (off, size) = (sample::distance(&closed, &first), sample::distance(&first, &[0.0; 3]));
+        assert!(size > 1e-7 && off < 0.01 * size, "{correction:?}, {steps}: {closed:?} {first:?}");
     }
 }
 

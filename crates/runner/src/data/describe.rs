@@ -1,0 +1,366 @@
+//! What a data file holds, and a manifest to start from.
+//!
+//! *Invariant*: the manifest runs as it is printed, for records that the problem takes.
+
+mod starter;
+
+use super::{TableReader, csv};
+use driftbench_core::linalg::Matrix;
+use driftbench_core::problem::arrays::{Array, Column, Contents, sanitised};
+use driftbench_core::words::count;
+use starter::Starter;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The most features, and the most products, of the Gram matrix whose condition is computed.
+const MOST_FEATURES: usize = 500;
+const MOST_PRODUCTS: f64 = 4e9;
+/// The most distinct labels that count as classes.
+const MOST_CLASSES: usize = 20;
+/// The most names or values in a line.
+const MOST_NAMED: usize = 12;
+/// The names of a label column, where none is given.
+const LABELS: [&str; 7] = ["label", "target", "class", "outcome", "response", "y", "diagnosis"];
+/// Parts of the names of columns of whole numbers that may be clients.
+const CLIENTS: [&str; 8] =
+    ["client", "user", "site", "group", "hospital", "centre", "center", "device"];
+
+/// Why there is no manifest for records that lack values.
+const MISSING: &str = "values are missing, and nothing is filled in";
+
+/// What a file holds, line by line, and a manifest to start from.
+pub struct Description {
+    /// The lines.
+    pub lines: Vec<String>,
+    /// The manifest, or why there is none.
+    pub manifest: Result<String, String>,
+}
+
+/// Records with their columns told apart.
+struct FileRecords<'a> {
+    /// n and d.
+    size: (usize, usize),
+    /// The names of the features; empty where the file has none.
+    names: Vec<String>,
+    /// Rows of d.
+    features: Cow<'a, [f64]>,
+    labels: Cow<'a, Column>,
+    /// The name of the label column; empty where the file has none.
+    label: String,
+    /// Columns that are not features, and the one of them that may be that of clients.
+    others: Vec<String>,
+    clients: Option<(String, usize)>,
+}
+
+/// Describes the file at `path` with these contents; `label` names the column of the labels.
+///
+/// # Errors
+/// If it holds no records, or there is no such column.
+fn describe(path: &str, contents: &Contents, label: Option<&str>) -> Result<Description, String> {
+    let records = match contents {
+        Contents::Table(columns) => of_table(columns, label)?,
+        _ if label.is_some() => return Err("--label names a column, but the file has none".into()),
+        Contents::Records { labels, features } => FileRecords {
+            size: (labels.len(), features.shape[1]),
+            names: Vec::new(),
+            features: Cow::Borrowed(&features.data),
+            labels: Cow::Owned(Column::Numbers(labels.clone())),
+            label: String::new(),
+            others: Vec::new(),
+            clients: None,
+        },
+        Contents::Arrays(arrays) => {
+            let axes = |name: &str| arrays.get(name).map(|array| array.shape.len());
+            let (Some(2), Some(1)) = (axes("x"), axes("y")) else {
+                let shape = |(name, array): (&String, &Array)| {
+                    format!("{} {:?}", sanitised(name), array.shape)
+                };
+                let all: Vec<String> = arrays.iter().take(MOST_NAMED).map(shape).collect();
+                let all = all.join(", ");
+                return Err(format!("records are the arrays x (n, d) and y (n,), not {all}"));
+            };
+            let (x, y) = (&arrays["x"], &arrays["y"]);
+            let clients = arrays.iter().filter(|(name, array)| {
+                array.shape == y.shape && *name != "y" && may_be_clients(name)
+            });
+            let clients = clients.map(|(name, array)| (name.clone(), distinct(&array.data).len()));
+            FileRecords {
+                size: (x.shape[0], x.shape[1]),
+                names: Vec::new(),
+                features: Cow::Borrowed(&x.data),
+                labels: Cow::Owned(Column::Numbers(y.data.clone())),
+                label: String::new(),
+                others: Vec::new(),
+                clients: clients.into_iter().next(),
+            }
+        }
+    };
+    records.description(path)
+}
+
+/// Describes a file by its path; `tables` reads Parquet. Of a CSV file that lacks values, only
+/// where it does is known.
+///
+/// # Errors
+/// If it cannot be read, holds no records, or has no such column.
+pub fn describe_file(
+    path: &str,
+    label: Option<&str>,
+    tables: Option<TableReader>,
+) -> Result<Description, String> {
+    let bytes = super::bytes_of(Path::new(path))?;
+    let said = |message: String| format!("{path}: {message}");
+    let is_csv = path.to_ascii_lowercase().ends_with(".csv");
+    if is_csv {
+        super::check_lines(&bytes).map_err(said)?;
+    }
+    let missing = if is_csv { csv::missing(&bytes).unwrap_or_default() } else { Vec::new() };
+    if missing.is_empty() {
+        let contents = super::read(path, bytes, tables).map_err(said)?;
+        return describe(path, &contents, label).map_err(said);
+    }
+    let column = |(name, number, row): (String, usize, u64)| {
+        format!("{number} in `{}`, first in row {row}", sanitised(&name))
+    };
+    let all: Vec<String> = missing.into_iter().map(column).collect();
+    Ok(Description {
+        lines: vec![format!("missing values: {}", listed(&all))],
+        manifest: Err(MISSING.into()),
+    })
+}
+
+fn may_be_clients(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    CLIENTS.iter().any(|part| name.contains(part))
+}
+
+/// The distinct values and how often each occurs.
+fn distinct(values: &[f64]) -> BTreeMap<u64, (f64, usize)> {
+    let mut all = BTreeMap::new();
+    for value in values {
+        // Bits in the order of the numbers.
+        let bits = value.to_bits();
+        let key = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+        all.entry(key).or_insert((*value, 0)).1 += 1;
+    }
+    all
+}
+
+/// The distinct values as text and how often each occurs, in the order of the values.
+fn counts(column: &Column) -> Vec<(String, usize)> {
+    match column {
+        Column::Numbers(values) => {
+            distinct(values).into_values().map(|(value, n)| (value.to_string(), n)).collect()
+        }
+        Column::Text(values) => {
+            let mut all: BTreeMap<&String, usize> = BTreeMap::new();
+            values.iter().for_each(|value| *all.entry(value).or_default() += 1);
+            all.into_iter().map(|(value, n)| (sanitised(value), n)).collect()
+        }
+    }
+}
+
+/// The records of a table; without a `label`, the column with a usual name of labels, or the last.
+fn of_table<'a>(
+    columns: &'a [(String, Column)],
+    label: Option<&str>,
+) -> Result<FileRecords<'a>, String> {
+    let named = |wanted: &str| columns.iter().position(|(name, _)| name == wanted);
+    let usual = || {
+        let place_of =
+            |wanted: &str| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        LABELS.iter().find_map(|wanted| place_of(wanted))
+    };
+    let place = match label {
+        Some(label) => named(label).ok_or_else(|| {
+            let known: Vec<String> =
+                columns.iter().take(MOST_NAMED).map(|(name, _)| sanitised(name)).collect();
+            format!("there is no column `{}`, only {}", sanitised(label), known.join(", "))
+        })?,
+        None => usual().or(columns.len().checked_sub(1)).ok_or("there are no columns")?,
+    };
+    let (label, labels) = &columns[place];
+    let n = labels.len();
+    let mut clients = None;
+    let (mut names, mut others, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+    for (_, (name, column)) in columns.iter().enumerate().filter(|(i, _)| *i != place) {
+        let candidate = matches!(column, Column::Text(_)) || may_be_clients(name);
+        let values = if candidate { counts(column).len() } else { 0 };
+        match column {
+            _ if clients.is_none() && (2..=n / 5).contains(&values) => {
+                clients = Some((name.clone(), values));
+            }
+            Column::Numbers(values) => {
+                names.push(name.clone());
+                chosen.push(values);
+            }
+            Column::Text(_) => others.push(name.clone()),
+        }
+    }
+    let features = (0..n).flat_map(|row| chosen.iter().map(move |column| column[row])).collect();
+    Ok(FileRecords {
+        size: (n, names.len()),
+        names,
+        features: Cow::Owned(features),
+        labels: Cow::Borrowed(labels),
+        label: label.clone(),
+        others,
+        clients,
+    })
+}
+
+impl FileRecords<'_> {
+    fn description(&self, path: &str) -> Result<Description, String> {
+        let (n, d) = self.size;
+        if n == 0 || d == 0 || self.features.len() != n * d || self.labels.len() != n {
+            let labels = self.labels.len();
+            return Err(format!(
+                "there are {n} records of {d} features and {labels} labels; both and one label each are needed"
+            ));
+        }
+        let constant = self.constant();
+        let mut lines = vec![format!("{} of {}", count(n, "record"), count(d, "feature"))];
+        let nonzero = self.features.iter().filter(|x| **x != 0.0).count();
+        let share = 100.0 * nonzero as f64 / self.features.len() as f64;
+        let each = nonzero as f64 / n as f64;
+        lines.push(format!("non-zeros: {share:.1} %, {each:.1} in a record"));
+        let lacking = self.missing();
+        lines.push(match lacking.as_slice() {
+            [] => "missing values: none".into(),
+            some => format!("missing values: {}", listed(some)),
+        });
+        if !constant.is_empty() {
+            let names: Vec<String> = constant.iter().map(|j| self.name(*j)).collect();
+            lines.push(format!("constant features: {}", listed(&names)));
+        }
+        let classes = counts(&self.labels);
+        lines.push(self.label_line(&classes));
+        if !self.others.is_empty() {
+            let names: Vec<String> =
+                self.others.iter().map(|x| format!("`{}`", sanitised(x))).collect();
+            lines.push(format!("columns of text, which are no features: {}", listed(&names)));
+        }
+        if let Some((name, values)) = &self.clients {
+            let name = sanitised(name);
+            lines.push(format!("clients: column `{name}` has {values} different values"));
+        }
+        if !lacking.is_empty() {
+            return Ok(Description { lines, manifest: Err(MISSING.into()) });
+        }
+        lines.push(self.condition_line(&constant));
+        let manifest = Starter::new(self, path, &classes, &constant).map(|starter| starter.text());
+        Ok(Description { lines, manifest })
+    }
+
+    /// How a feature is named: by its column, or its number from 0.
+    fn name(&self, feature: usize) -> String {
+        let name = self.names.get(feature);
+        name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
+    }
+
+    fn column(&self, feature: usize) -> impl Iterator<Item = f64> + Clone {
+        self.features.iter().skip(feature).step_by(self.size.1).copied()
+    }
+
+    /// The features and the labels that are not finite numbers somewhere, with how often.
+    fn missing(&self) -> Vec<String> {
+        let of = |name: String, values: &mut dyn Iterator<Item = f64>| {
+            let number = values.filter(|x| !x.is_finite()).count();
+            (number > 0).then(|| format!("{number} in {name}"))
+        };
+        let features = (0..self.size.1).filter_map(|j| of(self.name(j), &mut self.column(j)));
+        let labels = match &*self.labels {
+            Column::Numbers(values) => of("the labels".into(), &mut values.iter().copied()),
+            Column::Text(_) => None,
+        };
+        features.chain(labels).collect()
+    }
+
+    /// The features that do not vary, by the criterion of a dataset that is standardised.
+    fn constant(&self) -> Vec<usize> {
+        let varies = |j: &usize| {
+            let (mean, variance) = self.moments(*j);
+            variance.is_nan() || libm::sqrt(variance) > 1e-12 * mean.abs()
+        };
+        (0..self.size.1).filter(|j| !varies(j)).collect()
+    }
+
+    /// The mean and the variance of a feature.
+    fn moments(&self, feature: usize) -> (f64, f64) {
+        let n = self.size.0 as f64;
+        let mean = self.column(feature).fold(0.0, |sum, x| sum + x) / n;
+        let square = |sum, x: f64| sum + (x - mean) * (x - mean);
+        (mean, self.column(feature).fold(0.0, square) / n)
+    }
+
+    fn label_line(&self, classes: &[(String, usize)]) -> String {
+        let name = match self.label.as_str() {
+            "" => String::new(),
+            name => format!(" (column `{}`)", sanitised(name)),
+        };
+        if is_classes(&self.labels, classes) {
+            let all: Vec<String> =
+                classes.iter().map(|(value, n)| format!("{value} ({n})")).collect();
+            let classes = if all.len() == 1 { "class" } else { "classes" };
+            return format!("labels{name}: {} {classes}: {}", all.len(), listed(&all));
+        }
+        match &*self.labels {
+            Column::Numbers(values) => {
+                let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+                let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                format!("labels{name}: numbers from {low} to {high}")
+            }
+            Column::Text(_) => format!("labels{name}: {} different texts", classes.len()),
+        }
+    }
+
+    /// The condition number of the Gram matrix of the features that vary, shifted and scaled to mean
+    /// 0 and variance 1.
+    fn condition_line(&self, constant: &[usize]) -> String {
+        let what = "condition number of the standardised Gram matrix";
+        let (n, d) = (self.size.0, self.size.1 - constant.len());
+        if d > MOST_FEATURES || n as f64 * (d * d) as f64 > MOST_PRODUCTS || d == 0 {
+            return format!(
+                "{what}: not computed above {MOST_FEATURES} features or {MOST_PRODUCTS:.0e} products"
+            );
+        }
+        let mut gram = Matrix::zeros(d, d);
+        let scales: Vec<(usize, f64, f64)> = (0..self.size.1)
+            .filter(|j| !constant.contains(j))
+            .map(|j| {
+                let (mean, variance) = self.moments(j);
+                (j, mean, libm::sqrt(variance))
+            })
+            .collect();
+        for row in self.features.chunks_exact(self.size.1) {
+            let row: Vec<f64> =
+                scales.iter().map(|(j, mean, scale)| (row[*j] - mean) / scale).collect();
+            gram.add_outer(1.0 / n as f64, &row, &row);
+        }
+        match gram.symmetric_extremes() {
+            Some((most, least)) if least > 1e-12 * most => format!("{what}: {:.3e}", most / least),
+            _ => format!("{what}: infinite, the features are linearly dependent"),
+        }
+    }
+}
+
+/// Whether labels are classes: texts, or a few whole numbers.
+fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
+    let whole = match labels {
+        Column::Numbers(values) => values.iter().all(|x| x.fract() == 0.0),
+        Column::Text(_) => true,
+    };
+    classes.len() <= MOST_CLASSES && whole
+}
+
+/// The first of some texts.
+fn listed(all: &[String]) -> String {
+    let shown: Vec<&str> = all.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = if all.len() > MOST_NAMED {
+        format!(", … ({} in all)", all.len())
+    } else {
+        String::new()
+    };
+    format!("{}{more}", shown.join(", "))
+}

@@ -1,0 +1,41 @@
+//! `data`: describes a data file, and prints a manifest to start from.
+
+use super::{Code, Failure, print};
+use crate::store::read_table;
+use driftbench_runner::data::describe::{Description, describe_file};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+The description stands in comments above the manifest, so that the output is a manifest. The path \
+of the file is written as it is given: write the manifest into the folder where you are. If no \
+problem takes the records, as when values are missing, the description is printed on standard \
+error with the reason, and the exit code is 2.
+
+Example: driftbench data records.csv --label outcome > records.toml && driftbench run records.toml")]
+pub struct Args {
+    /// CSV, Parquet, LIBSVM or .npz
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The column of the labels (CSV, Parquet); by default one with a usual name, or the last
+    #[arg(long, value_name = "COLUMN")]
+    label: Option<String>,
+}
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let path = args.file.to_str().ok_or_else(|| {
+        Failure::input(format!("error: {} is not UTF-8 text", args.file.display()))
+    })?;
+    let Description { lines, manifest } =
+        describe_file(path, args.label.as_deref(), Some(read_table))
+            .map_err(|e| Failure::input(format!("error: {e}")))?;
+    let described =
+        |mark: &str| lines.iter().map(|line| format!("{mark}{line}\n")).collect::<String>();
+    match manifest {
+        Ok(manifest) => {
+            print(&format!("# {path}\n{}\n{manifest}", described("# ")))?;
+            Ok(Code::Done)
+        }
+        Err(reason) => Err(Failure::input(format!("{}error: {path}: {reason}", described("")))),
+    }
+}

@@ -1,0 +1,151 @@
+//! `driftbench data`: what it prints of a file is true, and the manifest that it prints runs.
+
+#[path = "support/npz.rs"]
+mod npz;
+mod support;
+
+use npz::{Named, doubles, singles};
+use std::fmt::Write;
+use support::Bench;
+
+/// 120 records of two classes of text at four sites, with a constant column, one of text and one
+/// that is the sum of two others.
+fn table() -> String {
+    let mut text = "height,width,area,one,city,site,grade\n".to_owned();
+    for i in 0..120_u32 {
+        let (height, width) = (f64::from(i % 11) - 3.0, f64::from((i * 7) % 13) * 0.5);
+        let site = ["north", "south", "east", "west"][(i % 10 / 3) as usize];
+        let grade = if height + width > 4.0 { "good" } else { "poor" };
+        let area = height + width;
+        writeln!(text, "{height},{width},{area},1,city {i},{site},{grade}").unwrap();
+    }
+    text
+}
+
+/// What is printed of this file, run as it is printed, and reported.
+#[track_caller]
+fn runs(file: &str, bytes: &[u8], arguments: &[&str]) -> (Bench, String) {
+    let bench = Bench::new();
+    bench.write(file, bytes);
+    let output = bench.run(&[&["data", file], arguments].concat()).expect(0);
+    assert_eq!(output.err, "");
+    bench.write("start.toml", &output.out);
+    bench.compute(&["start.toml"]);
+    bench.report();
+    let finals = bench.read("reports/start/summary.csv");
+    for line in finals.lines().skip(1) {
+        assert_eq!(line.split(',').nth(3), Some("0"), "runs diverged: {line}");
+    }
+    (bench, output.out)
+}
+
+#[track_caller]
+fn has(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.lines().any(|have| have == *line), "no line {line:?} in\n{text}");
+    }
+}
+
+#[test]
+fn a_table_of_classes() {
+    let (bench, printed) = runs("grades.csv", table().as_bytes(), &["--label", "grade"]);
+    has(
+        &printed,
+        &[
+            "# grades.csv",
+            "# 120 records of 4 features",
+            "# missing values: none",
+            "# constant features: `one`",
+            "# columns of text, which are no features: `city`",
+            "# clients: column `site` has 4 different values",
+            "# condition number of the standardised Gram matrix: infinite, the features are linearly dependent",
+            "features = [\"height\", \"width\", \"area\"]",
+            "split = { column = \"site\" }",
+            "weights = \"records\"",
+            "test = 0.2",
+        ],
+    );
+    let good = table().lines().filter(|line| line.ends_with("good")).count();
+    let classes =
+        format!("# labels (column `grade`): 2 classes: good ({good}), poor ({})", 120 - good);
+    has(&printed, &[&classes]);
+    let summary = bench.read("reports/start/summary.csv");
+    let heads: Vec<&str> = summary.lines().next().unwrap().split(',').collect();
+    let at = heads.iter().position(|head| *head == "test_accuracy_mean").unwrap();
+    for line in summary.lines().skip(1) {
+        let accuracy: f64 = line.split(',').nth(at).unwrap().parse().unwrap();
+        assert!(accuracy > 0.85, "the classes are separable: {line}");
+    }
+}
+
+#[test]
+fn numbers_as_labels_of_a_table_and_of_arrays() {
+    let (_, printed) = runs("grades.csv", table().as_bytes(), &["--label", "area"]);
+    has(&printed, &["[problem.least-squares-dataset]", "y = \"test-loss\""]);
+    let x: Vec<f64> = (0..80).map(|i| f64::from(i * i % 17) - f64::from(i % 3)).collect();
+    let y: Vec<f64> = (0..40).map(|i| 0.5 * x[2 * i] - x[2 * i + 1] + 0.25).collect();
+    let client: Vec<f64> = (0..40).map(|i| f64::from(i % 5)).collect();
+    let arrays: [Named<'_>; 3] = [("x", &[40, 2], x), ("y", &[40], y), ("client", &[40], client)];
+    let (_, printed) = runs("r.npz", &singles(&arrays), &[]);
+    has(&printed, &["# 40 records of 2 features", "split = { column = \"client\" }"]);
+}
+
+/// A sparse file is not standardised; half of each record's two numbers is 3, of twelve.
+#[test]
+fn sparse_records() {
+    let mut text = String::new();
+    for i in 0..60_usize {
+        let (first, second) = (1 + i % 5, 6 + i % 7);
+        writeln!(text, "{} {first}:1 {second}:3", if i % 5 < 2 { "+1" } else { "-1" }).unwrap();
+    }
+    let (_, printed) = runs("r.svm", text.as_bytes(), &[]);
+    has(
+        &printed,
+        &[
+            "# non-zeros: 16.7 %, 2.0 in a record",
+            "# labels: 2 classes: -1 (36), 1 (24)",
+            "standardise = false",
+        ],
+    );
+}
+
+#[test]
+fn what_no_problem_takes_is_described_with_the_reason() {
+    let bench = Bench::new();
+    for (file, text, arguments, described, reason) in [
+        (
+            "holes.csv",
+            "a,b,label\n1,,x\n2,NA,y\n,3,x\n",
+            &[][..],
+            "missing values: 1 in `a`, first in row 2, 2 in `b`, first in row 0",
+            "values are missing, and nothing is filled in",
+        ),
+        (
+            "one.csv",
+            "a,label\n1,x\n2,x\n",
+            &[],
+            "labels (column `label`): 1 class: x (2)",
+            "all labels are the same",
+        ),
+        ("r.csv", "a,label\n1,x\n", &["--label", "b"], "", "there is no column `b`, only a, label"),
+        (
+            "r.svm",
+            "1 1:2\n",
+            &["--label", "b"],
+            "",
+            "--label names a column, but the file has none",
+        ),
+        ("none.csv", "a,label\n", &[], "", "there are 0 records of 1 features"),
+        ("r.txt", "1 x\n", &[], "", "\"x\" is not index:value"),
+    ] {
+        bench.write(file, text);
+        let output = bench.run(&[&["data", file], arguments].concat()).expect(2);
+        assert_eq!(output.out, "");
+        output.warns(described).warns(&format!("error: {file}: ")).warns(reason);
+    }
+    bench.run(&["data", "gone.csv"]).expect(2).warns("gone.csv cannot be read");
+    let chains: [Named<'_>; 1] = [("P", &[1, 2], vec![0.5, 0.5])];
+    bench.write("chains.npz", doubles(&chains));
+    let output = bench.run(&["data", "chains.npz"]).expect(2);
+    output.warns("records are the arrays x (n, d) and y (n,), not P [1, 2]");
+}

@@ -14,6 +14,7 @@ mod product;
 mod rows;
 mod server;
 mod simd;
+pub mod softmax;
 pub mod td;
 
 pub use cohort::{Cohort, Local, LocalSteps, Members};

@@ -3,8 +3,8 @@
 //!
 //! Up to [`MOST_REFINED`] unknowns each step solves with a refined factorisation and the search
 //! ends at a fixed point, from which no step shrinks the gradient. Beyond, gradients are sums of
-//! so many terms that the search would wander in their rounding errors; it ends when a step no
-//! longer halves the gradient, or when the bound on the error is 1e-12. Steps then come from
+//! so many terms that the search would wander in their rounding errors; it ends when a step close
+//! to the minimiser no longer halves the gradient, or when the bound on the error is 1e-12. Steps then come from
 //! Cholesky's factorisation, and above [`MOST_FACTORED`] unknowns from conjugate gradients.
 //!
 //! *Invariant*: every operation has a fixed order, so the bits of a minimiser are equal on
@@ -21,6 +21,9 @@ const MOST_FACTORED: usize = 1500;
 const MOST_STEPS: usize = 500;
 /// The bound on the error at which a search in many unknowns ends.
 const CLOSE: f64 = 1e-12;
+/// The size of the gradient, relative to that at the start of the search, from which on a step
+/// that does not halve it ends the search: before, it is a step of a long way.
+const NEAR: f64 = 1e-6;
 /// The most conjugate-gradient iterations of one Newton step.
 const MOST_ITERATIONS: usize = 1000;
 
@@ -63,7 +66,7 @@ pub fn minimise(f: &mut impl Objective) -> Minimiser {
         let direction = direction(f, &gradient, size / first);
         let Some(next) = damped(f, &theta, &direction, size) else { break };
         (theta, gradient) = next;
-        if !refined && norm(&gradient) > 0.5 * size {
+        if !refined && size <= NEAR * first && norm(&gradient) > 0.5 * size {
             break;
         }
     }

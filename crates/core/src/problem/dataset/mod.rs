@@ -7,6 +7,7 @@ mod read;
 
 use super::arrays::{Column, DataFile, sanitised};
 use super::{Fault, Faults};
+use crate::kernel::softmax::MOST_CLASSES;
 use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
 use schemars::JsonSchema;
@@ -78,9 +79,6 @@ fn is_label(name: &str) -> bool {
 
 /// An example for the documentation.
 const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
-
-/// The most distinct labels that count as classes.
-const MOST_CLASSES: usize = 100;
 
 /// The records of a file, with features that are ready for use.
 pub struct Records {
@@ -280,6 +278,22 @@ impl Records {
             ));
         }
         Ok(ranks.into_iter().map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
+    }
+
+    /// The number of classes and the class of each row; classes are numbered from 0 in the order
+    /// of their labels.
+    ///
+    /// # Errors
+    /// If there are fewer than two, or more than 100.
+    pub fn classes(&self) -> Result<(usize, Vec<u8>), Fault> {
+        let ranks = self.ranks(&self.labels);
+        let classes = number_of_classes(&ranks);
+        if !(2..=MOST_CLASSES).contains(&classes) {
+            let labels = count(classes, "distinct label");
+            let message = format!("{} has {labels}; 2 to {MOST_CLASSES} are needed", self.file);
+            return Err(Fault::new("dataset.label", message));
+        }
+        Ok((classes, ranks.into_iter().map(|class| class as u8).collect()))
     }
 
     /// The labels as numbers.

@@ -17,12 +17,12 @@
 //! registers over the batch, so that θ is read and written once a step.
 
 use super::cohort::Cohort;
-use super::exp::exps;
+use super::exp::{LARGE, exps};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd, prefetch_all};
+use super::simd::{FoldEach, InstructionSet, ScalarLane, WIDEST, prefetch_all};
 use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
 use crate::rng::Stream;
 
@@ -60,6 +60,8 @@ pub struct ClassTables {
     l2: f64,
     /// Row y has a 1 at y; K padded rows.
     indicators: Aligned,
+    /// K ones, padded.
+    live: Aligned,
     sets: Vec<LabelledRows>,
 }
 
@@ -114,12 +116,15 @@ impl ClassTables {
         let stride = whole(d);
         let mut indicators = Aligned::zeros(classes * whole(classes));
         (0..classes).for_each(|y| indicators[y * whole(classes) + y] = 1.0);
+        let mut live = Aligned::zeros(whole(classes));
+        live[..classes].fill(1.0);
         let set = |(rows, labels): &(Vec<f64>, Vec<u8>)| {
             assert!(!labels.is_empty() && rows.len() == d * labels.len());
             assert!(labels.iter().all(|&y| usize::from(y) < classes));
             LabelledRows { rows: padded_rows(rows, d), labels: labels.clone() }
         };
-        Self { d, stride, classes, l2, indicators, sets: sets.iter().map(set).collect() }
+        let sets = sets.iter().map(set).collect();
+        Self { d, stride, classes, l2, indicators, live, sets }
     }
 
     /// How many record sets there are.
@@ -221,7 +226,10 @@ impl ClassTables {
         let none = Aligned::zeros(0);
         cohort.each(|local| {
             self.pad(local.theta, &mut theta);
-            let plain = local.correction.iter().all(|xi| xi.to_bits() == 0);
+            // Without −0, adding a ξ of 0 changes no bit of θ; −0 can only come from the start.
+            let negative_zero = (-0.0_f64).to_bits();
+            let plain = local.correction.iter().all(|xi| xi.to_bits() == 0)
+                && local.theta.iter().all(|theta| theta.to_bits() != negative_zero);
             if !plain {
                 self.pad(local.correction, &mut held);
             }
@@ -286,7 +294,7 @@ impl ClassTables {
     /// # Safety
     /// The instruction set `I` is present, W registers of it are 16 numbers, and dimensions agree.
     #[inline(always)]
-    unsafe fn execute<I: Simd, const W: usize>(&self, work: Work<'_>) {
+    unsafe fn execute<I: FoldEach, const W: usize>(&self, work: Work<'_>) {
         // SAFETY: passed on to the caller.
         unsafe {
             match work {
@@ -297,7 +305,15 @@ impl ClassTables {
                 Work::Steps(steps) => self.singles::<I, W, true>(steps),
                 Work::Logits { set, theta, out } => {
                     let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
-                    self.products::<I, W>(&rows, theta.as_ptr(), out.as_mut_ptr(), self.classes);
+                    let mut partial = [[0.0; WIDEST]; TOGETHER * MOST_CLASSES];
+                    for (rows, out) in
+                        rows.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER * self.classes))
+                    {
+                        self.products::<I, W>(rows, theta.as_ptr(), &mut partial, &[]);
+                        for (out, partial) in out.iter_mut().zip(&partial) {
+                            *out = I::fold(I::load(partial.as_ptr()));
+                        }
+                    }
                 }
                 Work::Sum { set, factors, out } => {
                     let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
@@ -330,40 +346,40 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`.
     #[inline(always)]
-    unsafe fn singles<I: Simd, const W: usize, const XI: bool>(&self, work: Steps<'_>) {
-        let Steps { set, steps: mut left, step, rng, theta, correction, .. } = work;
-        if left == 0 {
+    unsafe fn singles<I: FoldEach, const W: usize, const XI: bool>(&self, work: Steps<'_>) {
+        let Steps { set, steps, step, rng, theta, correction, .. } = work;
+        if steps == 0 {
             return;
         }
         let (theta, xi) = (theta.as_mut_ptr(), correction.as_ptr());
+        let mut partial = [[0.0; WIDEST]; MOST_CLASSES];
         let mut factors = [0.0; MOST_CLASSES];
         let mut record = self.drawn(set, rng);
+        let mut next = if steps > 1 { self.drawn(set, rng) } else { record };
+        let pairs = self.classes.div_ceil(2);
+        let part = (8 * self.stride).div_ceil(pairs).next_multiple_of(64);
         // SAFETY: passed on to the caller; a row of `stride` numbers starts at each record.
         unsafe {
-            self.products::<I, W>(&[record.0], theta, factors.as_mut_ptr(), self.classes);
-            loop {
-                self.residuals::<I, W>(&mut factors[..whole(self.classes)], record.1, 1.0);
-                left -= 1;
-                let next = if left > 0 { self.drawn(set, rng) } else { record };
-                prefetch_all(next.0, 256);
-                let mut k = 0;
-                while k < self.classes {
+            self.products::<I, W>(&[record.0], theta, &mut partial, &[]);
+            for left in (0..steps).rev() {
+                self.residuals::<I, W, false>(&partial, &mut factors, record.1, 1.0);
+                let after = if left > 1 { self.drawn(set, rng) } else { next };
+                for pair in 0..pairs {
+                    let ahead = after.0.cast::<u8>().wrapping_add(pair * part);
+                    prefetch_all(ahead, part);
+                    let k = 2 * pair;
                     let rows = Pass { record: record.0, next: next.0, l2: self.l2, step };
                     let (from, stride) = (k * self.stride, self.stride);
-                    let (theta, xi) = (theta.add(from), if XI { xi.add(from) } else { xi });
-                    let factors = factors.as_mut_ptr().add(k);
+                    let own = (theta.add(from), if XI { xi.add(from) } else { xi });
+                    let (factors, partial) = (&factors[k..], &mut partial[k..]);
                     match (self.classes - k, left > 0) {
-                        (1, true) => rows.run::<I, W, 1, XI, true>((theta, xi), stride, factors),
-                        (_, true) => rows.run::<I, W, 2, XI, true>((theta, xi), stride, factors),
-                        (1, false) => rows.run::<I, W, 1, XI, false>((theta, xi), stride, factors),
-                        (_, false) => rows.run::<I, W, 2, XI, false>((theta, xi), stride, factors),
+                        (1, true) => rows.run::<I, W, 1, XI, true>(own, stride, factors, partial),
+                        (_, true) => rows.run::<I, W, 2, XI, true>(own, stride, factors, partial),
+                        (1, false) => rows.run::<I, W, 1, XI, false>(own, stride, factors, partial),
+                        (_, false) => rows.run::<I, W, 2, XI, false>(own, stride, factors, partial),
                     }
-                    k += 2;
                 }
-                if left == 0 {
-                    break;
-                }
-                record = next;
+                (record, next) = (next, after);
             }
         }
     }
@@ -373,12 +389,13 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`.
     #[inline(always)]
-    unsafe fn batches<I: Simd, const W: usize>(&self, work: Steps<'_>) {
+    unsafe fn batches<I: FoldEach, const W: usize>(&self, work: Steps<'_>) {
         let Steps { set, batch, steps, step, rng, theta, correction } = work;
         let lanes = whole(self.classes);
         let mut rows = vec![std::ptr::null(); batch];
         let mut labels = vec![0; batch];
         let mut factors = Aligned::zeros(batch * lanes);
+        let mut partial = [[0.0; WIDEST]; TOGETHER * MOST_CLASSES];
         for _ in 0..steps {
             for (row, label) in rows.iter_mut().zip(&mut labels) {
                 (*row, *label) = self.drawn(set, rng);
@@ -387,14 +404,14 @@ impl ClassTables {
             // SAFETY: passed on to the caller; a row of `stride` numbers starts at each record,
             // and there are `lanes` factors for each.
             unsafe {
-                for (i, rows) in rows.chunks(TOGETHER).enumerate() {
-                    let first = i * TOGETHER;
-                    let factors = &mut factors[first * lanes..];
-                    self.products::<I, W>(rows, theta, factors.as_mut_ptr(), lanes);
-                    for (factors, label) in
-                        factors.chunks_exact_mut(lanes).zip(&labels[first..]).take(rows.len())
-                    {
-                        self.residuals::<I, W>(factors, *label, batch as f64);
+                for first in (0..batch).step_by(TOGETHER) {
+                    let end = (first + TOGETHER).min(batch);
+                    let ahead = &rows[end..(end + TOGETHER).min(batch)];
+                    self.products::<I, W>(&rows[first..end], theta, &mut partial, ahead);
+                    for b in first..end {
+                        let partial = &partial[(b - first) * self.classes..];
+                        let factors = &mut factors[b * lanes..][..lanes];
+                        self.residuals::<I, W, true>(partial, factors, labels[b], batch as f64);
                     }
                 }
                 let sum = Sum {
@@ -413,87 +430,102 @@ impl ClassTables {
         }
     }
 
-    /// The products of records with all classes of θ, `pitch` numbers from one record's K
-    /// to the next.
+    /// The products of up to [`TOGETHER`] records with all classes of θ, folded to one register
+    /// each; K of them per record. Other records are prefetched.
     ///
     /// # Safety
-    /// As for `execute`; records and θ are padded rows, and `out` has room.
+    /// As for `execute`; records and θ are padded rows, and `partial` has room.
     #[inline(always)]
-    unsafe fn products<I: Simd, const W: usize>(
+    unsafe fn products<I: FoldEach, const W: usize>(
         &self,
         records: &[*const f64],
         theta: *const f64,
-        out: *mut f64,
-        pitch: usize,
+        partial: &mut [[f64; WIDEST]],
+        ahead: &[*const f64],
     ) {
+        let pairs = self.classes.div_ceil(2);
+        let part = (8 * self.stride).div_ceil(pairs).next_multiple_of(64);
         // SAFETY: passed on to the caller.
         unsafe {
-            for (i, records) in records.chunks(TOGETHER).enumerate() {
-                let mut k = 0;
-                while k < self.classes {
-                    let theta = theta.add(k * self.stride);
-                    for (b, record) in records.iter().enumerate() {
-                        let out = out.add((i * TOGETHER + b) * pitch + k);
-                        if k + 1 < self.classes {
-                            dots::<I, W, 2>(theta, *record, self.stride, out);
-                        } else {
-                            dots::<I, W, 1>(theta, *record, self.stride, out);
-                        }
+            for pair in 0..pairs {
+                let k = 2 * pair;
+                let theta = theta.add(k * self.stride);
+                for (b, record) in records.iter().enumerate() {
+                    if let Some(ahead) = ahead.get(b) {
+                        prefetch_all(ahead.cast::<u8>().wrapping_add(pair * part), part);
                     }
-                    k += 2;
+                    let partial = &mut partial[b * self.classes + k..];
+                    if k + 1 < self.classes {
+                        dots::<I, W, 2>(theta, *record, self.stride, partial);
+                    } else {
+                        dots::<I, W, 1>(theta, *record, self.stride, partial);
+                    }
                 }
             }
         }
     }
 
-    /// Replaces logits by (p − 1\[y = k\]) / B.
+    /// (p − 1\[y = k\]) / B of a record from the folded products, K numbers, padded to whole
+    /// registers; `BATCH` says whether B is not 1.
     ///
     /// # Safety
-    /// As for `execute`; `u` is the K logits of a record, padded to whole registers.
+    /// As for `execute`.
     #[inline(always)]
-    unsafe fn residuals<I: Simd, const W: usize>(&self, u: &mut [f64], label: usize, batch: f64) {
-        let (lanes, classes) = (u.len(), self.classes);
-        let first = u[0];
-        u[classes..].fill(first);
-        // SAFETY: passed on to the caller.
+    unsafe fn residuals<I: FoldEach, const W: usize, const BATCH: bool>(
+        &self,
+        partial: &[[f64; WIDEST]],
+        out: &mut [f64],
+        label: usize,
+        batch: f64,
+    ) {
+        let lanes = whole(self.classes);
+        assert!(out.len() >= lanes && partial.len() >= self.classes);
+        let (u, partial) = (out.as_mut_ptr(), partial.as_ptr().cast::<f64>());
+        let (live, half) = (self.live.as_ptr(), 0.5);
+        // SAFETY: passed on to the caller; whole registers of `lanes` numbers.
         unsafe {
-            let pointer = u.as_mut_ptr();
-            let mut most = I::load(pointer);
-            let mut k = I::LANES;
-            while k < lanes {
-                let u = I::load(pointer.add(k));
-                most = I::below(most, u, u, most);
-                k += I::LANES;
-            }
-            let mut each = [0.0; 4];
-            I::store(each.as_mut_ptr(), most);
-            let mut most = each[0];
-            for &u in &each[1..I::LANES] {
-                most = if u > most { u } else { most };
-            }
-            // If a logit is NaN, `most` may be any: then t is NaN, and so are all p.
-            let most = I::splat(most);
+            let (half, zero, one) = (I::splat(half), I::splat(0.0), I::splat(1.0));
+            let mut most = I::splat(f64::NEG_INFINITY);
             let mut k = 0;
             while k < lanes {
-                I::store(pointer.add(k), I::sub(I::load(pointer.add(k)), most));
+                let mut sums = [zero; WIDEST];
+                let mut lane = 0;
+                while lane < I::LANES {
+                    // Beyond the last class the same once more.
+                    let own = (k + lane).min(self.classes - 1);
+                    sums[lane] = I::load(partial.add(own * WIDEST));
+                    lane += 1;
+                }
+                let logits = I::fold_each(sums);
+                most = I::below(most, logits, logits, most);
+                I::store(u.add(k), logits);
                 k += I::LANES;
             }
-            exps::<I>(u);
-            u[classes..].fill(0.0);
-            let mut sums = [I::splat(0.0); W];
+            let most = I::splat(greatest::<I>(most));
+            let (mut k, mut large) = (0, zero);
+            while k < lanes {
+                let below = I::sub(I::load(u.add(k)), most);
+                large = I::add(large, I::below(I::abs(below), I::splat(LARGE), zero, one));
+                I::store(u.add(k), below);
+                k += I::LANES;
+            }
+            exps::<I>(std::slice::from_raw_parts_mut(u, lanes), I::fold(large) == 0.0);
+            let mut sums = [zero; W];
             let mut k = 0;
             while k < lanes {
+                let exp = I::below(half, I::load(live.add(k)), I::load(u.add(k)), zero);
+                I::store(u.add(k), exp);
                 let r = k / I::LANES % W;
-                sums[r] = I::add(sums[r], I::load(pointer.add(k)));
+                sums[r] = I::add(sums[r], exp);
                 k += I::LANES;
             }
-            let (total, batch) = (I::splat(folded::<I, W>(sums)), I::splat(batch));
+            let (total, batch) = (I::splat(I::fold(folded::<I, W>(sums))), I::splat(batch));
             let own = self.indicators.as_ptr().add(label * lanes);
             let mut k = 0;
             while k < lanes {
-                let p = I::div(I::load(pointer.add(k)), total);
+                let p = I::div(I::load(u.add(k)), total);
                 let residual = I::sub(p, I::load(own.add(k)));
-                I::store(pointer.add(k), I::div(residual, batch));
+                I::store(u.add(k), if BATCH { I::div(residual, batch) } else { residual });
                 k += I::LANES;
             }
         }
@@ -504,7 +536,7 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`; `target` is padded rows.
     #[inline(always)]
-    unsafe fn tiles<I: Simd, const KIND: u8>(&self, sum: &Sum<'_>, target: *mut f64) {
+    unsafe fn tiles<I: FoldEach, const KIND: u8>(&self, sum: &Sum<'_>, target: *mut f64) {
         let mut column = 0;
         // SAFETY: passed on to the caller.
         unsafe {
@@ -567,7 +599,7 @@ impl Sum<'_> {
     /// `I` is present, and all rows have these columns.
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
-    unsafe fn tile<I: Simd, const KIND: u8, const CLASSES: usize, const REGISTERS: usize>(
+    unsafe fn tile<I: FoldEach, const KIND: u8, const CLASSES: usize, const REGISTERS: usize>(
         &self,
         (target, k, column): (*mut f64, usize, usize),
         stride: usize,
@@ -601,10 +633,10 @@ impl Sum<'_> {
                     let sum = sums[class][r];
                     let value = match KIND {
                         ADD => sum,
-                        STEP => descended::<I>(I::load(to), sum, I::splat(0.0), self.step),
+                        STEP => descended::<I>(I::load(to), sum, self.step),
                         _ => {
                             let xi = I::load(self.correction.add(at(class, r)));
-                            descended::<I>(I::load(to), sum, xi, self.step)
+                            descended::<I>(I::load(to), I::add(sum, xi), self.step)
                         }
                     };
                     I::store(to, value);
@@ -614,14 +646,14 @@ impl Sum<'_> {
     }
 }
 
-/// θ − step (field + ξ).
+/// θ − step · field.
 ///
 /// # Safety
 /// `I` is present.
 #[inline(always)]
-unsafe fn descended<I: Simd>(theta: I::V, field: I::V, xi: I::V, step: f64) -> I::V {
+unsafe fn descended<I: FoldEach>(theta: I::V, field: I::V, step: f64) -> I::V {
     // SAFETY: passed on to the caller.
-    unsafe { I::sub(theta, I::mul(I::splat(step), I::add(field, xi))) }
+    unsafe { I::sub(theta, I::mul(I::splat(step), field)) }
 }
 
 /// A step with a record and the products with the next one, in one pass over θ.
@@ -633,107 +665,170 @@ struct Pass {
 }
 
 impl Pass {
-    /// `CLASSES` classes, of which `factors` has (p − 1\[y = k\]); with `DOTS` it receives the
-    /// logits of the next record.
+    /// `CLASSES` classes with these factors, p − 1\[y = k\]; with `DOTS` their products with the
+    /// next record, folded to one register each, go to `partial`.
     ///
     /// # Safety
     /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
     unsafe fn run<
-        I: Simd,
+        I: FoldEach,
         const W: usize,
         const CLASSES: usize,
         const XI: bool,
         const DOTS: bool,
     >(
         &self,
-        (theta, xi): (*mut f64, *const f64),
+        rows: (*mut f64, *const f64),
         stride: usize,
-        factors: *mut f64,
+        factors: &[f64],
+        partial: &mut [[f64; WIDEST]],
     ) {
         // SAFETY: passed on to the caller.
         unsafe {
-            let l2 = I::splat(self.l2);
             let mut scale = [I::splat(0.0); CLASSES];
             for class in 0..CLASSES {
-                scale[class] = I::splat(*factors.add(class));
+                scale[class] = I::splat(factors[class]);
             }
             let mut sums = [[I::splat(0.0); W]; CLASSES];
-            let mut begin = 0;
-            while begin < stride {
+            let mut column = 0;
+            while column + WIDTH <= stride {
                 for r in 0..W {
-                    let column = begin + r * I::LANES;
-                    if column >= stride {
-                        break;
-                    }
-                    let x = I::load(self.record.add(column));
-                    let next = I::load(self.next.add(column));
-                    for class in 0..CLASSES {
-                        let i = class * stride + column;
-                        let old = I::load(theta.add(i));
-                        let field = I::add(I::mul(l2, old), I::mul(scale[class], x));
-                        let xi = if XI { I::load(xi.add(i)) } else { I::splat(0.0) };
-                        let new = descended::<I>(old, field, xi, self.step);
-                        I::store(theta.add(i), new);
-                        if DOTS {
-                            sums[class][r] = I::add(sums[class][r], I::mul(next, new));
-                        }
+                    let column = column + r * I::LANES;
+                    let new = self.step::<I, CLASSES, XI>(rows, stride, column, scale);
+                    if DOTS {
+                        add_products::<I, W, CLASSES>(&mut sums, r, self.next.add(column), new);
                     }
                 }
-                begin += WIDTH;
+                column += WIDTH;
+            }
+            for r in 0..W {
+                let column = column + r * I::LANES;
+                if column < stride {
+                    let new = self.step::<I, CLASSES, XI>(rows, stride, column, scale);
+                    if DOTS {
+                        add_products::<I, W, CLASSES>(&mut sums, r, self.next.add(column), new);
+                    }
+                }
             }
             if DOTS {
                 for class in 0..CLASSES {
-                    *factors.add(class) = folded::<I, W>(sums[class]);
+                    I::store(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
                 }
             }
         }
     }
+
+    /// Steps a register of each class, and returns its new values.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn step<I: FoldEach, const CLASSES: usize, const XI: bool>(
+        &self,
+        (theta, xi): (*mut f64, *const f64),
+        stride: usize,
+        column: usize,
+        scale: [I::V; CLASSES],
+    ) -> [I::V; CLASSES] {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let x = I::load(self.record.add(column));
+            let mut new = scale;
+            for (class, new) in new.iter_mut().enumerate() {
+                let i = class * stride + column;
+                let old = I::load(theta.add(i));
+                let field = I::add(I::mul(I::splat(self.l2), old), I::mul(*new, x));
+                let field = if XI { I::add(field, I::load(xi.add(i))) } else { field };
+                *new = descended::<I>(old, field, self.step);
+                I::store(theta.add(i), *new);
+            }
+            new
+        }
+    }
 }
 
-/// The products of a record with `CLASSES` rows of θ.
+/// Adds the products of a register of a record with those of some classes to accumulators r.
+///
+/// # Safety
+/// `I` is present, and the record has a register.
+#[inline(always)]
+unsafe fn add_products<I: FoldEach, const W: usize, const CLASSES: usize>(
+    sums: &mut [[I::V; W]; CLASSES],
+    r: usize,
+    record: *const f64,
+    theta: [I::V; CLASSES],
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let x = I::load(record);
+        for class in 0..CLASSES {
+            sums[class][r] = I::add(sums[class][r], I::mul(x, theta[class]));
+        }
+    }
+}
+
+/// The products of a record with `CLASSES` rows of θ, folded to one register each.
 ///
 /// # Safety
 /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
-unsafe fn dots<I: Simd, const W: usize, const CLASSES: usize>(
+unsafe fn dots<I: FoldEach, const W: usize, const CLASSES: usize>(
     theta: *const f64,
     record: *const f64,
     stride: usize,
-    out: *mut f64,
+    partial: &mut [[f64; WIDEST]],
 ) {
     // SAFETY: passed on to the caller.
     unsafe {
         let mut sums = [[I::splat(0.0); W]; CLASSES];
-        let mut begin = 0;
-        while begin < stride {
+        let mut column = 0;
+        while column + WIDTH <= stride {
             for r in 0..W {
-                let column = begin + r * I::LANES;
-                if column >= stride {
-                    break;
-                }
-                let x = I::load(record.add(column));
-                for class in 0..CLASSES {
-                    let product = I::mul(x, I::load(theta.add(class * stride + column)));
-                    sums[class][r] = I::add(sums[class][r], product);
-                }
+                let column = column + r * I::LANES;
+                let theta = columns::<I, CLASSES>(theta.add(column), stride);
+                add_products::<I, W, CLASSES>(&mut sums, r, record.add(column), theta);
             }
-            begin += WIDTH;
+            column += WIDTH;
+        }
+        for r in 0..W {
+            let column = column + r * I::LANES;
+            if column < stride {
+                let theta = columns::<I, CLASSES>(theta.add(column), stride);
+                add_products::<I, W, CLASSES>(&mut sums, r, record.add(column), theta);
+            }
         }
         for class in 0..CLASSES {
-            *out.add(class) = folded::<I, W>(sums[class]);
+            I::store(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
         }
     }
 }
 
-/// The folding tree of 16 accumulators in W registers.
+/// One register of each of `CLASSES` rows.
+///
+/// # Safety
+/// `I` is present, and the rows have a register.
+#[inline(always)]
+unsafe fn columns<I: FoldEach, const CLASSES: usize>(
+    from: *const f64,
+    stride: usize,
+) -> [I::V; CLASSES] {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut all = [I::splat(0.0); CLASSES];
+        for (class, register) in all.iter_mut().enumerate() {
+            *register = I::load(from.add(class * stride));
+        }
+        all
+    }
+}
+
+/// The folding tree of 16 accumulators in W registers, down to one register.
 ///
 /// # Safety
 /// `I` is present, and W registers of it are 16 numbers.
 #[inline(always)]
-unsafe fn folded<I: Simd, const W: usize>(mut sums: [I::V; W]) -> f64 {
+unsafe fn folded<I: FoldEach, const W: usize>(mut sums: [I::V; W]) -> I::V {
     // SAFETY: passed on to the caller.
     unsafe {
         let mut n = W / 2;
@@ -743,8 +838,24 @@ unsafe fn folded<I: Simd, const W: usize>(mut sums: [I::V; W]) -> f64 {
             }
             n /= 2;
         }
-        I::fold(sums[0])
+        sums[0]
     }
+}
+
+/// The greatest number of a register.
+///
+/// # Safety
+/// `I` is present.
+#[inline(always)]
+unsafe fn greatest<I: FoldEach>(v: I::V) -> f64 {
+    let mut each = [0.0; WIDEST];
+    // SAFETY: passed on to the caller; a register has at most as many lanes.
+    unsafe { I::store(each.as_mut_ptr(), v) };
+    let mut most = each[0];
+    for &x in &each[1..I::LANES] {
+        most = if x > most { x } else { most };
+    }
+    most
 }
 
 #[cfg(test)]

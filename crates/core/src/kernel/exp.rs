@@ -1,4 +1,4 @@
-//! σ(u) = 1/(1 + e^−u) for several u at a time, with the bits of `libm::exp`.
+//! e^u and σ(u) = 1/(1 + e^−u) for several u at a time, with the bits of `libm::exp`.
 //!
 //! The operations are those of `libm` (FreeBSD's `e_exp.c`: e^x = 2^k e^r with
 //! |r| ≤ ½ ln 2, and a rational approximation of e^r), in its order, in lanes. Its three
@@ -20,7 +20,7 @@ const P: [f64; 5] = [
     f64::from_bits(0x3e66_3769_72be_a4d0),
 ];
 /// From here on, `libm` checks for overflow and underflow.
-const LARGE: f64 = f64::from_bits(0x4086_232b_0000_0000);
+pub(in crate::kernel) const LARGE: f64 = f64::from_bits(0x4086_232b_0000_0000);
 /// Below this, k = 0: ½ ln 2, truncated as in `libm`.
 const REDUCED: f64 = f64::from_bits(0x3fd6_2e43_0000_0000);
 /// Below this, e^x is 1 + x: 2⁻²⁸, rounded as in `libm`.
@@ -32,18 +32,24 @@ pub fn sigmoid(u: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-u))
 }
 
+/// Whether |x| < `LARGE` for all of these numbers; false if one is NaN, for which `libm` is
+/// called too.
+#[inline(always)]
+fn ordinary(x: &[f64]) -> bool {
+    let mut ordinary = true;
+    for x in x {
+        ordinary &= x.abs() < LARGE;
+    }
+    ordinary
+}
+
 /// Replaces each u by σ(u).
 ///
 /// # Safety
 /// The instruction set `I` is present; the length is a multiple of its lanes.
 #[inline(always)]
 pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
-    let mut ordinary = true;
-    for u in u.iter() {
-        // False for NaN, for which `libm` is called too.
-        ordinary &= u.abs() < LARGE;
-    }
-    if !ordinary {
+    if !ordinary(u) {
         u.iter_mut().for_each(|u| *u = sigmoid(*u));
         return;
     }
@@ -55,6 +61,27 @@ pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
             let pointer = u.as_mut_ptr().add(i);
             let exp = exp::<I>(I::sub(I::splat(0.0), I::load(pointer)));
             I::store(pointer, I::div(one, I::add(one, exp)));
+            i += I::LANES;
+        }
+    }
+}
+
+/// Replaces each x by e^x; `ordinary` says whether all |x| are below [`LARGE`].
+///
+/// # Safety
+/// The instruction set `I` is present; the length is a multiple of its lanes.
+#[inline(always)]
+pub(in crate::kernel) unsafe fn exps<I: Simd>(x: &mut [f64], ordinary: bool) {
+    if !ordinary {
+        x.iter_mut().for_each(|x| *x = libm::exp(*x));
+        return;
+    }
+    // SAFETY: whole registers of x, and |x| is below `LARGE`.
+    unsafe {
+        let mut i = 0;
+        while i < x.len() {
+            let pointer = x.as_mut_ptr().add(i);
+            I::store(pointer, exp::<I>(I::load(pointer)));
             i += I::LANES;
         }
     }
@@ -98,28 +125,48 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    fn on(path: InstructionSet, u: [f64; 4]) -> [f64; 4] {
-        let mut out = u;
+    /// σ and e^x of four numbers.
+    fn on(path: InstructionSet, u: [f64; 4]) -> [[f64; 4]; 2] {
+        /// # Safety
+        /// The instruction set is present.
+        #[inline(always)]
+        unsafe fn both<I: Simd>([sigma, exp]: &mut [[f64; 4]; 2]) {
+            // SAFETY: passed on to the caller.
+            unsafe {
+                sigmoids::<I>(sigma);
+                let known = ordinary(exp);
+                exps::<I>(exp, known);
+            }
+        }
+        let mut out = [u; 2];
         // SAFETY: the path is available.
         unsafe {
             match path {
-                InstructionSet::Scalar => sigmoids::<ScalarLane>(&mut out),
+                InstructionSet::Scalar => both::<ScalarLane>(&mut out),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => sigmoids::<Sse2>(&mut out),
+                InstructionSet::Sse2 => both::<Sse2>(&mut out),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Avx2 | InstructionSet::Avx512 => {
                     #[target_feature(enable = "avx2")]
-                    fn run(u: &mut [f64; 4]) {
+                    fn run(u: &mut [[f64; 4]; 2]) {
                         // SAFETY: the attribute above.
-                        unsafe { sigmoids::<Avx2>(u) }
+                        unsafe { both::<Avx2>(u) }
                     }
                     run(&mut out);
                 }
                 #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => sigmoids::<super::super::simd::Neon>(&mut out),
+                InstructionSet::Neon => both::<super::super::simd::Neon>(&mut out),
             }
         }
         out
+    }
+
+    fn assert_bits(path: InstructionSet, x: &[f64; 4]) {
+        let [sigma, exp] = on(path, *x);
+        for ((sigma, exp), x) in sigma.iter().zip(exp).zip(x) {
+            assert_eq!(sigma.to_bits(), sigmoid(*x).to_bits(), "σ({x:e}) on {path:?}");
+            assert_eq!(exp.to_bits(), libm::exp(*x).to_bits(), "e^{x:e} on {path:?}");
+        }
     }
 
     #[test]
@@ -151,18 +198,9 @@ mod tests {
         }
         let both: Vec<f64> = samples.iter().flat_map(|&x| [x, -x]).collect();
         // Once with special values next to each other, and once next to ordinary ones.
-        for four in both.as_chunks::<4>().0 {
-            for path in InstructionSet::available() {
-                for (got, u) in on(path, *four).iter().zip(four) {
-                    assert_eq!(got.to_bits(), sigmoid(*u).to_bits(), "σ({u:e}) on {path:?}");
-                }
-            }
-        }
-        for &u in &both {
-            for path in InstructionSet::available() {
-                let got = on(path, [u, 1.0, -1.0, 0.25])[0];
-                assert_eq!(got.to_bits(), sigmoid(u).to_bits(), "σ({u:e}) on {path:?}");
-            }
+        for path in InstructionSet::available() {
+            both.as_chunks::<4>().0.iter().for_each(|four| assert_bits(path, four));
+            both.iter().for_each(|&x| assert_bits(path, &[x, 1.0, -1.0, 0.25]));
         }
     }
 }

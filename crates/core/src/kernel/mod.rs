@@ -14,6 +14,7 @@ pub mod records;
 mod rows;
 mod server;
 mod simd;
+pub mod softmax;
 mod strips;
 pub mod td;
 

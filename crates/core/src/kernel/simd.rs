@@ -150,6 +150,22 @@ pub(in crate::kernel) trait Simd {
     }
 }
 
+/// Folds several registers at once.
+pub(in crate::kernel) trait FoldEach: Simd {
+    /// [`Simd::fold`] of the first `LANES` registers, one in each lane.
+    ///
+    /// # Safety
+    /// The instruction set is present.
+    unsafe fn fold_each(v: [Self::V; WIDEST_SHORT]) -> Self::V;
+}
+
+impl FoldEach for ScalarLane {
+    #[inline(always)]
+    unsafe fn fold_each([v, ..]: [f64; WIDEST_SHORT]) -> f64 {
+        v
+    }
+}
+
 /// Prefetches the cache line at `from`, if the processor can; nothing is read.
 #[inline(always)]
 pub(in crate::kernel) fn prefetch<T>(from: *const T) {
@@ -170,8 +186,8 @@ pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
 }
 
 /// Lanes of the widest register, and of the widest one that serves short rows.
-const WIDEST: usize = 8;
-const WIDEST_SHORT: usize = 4;
+pub(in crate::kernel) const WIDEST: usize = 8;
+pub(in crate::kernel) const WIDEST_SHORT: usize = 4;
 
 /// The length of a row of `d` numbers padded with zeros to whole registers of any
 /// instruction set. The padding changes no sum, since [`super::fold_sum`] adds zeros up
@@ -341,8 +357,32 @@ pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::Simd;
+    use super::{FoldEach, Simd, WIDEST_SHORT};
     use std::arch::x86_64::*;
+
+    impl FoldEach for Sse2 {
+        #[inline(always)]
+        unsafe fn fold_each([a, b, ..]: [__m128d; WIDEST_SHORT]) -> __m128d {
+            // SAFETY: the trait's contract.
+            unsafe { _mm_add_pd(_mm_unpacklo_pd(a, b), _mm_unpackhi_pd(a, b)) }
+        }
+    }
+
+    impl FoldEach for Avx2 {
+        #[inline(always)]
+        unsafe fn fold_each([a, b, c, d]: [__m256d; WIDEST_SHORT]) -> __m256d {
+            // SAFETY: the trait's contract.
+            unsafe {
+                // a₀ + a₂, a₁ + a₃, c₀ + c₂, c₁ + c₃.
+                let low = _mm256_permute2f128_pd::<0x20>(a, c);
+                let first = _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(a, c));
+                let low = _mm256_permute2f128_pd::<0x20>(b, d);
+                let second = _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(b, d));
+                let even = _mm256_unpacklo_pd(first, second);
+                _mm256_add_pd(even, _mm256_unpackhi_pd(first, second))
+            }
+        }
+    }
 
     simd!(
         Sse2,
@@ -433,8 +473,16 @@ pub(in crate::kernel) use arm::Neon;
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
-    use super::Simd;
+    use super::{FoldEach, Simd, WIDEST_SHORT};
     use std::arch::aarch64::*;
+
+    impl FoldEach for Neon {
+        #[inline(always)]
+        unsafe fn fold_each([a, b, ..]: [float64x2_t; WIDEST_SHORT]) -> float64x2_t {
+            // SAFETY: the trait's contract.
+            unsafe { vpaddq_f64(a, b) }
+        }
+    }
 
     simd!(
         Neon,

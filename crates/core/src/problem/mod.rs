@@ -22,6 +22,7 @@ pub mod logistic;
 pub mod mdp;
 mod minimise;
 pub mod quadratic;
+pub mod softmax;
 pub mod spectrum;
 pub mod td;
 mod twin;
@@ -488,4 +489,6 @@ problems! {
     Logistic("logistic", logistic::Settings),
     LogisticDataset("logistic-dataset", logistic::dataset::Settings),
     LeastSquaresDataset("least-squares-dataset", least_squares::Settings),
+    SoftmaxDataset("softmax-dataset", softmax::dataset::Settings),
+    Synthetic("synthetic", softmax::synthetic::Settings),
 }

@@ -7,6 +7,7 @@ mod read;
 
 use super::arrays::{Column, DataFile, Files, sanitised};
 use super::{Fault, Faults};
+use crate::kernel::softmax::MOST_CLASSES;
 use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
 use schemars::JsonSchema;
@@ -111,8 +112,17 @@ pub enum ClientWeights {
 }
 
 impl ClientWeights {
-    fn is_default(&self) -> bool {
+    /// Whether they are equal.
+    pub fn is_default(&self) -> bool {
         *self == Self::Equal
+    }
+
+    /// The share of each client, which holds so many records; `None` if all are equal.
+    pub fn shares(self, counts: &[usize]) -> Option<Vec<f64>> {
+        let unequal = counts.iter().any(|count| *count != counts[0]);
+        let all = counts.iter().sum::<usize>() as f64;
+        let shares = || counts.iter().map(|count| *count as f64 / all).collect();
+        (self == Self::Records && unequal).then(shares)
     }
 }
 
@@ -140,9 +150,6 @@ fn is_label(name: &str) -> bool {
 
 /// An example for the documentation.
 const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
-
-/// The most distinct labels that count as classes.
-const MOST_CLASSES: usize = 100;
 
 /// The records of a file, with features that are ready for use.
 pub struct Records {
@@ -221,14 +228,8 @@ impl Dataset {
     pub fn load(&self, files: &dyn Files, seed: u64) -> Result<ClientRecords, Fault> {
         let (records, test) = self.open(files, seed)?;
         let held = self.partition(&records, seed)?;
-        let equal = held.iter().all(|own| own.len() == held[0].len());
-        let shares = match self.weights {
-            ClientWeights::Records if !equal => {
-                let all = records.labels.len() as f64;
-                Some(held.iter().map(|own| own.len() as f64 / all).collect())
-            }
-            _ => None,
-        };
+        let counts: Vec<usize> = held.iter().map(Vec::len).collect();
+        let shares = self.weights.shares(&counts);
         Ok(ClientRecords { records, test, held, shares })
     }
 
@@ -422,6 +423,22 @@ impl Records {
             ));
         }
         Ok(ranks.into_iter().map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
+    }
+
+    /// The number of classes and the class of each row; classes are numbered from 0 in the order
+    /// of their labels.
+    ///
+    /// # Errors
+    /// If there are fewer than two, or more than 100.
+    pub fn classes(&self) -> Result<(usize, Vec<u8>), Fault> {
+        let ranks = self.ranks(&self.labels);
+        let classes = number_of_classes(&ranks);
+        if !(2..=MOST_CLASSES).contains(&classes) {
+            let labels = count(classes, "distinct label");
+            let message = format!("{} has {labels}; 2 to {MOST_CLASSES} are needed", self.file);
+            return Err(Fault::new("dataset.label", message));
+        }
+        Ok((classes, ranks.into_iter().map(|class| class as u8).collect()))
     }
 
     /// The labels as numbers.

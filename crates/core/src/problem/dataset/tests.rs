@@ -97,6 +97,14 @@ fn oracles_on_records_match_their_facts() {
     let problem = logistic.build(1, &Fixed(table())).unwrap();
     assert_eq!((problem.clients(), problem.dim()), (5, 3));
     check::agree(&problem, 100_000);
+    let softmax = crate::problem::softmax::dataset::Settings {
+        dataset: dataset(Split::Dirichlet(2.0)),
+        l2: 0.1,
+        batch: 2,
+    };
+    let problem = softmax.build(1, &Fixed(table())).unwrap();
+    assert_eq!((problem.clients(), problem.dim()), (5, 6));
+    check::agree(&problem, 100_000);
     let squares =
         crate::problem::least_squares::Settings { dataset: dataset(Split::Iid), l2: 0.1, batch: 2 };
     let problem = squares.build(1, &Fixed(table())).unwrap();

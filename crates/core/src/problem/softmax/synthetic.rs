@@ -1,0 +1,281 @@
+//! The synthetic classification problem of Li et al. 2020 (*Federated optimization in
+//! heterogeneous networks*, the paper of FedProx), *Synthetic(α, β)*.
+//!
+//! Client k draws n_k records with d features and labels of K classes:
+//!
+//! - u_k ~ N(0, α), W_k of K × d and b_k of K with entries ~ N(u_k, 1);
+//! - B_k ~ N(0, β), v_k of d with entries ~ N(B_k, 1), x ~ N(v_k, Σ), Σ = diag(j^−1.2), j from 1;
+//! - y = argmax softmax(W_k x + b_k), the first one of equal ones.
+//!
+//! α and β are variances, as the paper writes them; its published program passes them to the
+//! generator as standard deviations, which is the same for 0 and 1 only. Without heterogeneity
+//! (`iid`), W and b of all clients are the same, with entries ~ N(0, 1), and v_k is 0.
+//! Power-law sizes are those of the published program, n_k = 50 + ⌊exp(4 + 2 z)⌋ with z ~ N(0, 1).
+//! The model has an intercept: a feature that is always 1 follows the d features.
+//!
+//! All that a client draws comes from its own stream, so the first clients stay when N grows.
+
+use super::Softmax;
+use crate::kernel::dot;
+use crate::kernel::softmax::MOST_CLASSES;
+use crate::problem::arrays::Files;
+use crate::problem::dataset::ClientWeights;
+use crate::problem::{Extent, Fault, Faults, RecordMetrics, Share};
+use crate::rng::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Softmax regression on the synthetic records of Li et al. 2020, Synthetic(α, β). θ has K (d + 1)
+/// numbers, the weights of the d features and the intercept of one class after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// α, 0 or more: the variance over the clients of the mean of their true models' entries.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), example = 1.0)]
+    pub alpha: f64,
+    /// β, 0 or more: the variance over the clients of the mean of their features' means.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), example = 1.0)]
+    pub beta: f64,
+    /// Whether all clients have one true model and one distribution of features, with mean 0.
+    /// α and β must then be 0; Synthetic(0, 0) alone is heterogeneous.
+    #[serde(default)]
+    #[schemars(example = false)]
+    pub iid: bool,
+    /// N, the number of clients; 1 or more.
+    #[schemars(range(min = 1), example = 30)]
+    pub clients: usize,
+    /// d, the number of features without the intercept; 1 or more.
+    #[serde(default = "sixty")]
+    #[schemars(range(min = 1), example = 60)]
+    pub dimension: usize,
+    /// K, the number of classes, from 2 to 100.
+    #[serde(default = "ten")]
+    #[schemars(range(min = 2, max = 100), example = 10)]
+    pub classes: usize,
+    /// The number of records that each client holds.
+    #[serde(default)]
+    #[schemars(example = Sizes::PowerLaw)]
+    pub records: Sizes,
+    /// How much clients count.
+    #[serde(default, skip_serializing_if = "ClientWeights::is_default")]
+    #[schemars(example = ClientWeights::Records)]
+    pub weights: ClientWeights,
+    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0; also of the intercepts.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
+    pub l2: f64,
+    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
+    #[serde(default = "super::one")]
+    #[schemars(range(min = 1), example = 1)]
+    pub batch: usize,
+}
+
+fn sixty() -> usize {
+    60
+}
+
+fn ten() -> usize {
+    10
+}
+
+/// The number of records that each client holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sizes {
+    /// 50 + ⌊exp(4 + 2 z)⌋ with z ~ N(0, 1): about 450 in the mean, and 105 in the median.
+    #[default]
+    PowerLaw,
+    /// The same number for every client, 1 or more.
+    Equal(usize),
+}
+
+impl crate::problem::Settings for Settings {
+    type Instance = Softmax;
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        faults.non_negative("alpha", self.alpha);
+        faults.non_negative("beta", self.beta);
+        let both = !self.iid || (self.alpha == 0.0 && self.beta == 0.0);
+        faults.require(both, "iid", || "α and β must be 0 if clients are i.i.d.".into());
+        faults.clients(self.clients);
+        faults.dimension("dimension", self.dimension);
+        let classes = self.classes;
+        faults.require((2..=MOST_CLASSES).contains(&classes), "classes", || {
+            format!("must be from 2 to {MOST_CLASSES}, not {classes}")
+        });
+        if let Sizes::Equal(records) = self.records {
+            faults.at_least_one("records.equal", records as u64);
+        }
+        let bytes = self.bytes();
+        let of_client = if bytes < 1e18 { bytes as usize } else { usize::MAX };
+        faults.memory("records", self.clients, of_client);
+        faults.positive("l2", self.l2);
+        faults.at_least_one("batch", self.batch as u64);
+        faults.0
+    }
+
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics { loss: true, accuracy: true, test: false }
+    }
+
+    fn linear(&self) -> bool {
+        false
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        let (clients, dimension) = (self.clients, self.classes.saturating_mul(self.dimension + 1));
+        let bytes = clients as f64 * self.bytes();
+        let what = format!("the records of {clients} clients");
+        Some(Extent { clients, dimension, shares: vec![Share::new("records", bytes, what)] })
+    }
+
+    fn build(&self, seed: u64, _files: &dyn Files) -> Result<Softmax, Fault> {
+        let shared = self.iid.then(|| self.model(0.0, &mut Stream::shared_instance(seed)));
+        let held = (0..self.clients).map(|client| {
+            self.records(shared.as_deref(), &mut Stream::client_instance(seed, client))
+        });
+        let held: Vec<_> = held.collect();
+        let counts: Vec<usize> = held.iter().map(|(_, labels)| labels.len()).collect();
+        let sizes = [self.dimension + 1, self.classes, self.batch];
+        Softmax::new(sizes, self.l2, &held, self.weights.shares(&counts))
+    }
+}
+
+impl Settings {
+    /// The memory of a client's records: as they are drawn, in padded rows, and probabilities.
+    fn bytes(&self) -> f64 {
+        let records = match self.records {
+            Sizes::PowerLaw => 50.0 + libm::exp(6.0),
+            Sizes::Equal(records) => records as f64,
+        };
+        8.0 * records * (2.0 * (self.dimension as f64 + 3.0) + 2.0 * self.classes as f64)
+    }
+
+    /// A true model with entries of this mean: K rows (w, b) of d + 1 numbers.
+    fn model(&self, mean: f64, rng: &mut Stream) -> Vec<f64> {
+        (0..self.classes * (self.dimension + 1)).map(|_| mean + rng.gaussian()).collect()
+    }
+
+    /// One client's rows (x, 1) of d + 1 numbers and their classes.
+    fn records(&self, shared: Option<&[f64]>, rng: &mut Stream) -> (Vec<f64>, Vec<u8>) {
+        let d = self.dimension;
+        let n = match self.records {
+            Sizes::PowerLaw => 50 + libm::exp(4.0 + 2.0 * rng.gaussian()) as usize,
+            Sizes::Equal(records) => records,
+        };
+        let mean_of_model = libm::sqrt(self.alpha) * rng.gaussian();
+        let mean_of_features = libm::sqrt(self.beta) * rng.gaussian();
+        let own = || self.model(mean_of_model, rng);
+        let model = shared.map_or_else(own, <[f64]>::to_vec);
+        let center: Vec<f64> = match shared {
+            Some(_) => vec![0.0; d],
+            None => (0..d).map(|_| mean_of_features + rng.gaussian()).collect(),
+        };
+        let deviations: Vec<f64> = (1..=d).map(|j| libm::pow(j as f64, -0.6)).collect();
+        let (mut rows, mut labels) = (Vec::with_capacity(n * (d + 1)), Vec::with_capacity(n));
+        for _ in 0..n {
+            let begin = rows.len();
+            rows.extend((0..d).map(|j| center[j] + deviations[j] * rng.gaussian()));
+            rows.push(1.0);
+            let logit = |k: usize| dot(&model[k * (d + 1)..][..d + 1], &rows[begin..]);
+            let first = (0, logit(0));
+            let greater = |best: (usize, f64), k| {
+                let own = logit(k);
+                if own > best.1 { (k, own) } else { best }
+            };
+            labels.push((1..self.classes).fold(first, greater).0 as u8);
+        }
+        (rows, labels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Rows;
+    use crate::problem::{Facts, check};
+    use crate::sample;
+
+    fn settings() -> Settings {
+        Settings {
+            weights: ClientWeights::Equal,
+            alpha: 0.5,
+            beta: 2.0,
+            iid: false,
+            clients: 4,
+            dimension: 3,
+            classes: 3,
+            records: Sizes::Equal(30),
+            l2: 0.1,
+            batch: 2,
+        }
+    }
+
+    #[test]
+    fn the_oracle_has_the_stated_mean_and_covariance() {
+        let problem = sample::build(&settings(), 5);
+        assert_eq!((problem.clients(), problem.dim()), (4, 12));
+        check::roots(&problem, 1e-14);
+        check::agree(&problem, 100_000);
+    }
+
+    #[test]
+    fn the_first_clients_stay() {
+        let few = sample::build(&settings(), 4);
+        let many = sample::build(&Settings { clients: 9, ..settings() }, 4);
+        for client in 0..4 {
+            assert_eq!(few.local_optimum(client), many.local_optimum(client));
+        }
+        assert_ne!(few.local_optimum(0), few.local_optimum(1));
+    }
+
+    /// Mean and variance, over 4000 clients, of entries that each of them draws.
+    fn moments(settings: &Settings, feature: usize) -> [Vec<f64>; 2] {
+        let sample = |client| {
+            let (rows, _) = settings.records(None, &mut Stream::client_instance(8, client));
+            let rows = Rows::new(&rows, settings.dimension + 1, settings.dimension + 1);
+            let n = rows.len() as f64;
+            let mean = rows.iter().map(|row| row[feature]).sum::<f64>() / n;
+            let square = rows.iter().map(|row| (row[feature] - mean).powi(2)).sum::<f64>();
+            [mean * mean, square / (n - 1.0)]
+        };
+        let both: Vec<[f64; 2]> = (0..4000).map(sample).collect();
+        [0, 1].map(|i| both.iter().map(|pair| pair[i]).collect())
+    }
+
+    #[test]
+    fn features_have_the_stated_variances() {
+        for feature in [0, 2] {
+            let settings = settings();
+            let own = libm::pow(feature as f64 + 1.0, -1.2);
+            let [between, within] = moments(&settings, feature);
+            sample::assert_mean(&within, own, "Σ_jj");
+            sample::assert_mean(&between, 2.0 + 1.0 + own / 30.0, "β + 1 + Σ_jj/n");
+        }
+    }
+
+    #[test]
+    fn sizes_have_the_stated_median_and_least() {
+        let settings =
+            Settings { dimension: 1, classes: 2, records: Sizes::PowerLaw, ..settings() };
+        let size = |client| settings.records(None, &mut Stream::client_instance(1, client)).1.len();
+        let mut sizes: Vec<usize> = (0..1001).map(size).collect();
+        sizes.sort_unstable();
+        // The median of exp(4 + 2z) is 54.6, with a standard error of 8 percent.
+        assert!(sizes[0] >= 50 && (90..120).contains(&sizes[500]), "{} {}", sizes[0], sizes[500]);
+    }
+
+    #[test]
+    fn clients_without_heterogeneity_have_one_true_model() {
+        let iid = Settings { iid: true, alpha: 0.0, beta: 0.0, ..settings() };
+        let many = Settings { records: Sizes::Equal(20_000), l2: 1e-3, ..iid.clone() };
+        let problem = sample::build(&many, 2);
+        let apart = sample::distance(problem.local_optimum(0), problem.local_optimum(1));
+        let size = sample::distance(problem.optimum(), &[0.0; 12]);
+        assert!(apart < 0.1 * size, "{apart} {size}");
+        let both = Settings { alpha: 1.0, ..iid };
+        assert_eq!(crate::problem::Settings::check(&both)[0].key, "iid");
+    }
+}

@@ -1,0 +1,121 @@
+//! Softmax regression against differences, its own oracle and logistic regression.
+
+use super::*;
+use crate::kernel::softmax::softmax;
+use crate::problem::check;
+use crate::problem::logistic::{Logistic, Loss};
+use crate::sample;
+
+/// Records of Gaussian features, whose classes follow the first of them.
+fn records(sizes: &[usize], d: usize, classes: usize) -> Vec<(Vec<f64>, Vec<u8>)> {
+    let mut rng = Stream::shared_instance(11);
+    let mut set = |n: usize| {
+        let rows: Vec<f64> = (0..n * d).map(|_| rng.gaussian()).collect();
+        let label = |row: &[f64]| (row[0].abs() * 1.5) as usize % classes;
+        let labels = rows.chunks_exact(d).map(|row| label(row) as u8).collect();
+        (rows, labels)
+    };
+    sizes.iter().map(|&n| set(n)).collect()
+}
+
+fn instance(d: usize, classes: usize, batch: usize) -> Softmax {
+    Softmax::new([d, classes, batch], 0.1, &records(&[20, 7, 31], d, classes), None).unwrap()
+}
+
+#[test]
+fn the_oracle_has_the_stated_mean_and_covariance() {
+    for (d, classes, batch) in [(2, 3, 1), (3, 2, 3), (2, 5, 2)] {
+        let problem = instance(d, classes, batch);
+        check::roots(&problem, 1e-14);
+        check::agree(&problem, 100_000);
+    }
+}
+
+/// θ_1 = −θ_0 at the optimum, and with θ = θ_1 − θ_0 the loss of a record is log(1 + e^(−y xᵀθ))
+/// and the penalty λ/2 (‖θ/2‖² + ‖θ/2‖²), that of logistic regression with λ/2.
+#[test]
+fn two_classes_are_logistic_regression_with_half_the_penalty() {
+    let records = records(&[20, 7, 31], 3, 2);
+    let problem = Softmax::new([3, 2, 1], 0.2, &records, None).unwrap();
+    let sign = |label: u8| if label == 0 { -1.0 } else { 1.0 };
+    let signed = |(rows, labels): &(Vec<f64>, Vec<u8>)| -> Vec<f64> {
+        let pairs = rows.chunks_exact(3).zip(labels);
+        pairs.flat_map(|(row, y)| row.iter().map(move |x| sign(*y) * x)).collect()
+    };
+    let loss = Loss { l2: 0.1, margin: 0.0, batch: 1 };
+    let held = records.iter().map(signed).collect();
+    let logistic = Logistic::new(3, 3, loss, held).unwrap();
+    let apart = |theta: &[f64]| difference(&theta[3..], &theta[..3]);
+    assert!(sample::distance(&apart(problem.optimum()), logistic.optimum()) < 1e-13);
+    let theta = [0.3, -0.5, 0.7, -0.3, 0.5, -0.7];
+    let gap = problem.suboptimality(&theta).unwrap();
+    let expected = logistic.suboptimality(&apart(&theta)).unwrap();
+    assert!((gap / expected - 1.0).abs() < 1e-13, "{gap} {expected}");
+    for client in 0..3 {
+        let local = apart(problem.local_optimum(client));
+        assert!(sample::distance(&local, logistic.local_optimum(client)) < 1e-13);
+        let (mut field, mut expected) = ([0.0; 6], [0.0; 3]);
+        problem.mean_field(client, &theta, &mut field);
+        logistic.mean_field(client, &apart(&theta), &mut expected);
+        assert!(sample::distance(&field[3..], &expected) < 1e-14);
+    }
+}
+
+#[test]
+fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
+    let problem = instance(3, 4, 1);
+    let loss = |theta: &[f64]| {
+        let mut sum = 0.05 * dot(theta, theta);
+        for client in 0..3 {
+            let rows = problem.tables.rows(client);
+            for (row, label) in rows.iter().zip(problem.tables.labels(client)) {
+                let mut p: Vec<f64> = theta.chunks_exact(3).map(|t| dot(t, row)).collect();
+                softmax(&mut p);
+                sum -= libm::log(p[usize::from(*label)]) / (3.0 * rows.len() as f64);
+            }
+        }
+        sum
+    };
+    let shifted = |step: f64| -> Vec<f64> {
+        let along = |(i, x): (usize, &f64)| x + step / (1.0 + i as f64);
+        problem.optimum().iter().enumerate().map(along).collect()
+    };
+    for step in [0.7, 20.0, 3000.0] {
+        let direct = loss(&shifted(step)) - loss(problem.optimum());
+        let gap = problem.suboptimality(&shifted(step)).unwrap();
+        // At 3000 probabilities underflow.
+        assert!((gap / direct - 1.0).abs() < 1e-12 || step > 1e3, "{step}: {gap} {direct}");
+        assert!(gap.is_finite());
+    }
+    // Close by it is half the square of the Hessian.
+    let mut hessian = Matrix::zeros(12, 12);
+    (0..3).for_each(|c| hessian.add(1.0 / 3.0, &problem.jacobian(c)));
+    let apart = difference(&shifted(1e-8), problem.optimum());
+    let quadratic = 0.5 * dot(&apart, &hessian.apply(&apart));
+    let gap = problem.suboptimality(&shifted(1e-8)).unwrap();
+    assert!((gap / quadratic - 1.0).abs() < 1e-7, "{gap} {quadratic}");
+}
+
+#[test]
+fn the_divergence_has_no_seam() {
+    for x in [0.5, -0.5] {
+        let (inside, outside) =
+            (beyond_linear(x * 0.999_999_999_9), beyond_linear(x * 1.000_000_000_1));
+        assert!((inside / outside - 1.0).abs() < 1e-8, "{inside} {outside}");
+    }
+    let at = |h: f64| divergence(&[0.25, 0.75], &mut [h, 0.0]);
+    let (inside, outside) = (at(933.3), at(933.4));
+    assert!((outside - inside - 0.075).abs() < 1e-9, "{inside} {outside}");
+}
+
+/// Newton's method by conjugate gradients and by Cholesky's factorisation.
+#[test]
+fn many_unknowns_have_an_optimum_within_the_bound_on_its_error() {
+    for (d, classes) in [(8, 5), (160, 10)] {
+        let problem =
+            Softmax::new([d, classes, 1], 0.01, &records(&[50, 80], d, classes), None).unwrap();
+        let error = problem.optimum_error().unwrap();
+        assert!(error < 1e-11, "{error}");
+        check::roots(&problem, 1e-13);
+    }
+}

@@ -154,8 +154,8 @@ emulated() {
 # larger CPU DIGESTS OUT: runs the problems of experiments/smoke in more dimensions.
 larger() {
     : > "$3"
-    for problem in "lms problem.lms.dimension=40" "logistic problem.logistic.dimension=40" \
-        "garnet problem.garnet.states=60 --set problem.garnet.features=30" \
+    for problem in "lms problem.lms.dimension=40" "logistic problem.logistic.dimension=130" \
+        "garnet problem.garnet.states=200 --set problem.garnet.features=130" \
         "quadratic problem.quadratic.dimension=12"; do
         # The manifest and its settings are separate words.
         # shellcheck disable=SC2086

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench plan experiments/scafflsa/grid.toml")]
@@ -32,6 +33,8 @@ pub struct Args {
 
 /// Cells beyond which only a summary is printed, and not every instance is built.
 const MANY: usize = 1000;
+/// Seconds of set-up that are told; below, they are lost among those of the runs.
+const WORTH_TELLING: f64 = 1.0;
 /// Kinds of cells whose instances are built at most; the others resemble these.
 const MOST_BUILT: usize = 64;
 
@@ -53,7 +56,9 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let sample = if many { kinds(&cells) } else { cells };
     memory::fits_instances(plan, &sample)?;
+    let begin = Instant::now();
     let sample = prepared(plan, &sample)?;
+    let setup = begin.elapsed().as_secs_f64();
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
     let mut out = format!(
@@ -87,6 +92,10 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     }
     if many && !all {
         labels.write(&mut out);
+    }
+    if setup >= WORTH_TELLING {
+        let _ =
+            writeln!(out, "before the first step, problems are set up: {} here", duration(setup));
     }
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));

@@ -75,7 +75,7 @@ macro_rules! quantities {
 quantities! {
     metrics {
         /// ‖θ_t − lim E θ_t‖², the squared distance to the exact limit. It is always recorded on
-        /// linear problems with independent noise; if it is listed, also without noise on any
+        /// linear problems with independent noise that are not too large; if it is listed, also without noise on any
         /// field, around the fixed point that theory finds.
         SqErrorLimit => "sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²";
         /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², the mean of the estimates so far.

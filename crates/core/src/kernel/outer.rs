@@ -1,4 +1,4 @@
-//! Sums of outer products and of scaled rows, for Hessians, covariances and factorisations.
+//! OuterSums of outer products and of scaled rows, for Hessians, covariances and factorisations.
 //!
 //! *Invariant*: every entry is summed in the order of the rows, whatever the tiling and the
 //! instruction set, and no multiply-add is fused; so the bits are those of the plain loops. The
@@ -65,7 +65,7 @@ fn add_rows_body(rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
 }
 
 /// Where sums of outer products go: some rows of a matrix, `stride` apart.
-struct Sums<'a> {
+struct OuterSums<'a> {
     data: &'a mut [f64],
     stride: usize,
     /// The number of the first of these rows, if entries above the diagonal are left as they
@@ -93,22 +93,22 @@ pub fn add_to_lower_triangle(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
 
 fn add_on(path: InstructionSet, (a, b): (Rows<'_>, Rows<'_>), out: &mut [f64], lower: bool) {
     assert!(a.len() == b.len() && out.len() == a.dim() * b.dim());
-    let sums = Sums { data: out, stride: b.dim(), lower: lower.then_some(0) };
+    let sums = OuterSums { data: out, stride: b.dim(), lower: lower.then_some(0) };
     outer::<false>(path, a, b, sums);
 }
 
 /// Adds the outer products, or subtracts them; blocks of rows of large matrices on all threads.
-fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: Sums<'_>) {
+fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: OuterSums<'_>) {
     /// Rows of the matrix that one thread sums at a time; whole tiles.
     const TOGETHER: usize = 16 * TALL;
     /// Products that are worth more than one thread.
     const LARGE: usize = 1 << 21;
-    let Sums { data, stride, lower } = out;
+    let OuterSums { data, stride, lower } = out;
     let block = |(i, data): (usize, &mut [f64])| {
         let first = i * TOGETHER;
         let a = a.columns(first, (first + TOGETHER).min(a.dim()));
         let lower = lower.map(|row| row + first);
-        in_panels::<SUBTRACT>(path, a, b, &mut Sums { data, stride, lower });
+        in_panels::<SUBTRACT>(path, a, b, &mut OuterSums { data, stride, lower });
     };
     if a.len() * a.dim() * b.dim() < LARGE {
         data.chunks_mut(TOGETHER * stride).enumerate().for_each(block);
@@ -121,25 +121,25 @@ fn in_panels<const SUBTRACT: bool>(
     path: InstructionSet,
     a: Rows<'_>,
     b: Rows<'_>,
-    out: &mut Sums<'_>,
+    out: &mut OuterSums<'_>,
 ) {
     /// Rows whose products are summed before others: they stay in the first-level cache.
     const PANEL: usize = 32;
     #[inline(always)]
-    fn add(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
+    fn add(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) {
         tiles::<false>(a, b, out);
     }
     #[inline(always)]
-    fn subtract(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
+    fn subtract(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) {
         tiles::<true>(a, b, out);
     }
     for begin in (0..a.len()).step_by(PANEL) {
         let end = (begin + PANEL).min(a.len());
         let (a, b) = (a.part(begin, end), b.part(begin, end));
         if SUBTRACT {
-            compiled_for!(path, subtract(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>));
+            compiled_for!(path, subtract(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>));
         } else {
-            compiled_for!(path, add(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>));
+            compiled_for!(path, add(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>));
         }
     }
 }
@@ -149,7 +149,7 @@ const TALL: usize = 4;
 const WIDE: usize = 8;
 
 #[inline(always)]
-fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut Sums<'_>) {
+fn tiles<const SUBTRACT: bool>(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) {
     let mut i = 0;
     while i < a.dim() {
         let tall = TALL.min(a.dim() - i);
@@ -174,7 +174,7 @@ fn tile<const SUBTRACT: bool, const R: usize, const W: usize>(
     a: Rows<'_>,
     b: Rows<'_>,
     (i, j): (usize, usize),
-    out: &mut Sums<'_>,
+    out: &mut OuterSums<'_>,
 ) {
     let mut sums: [[f64; W]; R] = std::array::from_fn(|r| {
         let row = &out.data[(i + r) * out.stride + j..][..W];
@@ -240,7 +240,7 @@ fn factor_on(path: InstructionSet, matrix: &mut [f64], n: usize) -> bool {
         if end < n {
             // The columns from row `end` on.
             let below = Rows::new(&panel[end - begin..], n - end, n - begin);
-            let rest = Sums { data: &mut matrix[end * n + end..], stride: n, lower: Some(0) };
+            let rest = OuterSums { data: &mut matrix[end * n + end..], stride: n, lower: Some(0) };
             outer::<true>(path, below, below, rest);
         }
     }

@@ -79,20 +79,20 @@ impl<'a> Rows<'a> {
 /// A cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
-struct Line([f64; 8]);
+struct CacheLine([f64; 8]);
 
 /// Numbers that begin at a cache line, so that no register that is loaded from an aligned row
 /// crosses one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aligned {
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     len: usize,
 }
 
 impl Aligned {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        Self { lines: vec![Line([0.0; 8]); len.div_ceil(8)], len }
+        Self { lines: vec![CacheLine([0.0; 8]); len.div_ceil(8)], len }
     }
 }
 

@@ -4,8 +4,9 @@
 //! Up to [`MOST_REFINED`] unknowns each step solves with a refined factorisation and the search
 //! ends at a fixed point, from which no step shrinks the gradient. Beyond, gradients are sums of
 //! so many terms that the search would wander in their rounding errors; it ends when a step close
-//! to the minimiser no longer halves the gradient, or when the bound on the error is 1e-12. Steps then come from
-//! Cholesky's factorisation, and above [`MOST_FACTORED`] unknowns from conjugate gradients.
+//! to the minimiser no longer halves the gradient, or when the bound on the error is 1e-12. Steps
+//! then come from Cholesky's factorisation, and above [`MOST_FACTORED`] unknowns from conjugate
+//! gradients.
 //!
 //! *Invariant*: every operation has a fixed order, so the bits of a minimiser are equal on
 //! every machine.

@@ -11,7 +11,7 @@ use driftbench::kernel::InstructionSet;
 use driftbench::rng::Stream;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, MatRef, Par};
-use problems::{Bench, group, lms, logistic, quadratic, streams, td, timing};
+use problems::{Bench, group, lms, logistic, quadratic, softmax, streams, td, timing};
 use std::hint::black_box;
 
 /// Every instruction set of the fused kernel of TD(0), the loop that only draws, gathers
@@ -65,6 +65,25 @@ fn logistics(c: &mut Criterion) {
             });
         }
         group.finish();
+    }
+}
+
+/// Ten classes, one record a step and 32: the time per record.
+fn softmaxes(c: &mut Criterion) {
+    let (clients, steps) = (20, 128);
+    for d in [64, 784] {
+        for batch in [1, 32] {
+            let problem = softmax(d, clients, batch);
+            let name = format!("softmax d={d} K=10 B={batch}");
+            let mut group = group(c, &name, clients as u64 * steps);
+            let mut bench = Bench::new(&problem, 0.1, steps / batch as u64);
+            for path in InstructionSet::available() {
+                group.bench_function(format!("{path:?}"), |b| {
+                    b.iter(|| problem.advance_on(path, bench.cohort()));
+                });
+            }
+            group.finish();
+        }
     }
 }
 
@@ -153,5 +172,5 @@ fn streaming(c: &mut Criterion) {
     }
 }
 
-criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, quadratics, streaming }
+criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, softmaxes, quadratics, streaming }
 criterion_main!(benches);

@@ -10,6 +10,7 @@ use driftbench::problem::garnet::{self, Heterogeneity};
 use driftbench::problem::lms::{self, Lms};
 use driftbench::problem::logistic::{self, Logistic};
 use driftbench::problem::quadratic::{self, Quadratic};
+use driftbench::problem::softmax::Softmax;
 use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::td::{Noise, Td};
 use driftbench::problem::{Problem, Settings as _};
@@ -58,6 +59,18 @@ pub fn logistic(dimension: usize, records: usize, clients: usize) -> Logistic {
     }
     .build(1, &NoFiles)
     .expect("it has an optimum")
+}
+
+/// Softmax regression with 10 classes and 250 records of d Gaussian features per client.
+pub fn softmax(features: usize, clients: usize, batch: usize) -> Softmax {
+    let mut rng = Stream::shared_instance(4);
+    let mut client = || {
+        let size = 1.0 / (features as f64).sqrt();
+        let rows = (0..250 * features).map(|_| size * rng.gaussian()).collect();
+        (rows, (0..250).map(|_| rng.index(10) as u8).collect())
+    };
+    let records: Vec<_> = (0..clients).map(|_| client()).collect();
+    Softmax::new([features, 10, batch], 0.01, &records, None).expect("it has an optimum")
 }
 
 /// A quadratic with the heterogeneity of gradients and of Hessians.

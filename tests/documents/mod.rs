@@ -207,6 +207,15 @@ fn problem() -> BoxedStrategy<Section> {
             of("l2", &[&["0.1"], &["0.1", "0.3"]], "0.2"),
             default("batch", "1"),
         ]),
+        section("[problem.synthetic]", vec![
+            default("alpha", "0.0"),
+            default("iid", "false"),
+            clients(), dimension(),
+            of("classes", &[&["2"], &["2", "3"]], "4"),
+            of("records", &[&["{ equal = 4 }"], &["\"power-law\"", "{ equal = 3 }"]], "{ equal = 5 }"),
+            of("l2", &[&["0.1"], &["0.1", "0.3"]], "0.2"),
+            default("batch", "1"),
+        ]),
         section("[problem.mdp]", vec![only("file", "\"data/chains.npz\"", ""), default("noise", "\"independent\"")]),
         section("[problem.least-squares-dataset]", vec![of("dataset", &[&["{ file = \"data/records.csv\", label = \"response\", features = [\"age\", \"dose\"], split = { column = \"site\" }, standardise = true }"]], "{ file = \"data/records.csv\", label = \"response\", features = [\"age\"], split = { column = \"site\" }, standardise = true }")]),
     ]

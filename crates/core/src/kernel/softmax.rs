@@ -77,7 +77,7 @@ pub fn softmax(u: &mut [f64]) {
 }
 
 /// The local steps of one client.
-struct Steps<'a> {
+struct ClientSteps<'a> {
     set: usize,
     batch: usize,
     steps: u64,
@@ -90,8 +90,8 @@ struct Steps<'a> {
 }
 
 /// What runs on a chosen instruction set.
-enum Work<'a> {
-    Steps(Steps<'a>),
+enum SetWork<'a> {
+    Steps(ClientSteps<'a>),
     /// The logits of a set's records at θ (padded rows), K numbers each.
     Logits {
         set: usize,
@@ -186,7 +186,7 @@ impl ClassTables {
         let mut out = vec![0.0; self.labels(set).len() * self.classes];
         let theta = &padded_rows(theta, self.d);
         // SAFETY: this processor has the instruction set; lengths agree.
-        unsafe { self.run(path, Work::Logits { set, theta, out: &mut out }) };
+        unsafe { self.run(path, SetWork::Logits { set, theta, out: &mut out }) };
         out
     }
 
@@ -211,7 +211,7 @@ impl ClassTables {
         assert!(out.len() == self.classes * self.d);
         let mut sums = padded_rows(out, self.d);
         // SAFETY: this processor has the instruction set; lengths agree.
-        unsafe { self.run(path, Work::Sum { set, factors, out: &mut sums }) };
+        unsafe { self.run(path, SetWork::Sum { set, factors, out: &mut sums }) };
         self.unpad(&sums, out);
     }
 
@@ -233,7 +233,7 @@ impl ClassTables {
             if !plain {
                 self.pad(local.correction, &mut held);
             }
-            let work = Steps {
+            let work = ClientSteps {
                 set: local.client,
                 batch,
                 steps: local.steps,
@@ -243,7 +243,7 @@ impl ClassTables {
                 correction: if plain { &none } else { &held },
             };
             // SAFETY: this processor has the instruction set; dimensions were checked above.
-            unsafe { self.run(path, Work::Steps(work)) };
+            unsafe { self.run(path, SetWork::Steps(work)) };
             self.unpad(&theta, local.theta);
         });
     }
@@ -268,7 +268,7 @@ impl ClassTables {
     /// # Safety
     /// This processor has the instruction set; dimensions agree.
     #[inline(never)]
-    unsafe fn run(&self, path: InstructionSet, work: Work<'_>) {
+    unsafe fn run(&self, path: InstructionSet, work: SetWork<'_>) {
         // SAFETY: passed on to the caller.
         unsafe {
             match path {
@@ -285,7 +285,7 @@ impl ClassTables {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, work: Work<'_>) {
+    fn avx2(&self, work: SetWork<'_>) {
         // SAFETY: the instruction set is on by the attribute above; the rest was checked by the
         // only caller.
         unsafe { self.execute::<Avx2, 4>(work) }
@@ -294,16 +294,16 @@ impl ClassTables {
     /// # Safety
     /// The instruction set `I` is present, W registers of it are 16 numbers, and dimensions agree.
     #[inline(always)]
-    unsafe fn execute<I: FoldEach, const W: usize>(&self, work: Work<'_>) {
+    unsafe fn execute<I: FoldEach, const W: usize>(&self, work: SetWork<'_>) {
         // SAFETY: passed on to the caller.
         unsafe {
             match work {
-                Work::Steps(steps) if steps.batch > 1 => self.batches::<I, W>(steps),
-                Work::Steps(steps) if steps.correction.is_empty() => {
+                SetWork::Steps(steps) if steps.batch > 1 => self.batches::<I, W>(steps),
+                SetWork::Steps(steps) if steps.correction.is_empty() => {
                     self.singles::<I, W, false>(steps);
                 }
-                Work::Steps(steps) => self.singles::<I, W, true>(steps),
-                Work::Logits { set, theta, out } => {
+                SetWork::Steps(steps) => self.singles::<I, W, true>(steps),
+                SetWork::Logits { set, theta, out } => {
                     let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
                     let mut partial = [[0.0; WIDEST_SHORT]; TOGETHER * MOST_CLASSES];
                     for (rows, out) in
@@ -315,11 +315,11 @@ impl ClassTables {
                         }
                     }
                 }
-                Work::Sum { set, factors, out } => {
+                SetWork::Sum { set, factors, out } => {
                     let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
                     let panels = rows.chunks(PANEL).zip(factors.chunks(PANEL * self.classes));
                     for (rows, factors) in panels {
-                        let sum = Sum {
+                        let sum = RowSum {
                             rows,
                             factors: (factors.as_ptr(), self.classes),
                             l2: 0.0,
@@ -346,8 +346,8 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`.
     #[inline(always)]
-    unsafe fn singles<I: FoldEach, const W: usize, const XI: bool>(&self, work: Steps<'_>) {
-        let Steps { set, steps, step, rng, theta, correction, .. } = work;
+    unsafe fn singles<I: FoldEach, const W: usize, const XI: bool>(&self, work: ClientSteps<'_>) {
+        let ClientSteps { set, steps, step, rng, theta, correction, .. } = work;
         if steps == 0 {
             return;
         }
@@ -362,7 +362,7 @@ impl ClassTables {
         unsafe {
             self.products::<I, W>(&[record.0], theta, &mut partial, &[]);
             for left in (0..steps).rev() {
-                self.residuals::<I, W, false>(&partial, &mut factors, record.1, 1.0);
+                self.residuals::<I, W>(&partial, &mut factors, (record.1, 1));
                 let after = if left > 1 { self.drawn(set, rng) } else { next };
                 for pair in 0..pairs {
                     let ahead = after.0.cast::<u8>().wrapping_add(pair * part);
@@ -389,8 +389,8 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`.
     #[inline(always)]
-    unsafe fn batches<I: FoldEach, const W: usize>(&self, work: Steps<'_>) {
-        let Steps { set, batch, steps, step, rng, theta, correction } = work;
+    unsafe fn batches<I: FoldEach, const W: usize>(&self, work: ClientSteps<'_>) {
+        let ClientSteps { set, batch, steps, step, rng, theta, correction } = work;
         let lanes = whole(self.classes);
         let mut rows = vec![std::ptr::null(); batch];
         let mut labels = vec![0; batch];
@@ -411,10 +411,10 @@ impl ClassTables {
                     for b in first..end {
                         let partial = &partial[(b - first) * self.classes..];
                         let factors = &mut factors[b * lanes..][..lanes];
-                        self.residuals::<I, W, true>(partial, factors, labels[b], batch as f64);
+                        self.residuals::<I, W>(partial, factors, (labels[b], batch));
                     }
                 }
-                let sum = Sum {
+                let sum = RowSum {
                     rows: &rows,
                     factors: (factors.as_ptr(), lanes),
                     l2: self.l2,
@@ -465,33 +465,27 @@ impl ClassTables {
         }
     }
 
-    /// (p − 1\[y = k\]) / B of a record from the folded products, K numbers, padded to whole
-    /// registers; `BATCH` says whether B is not 1.
+    /// The logits of a record from the folded products, into whole registers; returns the
+    /// greatest.
     ///
     /// # Safety
-    /// As for `execute`.
+    /// As for `execute`; there is room for K numbers, padded.
     #[inline(always)]
-    unsafe fn residuals<I: FoldEach, const W: usize, const BATCH: bool>(
+    unsafe fn folded_logits<I: FoldEach>(
         &self,
         partial: &[[f64; WIDEST_SHORT]],
-        out: &mut [f64],
-        label: usize,
-        batch: f64,
-    ) {
-        let lanes = whole(self.classes);
-        assert!(out.len() >= lanes && partial.len() >= self.classes);
-        let (u, partial) = (out.as_mut_ptr(), partial.as_ptr().cast::<f64>());
-        let (live, half) = (self.live.as_ptr(), 0.5);
-        // SAFETY: passed on to the caller; whole registers of `lanes` numbers.
+        u: *mut f64,
+    ) -> f64 {
+        let partial = partial[..self.classes].as_ptr().cast::<f64>();
+        // SAFETY: passed on to the caller.
         unsafe {
-            let (half, zero, one) = (I::splat(half), I::splat(0.0), I::splat(1.0));
             let mut most = I::splat(f64::NEG_INFINITY);
             let mut k = 0;
-            while k < lanes {
-                let mut sums = [zero; WIDEST_SHORT];
+            while k < self.classes {
+                let mut sums = [most; WIDEST_SHORT];
                 let mut lane = 0;
                 while lane < I::LANES {
-                    // Beyond the last class the same once more.
+                    // Beyond the last class it is repeated.
                     let own = (k + lane).min(self.classes - 1);
                     sums[lane] = I::load(partial.add(own * WIDEST_SHORT));
                     lane += 1;
@@ -501,32 +495,54 @@ impl ClassTables {
                 I::store(u.add(k), logits);
                 k += I::LANES;
             }
-            let most = I::splat(greatest::<I>(most));
-            let (mut k, mut large) = (0, zero);
-            while k < lanes {
+            greatest::<I>(most)
+        }
+    }
+
+    /// (p − 1\[y = k\]) / B of a record from the folded products, K numbers, padded to whole
+    /// registers.
+    ///
+    /// # Safety
+    /// As for `execute`.
+    #[inline(always)]
+    unsafe fn residuals<I: FoldEach, const W: usize>(
+        &self,
+        partial: &[[f64; WIDEST_SHORT]],
+        out: &mut [f64],
+        (label, batch): (usize, usize),
+    ) {
+        let lanes = self.classes.next_multiple_of(I::LANES);
+        let out = &mut out[..lanes];
+        let (u, live) = (out.as_mut_ptr(), self.live.as_ptr());
+        // SAFETY: passed on to the caller; whole registers of `lanes` numbers.
+        unsafe {
+            let (zero, one) = (I::splat(0.0), I::splat(1.0));
+            let most = I::splat(self.folded_logits::<I>(partial, u));
+            let mut large = zero;
+            for k in (0..lanes).step_by(I::LANES) {
                 let below = I::sub(I::load(u.add(k)), most);
                 large = I::add(large, I::below(I::abs(below), I::splat(LARGE), zero, one));
                 I::store(u.add(k), below);
-                k += I::LANES;
             }
-            exps::<I>(std::slice::from_raw_parts_mut(u, lanes), I::fold(large) == 0.0);
+            exps::<I>(out, I::fold(large) == 0.0);
             let mut sums = [zero; W];
-            let mut k = 0;
-            while k < lanes {
-                let exp = I::below(half, I::load(live.add(k)), I::load(u.add(k)), zero);
+            for k in (0..lanes).step_by(I::LANES) {
+                let exp = I::below(zero, I::load(live.add(k)), I::load(u.add(k)), zero);
                 I::store(u.add(k), exp);
                 let r = k / I::LANES % W;
                 sums[r] = I::add(sums[r], exp);
-                k += I::LANES;
             }
-            let (total, batch) = (I::splat(I::fold(folded::<I, W>(sums))), I::splat(batch));
-            let own = self.indicators.as_ptr().add(label * lanes);
-            let mut k = 0;
-            while k < lanes {
+            let total = I::splat(I::fold(folded::<I, W>(sums)));
+            let own = self.indicators.as_ptr().add(label * whole(self.classes));
+            // A product with a power of two is the quotient by its inverse, to the last bit.
+            let (divisor, inverse) = (I::splat(batch as f64), I::splat(1.0 / batch as f64));
+            let exact = batch.is_power_of_two();
+            for k in (0..lanes).step_by(I::LANES) {
                 let p = I::div(I::load(u.add(k)), total);
                 let residual = I::sub(p, I::load(own.add(k)));
-                I::store(u.add(k), if BATCH { I::div(residual, batch) } else { residual });
-                k += I::LANES;
+                let share =
+                    if exact { I::mul(residual, inverse) } else { I::div(residual, divisor) };
+                I::store(u.add(k), share);
             }
         }
     }
@@ -536,7 +552,7 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`; `target` is padded rows.
     #[inline(always)]
-    unsafe fn tiles<I: FoldEach, const KIND: u8>(&self, sum: &Sum<'_>, target: *mut f64) {
+    unsafe fn tiles<I: FoldEach, const KIND: u8>(&self, sum: &RowSum<'_>, target: *mut f64) {
         let mut column = 0;
         // SAFETY: passed on to the caller.
         unsafe {
@@ -583,7 +599,7 @@ const STEP: u8 = 1;
 const CORRECTED_STEP: u8 = 2;
 
 /// A sum of rows, times factors.
-struct Sum<'a> {
+struct RowSum<'a> {
     rows: &'a [*const f64],
     /// The factors of the first row, and the distance to those of the next.
     factors: (*const f64, usize),
@@ -592,7 +608,7 @@ struct Sum<'a> {
     correction: *const f64,
 }
 
-impl Sum<'_> {
+impl RowSum<'_> {
     /// `CLASSES` classes from k on, `REGISTERS` registers from a column on, in the order of rows.
     ///
     /// # Safety

@@ -4,8 +4,9 @@
 //! Up to [`MOST_REFINED`] unknowns each step solves with a refined factorisation and the search
 //! ends at a fixed point, from which no step shrinks the gradient. Beyond, gradients are sums of
 //! so many terms that the search would wander in their rounding errors; it ends when a step close
-//! to the minimiser no longer halves the gradient, or when the bound on the error is 1e-12. Steps then come from
-//! Cholesky's factorisation, and above [`MOST_FACTORED`] unknowns from conjugate gradients.
+//! to the minimiser no longer halves the gradient, or when the bound on the error is 1e-12. Steps
+//! then come from Cholesky's factorisation, and above some 1500 unknowns (fewer where a product
+//! with the Hessian costs little) from conjugate gradients.
 //!
 //! *Invariant*: every operation has a fixed order, so the bits of a minimiser are equal on
 //! every machine.
@@ -15,7 +16,7 @@ use crate::linalg::{Matrix, Singular, cholesky, solve};
 
 /// The most unknowns for which the search ends at a fixed point.
 pub const MOST_REFINED: usize = 32;
-/// The most unknowns for which the Hessian is factored.
+/// The most unknowns for which the Hessian is factored, unless the function says otherwise.
 const MOST_FACTORED: usize = 1500;
 /// The most Newton steps; a strongly convex function needs few.
 const MOST_STEPS: usize = 500;
@@ -40,6 +41,10 @@ pub trait Objective {
     fn product(&self, v: &[f64]) -> Vec<f64>;
     /// ∇²f, d × d; beyond [`MOST_REFINED`] unknowns only its lower triangle is read.
     fn hessian(&self) -> Matrix;
+    /// The most unknowns for which factoring the Hessian takes less time than conjugate gradients.
+    fn most_factored(&self) -> usize {
+        MOST_FACTORED
+    }
 }
 
 /// An approximate minimiser.
@@ -86,7 +91,7 @@ fn direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<f64> {
             let hessian = f.hessian();
             solve(&hessian, gradient).or_else(|_| factored(hessian))
         }
-        d if d <= MOST_FACTORED => factored(f.hessian()),
+        d if d <= f.most_factored() => factored(f.hessian()),
         _ => Err(Singular),
     };
     // Also where rounding errors hide that the Hessian is positive definite.

@@ -75,6 +75,7 @@ fn size(problem: &Spec) -> (usize, usize) {
     match problem {
         Spec::LogisticDataset(of) => (of.dataset.clients.unwrap_or(clients), dimension),
         Spec::LeastSquaresDataset(of) => (of.dataset.clients.unwrap_or(clients), dimension),
+        Spec::SoftmaxDataset(of) => (of.dataset.clients.unwrap_or(clients), dimension),
         other => other.extent().map_or(FROM_FILE, |extent| (extent.clients, extent.dimension)),
     }
 }
@@ -93,6 +94,11 @@ fn oracle_call(identity: &Identity, d: u64) -> u64 {
         }
         Spec::LogisticDataset(of) => (280, of.batch),
         Spec::LeastSquaresDataset(of) => (280, of.batch),
+        Spec::SoftmaxDataset(of) => (280, of.batch),
+        Spec::Synthetic(of) => {
+            let exact = identity.oracle == Oracle::Exact;
+            (100u64.saturating_add(d / 4), if exact { of.typical_records() } else { of.batch })
+        }
         _ => (38u64.saturating_add(d.saturating_mul(d).saturating_mul(3)), 1),
     };
     one.saturating_mul(records as u64)

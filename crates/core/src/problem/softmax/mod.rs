@@ -251,6 +251,10 @@ impl Objective for MeanSoftmaxLoss<'_> {
         }
         mean
     }
+    /// A product costs 4 d K numbers per record, and the Hessian (d K)²/2.
+    fn most_factored(&self) -> usize {
+        100
+    }
     fn hessian(&self) -> Matrix {
         let penalty = Matrix::identity(self.dim()).scaled(self.instance.l2);
         self.clients().fold(penalty, |mut sum, (client, share, p)| {

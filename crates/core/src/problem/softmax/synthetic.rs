@@ -144,13 +144,19 @@ impl crate::problem::Settings for Settings {
 }
 
 impl Settings {
+    /// The mean number of a client's records.
+    pub fn typical_records(&self) -> usize {
+        match self.records {
+            // e⁶, the mean of exp(4 + 2 z), and 50.
+            Sizes::PowerLaw => 453,
+            Sizes::Equal(records) => records,
+        }
+    }
+
     /// The memory of a client's records: as they are drawn, in padded rows, and probabilities.
     fn bytes(&self) -> f64 {
-        let records = match self.records {
-            Sizes::PowerLaw => 50.0 + libm::exp(6.0),
-            Sizes::Equal(records) => records as f64,
-        };
-        8.0 * records * (2.0 * (self.dimension as f64 + 3.0) + 2.0 * self.classes as f64)
+        8.0 * self.typical_records() as f64
+            * (2.0 * (self.dimension as f64 + 3.0) + 2.0 * self.classes as f64)
     }
 
     /// A true model with entries of this mean: K rows (w, b) of d + 1 numbers.

@@ -125,7 +125,8 @@ impl crate::problem::Settings for Settings {
     }
 
     fn extent(&self) -> Option<Extent> {
-        let (clients, dimension) = (self.clients, self.classes.saturating_mul(self.dimension + 1));
+        let (clients, dimension) =
+            (self.clients, self.classes.saturating_mul(self.dimension.saturating_add(1)));
         let bytes = clients as f64 * self.bytes();
         let what = format!("the records of {clients} clients");
         Some(Extent { clients, dimension, shares: vec![Share::new("records", bytes, what)] })

@@ -159,6 +159,39 @@ pub(in crate::kernel) trait FoldEach: Simd {
     unsafe fn fold_each(v: [Self::V; WIDEST_SHORT]) -> Self::V;
 }
 
+/// Registers for rows in strips, beside those of at most [`WIDEST_SHORT`] lanes for what there is
+/// little of.
+pub(in crate::kernel) trait Strips: Simd {
+    /// The registers of at most [`WIDEST_SHORT`] lanes.
+    type Short: FoldEach;
+
+    /// Stores a register, folded down to the lanes of `Short`.
+    ///
+    /// # Safety
+    /// The instruction set is present; `to` has room for [`WIDEST_SHORT`] numbers.
+    unsafe fn store_short(to: *mut f64, v: Self::V);
+}
+
+/// Implements [`Strips`] for instruction sets whose registers have few lanes.
+macro_rules! short_strips {
+    ($($set:ident),*) => {$(
+        impl Strips for $set {
+            type Short = Self;
+            #[inline(always)]
+            unsafe fn store_short(to: *mut f64, v: Self::V) {
+                // SAFETY: passed on to the caller.
+                unsafe { Self::store(to, v) }
+            }
+        }
+    )*};
+}
+
+short_strips!(ScalarLane);
+#[cfg(target_arch = "x86_64")]
+short_strips!(Sse2, Avx2);
+#[cfg(target_arch = "aarch64")]
+short_strips!(Neon);
+
 impl FoldEach for ScalarLane {
     #[inline(always)]
     unsafe fn fold_each([v, ..]: [f64; WIDEST_SHORT]) -> f64 {
@@ -357,8 +390,20 @@ pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{FoldEach, Simd, WIDEST_SHORT};
+    use super::{FoldEach, Simd, Strips, WIDEST_SHORT};
     use std::arch::x86_64::*;
+
+    impl Strips for Avx512 {
+        type Short = Avx2;
+        #[inline(always)]
+        unsafe fn store_short(to: *mut f64, v: __m512d) {
+            // SAFETY: the trait's contract.
+            unsafe {
+                let high = _mm512_extractf64x4_pd::<1>(v);
+                Avx2::store(to, _mm256_add_pd(_mm512_castpd512_pd256(v), high));
+            }
+        }
+    }
 
     impl FoldEach for Sse2 {
         #[inline(always)]

@@ -21,8 +21,11 @@ use super::exp::{LARGE, exps};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Sse2};
-use super::simd::{FoldEach, InstructionSet, ScalarLane, WIDEST_SHORT, prefetch_all};
+use super::simd::{Avx2, Avx512, Sse2};
+use super::simd::{
+    FoldEach, InstructionSet, ScalarLane, Simd, Strips, WIDEST_SHORT, padded, prefetch_all,
+};
+use super::strips::SHORT;
 use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
 use crate::rng::Stream;
 
@@ -33,6 +36,26 @@ pub const MOST_CLASSES: usize = 100;
 const TOGETHER: usize = 4;
 /// Records of a mini-batch, or of a set, whose rows are added in one pass over θ.
 const PANEL: usize = 32;
+
+/// Calls a generic function with the number of registers of the class lanes that are 16 numbers.
+macro_rules! with_short {
+    ($I:ident, $S:ident => $call:expr) => {
+        match $I::Short::LANES {
+            1 => {
+                const $S: usize = 16;
+                $call
+            }
+            2 => {
+                const $S: usize = 8;
+                $call
+            }
+            _ => {
+                const $S: usize = 4;
+                $call
+            }
+        }
+    };
+}
 
 /// The length of a row of `n` numbers padded with zeros to whole registers.
 fn whole(n: usize) -> usize {
@@ -113,7 +136,7 @@ impl ClassTables {
     /// If there is no set, one is empty or not rows of `d`, or a class is not below `classes`.
     pub fn new(d: usize, classes: usize, l2: f64, sets: &[(Vec<f64>, Vec<u8>)]) -> Self {
         assert!(d > 0 && !sets.is_empty() && (1..=MOST_CLASSES).contains(&classes));
-        let stride = whole(d);
+        let stride = padded(d).next_multiple_of(4);
         let mut indicators = Aligned::zeros(classes * whole(classes));
         (0..classes).for_each(|y| indicators[y * whole(classes) + y] = 1.0);
         let mut live = Aligned::zeros(whole(classes));
@@ -276,6 +299,8 @@ impl ClassTables {
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => self.execute::<Sse2, 8>(work),
                 #[cfg(target_arch = "x86_64")]
+                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(work),
+                #[cfg(target_arch = "x86_64")]
                 InstructionSet::Avx2 | InstructionSet::Avx512 => self.avx2(work),
                 #[cfg(target_arch = "aarch64")]
                 InstructionSet::Neon => self.execute::<Neon, 8>(work),
@@ -291,10 +316,17 @@ impl ClassTables {
         unsafe { self.execute::<Avx2, 4>(work) }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
+    fn avx512(&self, work: SetWork<'_>) {
+        // SAFETY: as for `avx2`; rows are whole registers.
+        unsafe { self.execute::<Avx512, 2>(work) }
+    }
+
     /// # Safety
     /// The instruction set `I` is present, W registers of it are 16 numbers, and dimensions agree.
     #[inline(always)]
-    unsafe fn execute<I: FoldEach, const W: usize>(&self, work: SetWork<'_>) {
+    unsafe fn execute<I: Strips, const W: usize>(&self, work: SetWork<'_>) {
         // SAFETY: passed on to the caller.
         unsafe {
             match work {
@@ -311,7 +343,7 @@ impl ClassTables {
                     {
                         self.products::<I, W>(rows, theta.as_ptr(), &mut partial, &[]);
                         for (out, partial) in out.iter_mut().zip(&partial) {
-                            *out = I::fold(I::load(partial.as_ptr()));
+                            *out = I::Short::fold(I::Short::load(partial.as_ptr()));
                         }
                     }
                 }
@@ -346,7 +378,7 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`.
     #[inline(always)]
-    unsafe fn singles<I: FoldEach, const W: usize, const XI: bool>(&self, work: ClientSteps<'_>) {
+    unsafe fn singles<I: Strips, const W: usize, const XI: bool>(&self, work: ClientSteps<'_>) {
         let ClientSteps { set, steps, step, rng, theta, correction, .. } = work;
         if steps == 0 {
             return;
@@ -362,7 +394,7 @@ impl ClassTables {
         unsafe {
             self.products::<I, W>(&[record.0], theta, &mut partial, &[]);
             for left in (0..steps).rev() {
-                self.residuals::<I, W>(&partial, &mut factors, (record.1, 1));
+                with_short!(I, S => self.residuals::<I::Short, S>(&partial, &mut factors, (record.1, 1)));
                 let after = if left > 1 { self.drawn(set, rng) } else { next };
                 for pair in 0..pairs {
                     let ahead = after.0.cast::<u8>().wrapping_add(pair * part);
@@ -389,7 +421,7 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`.
     #[inline(always)]
-    unsafe fn batches<I: FoldEach, const W: usize>(&self, work: ClientSteps<'_>) {
+    unsafe fn batches<I: Strips, const W: usize>(&self, work: ClientSteps<'_>) {
         let ClientSteps { set, batch, steps, step, rng, theta, correction } = work;
         let lanes = whole(self.classes);
         let mut rows = vec![std::ptr::null(); batch];
@@ -411,7 +443,7 @@ impl ClassTables {
                     for b in first..end {
                         let partial = &partial[(b - first) * self.classes..];
                         let factors = &mut factors[b * lanes..][..lanes];
-                        self.residuals::<I, W>(partial, factors, (labels[b], batch));
+                        with_short!(I, S => self.residuals::<I::Short, S>(partial, factors, (labels[b], batch)));
                     }
                 }
                 let sum = RowSum {
@@ -436,7 +468,7 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`; records and θ are padded rows, and `partial` has room.
     #[inline(always)]
-    unsafe fn products<I: FoldEach, const W: usize>(
+    unsafe fn products<I: Strips, const W: usize>(
         &self,
         records: &[*const f64],
         theta: *const f64,
@@ -552,7 +584,7 @@ impl ClassTables {
     /// # Safety
     /// As for `execute`; `target` is padded rows.
     #[inline(always)]
-    unsafe fn tiles<I: FoldEach, const KIND: u8>(&self, sum: &RowSum<'_>, target: *mut f64) {
+    unsafe fn tiles<I: Strips, const KIND: u8>(&self, sum: &RowSum<'_>, target: *mut f64) {
         let mut column = 0;
         // SAFETY: passed on to the caller.
         unsafe {
@@ -584,7 +616,7 @@ impl ClassTables {
 
 /// Rows of d numbers, padded with zeros.
 fn padded_rows(rows: &[f64], d: usize) -> Aligned {
-    let stride = whole(d);
+    let stride = padded(d).next_multiple_of(4);
     let mut padded = Aligned::zeros(rows.len() / d * stride);
     for (row, padded) in rows.chunks_exact(d).zip(padded.chunks_exact_mut(stride)) {
         padded[..d].copy_from_slice(row);
@@ -615,7 +647,7 @@ impl RowSum<'_> {
     /// `I` is present, and all rows have these columns.
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
-    unsafe fn tile<I: FoldEach, const KIND: u8, const CLASSES: usize, const REGISTERS: usize>(
+    unsafe fn tile<I: Strips, const KIND: u8, const CLASSES: usize, const REGISTERS: usize>(
         &self,
         (target, k, column): (*mut f64, usize, usize),
         stride: usize,
@@ -667,7 +699,7 @@ impl RowSum<'_> {
 /// # Safety
 /// `I` is present.
 #[inline(always)]
-unsafe fn descended<I: FoldEach>(theta: I::V, field: I::V, step: f64) -> I::V {
+unsafe fn descended<I: Strips>(theta: I::V, field: I::V, step: f64) -> I::V {
     // SAFETY: passed on to the caller.
     unsafe { I::sub(theta, I::mul(I::splat(step), field)) }
 }
@@ -688,7 +720,7 @@ impl Pass {
     /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
     #[inline(always)]
     unsafe fn run<
-        I: FoldEach,
+        I: Strips,
         const W: usize,
         const CLASSES: usize,
         const XI: bool,
@@ -729,7 +761,7 @@ impl Pass {
             }
             if DOTS {
                 for class in 0..CLASSES {
-                    I::store(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
+                    I::store_short(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
                 }
             }
         }
@@ -740,7 +772,7 @@ impl Pass {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn step<I: FoldEach, const CLASSES: usize, const XI: bool>(
+    unsafe fn step<I: Strips, const CLASSES: usize, const XI: bool>(
         &self,
         (theta, xi): (*mut f64, *const f64),
         stride: usize,
@@ -769,7 +801,7 @@ impl Pass {
 /// # Safety
 /// `I` is present, and the record has a register.
 #[inline(always)]
-unsafe fn add_products<I: FoldEach, const W: usize, const CLASSES: usize>(
+unsafe fn add_products<I: Strips, const W: usize, const CLASSES: usize>(
     sums: &mut [[I::V; W]; CLASSES],
     r: usize,
     record: *const f64,
@@ -789,7 +821,7 @@ unsafe fn add_products<I: FoldEach, const W: usize, const CLASSES: usize>(
 /// # Safety
 /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
 #[inline(always)]
-unsafe fn dots<I: FoldEach, const W: usize, const CLASSES: usize>(
+unsafe fn dots<I: Strips, const W: usize, const CLASSES: usize>(
     theta: *const f64,
     record: *const f64,
     stride: usize,
@@ -815,7 +847,7 @@ unsafe fn dots<I: FoldEach, const W: usize, const CLASSES: usize>(
             }
         }
         for class in 0..CLASSES {
-            I::store(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
+            I::store_short(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
         }
     }
 }
@@ -825,7 +857,7 @@ unsafe fn dots<I: FoldEach, const W: usize, const CLASSES: usize>(
 /// # Safety
 /// `I` is present, and the rows have a register.
 #[inline(always)]
-unsafe fn columns<I: FoldEach, const CLASSES: usize>(
+unsafe fn columns<I: Strips, const CLASSES: usize>(
     from: *const f64,
     stride: usize,
 ) -> [I::V; CLASSES] {
@@ -844,7 +876,7 @@ unsafe fn columns<I: FoldEach, const CLASSES: usize>(
 /// # Safety
 /// `I` is present, and W registers of it are 16 numbers.
 #[inline(always)]
-unsafe fn folded<I: FoldEach, const W: usize>(mut sums: [I::V; W]) -> I::V {
+unsafe fn folded<I: Simd, const W: usize>(mut sums: [I::V; W]) -> I::V {
     // SAFETY: passed on to the caller.
     unsafe {
         let mut n = W / 2;

@@ -14,6 +14,7 @@ mod product;
 mod rows;
 mod server;
 mod simd;
+mod sparse;
 pub mod td;
 
 pub use cohort::{Cohort, Local, LocalSteps, Members};
@@ -21,6 +22,7 @@ pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
 pub use server::{learn, mean_of, update_corrections};
 pub use simd::InstructionSet;
+pub use sparse::{SparseLoss, SparseRow, SparseRows, SparseSteps};
 
 /// The number of accumulators of a dot product; longer vectors are added up in blocks.
 const WIDTH: usize = 16;

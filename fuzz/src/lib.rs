@@ -95,7 +95,9 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
     let numbers = match &contents {
         Contents::Arrays(all) => all.values().map(|a| a.data.len()).sum(),
         Contents::Table(all) => all.iter().map(|(_, c)| c.len()).sum(),
-        Contents::Records { features, .. } => features.data.len(),
+        Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
+            features.len().saturating_mul(features.dim())
+        }
     };
     if numbers > 600 {
         return;

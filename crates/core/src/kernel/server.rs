@@ -24,6 +24,11 @@ macro_rules! by_columns {
             let (mut column, d) = (0, all.d);
             // SAFETY: each block ends at column d or before it.
             unsafe {
+                // A longer piece of each row, whose rows are pages apart where d is large.
+                while d - column >= LONG * I::LANES {
+                    all.$columns::<I, LONG>(column);
+                    column += LONG * I::LANES;
+                }
                 while d - column >= 2 * I::LANES {
                     all.$columns::<I, 2>(column);
                     column += 2 * I::LANES;
@@ -52,6 +57,9 @@ macro_rules! by_columns {
         }
     }};
 }
+
+/// Registers of a block of columns.
+const LONG: usize = 8;
 
 /// The rows of d numbers that an operation reads and writes; those it does not need are
 /// empty.

@@ -199,7 +199,13 @@ impl SparseRow<'_> {
     /// # Panics
     /// If `y` has fewer than d numbers.
     pub fn dot(&self, y: &[f64]) -> f64 {
-        fold_sparse(self, |j| y[j])
+        self.sum(|j| y[j])
+    }
+
+    /// Σ x_j y(j).
+    pub fn sum(&self, y: impl Fn(usize) -> f64) -> f64 {
+        let [sum] = fold_sparse(self, |j| [y(j)]);
+        sum
     }
 
     /// out ← out + factor x.
@@ -214,22 +220,21 @@ impl SparseRow<'_> {
 /// The accumulators of a sum over non-zeros.
 const SUMS: usize = 8;
 
-/// Σ x_j y(j) over the stored numbers of a row.
+/// Σ x_j y(j) over the stored numbers of a row, for the numbers of y(j) at once.
 #[inline(always)]
-fn fold_sparse(row: &SparseRow<'_>, y: impl Fn(usize) -> f64) -> f64 {
-    let mut sums = [0.0; SUMS];
+fn fold_sparse<const K: usize>(row: &SparseRow<'_>, y: impl Fn(usize) -> [f64; K]) -> [f64; K] {
+    let mut sums = [[0.0; SUMS]; K];
     let (indices, rest) = row.indices.as_chunks::<SUMS>();
     let (values, last) = row.values.as_chunks::<SUMS>();
+    let mut add = |l: usize, j: u32, x: f64| {
+        let y = y(j as usize);
+        (0..K).for_each(|k| sums[k][l] += x * y[k]);
+    };
     for (indices, values) in indices.iter().zip(values) {
-        for l in 0..SUMS {
-            sums[l] += values[l] * y(indices[l] as usize);
-        }
+        (0..SUMS).for_each(|l| add(l, indices[l], values[l]));
     }
-    for ((sum, j), x) in sums.iter_mut().zip(rest).zip(last) {
-        *sum += x * y(*j as usize);
-    }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
+    rest.iter().zip(last).enumerate().for_each(|(l, (j, x))| add(l, *j, *x));
+    sums.map(|[a, b, c, d, e, f, g, h]| ((a + e) + (c + g)) + ((b + f) + (d + h)))
 }
 
 /// The parameters of the loss on sparse records.
@@ -279,7 +284,7 @@ impl PassScales {
 
 /// What the local steps of all clients of a round have in common.
 pub struct SparseSteps<'a> {
-    /// The record sets; client c holds set c modulo their number.
+    /// The records of each client.
     pub sets: &'a [SparseRows],
     /// The loss.
     pub loss: SparseLoss,
@@ -300,7 +305,7 @@ impl SparseSteps<'_> {
         field: &mut [f64],
     ) {
         let SparseLoss { l2, margin, batch } = self.loss;
-        let set = &self.sets[client % self.sets.len()];
+        let set = &self.sets[client];
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = l2 * theta;
         }
@@ -344,6 +349,7 @@ impl SparseSteps<'_> {
                 zero = xi.as_ptr();
                 self.passes::<false>(local, &[], scales);
             } else {
+                prefetch_all(xi.as_ptr(), size_of_val(xi));
                 self.passes::<true>(local, xi, scales);
             }
         });
@@ -376,7 +382,7 @@ impl SparseSteps<'_> {
         pull: &[f64],
         scales: &PassScales,
     ) {
-        let set = &self.sets[local.client % self.sets.len()];
+        let set = &self.sets[local.client];
         let batch = self.loss.batch as u64 * local.batch;
         let (theta, rng) = (local.theta, local.rng);
         let mut left = local.steps;
@@ -473,12 +479,15 @@ impl PassScales {
         (v, pull): (&[f64], &[f64]),
     ) -> f64 {
         // SAFETY: passed on to the caller.
-        let along = self.alpha[step] * fold_sparse(row, |j| unsafe { *v.get_unchecked(j) });
-        if PULLED {
-            // SAFETY: passed on to the caller.
-            along - self.beta[step] * fold_sparse(row, |j| unsafe { *pull.get_unchecked(j) })
-        } else {
-            along
+        unsafe {
+            if PULLED {
+                let both = |j: usize| [*v.get_unchecked(j), *pull.get_unchecked(j)];
+                let [v, pull] = fold_sparse(row, both);
+                self.alpha[step] * v - self.beta[step] * pull
+            } else {
+                let [v] = fold_sparse(row, |j| [*v.get_unchecked(j)]);
+                self.alpha[step] * v
+            }
         }
     }
 }
@@ -492,5 +501,122 @@ unsafe fn add_unchecked(row: &SparseRow<'_>, factor: f64, out: &mut [f64]) {
     for (j, x) in row.iter() {
         // SAFETY: passed on to the caller.
         unsafe { *out.get_unchecked_mut(j) += factor * x };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cohort::testing::thetas;
+    use super::*;
+
+    fn sets(d: usize, clients: usize) -> Vec<SparseRows> {
+        let mut rng = Stream::shared_instance(7);
+        let mut set = |n: usize| {
+            let mut number = || if rng.uniform() < 0.3 { rng.gaussian() } else { 0.0 };
+            let rows: Vec<f64> = (0..n * d).map(|_| number()).collect();
+            SparseRows::from_dense(d, &rows)
+        };
+        (0..clients).map(|c| set(3 + 2 * c)).collect()
+    }
+
+    /// The local steps of the plain loop and those of the definition, from different ξ.
+    fn compare(l2: f64, proximal: f64, batch: usize, steps: u64) -> (Vec<f64>, Vec<f64>) {
+        let (d, clients) = (30, 5);
+        let (sets, anchor) = (sets(d, clients), vec![0.2; d]);
+        let loss = SparseLoss { l2, margin: 0.3, batch };
+        let all = SparseSteps { sets: &sets, loss, proximal, anchor: &anchor };
+        let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
+            let mut bits = thetas(d, clients, |c| steps + c as u64 % 2, run);
+            bits.truncate(2 * d * clients);
+            bits.into_iter().map(f64::from_bits).collect()
+        };
+        let plain = values(&|cohort| cohort.each(|local| all.plain(local)));
+        (plain, values(&|cohort| all.advance(cohort)))
+    }
+
+    /// Of a θ after hundreds of steps, some of them in several passes.
+    #[test]
+    fn steps_equal_the_plain_loop_up_to_rounding() {
+        for (l2, proximal) in [(1e-6, 0.0), (0.1, 0.0), (2.0, 0.0), (0.1, 1.5), (4.9, 0.0)] {
+            for batch in [1, 4] {
+                for steps in [1, 30, 600] {
+                    let (plain, scaled) = compare(l2, proximal, batch, steps);
+                    let size = plain.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+                    for (plain, scaled) in plain.iter().zip(&scaled) {
+                        let off = (plain - scaled).abs() / size;
+                        assert!(off < 1e-12, "λ {l2}, μ {proximal}, B {batch}: {off}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn steps_that_shrink_by_more_than_half_are_the_plain_loop() {
+        for (l2, proximal) in [(5.1, 0.0), (10.0, 0.0), (12.0, 0.0), (1.0, 4.5)] {
+            let (plain, scaled) = compare(l2, proximal, 1, 40);
+            assert_eq!(plain, scaled);
+        }
+    }
+
+    /// The definition, step by step with α, β and rates of its own.
+    #[test]
+    fn bits_are_those_of_the_stated_recursion() {
+        let (d, clients, step, l2) = (30, 5, 0.1, 2.0);
+        let sets = sets(d, clients);
+        let loss = SparseLoss { l2, margin: 0.3, batch: 1 };
+        let all = SparseSteps { sets: &sets, loss, proximal: 0.0, anchor: &[] };
+        let stated = |cohort: Cohort<'_, ()>| {
+            cohort.each(|local| {
+                let set = &sets[local.client];
+                let (v, xi) = (local.theta, local.correction);
+                let (factor, mut a, mut b) = (1.0 - step * l2, 1.0, 0.0);
+                for left in (0..local.steps).rev() {
+                    let row = set.row(local.rng.index(set.len()));
+                    let along = a * row.dot(v) - b * row.dot(xi);
+                    (a, b) = (factor * a, factor * b + step);
+                    row.add_to(step / a * sigmoid(0.3 - along), v);
+                    if left == 0 || factor * a < SMALLEST {
+                        v.iter_mut().zip(xi).for_each(|(v, xi)| *v = a * *v - b * xi);
+                        (a, b) = (1.0, 0.0);
+                    }
+                }
+            });
+        };
+        for steps in [0, 1, 33, 198, 199, 500] {
+            let run = |cohort: Cohort<'_, ()>| all.advance(cohort);
+            let expected = thetas(d, clients, |c| steps + c as u64 % 2, stated);
+            assert_eq!(thetas(d, clients, |c| steps + c as u64 % 2, run), expected, "{steps}");
+        }
+    }
+
+    #[test]
+    fn rows_come_back_and_are_multiplied() {
+        let dense = [0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 1.5, 0.0, -1.0];
+        let rows = SparseRows::from_dense(3, &dense);
+        assert_eq!((rows.len(), rows.dim(), rows.values()), (3, 3, &[2.0, 1.5, -1.0][..]));
+        assert_eq!(rows.to_dense(), dense);
+        assert_eq!(rows.row(2).dot(&[1.0, 5.0, 4.0]), -2.5);
+        assert_eq!((rows.place(0), rows.place(2)), ((0, 1), (2, 2)));
+        assert_eq!(rows.with_ones().row(1), SparseRow { indices: &[3], values: &[1.0] });
+        let turned = rows.selected([(2, -1.0), (0, 2.0)].into_iter());
+        assert_eq!(turned.to_dense(), [-1.5, 0.0, 1.0, 0.0, 4.0, 0.0]);
+        let long: Vec<f64> = (0..40).map(|i| f64::from(i) - 7.0).collect();
+        let sum: f64 = long.iter().map(|x| x * x).sum();
+        assert_eq!(SparseRows::from_dense(40, &long).row(0).dot(&long), sum);
+    }
+
+    #[test]
+    fn rows_that_are_not_whole_are_refused() {
+        let of = |offsets: &[usize], indices: &[u32], values: &[f64]| {
+            SparseRows::new(3, offsets.to_vec(), indices.to_vec(), values.to_vec()).unwrap_err()
+        };
+        assert_eq!(of(&[0, 1], &[0], &[1.0, 2.0]), "there are 2 values, but 1 indices");
+        assert!(of(&[0, 1], &[0, 1], &[1.0, 2.0]).contains("must begin at 0 and end at 2"));
+        assert!(of(&[], &[], &[]).contains("must begin at 0"));
+        assert_eq!(of(&[0, 2, 1, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
+        assert_eq!(of(&[0, 5, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
+        assert_eq!(of(&[0, 2], &[1, 1], &[1.0; 2]), "row 0: index 1 does not rise");
+        assert_eq!(of(&[0, 0, 1], &[3], &[1.0]), "row 1: index 3 is not below 3");
     }
 }

@@ -1,7 +1,11 @@
-//! numpy's `.npz`: a zip archive of `.npy` arrays, checksums verified.
+//! numpy's `.npz`: a zip archive of `.npy` arrays, checksums verified. Arrays `data`, `indices`,
+//! `indptr` and `shape` are the compressed sparse rows of `scipy.sparse.save_npz`.
 
 use super::MOST_BYTES;
+use driftbench_core::kernel::SparseRows;
+use driftbench_core::problem::MOST_SPARSE_FEATURES;
 use driftbench_core::problem::arrays::{Array, Contents, sanitised};
+use driftbench_core::words::count;
 use npyz::{DType, NpyFile, Order, TypeChar};
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -28,6 +32,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         .map_err(|e| format!("it is not a zip archive: {e}"))?;
     let mut left = most;
     let mut arrays = BTreeMap::new();
+    let mut format = None;
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
         let name = entry.name().map_err(|e| e.to_string())?.into_owned();
@@ -43,13 +48,80 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
             )));
         }
         left -= taken;
+        if let ("format", Ok(text)) = (name.as_str(), text(&bytes)) {
+            format = Some(text);
+            continue;
+        }
+        // Whether scipy had a sparse array or a sparse matrix.
+        if name == "_is_array" {
+            continue;
+        }
         let array = array(&bytes).map_err(said)?;
         if arrays.contains_key(&name) {
             return Err(format!("two arrays are called `{}`", sanitised(&name)));
         }
         arrays.insert(name, array);
     }
-    Ok(Contents::Arrays(arrays))
+    match (arrays.contains_key("indptr"), format.as_deref()) {
+        (true, None | Some("csr")) => sparse(arrays),
+        (false, None) => Ok(Contents::Arrays(arrays)),
+        (_, format) => Err(format!(
+            "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
+            sanitised(format.unwrap_or_default())
+        )),
+    }
+}
+
+/// The compressed sparse rows that `scipy.sparse.save_npz` writes, and the other arrays.
+fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
+    let mut take = |name: &str| match arrays.remove(name) {
+        Some(array) if array.shape.len() == 1 => Ok(array.data),
+        Some(array) => Err(format!("`{name}` has the shape {:?}; expected 1 axis", array.shape)),
+        None => Err(format!("there is `indptr` of a sparse matrix, but no array `{name}`")),
+    };
+    let [values, indices, ends, shape] =
+        [take("data")?, take("indices")?, take("indptr")?, take("shape")?];
+    let [rows, d] = shape[..] else {
+        return Err(format!("`shape` has {}; expected 2", count(shape.len(), "number")));
+    };
+    if !(0.0..=MOST_SPARSE_FEATURES as f64).contains(&d) {
+        return Err(format!(
+            "`shape` announces {d} features; at most {MOST_SPARSE_FEATURES} are allowed"
+        ));
+    }
+    if ends.len() as f64 != rows + 1.0 {
+        let offsets = count(ends.len(), "offset");
+        return Err(format!("`indptr` has {offsets}; expected {} for {rows} rows", rows + 1.0));
+    }
+    let whole = |name: &str, all: &[f64]| match all.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
+        Some(x) => Err(format!("`{name}` has {x}; expected whole numbers, 0 or more")),
+        None => Ok(()),
+    };
+    whole("indices", &indices)?;
+    whole("indptr", &ends)?;
+    let offsets = ends.into_iter().map(|x| x as usize).collect();
+    // An index that is cut off here is above the most features.
+    let columns = indices.into_iter().map(|x| x as u32).collect();
+    let features = SparseRows::new(d as usize, offsets, columns, values).map_err(|e| {
+        format!("{e}; scipy's sum_duplicates() sorts the indices of each row and adds equal ones up")
+    })?;
+    Ok(Contents::SparseArrays { features, others: arrays })
+}
+
+/// A text of ASCII letters, of numpy's types S and U: the name of a sparse format.
+fn text(bytes: &[u8]) -> Result<String, String> {
+    let begin = header(bytes)?;
+    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+    match file.dtype() {
+        DType::Plain(plain)
+            if matches!(plain.type_char(), TypeChar::ByteStr | TypeChar::UnicodeStr) =>
+        {
+            // The letters of U have four bytes.
+            let letters = bytes[begin..].iter().filter(|byte| **byte != 0);
+            Ok(letters.map(|byte| char::from(*byte)).collect())
+        }
+        other => Err(format!("its type is {}; expected a text", sanitised(&other.descr()))),
+    }
 }
 
 /// The length of the part before the numbers, if that is what an array of

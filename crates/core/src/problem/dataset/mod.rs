@@ -4,9 +4,11 @@
 //! clients' means, as in the theory, not the mean over the records.
 
 mod read;
+mod storage;
 
 use super::arrays::{Column, DataFile, sanitised};
 use super::{Fault, Faults};
+use crate::kernel::SparseRows;
 use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
 use schemars::JsonSchema;
@@ -20,7 +22,9 @@ use serde::{Deserialize, Serialize};
 pub struct Dataset {
     /// The file: CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`,
     /// `.svm`, `.txt`), or `.npz` with `x` (n, d), `y` (n,) and, for a split by
-    /// column, `client` (n,).
+    /// column, `client` (n,). Instead of `x`, an `.npz` may hold sparse rows as
+    /// `scipy.sparse.save_npz` writes them: `data`, `indices`, `indptr`, `shape` and `format`
+    /// (`"csr"`).
     #[schemars(example = &"records.csv")]
     pub file: DataFile,
     /// The column of the labels (CSV, Parquet).
@@ -49,6 +53,23 @@ pub struct Dataset {
     #[serde(default)]
     #[schemars(example = true)]
     pub intercept: bool,
+    /// How features are stored during a run. By default those of LIBSVM and of sparse `.npz` files are
+    /// sparse if there are more than 32, fewer than an eighth of them are not 0, and they are not
+    /// standardised; all others are dense. Only `logistic-dataset` has sparse features; dense
+    /// features are at most 5000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = Storage::Sparse)]
+    pub storage: Option<Storage>,
+}
+
+/// How features are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Storage {
+    /// All numbers.
+    Dense,
+    /// The numbers other than 0; the cost of a local step grows with them, not with d.
+    Sparse,
 }
 
 /// How records are partitioned among clients.
@@ -85,8 +106,10 @@ const MOST_CLASSES: usize = 100;
 /// The records of a file, with features that are ready for use.
 pub struct Records {
     d: usize,
-    /// Rows of d.
+    /// Rows of d; empty if they are sparse.
     features: Vec<f64>,
+    /// The rows instead, if they are stored sparse.
+    sparse: Option<SparseRows>,
     labels: Column,
     /// The values of the split's column.
     groups: Option<Column>,
@@ -104,6 +127,7 @@ impl Dataset {
             split: Split::Dirichlet(0.5),
             standardise: true,
             intercept: true,
+            storage: None,
         }
     }
 
@@ -129,6 +153,13 @@ impl Dataset {
         if let Split::Dirichlet(alpha) = self.split {
             faults.positive("dataset.split.dirichlet", alpha);
         }
+        faults.require(
+            !(self.standardise && self.storage == Some(Storage::Sparse)),
+            "dataset.standardise",
+            || {
+                "cannot be combined with sparse features: a shift makes every 0 another number; scale the features in the file instead".into()
+            },
+        );
         faults.0
     }
 
@@ -199,7 +230,12 @@ impl Records {
         self.d
     }
 
-    /// The features of a record, d numbers.
+    /// The features of all records, if they are stored sparse.
+    pub fn sparse(&self) -> Option<&SparseRows> {
+        self.sparse.as_ref()
+    }
+
+    /// The features of a record that is stored dense, d numbers.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.features[i * self.d..][..self.d]
     }

@@ -1,25 +1,40 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
-use super::{Dataset, Records, Split, is_label};
-use crate::problem::arrays::{Array, Column, Contents, Files, index, sanitised};
+use super::{Dataset, Records, Split, Storage, is_label};
+use crate::problem::arrays::{Array, Column, Contents, Files, sanitised};
 use crate::problem::{Fault, MOST_DIMENSIONS};
 use crate::words::count;
 use std::collections::BTreeMap;
 
 impl Dataset {
-    fn fault(&self, message: impl std::fmt::Display) -> Fault {
+    pub(super) fn fault(&self, message: impl std::fmt::Display) -> Fault {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
     }
 
-    /// Reads the records.
+    /// Reads the records, with dense features.
     ///
     /// # Errors
-    /// A file that cannot be read or does not hold what it should.
+    /// A file that cannot be read or does not hold what it should, or sparse features in the
+    /// settings.
     pub fn open(&self, files: &dyn Files) -> Result<Records, Fault> {
+        if self.storage == Some(Storage::Sparse) {
+            let message = "this problem has no sparse features; only `logistic-dataset` has them";
+            return Err(Fault::new("dataset.storage", message));
+        }
         let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
-        let mut records = match &*contents {
+        self.read_dense(&contents)
+    }
+
+    /// The records of a file, with dense features.
+    pub(super) fn read_dense(&self, contents: &Contents) -> Result<Records, Fault> {
+        let mut records = match contents {
             Contents::Table(columns) => self.read_table(columns)?,
-            Contents::Records { labels, features } => self.read_libsvm(labels, features)?,
+            Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
+                self.check_dense(features)?;
+                let mut records = self.read_sparse(contents, features)?;
+                (records.features, records.sparse) = (features.to_dense(), None);
+                records
+            }
             Contents::Arrays(arrays) => self.read_arrays(arrays)?,
         };
         self.check_shape(&records)?;
@@ -35,40 +50,50 @@ impl Dataset {
         Ok(records)
     }
 
-    fn records(
+    pub(super) fn records(
         &self,
         d: usize,
         features: Vec<f64>,
         labels: Column,
         groups: Option<Column>,
     ) -> Records {
-        Records { d, features, labels, groups, file: self.file.path.clone() }
-    }
-
-    fn read_libsvm(&self, labels: &[f64], features: &Array) -> Result<Records, Fault> {
-        self.refuse_column_names("a LIBSVM file")?;
-        if let Split::Column(_) = self.split {
-            return Err(self.fault("a LIBSVM file has no column to split by"));
-        }
-        let labels = Column::Numbers(labels.to_vec());
-        Ok(self.records(features.shape[1], features.data.clone(), labels, None))
+        Records { d, features, sparse: None, labels, groups, file: self.file.path.clone() }
     }
 
     fn read_arrays(&self, arrays: &BTreeMap<String, Array>) -> Result<Records, Fault> {
         self.refuse_column_names("an .npz file")?;
-        let get = |name: &str, axes: usize| match arrays.get(name) {
+        let x = self.array(arrays, "x", 2)?;
+        let (labels, groups) = self.read_labels(arrays)?;
+        Ok(self.records(x.shape[1], x.data.clone(), labels, groups))
+    }
+
+    fn array<'a>(
+        &self,
+        arrays: &'a BTreeMap<String, Array>,
+        name: &str,
+        axes: usize,
+    ) -> Result<&'a Array, Fault> {
+        match arrays.get(name) {
             Some(array) if array.shape.len() == axes => Ok(array),
             Some(array) => Err(self
                 .fault(format!("`{name}` has the shape {:?}; expected {axes} axes", array.shape))),
             None => Err(self.fault(format!("there is no array `{name}`"))),
-        };
-        let (x, y) = (get("x", 2)?, get("y", 1)?);
+        }
+    }
+
+    /// The labels, and the values of the split's column.
+    pub(super) fn read_labels(
+        &self,
+        arrays: &BTreeMap<String, Array>,
+    ) -> Result<(Column, Option<Column>), Fault> {
+        let labels = Column::Numbers(self.array(arrays, "y", 1)?.data.clone());
         let groups = match &self.split {
-            Split::Column(name) => Some(Column::Numbers(get(name, 1)?.data.clone())),
+            Split::Column(name) => {
+                Some(Column::Numbers(self.array(arrays, name, 1)?.data.clone()))
+            }
             _ => None,
         };
-        let labels = Column::Numbers(y.data.clone());
-        Ok(self.records(x.shape[1], x.data.clone(), labels, groups))
+        Ok((labels, groups))
     }
 
     fn check_dimension(&self, d: usize) -> Result<(), Fault> {
@@ -85,7 +110,11 @@ impl Dataset {
             return Err(self.fault("there is no feature"));
         }
         self.check_dimension(records.d)?;
-        let n = records.features.len() / records.d;
+        self.check_lengths(records, records.features.len() / records.d)
+    }
+
+    /// An error unless there are as many labels and values of the split as rows, one or more.
+    pub(super) fn check_lengths(&self, records: &Records, n: usize) -> Result<(), Fault> {
         let columns =
             [("labels", Some(&records.labels)), ("split's values", records.groups.as_ref())];
         for (name, column) in columns {
@@ -102,6 +131,24 @@ impl Dataset {
 
     /// An error if a number is not finite: it could be neither compared nor averaged.
     fn check_finite(&self, records: &Records) -> Result<(), Fault> {
+        self.check_finite_labels(records)?;
+        let features = &records.features;
+        match features.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(entry) => {
+                Err(self.infinite((entry / records.d, entry % records.d), features[entry]))
+            }
+        }
+    }
+
+    /// The fault of a feature that is not finite.
+    pub(super) fn infinite(&self, (row, column): (usize, usize), value: f64) -> Fault {
+        self.fault(format!(
+            "feature [row, column] = [{row}, {column}], counted from 0, is {value}; every number must be finite"
+        ))
+    }
+
+    pub(super) fn check_finite_labels(&self, records: &Records) -> Result<(), Fault> {
         let columns =
             [("label", Some(&records.labels)), ("split's value", records.groups.as_ref())];
         for (name, column) in columns {
@@ -111,19 +158,11 @@ impl Dataset {
                 return Err(self.fault(format!("the {name} of row {row} is {value}, not finite")));
             }
         }
-        let features = &records.features;
-        if let Some(entry) = features.iter().position(|x| !x.is_finite()) {
-            let index = index(entry, &[features.len() / records.d, records.d]);
-            return Err(self.fault(format!(
-                "feature [row, column] = [{index}], counted from 0, is {}; every number must be finite",
-                features[entry]
-            )));
-        }
         Ok(())
     }
 
     /// An error if `label` or `features` is set for a file that has no named columns.
-    fn refuse_column_names(&self, kind_of_file: &str) -> Result<(), Fault> {
+    pub(super) fn refuse_column_names(&self, kind_of_file: &str) -> Result<(), Fault> {
         let key = match (is_label(&self.label), self.features.is_empty()) {
             (true, true) => return Ok(()),
             (false, _) => "dataset.label",

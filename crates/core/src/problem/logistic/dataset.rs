@@ -1,9 +1,11 @@
 //! Logistic regression on a user's records.
 
+use super::sparse::SparseLogistic;
 use super::{Logistic, Loss};
+use crate::kernel::{SparseLoss, SparseRows};
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::dataset::Dataset;
-use crate::problem::{Fault, Faults};
+use crate::problem::dataset::{Dataset, Records};
+use crate::problem::{Fault, Faults, Form, Visitor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,15 +54,49 @@ impl crate::problem::Settings for Settings {
         false
     }
 
+    /// With dense features.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
-        let records = self.dataset.open(files)?;
+        self.dense(&self.dataset.open(files)?, seed)
+    }
+
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: Form,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        let records = self.dataset.open_stored(files)?;
+        match records.sparse() {
+            Some(rows) => form.visit(self.sparse(&records, rows, seed)?, visitor),
+            None => form.visit(self.dense(&records, seed)?, visitor),
+        }
+    }
+}
+
+impl Settings {
+    fn dense(&self, records: &Records, seed: u64) -> Result<Logistic, Fault> {
         let signs = records.two_classes()?;
-        let shards = self.dataset.partition(&records, seed)?;
+        let shards = self.dataset.partition(records, seed)?;
         let held = shards.iter().map(|shard| {
             let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
             rows.flatten().map(|(i, x)| signs[i] * x).collect()
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
         Logistic::new(records.dimension(), shards.len(), loss, held.collect())
+    }
+
+    fn sparse(
+        &self,
+        records: &Records,
+        rows: &SparseRows,
+        seed: u64,
+    ) -> Result<SparseLogistic, Fault> {
+        let signs = records.two_classes()?;
+        let shards = self.dataset.partition(records, seed)?;
+        self.dataset.check_vectors(shards.len(), rows.dim())?;
+        let held = shards.iter().map(|shard| rows.selected(shard.iter().map(|&i| (i, signs[i]))));
+        let loss = SparseLoss { l2: self.l2, margin: self.margin, batch: self.batch };
+        SparseLogistic::new(loss, held.collect())
     }
 }

@@ -5,6 +5,8 @@
 //! The oracle draws a batch of records with replacement.
 
 pub mod dataset;
+pub mod generated;
+pub mod sparse;
 
 use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;

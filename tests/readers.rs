@@ -66,10 +66,7 @@ fn libsvm_comes_back_bit_for_bit() {
         for (i, (label, row)) in rows.iter().enumerate() {
             prop_assert_eq!(labels[i], *label);
             for j in 0..d {
-                prop_assert_eq!(
-                    all[i * d + j],
-                    row.get(&(j + 1)).copied().unwrap_or(0.0)
-                );
+                prop_assert_eq!(all[i * d + j], row.get(&(j + 1)).copied().unwrap_or(0.0));
             }
         }
         Ok(())

@@ -334,10 +334,8 @@ impl SparseSteps<'_> {
             let known = scales.take().filter(|known| {
                 known.step == local.step && known.rate.len() as u64 >= local.steps.min(LONGEST)
             });
-            let scales =
-                &*scales.insert(known.unwrap_or_else(|| {
-                    PassScales::new(local.step, factor, local.steps)
-                }));
+            let scales = &*scales
+                .insert(known.unwrap_or_else(|| PassScales::new(local.step, factor, local.steps)));
             if self.proximal != 0.0 {
                 for ((pull, xi), anchor) in pull.iter_mut().zip(local.correction).zip(self.anchor) {
                     *pull = xi - self.proximal * anchor;
@@ -376,12 +374,7 @@ impl SparseSteps<'_> {
     }
 
     /// All steps of a client, in passes; ξ' is `pull` if `PULLED`, and 0 otherwise.
-    fn passes<const PULLED: bool>(
-        &self,
-        local: Local<'_, ()>,
-        pull: &[f64],
-        scales: &PassScales,
-    ) {
+    fn passes<const PULLED: bool>(&self, local: Local<'_, ()>, pull: &[f64], scales: &PassScales) {
         let set = &self.sets[local.client];
         let batch = self.loss.batch as u64 * local.batch;
         let (theta, rng) = (local.theta, local.rng);

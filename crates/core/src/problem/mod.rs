@@ -353,9 +353,9 @@ impl Form {
             Self::Twin if problem.dim() > MOST_DIMENSIONS => {
                 let d = problem.dim();
                 let message = format!(
-                    "needs d × d matrices, for d of at most {MOST_DIMENSIONS}; here d is {d}"
+                    "`bias` needs d × d matrices on a field that is not linear: d must be at most {MOST_DIMENSIONS}; here it is {d}"
                 );
-                return Err(Fault::new("twin", message));
+                return Err(Fault::new("dimension", message));
             }
             Self::Twin => visitor.visit(Twin::new(problem)),
         })

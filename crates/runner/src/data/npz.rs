@@ -103,7 +103,9 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
     // An index that is cut off here is above the most features.
     let columns = indices.into_iter().map(|x| x as u32).collect();
     let features = SparseRows::new(d as usize, offsets, columns, values).map_err(|e| {
-        format!("{e}; scipy's sum_duplicates() sorts the indices of each row and adds equal ones up")
+        format!(
+            "{e}; scipy's sum_duplicates() sorts the indices of each row and adds equal ones up"
+        )
     })?;
     Ok(Contents::SparseArrays { features, others: arrays })
 }
@@ -256,6 +258,83 @@ mod tests {
         assert_eq!(arrays["columns"].data, [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
         assert_eq!(arrays["gamma"], Array { shape: vec![], data: vec![0.5] });
         assert_eq!(arrays["n"].data, [7.0, -1.0]);
+    }
+
+    /// The arrays of `scipy.sparse.save_npz`, those of these names replaced.
+    fn scipy(replaced: &[(&str, Vec<u8>)]) -> Result<Contents, String> {
+        let whole = |shape: &str, values: &[i32]| {
+            let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}");
+            npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+        };
+        let values = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }";
+        let truth = "{'descr': '|b1', 'fortran_order': False, 'shape': (), }";
+        let mut files = vec![
+            ("indices.npy", whole("(3,)", &[0, 4, 2])),
+            ("indptr.npy", whole("(3,)", &[0, 2, 3])),
+            ("format.npy", format_name("|S3", b"csr")),
+            ("shape.npy", whole("(2,)", &[2, 5])),
+            ("data.npy", doubles(values, &[0.5, -1.0, 3.0])),
+            ("_is_array.npy", npy(truth, &[1])),
+            ("y.npy", whole("(2,)", &[1, -1])),
+        ];
+        for (name, bytes) in replaced {
+            files.retain(|(known, _)| known != name);
+            if !bytes.is_empty() {
+                files.push((name, bytes.clone()));
+            }
+        }
+        read(npz(&files))
+    }
+
+    fn format_name(dtype: &str, bytes: &[u8]) -> Vec<u8> {
+        npy(&format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': (), }}"), bytes)
+    }
+
+    fn integers(values: &[i64]) -> Vec<u8> {
+        let n = values.len();
+        let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}");
+        npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn scipys_sparse_rows_stay_sparse() {
+        // As bytes, as numpy writes a str, or left out.
+        let unicode = format_name("<U3", b"c\0\0\0s\0\0\0r\0\0\0");
+        for format in [format_name("|S3", b"csr"), unicode, Vec::new()] {
+            let Ok(Contents::SparseArrays { features, others }) = scipy(&[("format.npy", format)])
+            else {
+                panic!()
+            };
+            let dense = [0.5, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 3.0, 0.0, 0.0];
+            assert_eq!((features.to_dense(), features.values().len()), (dense.to_vec(), 3));
+            assert_eq!(others.keys().collect::<Vec<_>>(), ["y"]);
+        }
+    }
+
+    #[test]
+    fn sparse_rows_that_are_wrong_are_refused() {
+        let columns = format_name("|S3", b"csc");
+        let half = doubles("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", &[0.5; 3]);
+        for (name, bytes, message) in [
+            ("format.npy", columns, "`format` is \"csc\": of the formats of scipy.sparse only csr"),
+            ("indptr.npy", Vec::new(), "`format` is \"csr\""),
+            ("indices.npy", Vec::new(), "no array `indices`"),
+            ("shape.npy", Vec::new(), "no array `shape`"),
+            ("shape.npy", integers(&[2, 5, 1]), "`shape` has 3 numbers; expected 2"),
+            ("shape.npy", integers(&[3, 5]), "`indptr` has 3 offsets; expected 4 for 3 rows"),
+            ("shape.npy", integers(&[2, 1 << 40]), "announces 1099511627776 features"),
+            ("shape.npy", integers(&[2, 4]), "row 0: index 4 is not below 4"),
+            ("indices.npy", integers(&[4, 0, 2]), "row 0: index 0 does not rise; scipy's"),
+            ("indices.npy", integers(&[0, 1 << 40, 2]), "row 0: index 4294967295 is not below 5"),
+            ("indices.npy", integers(&[0, -1, 2]), "`indices` has -1; expected whole numbers"),
+            ("indices.npy", half, "`indices` has 0.5; expected whole numbers"),
+            ("indices.npy", integers(&[0, 4]), "there are 3 values, but 2 indices"),
+            ("indptr.npy", integers(&[0, 5, 3]), "row 1 ends before it begins"),
+            ("indptr.npy", integers(&[0, 2, 4]), "must begin at 0 and end at 3"),
+        ] {
+            let said = scipy(&[(name, bytes)]).unwrap_err();
+            assert!(said.contains(message), "{said}");
+        }
     }
 
     #[test]

@@ -88,9 +88,7 @@ impl Dataset {
     ) -> Result<(Column, Option<Column>), Fault> {
         let labels = Column::Numbers(self.array(arrays, "y", 1)?.data.clone());
         let groups = match &self.split {
-            Split::Column(name) => {
-                Some(Column::Numbers(self.array(arrays, name, 1)?.data.clone()))
-            }
+            Split::Column(name) => Some(Column::Numbers(self.array(arrays, name, 1)?.data.clone())),
             _ => None,
         };
         Ok((labels, groups))

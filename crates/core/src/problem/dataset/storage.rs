@@ -31,13 +31,11 @@ impl Dataset {
         };
         match (features, self.storage) {
             (Some(features), storage)
-                if storage.unwrap_or_else(|| self.default_storage(features))
-                    == Storage::Sparse =>
+                if storage.unwrap_or_else(|| self.default_storage(features)) == Storage::Sparse =>
             {
                 let mut records = self.read_sparse(&contents, features)?;
                 self.check_sparse(&records, features)?;
-                let rows =
-                    if self.intercept { features.with_ones() } else { features.clone() };
+                let rows = if self.intercept { features.with_ones() } else { features.clone() };
                 (records.d, records.sparse) = (rows.dim(), Some(rows));
                 Ok(records)
             }
@@ -124,5 +122,133 @@ impl Dataset {
             )));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::arrays::{Array, DataFile};
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    struct Held(Contents);
+
+    impl Files for Held {
+        fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
+            Ok(Arc::new(self.0.clone()))
+        }
+    }
+
+    /// Four records of `d` features, of which the first and one more are not 0.
+    fn rows(d: usize) -> SparseRows {
+        let indices = (0..4).flat_map(|i| [0, 1 + i]).collect();
+        let values = (0..8).map(|i| 1.0 + f64::from(i)).collect();
+        SparseRows::new(d, vec![0, 2, 4, 6, 8], indices, values).unwrap()
+    }
+
+    fn libsvm(features: SparseRows) -> Held {
+        Held(Contents::Records { labels: vec![1.0, -1.0, 1.0, -1.0], features })
+    }
+
+    fn dataset() -> Dataset {
+        Dataset {
+            clients: Some(2),
+            standardise: false,
+            intercept: false,
+            split: Split::Iid,
+            ..Dataset::example()
+        }
+    }
+
+    fn stored(dataset: &Dataset, d: usize) -> Result<Records, String> {
+        dataset
+            .open_stored(&libsvm(rows(d)))
+            .map_err(|fault| format!("{}: {}", fault.key, fault.message))
+    }
+
+    #[test]
+    fn wide_files_of_few_numbers_are_sparse_by_default() {
+        for (d, standardise, storage, sparse) in [
+            (40, false, None, true),
+            (40, true, None, false),
+            (40, false, Some(Storage::Dense), false),
+            (32, false, None, false),
+            (16, false, Some(Storage::Sparse), true),
+            (6000, false, None, true),
+        ] {
+            // Standardising needs features that differ.
+            let dataset = Dataset { standardise, storage, ..dataset() };
+            match stored(&dataset, d) {
+                Ok(records) => {
+                    assert_eq!((records.sparse().is_some(), records.dimension()), (sparse, d))
+                }
+                Err(said) => {
+                    assert!(standardise && said.contains("the same in all records"), "{said}")
+                }
+            }
+        }
+        // An eighth is not few.
+        let dense =
+            SparseRows::from_dense(40, &[[1.0; 5].as_slice(), &[0.0; 35]].concat().repeat(4));
+        assert!(dataset().open_stored(&libsvm(dense)).unwrap().sparse().is_none());
+    }
+
+    #[test]
+    fn dense_and_sparse_records_are_the_same() {
+        let dataset = |storage| Dataset { storage: Some(storage), intercept: true, ..dataset() };
+        let (sparse, dense) =
+            (stored(&dataset(Storage::Sparse), 9), stored(&dataset(Storage::Dense), 9));
+        let (sparse, dense) = (sparse.unwrap(), dense.unwrap());
+        assert_eq!(sparse.sparse().unwrap().to_dense(), dense.features);
+        assert_eq!((sparse.dimension(), dense.dimension(), dense.row(3)[9]), (10, 10, 1.0));
+        // A dense file may be made sparse.
+        let x = Array { shape: vec![4, 9], data: rows(9).to_dense() };
+        let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
+        let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y.clone())]);
+        let made = dataset(Storage::Sparse).open_stored(&Held(Contents::Arrays(arrays))).unwrap();
+        assert_eq!(made.sparse(), sparse.sparse());
+        // A file of sparse arrays, split by column.
+        let others = BTreeMap::from([("y".to_owned(), y.clone()), ("who".to_owned(), y)]);
+        let file = Held(Contents::SparseArrays { features: rows(9), others });
+        let by_column = Dataset {
+            split: Split::Column("who".into()),
+            clients: None,
+            ..dataset(Storage::Sparse)
+        };
+        let records = by_column.open_stored(&file).unwrap();
+        assert_eq!(by_column.partition(&records, 1).unwrap(), [[0, 2], [1, 3]]);
+        assert_eq!(records.sparse(), sparse.sparse());
+        assert_eq!(by_column.open(&file).map(|_| ()).unwrap_err().key, "dataset.storage");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused() {
+        let fails = |dataset: &Dataset, d| stored(dataset, d).map(|_| ()).unwrap_err();
+        let dense = Dataset { storage: Some(Storage::Dense), ..dataset() };
+        assert!(
+            fails(&dense, 6000).contains("there are 6000 features; dense ones are at most 5000")
+        );
+        let standard = Dataset { standardise: true, ..dataset() };
+        assert!(fails(&standard, 6000).contains("without `standardise`"));
+        let both = Dataset { storage: Some(Storage::Sparse), ..standard };
+        assert!(both.check().iter().any(|fault| fault.key == "dataset.standardise"));
+        let column = Dataset { split: Split::Column("who".into()), clients: None, ..dataset() };
+        assert!(fails(&column, 40).contains("no column to split by"));
+        let open =
+            |file: Contents| dataset().open_stored(&Held(file)).map(|_| ()).unwrap_err().message;
+        let mut values = vec![1.0; 8];
+        values[5] = f64::NAN;
+        let indices = (0..4).flat_map(|i| [0, 1 + i]).collect();
+        let nan = SparseRows::new(40, vec![0, 2, 4, 6, 8], indices, values).unwrap();
+        let labels = vec![1.0, -1.0, 1.0, -1.0];
+        let said = open(Contents::Records { labels, features: nan });
+        assert!(said.contains("[row, column] = [2, 3], counted from 0, is NaN"), "{said}");
+        let said = open(Contents::Records { labels: vec![1.0; 3], features: rows(40) });
+        assert!(said.contains("the features have 4 rows, the labels 3"), "{said}");
+        let said = open(Contents::SparseArrays { features: rows(40), others: BTreeMap::new() });
+        assert!(said.contains("there is no array `y`"), "{said}");
+        let said = dataset().check_vectors(1000, 1_000_000).unwrap_err().message;
+        assert!(said.contains("would take about 24.0 GB in a run; at most 16"), "{said}");
     }
 }

@@ -107,9 +107,9 @@ impl crate::problem::Settings for Settings {
             (0..self.dimension).map(|j| (j as u32, frequency(j))).collect();
         let features = Alias::new(&weights);
         let mut rng = Stream::shared_instance(seed);
-        let shared: Vec<f64> =
-            (0..self.dimension).map(|_| self.signal * rng.gaussian()).collect();
-        let set = |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
+        let shared: Vec<f64> = (0..self.dimension).map(|_| self.signal * rng.gaussian()).collect();
+        let set =
+            |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
         let loss = SparseLoss { l2: self.l2, margin: 0.0, batch: self.batch };
         SparseLogistic::new(loss, (0..self.clients).map(set).collect())
     }
@@ -127,9 +127,10 @@ impl Settings {
             let columns = self.draw_columns(features, rng);
             let mut row: Vec<f64> = columns.iter().map(|_| rng.gaussian().abs()).collect();
             let norm = libm::sqrt(dot(&row, &row));
-            let along = columns.iter().zip(&row).fold(0.0, |sum, (j, x)| {
-                sum + x / norm * truth[*j as usize]
-            });
+            let along = columns
+                .iter()
+                .zip(&row)
+                .fold(0.0, |sum, (j, x)| sum + x / norm * truth[*j as usize]);
             let label = if rng.uniform() < sigmoid(along) { 1.0 } else { -1.0 };
             row.iter_mut().for_each(|x| *x *= label / norm);
             indices.extend(columns);

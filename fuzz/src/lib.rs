@@ -84,6 +84,7 @@ const PROBLEMS: &[&str] = &[
     "[mdp]\nfile = \"%\"\nnoise = { markov = { burn-in = 2 } }\n",
     "[logistic-dataset]\ndataset = { file = \"%\", clients = 2, standardise = true }\nl2 = 0.1\n",
     "[logistic-dataset]\ndataset = { file = \"%\", split = { column = \"client\" }, intercept = true }\nl2 = 0.1\n",
+    "[logistic-dataset]\ndataset = { file = \"%\", clients = 2, storage = \"sparse\", intercept = true }\nl2 = 0.1\n",
     "[least-squares-dataset]\ndataset = { file = \"%\", clients = 2, split = { dirichlet = 1.0 } }\n",
     "[least-squares-dataset]\ndataset = { file = \"%\", features = [\"x\"], clients = 1, split = \"by-label\" }\n",
 ];

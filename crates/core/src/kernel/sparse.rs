@@ -13,7 +13,8 @@
 //! [`SMALLEST`]; then v ← α v − β ξ' is θ again, and the next pass begins there. So α and β depend
 //! on γ, λ, μ and the number of the step alone. This is the *definition* of the local steps; it
 //! equals the loop over the oracle up to rounding, and *is* that loop where c is below ½. A step
-//! on a batch evaluates s for all its records before it adds them.
+//! on a batch evaluates s for all its records before it adds them. Under a coin, a pass also ends
+//! where a round ends, so the clock decides the last digits.
 //!
 //! *Invariant*: sums over non-zeros have eight accumulators, which are folded by halves, and
 //! no multiply-add is fused. All code is scalar, so every instruction set gives the same bits.
@@ -320,10 +321,8 @@ impl SparseSteps<'_> {
     /// # Panics
     /// If dimensions do not agree.
     pub fn advance(&self, cohort: Cohort<'_, ()>) {
-        let d = cohort.dim();
-        assert!(self.sets.iter().all(|set| set.dim() == d && !set.is_empty()));
         let mut scales: Option<PassScales> = None;
-        let mut pull = vec![0.0; if self.proximal == 0.0 { 0 } else { d }];
+        let mut pull = vec![0.0; if self.proximal == 0.0 { 0 } else { cohort.dim() }];
         // The row of zeros that all clients share is searched once.
         let mut zero = std::ptr::null();
         cohort.each(|local| {

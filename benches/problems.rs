@@ -138,6 +138,7 @@ fn records(c: &mut Criterion) {
         split: Split::Iid,
         standardise: false,
         intercept: false,
+        storage: None,
     };
     let squares = least_squares::Settings { dataset, l2: 0.1, batch: 1 };
     let problem = squares.build(1, &Fixed(Contents::Table(columns))).unwrap();

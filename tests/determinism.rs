@@ -92,6 +92,7 @@ fn digests_of_every_pair_are_what_they_were() {
         "all-logistic-dataset",
         "all-mdp",
         "all-quadratic",
+        "all-sparse-logistic",
     ]);
     insta::assert_snapshot!("pair_digests", bench.run(&["digest"]).expect(0).out);
 }

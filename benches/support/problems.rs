@@ -8,7 +8,8 @@ use driftbench::kernel::{Cohort, LocalSteps, Members};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::garnet::{self, Heterogeneity};
 use driftbench::problem::lms::{self, Lms};
-use driftbench::problem::logistic::{self, Logistic};
+use driftbench::problem::logistic::sparse::SparseLogistic;
+use driftbench::problem::logistic::{self, Logistic, generated};
 use driftbench::problem::quadratic::{self, Quadratic};
 use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::td::{Noise, Td};
@@ -54,6 +55,23 @@ pub fn logistic(dimension: usize, records: usize, clients: usize) -> Logistic {
         split: logistic::SharedRecords::Own,
         l2: 0.1,
         margin: 0.0,
+        batch: 1,
+    }
+    .build(1, &NoFiles)
+    .expect("it has an optimum")
+}
+
+/// Twenty clients with so many records of so many non-zeros each, one record per step.
+pub fn sparse_logistic(dimension: usize, nonzeros: usize, records: usize) -> SparseLogistic {
+    generated::Settings {
+        dimension,
+        nonzeros,
+        records,
+        clients: 20,
+        frequency_decay: 1.0,
+        signal: 1.0,
+        heterogeneity: 0.0,
+        l2: 0.01,
         batch: 1,
     }
     .build(1, &NoFiles)

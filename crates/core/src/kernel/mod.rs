@@ -14,6 +14,7 @@ pub mod records;
 mod rows;
 mod server;
 mod simd;
+mod sparse;
 mod strips;
 pub mod td;
 
@@ -22,6 +23,7 @@ pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
 pub use server::{learn, mean_of, update_corrections, weighted_mean_of};
 pub use simd::InstructionSet;
+pub use sparse::{SparseLoss, SparseRow, SparseRows, SparseSteps};
 
 /// The number of accumulators of a dot product; longer vectors are added up in blocks.
 const WIDTH: usize = 16;

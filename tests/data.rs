@@ -282,6 +282,171 @@ fn losses_and_accuracies_are_recorded_and_drawn() {
     }
 }
 
+/// Twelve records of 40 features, of which two are not 0.
+fn sparse_text() -> String {
+    let line = |i: usize| format!("{} {}:1.5 {}:-0.5\n", i % 2, 1 + i % 7, 9 + 5 * (i % 3) + i);
+    (0..12).map(line).collect::<String>() + "1 40:1\n"
+}
+
+/// The same file in both forms gives the same problem: θ* and runs agree up to rounding.
+#[test]
+fn sparse_and_dense_records_agree() {
+    let finals = |settings: &str, file: &str, bytes: &[u8]| -> f64 {
+        let data = Data::new(&records(settings).replace("r.csv", file), file, bytes);
+        data.accepted();
+        last_errors(&data.bench, "reports").split(' ').next().unwrap().parse().unwrap()
+    };
+    let text = sparse_text();
+    let weighted =
+        ", intercept = true, split = { quantity = 1.0 }, weights = \"records\", test = 0.25";
+    for settings in ["", ", intercept = true", weighted] {
+        let of = |storage: &str| format!("clients = 2{settings}{storage}");
+        let dense = finals(&of(", storage = \"dense\""), "r.svm", text.as_bytes());
+        let sparse = finals(&of(""), "r.svm", text.as_bytes());
+        assert_ne!(dense.to_bits(), 0);
+        assert!((sparse / dense - 1.0).abs() < 1e-10, "{sparse} {dense}");
+        let rows = finals(&of(""), "r.npz", &scipy(&text));
+        assert_eq!(rows.to_bits(), sparse.to_bits());
+    }
+}
+
+/// Losses and accuracies over the clients' records and a test set that an array marks, of clients
+/// that weigh by their records.
+#[test]
+fn sparse_and_dense_records_are_measured_the_same() {
+    let metrics = ["suboptimality", "train-loss", "test-loss", "accuracy", "test-accuracy"];
+    let measured = |storage: &str| -> Vec<f64> {
+        let settings = format!(
+            "split = {{ column = \"client\" }}, weights = \"records\", test = {{ column = \"held\" }}, storage = \"{storage}\""
+        );
+        let settings = records(&settings).replace("r.csv", "r.npz");
+        let text = sparse_text();
+        let n = text.lines().count();
+        let column = |of: fn(usize) -> bool| (0..n).map(|i| f64::from(u8::from(of(i)))).collect();
+        let mut arrays = scipy_arrays(&text);
+        arrays.push(("client".into(), vec![n], column(|i| i % 5 == 0)));
+        arrays.push(("held".into(), vec![n], column(|i| i % 4 == 1)));
+        let data = Data::new(&settings, "r.npz", &npz_of(&arrays));
+        let more = format!(
+            "[[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 2\n[record]\nmetrics = {metrics:?}\n"
+        );
+        data.bench.write("mine.toml", manifest(&settings) + &more);
+        data.accepted();
+        data.bench.run(&["export", "results", "--out", "rows.csv"]).expect(0);
+        let rows = data.bench.read("rows.csv");
+        let heads: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
+        let names = metrics.map(|name| name.replace('-', "_"));
+        let places =
+            names.map(|name| heads.iter().position(|head| *head == name.as_str()).unwrap());
+        let values = |line: &str| {
+            let row: Vec<&str> = line.split(',').collect();
+            places.map(|place| row[place].parse::<f64>().unwrap())
+        };
+        // By all but the experiment and the cell, whose identifiers differ.
+        let mut lines: Vec<&str> = rows.lines().skip(1).collect();
+        lines.sort_by_key(|line| line.splitn(3, ',').nth(2));
+        lines.into_iter().flat_map(values).collect()
+    };
+    let (sparse, dense) = (measured("sparse"), measured("dense"));
+    assert_eq!(sparse.len(), dense.len());
+    assert!(sparse.len() > 5 * metrics.len());
+    for (have, want) in sparse.iter().zip(&dense) {
+        assert!((have - want).abs() <= 1e-10 * want.abs(), "{have}, not {want}");
+    }
+}
+
+/// A text of LIBSVM as the arrays of `scipy.sparse.save_npz` with labels.
+fn scipy(text: &str) -> Vec<u8> {
+    npz_of(&scipy_arrays(text))
+}
+
+/// Arrays with their shapes.
+fn npz_of(arrays: &[(String, Vec<usize>, Vec<f64>)]) -> Vec<u8> {
+    let named: Vec<npz::Named<'_>> = arrays
+        .iter()
+        .map(|(name, shape, values)| (name.as_str(), shape.as_slice(), values.clone()))
+        .collect();
+    doubles(&named)
+}
+
+fn scipy_arrays(text: &str) -> Vec<(String, Vec<usize>, Vec<f64>)> {
+    let (mut values, mut indices, mut ends, mut labels) = (vec![], vec![], vec![0.0], vec![]);
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        labels.push(words.next().unwrap().parse().unwrap());
+        for (i, x) in words.map(|word| word.split_once(':').unwrap()) {
+            indices.push(i.parse::<f64>().unwrap() - 1.0);
+            values.push(x.parse().unwrap());
+        }
+        ends.push(values.len() as f64);
+    }
+    let vector = |name: &str, values: Vec<f64>| (name.to_owned(), vec![values.len()], values);
+    vec![
+        vector("shape", vec![labels.len() as f64, 40.0]),
+        vector("data", values),
+        vector("indices", indices),
+        vector("indptr", ends),
+        vector("y", labels),
+    ]
+}
+
+#[test]
+fn sparse_records_that_are_wrong_are_refused() {
+    let good = sparse_text();
+    let sparse = "clients = 2, storage = \"sparse\"";
+    let wide = "1 1:1 6000:2\n0 2:1\n";
+    let far = "1 1:1 90000000:2\n0 2:1\n".repeat(20);
+    let changed = |from: &str, to: &str| good.replacen(from, to, 1);
+    for (settings, text, message) in [
+        (sparse, changed("1.5", "x"), "line 1: \"1:x\" is not index:value"),
+        (sparse, changed("1:", "0:"), "line 1: \"0:1.5\" is not index:value with an index from 1"),
+        (sparse, changed("1:", "30:"), "line 1: index 9 does not rise"),
+        (sparse, changed("1:1.5", "1:inf"), "[row, column] = [0, 0], counted from 0, is inf"),
+        (sparse, changed("40:", "100000001:"), "index 100000001 is above 100000000"),
+        (
+            "clients = 20",
+            far,
+            "20 clients with vectors of 90000000 numbers would take about 43.2 GB",
+        ),
+        ("clients = 2, storage = \"dense\"", wide.into(), "there are 6000 features; dense ones"),
+        ("clients = 2, standardise = true", wide.into(), "and without `standardise` allows more"),
+        (
+            "clients = 2, storage = \"sparse\", standardise = true",
+            good.clone(),
+            "cannot be combined with sparse features: a shift makes every 0 another number",
+        ),
+    ] {
+        let settings = records(settings).replace("r.csv", "r.svm");
+        Data::new(&settings, "r.svm", text.as_bytes()).refused(message).warns("mine.toml:7");
+    }
+    let ridge = "[problem.least-squares-dataset]\nl2 = 0.1\ndataset = { file = \"r.svm\", clients = 2, storage = \"sparse\" }";
+    Data::new(ridge, "r.svm", good.as_bytes()).refused("this problem has no sparse features");
+    let rows = scipy(&good);
+    let text = "of the formats of scipy.sparse only csr is read";
+    let columns = [("format", "|S3", false, &[][..], b"csc".to_vec())];
+    let settings = records("clients = 2").replace("r.csv", "r.npz");
+    Data::new(&settings, "r.npz", &npz::npz(&columns)).refused(text);
+    Data::new(&settings, "r.npz", &rows[..rows.len() / 2]).refused("it is not a zip archive");
+}
+
+/// d × d matrices are asked for in vain where there are thousands of features.
+#[test]
+fn matrices_of_many_features_are_refused() {
+    let wide = "1 1:1 6000:2\n0 2:1\n";
+    let settings = records("clients = 2").replace("r.csv", "r.svm");
+    for (record, message) in [
+        ("averages = [\"covariance\"]", "covariances: d must be at most 5000; here it is 6000"),
+        ("averages = [\"bias\"]", "`bias` needs d × d matrices"),
+        ("iterates = true", "`iterates`: d must be at most 5000"),
+        ("metrics = [\"sq-error-limit\"]", "`sq-error-limit`: d must be at most 5000"),
+    ] {
+        let data = Data::new(&settings, "r.svm", wide.as_bytes());
+        data.bench.write("mine.toml", format!("{}\n[record]\n{record}\n", manifest(&settings)));
+        data.refused(message);
+    }
+    Data::new(&settings, "r.svm", wide.as_bytes()).accepted();
+}
+
 /// Keys that only files with named columns read are not ignored for the others.
 #[test]
 fn columns_are_not_named_where_there_are_none() {

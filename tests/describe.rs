@@ -109,6 +109,67 @@ fn sparse_records() {
     );
 }
 
+/// More features than may be dense, of which most are in no record: nothing is made of n × d
+/// numbers, neither for the description nor by the manifest.
+#[test]
+fn sparse_records_of_many_features() {
+    let mut text = String::new();
+    for i in 0..60_usize {
+        let (first, second) = (1 + i % 50, 40_000 + 100 * (i % 7));
+        writeln!(text, "{} {first}:1 {second}:3", u8::from(i % 50 < 20)).unwrap();
+    }
+    let (_, printed) = runs("r.svm", text.as_bytes(), &[]);
+    let some = "0.005 %";
+    has(
+        &printed,
+        &[
+            "# 60 records of 40600 features",
+            &format!("# non-zeros: {some}, 2.0 in a record"),
+            "# labels: 2 classes: 0 (30), 1 (30)",
+            "[problem.logistic-dataset]",
+            "storage = \"sparse\"",
+            "standardise = false",
+            "test = 0.2",
+        ],
+    );
+    assert!(printed.contains("# constant features: 50, 51, "), "{printed}");
+    assert!(printed.contains("… (40543 in all)"), "{printed}");
+
+    let bench = Bench::new();
+    bench.write("r.svm", text.replace("1 1:", "2.5 1:"));
+    let output = bench.run(&["data", "r.svm"]).expect(2);
+    output.warns("`least-squares-dataset` stores these features dense, and there are 40600");
+}
+
+/// The arrays of `scipy.sparse.save_npz` with labels and clients.
+#[test]
+fn sparse_arrays() {
+    let n = 40;
+    let column = |of: fn(usize) -> usize| (0..n).map(|i| of(i) as f64).collect::<Vec<f64>>();
+    let mut arrays: Vec<Named<'_>> = vec![
+        ("data", &[80], (0..80).map(|i| 0.5 + f64::from(i % 3)).collect()),
+        ("indices", &[80], (0..80).map(|i| f64::from(30 * (i % 2) + i / 2 % 20)).collect()),
+        ("indptr", &[41], (0..=40).map(|i| f64::from(2 * i)).collect()),
+        ("shape", &[2], vec![40.0, 50.0]),
+        ("client", &[40], column(|i| i % 4)),
+    ];
+    let bench = Bench::new();
+    bench.write("r.npz", doubles(&arrays));
+    let output = bench.run(&["data", "r.npz"]).expect(2);
+    output.warns("beside sparse rows, records need the array y (n,); there are: client [40]");
+    arrays.push(("y", &[40], column(|i| i / 2 % 2)));
+    let (_, printed) = runs("r.npz", &doubles(&arrays), &[]);
+    has(
+        &printed,
+        &[
+            "# 40 records of 50 features",
+            "# non-zeros: 4.0 %, 2.0 in a record",
+            "# clients: column `client` has 4 different values",
+            "split = { column = \"client\" }",
+        ],
+    );
+}
+
 #[test]
 fn what_no_problem_takes_is_described_with_the_reason() {
     let bench = Bench::new();

@@ -93,6 +93,7 @@ fn digests_of_every_pair_are_what_they_were() {
         "all-mdp",
         "all-quadratic",
         "all-softmax-dataset",
+        "all-sparse-logistic",
         "all-synthetic",
     ]);
     insta::assert_snapshot!("pair_digests", bench.run(&["digest"]).expect(0).out);

@@ -61,14 +61,12 @@ fn libsvm_comes_back_bit_for_bit() {
         let read = data::read("a.svm", text.into_bytes(), None).map_err(TestCaseError::fail)?;
         let Contents::Records { labels, features } = read else { panic!() };
         let d = rows.iter().filter_map(|(_, r)| r.keys().max()).max().copied().unwrap_or(0);
-        prop_assert_eq!(&features.shape, &[rows.len(), d]);
+        prop_assert_eq!((features.len(), features.dim()), (rows.len(), d));
+        let all = features.to_dense();
         for (i, (label, row)) in rows.iter().enumerate() {
             prop_assert_eq!(labels[i], *label);
             for j in 0..d {
-                prop_assert_eq!(
-                    features.data[i * d + j],
-                    row.get(&(j + 1)).copied().unwrap_or(0.0)
-                );
+                prop_assert_eq!(all[i * d + j], row.get(&(j + 1)).copied().unwrap_or(0.0));
             }
         }
         Ok(())

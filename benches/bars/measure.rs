@@ -56,7 +56,7 @@ fn peers(context: &Context, values: &mut Values) -> Result<(), String> {
         .map_err(|_| format!("{python} has no numba, see benches/peers/README.md"))?;
     for threads in if context.cores > 1 { vec![1, context.cores] } else { vec![1] } {
         beside::measure(values, threads);
-        for file in ["garnet_numba.py", "logistic_numba.py"] {
+        for file in ["garnet_numba.py", "logistic_numba.py", "sparse_numba.py"] {
             let mut command = Command::new(&python);
             command.arg(root().join("benches/peers").join(file));
             command.env("NUMBA_NUM_THREADS", threads.to_string());

@@ -217,6 +217,11 @@ const fn logistic(what: &'static str, workload: &'static str) -> Bar {
     bar("3", what, THRICE, BARS_OWN, How::Peer(workload, 3.0))
 }
 
+/// Sparse logistic regression over the peer.
+const fn sparse(what: &'static str, workload: &'static str) -> Bar {
+    bar("3", what, "at most 0.4 times numba", BARS_OWN, How::Peer(workload, 2.5))
+}
+
 /// A problem over the lower limit given by its draws and operations.
 const fn floor(what: &'static str, problem: &'static str, floor: &'static str) -> Bar {
     let most = "at most 1.5 times the floor";
@@ -258,6 +263,12 @@ const BARS: &[Bar] = &[
     logistic("Scaffold, logistic, d = 2", "scaffold logistic d=2"),
     logistic("Scaffold, logistic, d = 10", "scaffold logistic d=10"),
     logistic("Scaffold, logistic, d = 50", "scaffold logistic d=50"),
+    sparse("FedAvg, 14 of d = 123", "fedavg sparse d=123 H=100"),
+    sparse("Scaffold, 14 of d = 123", "scaffold sparse d=123 H=100"),
+    sparse("FedAvg, 75 of d = 47 236, H = 100", "fedavg sparse d=47236 H=100"),
+    sparse("Scaffold, 75 of d = 47 236, H = 100", "scaffold sparse d=47236 H=100"),
+    sparse("FedAvg, 75 of d = 47 236, H = 1000", "fedavg sparse d=47236 H=1000"),
+    sparse("Scaffold, 75 of d = 47 236, H = 1000", "scaffold sparse d=47236 H=1000"),
     floor("quadratic, d = 8", "quadratic d=8/problem", "quadratic d=8/floor"),
     floor("quadratic, d = 64", "quadratic d=64/problem", "quadratic d=64/floor"),
     floor("quadratic, d = 512", "quadratic d=512/problem", "quadratic d=512/floor"),

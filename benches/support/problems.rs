@@ -8,7 +8,8 @@ use driftbench::kernel::{Cohort, LocalSteps, Members};
 use driftbench::problem::arrays::NoFiles;
 use driftbench::problem::garnet::{self, Heterogeneity};
 use driftbench::problem::lms::{self, Lms};
-use driftbench::problem::logistic::{self, Logistic};
+use driftbench::problem::logistic::sparse::SparseLogistic;
+use driftbench::problem::logistic::{self, Logistic, generated};
 use driftbench::problem::quadratic::{self, Quadratic};
 use driftbench::problem::softmax::Softmax;
 use driftbench::problem::spectrum::Spectrum;
@@ -71,6 +72,23 @@ pub fn softmax(features: usize, clients: usize, batch: usize) -> Softmax {
     };
     let records: Vec<_> = (0..clients).map(|_| client()).collect();
     Softmax::new([features, 10, batch], 0.01, &records, None).expect("it has an optimum")
+}
+
+/// Twenty clients with so many records of so many non-zeros each, one record per step.
+pub fn sparse_logistic(dimension: usize, nonzeros: usize, records: usize) -> SparseLogistic {
+    generated::Settings {
+        dimension,
+        nonzeros,
+        records,
+        clients: 20,
+        frequency_decay: 1.0,
+        signal: 1.0,
+        heterogeneity: 0.0,
+        l2: 0.01,
+        batch: 1,
+    }
+    .build(1, &NoFiles)
+    .expect("it has an optimum")
 }
 
 /// A quadratic with the heterogeneity of gradients and of Hessians.

@@ -85,6 +85,7 @@ const PROBLEMS: &[&str] = &[
     "[logistic-dataset]\ndataset = { file = \"%\", clients = 2, standardise = true }\nl2 = 0.1\n",
     "[logistic-dataset]\ndataset = { file = \"%\", split = { column = \"client\" }, intercept = true }\nl2 = 0.1\n",
     "[softmax-dataset]\ndataset = { file = \"%\", clients = 2, intercept = true }\nl2 = 0.1\n",
+    "[logistic-dataset]\ndataset = { file = \"%\", clients = 2, storage = \"sparse\", intercept = true }\nl2 = 0.1\n",
     "[least-squares-dataset]\ndataset = { file = \"%\", clients = 2, split = { dirichlet = 1.0 } }\n",
     "[logistic-dataset]\ndataset = { file = \"%\", clients = 2, split = { quantity = 1.0 }, weights = \"records\", test = { fraction = 0.3 } }\nl2 = 0.1\n",
     "[least-squares-dataset]\ndataset = { file = \"%\", clients = 2, test = { column = \"client\" }, standardise = true }\nl2 = 0.1\n",
@@ -98,7 +99,9 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
     let numbers = match &contents {
         Contents::Arrays(all) => all.values().map(|a| a.data.len()).sum(),
         Contents::Table(all) => all.iter().map(|(_, c)| c.len()).sum(),
-        Contents::Records { features, .. } => features.data.len(),
+        Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
+            features.len().saturating_mul(features.dim())
+        }
     };
     if numbers > 600 {
         return;

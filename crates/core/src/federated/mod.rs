@@ -234,6 +234,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             return share(self.problem, cohort);
         }
         let extra = local::Extra { proximal: self.terms.proximal, anchor: &self.theta };
+        let rest = self.problem.advance_extended(cohort, extra.proximal, extra.anchor);
+        let Some(cohort) = rest else { return };
         cohort.each(|local| local::local_steps(self.problem, local, &extra));
     }
 

@@ -15,6 +15,7 @@ mod rows;
 mod server;
 mod simd;
 pub mod softmax;
+mod sparse;
 mod strips;
 pub mod td;
 
@@ -23,6 +24,7 @@ pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
 pub use server::{learn, mean_of, update_corrections, weighted_mean_of};
 pub use simd::InstructionSet;
+pub use sparse::{SparseLoss, SparseRow, SparseRows, SparseSteps};
 
 /// The number of accumulators of a dot product; longer vectors are added up in blocks.
 const WIDTH: usize = 16;

@@ -267,11 +267,11 @@ mod tests {
             let (factors, start) = (numbers(&mut rng, count), numbers(&mut rng, p * q));
             let mut expected = start.clone();
             let mut along = start[..q].to_vec();
-            for k in 0..count {
+            for (k, factor) in factors.iter().enumerate() {
                 for i in 0..p {
                     (0..q).for_each(|j| expected[i * q + j] += a.row(k)[i] * b.row(k)[j]);
                 }
-                (0..q).for_each(|j| along[j] += factors[k] * b.row(k)[j]);
+                (0..q).for_each(|j| along[j] += factor * b.row(k)[j]);
             }
             for path in InstructionSet::available() {
                 let mut out = start.clone();

@@ -25,6 +25,10 @@ macro_rules! by_columns {
             let (mut column, d) = (0, all.d);
             // SAFETY: each block ends at column d or before it.
             unsafe {
+                while d - column >= LONG * I::LANES {
+                    all.$columns::<I, LONG>(column);
+                    column += LONG * I::LANES;
+                }
                 while d - column >= 2 * I::LANES {
                     all.$columns::<I, 2>(column);
                     column += 2 * I::LANES;
@@ -53,6 +57,10 @@ macro_rules! by_columns {
         }
     }};
 }
+
+/// Registers of a long block of columns. They are in memory, but pieces of rows that are pages apart
+/// are then long enough to be fetched ahead.
+const LONG: usize = 64;
 
 /// The rows of d numbers that an operation reads and writes; those it does not need are
 /// empty.
@@ -256,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_path_gives_the_same_bits() {
-        for (n, d) in [(1, 1), (3, 2), (5, 3), (4, 8), (7, 11), (10, 13), (2, 40)] {
+        for (n, d) in [(1, 1), (3, 2), (5, 3), (4, 8), (7, 11), (10, 13), (2, 40), (3, 301)] {
             let mut rng = Stream::shared_instance(3);
             let mut numbers = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.gaussian()).collect() };
             let (ends, variates, mean) = (numbers(n * d), numbers(n * d), numbers(d));

@@ -2,6 +2,7 @@
 //! file, so they do no I/O.
 
 use super::Fault;
+use crate::kernel::SparseRows;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -94,12 +95,19 @@ pub enum Contents {
     Arrays(BTreeMap<String, Array>),
     /// Named columns of one length (CSV, Parquet).
     Table(Vec<(String, Column)>),
+    /// A matrix of sparse rows, and further arrays by name (`.npz` of `scipy.sparse`).
+    SparseArrays {
+        /// n × d.
+        features: SparseRows,
+        /// The arrays that are no part of the matrix.
+        others: BTreeMap<String, Array>,
+    },
     /// Labels and feature rows of one length (LIBSVM).
     Records {
         /// One number per row.
         labels: Vec<f64>,
         /// n × d.
-        features: Array,
+        features: SparseRows,
     },
 }
 

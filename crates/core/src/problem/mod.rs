@@ -233,6 +233,21 @@ pub trait Problem: Facts {
     {
         generic::advance(self, cohort);
     }
+
+    /// θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), E_c times, for each client of the
+    /// cohort, with μ = `proximal` and θ_t = `anchor`. Returns the cohort as it was if the problem
+    /// has no loop of its own for this.
+    fn advance_extended<'a>(
+        &self,
+        cohort: Cohort<'a, Self::State>,
+        _proximal: f64,
+        _anchor: &[f64],
+    ) -> Option<Cohort<'a, Self::State>>
+    where
+        Self: Sized,
+    {
+        Some(cohort)
+    }
 }
 
 /// An error in settings: the key, and what is wrong with its value.
@@ -253,6 +268,8 @@ impl Fault {
 
 /// The largest d.
 pub const MOST_DIMENSIONS: usize = 5_000;
+/// The most features of sparse records, of which no d × d matrix is made.
+pub const MOST_SPARSE_FEATURES: usize = 100_000_000;
 /// The most memory of an instance.
 const MOST_GIGABYTES: usize = 16;
 
@@ -365,6 +382,31 @@ pub enum Form {
     Twin,
 }
 
+impl Form {
+    /// Calls the visitor with this form of a problem.
+    ///
+    /// # Errors
+    /// If the form needs d × d matrices and the problem is too large for them.
+    fn visit<P: Problem + 'static, V: Visitor>(
+        self,
+        problem: P,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        Ok(match self {
+            Self::Own => visitor.visit(problem),
+            Self::Exact => visitor.visit(Exact::new(problem)),
+            Self::Twin if problem.dim() > MOST_DIMENSIONS => {
+                let d = problem.dim();
+                let message = format!(
+                    "`bias` needs d × d matrices on a field that is not linear: d must be at most {MOST_DIMENSIONS}; here it is {d}"
+                );
+                return Err(Fault::new("dimension", message));
+            }
+            Self::Twin => visitor.visit(Twin::new(problem)),
+        })
+    }
+}
+
 /// A generic function of a problem, called when its type is known.
 pub trait Visitor {
     /// The result.
@@ -405,6 +447,20 @@ pub trait Settings {
     /// A [`Fault`] if the instance has no unique solution, or a file
     /// does not hold what it should.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Self::Instance, Fault>;
+    /// Builds the instance and calls the visitor with this form of it. Where the contents of a
+    /// file decide how an instance is stored, its type may be another than `Instance`.
+    ///
+    /// # Errors
+    /// As for [`Settings::build`].
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: Form,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        form.visit(self.build(seed, files)?, visitor)
+    }
 }
 
 /// The registry: to add a problem, add its file and a line below.
@@ -459,8 +515,8 @@ macro_rules! problems {
             /// Builds the instance and calls the visitor with it.
             ///
             /// # Errors
-            /// A [`Fault`] if the instance has no unique solution, or a file does
-            /// not hold what it should.
+            /// A [`Fault`] if the instance has no unique solution, a file does not hold what it
+            /// should, or the form does not exist.
             pub fn build<V: Visitor>(
                 &self,
                 seed: u64,
@@ -469,11 +525,7 @@ macro_rules! problems {
                 visitor: V,
             ) -> Result<V::Out, Fault> {
                 match self {
-                    $(Self::$variant(settings) => settings.build(seed, files).map(|problem| match form {
-                        Form::Own => visitor.visit(problem),
-                        Form::Exact => visitor.visit(Exact::new(problem)),
-                        Form::Twin => visitor.visit(Twin::new(problem)),
-                    }),)*
+                    $(Self::$variant(settings) => settings.visit(seed, files, form, visitor),)*
                 }
             }
         }
@@ -488,6 +540,7 @@ problems! {
     Lms("lms", lms::Settings),
     Logistic("logistic", logistic::Settings),
     LogisticDataset("logistic-dataset", logistic::dataset::Settings),
+    SparseLogistic("sparse-logistic", logistic::generated::Settings),
     LeastSquaresDataset("least-squares-dataset", least_squares::Settings),
     SoftmaxDataset("softmax-dataset", softmax::dataset::Settings),
     Synthetic("synthetic", softmax::synthetic::Settings),

@@ -2,12 +2,14 @@
 //!
 //! *Invariant*: the manifest runs as it is printed, for records that the problem takes.
 
+mod features;
 mod starter;
 
 use super::{TableReader, csv};
 use driftbench_core::linalg::Matrix;
 use driftbench_core::problem::arrays::{Array, Column, Contents, sanitised};
 use driftbench_core::words::count;
+use features::FeatureRows;
 use starter::Starter;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -39,12 +41,9 @@ pub struct Description {
 
 /// Records with their columns told apart.
 struct FileRecords<'a> {
-    /// n and d.
-    size: (usize, usize),
     /// The names of the features; empty where the file has none.
     names: Vec<String>,
-    /// Rows of d.
-    features: Cow<'a, [f64]>,
+    features: FeatureRows<'a>,
     labels: Cow<'a, Column>,
     /// The name of the label column; empty where the file has none.
     label: String,
@@ -57,46 +56,72 @@ struct FileRecords<'a> {
 ///
 /// # Errors
 /// If it holds no records, or there is no such column.
-fn describe(path: &str, contents: &Contents, label: Option<&str>) -> Result<Description, String> {
+pub fn describe(
+    path: &str,
+    contents: &Contents,
+    label: Option<&str>,
+) -> Result<Description, String> {
     let records = match contents {
         Contents::Table(columns) => of_table(columns, label)?,
         _ if label.is_some() => return Err("--label names a column, but the file has none".into()),
-        Contents::Records { labels, features } => FileRecords {
-            size: (labels.len(), features.shape[1]),
-            names: Vec::new(),
-            features: Cow::Borrowed(&features.data),
-            labels: Cow::Owned(Column::Numbers(labels.clone())),
-            label: String::new(),
-            others: Vec::new(),
-            clients: None,
-        },
+        Contents::Records { labels, features } => {
+            of_arrays(FeatureRows::Sparse(features), labels.clone(), None)
+        }
+        Contents::SparseArrays { features, others } => {
+            let Some(y) = others.get("y").filter(|y| y.shape.len() == 1) else {
+                let all = shapes(others);
+                return Err(format!(
+                    "beside sparse rows, records need the array y (n,); there are: {all}"
+                ));
+            };
+            let features = FeatureRows::Sparse(features);
+            of_arrays(features, y.data.clone(), client_array(others, y))
+        }
         Contents::Arrays(arrays) => {
             let axes = |name: &str| arrays.get(name).map(|array| array.shape.len());
             let (Some(2), Some(1)) = (axes("x"), axes("y")) else {
-                let shape = |(name, array): (&String, &Array)| {
-                    format!("{} {:?}", sanitised(name), array.shape)
-                };
-                let all: Vec<String> = arrays.iter().take(MOST_NAMED).map(shape).collect();
-                let all = all.join(", ");
+                let all = shapes(arrays);
                 return Err(format!("records are the arrays x (n, d) and y (n,), not {all}"));
             };
             let (x, y) = (&arrays["x"], &arrays["y"]);
-            let clients = arrays.iter().filter(|(name, array)| {
-                array.shape == y.shape && *name != "y" && may_be_clients(name)
-            });
-            let clients = clients.map(|(name, array)| (name.clone(), distinct(&array.data).len()));
-            FileRecords {
-                size: (x.shape[0], x.shape[1]),
-                names: Vec::new(),
-                features: Cow::Borrowed(&x.data),
-                labels: Cow::Owned(Column::Numbers(y.data.clone())),
-                label: String::new(),
-                others: Vec::new(),
-                clients: clients.into_iter().next(),
-            }
+            let numbers = Cow::Borrowed(x.data.as_slice());
+            let features = FeatureRows::Dense { size: (x.shape[0], x.shape[1]), numbers };
+            of_arrays(features, y.data.clone(), client_array(arrays, y))
         }
     };
     records.description(path)
+}
+
+/// The first arrays and their shapes.
+fn shapes(arrays: &BTreeMap<String, Array>) -> String {
+    let shape = |(name, array): (&String, &Array)| format!("{} {:?}", sanitised(name), array.shape);
+    let all: Vec<String> = arrays.iter().take(MOST_NAMED).map(shape).collect();
+    all.join(", ")
+}
+
+/// The name of the first array that may be of clients, and its number of distinct values.
+fn client_array(arrays: &BTreeMap<String, Array>, y: &Array) -> Option<(String, usize)> {
+    let may_be = |(name, array): &(&String, &Array)| {
+        array.shape == y.shape && *name != "y" && may_be_clients(name)
+    };
+    let (name, array) = arrays.iter().find(may_be)?;
+    Some((name.clone(), distinct(&array.data).len()))
+}
+
+/// Records of a file without named columns.
+fn of_arrays(
+    features: FeatureRows<'_>,
+    labels: Vec<f64>,
+    clients: Option<(String, usize)>,
+) -> FileRecords<'_> {
+    FileRecords {
+        names: Vec::new(),
+        features,
+        labels: Cow::Owned(Column::Numbers(labels)),
+        label: String::new(),
+        others: Vec::new(),
+        clients,
+    }
 }
 
 /// Describes a file by its path; `tables` reads Parquet. Of a CSV file that lacks values, only
@@ -198,11 +223,10 @@ fn of_table<'a>(
             Column::Text(_) => others.push(name.clone()),
         }
     }
-    let features = (0..n).flat_map(|row| chosen.iter().map(move |column| column[row])).collect();
+    let numbers = (0..n).flat_map(|row| chosen.iter().map(move |column| column[row])).collect();
     Ok(FileRecords {
-        size: (n, names.len()),
+        features: FeatureRows::Dense { size: (n, names.len()), numbers: Cow::Owned(numbers) },
         names,
-        features: Cow::Owned(features),
         labels: Cow::Borrowed(labels),
         label: label.clone(),
         others,
@@ -212,19 +236,20 @@ fn of_table<'a>(
 
 impl FileRecords<'_> {
     fn description(&self, path: &str) -> Result<Description, String> {
-        let (n, d) = self.size;
-        if n == 0 || d == 0 || self.features.len() != n * d || self.labels.len() != n {
+        let (n, d) = self.features.size();
+        if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
             return Err(format!(
                 "there are {n} records of {d} features and {labels} labels; both and one label each are needed"
             ));
         }
-        let constant = self.constant();
+        let moments = self.features.moments();
+        let constant = constant(&moments);
         let mut lines = vec![format!("{} of {}", count(n, "record"), count(d, "feature"))];
-        let nonzero = self.features.iter().filter(|x| **x != 0.0).count();
-        let share = 100.0 * nonzero as f64 / self.features.len() as f64;
-        let each = nonzero as f64 / n as f64;
-        lines.push(format!("non-zeros: {share:.1} %, {each:.1} in a record"));
+        let each = self.features.nonzeros() as f64 / n as f64;
+        let share = 100.0 * each / d as f64;
+        let digits = if share < 1.0 { 3 } else { 1 };
+        lines.push(format!("non-zeros: {share:.digits$} %, {each:.1} in a record"));
         let lacking = self.missing();
         lines.push(match lacking.as_slice() {
             [] => "missing values: none".into(),
@@ -248,8 +273,9 @@ impl FileRecords<'_> {
         if !lacking.is_empty() {
             return Ok(Description { lines, manifest: Err(MISSING.into()) });
         }
-        lines.push(self.condition_line(&constant));
-        let manifest = Starter::new(self, path, &classes, &constant).map(|starter| starter.text());
+        lines.push(self.condition_line(&moments, &constant));
+        let starter = Starter::new(self, path, &classes, (&moments, &constant));
+        let manifest = starter.map(|starter| starter.text());
         Ok(Description { lines, manifest })
     }
 
@@ -259,39 +285,18 @@ impl FileRecords<'_> {
         name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
     }
 
-    fn column(&self, feature: usize) -> impl Iterator<Item = f64> + Clone {
-        self.features.iter().skip(feature).step_by(self.size.1).copied()
-    }
-
     /// The features and the labels that are not finite numbers somewhere, with how often.
     fn missing(&self) -> Vec<String> {
-        let of = |name: String, values: &mut dyn Iterator<Item = f64>| {
-            let number = values.filter(|x| !x.is_finite()).count();
-            (number > 0).then(|| format!("{number} in {name}"))
-        };
-        let features = (0..self.size.1).filter_map(|j| of(self.name(j), &mut self.column(j)));
+        let of = |name: String, number: usize| (number > 0).then(|| format!("{number} in {name}"));
+        let counts = self.features.missing().into_iter().enumerate().filter(|(_, n)| *n > 0);
+        let features = counts.filter_map(|(j, number)| of(self.name(j), number));
         let labels = match &*self.labels {
-            Column::Numbers(values) => of("the labels".into(), &mut values.iter().copied()),
+            Column::Numbers(values) => {
+                of("the labels".into(), values.iter().filter(|x| !x.is_finite()).count())
+            }
             Column::Text(_) => None,
         };
         features.chain(labels).collect()
-    }
-
-    /// The features that do not vary, by the criterion of a dataset that is standardised.
-    fn constant(&self) -> Vec<usize> {
-        let varies = |j: &usize| {
-            let (mean, variance) = self.moments(*j);
-            variance.is_nan() || libm::sqrt(variance) > 1e-12 * mean.abs()
-        };
-        (0..self.size.1).filter(|j| !varies(j)).collect()
-    }
-
-    /// The mean and the variance of a feature.
-    fn moments(&self, feature: usize) -> (f64, f64) {
-        let n = self.size.0 as f64;
-        let mean = self.column(feature).fold(0.0, |sum, x| sum + x) / n;
-        let square = |sum, x: f64| sum + (x - mean) * (x - mean);
-        (mean, self.column(feature).fold(0.0, square) / n)
     }
 
     fn label_line(&self, classes: &[(String, usize)]) -> String {
@@ -317,32 +322,38 @@ impl FileRecords<'_> {
 
     /// The condition number of the Gram matrix of the features that vary, shifted and scaled to mean
     /// 0 and variance 1.
-    fn condition_line(&self, constant: &[usize]) -> String {
+    fn condition_line(&self, moments: &[(f64, f64)], constant: &[usize]) -> String {
         let what = "condition number of the standardised Gram matrix";
-        let (n, d) = (self.size.0, self.size.1 - constant.len());
+        let (n, all) = self.features.size();
+        let kept = others(all, constant);
+        let d = kept.len();
         if d > MOST_FEATURES || n as f64 * (d * d) as f64 > MOST_PRODUCTS || d == 0 {
             return format!(
                 "{what}: not computed above {MOST_FEATURES} features or {MOST_PRODUCTS:.0e} products"
             );
         }
         let mut gram = Matrix::zeros(d, d);
-        let scales: Vec<(usize, f64, f64)> = (0..self.size.1)
-            .filter(|j| !constant.contains(j))
-            .map(|j| {
-                let (mean, variance) = self.moments(j);
-                (j, mean, libm::sqrt(variance))
-            })
-            .collect();
-        for row in self.features.chunks_exact(self.size.1) {
-            let row: Vec<f64> =
-                scales.iter().map(|(j, mean, scale)| (row[*j] - mean) / scale).collect();
-            gram.add_outer(1.0 / n as f64, &row, &row);
-        }
+        self.features.each_standard(&kept, moments, |row| gram.add_outer(1.0 / n as f64, row, row));
         match gram.symmetric_extremes() {
             Some((most, least)) if least > 1e-12 * most => format!("{what}: {:.3e}", most / least),
             _ => format!("{what}: infinite, the features are linearly dependent"),
         }
     }
+}
+
+/// The features that do not vary, by the criterion of a dataset that is standardised, from the
+/// means and variances of all.
+fn constant(moments: &[(f64, f64)]) -> Vec<usize> {
+    let varies = |j: &usize| {
+        let (mean, variance) = moments[*j];
+        variance.is_nan() || libm::sqrt(variance) > 1e-12 * mean.abs()
+    };
+    (0..moments.len()).filter(|j| !varies(j)).collect()
+}
+
+/// The features of `all` that are not among these, which rise.
+fn others(all: usize, constant: &[usize]) -> Vec<usize> {
+    (0..all).filter(|j| constant.binary_search(j).is_err()).collect()
 }
 
 /// Whether labels are classes: texts, or a few whole numbers.

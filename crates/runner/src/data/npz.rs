@@ -1,7 +1,11 @@
-//! numpy's `.npz`: a zip archive of `.npy` arrays, checksums verified.
+//! numpy's `.npz`: a zip archive of `.npy` arrays, checksums verified. Arrays `data`, `indices`,
+//! `indptr` and `shape` are the compressed sparse rows of `scipy.sparse.save_npz`.
 
 use super::MOST_BYTES;
+use driftbench_core::kernel::SparseRows;
+use driftbench_core::problem::MOST_SPARSE_FEATURES;
 use driftbench_core::problem::arrays::{Array, Contents, sanitised};
+use driftbench_core::words::count;
 use npyz::{DType, NpyFile, Order, TypeChar};
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -28,6 +32,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         .map_err(|e| format!("it is not a zip archive: {e}"))?;
     let mut left = most;
     let mut arrays = BTreeMap::new();
+    let mut format = None;
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
         let name = entry.name().map_err(|e| e.to_string())?.into_owned();
@@ -43,13 +48,82 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
             )));
         }
         left -= taken;
+        if let ("format", Ok(text)) = (name.as_str(), text(&bytes)) {
+            format = Some(text);
+            continue;
+        }
+        // Whether scipy had a sparse array or a sparse matrix.
+        if name == "_is_array" {
+            continue;
+        }
         let array = array(&bytes).map_err(said)?;
         if arrays.contains_key(&name) {
             return Err(format!("two arrays are called `{}`", sanitised(&name)));
         }
         arrays.insert(name, array);
     }
-    Ok(Contents::Arrays(arrays))
+    match (arrays.contains_key("indptr"), format.as_deref()) {
+        (true, None | Some("csr")) => sparse(arrays),
+        (false, None) => Ok(Contents::Arrays(arrays)),
+        (_, format) => Err(format!(
+            "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
+            sanitised(format.unwrap_or_default())
+        )),
+    }
+}
+
+/// The compressed sparse rows that `scipy.sparse.save_npz` writes, and the other arrays.
+fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
+    let mut take = |name: &str| match arrays.remove(name) {
+        Some(array) if array.shape.len() == 1 => Ok(array.data),
+        Some(array) => Err(format!("`{name}` has the shape {:?}; expected 1 axis", array.shape)),
+        None => Err(format!("there is `indptr` of a sparse matrix, but no array `{name}`")),
+    };
+    let [values, indices, ends, shape] =
+        [take("data")?, take("indices")?, take("indptr")?, take("shape")?];
+    let [rows, d] = shape[..] else {
+        return Err(format!("`shape` has {}; expected 2", count(shape.len(), "number")));
+    };
+    if !(0.0..=MOST_SPARSE_FEATURES as f64).contains(&d) {
+        return Err(format!(
+            "`shape` announces {d} features; at most {MOST_SPARSE_FEATURES} are allowed"
+        ));
+    }
+    if ends.len() as f64 != rows + 1.0 {
+        let offsets = count(ends.len(), "offset");
+        return Err(format!("`indptr` has {offsets}; expected {} for {rows} rows", rows + 1.0));
+    }
+    let whole = |name: &str, all: &[f64]| match all.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
+        Some(x) => Err(format!("`{name}` has {x}; expected whole numbers, 0 or more")),
+        None => Ok(()),
+    };
+    whole("indices", &indices)?;
+    whole("indptr", &ends)?;
+    let offsets = ends.into_iter().map(|x| x as usize).collect();
+    // An index that is cut off here is above the most features.
+    let columns = indices.into_iter().map(|x| x as u32).collect();
+    let features = SparseRows::new(d as usize, offsets, columns, values).map_err(|e| {
+        format!(
+            "{e}; scipy's sum_duplicates() sorts the indices of each row and adds equal ones up"
+        )
+    })?;
+    Ok(Contents::SparseArrays { features, others: arrays })
+}
+
+/// A text of ASCII letters, of numpy's types S and U: the name of a sparse format.
+fn text(bytes: &[u8]) -> Result<String, String> {
+    let begin = header(bytes)?;
+    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+    match file.dtype() {
+        DType::Plain(plain)
+            if matches!(plain.type_char(), TypeChar::ByteStr | TypeChar::UnicodeStr) =>
+        {
+            // The letters of U have four bytes.
+            let letters = bytes[begin..].iter().filter(|byte| **byte != 0);
+            Ok(letters.map(|byte| char::from(*byte)).collect())
+        }
+        other => Err(format!("its type is {}; expected a text", sanitised(&other.descr()))),
+    }
 }
 
 /// The length of the part before the numbers, if that is what an array of
@@ -226,6 +300,83 @@ mod tests {
         assert_eq!(arrays["columns"].data, [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
         assert_eq!(arrays["gamma"], Array { shape: vec![], data: vec![0.5] });
         assert_eq!(arrays["n"].data, [7.0, -1.0]);
+    }
+
+    /// The arrays of `scipy.sparse.save_npz`, those of these names replaced.
+    fn scipy(replaced: &[(&str, Vec<u8>)]) -> Result<Contents, String> {
+        let whole = |shape: &str, values: &[i32]| {
+            let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}");
+            npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+        };
+        let values = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }";
+        let truth = "{'descr': '|b1', 'fortran_order': False, 'shape': (), }";
+        let mut files = vec![
+            ("indices.npy", whole("(3,)", &[0, 4, 2])),
+            ("indptr.npy", whole("(3,)", &[0, 2, 3])),
+            ("format.npy", format_name("|S3", b"csr")),
+            ("shape.npy", whole("(2,)", &[2, 5])),
+            ("data.npy", doubles(values, &[0.5, -1.0, 3.0])),
+            ("_is_array.npy", npy(truth, &[1])),
+            ("y.npy", whole("(2,)", &[1, -1])),
+        ];
+        for (name, bytes) in replaced {
+            files.retain(|(known, _)| known != name);
+            if !bytes.is_empty() {
+                files.push((name, bytes.clone()));
+            }
+        }
+        read(npz(&files))
+    }
+
+    fn format_name(dtype: &str, bytes: &[u8]) -> Vec<u8> {
+        npy(&format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': (), }}"), bytes)
+    }
+
+    fn integers(values: &[i64]) -> Vec<u8> {
+        let n = values.len();
+        let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}");
+        npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn scipys_sparse_rows_stay_sparse() {
+        // As bytes, as numpy writes a str, or left out.
+        let unicode = format_name("<U3", b"c\0\0\0s\0\0\0r\0\0\0");
+        for format in [format_name("|S3", b"csr"), unicode, Vec::new()] {
+            let Ok(Contents::SparseArrays { features, others }) = scipy(&[("format.npy", format)])
+            else {
+                panic!()
+            };
+            let dense = [0.5, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 3.0, 0.0, 0.0];
+            assert_eq!((features.to_dense(), features.values().len()), (dense.to_vec(), 3));
+            assert_eq!(others.keys().collect::<Vec<_>>(), ["y"]);
+        }
+    }
+
+    #[test]
+    fn sparse_rows_that_are_wrong_are_refused() {
+        let columns = format_name("|S3", b"csc");
+        let half = doubles("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", &[0.5; 3]);
+        for (name, bytes, message) in [
+            ("format.npy", columns, "`format` is \"csc\": of the formats of scipy.sparse only csr"),
+            ("indptr.npy", Vec::new(), "`format` is \"csr\""),
+            ("indices.npy", Vec::new(), "no array `indices`"),
+            ("shape.npy", Vec::new(), "no array `shape`"),
+            ("shape.npy", integers(&[2, 5, 1]), "`shape` has 3 numbers; expected 2"),
+            ("shape.npy", integers(&[3, 5]), "`indptr` has 3 offsets; expected 4 for 3 rows"),
+            ("shape.npy", integers(&[2, 1 << 40]), "announces 1099511627776 features"),
+            ("shape.npy", integers(&[2, 4]), "row 0: index 4 is not below 4"),
+            ("indices.npy", integers(&[4, 0, 2]), "row 0: index 0 does not rise; scipy's"),
+            ("indices.npy", integers(&[0, 1 << 40, 2]), "row 0: index 4294967295 is not below 5"),
+            ("indices.npy", integers(&[0, -1, 2]), "`indices` has -1; expected whole numbers"),
+            ("indices.npy", half, "`indices` has 0.5; expected whole numbers"),
+            ("indices.npy", integers(&[0, 4]), "there are 3 values, but 2 indices"),
+            ("indptr.npy", integers(&[0, 5, 3]), "row 1 ends before it begins"),
+            ("indptr.npy", integers(&[0, 2, 4]), "must begin at 0 and end at 3"),
+        ] {
+            let said = scipy(&[(name, bytes)]).unwrap_err();
+            assert!(said.contains(message), "{said}");
+        }
     }
 
     #[test]

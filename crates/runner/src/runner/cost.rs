@@ -93,6 +93,14 @@ fn oracle_call(identity: &Identity, d: u64) -> u64 {
             )
         }
         Spec::LogisticDataset(of) => (280, of.batch),
+        Spec::SparseLogistic(of) => {
+            let exact = identity.oracle == Oracle::Exact;
+            let nonzeros = of.nonzeros as u64;
+            (
+                30u64.saturating_add(nonzeros.saturating_mul(3)),
+                if exact { of.records } else { of.batch },
+            )
+        }
         Spec::LeastSquaresDataset(of) => (280, of.batch),
         Spec::SoftmaxDataset(of) => (280, of.batch),
         Spec::Synthetic(of) => {

@@ -6,7 +6,7 @@ use driftbench_core::algorithm::{Boxed, Component, Instance};
 use driftbench_core::federated::{Terms, Variates};
 use driftbench_core::kernel::axpy;
 use driftbench_core::problem::arrays::Files;
-use driftbench_core::problem::{Facts, Fault, Form};
+use driftbench_core::problem::{Facts, Fault, Form, MOST_DIMENSIONS};
 use driftbench_core::rng::{Purpose, Stream};
 use driftbench_core::theory::linear::LocalUpdate;
 use driftbench_core::theory::{deterministic, linear};
@@ -166,16 +166,23 @@ pub fn prepare<'a>(
             let instance = |key: &Key| match &built[key] {
                 Ok(instance) => Ok(instance.clone()),
                 Err(fault) => {
-                    let path = format!("problem.{}.{}", cell.identity.problem.kind(), fault.key);
+                    let path = match key.2 {
+                        Form::Own | Form::Exact => {
+                            format!("problem.{}.{}", cell.identity.problem.kind(), fault.key)
+                        }
+                        // The problem itself was built before.
+                        Form::Twin => "record.averages".to_owned(),
+                    };
                     Err(BadCell { path, message: fault.message.clone() })
                 }
             };
             let scenario = |key: Key| {
+                let own = instance(&key)?;
                 let twin = match wants_twin(&cell.identity) {
                     true => Some(instance(&(key.0.clone(), key.1, Form::Twin))?),
                     false => None,
                 };
-                scenario(cell, instance(&key)?, twin).map(Arc::new)
+                scenario(cell, own, twin).map(Arc::new)
             };
             let scenarios = shared.keys(cell, form(cell)).map(scenario);
             let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
@@ -213,6 +220,7 @@ fn scenario(
             return Err(bad(format!("{}.{}", cell.entry, fault.key), fault.message));
         }
     }
+    check_matrices(cell, instance.dim())?;
     let limit = limit(cell, &*instance);
     let d = instance.dim();
     let start = match &*cell.identity.start {
@@ -239,6 +247,25 @@ fn scenario(
     };
     let twin = twin.map(with_limit).transpose()?;
     Ok(Scenario { start, limit, twin, instance })
+}
+
+/// An error if a cell asks for d × d matrices, or for d columns of numbers, where d is too large.
+fn check_matrices(cell: &Cell, d: usize) -> Result<(), BadCell> {
+    let record = &cell.identity.record;
+    let matrix = record.averages.iter().any(|average| *average != TimeAverage::Bias);
+    let limit = record.metrics.contains(&Metric::SqErrorLimit);
+    let asked = [
+        (matrix, "record.averages", "covariances"),
+        (limit, "record.metrics", "`sq-error-limit`"),
+        (record.iterates, "record.iterates", "`iterates`"),
+    ];
+    match asked.into_iter().find(|(asked, ..)| *asked && d > MOST_DIMENSIONS) {
+        None => Ok(()),
+        Some((_, path, what)) => {
+            let message = format!("{what}: d must be at most {MOST_DIMENSIONS}; here it is {d}");
+            Err(BadCell { path: path.to_owned(), message })
+        }
+    }
 }
 
 /// What a client does in a round of these terms.

@@ -4,9 +4,11 @@
 //! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
 
 mod read;
+mod storage;
 
 use super::arrays::{Column, DataFile, Files, sanitised};
 use super::{Fault, Faults};
+use crate::kernel::SparseRows;
 use crate::kernel::softmax::MOST_CLASSES;
 use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
@@ -19,7 +21,9 @@ use serde::{Deserialize, Serialize};
 pub struct Dataset {
     /// The file: CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`,
     /// `.svm`, `.txt`), or `.npz` with `x` (n, d), `y` (n,) and, for a split by
-    /// column, `client` (n,).
+    /// column, `client` (n,). Instead of `x`, an `.npz` may hold sparse rows as
+    /// `scipy.sparse.save_npz` writes them: `data`, `indices`, `indptr`, `shape` and `format`
+    /// (`"csr"`).
     #[schemars(example = &"records.csv")]
     pub file: DataFile,
     /// The column of the labels (CSV, Parquet).
@@ -59,6 +63,23 @@ pub struct Dataset {
     #[serde(default)]
     #[schemars(example = true)]
     pub intercept: bool,
+    /// How features are stored during a run. By default those of LIBSVM and of sparse `.npz` files are
+    /// sparse if there are more than 32, fewer than an eighth of them are not 0, and they are not
+    /// standardised; all others are dense. Only `logistic-dataset` has sparse features; dense
+    /// features are at most 5000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = Storage::Sparse)]
+    pub storage: Option<Storage>,
+}
+
+/// How features are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Storage {
+    /// All numbers.
+    Dense,
+    /// The numbers other than 0; the cost of a local step grows with them, not with d.
+    Sparse,
 }
 
 /// How records are partitioned among clients.
@@ -156,8 +177,10 @@ pub struct Records {
     d: usize,
     /// Their names; empty where the file has none.
     names: Vec<String>,
-    /// Rows of d.
+    /// Rows of d; empty if they are sparse.
     features: Vec<f64>,
+    /// The rows instead, if they are stored sparse.
+    sparse: Option<SparseRows>,
     labels: Column,
     /// The values of the split's column.
     groups: Option<Column>,
@@ -179,6 +202,7 @@ impl Dataset {
             test: None,
             standardise: true,
             intercept: true,
+            storage: None,
         }
     }
 
@@ -211,6 +235,13 @@ impl Dataset {
                 format!("must be a fraction of the records above 0 and below 1, not {fraction}")
             });
         }
+        faults.require(
+            !(self.standardise && self.storage == Some(Storage::Sparse)),
+            "dataset.standardise",
+            || {
+                "cannot be combined with sparse features: a shift makes every 0 another number; scale the features in the file instead".into()
+            },
+        );
         faults.0
     }
 
@@ -220,13 +251,29 @@ impl Dataset {
         drawn || !matches!(self.split, Split::Column(_))
     }
 
-    /// Reads the records and partitions them among clients.
+    /// Reads the records, with dense features, and partitions them among clients.
     ///
     /// # Errors
-    /// A file that cannot be read or does not hold what it should, a client without records, or
-    /// labels that are not classes where they must be.
+    /// A file that cannot be read or does not hold what it should, a client without records,
+    /// labels that are not classes where they must be, or sparse features in the settings.
     pub fn load(&self, files: &dyn Files, seed: u64) -> Result<ClientRecords, Fault> {
-        let (records, test) = self.open(files, seed)?;
+        self.dealt(self.open(files, seed)?, seed)
+    }
+
+    /// The same with dense or sparse features, as [`Dataset::storage`] says.
+    ///
+    /// # Errors
+    /// The same, but sparse features are none.
+    pub fn load_stored(&self, files: &dyn Files, seed: u64) -> Result<ClientRecords, Fault> {
+        self.dealt(self.open_stored(files, seed)?, seed)
+    }
+
+    /// Records and those of the test set, the former partitioned among clients.
+    fn dealt(
+        &self,
+        (records, test): (Records, Option<Records>),
+        seed: u64,
+    ) -> Result<ClientRecords, Fault> {
         let held = self.partition(&records, seed)?;
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
         let shares = self.weights.shares(&counts);
@@ -314,7 +361,12 @@ impl Records {
         self.labels.len()
     }
 
-    /// The features of a record, d numbers.
+    /// The features of all records, if they are stored sparse.
+    pub fn sparse(&self) -> Option<&SparseRows> {
+        self.sparse.as_ref()
+    }
+
+    /// The features of a record that is stored dense, d numbers.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.features[i * self.d..][..self.d]
     }

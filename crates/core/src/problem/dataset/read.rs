@@ -1,7 +1,7 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
-use super::{Dataset, Records, Split, TestRecords, is_label};
-use crate::problem::arrays::{Array, Column, Contents, Files, index, sanitised};
+use super::{Dataset, Records, Split, Storage, TestRecords, is_label};
+use crate::problem::arrays::{Array, Column, Contents, Files, sanitised};
 use crate::problem::{Fault, MOST_DIMENSIONS};
 use crate::rng::{Purpose, Stream};
 use crate::words::count;
@@ -11,27 +11,49 @@ use std::collections::BTreeMap;
 const MOST_NAMED: usize = 8;
 
 impl Dataset {
-    fn fault(&self, message: impl std::fmt::Display) -> Fault {
+    pub(super) fn fault(&self, message: impl std::fmt::Display) -> Fault {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
     }
 
-    /// Reads the records that clients hold, and those of the test set.
+    /// Reads the records that clients hold, and those of the test set, with dense features.
     ///
     /// # Errors
-    /// A file that cannot be read or does not hold what it should.
+    /// A file that cannot be read or does not hold what it should, or sparse features in the
+    /// settings.
     pub(super) fn open(
         &self,
         files: &dyn Files,
         seed: u64,
     ) -> Result<(Records, Option<Records>), Fault> {
+        if self.storage == Some(Storage::Sparse) {
+            let message = "this problem has no sparse features; only `logistic-dataset` has them";
+            return Err(Fault::new("dataset.storage", message));
+        }
         let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
-        let records = match &*contents {
+        self.prepared(self.read_dense(&contents)?, seed)
+    }
+
+    /// The records of a file as it holds them, with dense features.
+    pub(super) fn read_dense(&self, contents: &Contents) -> Result<Records, Fault> {
+        let records = match contents {
             Contents::Table(columns) => self.read_table(columns)?,
-            Contents::Records { labels, features } => self.read_libsvm(labels, features)?,
+            Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
+                self.check_dense(features)?;
+                Records { features: features.to_dense(), ..self.read_sparse(contents, features)? }
+            }
             Contents::Arrays(arrays) => self.read_arrays(arrays)?,
         };
         self.check_shape(&records)?;
         self.check_finite(&records)?;
+        Ok(records)
+    }
+
+    /// The records that clients hold, and those of the test set, with features ready for use.
+    pub(super) fn prepared(
+        &self,
+        records: Records,
+        seed: u64,
+    ) -> Result<(Records, Option<Records>), Fault> {
         let (mut records, mut test) = self.hold_out(records, seed)?;
         if self.standardise {
             self.standardise(&mut records, test.as_mut())?;
@@ -86,13 +108,18 @@ impl Dataset {
     }
 
     /// Records without columns for the split and the test set.
-    fn records(&self, names: Vec<String>, x: (usize, Vec<f64>), labels: Column) -> Records {
+    pub(super) fn records(
+        &self,
+        names: Vec<String>,
+        x: (usize, Vec<f64>),
+        labels: Column,
+    ) -> Records {
         let ((d, features), file) = (x, self.file.path.clone());
-        Records { d, names, features, labels, groups: None, marks: None, file }
+        Records { d, names, features, sparse: None, labels, groups: None, marks: None, file }
     }
 
     /// The columns of the split and of the test set, each found by `find` from its key and name.
-    fn further_columns<C>(
+    pub(super) fn further_columns<C>(
         &self,
         find: impl Fn(&'static str, &str) -> Result<C, Fault>,
     ) -> Result<[Option<C>; 2], Fault> {
@@ -107,31 +134,38 @@ impl Dataset {
         Ok([group, marks])
     }
 
-    fn read_libsvm(&self, labels: &[f64], features: &Array) -> Result<Records, Fault> {
-        self.refuse_column_names("a LIBSVM file")?;
-        self.further_columns(|key, _| -> Result<(), Fault> {
-            Err(Fault::new(key, "names a column, but a LIBSVM file has none"))
-        })?;
-        let labels = Column::Numbers(labels.to_vec());
-        Ok(self.records(Vec::new(), (features.shape[1], features.data.clone()), labels))
+    fn read_arrays(&self, arrays: &BTreeMap<String, Array>) -> Result<Records, Fault> {
+        let x = self.array(arrays, "x", 2)?;
+        self.read_columns(arrays, (x.shape[1], x.data.clone()))
     }
 
-    fn read_arrays(&self, arrays: &BTreeMap<String, Array>) -> Result<Records, Fault> {
-        self.refuse_column_names("an .npz file")?;
-        let get = |name: &str, axes: usize| match arrays.get(name) {
+    fn array<'a>(
+        &self,
+        arrays: &'a BTreeMap<String, Array>,
+        name: &str,
+        axes: usize,
+    ) -> Result<&'a Array, Fault> {
+        match arrays.get(name) {
             Some(array) if array.shape.len() == axes => Ok(array),
             Some(array) => Err(self
                 .fault(format!("`{name}` has the shape {:?}; expected {axes} axes", array.shape))),
             None => Err(self.fault(format!("there is no array `{name}`"))),
+        }
+    }
+
+    /// The records of an .npz file with these features.
+    pub(super) fn read_columns(
+        &self,
+        arrays: &BTreeMap<String, Array>,
+        x: (usize, Vec<f64>),
+    ) -> Result<Records, Fault> {
+        self.refuse_column_names("an .npz file")?;
+        let numbers = |name: &str| -> Result<Column, Fault> {
+            Ok(Column::Numbers(self.array(arrays, name, 1)?.data.clone()))
         };
-        let (x, y) = (get("x", 2)?, get("y", 1)?);
-        let numbers = |_: &'static str, name: &str| -> Result<Column, Fault> {
-            Ok(Column::Numbers(get(name, 1)?.data.clone()))
-        };
-        let [groups, marks] = self.further_columns(numbers)?;
-        let labels = Column::Numbers(y.data.clone());
-        let records = self.records(Vec::new(), (x.shape[1], x.data.clone()), labels);
-        Ok(Records { groups, marks, ..records })
+        let labels = numbers("y")?;
+        let [groups, marks] = self.further_columns(|_, name| numbers(name))?;
+        Ok(Records { groups, marks, ..self.records(Vec::new(), x, labels) })
     }
 
     fn check_dimension(&self, d: usize) -> Result<(), Fault> {
@@ -148,7 +182,11 @@ impl Dataset {
             return Err(self.fault("there is no feature"));
         }
         self.check_dimension(records.d)?;
-        let n = records.features.len() / records.d;
+        self.check_lengths(records, records.features.len() / records.d)
+    }
+
+    /// An error unless every column has as many values as there are rows, one or more.
+    pub(super) fn check_lengths(&self, records: &Records, n: usize) -> Result<(), Fault> {
         let columns = [
             ("labels", Some(&records.labels)),
             ("split's values", records.groups.as_ref()),
@@ -168,6 +206,32 @@ impl Dataset {
 
     /// An error if a number is not finite: it could be neither compared nor averaged.
     fn check_finite(&self, records: &Records) -> Result<(), Fault> {
+        self.check_finite_labels(records)?;
+        let features = &records.features;
+        match features.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(entry) => {
+                let place = (entry / records.d, entry % records.d);
+                Err(self.infinite(records, place, features[entry]))
+            }
+        }
+    }
+
+    /// The fault of a feature that is not finite.
+    pub(super) fn infinite(
+        &self,
+        records: &Records,
+        (row, column): (usize, usize),
+        value: f64,
+    ) -> Fault {
+        let name = records.names.get(column);
+        let name = name.map_or(String::new(), |name| format!(" in column `{}`", sanitised(name)));
+        self.fault(format!(
+            "feature [row, column] = [{row}, {column}], counted from 0, is {value}{name}; every number must be finite, and nothing is filled in"
+        ))
+    }
+
+    pub(super) fn check_finite_labels(&self, records: &Records) -> Result<(), Fault> {
         let columns =
             [("label", Some(&records.labels)), ("split's value", records.groups.as_ref())];
         for (name, column) in columns {
@@ -177,22 +241,11 @@ impl Dataset {
                 return Err(self.fault(format!("the {name} of row {row} is {value}, not finite")));
             }
         }
-        let features = &records.features;
-        if let Some(entry) = features.iter().position(|x| !x.is_finite()) {
-            let index = index(entry, &[features.len() / records.d, records.d]);
-            let name = records.names.get(entry % records.d);
-            let name =
-                name.map_or(String::new(), |name| format!(" in column `{}`", sanitised(name)));
-            return Err(self.fault(format!(
-                "feature [row, column] = [{index}], counted from 0, is {}{name}; every number must be finite, and nothing is filled in",
-                features[entry]
-            )));
-        }
         Ok(())
     }
 
     /// An error if `label` or `features` is set for a file that has no named columns.
-    fn refuse_column_names(&self, kind_of_file: &str) -> Result<(), Fault> {
+    pub(super) fn refuse_column_names(&self, kind_of_file: &str) -> Result<(), Fault> {
         let key = match (is_label(&self.label), self.features.is_empty()) {
             (true, true) => return Ok(()),
             (false, _) => "dataset.label",
@@ -313,10 +366,16 @@ impl Records {
             Column::Numbers(all) => Column::Numbers(rows.iter().map(|&i| all[i]).collect()),
             Column::Text(all) => Column::Text(rows.iter().map(|&i| all[i].clone()).collect()),
         };
+        let sparse = self.sparse.as_ref().map(|all| all.selected(rows.iter().map(|&i| (i, 1.0))));
+        let features = match sparse {
+            Some(_) => Vec::new(),
+            None => rows.iter().flat_map(|&i| self.row(i).iter().copied()).collect(),
+        };
         Self {
             d: self.d,
             names: self.names.clone(),
-            features: rows.iter().flat_map(|&i| self.row(i).iter().copied()).collect(),
+            features,
+            sparse,
             labels: part(&self.labels),
             groups: self.groups.as_ref().map(part),
             marks: None,
@@ -326,8 +385,13 @@ impl Records {
 
     /// Adds a feature that is always 1.
     fn append_ones(&mut self) {
-        let rows = self.features.chunks_exact(self.d);
-        self.features = rows.flat_map(|row| row.iter().copied().chain([1.0])).collect();
+        match &mut self.sparse {
+            Some(rows) => *rows = rows.with_ones(),
+            None => {
+                let rows = self.features.chunks_exact(self.d);
+                self.features = rows.flat_map(|row| row.iter().copied().chain([1.0])).collect();
+            }
+        }
         self.d += 1;
     }
 }

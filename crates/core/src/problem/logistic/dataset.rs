@@ -1,9 +1,11 @@
 //! Logistic regression on a user's records.
 
+use super::sparse::SparseLogistic;
 use super::{Logistic, Loss};
+use crate::kernel::{SparseLoss, SparseRows};
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::dataset::{ClientRecords, Dataset};
-use crate::problem::{Fault, Faults, RecordMetrics};
+use crate::problem::dataset::{ClientRecords, Dataset, Records};
+use crate::problem::{Fault, Faults, Form, RecordMetrics, Visitor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,8 +58,35 @@ impl crate::problem::Settings for Settings {
         false
     }
 
+    /// With dense features.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
-        let ClientRecords { records, test, held, shares } = self.dataset.load(files, seed)?;
+        self.dense(self.dataset.load(files, seed)?)
+    }
+
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: Form,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        let loaded = self.dataset.load_stored(files, seed)?;
+        match loaded.records.sparse() {
+            Some(rows) => form.visit(self.sparse(&loaded, rows)?, visitor),
+            None => form.visit(self.dense(loaded)?, visitor),
+        }
+    }
+}
+
+/// The factor of each record of a test set, −1 or +1 as its label.
+fn signs_of(test: &Records, records: &Records) -> Result<Vec<f64>, Fault> {
+    let classes = records.classes_of(test)?.into_iter();
+    Ok(classes.map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
+}
+
+impl Settings {
+    fn dense(&self, loaded: ClientRecords) -> Result<Logistic, Fault> {
+        let ClientRecords { records, test, held, shares } = loaded;
         let signs = records.two_classes()?;
         let held = held.iter().map(|shard| {
             let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
@@ -67,10 +96,22 @@ impl crate::problem::Settings for Settings {
         let problem = Logistic::with_shares(records.dimension(), loss, held.collect(), shares)?;
         let Some(test) = test else { return Ok(problem) };
         let mut rows = Vec::new();
-        for (i, class) in records.classes_of(&test)?.into_iter().enumerate() {
-            let sign = if class == 0 { -1.0 } else { 1.0 };
+        for (i, sign) in signs_of(&test, &records)?.into_iter().enumerate() {
             rows.extend(test.row(i).iter().map(|x| sign * x));
         }
         Ok(problem.with_test(rows))
+    }
+
+    fn sparse(&self, loaded: &ClientRecords, rows: &SparseRows) -> Result<SparseLogistic, Fault> {
+        let ClientRecords { records, test, held, shares } = loaded;
+        let signs = records.two_classes()?;
+        self.dataset.check_vectors(held.len(), rows.dim())?;
+        let held = held.iter().map(|shard| rows.selected(shard.iter().map(|&i| (i, signs[i]))));
+        let loss = SparseLoss { l2: self.l2, margin: self.margin, batch: self.batch };
+        let problem = SparseLogistic::with_shares(loss, held.collect(), shares.clone())?;
+        let of_test = test.as_ref().and_then(|test| Some((test, test.sparse()?)));
+        let Some((test, rows)) = of_test else { return Ok(problem) };
+        let signs = signs_of(test, records)?;
+        Ok(problem.with_test(rows.selected(signs.into_iter().enumerate())))
     }
 }

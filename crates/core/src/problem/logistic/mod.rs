@@ -5,6 +5,8 @@
 //! The oracle draws a batch of records with replacement.
 
 pub mod dataset;
+pub mod generated;
+pub mod sparse;
 
 use super::affine::{batch_covariance, batch_noise};
 use super::arrays::Files;
@@ -411,6 +413,15 @@ fn softplus(u: f64) -> f64 {
     u.max(0.0) + libm::log1p(libm::exp(-u.abs()))
 }
 
+/// Whether a record's class is predicted, from y xᵀθ: 1 or 0, and half on the boundary.
+fn predicted(along: f64) -> f64 {
+    match along {
+        along if along > 0.0 => 1.0,
+        0.0 => 0.5,
+        _ => 0.0,
+    }
+}
+
 /// Rows y x of one distribution; with `shuffled`, perturbed and with permuted labels.
 fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
     let (d, n) = (settings.dimension, settings.records);
@@ -500,13 +511,8 @@ impl Facts for Logistic {
     fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
         self.mean_over(of, |row| softplus(self.margin - dot(theta, row)))
     }
-    /// A record on the boundary, xᵀθ = 0, counts half.
     fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
-        self.mean_over(of, |row| match dot(theta, row) {
-            along if along > 0.0 => 1.0,
-            0.0 => 0.5,
-            _ => 0.0,
-        })
+        self.mean_over(of, |row| predicted(dot(theta, row)))
     }
     /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
     /// no cancellation close to θ*.

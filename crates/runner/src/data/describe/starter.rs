@@ -1,8 +1,8 @@
 //! The manifest to start from.
 
-use super::{FileRecords, is_classes};
-use driftbench_core::problem::Spec;
+use super::{FileRecords, is_classes, others};
 use driftbench_core::problem::arrays::Column;
+use driftbench_core::problem::{MOST_DIMENSIONS, Spec};
 use std::fmt::Write;
 
 /// The share of non-zeros below which features are not standardised, which would fill in zeros.
@@ -10,6 +10,8 @@ const SPARSE: f64 = 0.3;
 /// The fewest records of each class, and with another value of a feature than most have, if some
 /// records are held out: the others must have them too.
 const FEWEST: usize = 10;
+/// The most bytes of dense features.
+const MOST_DENSE_BYTES: u128 = super::super::MOST_BYTES as u128;
 /// The weight of the penalty.
 const L2: f64 = 0.01;
 
@@ -23,6 +25,8 @@ pub struct Starter<'a> {
     /// The features that are listed; all if there are none.
     features: Vec<String>,
     standardise: bool,
+    /// Whether features are stored sparse whatever their density.
+    sparse: bool,
     test: bool,
     step_size: f64,
 }
@@ -36,7 +40,7 @@ impl<'a> Starter<'a> {
         records: &'a FileRecords<'a>,
         path: &'a str,
         classes: &[(String, usize)],
-        constant: &[usize],
+        (moments, constant): (&[(f64, f64)], &[usize]),
     ) -> Result<Self, String> {
         let has_classes = is_classes(&records.labels, classes);
         let known = |kind: &str| Spec::KINDS.iter().copied().find(|known| *known == kind);
@@ -49,27 +53,44 @@ impl<'a> Starter<'a> {
                 format!("there are {n} different labels of text; two classes or numbers are needed")
             })?,
         };
-        let nonzero = records.features.iter().filter(|x| **x != 0.0).count();
-        let sparse = (nonzero as f64) < SPARSE * records.features.len() as f64;
-        let listed = !records.others.is_empty() || !constant.is_empty();
-        let vary = (0..records.names.len()).filter(|j| !constant.contains(j));
-        let features: Vec<String> =
-            if listed { vary.map(|j| records.names[j].clone()).collect() } else { Vec::new() };
-        let fixed = records.names.is_empty() && !constant.is_empty();
-        if constant.len() == records.size.1 {
+        let (n, d) = records.features.size();
+        if constant.len() == d {
             return Err("no feature varies".into());
         }
-        let standardise = !sparse && !fixed;
-        let kept: Vec<usize> = (0..records.size.1).filter(|j| !constant.contains(j)).collect();
+        // Only named features can be left out.
+        let fixed = records.names.is_empty() && !constant.is_empty();
+        let kept = if fixed { (0..d).collect() } else { others(d, constant) };
+        let listed = !records.others.is_empty() || !constant.is_empty();
+        let names = kept.iter().filter(|_| listed).filter_map(|j| records.names.get(*j));
+        let features = names.cloned().collect();
+        let wide = kept.len() > MOST_DIMENSIONS || n as u128 * d as u128 * 8 > MOST_DENSE_BYTES;
+        if wide && !(records.features.is_sparse() && kind == "logistic-dataset") {
+            let all = kept.len();
+            return Err(format!(
+                "`{kind}` stores these features dense, and there are {all} of {n} records; at most {MOST_DIMENSIONS} features are allowed, and {MOST_DENSE_BYTES} bytes"
+            ));
+        }
+        let rare = (records.features.nonzeros() as f64) < SPARSE * (n as f64 * d as f64);
+        let standardise = !rare && !fixed && !wide;
         let curvature = if kind == "least-squares-dataset" { 1.0 } else { 0.25 };
-        let largest = largest_square(records, &kept, standardise);
+        let largest = if standardise {
+            let mut most = 0.0_f64;
+            let square = |row: &[f64]| most = most.max(row.iter().fold(0.0, |sum, x| sum + x * x));
+            records.features.each_standard(&kept, moments, square);
+            most
+        } else {
+            records.features.largest_square(&kept)
+        };
         let step_size = one_digit(0.5 / (curvature * (largest + 1.0) + L2));
         if step_size.is_nan() || step_size <= 0.0 {
             return Err("some features are too large: scale them".into());
         }
-        let varied = !standardise || kept.iter().all(|j| records.rarer(*j) >= FEWEST);
+        let varied = !standardise || {
+            let rarer = records.features.rarer();
+            kept.iter().all(|j| rarer[*j] >= FEWEST)
+        };
         let several = kind == "least-squares-dataset" || classes.iter().all(|(_, n)| *n >= FEWEST);
-        let test = records.size.0 >= 2 * FEWEST && varied && several;
+        let test = n >= 2 * FEWEST && varied && several;
         Ok(Self {
             records,
             path,
@@ -77,6 +98,7 @@ impl<'a> Starter<'a> {
             classes: kind != "least-squares-dataset",
             features,
             standardise,
+            sparse: wide,
             test,
             step_size,
         })
@@ -103,13 +125,16 @@ impl<'a> Starter<'a> {
         match &self.records.clients {
             Some((name, _)) => line(format!("split = {{ column = {} }}", quoted(name))),
             None => {
-                let clients = (self.records.size.0 / FEWEST).clamp(1, 10);
+                let clients = (self.records.features.size().0 / FEWEST).clamp(1, 10);
                 line(format!("clients = {clients}\nsplit = \"iid\""));
             }
         }
         line("weights = \"records\"".into());
         if self.test {
             line("test = 0.2".into());
+        }
+        if self.sparse {
+            line("storage = \"sparse\"".into());
         }
         line(format!("standardise = {}\nintercept = true\n", self.standardise));
         let mut metrics = vec!["train-loss"];
@@ -128,36 +153,6 @@ impl<'a> Starter<'a> {
         line(format!("[[figure.convergence]]\ny = \"{last}\""));
         out
     }
-}
-
-impl FileRecords<'_> {
-    /// How many records have another value of a feature than the majority, if there is one; otherwise
-    /// half of all or more.
-    fn rarer(&self, feature: usize) -> usize {
-        let (mut most, mut lead) = (f64::NAN, 0_usize);
-        for x in self.column(feature) {
-            match lead {
-                0 => (most, lead) = (x, 1),
-                _ if x == most => lead += 1,
-                _ => lead -= 1,
-            }
-        }
-        self.column(feature).filter(|x| *x != most).count()
-    }
-}
-
-/// The largest ‖x‖² of a record of the features that vary, standardised or not.
-fn largest_square(records: &FileRecords<'_>, kept: &[usize], standardise: bool) -> f64 {
-    let scale = |&j: &usize| {
-        let (mean, variance) = if standardise { records.moments(j) } else { (0.0, 1.0) };
-        (j, mean, variance)
-    };
-    let scales: Vec<(usize, f64, f64)> = kept.iter().map(scale).collect();
-    let square = |row: &[f64]| {
-        let parts = scales.iter().map(|(j, mean, variance)| (row[*j] - mean).powi(2) / variance);
-        parts.fold(0.0, |sum, x| sum + x)
-    };
-    records.features.chunks_exact(records.size.1).map(square).fold(0.0, f64::max)
 }
 
 /// The number with one digit that is next below.

@@ -1,0 +1,614 @@
+//! Rows that are mostly zeros, and the local steps of logistic regression on them.
+//!
+//! A dense step costs d operations even where a record has few non-zeros, because the penalty
+//! and ξ change every number of θ. They change all of them alike, so within a pass of local steps
+//! a client stores v instead of θ = α_i v − β_i ξ', where i is the number of the step in the pass:
+//!
+//! - ξ' = ξ − μ θ_t with μ the weight of a proximal term, and c = 1 − γ(λ + μ);
+//! - α_0 = 1, β_0 = 0, α_{i+1} = c α_i, β_{i+1} = c β_i + γ;
+//! - a step on a record x (already times its label) computes s = σ(m − xᵀθ) with
+//!   xᵀθ = α_i xᵀv − β_i xᵀξ', then v ← v + (γ s / α_{i+1}) x, which touches the non-zeros alone.
+//!
+//! A pass ends after the round's steps, after [`LONGEST`] of them, or before α falls below
+//! [`SMALLEST`]; then v ← α v − β ξ' is θ again, and the next pass begins there. So α and β depend
+//! on γ, λ, μ and the number of the step alone. This is the *definition* of the local steps; it
+//! equals the loop over the oracle up to rounding, and *is* that loop where c is below ½. A step
+//! on a batch evaluates s for all its records before it adds them. Under a coin, a pass also ends
+//! where a round ends, so the clock decides the last digits.
+//!
+//! *Invariant*: sums over non-zeros have eight accumulators, which are folded by halves, and
+//! no multiply-add is fused. All code is scalar, so every instruction set gives the same bits.
+
+use super::cohort::{Cohort, Local};
+use super::exp::sigmoid;
+use super::simd::prefetch_all;
+use super::{axpy, descend};
+use crate::rng::Stream;
+use std::mem::size_of_val;
+
+/// Rows of `d` numbers, of which only some are stored (compressed sparse rows); the others
+/// are 0.
+///
+/// *Invariant*: `offsets` begins at 0, never falls and ends at the number of values; there
+/// are as many indices as values, each is below `d`, and within a row they rise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseRows {
+    d: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f64>,
+}
+
+/// The stored numbers of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SparseRow<'a> {
+    /// Their columns, which rise.
+    pub indices: &'a [u32],
+    /// As many numbers.
+    pub values: &'a [f64],
+}
+
+impl SparseRows {
+    /// Rows of `d` numbers: row k has the values from `offsets[k]` to `offsets[k + 1]`, in the
+    /// columns `indices`.
+    ///
+    /// # Errors
+    /// The first part of this that does not hold.
+    pub fn new(
+        d: usize,
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<f64>,
+    ) -> Result<Self, String> {
+        let (count, stored) = (values.len(), indices.len());
+        if count != stored {
+            return Err(format!("there are {count} values, but {stored} indices"));
+        }
+        if offsets.first() != Some(&0) || offsets.last() != Some(&count) {
+            return Err(format!("the offsets of rows must begin at 0 and end at {count}"));
+        }
+        if let Some(row) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
+            return Err(format!("row {row} ends before it begins"));
+        }
+        for (row, ends) in offsets.windows(2).enumerate() {
+            let columns = &indices[ends[0]..ends[1]];
+            if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
+                return Err(format!("row {row}: index {} does not rise", pair[1]));
+            }
+            if let Some(last) = columns.last().filter(|last| **last as usize >= d) {
+                return Err(format!("row {row}: index {last} is not below {d}"));
+            }
+        }
+        Ok(Self { d, offsets, indices, values })
+    }
+
+    /// The numbers other than 0 of rows of `d`.
+    ///
+    /// # Panics
+    /// If `d` is 0 or 2³² or more, or the last row is not whole.
+    pub fn from_dense(d: usize, rows: &[f64]) -> Self {
+        assert!(rows.len().is_multiple_of(d) && u32::try_from(d).is_ok());
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows.chunks_exact(d) {
+            for (j, x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                indices.push(j as u32);
+                values.push(*x);
+            }
+            offsets.push(values.len());
+        }
+        Self { d, offsets, indices, values }
+    }
+
+    /// All numbers, row by row.
+    pub fn to_dense(&self) -> Vec<f64> {
+        let mut all = vec![0.0; self.len() * self.d];
+        for (row, out) in self.iter().zip(all.chunks_exact_mut(self.d.max(1))) {
+            row.iter().for_each(|(j, x)| out[j] = x);
+        }
+        all
+    }
+
+    /// These rows, in this order, each times its factor.
+    ///
+    /// # Panics
+    /// If a row does not exist.
+    pub fn selected(&self, rows: impl Iterator<Item = (usize, f64)>) -> Self {
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for (k, factor) in rows {
+            let row = self.row(k);
+            indices.extend_from_slice(row.indices);
+            values.extend(row.values.iter().map(|x| factor * x));
+            offsets.push(values.len());
+        }
+        Self { d: self.d, offsets, indices, values }
+    }
+
+    /// The rows with a further number at their end, which is 1.
+    ///
+    /// # Panics
+    /// If d is 2³² − 1 or more.
+    #[must_use]
+    pub fn with_ones(&self) -> Self {
+        let column = u32::try_from(self.d).expect("a column index");
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in self.iter() {
+            indices.extend(row.indices.iter().copied().chain([column]));
+            values.extend(row.values.iter().copied().chain([1.0]));
+            offsets.push(values.len());
+        }
+        Self { d: self.d + 1, offsets, indices, values }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// d, the numbers of a row.
+    pub fn dim(&self) -> usize {
+        self.d
+    }
+
+    /// The stored numbers of all rows.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The row and the column of a stored number.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn place(&self, entry: usize) -> (usize, usize) {
+        let row = self.offsets.partition_point(|&begin| begin <= entry) - 1;
+        (row, self.indices[entry] as usize)
+    }
+
+    /// Row k.
+    #[inline(always)]
+    pub fn row(&self, k: usize) -> SparseRow<'_> {
+        let (begin, end) = (self.offsets[k], self.offsets[k + 1]);
+        // SAFETY: the invariant: offsets do not fall, and the last is the number of values and of
+        // indices.
+        unsafe {
+            SparseRow {
+                indices: self.indices.get_unchecked(begin..end),
+                values: self.values.get_unchecked(begin..end),
+            }
+        }
+    }
+
+    /// All rows, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = SparseRow<'_>> {
+        (0..self.len()).map(|k| self.row(k))
+    }
+}
+
+impl SparseRow<'_> {
+    /// Columns and numbers.
+    #[inline(always)]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (usize, f64)> {
+        self.indices.iter().zip(self.values).map(|(j, x)| (*j as usize, *x))
+    }
+
+    /// xᵀy.
+    ///
+    /// # Panics
+    /// If `y` has fewer than d numbers.
+    pub fn dot(&self, y: &[f64]) -> f64 {
+        self.sum(|j| y[j])
+    }
+
+    /// Σ x_j y(j).
+    pub fn sum(&self, y: impl Fn(usize) -> f64) -> f64 {
+        let [sum] = fold_sparse(self, |j| [y(j)]);
+        sum
+    }
+
+    /// out ← out + factor x.
+    ///
+    /// # Panics
+    /// If `out` has fewer than d numbers.
+    pub fn add_to(&self, factor: f64, out: &mut [f64]) {
+        self.iter().for_each(|(j, x)| out[j] += factor * x);
+    }
+}
+
+/// The accumulators of a sum over non-zeros.
+const SUMS: usize = 8;
+
+/// Σ x_j y(j) over the stored numbers of a row, for the numbers of y(j) at once.
+#[inline(always)]
+fn fold_sparse<const K: usize>(row: &SparseRow<'_>, y: impl Fn(usize) -> [f64; K]) -> [f64; K] {
+    let mut sums = [[0.0; SUMS]; K];
+    let (indices, rest) = row.indices.as_chunks::<SUMS>();
+    let (values, last) = row.values.as_chunks::<SUMS>();
+    let mut add = |l: usize, j: u32, x: f64| {
+        let y = y(j as usize);
+        (0..K).for_each(|k| sums[k][l] += x * y[k]);
+    };
+    for (indices, values) in indices.iter().zip(values) {
+        (0..SUMS).for_each(|l| add(l, indices[l], values[l]));
+    }
+    rest.iter().zip(last).enumerate().for_each(|(l, (j, x))| add(l, *j, *x));
+    sums.map(|[a, b, c, d, e, f, g, h]| ((a + e) + (c + g)) + ((b + f) + (d + h)))
+}
+
+/// The parameters of the loss on sparse records.
+#[derive(Clone, Copy, Debug)]
+pub struct SparseLoss {
+    /// λ.
+    pub l2: f64,
+    /// m.
+    pub margin: f64,
+    /// B, the records of an oracle call.
+    pub batch: usize,
+}
+
+/// The most steps of a pass.
+const LONGEST: u64 = 4096;
+/// The least α of a pass, 2⁻⁶⁴.
+const SMALLEST: f64 = 5.421_010_862_427_522e-20;
+/// Below this c, the local steps are the loop over the oracle.
+const LEAST_FACTOR: f64 = 0.5;
+
+/// α, β and γ/α of the steps of a pass; the numbers of a step do not depend on how many follow.
+struct PassScales {
+    step: f64,
+    /// α_i, one more than steps.
+    alpha: Vec<f64>,
+    /// β_i, as many.
+    beta: Vec<f64>,
+    /// γ/α_{i+1}.
+    rate: Vec<f64>,
+}
+
+impl PassScales {
+    /// Of at most `steps` steps of size γ with c = `factor`.
+    fn new(step: f64, factor: f64, steps: u64) -> Self {
+        let (mut alpha, mut beta, mut rate) = (vec![1.0], vec![0.0], Vec::new());
+        let (mut a, mut b) = (1.0, 0.0);
+        while (rate.len() as u64) < steps.min(LONGEST) && factor * a >= SMALLEST {
+            a *= factor;
+            b = factor * b + step;
+            alpha.push(a);
+            beta.push(b);
+            rate.push(step / a);
+        }
+        Self { step, alpha, beta, rate }
+    }
+}
+
+/// What the local steps of all clients of a round have in common.
+pub struct SparseSteps<'a> {
+    /// The records of each client.
+    pub sets: &'a [SparseRows],
+    /// The loss.
+    pub loss: SparseLoss,
+    /// The weight μ of a proximal term μ(θ − θ_t), 0 without one.
+    pub proximal: f64,
+    /// θ_t, d numbers; not read if μ is 0.
+    pub anchor: &'a [f64],
+}
+
+impl SparseSteps<'_> {
+    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over records drawn by
+    /// `draw(records)`.
+    pub fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        mut draw: impl FnMut(usize) -> usize,
+        field: &mut [f64],
+    ) {
+        let SparseLoss { l2, margin, batch } = self.loss;
+        let set = &self.sets[client];
+        for (field, theta) in field.iter_mut().zip(theta) {
+            *field = l2 * theta;
+        }
+        for _ in 0..batch {
+            let row = set.row(draw(set.len()));
+            row.add_to(-sigmoid(margin - row.dot(theta)) / batch as f64, field);
+        }
+    }
+
+    /// Runs the local steps of every client of the cohort.
+    ///
+    /// # Panics
+    /// If dimensions do not agree.
+    pub fn advance(&self, cohort: Cohort<'_, ()>) {
+        let mut scales: Option<PassScales> = None;
+        let mut pull = vec![0.0; if self.proximal == 0.0 { 0 } else { cohort.dim() }];
+        // The row of zeros that all clients share is searched once.
+        let mut zero = std::ptr::null();
+        cohort.each(|local| {
+            let factor = 1.0 - local.step * (self.loss.l2 + self.proximal);
+            if factor.is_nan() || factor < LEAST_FACTOR {
+                return self.plain(local);
+            }
+            let known = scales.take().filter(|known| {
+                known.step == local.step && known.rate.len() as u64 >= local.steps.min(LONGEST)
+            });
+            let scales = &*scales
+                .insert(known.unwrap_or_else(|| PassScales::new(local.step, factor, local.steps)));
+            if self.proximal != 0.0 {
+                for ((pull, xi), anchor) in pull.iter_mut().zip(local.correction).zip(self.anchor) {
+                    *pull = xi - self.proximal * anchor;
+                }
+                return self.passes::<true>(local, &pull, scales);
+            }
+            let xi = local.correction;
+            if zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0) {
+                zero = xi.as_ptr();
+                self.passes::<false>(local, &[], scales);
+            } else {
+                prefetch_all(xi.as_ptr(), size_of_val(xi));
+                self.passes::<true>(local, xi, scales);
+            }
+        });
+    }
+
+    /// The loop over the oracle.
+    fn plain(&self, local: Local<'_, ()>) {
+        let d = local.theta.len();
+        let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
+        for _ in 0..local.steps {
+            field.fill(0.0);
+            for _ in 0..local.batch {
+                self.field(local.client, local.theta, |n| local.rng.index(n), &mut one);
+                axpy(1.0 / local.batch as f64, &one, &mut field);
+            }
+            if self.proximal != 0.0 {
+                for ((field, theta), anchor) in field.iter_mut().zip(&*local.theta).zip(self.anchor)
+                {
+                    *field += self.proximal * (theta - anchor);
+                }
+            }
+            descend(local.theta, &field, local.correction, local.step);
+        }
+    }
+
+    /// All steps of a client, in passes; ξ' is `pull` if `PULLED`, and 0 otherwise.
+    fn passes<const PULLED: bool>(&self, local: Local<'_, ()>, pull: &[f64], scales: &PassScales) {
+        let set = &self.sets[local.client];
+        let batch = self.loss.batch as u64 * local.batch;
+        let (theta, rng) = (local.theta, local.rng);
+        let mut left = local.steps;
+        while left > 0 {
+            let now = left.min(scales.rate.len() as u64) as usize;
+            if batch == 1 {
+                self.single::<PULLED>(set, (&mut *theta, pull), rng, (scales, now));
+            } else {
+                self.batched::<PULLED>(set, (&mut *theta, pull), rng, (scales, now, batch));
+            }
+            let (alpha, beta) = (scales.alpha[now], scales.beta[now]);
+            if PULLED {
+                theta.iter_mut().zip(pull).for_each(|(v, xi)| *v = alpha * *v - beta * xi);
+            } else {
+                theta.iter_mut().for_each(|v| *v *= alpha);
+            }
+            left -= now as u64;
+        }
+    }
+
+    /// `now` steps with one record each; θ is v.
+    fn single<const PULLED: bool>(
+        &self,
+        set: &SparseRows,
+        (theta, pull): (&mut [f64], &[f64]),
+        rng: &mut Stream,
+        (scales, now): (&PassScales, usize),
+    ) {
+        assert!(theta.len() == set.d && (!PULLED || pull.len() == set.d));
+        let mut done = 0;
+        while done < now {
+            let draws = rng.ready();
+            let some = draws.len().min(now - done);
+            let record = |draw: u64| ((u128::from(draw) * set.len() as u128) >> 64) as usize;
+            let mut row = set.row(record(draws[0]));
+            for i in 0..some {
+                let this = row;
+                if i + 1 < some {
+                    row = set.row(record(draws[i + 1]));
+                    prefetch_all(row.indices.as_ptr(), size_of_val(row.indices));
+                    prefetch_all(row.values.as_ptr(), size_of_val(row.values));
+                }
+                let step = done + i;
+                // SAFETY: θ and ξ' have d numbers, and indices are below d.
+                unsafe {
+                    let along = scales.along::<PULLED>(step, &this, (theta, pull));
+                    let weight = sigmoid(self.loss.margin - along);
+                    add_unchecked(&this, scales.rate[step] * weight, theta);
+                }
+            }
+            rng.skip(some);
+            done += some;
+        }
+    }
+
+    /// `now` steps with `batch` records each; θ is v.
+    fn batched<const PULLED: bool>(
+        &self,
+        set: &SparseRows,
+        (theta, pull): (&mut [f64], &[f64]),
+        rng: &mut Stream,
+        (scales, now, batch): (&PassScales, usize, u64),
+    ) {
+        assert!(theta.len() == set.d && (!PULLED || pull.len() == set.d));
+        let mut drawn = Vec::new();
+        for step in 0..now {
+            drawn.clear();
+            for _ in 0..batch {
+                let record = rng.index(set.len());
+                // SAFETY: θ and ξ' have d numbers, and indices are below d.
+                let along =
+                    unsafe { scales.along::<PULLED>(step, &set.row(record), (theta, pull)) };
+                drawn.push((record, sigmoid(self.loss.margin - along)));
+            }
+            let rate = scales.rate[step] / batch as f64;
+            for &(record, weight) in &drawn {
+                // SAFETY: as above.
+                unsafe { add_unchecked(&set.row(record), rate * weight, theta) };
+            }
+        }
+    }
+}
+
+impl PassScales {
+    /// xᵀθ = α xᵀv − β xᵀξ' before step number `step`.
+    ///
+    /// # Safety
+    /// `v`, and `pull` if `PULLED`, have more numbers than any index of the row.
+    #[inline(always)]
+    unsafe fn along<const PULLED: bool>(
+        &self,
+        step: usize,
+        row: &SparseRow<'_>,
+        (v, pull): (&[f64], &[f64]),
+    ) -> f64 {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            if PULLED {
+                let both = |j: usize| [*v.get_unchecked(j), *pull.get_unchecked(j)];
+                let [v, pull] = fold_sparse(row, both);
+                self.alpha[step] * v - self.beta[step] * pull
+            } else {
+                let [v] = fold_sparse(row, |j| [*v.get_unchecked(j)]);
+                self.alpha[step] * v
+            }
+        }
+    }
+}
+
+/// out ← out + factor x.
+///
+/// # Safety
+/// `out` has more numbers than any index of the row.
+#[inline(always)]
+unsafe fn add_unchecked(row: &SparseRow<'_>, factor: f64, out: &mut [f64]) {
+    for (j, x) in row.iter() {
+        // SAFETY: passed on to the caller.
+        unsafe { *out.get_unchecked_mut(j) += factor * x };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cohort::testing::thetas;
+    use super::*;
+
+    fn sets(d: usize, clients: usize) -> Vec<SparseRows> {
+        let mut rng = Stream::shared_instance(7);
+        let mut set = |n: usize| {
+            let mut number = || if rng.uniform() < 0.3 { rng.gaussian() } else { 0.0 };
+            let rows: Vec<f64> = (0..n * d).map(|_| number()).collect();
+            SparseRows::from_dense(d, &rows)
+        };
+        (0..clients).map(|c| set(3 + 2 * c)).collect()
+    }
+
+    /// The local steps of the plain loop and those of the definition, from different ξ.
+    fn compare(l2: f64, proximal: f64, batch: usize, steps: u64) -> (Vec<f64>, Vec<f64>) {
+        let (d, clients) = (30, 5);
+        let (sets, anchor) = (sets(d, clients), vec![0.2; d]);
+        let loss = SparseLoss { l2, margin: 0.3, batch };
+        let all = SparseSteps { sets: &sets, loss, proximal, anchor: &anchor };
+        let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
+            let mut bits = thetas(d, clients, |c| steps + c as u64 % 2, run);
+            bits.truncate(2 * d * clients);
+            bits.into_iter().map(f64::from_bits).collect()
+        };
+        let plain = values(&|cohort| cohort.each(|local| all.plain(local)));
+        (plain, values(&|cohort| all.advance(cohort)))
+    }
+
+    /// Of a θ after hundreds of steps, some of them in several passes.
+    #[test]
+    fn steps_equal_the_plain_loop_up_to_rounding() {
+        for (l2, proximal) in [(1e-6, 0.0), (0.1, 0.0), (2.0, 0.0), (0.1, 1.5), (4.9, 0.0)] {
+            for batch in [1, 4] {
+                for steps in [1, 30, 600] {
+                    let (plain, scaled) = compare(l2, proximal, batch, steps);
+                    let size = plain.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+                    for (plain, scaled) in plain.iter().zip(&scaled) {
+                        let off = (plain - scaled).abs() / size;
+                        assert!(off < 1e-12, "λ {l2}, μ {proximal}, B {batch}: {off}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn steps_that_shrink_by_more_than_half_are_the_plain_loop() {
+        for (l2, proximal) in [(5.1, 0.0), (10.0, 0.0), (12.0, 0.0), (1.0, 4.5)] {
+            let (plain, scaled) = compare(l2, proximal, 1, 40);
+            assert_eq!(plain, scaled);
+        }
+    }
+
+    /// The definition, step by step with α, β and rates of its own.
+    #[test]
+    fn bits_are_those_of_the_stated_recursion() {
+        let (d, clients, step, l2) = (30, 5, 0.1, 2.0);
+        let sets = sets(d, clients);
+        let loss = SparseLoss { l2, margin: 0.3, batch: 1 };
+        let all = SparseSteps { sets: &sets, loss, proximal: 0.0, anchor: &[] };
+        let stated = |cohort: Cohort<'_, ()>| {
+            cohort.each(|local| {
+                let set = &sets[local.client];
+                let (v, xi) = (local.theta, local.correction);
+                let (factor, mut a, mut b) = (1.0 - step * l2, 1.0, 0.0);
+                for left in (0..local.steps).rev() {
+                    let row = set.row(local.rng.index(set.len()));
+                    let along = a * row.dot(v) - b * row.dot(xi);
+                    (a, b) = (factor * a, factor * b + step);
+                    row.add_to(step / a * sigmoid(0.3 - along), v);
+                    if left == 0 || factor * a < SMALLEST {
+                        v.iter_mut().zip(xi).for_each(|(v, xi)| *v = a * *v - b * xi);
+                        (a, b) = (1.0, 0.0);
+                    }
+                }
+            });
+        };
+        for steps in [0, 1, 33, 198, 199, 500] {
+            let run = |cohort: Cohort<'_, ()>| all.advance(cohort);
+            let expected = thetas(d, clients, |c| steps + c as u64 % 2, stated);
+            assert_eq!(thetas(d, clients, |c| steps + c as u64 % 2, run), expected, "{steps}");
+        }
+    }
+
+    #[test]
+    fn rows_come_back_and_are_multiplied() {
+        let dense = [0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 1.5, 0.0, -1.0];
+        let rows = SparseRows::from_dense(3, &dense);
+        assert_eq!((rows.len(), rows.dim(), rows.values()), (3, 3, &[2.0, 1.5, -1.0][..]));
+        assert_eq!(rows.to_dense(), dense);
+        assert_eq!(rows.row(2).dot(&[1.0, 5.0, 4.0]), -2.5);
+        assert_eq!((rows.place(0), rows.place(2)), ((0, 1), (2, 2)));
+        assert_eq!(rows.with_ones().row(1), SparseRow { indices: &[3], values: &[1.0] });
+        let turned = rows.selected([(2, -1.0), (0, 2.0)].into_iter());
+        assert_eq!(turned.to_dense(), [-1.5, 0.0, 1.0, 0.0, 4.0, 0.0]);
+        let long: Vec<f64> = (0..40).map(|i| f64::from(i) - 7.0).collect();
+        let sum: f64 = long.iter().map(|x| x * x).sum();
+        assert_eq!(SparseRows::from_dense(40, &long).row(0).dot(&long), sum);
+    }
+
+    #[test]
+    fn rows_that_are_not_whole_are_refused() {
+        let of = |offsets: &[usize], indices: &[u32], values: &[f64]| {
+            SparseRows::new(3, offsets.to_vec(), indices.to_vec(), values.to_vec()).unwrap_err()
+        };
+        assert_eq!(of(&[0, 1], &[0], &[1.0, 2.0]), "there are 2 values, but 1 indices");
+        assert!(of(&[0, 1], &[0, 1], &[1.0, 2.0]).contains("must begin at 0 and end at 2"));
+        assert!(of(&[], &[], &[]).contains("must begin at 0"));
+        assert_eq!(of(&[0, 2, 1, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
+        assert_eq!(of(&[0, 5, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
+        assert_eq!(of(&[0, 2], &[1, 1], &[1.0; 2]), "row 0: index 1 does not rise");
+        assert_eq!(of(&[0, 0, 1], &[3], &[1.0]), "row 1: index 3 is not below 3");
+    }
+}

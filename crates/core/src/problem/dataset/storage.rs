@@ -1,0 +1,321 @@
+//! Records with sparse features: which are, and how they are read.
+
+use super::{Dataset, Records, Storage};
+use crate::kernel::SparseRows;
+use crate::problem::arrays::{Column, Contents, Files};
+use crate::problem::{Fault, MOST_DIMENSIONS};
+
+/// The most features that are always dense by default.
+const FEW: usize = 32;
+/// Features are dense by default if this many times their non-zeros are all numbers or more.
+const RARE: usize = 8;
+/// The most bytes of dense features.
+const MOST_BYTES: u128 = 8 << 30;
+/// The most bytes of the vectors of a run.
+const MOST_BYTES_OF_RUN: u128 = 16_000_000_000;
+/// Vectors of d numbers of a client: its θ, its control variate and ξ.
+const VECTORS: u128 = 3;
+
+impl Dataset {
+    /// Reads the records that clients hold, and those of the test set, with sparse or dense
+    /// features as [`Dataset::storage`] says.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not hold what it should.
+    pub(super) fn open_stored(
+        &self,
+        files: &dyn Files,
+        seed: u64,
+    ) -> Result<(Records, Option<Records>), Fault> {
+        let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
+        let features = match &*contents {
+            Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
+                Some(features)
+            }
+            Contents::Arrays(_) | Contents::Table(_) => None,
+        };
+        let records = match (features, self.storage) {
+            (Some(features), storage)
+                if storage.unwrap_or_else(|| self.default_storage(features)) == Storage::Sparse =>
+            {
+                let records = self.read_sparse(&contents, features)?;
+                self.check_sparse(&records, features)?;
+                Records { sparse: Some(features.clone()), ..records }
+            }
+            (None, Some(Storage::Sparse)) => {
+                let mut records = self.read_dense(&contents)?;
+                let dense = std::mem::take(&mut records.features);
+                Records { sparse: Some(SparseRows::from_dense(records.d, &dense)), ..records }
+            }
+            _ => self.read_dense(&contents)?,
+        };
+        self.prepared(records, seed)
+    }
+
+    fn default_storage(&self, features: &SparseRows) -> Storage {
+        let (d, n) = (features.dim(), features.len());
+        let rare = features.values().len() as u128 * (RARE as u128) < n as u128 * d as u128;
+        if rare && d > FEW && !self.standardise { Storage::Sparse } else { Storage::Dense }
+    }
+
+    /// The records of a file of sparse rows, without their features.
+    pub(super) fn read_sparse(
+        &self,
+        contents: &Contents,
+        features: &SparseRows,
+    ) -> Result<Records, Fault> {
+        match contents {
+            Contents::SparseArrays { others, .. } => {
+                self.read_columns(others, (features.dim(), Vec::new()))
+            }
+            Contents::Records { labels, .. } => {
+                self.refuse_column_names("a LIBSVM file")?;
+                self.further_columns(|key, _| -> Result<(), Fault> {
+                    Err(Fault::new(key, "names a column, but a LIBSVM file has none"))
+                })?;
+                let labels = Column::Numbers(labels.clone());
+                Ok(self.records(Vec::new(), (features.dim(), Vec::new()), labels))
+            }
+            Contents::Arrays(_) | Contents::Table(_) => {
+                Err(self.fault("it does not hold sparse rows"))
+            }
+        }
+    }
+
+    fn check_sparse(&self, records: &Records, features: &SparseRows) -> Result<(), Fault> {
+        if features.dim() == 0 {
+            return Err(self.fault("there is no feature"));
+        }
+        self.check_lengths(records, features.len())?;
+        self.check_finite_labels(records)?;
+        match features.values().iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(entry) => {
+                let place = features.place(entry);
+                Err(self.infinite(records, place, features.values()[entry]))
+            }
+        }
+    }
+
+    /// An error if these features are too many to be stored dense.
+    pub(super) fn check_dense(&self, features: &SparseRows) -> Result<(), Fault> {
+        let (n, d) = (features.len(), features.dim());
+        if d > MOST_DIMENSIONS {
+            return Err(self.fault(format!(
+                "there are {d} features; dense ones are at most {MOST_DIMENSIONS} (d × d matrices are made). `logistic-dataset` with `storage = \"sparse\"` and without `standardise` allows more"
+            )));
+        }
+        let bytes = n as u128 * d as u128 * 8;
+        if bytes > MOST_BYTES {
+            return Err(self.fault(format!(
+                "{n} records of {d} features would take {bytes} bytes; at most {MOST_BYTES} are allowed"
+            )));
+        }
+        Ok(())
+    }
+
+    /// An error if the vectors of so many clients of a run do not fit in memory.
+    ///
+    /// # Errors
+    /// A fault of the file, which determines d.
+    pub fn check_vectors(&self, clients: usize, d: usize) -> Result<(), Fault> {
+        let bytes = VECTORS * 8 * clients as u128 * d as u128;
+        if bytes > MOST_BYTES_OF_RUN {
+            let (gigabytes, most) = (bytes as f64 / 1e9, MOST_BYTES_OF_RUN as f64 / 1e9);
+            return Err(self.fault(format!(
+                "{clients} clients with vectors of {d} numbers would take about {gigabytes:.1} GB in a run; at most {most} are allowed"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::arrays::{Array, DataFile};
+    use crate::problem::dataset::{ClientWeights, Split, TestRecords};
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    struct Held(Contents);
+
+    impl Files for Held {
+        fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
+            Ok(Arc::new(self.0.clone()))
+        }
+    }
+
+    /// Four records of `d` features, of which the first and one more are not 0.
+    fn rows(d: usize) -> SparseRows {
+        let indices = (0..4).flat_map(|i| [0, 1 + i]).collect();
+        let values = (0..8).map(|i| 1.0 + f64::from(i)).collect();
+        SparseRows::new(d, vec![0, 2, 4, 6, 8], indices, values).unwrap()
+    }
+
+    fn libsvm(features: SparseRows) -> Held {
+        Held(Contents::Records { labels: vec![1.0, -1.0, 1.0, -1.0], features })
+    }
+
+    fn dataset() -> Dataset {
+        Dataset {
+            clients: Some(2),
+            standardise: false,
+            intercept: false,
+            split: Split::Iid,
+            ..Dataset::example()
+        }
+    }
+
+    fn stored(dataset: &Dataset, d: usize) -> Result<Records, String> {
+        dataset
+            .open_stored(&libsvm(rows(d)), 1)
+            .map(|(records, _)| records)
+            .map_err(|fault| format!("{}: {}", fault.key, fault.message))
+    }
+
+    #[test]
+    fn wide_files_of_few_numbers_are_sparse_by_default() {
+        for (d, standardise, storage, sparse) in [
+            (40, false, None, true),
+            (40, true, None, false),
+            (40, false, Some(Storage::Dense), false),
+            (32, false, None, false),
+            (16, false, Some(Storage::Sparse), true),
+            (6000, false, None, true),
+        ] {
+            // Standardising needs features that differ.
+            let dataset = Dataset { standardise, storage, ..dataset() };
+            match stored(&dataset, d) {
+                Ok(records) => {
+                    assert_eq!((records.sparse().is_some(), records.dimension()), (sparse, d))
+                }
+                Err(said) => {
+                    assert!(standardise && said.contains("the same in all records"), "{said}")
+                }
+            }
+        }
+        // An eighth is not few.
+        let dense =
+            SparseRows::from_dense(40, &[[1.0; 5].as_slice(), &[0.0; 35]].concat().repeat(4));
+        assert!(dataset().open_stored(&libsvm(dense), 1).unwrap().0.sparse().is_none());
+    }
+
+    #[test]
+    fn dense_and_sparse_records_are_the_same() {
+        let dataset = |storage| Dataset { storage: Some(storage), intercept: true, ..dataset() };
+        let (sparse, dense) =
+            (stored(&dataset(Storage::Sparse), 9), stored(&dataset(Storage::Dense), 9));
+        let (sparse, dense) = (sparse.unwrap(), dense.unwrap());
+        assert_eq!(sparse.sparse().unwrap().to_dense(), dense.features);
+        assert_eq!((sparse.dimension(), dense.dimension(), dense.row(3)[9]), (10, 10, 1.0));
+        // A dense file may be made sparse.
+        let x = Array { shape: vec![4, 9], data: rows(9).to_dense() };
+        let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
+        let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y.clone())]);
+        let file = Held(Contents::Arrays(arrays));
+        let (made, _) = dataset(Storage::Sparse).open_stored(&file, 1).unwrap();
+        assert_eq!(made.sparse(), sparse.sparse());
+        // A file of sparse arrays, split by column.
+        let others = BTreeMap::from([("y".to_owned(), y.clone()), ("who".to_owned(), y)]);
+        let file = Held(Contents::SparseArrays { features: rows(9), others });
+        let by_column = Dataset {
+            split: Split::Column("who".into()),
+            clients: None,
+            ..dataset(Storage::Sparse)
+        };
+        let (records, _) = by_column.open_stored(&file, 1).unwrap();
+        assert_eq!(by_column.partition(&records, 1).unwrap(), [[0, 2], [1, 3]]);
+        assert_eq!(records.sparse(), sparse.sparse());
+        assert_eq!(by_column.open(&file, 1).map(|_| ()).unwrap_err().key, "dataset.storage");
+    }
+
+    /// Every split gives clients and the test set the same records in both forms.
+    #[test]
+    fn dense_and_sparse_records_are_dealt_the_same() {
+        let n = 60;
+        let indices = (0..n).flat_map(|i| [i % 9, 9 + i % 11]).collect();
+        let values = (0..2 * n).map(|i| f64::from(i) - 50.5).collect();
+        let offsets = (0..=n as usize).map(|i| 2 * i).collect();
+        let features = SparseRows::new(40, offsets, indices, values).unwrap();
+        let array = |data: Vec<f64>| Array { shape: vec![data.len()], data };
+        let column = |of: fn(u32) -> u32| array((0..n).map(|i| f64::from(of(i))).collect());
+        let others = BTreeMap::from([
+            ("y".to_owned(), column(|i| u32::from(i % 4 == 0))),
+            ("who".to_owned(), column(|i| i % 10 / 4)),
+            ("held".to_owned(), column(|i| u32::from(i % 7 == 3))),
+        ]);
+        let file = Held(Contents::SparseArrays { features: features.clone(), others });
+        let splits = [
+            Split::Iid,
+            Split::ByLabel,
+            Split::Dirichlet(2.0),
+            Split::Quantity(0.5),
+            Split::Column("who".into()),
+        ];
+        for (split, test) in splits.into_iter().flat_map(|split| {
+            let tests =
+                [None, Some(TestRecords::Fraction(0.2)), Some(TestRecords::Column("held".into()))];
+            tests.map(|test| (split.clone(), test))
+        }) {
+            let load = |storage| {
+                let dataset = Dataset {
+                    clients: (!matches!(split, Split::Column(_))).then_some(4),
+                    split: split.clone(),
+                    test: test.clone(),
+                    weights: ClientWeights::Records,
+                    storage: Some(storage),
+                    intercept: true,
+                    ..dataset()
+                };
+                dataset.load_stored(&file, 5).unwrap()
+            };
+            let (sparse, dense) = (load(Storage::Sparse), load(Storage::Dense));
+            assert_eq!((&sparse.held, &sparse.shares), (&dense.held, &dense.shares));
+            let held_out = match test {
+                None => 0,
+                Some(TestRecords::Fraction(_)) => 12,
+                Some(TestRecords::Column(_)) => 9,
+            };
+            assert_eq!(sparse.records.count(), n as usize - held_out, "{split:?}");
+            assert_eq!(sparse.test.as_ref().map_or(0, Records::count), held_out);
+            let parts = [(Some(sparse.records), Some(dense.records)), (sparse.test, dense.test)];
+            for (sparse, dense) in parts {
+                let (Some(sparse), Some(dense)) = (sparse, dense) else { continue };
+                assert_eq!((sparse.labels, sparse.groups), (dense.labels, dense.groups));
+                let rows = sparse.sparse.unwrap();
+                assert_eq!((rows.dim(), rows.to_dense()), (41, dense.features));
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused() {
+        let fails = |dataset: &Dataset, d| stored(dataset, d).map(|_| ()).unwrap_err();
+        let dense = Dataset { storage: Some(Storage::Dense), ..dataset() };
+        assert!(
+            fails(&dense, 6000).contains("there are 6000 features; dense ones are at most 5000")
+        );
+        let standard = Dataset { standardise: true, ..dataset() };
+        assert!(fails(&standard, 6000).contains("without `standardise`"));
+        let both = Dataset { storage: Some(Storage::Sparse), ..standard };
+        assert!(both.check().iter().any(|fault| fault.key == "dataset.standardise"));
+        let column = Dataset { split: Split::Column("who".into()), clients: None, ..dataset() };
+        assert!(fails(&column, 40).contains("names a column, but a LIBSVM file has none"));
+        let open =
+            |file: Contents| dataset().open_stored(&Held(file), 1).map(|_| ()).unwrap_err().message;
+        let mut values = vec![1.0; 8];
+        values[5] = f64::NAN;
+        let indices = (0..4).flat_map(|i| [0, 1 + i]).collect();
+        let nan = SparseRows::new(40, vec![0, 2, 4, 6, 8], indices, values).unwrap();
+        let labels = vec![1.0, -1.0, 1.0, -1.0];
+        let said = open(Contents::Records { labels, features: nan });
+        assert!(said.contains("[row, column] = [2, 3], counted from 0, is NaN"), "{said}");
+        let said = open(Contents::Records { labels: vec![1.0; 3], features: rows(40) });
+        assert!(said.contains("the features have 4 rows, the labels 3"), "{said}");
+        let said = open(Contents::SparseArrays { features: rows(40), others: BTreeMap::new() });
+        assert!(said.contains("there is no array `y`"), "{said}");
+        let said = dataset().check_vectors(1000, 1_000_000).unwrap_err().message;
+        assert!(said.contains("would take about 24.0 GB in a run; at most 16"), "{said}");
+    }
+}

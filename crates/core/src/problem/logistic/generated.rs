@@ -1,0 +1,169 @@
+//! Logistic regression on generated sparse records.
+//!
+//! A record has k non-zeros, |N(0, 1)| in absolute value and then scaled to norm 1. The features
+//! are distinct draws from P(j) ∝ (j + 1)^−a, so that few features are frequent and most are rare,
+//! as in texts. Its label is +1 with probability σ(xᵀ(w + v_c)), where w ~ N(0, signal² I) is
+//! common to all clients and v_c ~ N(0, heterogeneity² I) is the client's own.
+
+use super::sparse::SparseLogistic;
+use crate::kernel::alias::Alias;
+use crate::kernel::exp::sigmoid;
+use crate::kernel::{SparseLoss, SparseRows, dot};
+use crate::problem::arrays::Files;
+use crate::problem::{Extent, Fault, Faults, MOST_SPARSE_FEATURES, RecordMetrics, Share};
+use crate::rng::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Logistic regression on generated records of which few features are not 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Settings {
+    /// d, the dimension of the records and of θ; 1 or more.
+    #[schemars(range(min = 1), example = 47_236)]
+    pub dimension: usize,
+    /// The number of features of a record that are not 0; from 1 to d.
+    #[schemars(range(min = 1), example = 75)]
+    pub nonzeros: usize,
+    /// The number of records that each client holds; 1 or more.
+    #[schemars(range(min = 1), example = 200)]
+    pub records: usize,
+    /// N, the number of clients; 1 or more.
+    #[schemars(range(min = 1), example = 100)]
+    pub clients: usize,
+    /// The exponent a of the frequencies (j + 1)^−a of features j = 0, 1, …; 0 or more.
+    #[serde(default = "unit")]
+    #[schemars(range(min = 0.0), example = 1.0)]
+    pub frequency_decay: f64,
+    /// The standard deviation of xᵀw over the true parameters w that all clients share, 0 or more.
+    #[serde(default = "unit")]
+    #[schemars(range(min = 0.0), example = 4.0)]
+    pub signal: f64,
+    /// The standard deviation of xᵀv over the deviations v of a client's true parameters from the
+    /// shared ones, 0 or more.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), example = 1.0)]
+    pub heterogeneity: f64,
+    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
+    pub l2: f64,
+    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
+    #[serde(default = "super::one")]
+    #[schemars(range(min = 1), example = 1)]
+    pub batch: usize,
+}
+
+fn unit() -> f64 {
+    1.0
+}
+
+/// Draws of a feature for each non-zero, after which the most frequent features that are missing
+/// fill a record.
+const ATTEMPTS: usize = 32;
+
+impl crate::problem::Settings for Settings {
+    type Instance = SparseLogistic;
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        let Self { dimension, nonzeros, .. } = *self;
+        faults.at_least_one("dimension", dimension as u64);
+        faults.require(dimension <= MOST_SPARSE_FEATURES, "dimension", || {
+            format!("must be at most {MOST_SPARSE_FEATURES}, not {dimension}")
+        });
+        faults.at_least_one("nonzeros", nonzeros as u64);
+        faults.require(nonzeros <= dimension.max(1), "nonzeros", || {
+            format!("must be at most the dimension, {dimension}, not {nonzeros}")
+        });
+        faults.at_least_one("records", self.records as u64);
+        faults.clients(self.clients);
+        faults.memory("dimension", self.clients, dimension.saturating_mul(24));
+        let bytes = self.records.saturating_mul(nonzeros).saturating_mul(12);
+        faults.memory("records", self.clients, bytes);
+        faults.non_negative("frequency-decay", self.frequency_decay);
+        faults.non_negative("signal", self.signal);
+        faults.non_negative("heterogeneity", self.heterogeneity);
+        faults.positive("l2", self.l2);
+        faults.at_least_one("batch", self.batch as u64);
+        faults.0
+    }
+
+    fn linear(&self) -> bool {
+        false
+    }
+
+    fn record_metrics(&self) -> RecordMetrics {
+        RecordMetrics { loss: true, accuracy: true, test: false }
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        let (clients, dimension) = (self.clients, self.dimension);
+        let bytes = clients as f64 * self.records as f64 * (12 * self.nonzeros + 16) as f64;
+        let what = format!("{clients} sets of {} records", self.records);
+        let share = Share::new("records", bytes, what);
+        let vectors = Share::new("dimension", 40.0 * dimension as f64, "tables of features");
+        Some(Extent { clients, dimension, shares: vec![share, vectors] })
+    }
+
+    fn build(&self, seed: u64, _files: &dyn Files) -> Result<SparseLogistic, Fault> {
+        let frequency = |j: usize| libm::pow((j + 1) as f64, -self.frequency_decay);
+        let weights: Vec<(u32, f64)> =
+            (0..self.dimension).map(|j| (j as u32, frequency(j))).collect();
+        let features = Alias::new(&weights);
+        let mut rng = Stream::shared_instance(seed);
+        let shared: Vec<f64> = (0..self.dimension).map(|_| self.signal * rng.gaussian()).collect();
+        let set =
+            |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
+        let loss = SparseLoss { l2: self.l2, margin: 0.0, batch: self.batch };
+        SparseLogistic::new(loss, (0..self.clients).map(set).collect())
+    }
+}
+
+impl Settings {
+    /// The rows y x of a client.
+    fn draw(&self, features: &Alias<u32>, shared: &[f64], rng: &mut Stream) -> SparseRows {
+        let truth: Vec<f64> = match self.heterogeneity {
+            0.0 => shared.to_vec(),
+            spread => shared.iter().map(|w| w + spread * rng.gaussian()).collect(),
+        };
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for _ in 0..self.records {
+            let columns = self.draw_columns(features, rng);
+            let mut row: Vec<f64> = columns.iter().map(|_| rng.gaussian().abs()).collect();
+            let norm = libm::sqrt(dot(&row, &row));
+            let along = columns
+                .iter()
+                .zip(&row)
+                .fold(0.0, |sum, (j, x)| sum + x / norm * truth[*j as usize]);
+            let label = if rng.uniform() < sigmoid(along) { 1.0 } else { -1.0 };
+            row.iter_mut().for_each(|x| *x *= label / norm);
+            indices.extend(columns);
+            values.extend(row);
+            offsets.push(values.len());
+        }
+        SparseRows::new(self.dimension, offsets, indices, values).expect("columns rise")
+    }
+
+    /// The columns of a record, which rise.
+    fn draw_columns(&self, features: &Alias<u32>, rng: &mut Stream) -> Vec<u32> {
+        let mut columns = Vec::with_capacity(self.nonzeros);
+        for _ in 0..ATTEMPTS * self.nonzeros {
+            if columns.len() == self.nonzeros {
+                break;
+            }
+            let column = features.pick(rng.bits());
+            if let Err(place) = columns.binary_search(&column) {
+                columns.insert(place, column);
+            }
+        }
+        for column in 0..self.dimension as u32 {
+            if columns.len() == self.nonzeros {
+                break;
+            }
+            if let Err(place) = columns.binary_search(&column) {
+                columns.insert(place, column);
+            }
+        }
+        columns
+    }
+}

@@ -1,0 +1,346 @@
+//! Logistic regression on sparse records: the loss of [`super::Logistic`], with local steps
+//! whose cost grows with the non-zeros of a record instead of d ([`crate::kernel::SparseSteps`]).
+//!
+//! *Invariant*: d × d matrices are made only by the facts that are such matrices, and by the
+//! search for an optimum in few unknowns.
+
+use super::{RecordSet, divergence, predicted, softplus};
+use crate::kernel::exp::sigmoid;
+use crate::kernel::{
+    Cohort, Rows, SparseLoss, SparseRow, SparseRows, SparseSteps, squared_distance,
+};
+use crate::linalg::Matrix;
+use crate::problem::affine::batch_noise;
+use crate::problem::minimise::{Minimiser, Objective, minimise};
+use crate::problem::{Facts, Fault, Problem, RecordsOf};
+use crate::rng::Stream;
+
+/// An instance.
+pub struct SparseLogistic {
+    d: usize,
+    loss: SparseLoss,
+    /// Each client's records, times their labels.
+    sets: Vec<SparseRows>,
+    /// The clients' shares, if they are not equal.
+    client_shares: Option<Vec<f64>>,
+    held: Vec<RecordSet>,
+    /// The records of the test set, likewise times their labels.
+    test_rows: Option<SparseRows>,
+    optimum: Minimiser,
+}
+
+impl SparseLogistic {
+    /// The instance in which each client holds one of these sets of rows y x.
+    ///
+    /// # Errors
+    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
+    ///
+    /// # Panics
+    /// If there is no set, one is empty, or they differ in d.
+    pub fn new(loss: SparseLoss, sets: Vec<SparseRows>) -> Result<Self, Fault> {
+        Self::with_shares(loss, sets, None)
+    }
+
+    /// The same with each client's own share; equal ones by default.
+    ///
+    /// # Errors
+    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
+    ///
+    /// # Panics
+    /// As [`SparseLogistic::new`], and if there are not as many shares as sets.
+    pub fn with_shares(
+        loss: SparseLoss,
+        sets: Vec<SparseRows>,
+        client_shares: Option<Vec<f64>>,
+    ) -> Result<Self, Fault> {
+        let d = sets[0].dim();
+        assert!(sets.iter().all(|set| set.dim() == d && !set.is_empty()));
+        assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets.len()));
+        let held = sets.iter().map(|_| RecordSet::default()).collect();
+        let (test_rows, optimum) = (None, Minimiser::default());
+        let mut instance = Self { d, loss, sets, client_shares, held, test_rows, optimum };
+        let shares = instance.shares().collect();
+        instance.optimum = minimise(&mut instance.mean_loss(shares));
+        if instance.optimum.error.is_finite() {
+            Ok(instance)
+        } else {
+            Err(Fault::new(
+                "l2",
+                "the optimum cannot be found in double precision; is it too small?",
+            ))
+        }
+    }
+
+    /// The same instance with a test set, rows y x.
+    pub fn with_test(self, test_rows: SparseRows) -> Self {
+        Self { test_rows: Some(test_rows), ..self }
+    }
+
+    /// The clients and their shares.
+    fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
+        let equal = 1.0 / self.sets.len() as f64;
+        let shares = self.client_shares.as_ref();
+        (0..self.sets.len()).map(move |client| (client, shares.map_or(equal, |all| all[client])))
+    }
+
+    /// The mean of the losses of clients, with these weights.
+    fn mean_loss(&self, shares: Vec<(usize, f64)>) -> SparseMean<'_> {
+        SparseMean { instance: self, shares, weights: Vec::new() }
+    }
+
+    /// The mean of `value` over records: of the clients, by their shares, or of the test set.
+    fn mean_over(&self, of: RecordsOf, value: impl Fn(SparseRow<'_>) -> f64) -> Option<f64> {
+        let mean =
+            |set: &SparseRows| set.iter().fold(0.0, |sum, row| sum + value(row)) / set.len() as f64;
+        match of {
+            RecordsOf::Test => self.test_rows.as_ref().map(mean),
+            RecordsOf::Clients => {
+                Some(self.shares().fold(0.0, |sum, (k, share)| sum + share * mean(&self.sets[k])))
+            }
+        }
+    }
+
+    /// σ(m − y xᵀθ) of each record of a client.
+    fn weights(&self, client: usize, theta: &[f64]) -> Vec<f64> {
+        let weight = |row: SparseRow<'_>| sigmoid(self.loss.margin - row.dot(theta));
+        self.sets[client].iter().map(weight).collect()
+    }
+
+    fn weights_at_optimum(&self, client: usize) -> &[f64] {
+        self.held[client].weights.get_or_init(|| self.weights(client, &self.optimum.theta))
+    }
+
+    /// out ← out − share E[s y x], from the weights s of a client's records.
+    fn add_pull(&self, client: usize, share: f64, weights: &[f64], out: &mut [f64]) {
+        let share = share / weights.len() as f64;
+        for (row, s) in self.sets[client].iter().zip(weights) {
+            row.add_to(-share * s, out);
+        }
+    }
+
+    /// out ← out + share E[f x xᵀ], with a factor for each record of a client.
+    fn add_products(&self, client: usize, share: f64, factors: &[f64], out: &mut Matrix) {
+        let share = share / factors.len() as f64;
+        for (row, factor) in self.sets[client].iter().zip(factors) {
+            for (i, x) in row.iter() {
+                row.iter().for_each(|(j, y)| out[(i, j)] += share * factor * x * y);
+            }
+        }
+    }
+
+    fn steps<'a>(&'a self, proximal: f64, anchor: &'a [f64]) -> SparseSteps<'a> {
+        SparseSteps { sets: &self.sets, loss: self.loss, proximal, anchor }
+    }
+}
+
+/// The mean of the losses of some clients.
+struct SparseMean<'a> {
+    instance: &'a SparseLogistic,
+    /// Clients and their weights, whose sum is 1.
+    shares: Vec<(usize, f64)>,
+    /// The weights of the records of each of them at the point of the last gradient.
+    weights: Vec<Vec<f64>>,
+}
+
+impl SparseMean<'_> {
+    /// λv.
+    fn penalty(&self, v: &[f64]) -> Vec<f64> {
+        v.iter().map(|v| self.instance.loss.l2 * v).collect()
+    }
+
+    /// The clients, their weights and the factors s(1 − s) of their records.
+    fn curvatures(&self) -> impl Iterator<Item = (usize, f64, Vec<f64>)> {
+        let pairs = self.shares.iter().zip(&self.weights);
+        pairs.map(|((client, share), weights)| (*client, *share, curvatures(weights)))
+    }
+}
+
+/// s(1 − s) of each weight s.
+fn curvatures(weights: &[f64]) -> Vec<f64> {
+    weights.iter().map(|s| s * (1.0 - s)).collect()
+}
+
+impl Objective for SparseMean<'_> {
+    fn dim(&self) -> usize {
+        self.instance.d
+    }
+    fn convexity(&self) -> f64 {
+        self.instance.loss.l2
+    }
+    fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
+        self.weights = self.shares.iter().map(|(c, _)| self.instance.weights(*c, theta)).collect();
+        let mut mean = self.penalty(theta);
+        for ((client, share), weights) in self.shares.iter().zip(&self.weights) {
+            self.instance.add_pull(*client, *share, weights, &mut mean);
+        }
+        mean
+    }
+    fn product(&self, v: &[f64]) -> Vec<f64> {
+        let mut mean = self.penalty(v);
+        for (client, share, factors) in self.curvatures() {
+            let share = share / factors.len() as f64;
+            for (row, factor) in self.instance.sets[client].iter().zip(factors) {
+                row.add_to(share * factor * row.dot(v), &mut mean);
+            }
+        }
+        mean
+    }
+    fn hessian(&self) -> Matrix {
+        let mut sum = Matrix::identity(self.dim()).scaled(self.instance.loss.l2);
+        for (client, share, factors) in self.curvatures() {
+            self.instance.add_products(client, share, &factors, &mut sum);
+        }
+        sum
+    }
+}
+
+impl Facts for SparseLogistic {
+    fn clients(&self) -> usize {
+        self.sets.len()
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.client_shares.as_deref()
+    }
+    fn optimum(&self) -> &[f64] {
+        &self.optimum.theta
+    }
+    fn optimum_error(&self) -> Option<f64> {
+        Some(self.optimum.error)
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        let found = || minimise(&mut self.mean_loss(vec![(client, 1.0)])).theta;
+        self.held[client].optimum.get_or_init(found)
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        for (field, theta) in field.iter_mut().zip(theta) {
+            *field = self.loss.l2 * theta;
+        }
+        self.add_pull(client, 1.0, &self.weights(client, theta), field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        let mut sum = Matrix::identity(self.d).scaled(self.loss.l2);
+        let factors = curvatures(self.weights_at_optimum(client));
+        self.add_products(client, 1.0, &factors, &mut sum);
+        sum
+    }
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        let weights = self.weights_at_optimum(client);
+        let squares: Vec<f64> = weights.iter().map(|s| s * s).collect();
+        let mut sum = Matrix::zeros(self.d, self.d);
+        self.add_products(client, 1.0, &squares, &mut sum);
+        let mut mean = vec![0.0; self.d];
+        self.add_pull(client, 1.0, weights, &mut mean);
+        sum.add_outer(-1.0, &mean, &mean);
+        sum.scaled(1.0 / self.loss.batch as f64)
+    }
+    /// As for dense records, which these become here.
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let dense = self.sets[client].to_dense();
+        let rows = Rows::new(&dense, self.d, self.d).iter();
+        let records = rows.zip(self.weights_at_optimum(client)).map(|(row, weight)| {
+            let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
+            w.push(-weight);
+            (row, w)
+        });
+        Some(batch_noise(self.loss.batch, s, records))
+    }
+    /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
+    fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
+        let n = self.sets[client].len() as f64;
+        let mut sum = vec![0.0; self.d];
+        for (row, s) in self.sets[client].iter().zip(self.weights_at_optimum(client)) {
+            let third = s * (1.0 - s) * (1.0 - 2.0 * s);
+            let square = row.iter().fold(0.0, |sum, (i, x)| sum + x * row.sum(|j| m[(i, j)]));
+            row.add_to(-third * square / n, &mut sum);
+        }
+        Some(sum)
+    }
+    fn draws(&self) -> usize {
+        self.sets.iter().map(SparseRows::len).max().unwrap_or(1)
+    }
+    fn linear(&self) -> bool {
+        false
+    }
+    fn batch(&self) -> u64 {
+        self.loss.batch as u64
+    }
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |row| softplus(self.loss.margin - row.dot(theta)))
+    }
+    fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |row| predicted(row.dot(theta)))
+    }
+    /// As for dense records: Bregman divergences from θ*.
+    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
+        let (margin, star) = (self.loss.margin, self.optimum());
+        let mut gap = 0.5 * self.loss.l2 * squared_distance(theta, star);
+        for (client, share) in self.shares() {
+            let share = share / self.sets[client].len() as f64;
+            for row in self.sets[client].iter() {
+                gap += share * divergence(margin - row.dot(theta), margin - row.dot(star));
+            }
+        }
+        Some(gap)
+    }
+}
+
+impl Problem for SparseLogistic {
+    type State = ();
+
+    #[inline(always)]
+    fn oracle(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        self.steps(0.0, &[]).field(client, theta, |records| rng.index(records), field);
+    }
+
+    fn advance(&self, cohort: Cohort<'_, ()>) {
+        self.steps(0.0, &[]).advance(cohort);
+    }
+
+    fn advance_extended<'a>(
+        &self,
+        cohort: Cohort<'a, ()>,
+        proximal: f64,
+        anchor: &[f64],
+    ) -> Option<Cohort<'a, ()>> {
+        self.steps(proximal, anchor).advance(cohort);
+        None
+    }
+
+    fn has_twin(&self) -> bool {
+        true
+    }
+
+    /// As for dense records.
+    #[inline(always)]
+    fn linearised(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        let (set, weights) = (&self.sets[client], self.weights_at_optimum(client));
+        let star = self.optimum();
+        for (field, theta) in field.iter_mut().zip(theta) {
+            *field = self.loss.l2 * theta;
+        }
+        for _ in 0..self.loss.batch {
+            let record = rng.index(set.len());
+            let (row, s) = (set.row(record), weights[record]);
+            let weight = s + s * (1.0 - s) * row.sum(|j| star[j] - theta[j]);
+            row.add_to(-weight / self.loss.batch as f64, field);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sparse_tests.rs"]
+mod tests;

@@ -1,0 +1,197 @@
+//! Sparse records against the dense problem on the same records.
+
+use super::super::{Logistic, Loss, generated};
+use super::*;
+use crate::federated::{Clock, Conditions, Federated, Learning, Run, Schedule, Terms, Variates};
+use crate::kernel::difference;
+use crate::problem::{Exact, check};
+use crate::sample;
+
+fn settings() -> generated::Settings {
+    generated::Settings {
+        dimension: 40,
+        nonzeros: 5,
+        records: 30,
+        clients: 4,
+        frequency_decay: 0.7,
+        signal: 3.0,
+        heterogeneity: 2.0,
+        l2: 0.05,
+        batch: 1,
+    }
+}
+
+/// A problem and the dense problem on its records.
+fn both(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
+    let sparse = sample::build(settings, 3);
+    let loss = Loss { l2: settings.l2, margin: 0.0, batch: settings.batch };
+    let sets = sparse.sets.iter().map(SparseRows::to_dense).collect();
+    let dense = Logistic::new(settings.dimension, settings.clients, loss, sets).unwrap();
+    (sparse, dense)
+}
+
+/// The same two with unequal shares and a test set.
+fn weighted(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
+    let SparseLogistic { sets, loss, .. } = sample::build(settings, 3);
+    let test = sample::build(settings, 4).sets.swap_remove(0);
+    let shares = Some(vec![0.1, 0.2, 0.3, 0.4]);
+    let rows = sets.iter().map(SparseRows::to_dense).collect();
+    let same = Loss { l2: loss.l2, margin: loss.margin, batch: loss.batch };
+    let dense = Logistic::with_shares(settings.dimension, same, rows, shares.clone()).unwrap();
+    let dense = dense.with_test(test.to_dense());
+    (SparseLogistic::with_shares(loss, sets, shares).unwrap().with_test(test), dense)
+}
+
+#[track_caller]
+fn close(have: &[f64], want: &[f64], most: f64) {
+    let size = want.iter().fold(1e-300_f64, |size, x| size.max(x.abs()));
+    for (have, want) in have.iter().zip(want) {
+        assert!((have - want).abs() <= most * size, "{have}, not {want}");
+    }
+    assert_eq!(have.len(), want.len());
+}
+
+#[test]
+fn the_oracle_has_the_stated_mean_and_covariance() {
+    let settings = generated::Settings { dimension: 6, nonzeros: 2, batch: 2, ..settings() };
+    let problem = sample::build(&settings, 3);
+    check::roots(&problem, 2e-15);
+    check::agree(&problem, 100_000);
+}
+
+#[test]
+fn facts_are_those_of_the_dense_problem() {
+    let (equal, unequal) = (both(&settings()), weighted(&settings()));
+    assert_eq!(equal.0.unequal_shares(), None);
+    assert_eq!(unequal.0.unequal_shares(), unequal.1.unequal_shares());
+    assert!(crate::kernel::squared_distance(equal.0.optimum(), unequal.0.optimum()) > 1e-4);
+    facts_agree(&equal.0, &equal.1);
+    facts_agree(&unequal.0, &unequal.1);
+    assert_eq!(equal.0.loss(equal.0.optimum(), RecordsOf::Test), None);
+}
+
+#[track_caller]
+fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
+    close(sparse.optimum(), dense.optimum(), 1e-11);
+    let theta: Vec<f64> = (0..40).map(|i| 0.3 * f64::from(i % 7) - 1.0).collect();
+    let m = Matrix::from_fn(40, 40, |i, j| 1.0 / (1.0 + (i + 2 * j) as f64));
+    let s = Matrix::from_fn(41, 41, |i, j| 1.0 / (1.0 + (i + j) as f64));
+    for client in 0..4 {
+        close(sparse.local_optimum(client), dense.local_optimum(client), 1e-11);
+        let (mut have, mut want) = (vec![0.0; 40], vec![0.0; 40]);
+        sparse.mean_field(client, &theta, &mut have);
+        dense.mean_field(client, &theta, &mut want);
+        close(&have, &want, 1e-13);
+        let pairs = [
+            (sparse.jacobian(client), dense.jacobian(client)),
+            (sparse.noise_covariance(client), dense.noise_covariance(client)),
+            (sparse.noise_map(client, &s).unwrap(), dense.noise_map(client, &s).unwrap()),
+        ];
+        pairs.iter().for_each(|(have, want)| close(have.entries(), want.entries(), 1e-11));
+        let curved = (sparse.curvature(client, &m).unwrap(), dense.curvature(client, &m).unwrap());
+        close(&curved.0, &curved.1, 1e-11);
+    }
+    let gaps = [sparse.suboptimality(&theta), dense.suboptimality(&theta)].map(Option::unwrap);
+    close(&gaps[..1], &gaps[1..], 1e-12);
+    for of in [RecordsOf::Clients, RecordsOf::Test] {
+        for theta in [&theta, &vec![0.0; 40]] {
+            let (have, want) = (sparse.accuracy(theta, of), dense.accuracy(theta, of));
+            close(have.as_slice(), want.as_slice(), 1e-13);
+            let (have, want) = (sparse.loss(theta, of), dense.loss(theta, of));
+            close(have.as_slice(), want.as_slice(), 1e-13);
+        }
+    }
+    assert_eq!((sparse.draws(), sparse.dim(), sparse.clients()), (30, 40, 4));
+}
+
+/// All terms that differ in their local steps.
+fn terms() -> Vec<Terms> {
+    let fedavg = Terms::fedavg(0.4, 30);
+    let coin = Schedule::Bernoulli { probability: 0.1, clock: Clock::Communications };
+    let first = Variates::Kept(Learning::OptionOne);
+    vec![
+        fedavg.clone(),
+        Terms { local_steps: vec![7, 30, 1], normalised: true, ..fedavg.clone() },
+        Terms { cohort: Some(2), server_step: 0.7, ..fedavg.clone() },
+        Terms { proximal: 0.3, ..fedavg.clone() },
+        Terms { proximal: 3.0, ..fedavg.clone() },
+        Terms { batches: vec![3, 1], ..fedavg.clone() },
+        Terms { variates: Variates::Fresh, ..fedavg },
+        Terms { variates: first, ..Terms::scaffold(0.4, 30) },
+        Terms { schedule: coin, ..Terms::scaffold(0.4, 1) },
+        Terms { proximal: 0.3, ..Terms::scaffold(0.4, 30) },
+        Terms::scaffold(0.4, 30),
+    ]
+}
+
+/// θ after 30 rounds.
+fn after<P: Problem>(problem: &P, terms: &Terms) -> Vec<f64> {
+    let start = vec![0.5; problem.dim()];
+    let from = Conditions { seed: 5, replicate: 0, start: &start, rounds: 30, copy: 0 };
+    let mut run = Federated::new(problem, terms.clone(), &from);
+    (0..30).for_each(|_| run.round());
+    run.estimate().to_vec()
+}
+
+#[test]
+fn runs_are_those_of_the_dense_problem_on_the_same_draws() {
+    for batch in [1, 3] {
+        let settings = generated::Settings { batch, ..settings() };
+        for (sparse, dense) in [both(&settings), weighted(&settings)] {
+            for terms in terms() {
+                close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_without_noise_are_those_of_the_dense_problem() {
+    let (sparse, dense) = both(&settings());
+    let (sparse, dense) = (Exact::new(sparse), Exact::new(dense));
+    for terms in terms() {
+        close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
+    }
+}
+
+#[test]
+fn linearised_runs_are_those_of_the_dense_problem() {
+    let (sparse, dense) = both(&settings());
+    let (sparse, dense) = (crate::problem::Twin::new(sparse), crate::problem::Twin::new(dense));
+    let terms = Terms::fedavg(0.4, 30);
+    close(&after(&sparse, &terms), &after(&dense, &terms), 1e-10);
+}
+
+#[test]
+fn the_first_clients_stay_and_records_are_as_stated() {
+    let few = sample::build(&settings(), 4);
+    let many = sample::build(&generated::Settings { clients: 9, ..settings() }, 4);
+    assert_eq!(few.sets, many.sets[..4]);
+    // The last features are so rare that records are filled up with frequent ones.
+    let steep = generated::Settings { frequency_decay: 30.0, nonzeros: 7, ..settings() };
+    for set in sample::build(&steep, 4).sets {
+        for row in set.iter() {
+            assert_eq!(row.indices, [0, 1, 2, 3, 4, 5, 6]);
+            let norm: f64 = row.values.iter().map(|x| x * x).sum();
+            assert!((norm - 1.0).abs() < 1e-12);
+        }
+    }
+}
+
+/// A d × d matrix would take 320 GB.
+#[test]
+fn many_features_take_vectors_alone() {
+    let wide = generated::Settings { dimension: 200_000, nonzeros: 20, ..settings() };
+    let problem = sample::build(&wide, 1);
+    let error = problem.optimum_error().unwrap();
+    assert!(error < 1e-10, "{error}");
+    let mut mean = vec![0.0; 200_000];
+    for client in 0..4 {
+        crate::kernel::axpy(0.25, &problem.field_at_optimum(client), &mut mean);
+    }
+    assert!(mean.iter().all(|x| x.abs() < 1e-11));
+    let far = |theta: &[f64]| difference(theta, problem.optimum()).iter().map(|x| x * x).sum();
+    let (before, after): (f64, f64) =
+        (far(&vec![0.5; 200_000]), far(&after(&problem, &Terms::scaffold(0.4, 30))));
+    assert!(after < 1e-4 * before, "{before} {after}");
+}

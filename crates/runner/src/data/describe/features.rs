@@ -1,0 +1,185 @@
+//! The features of a file, dense or sparse: what is known of their columns from passes over the
+//! numbers that are stored.
+
+use driftbench_core::kernel::SparseRows;
+use std::borrow::Cow;
+
+/// Rows of features.
+pub enum FeatureRows<'a> {
+    /// n rows of d numbers.
+    Dense {
+        /// n and d.
+        size: (usize, usize),
+        /// All numbers.
+        numbers: Cow<'a, [f64]>,
+    },
+    /// Rows of which only some numbers are stored; the others are 0.
+    Sparse(&'a SparseRows),
+}
+
+impl FeatureRows<'_> {
+    /// n and d.
+    pub fn size(&self) -> (usize, usize) {
+        match self {
+            Self::Dense { size, .. } => *size,
+            Self::Sparse(rows) => (rows.len(), rows.dim()),
+        }
+    }
+
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, Self::Sparse(_))
+    }
+
+    /// Calls `each` with the feature and the value of every number that is stored of a row.
+    fn each_of(&self, row: usize, mut each: impl FnMut(usize, f64)) {
+        match self {
+            Self::Dense { size: (_, d), numbers } => {
+                let numbers = &numbers[row * d..][..*d];
+                numbers.iter().enumerate().for_each(|(j, x)| each(j, *x));
+            }
+            Self::Sparse(rows) => rows.row(row).iter().for_each(|(j, x)| each(j, x)),
+        }
+    }
+
+    /// The same for all rows, in order.
+    fn each(&self, mut each: impl FnMut(usize, f64)) {
+        (0..self.size().0).for_each(|row| self.each_of(row, &mut each));
+    }
+
+    /// How many numbers are not 0.
+    pub fn nonzeros(&self) -> usize {
+        let mut sum = 0;
+        self.each(|_, x| sum += usize::from(x != 0.0));
+        sum
+    }
+
+    /// How many values of each feature are not finite.
+    pub fn missing(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.size().1];
+        self.each(|j, x| counts[j] += usize::from(!x.is_finite()));
+        counts
+    }
+
+    /// How many zeros of each feature are not stored.
+    fn unstored(&self) -> Vec<usize> {
+        let (n, d) = self.size();
+        let mut counts = vec![n; d];
+        self.each(|j, _| counts[j] -= 1);
+        counts
+    }
+
+    /// The mean and the variance of each feature.
+    pub fn moments(&self) -> Vec<(f64, f64)> {
+        let (n, d) = self.size();
+        let mut means = vec![0.0; d];
+        self.each(|j, x| means[j] += x);
+        means.iter_mut().for_each(|mean| *mean /= n as f64);
+        let zeros = self.unstored().into_iter().zip(&means);
+        let mut squares: Vec<f64> = zeros.map(|(zeros, mean)| zeros as f64 * mean * mean).collect();
+        self.each(|j, x| squares[j] += (x - means[j]) * (x - means[j]));
+        means.into_iter().zip(squares).map(|(mean, square)| (mean, square / n as f64)).collect()
+    }
+
+    /// How many records have another value of each feature than the majority, if there is one;
+    /// otherwise half of all or more.
+    pub fn rarer(&self) -> Vec<usize> {
+        let zeros = self.unstored();
+        // The last candidate of a vote in which a value cancels another one; zeros that are not
+        // stored vote last.
+        let mut votes: Vec<(f64, usize)> = vec![(f64::NAN, 0); self.size().1];
+        let mut vote = |j: usize, x: f64, times: usize| {
+            let (most, lead) = &mut votes[j];
+            if x == *most {
+                *lead += times;
+            } else if times > *lead {
+                (*most, *lead) = (x, times - *lead);
+            } else {
+                *lead -= times;
+            }
+        };
+        self.each(|j, x| vote(j, x, 1));
+        zeros.iter().enumerate().for_each(|(j, zeros)| vote(j, 0.0, *zeros));
+        let others = zeros.iter().zip(&votes);
+        let mut rarer: Vec<usize> =
+            others.map(|(zeros, (most, _))| if *most == 0.0 { 0 } else { *zeros }).collect();
+        self.each(|j, x| rarer[j] += usize::from(x != votes[j].0));
+        rarer
+    }
+
+    /// The largest ‖x‖² of a record of the `kept` features.
+    pub fn largest_square(&self, kept: &[usize]) -> f64 {
+        let mut counts = vec![false; self.size().1];
+        kept.iter().for_each(|j| counts[*j] = true);
+        let square = |row| {
+            let mut sum = 0.0;
+            self.each_of(row, |j, x| sum += if counts[j] { x * x } else { 0.0 });
+            sum
+        };
+        (0..self.size().0).map(square).fold(0.0, f64::max)
+    }
+
+    /// Calls `each` with the `kept` features of every record, shifted and scaled to mean 0 and
+    /// variance 1 by the `moments` of all features.
+    pub fn each_standard(
+        &self,
+        kept: &[usize],
+        moments: &[(f64, f64)],
+        mut each: impl FnMut(&[f64]),
+    ) {
+        let mut places = vec![None; self.size().1];
+        kept.iter().enumerate().for_each(|(place, j)| places[*j] = Some(place));
+        let standard = |j: usize, x: f64| (x - moments[j].0) / libm::sqrt(moments[j].1);
+        let zeros: Vec<f64> = kept.iter().map(|j| standard(*j, 0.0)).collect();
+        let mut all = zeros.clone();
+        for row in 0..self.size().0 {
+            all.copy_from_slice(&zeros);
+            self.each_of(row, |j, x| {
+                if let Some(place) = places[j] {
+                    all[place] = standard(j, x);
+                }
+            });
+            each(&all);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A feature of which most are 3, one of which most are 0, one of which all differ, and one
+    /// that is always 0.
+    #[test]
+    fn dense_and_sparse_features_are_described_the_same() {
+        let numbers: Vec<f64> = (0..9)
+            .flat_map(|i| {
+                let often = if i % 3 == 0 { 0.0 } else { 3.0 };
+                [often, f64::from(i / 7), f64::from(i), 0.0]
+            })
+            .collect();
+        let rows = SparseRows::from_dense(4, &numbers);
+        let dense = FeatureRows::Dense { size: (9, 4), numbers: Cow::Borrowed(&numbers) };
+        let sparse = FeatureRows::Sparse(&rows);
+        assert_eq!((dense.size(), dense.nonzeros()), (sparse.size(), sparse.nonzeros()));
+        assert_eq!(dense.rarer()[..2], [3, 2]);
+        assert_eq!(dense.rarer()[3], 0);
+        assert!(dense.rarer()[2] >= 5);
+        assert_eq!(sparse.rarer()[..2], [3, 2]);
+        assert!(sparse.rarer()[2] >= 5);
+        assert_eq!((dense.missing(), dense.largest_square(&[0, 2, 3])), (vec![0; 4], 9.0 + 64.0));
+        assert_eq!((sparse.missing(), sparse.largest_square(&[0, 2, 3])), (vec![0; 4], 9.0 + 64.0));
+        let (moments, same) = (dense.moments(), sparse.moments());
+        for ((mean, variance), (other, square)) in moments.iter().zip(&same) {
+            assert_eq!(mean, other);
+            assert!((variance - square).abs() < 1e-14);
+        }
+        assert_eq!(moments[0], (2.0, 2.0));
+        let standard = |features: &FeatureRows<'_>| {
+            let mut all = Vec::new();
+            features.each_standard(&[0, 2], &moments, |row| all.extend_from_slice(row));
+            all
+        };
+        assert_eq!(standard(&dense), standard(&sparse));
+        assert_eq!(standard(&dense)[2], 1.0 / libm::sqrt(2.0));
+    }
+}

@@ -91,7 +91,8 @@ pub enum Split {
     Iid,
     /// Shuffled, sorted by label, then split into equal parts.
     ByLabel,
-    /// The records of each label are split in proportions drawn from Dirichlet(α, …, α), with α above 0.
+    /// The records of each label are split in proportions drawn from Dirichlet(α, …, α), with α
+    /// above 0; a client that would get none gets one of the client that holds most.
     Dirichlet(f64),
     /// Shuffled, then split into parts of drawn sizes: each client gets one record, and the others
     /// are split in proportions drawn from Dirichlet(α, …, α), with α above 0.
@@ -304,7 +305,9 @@ impl Dataset {
                 order.sort_by_key(|&i| ranks[i]);
                 equal_parts(order)
             }
-            Split::Dirichlet(alpha) => records.dirichlet_parts(clients, *alpha, &mut rng)?,
+            Split::Dirichlet(alpha) => {
+                one_each(records.dirichlet_parts(clients, *alpha, &mut rng)?)
+            }
             Split::Quantity(alpha) => {
                 let (order, rest) = (rng.distinct(n, n), n - clients);
                 let (mut begin, mut sum) = (0, 0.0);
@@ -337,13 +340,21 @@ impl Dataset {
 
     /// The fault of a client without records.
     fn empty_client(&self, empty: usize, count: usize, n: usize) -> Fault {
-        let alpha = matches!(self.split, Split::Dirichlet(_));
-        let hint = if alpha { " or a larger α" } else { "" };
         let message = format!(
-            "client {empty} of {count} gets no records of the {n}; fewer clients{hint} would leave none empty"
+            "client {empty} of {count} gets no records of the {n}; fewer clients would leave none empty"
         );
         Fault::new("dataset.clients", message)
     }
+}
+
+/// Parts in which each client without records gets the last one of the client that has most.
+fn one_each(mut parts: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    while let Some(empty) = parts.iter().position(Vec::is_empty) {
+        let most = (0..parts.len()).rev().max_by_key(|&k| parts[k].len());
+        let Some(record) = most.and_then(|k| parts[k].pop()) else { break };
+        parts[empty].push(record);
+    }
+    parts
 }
 
 fn number_of_classes(ranks: &[usize]) -> usize {

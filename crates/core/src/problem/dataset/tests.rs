@@ -224,13 +224,25 @@ fn losses_and_accuracies_are_means_over_records() {
 }
 
 #[test]
+fn a_client_without_records_gets_one_of_the_largest() {
+    let uneven = Dataset { clients: Some(50), ..dataset(Split::Dirichlet(0.01)) };
+    let (records, _) = uneven.open(&Fixed(table()), 1).unwrap();
+    let mut parts = uneven.partition(&records, 1).unwrap();
+    assert!(parts.iter().filter(|own| own.len() == 1).count() > 30);
+    parts.iter_mut().for_each(|own| own.sort_unstable());
+    let mut all = parts.concat();
+    all.sort_unstable();
+    assert_eq!(all, (0..60).collect::<Vec<_>>());
+}
+
+#[test]
 fn what_cannot_be_used_is_refused() {
     let open = |dataset: Dataset| dataset.open(&Fixed(table()), 1).map(|_| ()).unwrap_err().message;
     let unknown = Dataset { label: "class".into(), ..dataset(Split::Iid) };
     assert!(open(unknown).contains("no column `class`"));
     let text = Dataset { features: vec!["group".into()], ..dataset(Split::Iid) };
     assert!(open(text).contains("row 0 is \"x\", not a number"));
-    let many = Dataset { clients: Some(50), ..dataset(Split::Dirichlet(0.01)) };
+    let many = Dataset { clients: Some(61), ..dataset(Split::Dirichlet(0.01)) };
     let (records, _) = many.open(&Fixed(table()), 1).unwrap();
     assert!(many.partition(&records, 1).unwrap_err().message.contains("gets no records"));
     let label = Dataset { label: "a".into(), features: vec!["b".into()], ..many };

@@ -189,7 +189,7 @@ fn records_that_are_wrong_are_refused() {
         ("split = \"iid\"", TABLE, "the number of clients among which"),
         ("clients = 2, split = { dirichlet = 0.0 }", TABLE, "must be a finite number above 0"),
         (
-            "clients = 5, features = [\"age\"], split = { dirichlet = 1e-3 }",
+            "clients = 9, features = [\"age\"], split = { dirichlet = 1e-3 }",
             TABLE,
             "gets no records",
         ),

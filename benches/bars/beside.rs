@@ -1,17 +1,16 @@
 //! The peers' workloads, run by the engine right before and after the peers: the best of
 //! several runs, as for the peers.
 
-use crate::problems::{logistic, sparse_logistic, td};
+use crate::problems::{garnet, logistic, perturbed, softmax, sparse_logistic, td};
 use crate::values::Values;
 use driftbench::federated::{Conditions, Federated, Run, Terms};
 use driftbench::problem::Problem;
+use driftbench::problem::td::Noise;
 use std::thread;
 use std::time::Instant;
 
-/// The client steps of a measurement, which take some tenths of a second.
-const STEPS: u64 = 20_000_000;
-/// The same where d is beyond a thousand.
-const FEW_STEPS: u64 = 400_000;
+/// The seconds of a measurement.
+const SECONDS: f64 = 0.2;
 
 /// Times every workload on so many threads, one replicate per thread, and stores the best
 /// time, also over earlier calls.
@@ -36,6 +35,24 @@ pub fn measure(values: &mut Values, threads: usize) {
         best(values, &name("fedavg"), &problem, &Terms::fedavg(0.1, steps), threads);
         best(values, &name("scaffold"), &problem, &Terms::scaffold(0.1, steps), threads);
     }
+    wide(values, threads);
+}
+
+/// The same with dense rows that are longer than the registers: twenty clients, H = 100.
+fn wide(values: &mut Values, threads: usize) {
+    let terms = Terms::fedavg(0.1, 100);
+    for (states, d) in [(300, 32), (1000, 64), (1000, 128), (2000, 256)] {
+        let problem = garnet([states, d, 20], perturbed(), Noise::Independent, 1);
+        best(values, &format!("fedlsa wide S={states} d={d}"), &problem, &terms, threads);
+    }
+    for d in [50, 123, 300, 784] {
+        let problem = logistic(d, 250, 20);
+        best(values, &format!("fedavg wide logistic d={d}"), &problem, &terms, threads);
+    }
+    for (d, batch) in [(64, 1), (64, 32), (784, 1), (784, 32)] {
+        let problem = softmax(d, 20, batch);
+        best(values, &format!("fedavg softmax d={d} batch={batch}"), &problem, &terms, threads);
+    }
 }
 
 fn best<P: Problem>(
@@ -54,8 +71,8 @@ fn best<P: Problem>(
 /// Elapsed nanoseconds per client step of all threads.
 fn nanoseconds<P: Problem>(problem: &P, terms: &Terms, threads: usize) -> f64 {
     let each = terms.steps(0) * problem.clients() as u64;
-    let steps = if problem.dim() > 1000 { FEW_STEPS } else { STEPS };
-    let (start, rounds) = (vec![0.0; problem.dim()], steps / each);
+    let start = vec![0.0; problem.dim()];
+    let rounds = rounds(problem, terms, &start);
     let runs = (0..threads as u64).map(|replicate| {
         let from = Conditions { seed: 1, replicate, start: &start, rounds, copy: 0 };
         Federated::new(problem, terms.clone(), &from)
@@ -68,4 +85,14 @@ fn nanoseconds<P: Problem>(problem: &P, terms: &Terms, threads: usize) -> f64 {
         }
     });
     begin.elapsed().as_secs_f64() * 1e9 / (rounds * each * threads as u64) as f64
+}
+
+/// How many rounds take [`SECONDS`], judged by some of them.
+fn rounds<P: Problem>(problem: &P, terms: &Terms, start: &[f64]) -> u64 {
+    let from = Conditions { seed: 1, replicate: 0, start, rounds: 3, copy: 0 };
+    let mut run = Federated::new(problem, terms.clone(), &from);
+    run.round();
+    let begin = Instant::now();
+    (0..2).for_each(|_| run.round());
+    (2.0 * SECONDS / begin.elapsed().as_secs_f64()) as u64 + 2
 }

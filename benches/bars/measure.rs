@@ -48,6 +48,16 @@ fn written(context: &Context, name: &str, manifest: &Manifest) -> Result<String,
     Ok(path.display().to_string())
 }
 
+/// The Python programs below benches/peers.
+const PEERS: [&str; 6] = [
+    "garnet_numba.py",
+    "logistic_numba.py",
+    "sparse_numba.py",
+    "td_wide_numba.py",
+    "logistic_wide_numba.py",
+    "softmax_numba.py",
+];
+
 /// The Python programs, on one thread and on all, and the same workloads of the engine
 /// before and after them.
 fn peers(context: &Context, values: &mut Values) -> Result<(), String> {
@@ -56,7 +66,7 @@ fn peers(context: &Context, values: &mut Values) -> Result<(), String> {
         .map_err(|_| format!("{python} has no numba, see benches/peers/README.md"))?;
     for threads in if context.cores > 1 { vec![1, context.cores] } else { vec![1] } {
         beside::measure(values, threads);
-        for file in ["garnet_numba.py", "logistic_numba.py", "sparse_numba.py"] {
+        for file in PEERS {
             let mut command = Command::new(&python);
             command.arg(root().join("benches/peers").join(file));
             command.env("NUMBA_NUM_THREADS", threads.to_string());

@@ -12,6 +12,8 @@ enum How {
     Ratio(&'static str, &'static str, f64),
     /// A workload, and the least allowed ratio of the peer's time to ours.
     Peer(&'static str, f64),
+    /// The same beside numpy instead of numba.
+    Numpy(&'static str, f64),
     /// A measurement on two threads, 1.8 times as fast as on one.
     Speedup(&'static str),
     /// Ids of peaks of memory, each under 200 MB.
@@ -37,7 +39,8 @@ fn outcome(how: &How, values: &Values) -> Result<Outcome, String> {
             Ok(Outcome::new(value.with_unit(unit), Holds::when(value.value <= most)))
         }
         How::Ratio(a, b, most) => ratio(values, a, b, most),
-        How::Peer(workload, least) => peer(values, workload, least),
+        How::Peer(workload, least) => peer(values, "numba", workload, least),
+        How::Numpy(workload, least) => peer(values, "numpy", workload, least),
         How::Speedup(name) => speedup(values, name),
         How::Peaks(ids) => peaks(values, ids),
         How::Flat(small, large) => flat(values, small, large),
@@ -57,12 +60,12 @@ fn ratio(values: &Values, a: &str, b: &str, most: f64) -> Result<Outcome, String
 /// Compares with the peer's plain implementation of the algorithm, on one thread and on
 /// two, both the best of several runs in the same minute. The optimised implementations of
 /// the peer are reported too, with the ratio of their time to ours.
-fn peer(values: &Values, workload: &str, least: f64) -> Result<Outcome, String> {
+fn peer(values: &Values, by: &str, workload: &str, least: f64) -> Result<Outcome, String> {
     let id = |who: &str, n: usize| format!("{who}/{workload}/threads={n}");
     let (mut measured, mut peers, mut holds) = (Vec::new(), Vec::new(), true);
     for threads in [1, 2] {
         let (Ok(ours), Ok(numba)) =
-            (values.get(&id("ours", threads)), values.get(&id("peers/numba", threads)))
+            (values.get(&id("ours", threads)), values.get(&id(&format!("peers/{by}"), threads)))
         else {
             continue;
         };
@@ -72,16 +75,16 @@ fn peer(values: &Values, workload: &str, least: f64) -> Result<Outcome, String> 
             "{times:.2} times faster, {} (threads: {threads})",
             ours.with_unit("ns")
         ));
-        let mut row = format!("numba {}", numba.with_unit("ns"));
-        for variant in ["folded", "unrolled"] {
-            if let Ok(v) = values.get(&id(&format!("peers/numba, {variant}"), threads)) {
+        let mut row = format!("{by} {}", numba.with_unit("ns"));
+        for variant in ["strict", "folded", "unrolled"] {
+            if let Ok(v) = values.get(&id(&format!("peers/{by}, {variant}"), threads)) {
                 row += &format!(", {variant} {} ({:.2})", v.with_unit("ns"), v.value / ours.value);
             }
         }
         peers.push(format!("{row} (threads: {threads})"));
     }
     if measured.is_empty() {
-        values.get(&id("peers/numba", 1))?;
+        values.get(&id(&format!("peers/{by}"), 1))?;
     }
     let mut outcome = Outcome::new(measured.join("; "), Holds::when(holds));
     outcome.peer = peers.join("; ");
@@ -222,6 +225,11 @@ const fn sparse(what: &'static str, workload: &'static str) -> Bar {
     bar("3", what, "at most 0.4 times numba", BARS_OWN, How::Peer(workload, 2.5))
 }
 
+/// Rows that are longer than the registers, over the peer with `fastmath`.
+const fn wide(what: &'static str, workload: &'static str) -> Bar {
+    bar("3", what, "at most 0.6 times numba", BARS_OWN, How::Peer(workload, 1.0 / 0.6))
+}
+
 /// A problem over the lower limit given by its draws and operations.
 const fn floor(what: &'static str, problem: &'static str, floor: &'static str) -> Bar {
     let most = "at most 1.5 times the floor";
@@ -263,6 +271,31 @@ const BARS: &[Bar] = &[
     logistic("Scaffold, logistic, d = 2", "scaffold logistic d=2"),
     logistic("Scaffold, logistic, d = 10", "scaffold logistic d=10"),
     logistic("Scaffold, logistic, d = 50", "scaffold logistic d=50"),
+    wide("FedLSA, S = 300, d = 32", "fedlsa wide S=300 d=32"),
+    wide("FedLSA, S = 1000, d = 64", "fedlsa wide S=1000 d=64"),
+    wide("FedLSA, S = 1000, d = 128", "fedlsa wide S=1000 d=128"),
+    wide("FedLSA, S = 2000, d = 256", "fedlsa wide S=2000 d=256"),
+    wide("FedAvg, logistic, d = 50, N = 20", "fedavg wide logistic d=50"),
+    wide("FedAvg, logistic, d = 123", "fedavg wide logistic d=123"),
+    wide("FedAvg, logistic, d = 300", "fedavg wide logistic d=300"),
+    bar(
+        "3",
+        "FedAvg, logistic, d = 784",
+        "at most 0.75 times numba",
+        BARS_OWN,
+        How::Peer("fedavg wide logistic d=784", 1.0 / 0.75),
+    ),
+    wide("FedAvg, softmax, K = 10, d = 64", "fedavg softmax d=64 batch=1"),
+    wide("the same, batch of 32", "fedavg softmax d=64 batch=32"),
+    wide("FedAvg, softmax, K = 10, d = 784", "fedavg softmax d=784 batch=1"),
+    wide("the same, batch of 32", "fedavg softmax d=784 batch=32"),
+    bar(
+        "3",
+        "the same beside numpy",
+        "at most 0.6 times numpy",
+        BARS_OWN,
+        How::Numpy("fedavg softmax d=784 batch=32", 1.0 / 0.6),
+    ),
     sparse("FedAvg, 14 of d = 123", "fedavg sparse d=123 H=100"),
     sparse("Scaffold, 14 of d = 123", "scaffold sparse d=123 H=100"),
     sparse("FedAvg, 75 of d = 47 236, H = 100", "fedavg sparse d=47236 H=100"),

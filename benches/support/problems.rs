@@ -40,10 +40,14 @@ pub fn garnet(
     .expect("the instance has a unique solution")
 }
 
+/// Kernels and rewards of clients that differ a little.
+pub fn perturbed() -> Heterogeneity {
+    Heterogeneity::Perturbed { kernel: 0.02, reward: 0.02 }
+}
+
 /// TD(0) on a Garnet problem with perturbed kernels and rewards.
 pub fn td(features: usize, clients: usize) -> Td {
-    let perturbed = Heterogeneity::Perturbed { kernel: 0.02, reward: 0.02 };
-    garnet([30.max(4 * features), features, clients], perturbed, Noise::Independent, 1)
+    garnet([30.max(4 * features), features, clients], perturbed(), Noise::Independent, 1)
 }
 
 /// Clients with so many records each, one record per step.

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench plan experiments/scafflsa/grid.toml")]
@@ -58,7 +58,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     memory::fits_instances(plan, &sample)?;
     let begin = Instant::now();
     let sample = prepared(plan, &sample)?;
-    let setup = begin.elapsed().as_secs_f64();
+    let set_up = set_up(begin.elapsed());
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
     let mut out = format!(
@@ -93,10 +93,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     if many && !all {
         labels.write(&mut out);
     }
-    if setup >= WORTH_TELLING {
-        let _ =
-            writeln!(out, "before the first step, problems are set up: {} here", duration(setup));
-    }
+    out.push_str(&set_up);
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }
@@ -111,6 +108,15 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         ),
     };
     Ok(out)
+}
+
+/// How long the problems took to set up, if that is worth telling.
+fn set_up(took: Duration) -> String {
+    let seconds = took.as_secs_f64();
+    if seconds < WORTH_TELLING {
+        return String::new();
+    }
+    format!("before the first step, problems are set up: {} here\n", duration(seconds))
 }
 
 /// N of each problem, for those whose data file determines it.

@@ -330,8 +330,9 @@ fn problems(found: &problems::Instances) -> Problems {
     let mut drifts = TextTable::new(&drift_heads, drifts);
     instances.note = note_on_further(instances.rows.len(), found.further, "instances");
     drifts.note = note_on_further(drifts.rows.len(), found.further_drifts, "drifts");
+    // Below, the errors of rounding a gradient are larger than the gradient.
     let errors = found.rows.iter().filter_map(|row| row.optimum_error);
-    let optimum_error = errors.reduce(f64::max).map(short);
+    let optimum_error = errors.reduce(f64::max).filter(|error| *error >= 1e-15).map(short);
     Problems {
         per_replicate: found.per_replicate,
         has_virtual,

@@ -66,7 +66,7 @@ pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let d = x.len();
     let y = &y[..d];
-    if d > strips::SHORT {
+    if d > simd::SHORT {
         let mut out = [0.0];
         products(Rows::new(x, d, d), y, &mut out);
         return out[0];

@@ -5,8 +5,8 @@
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd, padded};
-use super::strips::{SHORT, folded, over_strips, with_strip};
+use super::simd::{InstructionSet, SHORT, ScalarLane, Simd, padded};
+use super::strips::{folded, over_strips, with_strip};
 use super::{Rows, WIDTH, fold_sum};
 
 /// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.

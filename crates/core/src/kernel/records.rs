@@ -15,7 +15,7 @@ use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, Sse2};
 use super::simd::{
-    InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch, prefetch_all,
+    InstructionSet, SHORT, ScalarLane, Simd, fold_registers, padded, prefetch, prefetch_all,
 };
 use super::strips::{self, over_strips, with_strip};
 use super::{Aligned, Rows, Table, WIDTH, axpy, dot, products};
@@ -170,7 +170,7 @@ impl RecordTables {
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx512 if self.stride > strips::SHORT => self.avx512(clients),
+                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(clients),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Avx2 | InstructionSet::Avx512 => self.avx2(clients),
                 #[cfg(target_arch = "aarch64")]
@@ -258,15 +258,7 @@ impl RecordTables {
         let mut lanes = clients.some::<MOST>(from, len);
         let (theta, xi) = room.split_at_mut(room.len() / 2);
         let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
-        let (mut sets, mut records) = ([std::ptr::null(); MOST], [0; MOST]);
-        let mut targets: [&[f64]; MOST] = [&[]; MOST];
         for k in 0..len {
-            let number = lanes.client[k] % self.sets();
-            let begin = self.records.as_ptr().wrapping_add(self.begins[number] * stride);
-            (sets[k], records[k]) = (begin, self.records(number) as u64);
-            if let Link::Linear { targets: all } = &self.link {
-                targets[k] = &all[number];
-            }
             // SAFETY: θ and ξ hold d numbers, and a row has room for them.
             unsafe {
                 lanes.start[k].copy_to_nonoverlapping(theta.add(k * stride), d);
@@ -275,46 +267,33 @@ impl RecordTables {
                 theta.add(k * stride + d).write_bytes(0, stride - d);
             }
         }
+        let held = self.held_by(&lanes.client[..len]);
         // SAFETY: only draws that are ready are read; records start at record·stride
         // with record < the set's records.
         unsafe {
-            let pick = |k: usize, draw: u64| -> usize {
-                ((u128::from(draw) * u128::from(records[k])) >> 64) as usize
-            };
             let mut drawn = [0; MOST];
             while left > 0 {
                 let (draws, now) = lanes.ready(left);
                 for k in 0..len {
-                    drawn[k] = pick(k, *draws[k]);
+                    drawn[k] = held.pick(k, *draws[k]);
                 }
                 for i in 0..now {
                     let (mut rows, mut errors) = ([std::ptr::null(); MOST], [0.0; MOST]);
                     let current = drawn;
                     for k in 0..len {
-                        rows[k] = sets[k].add(current[k] * stride);
+                        rows[k] = held.sets[k].add(current[k] * stride);
                         if i + 1 < now {
-                            drawn[k] = pick(k, *draws[k].add(i + 1));
-                            F::begin(sets[k].add(drawn[k] * stride), stride);
+                            drawn[k] = held.pick(k, *draws[k].add(i + 1));
+                            F::begin(held.sets[k].add(drawn[k] * stride), stride);
                         }
                         errors[k] = F::dot::<I>(theta.add(k * stride), rows[k], stride);
                     }
-                    match &self.link {
-                        Link::Logistic { margin } => {
-                            errors[..len].iter_mut().for_each(|u| *u = margin - *u);
-                            sigmoids::<W>(&mut errors[..len.next_multiple_of(4)]);
-                            errors[..len].iter_mut().for_each(|s| *s = -*s);
-                        }
-                        Link::Linear { .. } => {
-                            for k in 0..len {
-                                errors[k] -= targets[k].get_unchecked(current[k]);
-                            }
-                        }
-                    }
+                    self.errors_of::<W>(&held, &current[..len], &mut errors);
                     for k in 0..len {
                         let own = (theta.add(k * stride), xi.add(k * stride).cast_const());
                         let factors =
                             (I::splat(self.l2), I::splat(lanes.step[k]), I::splat(errors[k]));
-                        let next = sets[k].add(drawn[k] * stride);
+                        let next = held.sets[k].add(drawn[k] * stride);
                         F::update::<I>(own, [rows[k], next], factors, stride);
                     }
                 }
@@ -323,6 +302,67 @@ impl RecordTables {
             }
             (0..len).for_each(|k| theta.add(k * stride).copy_to_nonoverlapping(lanes.theta[k], d));
         }
+    }
+
+    /// The records of some clients.
+    #[inline(always)]
+    fn held_by(&self, clients: &[usize]) -> HeldRecords<'_> {
+        let (sets, counts) = ([std::ptr::null(); MOST], [0; MOST]);
+        let mut held = HeldRecords { sets, counts, targets: [&[]; MOST] };
+        for (k, client) in clients.iter().enumerate() {
+            let set = client % self.sets();
+            held.sets[k] = self.records.as_ptr().wrapping_add(self.begins[set] * self.stride);
+            held.counts[k] = self.records(set) as u64;
+            if let Link::Linear { targets } = &self.link {
+                held.targets[k] = &targets[set];
+            }
+        }
+        held
+    }
+
+    /// Replaces xᵀθ of these records, one for each client, by their errors.
+    ///
+    /// # Safety
+    /// `W` is present; the clients have these records.
+    #[inline(always)]
+    unsafe fn errors_of<W: Simd>(
+        &self,
+        held: &HeldRecords<'_>,
+        records: &[usize],
+        along: &mut [f64; MOST],
+    ) {
+        let len = records.len();
+        match &self.link {
+            Link::Logistic { margin } => {
+                along[..len].iter_mut().for_each(|u| *u = margin - *u);
+                // SAFETY: passed on to the caller; whole registers.
+                unsafe { sigmoids::<W>(&mut along[..len.next_multiple_of(4)]) };
+                along[..len].iter_mut().for_each(|s| *s = -*s);
+            }
+            Link::Linear { .. } => {
+                for (k, (record, along)) in records.iter().zip(along).enumerate() {
+                    // SAFETY: passed on to the caller.
+                    *along -= unsafe { held.targets[k].get_unchecked(*record) };
+                }
+            }
+        }
+    }
+}
+
+/// The records of the clients in lockstep.
+struct HeldRecords<'a> {
+    /// The first row of each client's records.
+    sets: [*const f64; MOST],
+    counts: [u64; MOST],
+    /// Their targets, in linear regression.
+    targets: [&'a [f64]; MOST],
+}
+
+impl HeldRecords<'_> {
+    /// The record of a draw of client number k.
+    #[inline(always)]
+    fn pick(&self, k: usize, draw: u64) -> usize {
+        ((u128::from(draw) * u128::from(self.counts[k])) >> 64) as usize
     }
 }
 

@@ -1,7 +1,5 @@
 //! Explicit SIMD lanes: the instruction sets of the fused kernels.
 
-use super::strips::SHORT;
-
 /// The instruction set of a fused kernel. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
@@ -217,6 +215,9 @@ pub(in crate::kernel) fn prefetch<T>(from: *const T) {
 pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
     (0..bytes).step_by(64).for_each(|offset| prefetch(from.cast::<u8>().wrapping_add(offset)));
 }
+
+/// The longest rows that registers hold; longer ones are passed over in strips.
+pub(in crate::kernel) const SHORT: usize = 32;
 
 /// Lanes of the widest register, and of the widest one that serves short rows.
 pub(in crate::kernel) const WIDEST: usize = 8;

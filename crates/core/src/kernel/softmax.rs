@@ -23,9 +23,8 @@ use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, Sse2};
 use super::simd::{
-    FoldEach, InstructionSet, ScalarLane, Simd, Strips, WIDEST_SHORT, padded, prefetch_all,
+    FoldEach, InstructionSet, SHORT, ScalarLane, Simd, Strips, WIDEST_SHORT, padded, prefetch_all,
 };
-use super::strips::SHORT;
 use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
 use crate::rng::Stream;
 

@@ -4,10 +4,6 @@
 use super::WIDTH;
 use super::simd::Simd;
 
-/// The least length for which registers are not enough; rows of more than [`SHORT`] numbers are
-/// padded to whole strips or half strips.
-pub(in crate::kernel) const SHORT: usize = 32;
-
 /// Calls a generic function with the number of registers of a strip.
 macro_rules! with_strip {
     ($I:ident, $W:ident => $call:expr) => {

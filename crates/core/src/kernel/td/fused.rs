@@ -7,8 +7,8 @@ use crate::kernel::cohort::EqualSteps;
 use crate::kernel::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{Avx2, Avx512, Sse2};
-use crate::kernel::simd::{InstructionSet, ScalarLane, Simd, fold_registers, prefetch_all};
-use crate::kernel::strips::{SHORT, with_strip};
+use crate::kernel::simd::{InstructionSet, SHORT, ScalarLane, Simd, fold_registers, prefetch_all};
+use crate::kernel::strips::with_strip;
 
 /// θ of a client may fill at most half of the registers.
 const MOST_REGISTERS: usize = if cfg!(target_arch = "aarch64") { 16 } else { 8 };

@@ -13,8 +13,7 @@ mod wide;
 
 use super::alias::Alias;
 use super::cohort::{Cohort, Local};
-use super::simd::{InstructionSet, padded};
-use super::strips::SHORT;
+use super::simd::{InstructionSet, SHORT, padded};
 use super::{Table, descend, fold_sum};
 
 /// A pair (s, s') of states, each below 2¹⁶.

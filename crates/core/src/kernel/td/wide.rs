@@ -52,7 +52,6 @@ impl TransitionTables {
         room: &mut [f64],
     ) -> usize {
         let (d, stride, mut left) = (self.d, self.stride, clients.steps);
-        let phi = self.phi.as_ptr();
         let theta = room.as_mut_ptr();
         let mut lanes = clients.lanes::<K>(from);
         // SAFETY: rows start at state·stride with state < S; θ and ξ hold d numbers, and the
@@ -88,21 +87,9 @@ impl TransitionTables {
                         deltas[k] = along - *distributions[k].rewards.get_unchecked(state);
                     }
                     for k in 0..K {
-                        let feature = phi.add(current[k].state() * stride);
-                        let (delta, step) = (I::splat(deltas[k]), I::splat(lanes.step[k]));
-                        let (theta, xi) = (theta.add(k * stride), xi.add(k * stride));
-                        // Memory is read for the next step while this one computes.
-                        let here = phi.wrapping_add(atoms[k].state() * stride);
-                        let next = phi.wrapping_add(atoms[k].next() * stride);
-                        over_strips!(I, W, stride, |at, _r| {
-                            if at % LINE == 0 {
-                                prefetch(here.wrapping_add(at));
-                                prefetch(next.wrapping_add(at));
-                            }
-                            let field = I::mul(delta, I::load(feature.add(at)));
-                            let change = I::mul(step, I::add(field, I::load(xi.add(at))));
-                            I::store(theta.add(at), I::sub(I::load(theta.add(at)), change));
-                        });
+                        let own = (theta.add(k * stride), xi.add(k * stride).cast_const());
+                        let factors = (I::splat(deltas[k]), I::splat(lanes.step[k]));
+                        self.descend_strips::<I, W>(own, [current[k], atoms[k]], factors);
                     }
                 }
                 lanes.skip(now);
@@ -113,6 +100,36 @@ impl TransitionTables {
             }
         }
         K
+    }
+
+    /// θ ← θ − step (δ φ(s) + ξ) with the first of two atoms; the second is that of the next step,
+    /// whose rows are read from memory meanwhile.
+    ///
+    /// # Safety
+    /// As for `wide`; both are atoms of these tables, θ and ξ are padded rows.
+    #[inline(always)]
+    unsafe fn descend_strips<I: Simd, const W: usize>(
+        &self,
+        (theta, xi): (*mut f64, *const f64),
+        [atom, coming]: [Atom; 2],
+        (delta, step): (I::V, I::V),
+    ) {
+        let (phi, stride) = (self.phi.as_ptr(), self.stride);
+        let here = phi.wrapping_add(coming.state() * stride);
+        let next = phi.wrapping_add(coming.next() * stride);
+        // SAFETY: passed on to the caller; rows start at state·stride with state < S.
+        unsafe {
+            let feature = phi.add(atom.state() * stride);
+            over_strips!(I, W, stride, |at, _r| {
+                if at % LINE == 0 {
+                    prefetch(here.wrapping_add(at));
+                    prefetch(next.wrapping_add(at));
+                }
+                let field = I::mul(delta, I::load(feature.add(at)));
+                let change = I::mul(step, I::add(field, I::load(xi.add(at))));
+                I::store(theta.add(at), I::sub(I::load(theta.add(at)), change));
+            });
+        }
     }
 
     /// (φ(s) − γφ(s'))ᵀθ.

@@ -1,8 +1,8 @@
 //! The manifest to start from.
 
 use super::{FileRecords, is_classes, others};
+use driftbench_core::problem::MOST_DIMENSIONS;
 use driftbench_core::problem::arrays::Column;
-use driftbench_core::problem::{MOST_DIMENSIONS, Spec};
 use std::fmt::Write;
 
 /// The share of non-zeros below which features are not standardised, which would fill in zeros.
@@ -31,6 +31,23 @@ pub struct Starter<'a> {
     step_size: f64,
 }
 
+/// The problem that labels suggest.
+///
+/// # Errors
+/// Why there is none.
+fn kind_of_problem(labels: &Column, classes: &[(String, usize)]) -> Result<&'static str, String> {
+    let several = is_classes(labels, classes) && classes.len() > 2;
+    match (labels, classes.len()) {
+        (_, 1) => Err("all labels are the same".into()),
+        (_, 2) => Ok("logistic-dataset"),
+        _ if several => Ok("softmax-dataset"),
+        (Column::Numbers(_), _) => Ok("least-squares-dataset"),
+        (Column::Text(_), n) => Err(format!(
+            "there are {n} different labels of text; two classes or numbers are needed"
+        )),
+    }
+}
+
 impl<'a> Starter<'a> {
     /// The manifest for these records.
     ///
@@ -42,17 +59,7 @@ impl<'a> Starter<'a> {
         classes: &[(String, usize)],
         (moments, constant): (&[(f64, f64)], &[usize]),
     ) -> Result<Self, String> {
-        let has_classes = is_classes(&records.labels, classes);
-        let known = |kind: &str| Spec::KINDS.iter().copied().find(|known| *known == kind);
-        let several = known("softmax-dataset").filter(|_| has_classes && classes.len() > 2);
-        let kind = match (&*records.labels, classes.len()) {
-            (_, 1) => return Err("all labels are the same".into()),
-            (_, 2) => "logistic-dataset",
-            (Column::Numbers(_), _) => several.unwrap_or("least-squares-dataset"),
-            (Column::Text(_), n) => several.ok_or_else(|| {
-                format!("there are {n} different labels of text; two classes or numbers are needed")
-            })?,
-        };
+        let kind = kind_of_problem(&records.labels, classes)?;
         let (n, d) = records.features.size();
         if constant.len() == d {
             return Err("no feature varies".into());

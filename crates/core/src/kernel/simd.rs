@@ -1,6 +1,8 @@
 //! Explicit SIMD lanes: the instruction sets of the fused kernels.
 
-use super::strips::SHORT;
+/// The greatest length of a row for which registers are enough; longer rows are padded to whole
+/// strips or half strips.
+pub(in crate::kernel) const SHORT: usize = 32;
 
 /// The instruction set of a fused kernel. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

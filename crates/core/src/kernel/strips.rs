@@ -2,11 +2,8 @@
 //! in the 16 accumulators of [`super::fold_sum`].
 
 use super::WIDTH;
+pub(in crate::kernel) use super::simd::SHORT;
 use super::simd::Simd;
-
-/// The least length for which registers are not enough; rows of more than [`SHORT`] numbers are
-/// padded to whole strips or half strips.
-pub(in crate::kernel) const SHORT: usize = 32;
 
 /// Calls a generic function with the number of registers of a strip.
 macro_rules! with_strip {

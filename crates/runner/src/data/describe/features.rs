@@ -118,6 +118,14 @@ impl FeatureRows<'_> {
         (0..self.size().0).map(square).fold(0.0, f64::max)
     }
 
+    /// The same of features that are shifted and scaled as by [`Self::each_standard`].
+    pub fn largest_standard_square(&self, kept: &[usize], moments: &[(f64, f64)]) -> f64 {
+        let mut most = 0.0_f64;
+        let square = |row: &[f64]| most = most.max(row.iter().fold(0.0, |sum, x| sum + x * x));
+        self.each_standard(kept, moments, square);
+        most
+    }
+
     /// Calls `each` with the `kept` features of every record, shifted and scaled to mean 0 and
     /// variance 1 by the `moments` of all features.
     pub fn each_standard(

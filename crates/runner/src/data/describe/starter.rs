@@ -1,8 +1,8 @@
 //! The manifest to start from.
 
 use super::{FileRecords, is_classes, others};
-use driftbench_core::problem::MOST_DIMENSIONS;
 use driftbench_core::problem::arrays::Column;
+use driftbench_core::problem::{MOST_DIMENSIONS, Spec};
 use std::fmt::Write;
 
 /// The share of non-zeros below which features are not standardised, which would fill in zeros.
@@ -31,23 +31,6 @@ pub struct Starter<'a> {
     step_size: f64,
 }
 
-/// The problem that labels suggest.
-///
-/// # Errors
-/// Why there is none.
-fn kind_of_problem(labels: &Column, classes: &[(String, usize)]) -> Result<&'static str, String> {
-    let several = is_classes(labels, classes) && classes.len() > 2;
-    match (labels, classes.len()) {
-        (_, 1) => Err("all labels are the same".into()),
-        (_, 2) => Ok("logistic-dataset"),
-        _ if several => Ok("softmax-dataset"),
-        (Column::Numbers(_), _) => Ok("least-squares-dataset"),
-        (Column::Text(_), n) => Err(format!(
-            "there are {n} different labels of text; two classes or numbers are needed"
-        )),
-    }
-}
-
 impl<'a> Starter<'a> {
     /// The manifest for these records.
     ///
@@ -59,7 +42,7 @@ impl<'a> Starter<'a> {
         classes: &[(String, usize)],
         (moments, constant): (&[(f64, f64)], &[usize]),
     ) -> Result<Self, String> {
-        let kind = kind_of_problem(&records.labels, classes)?;
+        let kind = kind(records, classes)?;
         let (n, d) = records.features.size();
         if constant.len() == d {
             return Err("no feature varies".into());
@@ -79,15 +62,11 @@ impl<'a> Starter<'a> {
         }
         let rare = (records.features.nonzeros() as f64) < SPARSE * (n as f64 * d as f64);
         let standardise = !rare && !fixed && !wide;
-        let curvature = if kind == "least-squares-dataset" { 1.0 } else { 0.25 };
-        let largest = if standardise {
-            let mut most = 0.0_f64;
-            let square = |row: &[f64]| most = most.max(row.iter().fold(0.0, |sum, x| sum + x * x));
-            records.features.each_standard(&kept, moments, square);
-            most
-        } else {
-            records.features.largest_square(&kept)
+        let largest = match standardise {
+            true => records.features.largest_standard_square(&kept, moments),
+            false => records.features.largest_square(&kept),
         };
+        let curvature = if kind == "least-squares-dataset" { 1.0 } else { 0.25 };
         let step_size = one_digit(0.5 / (curvature * (largest + 1.0) + L2));
         if step_size.is_nan() || step_size <= 0.0 {
             return Err("some features are too large: scale them".into());
@@ -160,6 +139,21 @@ impl<'a> Starter<'a> {
         line(format!("[[figure.convergence]]\ny = \"{last}\""));
         out
     }
+}
+
+/// The problem that takes records with these labels.
+fn kind(records: &FileRecords<'_>, classes: &[(String, usize)]) -> Result<&'static str, String> {
+    let has_classes = is_classes(&records.labels, classes);
+    let known = |kind: &str| Spec::KINDS.iter().copied().find(|known| *known == kind);
+    let several = known("softmax-dataset").filter(|_| has_classes && classes.len() > 2);
+    Ok(match (&*records.labels, classes.len()) {
+        (_, 1) => return Err("all labels are the same".into()),
+        (_, 2) => "logistic-dataset",
+        (Column::Numbers(_), _) => several.unwrap_or("least-squares-dataset"),
+        (Column::Text(_), n) => several.ok_or_else(|| {
+            format!("there are {n} different labels of text; two classes or numbers are needed")
+        })?,
+    })
 }
 
 /// The number with one digit that is next below.

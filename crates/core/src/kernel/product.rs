@@ -4,8 +4,8 @@
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, Sse2};
-use super::simd::{InstructionSet, SHORT, ScalarLane, Simd, padded};
+use super::simd::{Avx2, Avx512, SHORT, Sse2};
+use super::simd::{InstructionSet, ScalarLane, Simd, padded};
 use super::strips::{folded, over_strips, with_strip};
 use super::{Rows, WIDTH, fold_sum};
 

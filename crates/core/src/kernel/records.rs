@@ -13,9 +13,9 @@ use super::exp::{sigmoid, sigmoids};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, Sse2};
+use super::simd::{Avx2, Avx512, SHORT, Sse2};
 use super::simd::{
-    InstructionSet, SHORT, ScalarLane, Simd, fold_registers, padded, prefetch, prefetch_all,
+    InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch, prefetch_all,
 };
 use super::strips::{self, over_strips, with_strip};
 use super::{Aligned, Rows, Table, WIDTH, axpy, dot, products};

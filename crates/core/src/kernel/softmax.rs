@@ -21,9 +21,9 @@ use super::exp::{LARGE, exps};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, Sse2};
+use super::simd::{Avx2, Avx512, SHORT, Sse2};
 use super::simd::{
-    FoldEach, InstructionSet, SHORT, ScalarLane, Simd, Strips, WIDEST_SHORT, padded, prefetch_all,
+    FoldEach, InstructionSet, ScalarLane, Simd, Strips, WIDEST_SHORT, padded, prefetch_all,
 };
 use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
 use crate::rng::Stream;

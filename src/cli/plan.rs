@@ -33,8 +33,8 @@ pub struct Args {
 
 /// Cells beyond which only a summary is printed, and not every instance is built.
 const MANY: usize = 1000;
-/// Seconds of set-up that are told; below, they are lost among those of the runs.
-const WORTH_TELLING: f64 = 1.0;
+/// The shortest set-up that is printed, in seconds; a shorter one does not matter beside the runs.
+const SHORTEST_PRINTED: f64 = 1.0;
 /// Kinds of cells whose instances are built at most; the others resemble these.
 const MOST_BUILT: usize = 64;
 
@@ -110,10 +110,10 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     Ok(out)
 }
 
-/// How long the problems took to set up, if that is worth telling.
+/// How long the problems took to set up, if it is long enough to matter.
 fn set_up(took: Duration) -> String {
     let seconds = took.as_secs_f64();
-    if seconds < WORTH_TELLING {
+    if seconds < SHORTEST_PRINTED {
         return String::new();
     }
     format!("before the first step, problems are set up: {} here\n", duration(seconds))

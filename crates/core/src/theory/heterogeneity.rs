@@ -5,8 +5,8 @@ use crate::linalg::Matrix;
 use crate::problem::{Facts, by_distribution};
 use crate::theory::effort::{self, Effort};
 
-/// Measures of an instance, all at θ*; means over clients are weighted by their shares. They depend on eigenvalues, so print six digits at
-/// most.
+/// Measures of an instance, all at θ*; means over clients are weighted by their shares. They
+/// depend on eigenvalues, so print six digits at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
     /// ζ₁: root mean square over clients of ‖F̄_c(θ*)‖ (RR A2, i = 1).

@@ -39,7 +39,7 @@ pub struct Description {
     pub manifest: Result<String, String>,
 }
 
-/// Records with their columns told apart.
+/// Records whose columns are divided into features, label and others.
 struct FileRecords<'a> {
     /// The names of the features; empty where the file has none.
     names: Vec<String>,

@@ -1,6 +1,6 @@
 //! The summary of `make bench`: every promised limit with its measurement.
 //!
-//! `cargo bench --bench bars -- [--quick] [--since FILE]`
+//! `cargo bench --bench bars -- [--quick] [--since FILE] [--only PART]`
 //!
 //! Reads criterion's results under `target/criterion` (with `--since`, only those newer
 //! than the file), measures whole processes and the peers in Python (`$PYTHON`, by default
@@ -21,6 +21,7 @@ mod table;
 mod values;
 
 use clap::Parser;
+use clap::builder::PossibleValuesParser;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,6 +38,9 @@ struct Args {
     /// Read only results of criterion that are newer than this file
     #[arg(long, value_name = "FILE", value_parser = written)]
     since: Option<SystemTime>,
+    /// Measure one part only: peers, threads, memory, cells or grid
+    #[arg(long, value_name = "PART", value_parser = PossibleValuesParser::new(measure::ALL.map(|part| part.0)))]
+    only: Option<String>,
     /// Cargo adds it
     #[arg(long, hide = true)]
     bench: bool,
@@ -63,7 +67,10 @@ fn summary(args: &Args) -> Result<(), String> {
     let timings = support::timings(&support::target().join("criterion"), args.since)?;
     let mut values = Values::default();
     values.timings = timings.into_iter().map(|t| (t.id.clone(), t)).collect();
-    for &(name, measure) in measure::ALL {
+    for (name, measure) in measure::ALL {
+        if args.only.as_deref().is_some_and(|only| only != name) {
+            continue;
+        }
         eprintln!("bars: measuring {name}");
         let scratch = tempfile::tempdir().map_err(|e| e.to_string())?;
         let context =

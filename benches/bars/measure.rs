@@ -23,8 +23,8 @@ pub struct Context {
 type Measure = fn(&Context, &mut Values) -> Result<(), String>;
 
 /// Every measurement, by the name with which its ids begin.
-pub const ALL: &[(&str, Measure)] =
-    &[("peers", peers), ("threads", threads), ("memory", memory), ("cells", cells), ("grid", grid)];
+pub const ALL: [(&str, Measure); 5] =
+    [("peers", peers), ("threads", threads), ("memory", memory), ("cells", cells), ("grid", grid)];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -9,7 +9,8 @@ use crate::kernel::{self, Members};
 /// The clients' control variates.
 pub struct ControlVariates {
     d: usize,
-    /// c_k, N rows of d.
+    /// c_k, N rows of d; empty while only [`ControlVariates::learn_all`] is called, which needs
+    /// ξ alone.
     variates: Vec<f64>,
     /// c̄, d numbers.
     mean: Vec<f64>,
@@ -27,9 +28,17 @@ impl ControlVariates {
 
     /// The same for clients of these shares.
     pub fn with_shares(clients: usize, d: usize, shares: Option<&[f64]>) -> Self {
-        let zero = vec![0.0; clients * d];
+        let (mean, corrections) = (vec![0.0; d], vec![0.0; clients * d]);
         let shares = shares.map(<[f64]>::to_vec);
-        Self { d, variates: zero.clone(), mean: vec![0.0; d], corrections: zero, shares }
+        Self { d, variates: Vec::new(), mean, corrections, shares }
+    }
+
+    /// c_k = c̄ − ξ_k, if they are not stored.
+    fn store_variates(&mut self) {
+        if self.variates.is_empty() {
+            let entry = |(i, xi): (usize, &f64)| self.mean[i % self.d] - xi;
+            self.variates = self.corrections.iter().enumerate().map(entry).collect();
+        }
     }
 
     /// ξ_k, d numbers.
@@ -51,6 +60,7 @@ impl ControlVariates {
     /// opposite sign). Otherwise it still converges to θ*, whereas the compact rule
     /// converges to the root of Σ E_k F̄_k.
     pub fn learn(&mut self, members: &Members, before: &[f64], ends: &[f64], lengths: &[f64]) {
+        self.store_variates();
         if self.shares.is_none() {
             let own = (&mut self.variates[..], &mut self.mean[..], &mut self.corrections[..]);
             return kernel::learn(members, (before, ends), lengths, own);
@@ -65,8 +75,28 @@ impl ControlVariates {
         self.update_corrections();
     }
 
+    /// [`ControlVariates::learn`] with all clients as members, and θ_{t+1}, the mean of the ends,
+    /// into `after` (d numbers), in one pass over the rows. Returns whether it did: shares must be
+    /// equal.
+    pub fn learn_all(
+        &mut self,
+        before: &[f64],
+        ends: &[f64],
+        lengths: &[f64],
+        after: &mut [f64],
+    ) -> bool {
+        if self.shares.is_some() {
+            return false;
+        }
+        self.variates.clear();
+        let own = (&mut self.mean[..], &mut self.corrections[..]);
+        kernel::learn_all((before, ends, after), lengths, own);
+        true
+    }
+
     /// c_k ← `value`, d numbers; call [`Self::update_corrections`] afterwards.
     pub fn set(&mut self, client: usize, value: &[f64]) {
+        self.store_variates();
         self.variates[client * self.d..][..self.d].copy_from_slice(value);
     }
 
@@ -74,6 +104,7 @@ impl ControlVariates {
     /// a coin of probability p (SCAFFLSA Alg. 2; Scaffnew): `ends` are θ_k, N
     /// rows of d, `mean` is θ̄, `rate` p/γ.
     pub fn learn_by_coin(&mut self, ends: &[f64], mean: &[f64], rate: f64) {
+        self.store_variates();
         let rows = self.variates.chunks_exact_mut(self.d).zip(ends.chunks_exact(self.d));
         for (variate, end) in rows {
             for i in 0..mean.len() {
@@ -85,6 +116,7 @@ impl ControlVariates {
 
     /// c̄ ← Σ π_k c_k and ξ_k ← c̄ − c_k.
     pub fn update_corrections(&mut self) {
+        self.store_variates();
         let Some(shares) = &self.shares else {
             let (variates, mean) = (&mut self.variates, &mut self.mean);
             return kernel::update_corrections(variates, mean, &mut self.corrections);

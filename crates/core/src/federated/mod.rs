@@ -266,6 +266,23 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
+    /// [`Federated::average`]; where all clients learn from their ends, they do so in the same pass
+    /// over the rows, and the result is true.
+    fn average_and_learn(&mut self) -> bool {
+        let all = self.cohort.members.indices().len() == self.clients.streams.len();
+        let learnt = match (&mut self.variates, self.terms.variates) {
+            (Some(variates), Variates::Kept(Learning::OptionTwo)) if all => {
+                let (ends, lengths) = (&self.clients.ends, &self.plans.lengths);
+                variates.learn_all(&self.before, ends, lengths, &mut self.theta)
+            }
+            _ => false,
+        };
+        if !learnt {
+            self.average();
+        }
+        learnt
+    }
+
     /// A round with fixed numbers of local steps.
     fn fixed(&mut self) {
         let n = self.clients.streams.len();
@@ -279,14 +296,14 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         self.advance(self.plans.equal_steps);
         std::mem::swap(&mut self.before, &mut self.theta);
-        self.average();
+        let learnt = self.average_and_learn();
         if self.terms.server_step != 1.0 {
             for (theta, before) in self.theta.iter_mut().zip(&self.before) {
                 *theta = before + self.terms.server_step * (*theta - before);
             }
         }
         match (&mut self.variates, self.terms.variates) {
-            (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
+            (Some(variates), Variates::Kept(Learning::OptionTwo)) if !learnt => {
                 let (ends, lengths) = (&self.clients.ends, &self.plans.lengths);
                 variates.learn(&self.cohort.members, &self.before, ends, lengths);
             }

@@ -22,7 +22,7 @@ pub mod td;
 pub use cohort::{Cohort, Local, LocalSteps, Members};
 pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
-pub use server::{learn, mean_of, update_corrections, weighted_mean_of};
+pub use server::{learn, learn_all, mean_of, update_corrections, weighted_mean_of};
 pub use simd::InstructionSet;
 pub use sparse::{SparseLoss, SparseRow, SparseRows, SparseSteps};
 

@@ -7,8 +7,8 @@ use super::cohort::Members;
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd};
+use super::simd::{Avx2, Avx512, Sse2};
+use super::simd::{InstructionSet, SHORT, ScalarLane, Simd};
 
 /// Runs `$columns` over all blocks of columns on the chosen instruction set:
 /// `$columns::<I, R>(column)` handles R registers of `I` from column `column` on.
@@ -19,6 +19,12 @@ macro_rules! by_columns {
         fn avx2(all: &mut ServerRows<'_>) {
             // SAFETY: the attribute above; the rest as below.
             unsafe { columns::<Avx2>(all) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,avx512f,avx512dq,avx512vl")]
+        fn avx512(all: &mut ServerRows<'_>) {
+            // SAFETY: as for `avx2`.
+            unsafe { columns::<Avx512>(all) }
         }
         #[inline(always)]
         unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>) {
@@ -46,6 +52,8 @@ macro_rules! by_columns {
         // SAFETY: this processor has the instruction set.
         unsafe {
             match $path {
+                #[cfg(target_arch = "x86_64")]
+                InstructionSet::Avx512 if $rows.d > SHORT => avx512(&mut $rows),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Avx2 | InstructionSet::Avx512 => avx2(&mut $rows),
                 #[cfg(target_arch = "x86_64")]
@@ -79,6 +87,7 @@ struct ServerRows<'a> {
     variates: &'a mut [f64],
     corrections: &'a mut [f64],
     mean: &'a mut [f64],
+    after: &'a mut [f64],
 }
 
 /// The mean of the members' rows of `rows` (each `out.len()` long), summed in
@@ -141,9 +150,36 @@ fn learn_on(
     assert!(before.len() == d && members.end() <= n && n > 0);
     assert!([ends.len(), variates.len(), corrections.len()] == [n * d; 3]);
     let who = members.indices();
-    let mut rows =
-        ServerRows { d, who, all: n, ends, before, lengths, variates, corrections, mean };
+    let kept = ServerRows { d, who, all: n, ..ServerRows::default() };
+    let mut rows = ServerRows { ends, before, lengths, variates, corrections, mean, ..kept };
     by_columns!(path, rows, learn);
+}
+
+/// The same with all clients as members, where c_k − c̄ is −ξ_k, so that c is not stored; and θ_{t+1},
+/// the mean of the ends, into `after`. `own` is (c̄, ξ).
+///
+/// # Panics
+/// If lengths do not agree.
+pub fn learn_all(
+    (before, ends, after): (&[f64], &[f64], &mut [f64]),
+    lengths: &[f64],
+    own: (&mut [f64], &mut [f64]),
+) {
+    learn_all_on(InstructionSet::best(), (before, ends, after), lengths, own);
+}
+
+fn learn_all_on(
+    path: InstructionSet,
+    (before, ends, after): (&[f64], &[f64], &mut [f64]),
+    lengths: &[f64],
+    (mean, corrections): (&mut [f64], &mut [f64]),
+) {
+    let (d, n) = (mean.len(), lengths.len());
+    assert!(before.len() == d && after.len() == d && n > 0);
+    assert!([ends.len(), corrections.len()] == [n * d; 2]);
+    let kept = ServerRows { d, all: n, ..ServerRows::default() };
+    let mut rows = ServerRows { ends, before, after, lengths, corrections, mean, ..kept };
+    by_columns!(path, rows, learn_all);
 }
 
 /// c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k; `variates` and `corrections` are N rows of d,
@@ -188,7 +224,6 @@ impl ServerRows<'_> {
                 (self.ends.as_ptr().add(column), self.variates.as_mut_ptr().add(column));
             let mean = I::load_all::<R>(self.mean.as_ptr().add(column));
             let before = I::load_all::<R>(self.before.as_ptr().add(column));
-            let mut sum = [I::splat(0.0); R];
             for &client in self.who {
                 let (end, variate) = (ends.add(client * self.d), variates.add(client * self.d));
                 let length = I::splat(*self.lengths.get_unchecked(client));
@@ -196,14 +231,51 @@ impl ServerRows<'_> {
                     let (end, variate) = (end.add(r * I::LANES), variate.add(r * I::LANES));
                     let field = I::div(I::sub(before[r], I::load(end)), length);
                     let learnt = I::add(I::sub(I::load(variate), mean[r]), field);
-                    sum[r] = I::add(sum[r], learnt);
                     I::store(variate, learnt);
                 }
             }
-            if self.who.len() == self.all {
-                return self.spread::<I, R>(column, sum);
-            }
             self.update_corrections::<I, R>(column);
+        }
+    }
+
+    /// ξ_k becomes c_k and then ξ_k again, while its columns are in the first cache.
+    ///
+    /// # Safety
+    /// As for `mean`.
+    #[inline(always)]
+    unsafe fn learn_all<I: Simd, const R: usize>(&mut self, column: usize) {
+        // SAFETY: the invariant, and the caller's columns.
+        unsafe {
+            let (ends, rows) =
+                (self.ends.as_ptr().add(column), self.corrections.as_mut_ptr().add(column));
+            let before = I::load_all::<R>(self.before.as_ptr().add(column));
+            let (mut sum, mut theta) = ([I::splat(0.0); R], [I::splat(0.0); R]);
+            for client in 0..self.all {
+                let (end, row) = (ends.add(client * self.d), rows.add(client * self.d));
+                let length = I::splat(*self.lengths.get_unchecked(client));
+                for r in 0..R {
+                    let row = row.add(r * I::LANES);
+                    let end = I::load(end.add(r * I::LANES));
+                    theta[r] = I::add(theta[r], end);
+                    let field = I::div(I::sub(before[r], end), length);
+                    let learnt = I::sub(field, I::load(row));
+                    sum[r] = I::add(sum[r], learnt);
+                    I::store(row, learnt);
+                }
+            }
+            let n = I::splat(self.all as f64);
+            for r in 0..R {
+                let (at, mean) = (column + r * I::LANES, I::div(sum[r], n));
+                I::store(self.after.as_mut_ptr().add(at), I::div(theta[r], n));
+                I::store(self.mean.as_mut_ptr().add(at), mean);
+                sum[r] = mean;
+            }
+            for client in 0..self.all {
+                for (r, mean) in sum.iter().enumerate() {
+                    let row = rows.add(client * self.d + r * I::LANES);
+                    I::store(row, I::sub(*mean, I::load(row)));
+                }
+            }
         }
     }
 
@@ -213,24 +285,12 @@ impl ServerRows<'_> {
     unsafe fn update_corrections<I: Simd, const R: usize>(&mut self, column: usize) {
         // SAFETY: the invariant, and the caller's columns.
         unsafe {
-            let mut sum = [I::splat(0.0); R];
-            for client in 0..self.all {
-                add::<I, R>(&mut sum, self.variates.as_ptr().add(column + client * self.d));
-            }
-            self.spread::<I, R>(column, sum);
-        }
-    }
-
-    /// c̄ from the sum of all rows, and ξ.
-    ///
-    /// # Safety
-    /// As for `mean`.
-    #[inline(always)]
-    unsafe fn spread<I: Simd, const R: usize>(&mut self, column: usize, sum: [I::V; R]) {
-        // SAFETY: the invariant, and the caller's columns.
-        unsafe {
             let (d, variates) = (self.d, self.variates.as_ptr().add(column));
             let corrections = self.corrections.as_mut_ptr().add(column);
+            let mut sum = [I::splat(0.0); R];
+            for client in 0..self.all {
+                add::<I, R>(&mut sum, variates.add(client * d));
+            }
             let (mut mean, n) = (sum, I::splat(self.all as f64));
             for (r, mean) in mean.iter_mut().enumerate() {
                 *mean = I::div(*mean, n);
@@ -299,6 +359,13 @@ mod tests {
                         (0..n * d).all(|entry| xi[entry] == m[entry % d] - v[entry]),
                         "{path:?}"
                     );
+                    if who == everyone {
+                        let (mut c, mut all) = (mean.clone(), vec![0.0; n * d]);
+                        (0..n * d).for_each(|entry| all[entry] = mean[entry % d] - variates[entry]);
+                        let (mut after, own) = (vec![0.0; d], (&mut c[..], &mut all[..]));
+                        learn_all_on(path, (&before, &ends, &mut after), &lengths, own);
+                        assert_eq!((c, all, after), (m, xi, out), "{path:?}");
+                    }
                 }
             }
         }

@@ -187,28 +187,14 @@ impl<'a, S> Cohort<'a, S> {
         (Self { all: low, states, steps }, Self { all: high, states: states_high, steps })
     }
 
+    /// The members, in order.
+    pub fn locals(self) -> Locals<'a, S> {
+        Locals { cohort: self, entry: 0 }
+    }
+
     /// Runs each member by itself, in order.
-    pub fn each(self, mut run: impl FnMut(Local<'_, S>)) {
-        let all = self.all;
-        let d = all.d;
-        for &client in all.members {
-            let entry = client - all.first;
-            let LocalSteps { step, steps, batch } = all.plans[entry];
-            let theta = &mut all.theta[entry * d..][..d];
-            if let Some(start) = all.start {
-                theta.copy_from_slice(start);
-            }
-            run(Local {
-                client,
-                theta,
-                correction: &all.corrections[entry * all.stride..][..d],
-                rng: &mut all.streams[entry],
-                state: &mut self.states[entry],
-                step,
-                steps: self.steps.unwrap_or(steps),
-                batch,
-            });
-        }
+    pub fn each(self, run: impl FnMut(Local<'_, S>)) {
+        self.locals().for_each(run);
     }
 
     /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps.
@@ -226,6 +212,45 @@ impl<'a, S> Cohort<'a, S> {
             Some(_) => call(self.all.members),
             None => self.all.members.chunk_by(|&a, &b| steps_of(a) == steps_of(b)).for_each(call),
         }
+    }
+}
+
+/// The members of a cohort, in order; each gets its row of θ, its stream and its state.
+pub struct Locals<'a, S> {
+    /// The members to come. θ, streams and states are those of entry number `entry` and later ones.
+    cohort: Cohort<'a, S>,
+    entry: usize,
+}
+
+/// What follows the first `count`.
+fn skipped<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+    &mut std::mem::take(rest)[count..]
+}
+
+impl<'a, S> Iterator for Locals<'a, S> {
+    type Item = Local<'a, S>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Local<'a, S>> {
+        let Cohort { all, states, steps: equal } = &mut self.cohort;
+        let (&client, members) = all.members.split_first()?;
+        all.members = members;
+        let entry = client - all.first;
+        let skip = entry - self.entry;
+        self.entry = entry + 1;
+        let (theta, rest) = skipped(&mut all.theta, skip * all.d).split_at_mut(all.d);
+        all.theta = rest;
+        let (rng, rest) = skipped(&mut all.streams, skip).split_first_mut()?;
+        all.streams = rest;
+        let (state, rest) = skipped(states, skip).split_first_mut()?;
+        *states = rest;
+        if let Some(start) = all.start {
+            theta.copy_from_slice(start);
+        }
+        let LocalSteps { step, steps, batch } = all.plans[entry];
+        let correction = &all.corrections[entry * all.stride..][..all.d];
+        let steps = equal.unwrap_or(steps);
+        Some(Local { client, theta, correction, rng, state, step, steps, batch })
     }
 }
 

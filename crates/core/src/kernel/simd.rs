@@ -262,6 +262,14 @@ pub(in crate::kernel) unsafe fn fold_registers<I: Simd, const R: usize>(v: [I::V
 
 pub(in crate::kernel) struct ScalarLane;
 
+/// The instruction set that every processor of this architecture has.
+#[cfg(target_arch = "x86_64")]
+pub(in crate::kernel) type Base = Sse2;
+#[cfg(target_arch = "aarch64")]
+pub(in crate::kernel) type Base = Neon;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(in crate::kernel) type Base = ScalarLane;
+
 impl Simd for ScalarLane {
     const LANES: usize = 1;
     type V = f64;

@@ -20,10 +20,9 @@
 //! no multiply-add is fused. All code is scalar, so every instruction set gives the same bits.
 
 use super::cohort::{Cohort, Local};
-use super::exp::sigmoid;
-use super::simd::prefetch_all;
+use super::exp::{sigmoid, sigmoids};
+use super::simd::{Base, prefetch_all};
 use super::{axpy, descend};
-use crate::rng::Stream;
 use std::mem::size_of_val;
 
 /// Rows of `d` numbers, of which only some are stored (compressed sparse rows); the others
@@ -234,7 +233,11 @@ fn fold_sparse<const K: usize>(row: &SparseRow<'_>, y: impl Fn(usize) -> [f64; K
     for (indices, values) in indices.iter().zip(values) {
         (0..SUMS).for_each(|l| add(l, indices[l], values[l]));
     }
-    rest.iter().zip(last).enumerate().for_each(|(l, (j, x))| add(l, *j, *x));
+    // With an end known at compile time, so that the accumulators stay in registers.
+    for l in 0..SUMS - 1 {
+        let (Some(j), Some(x)) = (rest.get(l), last.get(l)) else { break };
+        add(l, *j, *x);
+    }
     sums.map(|[a, b, c, d, e, f, g, h]| ((a + e) + (c + g)) + ((b + f) + (d + h)))
 }
 
@@ -249,6 +252,10 @@ pub struct SparseLoss {
     pub batch: usize,
 }
 
+/// Clients in lockstep, and the most numbers of θ for which they are: beyond, θ and ξ of several
+/// clients do not fit in the first caches.
+const LOCKSTEP: usize = 4;
+const TOGETHER: usize = 2048;
 /// The most steps of a pass.
 const LONGEST: u64 = 4096;
 /// The least α of a pass, 2⁻⁶⁴.
@@ -325,31 +332,51 @@ impl SparseSteps<'_> {
         let mut pull = vec![0.0; if self.proximal == 0.0 { 0 } else { cohort.dim() }];
         // The row of zeros that all clients share is searched once.
         let mut zero = std::ptr::null();
-        cohort.each(|local| {
-            let factor = 1.0 - local.step * (self.loss.l2 + self.proximal);
+        let alone = self.loss.batch > 1 || cohort.dim() > TOGETHER;
+        let together = if alone { 1 } else { LOCKSTEP };
+        let mut locals = cohort.locals();
+        let mut group: Vec<Local<'_, ()>> = Vec::with_capacity(together);
+        loop {
+            group.extend(locals.by_ref().take(together - group.len()));
+            let Some(first) = group.first() else { return };
+            let (step, steps, xi) = (first.step, first.steps, first.correction);
+            let factor = 1.0 - step * (self.loss.l2 + self.proximal);
             if factor.is_nan() || factor < LEAST_FACTOR {
-                return self.plain(local);
+                self.plain(group.remove(0));
+                continue;
             }
             let known = scales.take().filter(|known| {
-                known.step == local.step && known.rate.len() as u64 >= local.steps.min(LONGEST)
+                known.step == step && known.rate.len() as u64 >= steps.min(LONGEST)
             });
-            let scales = &*scales
-                .insert(known.unwrap_or_else(|| PassScales::new(local.step, factor, local.steps)));
+            let scales =
+                &*scales.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps)));
             if self.proximal != 0.0 {
-                for ((pull, xi), anchor) in pull.iter_mut().zip(local.correction).zip(self.anchor) {
+                for ((pull, xi), anchor) in pull.iter_mut().zip(xi).zip(self.anchor) {
                     *pull = xi - self.proximal * anchor;
                 }
-                return self.passes::<true>(local, &pull, scales);
+                let mut one = group.remove(0);
+                one.correction = &pull;
+                self.passes::<true>(&mut [one], scales);
+                continue;
             }
-            let xi = local.correction;
-            if zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0) {
+            let is_zero = |xi: &[f64]| zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0);
+            let none = is_zero(xi);
+            let alike = |local: &&Local<'_, ()>| {
+                let own = (local.step, local.steps, local.batch);
+                own == (step, steps, 1) && is_zero(local.correction) == none
+            };
+            let count = group.iter().take_while(alike).count().max(1);
+            if none {
                 zero = xi.as_ptr();
-                self.passes::<false>(local, &[], scales);
+                self.passes::<false>(&mut group[..count], scales);
             } else {
-                prefetch_all(xi.as_ptr(), size_of_val(xi));
-                self.passes::<true>(local, xi, scales);
+                group[..count].iter().for_each(|local| {
+                    prefetch_all(local.correction.as_ptr(), size_of_val(local.correction));
+                });
+                self.passes::<true>(&mut group[..count], scales);
             }
-        });
+            group.drain(..count);
+        }
     }
 
     /// The loop over the oracle.
@@ -372,60 +399,78 @@ impl SparseSteps<'_> {
         }
     }
 
-    /// All steps of a client, in passes; ξ' is `pull` if `PULLED`, and 0 otherwise.
-    fn passes<const PULLED: bool>(&self, local: Local<'_, ()>, pull: &[f64], scales: &PassScales) {
-        let set = &self.sets[local.client];
-        let batch = self.loss.batch as u64 * local.batch;
-        let (theta, rng) = (local.theta, local.rng);
-        let mut left = local.steps;
+    /// All steps of some clients with equal numbers of steps, in passes; ξ' is their ξ if `PULLED`,
+    /// and 0 otherwise. If there are several, their steps are on single records.
+    fn passes<const PULLED: bool>(&self, group: &mut [Local<'_, ()>], scales: &PassScales) {
+        let batch = self.loss.batch as u64 * group[0].batch;
+        let mut left = group[0].steps;
         while left > 0 {
             let now = left.min(scales.rate.len() as u64) as usize;
-            if batch == 1 {
-                self.single::<PULLED>(set, (&mut *theta, pull), rng, (scales, now));
-            } else {
-                self.batched::<PULLED>(set, (&mut *theta, pull), rng, (scales, now, batch));
+            match (batch, &mut *group) {
+                (1, group) => self.single::<PULLED>(group, (scales, now)),
+                (_, [local]) => self.batched::<PULLED>(local, (scales, now, batch)),
+                _ => unreachable!("clients in lockstep have no batches"),
             }
             let (alpha, beta) = (scales.alpha[now], scales.beta[now]);
-            if PULLED {
-                theta.iter_mut().zip(pull).for_each(|(v, xi)| *v = alpha * *v - beta * xi);
-            } else {
-                theta.iter_mut().for_each(|v| *v *= alpha);
+            for Local { theta, correction, .. } in &mut *group {
+                if PULLED {
+                    theta
+                        .iter_mut()
+                        .zip(*correction)
+                        .for_each(|(v, xi)| *v = alpha * *v - beta * xi);
+                } else {
+                    theta.iter_mut().for_each(|v| *v *= alpha);
+                }
             }
             left -= now as u64;
         }
     }
 
-    /// `now` steps with one record each; θ is v.
+    /// `now` steps with one record each; θ is v. The steps of several clients are interleaved, so
+    /// that the processor works on one while it waits for the other's σ.
     fn single<const PULLED: bool>(
         &self,
-        set: &SparseRows,
-        (theta, pull): (&mut [f64], &[f64]),
-        rng: &mut Stream,
+        group: &mut [Local<'_, ()>],
         (scales, now): (&PassScales, usize),
     ) {
-        assert!(theta.len() == set.d && (!PULLED || pull.len() == set.d));
+        assert!(group.iter().all(|local| self.sets[local.client].d == local.theta.len()));
+        let mut rows = [SparseRow { indices: &[], values: &[] }; LOCKSTEP];
         let mut done = 0;
         while done < now {
-            let draws = rng.ready();
-            let some = draws.len().min(now - done);
-            let record = |draw: u64| ((u128::from(draw) * set.len() as u128) >> 64) as usize;
-            let mut row = set.row(record(draws[0]));
-            for i in 0..some {
-                let this = row;
-                if i + 1 < some {
-                    row = set.row(record(draws[i + 1]));
-                    prefetch_all(row.indices.as_ptr(), size_of_val(row.indices));
-                    prefetch_all(row.values.as_ptr(), size_of_val(row.values));
+            let ready = group.iter_mut().map(|local| local.rng.ready().len()).min();
+            let some = ready.map_or(0, |ready| ready.min(now - done));
+            for i in 0..=some {
+                let mut weights = [0.0; LOCKSTEP];
+                let these = rows;
+                for (local, next) in group.iter().zip(&mut rows).filter(|_| i < some) {
+                    let set = &self.sets[local.client];
+                    let draw = local.rng.unused()[i];
+                    *next = set.row(((u128::from(draw) * set.len() as u128) >> 64) as usize);
+                    prefetch_all(next.indices.as_ptr(), size_of_val(next.indices));
+                    prefetch_all(next.values.as_ptr(), size_of_val(next.values));
                 }
-                let step = done + i;
-                // SAFETY: θ and ξ' have d numbers, and indices are below d.
-                unsafe {
-                    let along = scales.along::<PULLED>(step, &this, (theta, pull));
-                    let weight = sigmoid(self.loss.margin - along);
-                    add_unchecked(&this, scales.rate[step] * weight, theta);
+                if i == 0 {
+                    continue;
+                }
+                let step = done + i - 1;
+                for ((local, row), weight) in group.iter().zip(&these).zip(&mut weights) {
+                    // SAFETY: θ and ξ have d numbers, and indices are below d.
+                    *weight = self.loss.margin
+                        - unsafe {
+                            scales.along::<PULLED>(step, row, (local.theta, local.correction))
+                        };
+                }
+                match &mut weights[..group.len()] {
+                    [weight] => *weight = sigmoid(*weight),
+                    // SAFETY: whole registers of the set that is always present.
+                    _ => unsafe { sigmoids::<Base>(&mut weights) },
+                }
+                for ((local, row), weight) in group.iter_mut().zip(&these).zip(weights) {
+                    // SAFETY: as above.
+                    unsafe { add_unchecked(row, scales.rate[step] * weight, local.theta) };
                 }
             }
-            rng.skip(some);
+            group.iter_mut().for_each(|local| local.rng.skip(some));
             done += some;
         }
     }
@@ -433,12 +478,11 @@ impl SparseSteps<'_> {
     /// `now` steps with `batch` records each; θ is v.
     fn batched<const PULLED: bool>(
         &self,
-        set: &SparseRows,
-        (theta, pull): (&mut [f64], &[f64]),
-        rng: &mut Stream,
+        Local { client, theta, correction: pull, rng, .. }: &mut Local<'_, ()>,
         (scales, now, batch): (&PassScales, usize, u64),
     ) {
-        assert!(theta.len() == set.d && (!PULLED || pull.len() == set.d));
+        let set = &self.sets[*client];
+        assert!(theta.len() == set.d && pull.len() == set.d);
         let mut drawn = Vec::new();
         for step in 0..now {
             drawn.clear();
@@ -500,6 +544,7 @@ unsafe fn add_unchecked(row: &SparseRow<'_>, factor: f64, out: &mut [f64]) {
 mod tests {
     use super::super::cohort::testing::thetas;
     use super::*;
+    use crate::rng::Stream;
 
     fn sets(d: usize, clients: usize) -> Vec<SparseRows> {
         let mut rng = Stream::shared_instance(7);

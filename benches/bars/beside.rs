@@ -27,9 +27,12 @@ pub fn measure(values: &mut Values, threads: usize) {
         best(values, &name("fedavg"), &problem, &Terms::fedavg(0.01, 100), threads);
         best(values, &name("scaffold"), &problem, &Terms::scaffold(0.01, 100), threads);
     }
-    for (d, nonzeros, records, steps) in
-        [(123, 14, 250, 100), (47_236, 75, 1000, 100), (47_236, 75, 1000, 1000)]
-    {
+    for (d, nonzeros, records, steps) in [
+        (123, 14, 250, 100),
+        (4000, 60, 250, 100),
+        (47_236, 75, 1000, 100),
+        (47_236, 75, 1000, 1000),
+    ] {
         let problem = sparse_logistic(d, nonzeros, records);
         let name = |kind: &str| format!("{kind} sparse d={d} H={steps}");
         best(values, &name("fedavg"), &problem, &Terms::fedavg(0.1, steps), threads);
@@ -38,18 +41,20 @@ pub fn measure(values: &mut Values, threads: usize) {
     wide(values, threads);
 }
 
-/// The same with dense rows that are longer than the registers: twenty clients, H = 100.
+/// The same with dense rows of any length: twenty clients, H = 100.
 fn wide(values: &mut Values, threads: usize) {
     let terms = Terms::fedavg(0.1, 100);
-    for (states, d) in [(300, 32), (1000, 64), (1000, 128), (2000, 256)] {
+    for (states, d) in
+        [(30, 2), (30, 8), (100, 16), (300, 32), (1000, 64), (1000, 128), (2000, 256)]
+    {
         let problem = garnet([states, d, 20], perturbed(), Noise::Independent, 1);
         best(values, &format!("fedlsa wide S={states} d={d}"), &problem, &terms, threads);
     }
-    for d in [50, 123, 300, 784] {
+    for d in [2, 10, 50, 123, 300, 784] {
         let problem = logistic(d, 250, 20);
         best(values, &format!("fedavg wide logistic d={d}"), &problem, &terms, threads);
     }
-    for (d, batch) in [(64, 1), (64, 32), (784, 1), (784, 32)] {
+    for (d, batch) in [(8, 1), (8, 32), (64, 1), (64, 32), (784, 1), (784, 32)] {
         let problem = softmax(d, 20, batch);
         best(values, &format!("fedavg softmax d={d} batch={batch}"), &problem, &terms, threads);
     }

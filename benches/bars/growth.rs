@@ -1,4 +1,4 @@
-//! The growth of time with clients, local steps and dimension.
+//! The growth of time with clients, local steps and dimension, and of a step beside the peer's.
 
 use crate::support::{Timing, digits};
 use crate::values::Values;
@@ -78,32 +78,79 @@ pub fn svg(values: &Values) -> Result<Option<String>, String> {
     if panels.is_empty() {
         return Ok(None);
     }
-    let legend = [measured(), Line::Reference(SLOPE_1)].map(LegendEntry::Line).to_vec();
-    let body = Body::Plot(Plot {
+    let legend = vec![measured("measured", Color::of_family(0)), Line::Reference(SLOPE_1)];
+    draw(
+        "Time over clients, local steps and dimension",
         panels,
         legend,
-        x: "size".into(),
-        y: "nanoseconds in all".into(),
-        scale_x: Scale::Log,
-        scale_y: Scale::Log,
-    });
-    let (id, title) = ("growth".into(), "Time over clients, local steps and dimension".into());
-    let figure = Figure {
-        id,
-        title,
-        caption: String::new(),
-        columns: 3,
-        large: None,
-        exploration: None,
-        body,
+        "size",
+        "nanoseconds in all",
+    )
+}
+
+/// Panels of the figure over the dimension: what the names of their workloads begin and end with.
+const WORKLOADS: [(&str, &str, &str); 4] = [
+    ("TD(0)", "fedlsa wide", ""),
+    ("logistic regression", "fedavg wide logistic", ""),
+    ("softmax, 10 classes", "fedavg softmax", " batch=1"),
+    ("sparse logistic regression", "fedavg sparse", " H=100"),
+];
+
+/// The time of a step over d on one thread, and numba's; `None` if no peer was measured.
+///
+/// # Errors
+/// If the figure cannot be drawn.
+pub fn over_dimension(values: &Values) -> Result<Option<String>, String> {
+    let lines = [
+        ("driftbench", "ours", Color::of_family(0)),
+        ("numba", "peers/numba", Color::of_family(1)),
+    ];
+    let panel = |(title, first, last): &(&str, &str, &str)| {
+        let series = lines.map(|(name, who, color)| {
+            let mut points: Vec<Point> = (values.measured.iter())
+                .filter_map(|(id, (value, _))| {
+                    let workload = id.strip_prefix(who)?.strip_prefix('/')?.strip_suffix(ONE)?;
+                    let rest = workload.strip_prefix(first)?.strip_suffix(last)?;
+                    let d = rest.split_once(" d=")?.1.parse().ok()?;
+                    Some(Point::bare(d, value.value))
+                })
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            Series::new(measured(name, color), points)
+        });
+        Panel { title: (*title).into(), series: series.to_vec() }
     };
+    let panels: Vec<Panel> = WORKLOADS.iter().map(panel).collect();
+    if panels.iter().flat_map(|panel| &panel.series).any(|series| series.points.is_empty()) {
+        return Ok(None);
+    }
+    let legend = lines.map(|(name, _, color)| measured(name, color)).to_vec();
+    let title = "Time of a client step over the features of a record, one thread";
+    draw(title, panels, legend, "features d", "nanoseconds")
+}
+
+const ONE: &str = "/threads=1";
+
+fn draw(
+    title: &str,
+    panels: Vec<Panel>,
+    lines: Vec<Line>,
+    x: &str,
+    y: &str,
+) -> Result<Option<String>, String> {
+    let columns = if panels.len().is_multiple_of(2) { 2 } else { 3 };
+    let legend = lines.into_iter().map(LegendEntry::Line).collect();
+    let (scale_x, scale_y) = (Scale::Log, Scale::Log);
+    let body = Body::Plot(Plot { panels, legend, x: x.into(), y: y.into(), scale_x, scale_y });
+    let (id, title, caption) = ("growth".into(), title.into(), String::new());
+    let figure = Figure { id, title, caption, columns, large: None, exploration: None, body };
     chart::svg(&figure).map(Some)
 }
 
 const SLOPE_1: Reference = Reference::Slope(1.0);
 
-fn measured() -> Line {
-    Line::Measured(Curve::new("measured", Style::solid(Color::Palette(0))))
+fn measured(name: &str, color: Color) -> Line {
+    Line::Measured(Curve::new(name, Style::solid(color)))
 }
 
 fn panel(title: &str, points: &[(f64, &Timing)]) -> Panel {
@@ -116,7 +163,7 @@ fn panel(title: &str, points: &[(f64, &Timing)]) -> Panel {
     Panel {
         title: title.into(),
         series: vec![
-            Series::new(measured(), times.collect()),
+            Series::new(measured("measured", Color::of_family(0)), times.collect()),
             Series::new(Line::Reference(SLOPE_1), linear.collect()),
         ],
     }

@@ -4,8 +4,8 @@
 //!
 //! Reads criterion's results under `target/criterion` (with `--since`, only those newer
 //! than the file), measures whole processes and the peers in Python (`$PYTHON`, by default
-//! python3), and writes `target/bench/summary.md`, `summary.csv` and `growth.svg`. A limit
-//! that does not hold is reported and does not change the exit code.
+//! python3), and writes `target/bench/summary.md`, `summary.csv`, `growth.svg` and
+//! `dimension.svg`. A limit that does not hold is reported and does not change the exit code.
 
 mod beside;
 mod growth;
@@ -82,10 +82,11 @@ fn summary(args: &Args) -> Result<(), String> {
     }
     let folder = support::target().join("bench");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let growth = growth::svg(&values)?;
+    let (growth, dimension) = (growth::svg(&values)?, growth::over_dimension(&values)?);
     let bars = support::bars(&table::rows(&values));
-    let page = page(&facts, &bars, &values, growth.is_some());
+    let page = page(&facts, &bars, &values, [growth.is_some(), dimension.is_some()]);
     write(&folder.join("growth.svg"), &growth.unwrap_or_default())?;
+    write(&folder.join("dimension.svg"), &dimension.unwrap_or_default())?;
     write(&folder.join("summary.md"), &page)?;
     write(&folder.join("summary.csv"), &values.csv())?;
     print!("{bars}");
@@ -103,7 +104,12 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     written.map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn page(facts: &[(&str, String)], bars: &str, values: &Values, growth: bool) -> String {
+fn page(
+    facts: &[(&str, String)],
+    bars: &str,
+    values: &Values,
+    [growth, dimension]: [bool; 2],
+) -> String {
     let mut out = String::from("# What was measured\n\n");
     let facts: Vec<Vec<String>> =
         facts.iter().map(|(name, text)| vec![(*name).to_owned(), text.clone()]).collect();
@@ -128,6 +134,9 @@ fn page(facts: &[(&str, String)], bars: &str, values: &Values, growth: bool) -> 
     out += &support::table(&["id", "value"], &rows);
     if growth {
         out += "\n## Growth\n\n![Time over clients, local steps and dimension](growth.svg)\n";
+    }
+    if dimension {
+        out += "\n## A step over d\n\n![Time of a client step beside numba's](dimension.svg)\n";
     }
     out
 }

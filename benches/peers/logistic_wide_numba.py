@@ -1,4 +1,4 @@
-"""FedAvg on regularised logistic regression with d = 50 to 784 dense features in numba, batch one.
+"""FedAvg on regularised logistic regression with d = 2 to 784 dense features in numba, batch one.
 
     NUMBA_NUM_THREADS=1 python benches/peers/logistic_wide_numba.py
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from timing import CLIENTS, draw, engines, measure
 
-RECORDS, DIMENSIONS = 5000, (50, 123, 300, 784)
+RECORDS, DIMENSIONS = 5000, (2, 10, 50, 123, 300, 784)
 STEP_SIZE, RIDGE = 0.1, 0.01
 
 

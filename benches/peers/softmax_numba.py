@@ -2,7 +2,7 @@
 
     NUMBA_NUM_THREADS=1 python benches/peers/softmax_numba.py
 
-5000 records of d = 64 and 784 features, partitioned evenly among twenty clients; steps of one
+5000 records of d = 8, 64 and 784 features, partitioned evenly among twenty clients; steps of one
 record and of 32. "numpy" computes a step with the matrix products of its BLAS, and the clients on a
 pool of threads. See timing.py for what is printed; a step is one step, of one record or of 32.
 """
@@ -19,7 +19,7 @@ from numba import get_num_threads
 
 from timing import CLIENTS, STEPS, draw, engines, measure
 
-RECORDS, CLASSES, DIMENSIONS, BATCHES = 5000, 10, (64, 784), (1, 32)
+RECORDS, CLASSES, DIMENSIONS, BATCHES = 5000, 10, (8, 64, 784), (1, 32)
 STEP_SIZE, RIDGE = 0.1, 0.01
 
 

@@ -1,4 +1,4 @@
-"""FedLSA on wide Garnet problems, TD(0) with d = 32 to 256 features, in numba.
+"""FedLSA on Garnet problems, TD(0) with d = 2 to 256 features, in numba.
 
     NUMBA_NUM_THREADS=1 python benches/peers/td_wide_numba.py
 
@@ -13,7 +13,7 @@ from garnet_numba import alias
 from timing import CLIENTS, U, draw, engines, measure
 
 ACTIONS, BRANCHING, DISCOUNT, SPREAD, STEP_SIZE = 2, 2, 0.95, 0.02, 0.1
-SIZES = [(300, 32), (1000, 64), (1000, 128), (2000, 256)]
+SIZES = [(30, 2), (30, 8), (100, 16), (300, 32), (1000, 64), (1000, 128), (2000, 256)]
 
 
 def stationary(probabilities, successors):

@@ -1,8 +1,8 @@
 """What the peers for wide problems share: the engine of FedAvg around some local steps, and the
 measurement of all ways of compiling it.
 
-N = 20 clients, H = 100 local steps and the mean of the clients after them, in 64-bit floating
-point. Draws come from xorshift64, one state per client, as in garnet_numba.py. Every program prints
+N = 20 clients, H local steps (100 by default) and the mean of the clients after them, in 64-bit
+floating point. Draws come from xorshift64, one state per client, as in garnet_numba.py. Every program prints
 one JSON object per line; with --check it prints the norm of the last iterate instead, on which all
 ways must agree up to rounding ("numpy" draws other records, and agrees roughly).
 """
@@ -33,7 +33,7 @@ def draw(states, c, n):
     return ((state >> U(32)) * U(n)) >> U(32)
 
 
-def engine(local, fastmath, parallel, length):
+def engine(local, fastmath, parallel, length=0.0, steps=STEPS):
     """T rounds around the steps `local(theta, tables, xi, states, ends, c, steps)`, which writes
     where client c ends to ends[c]. Returns the last iterate. If `length`, the step size times H,
     is above 0, the corrections xi are updated as Scaffold does; else they stay 0."""
@@ -47,7 +47,7 @@ def engine(local, fastmath, parallel, length):
             states[c] = U(c + 1) * U(0x9E3779B97F4A7C15)
         for _ in range(rounds):
             for c in prange(CLIENTS):
-                steps_of(theta, tables, xi, states, ends, c, STEPS)
+                steps_of(theta, tables, xi, states, ends, c, steps)
             for k in range(theta.size):
                 theta[k] = 0.0
             for c in range(CLIENTS):
@@ -62,11 +62,15 @@ def engine(local, fastmath, parallel, length):
     return njit(parallel=parallel, fastmath=fastmath)(run)
 
 
-def engines(local, length=0.0):
+def tried():
+    """Whether clients run in parallel: the ways to try."""
+    return (False, True) if get_num_threads() > 1 else (False,)
+
+
+def engines(local):
     """Pairs of a peer's name and its runs, on one thread and on several."""
-    tried = (False, True) if get_num_threads() > 1 else (False,)
     every = WAYS.items()
-    return [(peer, [engine(local, fast, way, length) for way in tried]) for peer, fast in every]
+    return [(peer, [engine(local, fast, way) for way in tried()]) for peer, fast in every]
 
 
 def seconds(run, *arguments):
@@ -75,7 +79,7 @@ def seconds(run, *arguments):
     return time.perf_counter() - begin
 
 
-def measure(peer, workload, runs, start, tables):
+def measure(peer, workload, runs, start, tables, steps=STEPS):
     """Prints nanoseconds of wall time per client step: the best of three repeats of the run that
     wins a short trial, after a call that compiles it."""
     if "--check" in sys.argv:
@@ -93,6 +97,6 @@ def measure(peer, workload, runs, start, tables):
         "peer": peer,
         "workload": workload,
         "threads": get_num_threads(),
-        "ns_per_step": round(1e9 * spent / (CLIENTS * STEPS * rounds), 3),
+        "ns_per_step": round(1e9 * spent / (CLIENTS * steps * rounds), 3),
     }
     print(json.dumps(row), flush=True)

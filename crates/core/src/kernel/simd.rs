@@ -11,8 +11,8 @@ pub enum InstructionSet {
     /// Four lanes, with BMI2 for the draws.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// Eight lanes, beside what [`InstructionSet::Avx2`] has; it serves rows that are longer than
-    /// the registers, and elsewhere that path is taken.
+    /// Eight lanes, beside what [`InstructionSet::Avx2`] has; it serves rows that fill several of
+    /// its registers, and elsewhere that path is taken.
     #[cfg(target_arch = "x86_64")]
     Avx512,
     /// Two lanes; every aarch64 has it.

@@ -30,7 +30,7 @@ impl TransitionTables {
             match path {
                 InstructionSet::Scalar => self.wide::<ScalarLane, 16>(clients),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(clients),
+                InstructionSet::Avx512 if self.fills_long_registers() => self.avx512(clients),
                 #[cfg(target_arch = "x86_64")]
                 InstructionSet::Avx2 | InstructionSet::Avx512 if self.d > 2 => self.avx2(clients),
                 #[cfg(target_arch = "x86_64")]
@@ -41,6 +41,13 @@ impl TransitionTables {
                 InstructionSet::Neon => self.groups::<Neon>(clients),
             }
         }
+    }
+
+    /// Whether a row is two or more whole registers of eight lanes. A row of one register waits
+    /// longer for its sum than two of four lanes do.
+    #[cfg(target_arch = "x86_64")]
+    fn fills_long_registers(&self) -> bool {
+        self.stride >= 2 * Avx512::LANES && self.stride.is_multiple_of(Avx512::LANES)
     }
 
     #[cfg(target_arch = "x86_64")]

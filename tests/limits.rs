@@ -176,6 +176,30 @@ fn a_closure_beyond_its_bounds_is_not_computed() {
     );
 }
 
+/// Jacobians of 5000 numbers a side are too many to decompose, and products with them are not.
+#[test]
+fn measures_of_many_dimensions_state_their_errors() {
+    let bench = Bench::new();
+    let manifest = quadratic(400, 2, "");
+    let problem = manifest.lines().find(|line| line.starts_with("problem")).unwrap();
+    for (dimension, iterates) in [(50, false), (5000, true)] {
+        let sparse = format!(
+            "problem.sparse-logistic = {{ dimension = {dimension}, nonzeros = 5, records = 20, clients = 2, l2 = 0.1 }}"
+        );
+        bench.write("m.toml", edited(&manifest, &[(problem, &sparse)]));
+        bench.compute(&["m.toml", "--yes"]);
+        bench.report();
+        for page in ["report.md", "report.html"] {
+            let text = bench.read(&format!("reports/m/{page}"));
+            let stated = "found by Lanczos iteration, with errors of at most";
+            assert_eq!(text.contains(stated), iterates, "{page}");
+            // μ is λ, which alone acts along most features.
+            assert!(text.contains("</span>0.100<") || text.contains("| 0.100 |"), "{page}");
+            assert!(!text.contains("measures and drifts"), "{page}");
+        }
+    }
+}
+
 /// An analysis text may hold calls and nothing else: no expression that makes texts of any
 /// length, and nothing that results could not fill.
 #[test]

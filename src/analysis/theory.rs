@@ -192,7 +192,7 @@ impl<'a> Theory<'a> {
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
         self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
-        let mu = Measures::new(facts)?.mu;
+        let mu = Measures::new(facts)?.least_mu();
         let start = squared_distance(&scenario.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
         let bound = |t: &u64| {

@@ -80,6 +80,8 @@ pub struct Problems {
     pub has_virtual: bool,
     /// How exactly θ* is known, if it was found by a search.
     pub optimum_error: Option<String>,
+    /// The largest errors of ζ₂, μ and L that an iteration found, if there are any.
+    pub iteration_errors: Option<[String; 3]>,
     /// Whether clients have unequal weights.
     pub is_weighted: bool,
     pub instances: TextTable,
@@ -297,6 +299,13 @@ fn missing(experiment: &Experiment<'_>) -> TextTable {
 /// Cells without results that a page names.
 const MOST_MISSING: usize = 100;
 
+fn iteration_errors(found: &problems::Instances) -> Option<[String; 3]> {
+    let errors = found.rows.iter().filter_map(|row| row.measures?.errors);
+    let errors = errors.map(|of| [of.zeta2, of.mu, of.smoothness]);
+    let most = |a: [f64; 3], b: [f64; 3]| std::array::from_fn(|i| a[i].max(b[i]));
+    errors.reduce(most).map(|errors| errors.map(short))
+}
+
 /// ζ₁, ζ₂ and further measures, one row per instance; the drifts in a table of their own.
 fn problems(found: &problems::Instances) -> Problems {
     let several = found.rows.len() > 1;
@@ -338,6 +347,7 @@ fn problems(found: &problems::Instances) -> Problems {
         has_virtual,
         is_weighted,
         optimum_error,
+        iteration_errors: iteration_errors(found),
         instances,
         drifts,
     }

@@ -5,8 +5,8 @@
 //! residual and solution in double-double until it no longer changes. So the results of
 //! this module, except eigenvalues, have the same bits on every processor.
 
-use crate::kernel::outer::{add_outer_products, add_to_lower_triangle, factor};
-use crate::kernel::{Rows, axpy, dot};
+use crate::kernel::outer::{add_outer_products, add_rows, add_to_lower_triangle, factor};
+use crate::kernel::{Rows, axpy, dot, products};
 use faer::linalg::solvers::Solve;
 use std::ops::{Index, IndexMut};
 
@@ -242,6 +242,19 @@ impl Matrix {
             *sum = self.row(i).iter().zip(x).fold(0.0, |sum, (a, x)| sum + a * x);
         }
         out
+    }
+
+    /// out ← out + weight self x, or selfᵀ x if `transposed`, of large matrices.
+    pub fn add_product(&self, weight: f64, transposed: bool, x: &[f64], out: &mut [f64]) {
+        let rows = Rows::new(&self.data, self.cols, self.cols);
+        if transposed {
+            let factors: Vec<f64> = x.iter().map(|x| weight * x).collect();
+            add_rows(rows, &factors, out);
+        } else {
+            let mut product = vec![0.0; self.rows];
+            products(rows, x, &mut product);
+            axpy(weight, &product, out);
+        }
     }
 
     /// self to the power `exponent`, by repeated squaring.

@@ -103,6 +103,16 @@ pub fn batch_covariance(batch: usize, rows: Rows<'_>, errors: &[f64]) -> Matrix 
     second.scaled(1.0 / batch as f64)
 }
 
+/// Its trace, without the matrix.
+pub fn batch_trace(batch: usize, rows: Rows<'_>, errors: &[f64]) -> f64 {
+    let n = rows.len() as f64;
+    let shares: Vec<f64> = errors.iter().map(|delta| delta / n).collect();
+    let mut mean = vec![0.0; rows.dim()];
+    add_rows(rows, &shares, &mut mean);
+    let squares = rows.iter().zip(errors).map(|(x, delta)| delta * delta / n * dot(x, x));
+    (squares.fold(0.0, |sum, square| sum + square) - dot(&mean, &mean)) / batch as f64
+}
+
 /// The same for fields that are affine in e, as a map of s: each record's field is
 /// (wᵀ(e, 1)) x, given as x and w (d + 1 numbers).
 pub fn batch_noise<'a>(

@@ -17,6 +17,7 @@ pub fn agree<P: Problem>(problem: &P, draws: usize) {
     roots(problem, 1e-9);
     for client in 0..problem.clients().min(3) {
         derivative(problem, client);
+        products_with_jacobians(problem, client);
         moments(problem, client, draws);
         curvature(problem, client);
         noise(problem, client, draws);
@@ -146,6 +147,39 @@ fn derivative<P: Problem>(problem: &P, client: usize) {
             assert!(off < most, "client {client}, Jacobian {i} {j}: {stated}, not {slope}");
         }
     }
+}
+
+/// Products with the Jacobians of a client and the first, with one of them alone and their
+/// transposes, and the trace of the covariance, against the matrices.
+fn products_with_jacobians<P: Problem>(problem: &P, client: usize) {
+    let d = problem.dim();
+    let x: Vec<f64> = (0..d).map(|i| 1.0 / (1.0 + i as f64) - 0.2).collect();
+    for weights in [vec![(client, 1.0)], vec![(client, 0.7), (0, -0.4)]] {
+        for transposed in [false, true] {
+            let (mut have, mut want) = (vec![f64::NAN; d], vec![0.0; d]);
+            problem.jacobian_product(&weights, transposed, &x, &mut have);
+            let mut size = 1e-300;
+            for (client, weight) in &weights {
+                let jacobian = problem.jacobian(*client);
+                let other = jacobian.transpose();
+                let apart = jacobian
+                    .plus(-1.0, &other)
+                    .entries()
+                    .iter()
+                    .fold(0.0_f64, |most, x| most.max(x.abs()));
+                assert!(!problem.symmetric() || apart < 1e-12 * problem.dim() as f64);
+                let product = if transposed { other } else { jacobian }.apply(&x);
+                axpy(*weight, &product, &mut want);
+                size += dot(&product, &product).sqrt();
+            }
+            for (have, want) in have.iter().zip(&want) {
+                assert!((have - want).abs() < 1e-12 * size, "client {client}: {have}, not {want}");
+            }
+        }
+    }
+    let (have, want) = (problem.noise_trace(client), problem.noise_covariance(client).trace());
+    let second = dot(&problem.field_at_optimum(client), &problem.field_at_optimum(client)) + want;
+    assert!((have - want).abs() < 1e-12 * second, "client {client}: trace {have}, not {want}");
 }
 
 /// The oracle's sample mean and covariance at θ*: 4.5 standard errors over some

@@ -37,8 +37,26 @@ impl Facts for Exact {
     fn jacobian(&self, client: usize) -> Matrix {
         self.0.jacobian(client)
     }
+    fn symmetric(&self) -> bool {
+        self.0.symmetric()
+    }
+    fn jacobian_product(
+        &self,
+        weights: &[(usize, f64)],
+        transposed: bool,
+        x: &[f64],
+        out: &mut [f64],
+    ) {
+        self.0.jacobian_product(weights, transposed, x, out);
+    }
+    fn product_effort(&self) -> f64 {
+        self.0.product_effort()
+    }
     fn noise_covariance(&self, _client: usize) -> Matrix {
         Matrix::zeros(self.dim(), self.dim())
+    }
+    fn noise_trace(&self, _client: usize) -> f64 {
+        0.0
     }
     fn noise_map(&self, _client: usize, _s: &Matrix) -> Option<Matrix> {
         self.linear().then(|| Matrix::zeros(self.dim(), self.dim()))

@@ -1,7 +1,7 @@
 //! Ridge regression on a user's records: f_c(θ) = ½ E (xᵀθ − y)² + λ/2 ‖θ‖²
 //! over client c's records. The oracle draws a batch with replacement.
 
-use super::affine::{Affine, batch_covariance, batch_noise, half_square};
+use super::affine::{Affine, batch_covariance, batch_noise, batch_trace, half_square};
 use super::arrays::{DataFile, Files};
 use super::dataset::{ClientRecords, Dataset, Records};
 use super::{Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, generic};
@@ -134,6 +134,22 @@ impl Facts for LeastSquares {
     }
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].matrix.clone()
+    }
+    fn symmetric(&self) -> bool {
+        true
+    }
+    fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for (client, weight) in weights {
+            self.clients[*client].matrix.add_product(*weight, false, x, out);
+        }
+    }
+    fn product_effort(&self) -> f64 {
+        (self.dim() * self.dim()) as f64
+    }
+    fn noise_trace(&self, client: usize) -> f64 {
+        let errors = self.tables.errors(client, self.optimum());
+        batch_trace(self.batch, self.tables.rows(client), &errors)
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         let errors = self.tables.errors(client, self.optimum());

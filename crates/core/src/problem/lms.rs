@@ -130,6 +130,9 @@ impl Facts for Lms {
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].covariance.clone()
     }
+    fn symmetric(&self) -> bool {
+        true
+    }
     /// RDR + R tr(RD) + σ²R with D = (θ* − w_k)(θ* − w_k)ᵀ, since
     /// E hhᵀDhhᵀ = 2RDR + R tr(RD) for Gaussian h.
     fn noise_covariance(&self, client: usize) -> Matrix {

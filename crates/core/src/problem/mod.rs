@@ -80,8 +80,35 @@ pub trait Facts: Send + Sync {
     }
     /// H_c = ∇F̄_c(θ*), d × d.
     fn jacobian(&self, client: usize) -> Matrix;
+    /// Whether every H_c is symmetric, as that of a gradient.
+    fn symmetric(&self) -> bool {
+        false
+    }
+    /// Σ w_c H_c x over clients c and their weights w_c, or Σ w_c H_cᵀ x if `transposed`, into
+    /// `out`, d numbers. A problem of many dimensions computes it without a d × d matrix.
+    fn jacobian_product(
+        &self,
+        weights: &[(usize, f64)],
+        transposed: bool,
+        x: &[f64],
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        for (client, weight) in weights {
+            self.jacobian(*client).add_product(*weight, transposed, x, out);
+        }
+    }
+    /// The multiplications of [`Facts::jacobian_product`] with one client, at most. It enters only
+    /// the estimates of theory's effort.
+    fn product_effort(&self) -> f64 {
+        self.draws() as f64 * (self.dim() * self.dim()) as f64
+    }
     /// C_c = Cov F_c(θ*; Z), d × d.
     fn noise_covariance(&self, client: usize) -> Matrix;
+    /// tr C_c.
+    fn noise_trace(&self, client: usize) -> f64 {
+        self.noise_covariance(client).trace()
+    }
     /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool;
     /// Whether a client's draws are independent from step to step, so that means and
@@ -139,6 +166,12 @@ pub trait Facts: Send + Sync {
     fn virtual_optimum(&self) -> Option<&[f64]> {
         None
     }
+}
+
+/// out ← l2 (Σ w) x with the weights w: what a penalty adds to a product with Jacobians.
+fn scaled(l2: f64, weights: &[(usize, f64)], x: &[f64], out: &mut [f64]) {
+    let scale = l2 * weights.iter().fold(0.0, |sum, (_, weight)| sum + weight);
+    out.iter_mut().zip(x).for_each(|(out, x)| *out = scale * x);
 }
 
 /// Whose records a loss or an accuracy is of.

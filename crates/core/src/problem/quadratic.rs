@@ -163,6 +163,9 @@ impl Facts for Quadratic {
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].matrix.clone()
     }
+    fn symmetric(&self) -> bool {
+        true
+    }
     /// σ²I + τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let gradient = self.field_at_optimum(client);

@@ -176,6 +176,27 @@ impl Features {
         Ok(EnvironmentFacts { mean, chain, shares, rewards })
     }
 
+    /// P(s) E δ² of every state s, with δ the temporal difference at θ*.
+    fn squares(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Vec<f64> {
+        let mut values = vec![0.0; environment.shares.len()];
+        products(self.rows(), optimum, &mut values);
+        let mut squares = vec![0.0; values.len()];
+        for (s, next, p) in environment.pairs() {
+            let delta = values[s] - self.discount * values[next] - environment.rewards[s];
+            squares[s] += p * delta * delta;
+        }
+        squares
+    }
+
+    /// The trace of the covariance of an environment's field at θ*.
+    fn trace(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> f64 {
+        let squares = self.squares(environment, optimum);
+        let second = self.rows().iter().zip(squares).fold(0.0, |sum, (x, p)| sum + p * dot(x, x));
+        let mut field = vec![0.0; self.d];
+        environment.mean.evaluate(optimum, &mut field);
+        second - dot(&field, &field)
+    }
+
     /// The covariance of an environment's field at θ*.
     fn covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
         let error = |s: usize, next: usize| {
@@ -184,14 +205,7 @@ impl Features {
             along - environment.rewards[s]
         };
         let mut second = if self.wide() {
-            let mut values = vec![0.0; environment.shares.len()];
-            products(self.rows(), optimum, &mut values);
-            let mut squares = vec![0.0; values.len()];
-            for (s, next, p) in environment.pairs() {
-                let delta = values[s] - self.discount * values[next] - environment.rewards[s];
-                squares[s] += p * delta * delta;
-            }
-            Matrix::weighted_gram(self.rows(), &squares)
+            Matrix::weighted_gram(self.rows(), &self.squares(environment, optimum))
         } else {
             let mut second = Matrix::zeros(self.d, self.d);
             for (s, next, p) in environment.pairs() {
@@ -346,8 +360,27 @@ impl Facts for Td {
     fn jacobian(&self, client: usize) -> Matrix {
         self.environment(client).mean.matrix.clone()
     }
+    fn jacobian_product(
+        &self,
+        weights: &[(usize, f64)],
+        transposed: bool,
+        x: &[f64],
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        for (client, weight) in weights {
+            let matrix = &self.environment(*client).mean.matrix;
+            matrix.add_product(*weight, transposed, x, out);
+        }
+    }
+    fn product_effort(&self) -> f64 {
+        (self.dim() * self.dim()) as f64
+    }
     fn noise_covariance(&self, client: usize) -> Matrix {
         self.features.covariance(self.environment(client), &self.optimum)
+    }
+    fn noise_trace(&self, client: usize) -> f64 {
+        self.features.trace(self.environment(client), &self.optimum)
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let environment = self.environment(client);

@@ -56,8 +56,26 @@ impl<P: Problem> Facts for Twin<P> {
     fn jacobian(&self, client: usize) -> Matrix {
         self.problem.jacobian(client)
     }
+    fn symmetric(&self) -> bool {
+        self.problem.symmetric()
+    }
+    fn jacobian_product(
+        &self,
+        weights: &[(usize, f64)],
+        transposed: bool,
+        x: &[f64],
+        out: &mut [f64],
+    ) {
+        self.problem.jacobian_product(weights, transposed, x, out);
+    }
+    fn product_effort(&self) -> f64 {
+        self.problem.product_effort()
+    }
     fn noise_covariance(&self, client: usize) -> Matrix {
         self.problem.noise_covariance(client)
+    }
+    fn noise_trace(&self, client: usize) -> f64 {
+        self.problem.noise_trace(client)
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         self.problem.noise_map(client, s)

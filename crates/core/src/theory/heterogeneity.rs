@@ -2,8 +2,9 @@
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;
-use crate::problem::{Facts, by_distribution};
+use crate::problem::{Facts, by_distribution, group_clients};
 use crate::theory::effort::{self, Effort};
+use crate::theory::lanczos::{Approximation, Extremes, extremes, spectral_norm};
 
 /// Measures of an instance, all at θ*; means over clients are weighted by their shares. They
 /// depend on eigenvalues, so print six digits at most.
@@ -22,55 +23,348 @@ pub struct Measures {
     pub noise: f64,
     /// ‖θ* − θ̃‖ with θ̃ the optimum of the virtual environment, if there is one.
     pub virtual_gap: Option<f64>,
+    /// How far ζ₂, μ and L may be off, if an iteration found them.
+    pub errors: Option<MeasureErrors>,
+}
+
+/// How far the measures that an iteration found may be from the exact ones, as
+/// [`crate::theory::lanczos`] estimates it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasureErrors {
+    /// Of ζ₂.
+    pub zeta2: f64,
+    /// Of μ, which the iteration finds from above.
+    pub mu: f64,
+    /// Of L.
+    pub smoothness: f64,
+}
+
+/// The relative precision at which an iteration ends.
+const PRECISION: f64 = 1e-6;
+/// Numbers below this part of a client's norm are differences of numbers that are almost equal.
+const ROUNDING: f64 = 1e-9;
+/// The most steps of an iteration for a spectral norm where A is formed, and where it is not, so
+/// that each step multiplies with the Jacobians of all clients.
+const NORM_STEPS: [usize; 2] = [100, 40];
+/// The most steps of the iteration for μ, which lies where eigenvalues are often dense.
+const MEAN_STEPS: usize = 200;
+
+/// What one distribution adds to the measures.
+struct DistributionMeasures {
+    /// ‖F̄_c(θ*)‖².
+    drift: f64,
+    /// ‖H_c − A‖.
+    apart: Approximation,
+    /// ‖H_c‖.
+    norm: Approximation,
+    /// tr C_c.
+    noise: f64,
+}
+
+/// What a decomposition finds.
+fn exact(value: f64) -> Approximation {
+    Approximation { value, error: 0.0 }
 }
 
 impl Measures {
     /// The effort of [`Measures::new`].
     pub fn effort(facts: &dyn Facts) -> Effort {
-        effort::spectra(facts, 3.0)
+        let dense = effort::spectra(facts, 3.0);
+        if dense.fits() { dense } else { iteration_effort(facts) }
     }
 
-    /// The measures of an instance; `None` if an eigenvalue cannot be found.
+    /// The measures of an instance: by decompositions of all Jacobians where their effort fits,
+    /// else by Lanczos' iteration. `None` if that is too much as well, or an eigenvalue cannot be
+    /// found.
     pub fn new(facts: &dyn Facts) -> Option<Self> {
-        let n = facts.clients();
-        let jacobians: Vec<Matrix> = (0..n).map(|c| facts.jacobian(c)).collect();
+        match Self::effort(facts) {
+            effort if !effort.fits() => None,
+            effort if effort == effort::spectra(facts, 3.0) => Self::by_decompositions(facts),
+            _ => Self::by_iteration(&MeanJacobian::new(facts, forming_effort(facts).fits())),
+        }
+    }
+
+    fn by_decompositions(facts: &dyn Facts) -> Option<Self> {
+        let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
-        let (mut first, mut second, mut noise, mut smoothness) = (0.0, 0.0, 0.0, 0.0_f64);
-        let (values, clients) = by_distribution(facts, |c| {
+        let found = by_distribution(facts, |c| {
             let field = facts.field_at_optimum(c);
-            Some([
-                dot(&field, &field),
-                jacobians[c].plus(-1.0, &mean).spectral_norm()?,
-                jacobians[c].spectral_norm()?,
-                facts.noise_covariance(c).trace(),
-            ])
+            Some(DistributionMeasures {
+                drift: dot(&field, &field),
+                apart: exact(jacobians[c].plus(-1.0, &mean).spectral_norm()?),
+                norm: exact(jacobians[c].spectral_norm()?),
+                noise: facts.noise_covariance(c).trace(),
+            })
         })?;
-        for (client, group) in clients.into_iter().enumerate() {
-            let ([drift, apart, most, spread], weight) = (values[group], facts.weight(client));
-            first += weight * drift / n as f64;
-            second += weight * (apart * apart) / n as f64;
-            smoothness = smoothness.max(most);
-            noise += weight * spread / n as f64;
+        Some(Self::combined(facts, &found, exact(mean.symmetric_part().symmetric_extremes()?.1)))
+    }
+
+    fn by_iteration(mean: &MeanJacobian<'_>) -> Option<Self> {
+        let facts = mean.facts;
+        let (d, symmetric) = (facts.dim(), facts.symmetric());
+        let steps = NORM_STEPS[usize::from(mean.formed.is_none())];
+        let found = by_distribution(facts, |c| {
+            let field = facts.field_at_optimum(c);
+            let own = |transposed: bool, x: &[f64], out: &mut [f64]| {
+                facts.jacobian_product(&[(c, 1.0)], transposed, x, out);
+            };
+            let norm = spectral_norm(d, symmetric, (PRECISION, 0.0, steps), own);
+            let precision = (PRECISION, PRECISION * ROUNDING * norm.value, steps);
+            let apart = spectral_norm(d, symmetric, precision, |transposed, x, out| {
+                mean.difference(c, transposed, x, out);
+            });
+            let (drift, noise) = (dot(&field, &field), facts.noise_trace(c));
+            let known = norm.error.is_finite() && apart.error.is_finite();
+            known.then_some(DistributionMeasures { drift, apart, norm, noise })
+        })?;
+        let mu = mean.smallest()?;
+        let combined = Self::combined(facts, &found, mu);
+        let total = |sum, client: usize| {
+            let error = found.0[found.1[client]].apart.error;
+            sum + facts.share(client) * (error * error)
+        };
+        let most =
+            found.0.iter().fold(0.0_f64, |most, one| most.max(one.norm.value + one.norm.error));
+        let errors = MeasureErrors {
+            zeta2: libm::sqrt((0..facts.clients()).fold(0.0, total)),
+            mu: mu.error,
+            smoothness: most - combined.smoothness,
+        };
+        Some(Self { errors: Some(errors), ..combined })
+    }
+
+    /// The means over clients, from the values of their distributions and the number of each.
+    fn combined(
+        facts: &dyn Facts,
+        (values, clients): &(Vec<DistributionMeasures>, Vec<usize>),
+        mu: Approximation,
+    ) -> Self {
+        let n = facts.clients() as f64;
+        let (mut first, mut second, mut noise, mut smoothness) = (0.0, 0.0, 0.0, 0.0_f64);
+        for (client, group) in clients.iter().enumerate() {
+            let (own, weight) = (&values[*group], facts.weight(client));
+            first += weight * own.drift / n;
+            second += weight * (own.apart.value * own.apart.value) / n;
+            smoothness = smoothness.max(own.norm.value);
+            noise += weight * own.noise / n;
         }
         let gap = facts
             .virtual_optimum()
             .map(|theta| libm::sqrt(crate::kernel::squared_distance(theta, facts.optimum())));
-        Some(Self {
+        Self {
             zeta1: libm::sqrt(first),
             zeta2: libm::sqrt(second),
-            mu: mean.symmetric_part().symmetric_extremes()?.1,
+            mu: mu.value,
             smoothness,
             noise,
             virtual_gap: gap,
-        })
+            errors: None,
+        }
+    }
+
+    /// A lower bound on μ.
+    pub fn least_mu(&self) -> f64 {
+        self.mu - self.errors.map_or(0.0, |errors| errors.mu)
+    }
+}
+
+/// The effort of forming and decomposing the mean of the Jacobians, one at a time.
+fn forming_effort(facts: &dyn Facts) -> Effort {
+    let (d, distributions) = (facts.dim() as f64, effort::distributions(facts));
+    Effort::new(10.0 * d * d * d + distributions * facts.draws() as f64 * d * d, 10.0 * d * d)
+}
+
+fn iteration_effort(facts: &dyn Facts) -> Effort {
+    let (d, own) = (facts.dim() as f64, facts.product_effort());
+    let (distributions, forming) = (effort::distributions(facts), forming_effort(facts));
+    let sides = if facts.symmetric() { 1.0 } else { 2.0 };
+    let (few, many) = (NORM_STEPS[usize::from(!forming.fits())] as f64, MEAN_STEPS as f64);
+    let mean = if forming.fits() { d * d } else { distributions * own };
+    // A step multiplies with the Jacobians, and with all vectors before it twice.
+    let clients = distributions * (sides * few * (2.0 * own + mean) + 2.0 * few * few * d);
+    let of_mean = Effort::new(sides * many * mean + many * many * d, 0.0);
+    let of_mean = if forming.fits() { forming } else { of_mean };
+    Effort::new(clients, many * d) + of_mean
+}
+
+/// A, the mean of the clients' Jacobians by their shares.
+struct MeanJacobian<'a> {
+    facts: &'a dyn Facts,
+    /// The first client of each distribution, and the share of all its clients.
+    shares: Vec<(usize, f64)>,
+    /// A itself, if it can be decomposed.
+    formed: Option<Matrix>,
+}
+
+impl<'a> MeanJacobian<'a> {
+    fn new(facts: &'a dyn Facts, form: bool) -> Self {
+        let (first, groups) = group_clients(facts.clients(), |c| facts.distribution(c));
+        let mut shares: Vec<(usize, f64)> = first.into_iter().map(|c| (c, 0.0)).collect();
+        for (client, group) in groups.into_iter().enumerate() {
+            shares[group].1 += facts.share(client);
+        }
+        let formed = form.then(|| {
+            let zero = Matrix::zeros(facts.dim(), facts.dim());
+            shares.iter().fold(zero, |mut sum, (client, share)| {
+                sum.add(*share, &facts.jacobian(*client));
+                sum
+            })
+        });
+        Self { facts, shares, formed }
+    }
+
+    /// out ← (H_c − A) x, or its transpose times x.
+    fn difference(&self, client: usize, transposed: bool, x: &[f64], out: &mut [f64]) {
+        if let Some(mean) = &self.formed {
+            self.facts.jacobian_product(&[(client, 1.0)], transposed, x, out);
+            mean.add_product(-1.0, transposed, x, out);
+        } else {
+            let weight = |(other, share): &(usize, f64)| {
+                (*other, if *other == client { 1.0 - share } else { -share })
+            };
+            let weights: Vec<(usize, f64)> = self.shares.iter().map(weight).collect();
+            self.facts.jacobian_product(&weights, transposed, x, out);
+        }
+    }
+
+    /// The smallest eigenvalue of the symmetric part.
+    fn smallest(&self) -> Option<Approximation> {
+        if let Some(mean) = &self.formed {
+            let (largest, value) = mean.symmetric_part().symmetric_extremes()?;
+            // Rounding errors of the decomposition.
+            let error = f64::EPSILON * mean.rows() as f64 * largest.max(-value);
+            return Some(Approximation { value, error });
+        }
+        let mut other = vec![0.0; self.facts.dim()];
+        let symmetric = self.facts.symmetric();
+        let enough = |e: &Extremes| e.smallest.error <= PRECISION * e.smallest.value.abs();
+        let found = extremes(self.facts.dim(), MEAN_STEPS, enough, |x, out| {
+            self.facts.jacobian_product(&self.shares, false, x, out);
+            if !symmetric {
+                self.facts.jacobian_product(&self.shares, true, x, &mut other);
+                out.iter_mut().zip(&other).for_each(|(out, other)| *out = 0.5 * (*out + other));
+            }
+        });
+        found.smallest.error.is_finite().then_some(found.smallest)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::quadratic;
+    use crate::problem::dataset::ClientWeights;
+    use crate::problem::garnet::Heterogeneity;
+    use crate::problem::logistic::{self, generated};
+    use crate::problem::softmax::synthetic::{self, Sizes};
+    use crate::problem::{Exact, Twin, quadratic};
     use crate::sample;
+
+    /// By decompositions, and by iterations with and without A.
+    #[track_caller]
+    fn agree(facts: &dyn Facts) {
+        let dense = Measures::by_decompositions(facts).unwrap();
+        assert_eq!(Measures::new(facts), Some(dense));
+        for form in [true, false] {
+            let found = Measures::by_iteration(&MeanJacobian::new(facts, form)).unwrap();
+            let errors = found.errors.unwrap();
+            let rounding = 1e-12 * dense.smoothness;
+            for (have, want, error) in [
+                (found.zeta2, dense.zeta2, errors.zeta2),
+                (found.mu, dense.mu, errors.mu),
+                (found.smoothness, dense.smoothness, errors.smoothness),
+                (found.zeta1, dense.zeta1, 0.0),
+                (found.noise, dense.noise, 1e-12 * dense.noise),
+            ] {
+                assert!((have - want).abs() <= error + rounding, "{found:?} {dense:?}");
+            }
+            assert!(errors.zeta2 <= PRECISION * dense.zeta2 + rounding, "{found:?}");
+            assert!(errors.mu <= PRECISION * dense.mu + rounding, "{found:?}");
+            assert!(errors.smoothness <= PRECISION * dense.smoothness + rounding, "{found:?}");
+            assert!(found.least_mu() <= dense.mu + rounding && found.mu >= dense.mu - rounding);
+            assert_eq!(found.virtual_gap, dense.virtual_gap);
+        }
+    }
+
+    #[test]
+    fn iterations_agree_with_decompositions() {
+        let blobs = logistic::Settings { dimension: 30, clients: 3, ..sample::blobs() };
+        let same = logistic::SharedRecords::Same;
+        agree(&sample::build(&blobs, 1));
+        agree(&sample::build(&logistic::Settings { split: same, clients: 5, ..blobs.clone() }, 1));
+        agree(&Twin::new(sample::build(&blobs, 2)));
+        agree(&Exact::new(sample::build(&blobs, 2)));
+        agree(&sample::weighted_logistic());
+        agree(&sample::weighted_ridge());
+        let sparse = generated::Settings {
+            dimension: 35,
+            nonzeros: 5,
+            records: 40,
+            clients: 4,
+            frequency_decay: 1.0,
+            signal: 4.0,
+            heterogeneity: 1.0,
+            l2: 1e-3,
+            batch: 2,
+        };
+        agree(&sample::build(&sparse, 3));
+        let classes = synthetic::Settings {
+            alpha: 1.0,
+            beta: 1.0,
+            iid: false,
+            clients: 3,
+            dimension: 6,
+            classes: 4,
+            records: Sizes::Equal(30),
+            weights: ClientWeights::Equal,
+            l2: 0.01,
+            batch: 2,
+        };
+        agree(&sample::build(&classes, 4));
+        for heterogeneity in [
+            Heterogeneity::Perturbed { kernel: 0.3, reward: 0.1 },
+            Heterogeneity::Independent {},
+            Heterogeneity::TwoKernels {},
+        ] {
+            agree(&sample::build(&sample::garnet(heterogeneity, 6), 1));
+        }
+        let settings = quadratic::Settings {
+            dimension: 20,
+            noise: 0.5,
+            hessian_heterogeneity: 0.1,
+            ..sample::quadratic(3)
+        };
+        agree(&sample::build(&settings, 1));
+        // One client: H_c − A is 0.
+        agree(&sample::build(&logistic::Settings { clients: 1, ..blobs }, 1));
+    }
+
+    /// Sizes that decompositions of all Jacobians do not fit.
+    #[test]
+    fn large_instances_are_measured_by_iterations() {
+        let dense =
+            logistic::Settings { dimension: 784, records: 250, clients: 20, ..sample::blobs() };
+        let sparse = generated::Settings {
+            dimension: 47_236,
+            nonzeros: 75,
+            records: 200,
+            clients: 100,
+            frequency_decay: 1.0,
+            signal: 4.0,
+            heterogeneity: 1.0,
+            l2: 1e-3,
+            batch: 1,
+        };
+        let sparse = sample::build(&sparse, 1);
+        assert!(Measures::effort(&sparse).fits() && !effort::spectra(&sparse, 3.0).fits());
+        // The penalty alone acts along most features.
+        let mu = MeanJacobian::new(&sparse, false).smallest().unwrap();
+        assert!((mu.value - 1e-3).abs() <= mu.error && mu.error < 1e-8, "{mu:?}");
+        let dense = sample::build(&dense, 1);
+        let found = Measures::new(&dense).unwrap();
+        let errors = found.errors.unwrap();
+        assert!(errors.zeta2 < 1e-5 * found.zeta2 && errors.mu < 1e-9 * found.mu, "{found:?}");
+        assert!(errors.smoothness < 1e-5 * found.smoothness && found.mu > 0.2, "{found:?}");
+    }
 
     #[test]
     fn a_quadratic_has_the_measures_it_was_made_with() {

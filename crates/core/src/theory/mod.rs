@@ -8,6 +8,7 @@ pub mod deterministic;
 pub mod effort;
 pub mod expansion;
 pub mod heterogeneity;
+pub mod lanczos;
 pub mod linear;
 pub mod lyapunov;
 pub mod moments;

@@ -8,10 +8,12 @@ pub mod dataset;
 pub mod generated;
 pub mod sparse;
 
-use super::affine::{batch_covariance, batch_noise};
+use super::affine::{batch_covariance, batch_noise, batch_trace};
 use super::arrays::Files;
 use super::minimise::{self, Minimiser, Objective, minimise};
-use super::{Extent, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, Share, generic};
+use super::{
+    Extent, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, Share, generic, scaled,
+};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::{Link, RecordTables};
@@ -325,6 +327,16 @@ impl Logistic {
         pull.iter().zip(theta).map(|(pull, theta)| self.l2 * theta - pull / n).collect()
     }
 
+    /// out ← out + share E[s(1 − s) x xᵀ] v of a record set, from the weights s.
+    fn add_product(&self, set: usize, share: f64, weights: &[f64], v: &[f64], out: &mut [f64]) {
+        let rows = self.tables.rows(set);
+        let mut along = vec![0.0; rows.len()];
+        products(rows, v, &mut along);
+        let scale = share / rows.len() as f64;
+        along.iter_mut().zip(weights).for_each(|(along, s)| *along *= scale * (s * (1.0 - s)));
+        add_rows(rows, &along, out);
+    }
+
     /// ∇²f of a record set, E[s(1 − s) x xᵀ] + λI, from the weights s.
     fn hessian(&self, set: usize, weights: &[f64]) -> Matrix {
         let n = weights.len() as f64;
@@ -362,12 +374,7 @@ impl Objective for MeanLoss<'_> {
     fn product(&self, v: &[f64]) -> Vec<f64> {
         let mut mean: Vec<f64> = v.iter().map(|v| self.instance.l2 * v).collect();
         for ((set, share), weights) in self.shares.iter().zip(&self.weights) {
-            let rows = self.instance.tables.rows(*set);
-            let mut along = vec![0.0; rows.len()];
-            products(rows, v, &mut along);
-            let scale = share / rows.len() as f64;
-            along.iter_mut().zip(weights).for_each(|(along, s)| *along *= scale * (s * (1.0 - s)));
-            add_rows(rows, &along, &mut mean);
+            self.instance.add_product(*set, *share, weights, v, &mut mean);
         }
         mean
     }
@@ -468,9 +475,26 @@ impl Facts for Logistic {
         let set = self.record_set(client);
         self.hessian(set, self.weights_at_optimum(set))
     }
+    fn symmetric(&self) -> bool {
+        true
+    }
+    fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
+        scaled(self.l2, weights, x, out);
+        for (client, weight) in weights {
+            let set = self.record_set(*client);
+            self.add_product(set, *weight, self.weights_at_optimum(set), x, out);
+        }
+    }
+    fn product_effort(&self) -> f64 {
+        (2 * self.draws() * self.d) as f64
+    }
     fn noise_covariance(&self, client: usize) -> Matrix {
         let set = self.record_set(client);
         batch_covariance(self.batch, self.tables.rows(set), self.weights_at_optimum(set))
+    }
+    fn noise_trace(&self, client: usize) -> f64 {
+        let set = self.record_set(client);
+        batch_trace(self.batch, self.tables.rows(set), self.weights_at_optimum(set))
     }
     /// With the weight of a record linearised at θ*, s + s(1 − s)(u − u*); λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {

@@ -7,12 +7,12 @@
 use super::{RecordSet, divergence, predicted, softplus};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{
-    Cohort, Rows, SparseLoss, SparseRow, SparseRows, SparseSteps, squared_distance,
+    Cohort, Rows, SparseLoss, SparseRow, SparseRows, SparseSteps, dot, squared_distance,
 };
 use crate::linalg::Matrix;
 use crate::problem::affine::batch_noise;
 use crate::problem::minimise::{Minimiser, Objective, minimise};
-use crate::problem::{Facts, Fault, Problem, RecordsOf};
+use crate::problem::{Facts, Fault, Problem, RecordsOf, scaled};
 use crate::rng::Stream;
 
 /// An instance.
@@ -118,6 +118,15 @@ impl SparseLogistic {
         }
     }
 
+    /// out ← out + share E[s(1 − s) x xᵀ] v, from the weights s of a client's records.
+    fn add_product(&self, client: usize, share: f64, weights: &[f64], v: &[f64], out: &mut [f64]) {
+        let share = share / weights.len() as f64;
+        for (row, s) in self.sets[client].iter().zip(weights) {
+            let factor = s * (1.0 - s);
+            row.add_to(share * factor * row.dot(v), out);
+        }
+    }
+
     /// out ← out + share E[f x xᵀ], with a factor for each record of a client.
     fn add_products(&self, client: usize, share: f64, factors: &[f64], out: &mut Matrix) {
         let share = share / factors.len() as f64;
@@ -147,12 +156,6 @@ impl SparseMean<'_> {
     fn penalty(&self, v: &[f64]) -> Vec<f64> {
         v.iter().map(|v| self.instance.loss.l2 * v).collect()
     }
-
-    /// The clients, their weights and the factors s(1 − s) of their records.
-    fn curvatures(&self) -> impl Iterator<Item = (usize, f64, Vec<f64>)> {
-        let pairs = self.shares.iter().zip(&self.weights);
-        pairs.map(|((client, share), weights)| (*client, *share, curvatures(weights)))
-    }
 }
 
 /// s(1 − s) of each weight s.
@@ -177,18 +180,15 @@ impl Objective for SparseMean<'_> {
     }
     fn product(&self, v: &[f64]) -> Vec<f64> {
         let mut mean = self.penalty(v);
-        for (client, share, factors) in self.curvatures() {
-            let share = share / factors.len() as f64;
-            for (row, factor) in self.instance.sets[client].iter().zip(factors) {
-                row.add_to(share * factor * row.dot(v), &mut mean);
-            }
+        for ((client, share), weights) in self.shares.iter().zip(&self.weights) {
+            self.instance.add_product(*client, *share, weights, v, &mut mean);
         }
         mean
     }
     fn hessian(&self) -> Matrix {
         let mut sum = Matrix::identity(self.dim()).scaled(self.instance.loss.l2);
-        for (client, share, factors) in self.curvatures() {
-            self.instance.add_products(client, share, &factors, &mut sum);
+        for ((client, share), weights) in self.shares.iter().zip(&self.weights) {
+            self.instance.add_products(*client, *share, &curvatures(weights), &mut sum);
         }
         sum
     }
@@ -222,6 +222,31 @@ impl Facts for SparseLogistic {
         let factors = curvatures(self.weights_at_optimum(client));
         self.add_products(client, 1.0, &factors, &mut sum);
         sum
+    }
+    fn symmetric(&self) -> bool {
+        true
+    }
+    fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
+        scaled(self.loss.l2, weights, x, out);
+        for (client, weight) in weights {
+            self.add_product(*client, *weight, self.weights_at_optimum(*client), x, out);
+        }
+    }
+    fn product_effort(&self) -> f64 {
+        let most = self.sets.iter().map(|set| set.values().len()).max();
+        (2 * most.unwrap_or(0)) as f64
+    }
+    /// tr E s² xxᵀ is E s² ‖x‖².
+    fn noise_trace(&self, client: usize) -> f64 {
+        let weights = self.weights_at_optimum(client);
+        let mut mean = vec![0.0; self.d];
+        self.add_pull(client, 1.0, weights, &mut mean);
+        let squares = self.sets[client].iter().zip(weights).map(|(row, s)| {
+            let row = row.values.iter().fold(0.0, |sum, x| sum + x * x);
+            s * s * row
+        });
+        let second = squares.fold(0.0, |sum, square| sum + square) / weights.len() as f64;
+        (second - dot(&mean, &mean)) / self.loss.batch as f64
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         let weights = self.weights_at_optimum(client);

@@ -9,7 +9,7 @@ pub mod dataset;
 pub mod synthetic;
 
 use super::minimise::{Minimiser, Objective, minimise};
-use super::{Facts, Fault, Problem, RecordsOf};
+use super::{Facts, Fault, Problem, RecordsOf, scaled};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, axpy, difference, dot, fold_sum, squared_distance};
 use crate::linalg::Matrix;
@@ -186,6 +186,17 @@ impl Softmax {
         self.blocks(client, true, |i, k, l| p(i)[k] * (f64::from(u8::from(k == l)) - p(i)[l]))
     }
 
+    /// out ← out + share E ((diag(p) − ppᵀ) Vx) ⊗ x of a client, from p.
+    fn add_product(&self, client: usize, share: f64, p: &[f64], v: &[f64], out: &mut [f64]) {
+        let (scale, classes) = (share / self.records(client) as f64, self.classes());
+        let mut along = self.tables.logits(client, v);
+        for (along, p) in along.chunks_exact_mut(classes).zip(p.chunks_exact(classes)) {
+            changes(p, along);
+            along.iter_mut().for_each(|change| *change *= scale);
+        }
+        self.tables.add_rows(client, &along, out);
+    }
+
     /// The matrix of (x ⊗ I)ᵀ s (x ⊗ I): each d × d block of `s` becomes xᵀ(block)x, K × K. A
     /// row and a column of `s` beyond the K·d are kept.
     fn contracted(&self, s: &Matrix, x: &[f64]) -> Matrix {
@@ -236,18 +247,10 @@ impl Objective for MeanSoftmaxLoss<'_> {
         }
         mean
     }
-    /// λv + E ((diag(p) − ppᵀ) Vx) ⊗ x.
     fn product(&self, v: &[f64]) -> Vec<f64> {
         let mut mean: Vec<f64> = v.iter().map(|v| self.instance.l2 * v).collect();
         for (client, share, p) in self.clients() {
-            let mut along = self.instance.tables.logits(client, v);
-            let scale = share / self.instance.records(client) as f64;
-            let classes = self.instance.classes();
-            for (along, p) in along.chunks_exact_mut(classes).zip(p.chunks_exact(classes)) {
-                changes(p, along);
-                along.iter_mut().for_each(|change| *change *= scale);
-            }
-            self.instance.tables.add_rows(client, &along, &mut mean);
+            self.instance.add_product(client, share, p, v, &mut mean);
         }
         mean
     }
@@ -319,6 +322,29 @@ impl Facts for Softmax {
     fn jacobian(&self, client: usize) -> Matrix {
         let hessian = self.hessian(client, self.probabilities_at_optimum(client));
         hessian.plus(self.l2, &Matrix::identity(self.dim()))
+    }
+    fn symmetric(&self) -> bool {
+        true
+    }
+    fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
+        scaled(self.l2, weights, x, out);
+        for (client, weight) in weights {
+            let p = self.probabilities_at_optimum(*client);
+            self.add_product(*client, *weight, p, x, out);
+        }
+    }
+    fn product_effort(&self) -> f64 {
+        (2 * self.draws() * self.dim()) as f64
+    }
+    /// tr E δδᵀ ⊗ xxᵀ is E ‖δ‖² ‖x‖².
+    fn noise_trace(&self, client: usize) -> f64 {
+        let p = self.probabilities_at_optimum(client);
+        let residuals = self.residuals(client, p);
+        let mut mean = vec![0.0; self.dim()];
+        self.add_pull(client, p, 1.0, &mut mean);
+        let records = self.tables.rows(client).iter().zip(residuals.chunks_exact(self.classes()));
+        let second = records.fold(0.0, |sum, (x, delta)| sum + dot(x, x) * dot(delta, delta));
+        (second / self.records(client) as f64 - dot(&mean, &mean)) / self.batch as f64
     }
     /// Each record's field is (p − 1\[y\]) ⊗ x; λ adds no noise.
     fn noise_covariance(&self, client: usize) -> Matrix {

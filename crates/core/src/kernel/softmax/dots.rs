@@ -1,0 +1,98 @@
+//! Products of records with rows of θ, in registers.
+
+use crate::kernel::WIDTH;
+use crate::kernel::simd::{Simd, Strips, WIDEST_SHORT};
+
+/// Adds the products of a register of a record with those of some classes to accumulators r.
+///
+/// # Safety
+/// `I` is present, and the record has a register.
+#[inline(always)]
+pub unsafe fn add_products<I: Strips, const W: usize, const CLASSES: usize>(
+    sums: &mut [[I::V; W]; CLASSES],
+    r: usize,
+    record: *const f64,
+    theta: [I::V; CLASSES],
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let x = I::load(record);
+        for class in 0..CLASSES {
+            sums[class][r] = I::add(sums[class][r], I::mul(x, theta[class]));
+        }
+    }
+}
+
+/// The products of a record with `CLASSES` rows of θ, folded to one register each.
+///
+/// # Safety
+/// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
+#[inline(always)]
+pub unsafe fn dots<I: Strips, const W: usize, const CLASSES: usize>(
+    theta: *const f64,
+    record: *const f64,
+    stride: usize,
+    partial: &mut [[f64; WIDEST_SHORT]],
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut sums = [[I::splat(0.0); W]; CLASSES];
+        let mut column = 0;
+        while column + WIDTH <= stride {
+            for r in 0..W {
+                let column = column + r * I::LANES;
+                let theta = columns::<I, CLASSES>(theta.add(column), stride);
+                add_products::<I, W, CLASSES>(&mut sums, r, record.add(column), theta);
+            }
+            column += WIDTH;
+        }
+        for r in 0..W {
+            let column = column + r * I::LANES;
+            if column < stride {
+                let theta = columns::<I, CLASSES>(theta.add(column), stride);
+                add_products::<I, W, CLASSES>(&mut sums, r, record.add(column), theta);
+            }
+        }
+        for class in 0..CLASSES {
+            I::store_short(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
+        }
+    }
+}
+
+/// One register of each of `CLASSES` rows.
+///
+/// # Safety
+/// `I` is present, and the rows have a register.
+#[inline(always)]
+unsafe fn columns<I: Strips, const CLASSES: usize>(
+    from: *const f64,
+    stride: usize,
+) -> [I::V; CLASSES] {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut all = [I::splat(0.0); CLASSES];
+        for (class, register) in all.iter_mut().enumerate() {
+            *register = I::load(from.add(class * stride));
+        }
+        all
+    }
+}
+
+/// The folding tree of 16 accumulators in W registers, down to one register.
+///
+/// # Safety
+/// `I` is present, and W registers of it are 16 numbers.
+#[inline(always)]
+pub unsafe fn folded<I: Simd, const W: usize>(mut sums: [I::V; W]) -> I::V {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut n = W / 2;
+        while n > 0 {
+            for r in 0..n {
+                sums[r] = I::add(sums[r], sums[r + n]);
+            }
+            n /= 2;
+        }
+        sums[0]
+    }
+}

@@ -1,0 +1,98 @@
+//! A step with one record and the logits of the next, in one pass over two classes of θ.
+
+use super::dots::{add_products, folded};
+use super::tiles::descended;
+use crate::kernel::WIDTH;
+use crate::kernel::simd::{Strips, WIDEST_SHORT};
+
+/// A step with a record and the products with the next one, in one pass over θ.
+pub struct Pass {
+    pub record: *const f64,
+    pub next: *const f64,
+    pub l2: f64,
+    pub step: f64,
+}
+
+impl Pass {
+    /// `CLASSES` classes with these factors, p − 1\[y = k\]; with `DOTS` their products with the
+    /// next record, folded to one register each, go to `partial`.
+    ///
+    /// # Safety
+    /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
+    #[inline(always)]
+    pub unsafe fn run<
+        I: Strips,
+        const W: usize,
+        const CLASSES: usize,
+        const XI: bool,
+        const DOTS: bool,
+    >(
+        &self,
+        rows: (*mut f64, *const f64),
+        stride: usize,
+        factors: &[f64],
+        partial: &mut [[f64; WIDEST_SHORT]],
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let mut scale = [I::splat(0.0); CLASSES];
+            for class in 0..CLASSES {
+                scale[class] = I::splat(factors[class]);
+            }
+            let mut sums = [[I::splat(0.0); W]; CLASSES];
+            let mut column = 0;
+            while column + WIDTH <= stride {
+                for r in 0..W {
+                    let column = column + r * I::LANES;
+                    let new = self.step::<I, CLASSES, XI>(rows, stride, column, scale);
+                    if DOTS {
+                        add_products::<I, W, CLASSES>(&mut sums, r, self.next.add(column), new);
+                    }
+                }
+                column += WIDTH;
+            }
+            for r in 0..W {
+                let column = column + r * I::LANES;
+                if column < stride {
+                    let new = self.step::<I, CLASSES, XI>(rows, stride, column, scale);
+                    if DOTS {
+                        add_products::<I, W, CLASSES>(&mut sums, r, self.next.add(column), new);
+                    }
+                }
+            }
+            if DOTS {
+                for class in 0..CLASSES {
+                    I::store_short(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
+                }
+            }
+        }
+    }
+
+    /// Steps a register of each class, and returns its new values.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn step<I: Strips, const CLASSES: usize, const XI: bool>(
+        &self,
+        (theta, xi): (*mut f64, *const f64),
+        stride: usize,
+        column: usize,
+        scale: [I::V; CLASSES],
+    ) -> [I::V; CLASSES] {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let x = I::load(self.record.add(column));
+            let mut new = scale;
+            for (class, new) in new.iter_mut().enumerate() {
+                let i = class * stride + column;
+                let old = I::load(theta.add(i));
+                let field = I::add(I::mul(I::splat(self.l2), old), I::mul(*new, x));
+                let field = if XI { I::add(field, I::load(xi.add(i))) } else { field };
+                *new = descended::<I>(old, field, self.step);
+                I::store(theta.add(i), *new);
+            }
+            new
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Probabilities of classes, minus one at a record's own class, in registers.
+
+use super::dots::folded;
+use super::{ClassTables, whole};
+use crate::kernel::exp::{LARGE, exps};
+use crate::kernel::simd::{FoldEach, WIDEST_SHORT};
+
+impl ClassTables {
+    /// The logits of a record from the folded products, into whole registers; returns the
+    /// greatest.
+    ///
+    /// # Safety
+    /// As for `execute`; there is room for K numbers, padded.
+    #[inline(always)]
+    unsafe fn folded_logits<I: FoldEach>(
+        &self,
+        partial: &[[f64; WIDEST_SHORT]],
+        u: *mut f64,
+    ) -> f64 {
+        let partial = partial[..self.classes].as_ptr().cast::<f64>();
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let mut most = I::splat(f64::NEG_INFINITY);
+            let mut k = 0;
+            while k < self.classes {
+                let mut sums = [most; WIDEST_SHORT];
+                let mut lane = 0;
+                while lane < I::LANES {
+                    // Beyond the last class it is repeated.
+                    let own = (k + lane).min(self.classes - 1);
+                    sums[lane] = I::load(partial.add(own * WIDEST_SHORT));
+                    lane += 1;
+                }
+                let logits = I::fold_each(sums);
+                most = I::below(most, logits, logits, most);
+                I::store(u.add(k), logits);
+                k += I::LANES;
+            }
+            greatest::<I>(most)
+        }
+    }
+
+    /// (p − 1\[y = k\]) / B of a record from the folded products, K numbers, padded to whole
+    /// registers.
+    ///
+    /// # Safety
+    /// As for `execute`.
+    #[inline(always)]
+    pub(super) unsafe fn residuals<I: FoldEach, const W: usize>(
+        &self,
+        partial: &[[f64; WIDEST_SHORT]],
+        out: &mut [f64],
+        (label, batch): (usize, usize),
+    ) {
+        let lanes = self.classes.next_multiple_of(I::LANES);
+        let out = &mut out[..lanes];
+        let (u, live) = (out.as_mut_ptr(), self.live.as_ptr());
+        // SAFETY: passed on to the caller; whole registers of `lanes` numbers.
+        unsafe {
+            let (zero, one) = (I::splat(0.0), I::splat(1.0));
+            let most = I::splat(self.folded_logits::<I>(partial, u));
+            let mut large = zero;
+            for k in (0..lanes).step_by(I::LANES) {
+                let below = I::sub(I::load(u.add(k)), most);
+                large = I::add(large, I::below(I::abs(below), I::splat(LARGE), zero, one));
+                I::store(u.add(k), below);
+            }
+            exps::<I>(out, I::fold(large) == 0.0);
+            let mut sums = [zero; W];
+            for k in (0..lanes).step_by(I::LANES) {
+                let exp = I::below(zero, I::load(live.add(k)), I::load(u.add(k)), zero);
+                I::store(u.add(k), exp);
+                let r = k / I::LANES % W;
+                sums[r] = I::add(sums[r], exp);
+            }
+            let total = I::splat(I::fold(folded::<I, W>(sums)));
+            let own = self.indicators.as_ptr().add(label * whole(self.classes));
+            // A product with a power of two is the quotient by its inverse, to the last bit.
+            let (divisor, inverse) = (I::splat(batch as f64), I::splat(1.0 / batch as f64));
+            let exact = batch.is_power_of_two();
+            for k in (0..lanes).step_by(I::LANES) {
+                let p = I::div(I::load(u.add(k)), total);
+                let residual = I::sub(p, I::load(own.add(k)));
+                let share =
+                    if exact { I::mul(residual, inverse) } else { I::div(residual, divisor) };
+                I::store(u.add(k), share);
+            }
+        }
+    }
+}
+
+/// The greatest number of a register.
+///
+/// # Safety
+/// `I` is present.
+#[inline(always)]
+unsafe fn greatest<I: FoldEach>(v: I::V) -> f64 {
+    let mut each = [0.0; WIDEST_SHORT];
+    // SAFETY: passed on to the caller; a register has at most as many lanes.
+    unsafe { I::store(each.as_mut_ptr(), v) };
+    let mut most = each[0];
+    for &x in &each[1..I::LANES] {
+        most = if x > most { x } else { most };
+    }
+    most
+}

@@ -1,0 +1,111 @@
+//! Every instruction set against the definition.
+
+use super::*;
+use crate::kernel::cohort::testing::thetas;
+use crate::kernel::descend;
+
+fn tables(d: usize, classes: usize, clients: usize, scale: f64) -> ClassTables {
+    let mut rng = Stream::shared_instance(7);
+    let set = |n: usize| {
+        let rows = (0..n * d).map(|_| scale * rng.gaussian()).collect();
+        (rows, (0..n).map(|i| (i * i % classes) as u8).collect())
+    };
+    let sizes = [5, 11, 3, 40].into_iter().cycle().take(clients);
+    ClassTables::new(d, classes, 0.1, &sizes.map(set).collect::<Vec<_>>())
+}
+
+fn sizes() -> impl Iterator<Item = (usize, usize, f64)> {
+    let dimensions = (1..=35).chain([47, 48, 49, 61, 64, 65, 100, 130]);
+    let classes = [2, 3, 4, 5, 6, 7, 9, 10, 11, 17, 20, 31];
+    let both = dimensions.zip(classes.into_iter().cycle());
+    // With 60, logits are so far apart that e^(u − m) underflows.
+    let both = both.chain([(8, 100), (30, 33), (2, 2), (300, 3), (784, 2)]);
+    both.zip([1.0, 3.0, 60.0].into_iter().cycle()).map(|((d, k), scale)| (d, k, scale))
+}
+
+#[test]
+fn every_path_gives_the_bits_of_the_definition() {
+    for (d, classes, scale) in sizes() {
+        for (clients, steps, batch) in [(1, 0, 1), (4, 20, 1), (3, 1, 1), (2, 7, 3), (3, 2, 32)] {
+            let tables = tables(d, classes, clients, scale / (1.0 + 0.1 * d as f64));
+            let define = |cohort: Cohort<'_, ()>| {
+                cohort.each(|local| {
+                    let mut field = vec![0.0; d * classes];
+                    for _ in 0..local.steps {
+                        let draw = |records: usize| local.rng.index(records);
+                        tables.field(local.client, local.theta, batch, draw, &mut field);
+                        descend(local.theta, &field, local.correction, local.step);
+                    }
+                });
+            };
+            let steps = |client: usize| steps + client as u64 % 2;
+            let expected = thetas(d * classes, clients, steps, define);
+            for path in InstructionSet::available() {
+                let fused = |cohort: Cohort<'_, ()>| tables.advance_on(path, batch, cohort);
+                let got = thetas(d * classes, clients, steps, fused);
+                assert_eq!(got, expected, "d {d}, K {classes}, batch {batch}, {path:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_correction_the_bits_are_the_same() {
+    use crate::kernel::{LocalSteps, Members};
+    use crate::rng::Purpose;
+    let (d, classes) = (13, 5);
+    let tables = tables(d, classes, 1, 1.0);
+    for batch in [1, 4] {
+        let after = |path: Option<InstructionSet>| {
+            let (members, mut theta) = (Members::all(1), vec![0.0; d * classes]);
+            let xi = vec![0.0; d * classes];
+            let mut streams = [Stream::new(1, Purpose::Client, 0, 0, 0)];
+            let plans = [LocalSteps { step: 0.1, steps: 50, batch: 1 }];
+            let own = (&mut streams[..], &mut [()][..]);
+            let cohort = Cohort::new(&members, (None, &mut theta), &xi, own, &plans, None);
+            match path {
+                Some(path) => tables.advance_on(path, batch, cohort),
+                None => cohort.each(|local| {
+                    let mut field = vec![0.0; d * classes];
+                    for _ in 0..local.steps {
+                        let draw = |records: usize| local.rng.index(records);
+                        tables.field(0, local.theta, batch, draw, &mut field);
+                        descend(local.theta, &field, local.correction, local.step);
+                    }
+                }),
+            }
+            theta.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+        };
+        let expected = after(None);
+        for path in InstructionSet::available() {
+            assert_eq!(after(Some(path)), expected, "batch {batch}, {path:?}");
+        }
+    }
+}
+
+#[test]
+fn sums_over_a_set_have_the_bits_of_plain_loops_on_every_path() {
+    for (d, classes, scale) in sizes() {
+        let tables = tables(d, classes, 4, scale);
+        let theta: Vec<f64> = (0..d * classes).map(|i| 0.1 * (i % 7) as f64 - 0.3).collect();
+        for set in 0..4 {
+            let rows = tables.rows(set);
+            let mut logits = vec![0.0; rows.len() * classes];
+            for (row, logits) in rows.iter().zip(logits.chunks_exact_mut(classes)) {
+                product(&theta, row, logits);
+            }
+            let mut sums = theta.clone();
+            for (row, factors) in rows.iter().zip(logits.chunks_exact(classes)) {
+                for (sums, factor) in sums.chunks_exact_mut(d).zip(factors) {
+                    axpy(*factor, row, sums);
+                }
+            }
+            for path in InstructionSet::available() {
+                assert_eq!(tables.logits_on(path, set, &theta), logits, "{d} {path:?}");
+                let mut out = theta.clone();
+                tables.add_rows_on(path, set, &logits, &mut out);
+                assert_eq!(out, sums, "{d} {classes} {path:?}");
+            }
+        }
+    }
+}

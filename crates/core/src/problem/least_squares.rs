@@ -24,13 +24,9 @@ pub struct Settings {
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
     /// B, the number of records drawn with replacement in each oracle call; 1 or more.
-    #[serde(default = "one")]
+    #[serde(default = "super::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
-}
-
-fn one() -> usize {
-    1
 }
 
 impl super::Settings for Settings {

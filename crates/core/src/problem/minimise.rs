@@ -17,7 +17,7 @@ use crate::linalg::{Matrix, Singular, cholesky, solve};
 /// The most unknowns for which the search ends at a fixed point.
 pub const MOST_REFINED: usize = 32;
 /// The most unknowns for which the Hessian is factored, unless the function says otherwise.
-const MOST_FACTORED: usize = 1500;
+pub const MOST_FACTORED: usize = 1500;
 /// The most Newton steps; a strongly convex function needs few.
 const MOST_STEPS: usize = 500;
 /// The bound on the error at which a search in many unknowns ends.
@@ -54,6 +54,13 @@ pub struct Minimiser {
     pub theta: Vec<f64>,
     /// ‖∇f(θ)‖/μ, a bound on the distance to the minimiser.
     pub error: f64,
+}
+
+impl Minimiser {
+    /// That of a function of d unknowns, before it is searched.
+    pub fn unknown(d: usize) -> Self {
+        Self { theta: vec![0.0; d], error: f64::INFINITY }
+    }
 }
 
 /// The minimiser of `f`, searched from 0: Newton steps are halved until the gradient shrinks.

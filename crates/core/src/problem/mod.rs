@@ -22,6 +22,7 @@ pub mod logistic;
 pub mod mdp;
 mod minimise;
 pub mod quadratic;
+mod record_loss;
 pub mod softmax;
 pub mod spectrum;
 pub mod td;
@@ -168,10 +169,9 @@ pub trait Facts: Send + Sync {
     }
 }
 
-/// out ← l2 (Σ w) x with the weights w: what a penalty adds to a product with Jacobians.
-fn scaled(l2: f64, weights: &[(usize, f64)], x: &[f64], out: &mut [f64]) {
-    let scale = l2 * weights.iter().fold(0.0, |sum, (_, weight)| sum + weight);
-    out.iter_mut().zip(x).for_each(|(out, x)| *out = scale * x);
+/// The default size of a batch.
+fn one() -> usize {
+    1
 }
 
 /// Whose records a loss or an accuracy is of.

@@ -29,7 +29,6 @@ use super::simd::Neon;
 use super::simd::{Avx2, Avx512, SHORT, Sse2};
 use super::simd::{InstructionSet, ScalarLane, Simd, Strips, WIDEST_SHORT, padded};
 use super::{Aligned, Rows, axpy, fold_sum, product};
-use crate::rng::Stream;
 use steps::{ClientSteps, TOGETHER};
 use tiles::{ADD, RowSum};
 

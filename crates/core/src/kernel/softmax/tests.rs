@@ -3,6 +3,7 @@
 use super::*;
 use crate::kernel::cohort::testing::thetas;
 use crate::kernel::descend;
+use crate::rng::Stream;
 
 fn tables(d: usize, classes: usize, clients: usize, scale: f64) -> ClassTables {
     let mut rng = Stream::shared_instance(7);

@@ -25,7 +25,7 @@ pub struct Settings {
     #[schemars(example = 0.0)]
     pub margin: f64,
     /// B, the number of records drawn with replacement in each oracle call; 1 or more.
-    #[serde(default = "super::one")]
+    #[serde(default = "crate::problem::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
 }

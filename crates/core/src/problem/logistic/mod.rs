@@ -10,19 +10,17 @@ pub mod sparse;
 
 use super::affine::{batch_covariance, batch_noise, batch_trace};
 use super::arrays::Files;
-use super::minimise::{self, Minimiser, Objective, minimise};
-use super::{
-    Extent, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, Share, generic, scaled,
-};
+use super::minimise::{self, Minimiser};
+use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
+use super::{Extent, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, Share, generic};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::{Link, RecordTables};
-use crate::kernel::{Cohort, InstructionSet, axpy, dot, products, squared_distance};
+use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, products, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::OnceLock;
 
 /// Logistic regression on synthetic records of two classes (RR, section 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,13 +49,9 @@ pub struct Settings {
     #[schemars(example = 0.0)]
     pub margin: f64,
     /// B, the number of records drawn with replacement in each oracle call; 1 or more.
-    #[serde(default = "one")]
+    #[serde(default = "super::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
-}
-
-fn one() -> usize {
-    1
 }
 
 /// The two blobs, of label ±1 and centre ±separation (1, …, 1)/√d.
@@ -174,14 +168,6 @@ impl super::Settings for Settings {
     }
 }
 
-/// Facts about one record set, each computed when it is first asked for.
-#[derive(Default)]
-struct RecordSet {
-    /// σ(m − y xᵀθ*), one number per row.
-    weights: OnceLock<Vec<f64>>,
-    optimum: OnceLock<Vec<f64>>,
-}
-
 /// An instance.
 pub struct Logistic {
     d: usize,
@@ -193,7 +179,7 @@ pub struct Logistic {
     batch: usize,
     /// The distinct record sets; client c holds set c modulo their number.
     tables: RecordTables,
-    held: Vec<RecordSet>,
+    held: Vec<SetFacts>,
     /// The records of the test set, rows y x of d numbers.
     test_rows: Vec<f64>,
     optimum: Minimiser,
@@ -248,37 +234,12 @@ impl Logistic {
     ) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
         let tables = RecordTables::new(d, l2, Link::Logistic { margin }, &held);
-        let held = (0..held.len()).map(|_| RecordSet::default()).collect();
-        let (test_rows, optimum) = (Vec::new(), Minimiser::default());
+        let held = held.iter().map(|_| SetFacts::default()).collect();
+        let (test_rows, optimum) = (Vec::new(), Minimiser::unknown(d));
         let mut instance =
             Self { d, clients, client_shares, l2, margin, batch, tables, held, test_rows, optimum };
-        let shares = instance.shares().collect();
-        instance.optimum = minimise(&mut instance.mean_loss(shares));
-        if instance.optimum.error.is_finite() {
-            Ok(instance)
-        } else {
-            Err(Fault::new(
-                "l2",
-                "the optimum cannot be found in double precision; is it too small?",
-            ))
-        }
-    }
-
-    /// The mean of the losses of record sets, with these weights.
-    fn mean_loss(&self, shares: Vec<(usize, f64)>) -> MeanLoss<'_> {
-        MeanLoss { instance: self, shares, weights: Vec::new() }
-    }
-
-    /// σ(m − y xᵀθ*) of each record of a set.
-    fn weights_at_optimum(&self, set: usize) -> &[f64] {
-        self.held[set].weights.get_or_init(|| self.weights(set, &self.optimum.theta))
-    }
-
-    /// σ(m − y xᵀθ) of each record of a set.
-    fn weights(&self, set: usize, theta: &[f64]) -> Vec<f64> {
-        let mut weights = self.tables.errors(set, theta);
-        weights.iter_mut().for_each(|error| *error = -*error);
-        weights
+        instance.optimum = record_loss::optimum(&instance, instance.shares())?;
+        Ok(instance)
     }
 
     /// The mean of `value` over records: of the clients, by their shares, or of the test set.
@@ -306,10 +267,6 @@ impl Logistic {
         })
     }
 
-    fn record_set(&self, client: usize) -> usize {
-        client % self.held.len()
-    }
-
     /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         let rest =
@@ -327,16 +284,6 @@ impl Logistic {
         pull.iter().zip(theta).map(|(pull, theta)| self.l2 * theta - pull / n).collect()
     }
 
-    /// out ← out + share E[s(1 − s) x xᵀ] v of a record set, from the weights s.
-    fn add_product(&self, set: usize, share: f64, weights: &[f64], v: &[f64], out: &mut [f64]) {
-        let rows = self.tables.rows(set);
-        let mut along = vec![0.0; rows.len()];
-        products(rows, v, &mut along);
-        let scale = share / rows.len() as f64;
-        along.iter_mut().zip(weights).for_each(|(along, s)| *along *= scale * (s * (1.0 - s)));
-        add_rows(rows, &along, out);
-    }
-
     /// ∇²f of a record set, E[s(1 − s) x xᵀ] + λI, from the weights s.
     fn hessian(&self, set: usize, weights: &[f64]) -> Matrix {
         let n = weights.len() as f64;
@@ -346,52 +293,51 @@ impl Logistic {
     }
 }
 
-/// The mean of the losses of record sets.
-struct MeanLoss<'a> {
-    instance: &'a Logistic,
-    /// Record sets and their weights, whose sum is 1.
-    shares: Vec<(usize, f64)>,
-    /// The weights of the records of each of these sets at the point of the last gradient.
-    weights: Vec<Vec<f64>>,
-}
-
-impl Objective for MeanLoss<'_> {
-    fn dim(&self) -> usize {
-        self.instance.d
+impl RecordLoss for Logistic {
+    fn l2(&self) -> f64 {
+        self.l2
     }
-    fn convexity(&self) -> f64 {
-        self.instance.l2
+    fn set_of(&self, client: usize) -> usize {
+        client % self.held.len()
     }
-    fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
-        let weights = |(set, _): &(usize, f64)| self.instance.weights(*set, theta);
-        self.weights = self.shares.iter().map(weights).collect();
-        let mut mean = vec![0.0; theta.len()];
-        for ((set, share), weights) in self.shares.iter().zip(&self.weights) {
-            axpy(*share, &self.instance.gradient(*set, theta, weights), &mut mean);
+    fn set_facts(&self, set: usize) -> &SetFacts {
+        &self.held[set]
+    }
+    /// σ(m − y xᵀθ) of each record.
+    fn at(&self, set: usize, theta: &[f64]) -> Vec<f64> {
+        let mut weights = self.tables.errors(set, theta);
+        weights.iter_mut().for_each(|error| *error = -*error);
+        weights
+    }
+    fn mean_gradient(&self, sets: &[SetAt], theta: &[f64]) -> Vec<f64> {
+        let mut mean = vec![0.0; self.d];
+        for SetAt { set, share, at } in sets {
+            axpy(*share, &self.gradient(*set, theta, at), &mut mean);
         }
         mean
     }
-    fn product(&self, v: &[f64]) -> Vec<f64> {
-        let mut mean: Vec<f64> = v.iter().map(|v| self.instance.l2 * v).collect();
-        for ((set, share), weights) in self.shares.iter().zip(&self.weights) {
-            self.instance.add_product(*set, *share, weights, v, &mut mean);
-        }
-        mean
+    /// share E[s(1 − s) x xᵀ] v.
+    fn add_product(&self, set: usize, share: f64, weights: &[f64], v: &[f64], out: &mut [f64]) {
+        let rows = self.tables.rows(set);
+        let mut along = vec![0.0; rows.len()];
+        products(rows, v, &mut along);
+        let scale = share / rows.len() as f64;
+        along.iter_mut().zip(weights).for_each(|(along, s)| *along *= scale * (s * (1.0 - s)));
+        add_rows(rows, &along, out);
     }
-    fn hessian(&self) -> Matrix {
-        let mut sum = Matrix::zeros(self.dim(), self.dim());
-        let sets = self.shares.iter().zip(&self.weights);
-        if self.dim() <= minimise::MOST_REFINED {
-            return sets.fold(sum, |sum, ((set, share), weights)| {
-                sum.plus(*share, &self.instance.hessian(*set, weights))
-            });
+    fn mean_hessian(&self, sets: &[SetAt]) -> Matrix {
+        let mut sum = Matrix::zeros(self.d, self.d);
+        if self.d <= minimise::MOST_REFINED {
+            return sets
+                .iter()
+                .fold(sum, |sum, of| sum.plus(of.share, &self.hessian(of.set, &of.at)));
         }
-        for ((set, share), weights) in sets {
-            let scale = share / weights.len() as f64;
-            let factors: Vec<f64> = weights.iter().map(|s| scale * (s * (1.0 - s))).collect();
-            sum.add_to_lower_triangle(self.instance.tables.rows(*set), &factors);
+        for SetAt { set, share, at } in sets {
+            let scale = share / at.len() as f64;
+            let factors: Vec<f64> = at.iter().map(|s| scale * (s * (1.0 - s))).collect();
+            sum.add_to_lower_triangle(self.tables.rows(*set), &factors);
         }
-        (0..self.dim()).for_each(|i| sum[(i, i)] += self.instance.l2);
+        (0..self.d).for_each(|i| sum[(i, i)] += self.l2);
         sum
     }
 }
@@ -418,6 +364,17 @@ fn divergence(u: f64, v: f64) -> f64 {
 /// log(1 + eᵘ).
 fn softplus(u: f64) -> f64 {
     u.max(0.0) + libm::log1p(libm::exp(-u.abs()))
+}
+
+/// The noise of batches with the weight of a record linearised at θ*, s + s(1 − s)(u − u*), as a
+/// map of `s`; λ adds no noise.
+fn noise(batch: usize, s: &Matrix, rows: Rows<'_>, weights: &[f64]) -> Matrix {
+    let records = rows.iter().zip(weights).map(|(row, weight)| {
+        let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
+        w.push(-weight);
+        (row, w)
+    });
+    batch_noise(batch, s, records)
 }
 
 /// Whether a record's class is predicted, from y xᵀθ: 1 or 0, and half on the boundary.
@@ -464,56 +421,44 @@ impl Facts for Logistic {
         Some(self.optimum.error)
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        let set = self.record_set(client);
-        self.held[set].optimum.get_or_init(|| minimise(&mut self.mean_loss(vec![(set, 1.0)])).theta)
+        self.optimum_of(self.set_of(client))
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        let set = self.record_set(client);
-        field.copy_from_slice(&self.gradient(set, theta, &self.weights(set, theta)));
+        let set = self.set_of(client);
+        field.copy_from_slice(&self.gradient(set, theta, &self.at(set, theta)));
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        let set = self.record_set(client);
-        self.hessian(set, self.weights_at_optimum(set))
+        let set = self.set_of(client);
+        self.hessian(set, self.at_optimum(set))
     }
     fn symmetric(&self) -> bool {
         true
     }
     fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
-        scaled(self.l2, weights, x, out);
-        for (client, weight) in weights {
-            let set = self.record_set(*client);
-            self.add_product(set, *weight, self.weights_at_optimum(set), x, out);
-        }
+        self.hessian_product(weights, x, out);
     }
     fn product_effort(&self) -> f64 {
         (2 * self.draws() * self.d) as f64
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let set = self.record_set(client);
-        batch_covariance(self.batch, self.tables.rows(set), self.weights_at_optimum(set))
+        let set = self.set_of(client);
+        batch_covariance(self.batch, self.tables.rows(set), self.at_optimum(set))
     }
     fn noise_trace(&self, client: usize) -> f64 {
-        let set = self.record_set(client);
-        batch_trace(self.batch, self.tables.rows(set), self.weights_at_optimum(set))
+        let set = self.set_of(client);
+        batch_trace(self.batch, self.tables.rows(set), self.at_optimum(set))
     }
-    /// With the weight of a record linearised at θ*, s + s(1 − s)(u − u*); λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let set = self.record_set(client);
-        let weights = self.weights_at_optimum(set).iter();
-        let records = self.tables.rows(set).iter().zip(weights).map(|(row, weight)| {
-            let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
-            w.push(-weight);
-            (row, w)
-        });
-        Some(batch_noise(self.batch, s, records))
+        let set = self.set_of(client);
+        Some(noise(self.batch, s, self.tables.rows(set), self.at_optimum(set)))
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
-        let set = self.record_set(client);
+        let set = self.set_of(client);
         let rows = self.tables.rows(set);
         let n = rows.len() as f64;
         let mut sum = vec![0.0; self.d];
-        for (row, s) in rows.iter().zip(self.weights_at_optimum(set)) {
+        for (row, s) in rows.iter().zip(self.at_optimum(set)) {
             let third = s * (1.0 - s) * (1.0 - 2.0 * s);
             axpy(-third * dot(row, &m.apply(row)) / n, row, &mut sum);
         }
@@ -523,7 +468,7 @@ impl Facts for Logistic {
         (0..self.held.len()).map(|set| self.tables.rows(set).len()).max().unwrap_or(1)
     }
     fn distribution(&self, client: usize) -> usize {
-        self.record_set(client)
+        self.set_of(client)
     }
     fn linear(&self) -> bool {
         false
@@ -592,8 +537,8 @@ impl Problem for Logistic {
         field: &mut [f64],
     ) {
         let d = theta.len();
-        let set = self.record_set(client);
-        let weights = self.weights_at_optimum(set);
+        let set = self.set_of(client);
+        let weights = self.at_optimum(set);
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }

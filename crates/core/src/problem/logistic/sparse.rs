@@ -4,15 +4,15 @@
 //! *Invariant*: d × d matrices are made only by the facts that are such matrices, and by the
 //! search for an optimum in few unknowns.
 
-use super::{RecordSet, divergence, predicted, softplus};
+use super::{divergence, noise, predicted, softplus};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{
     Cohort, Rows, SparseLoss, SparseRow, SparseRows, SparseSteps, dot, squared_distance,
 };
 use crate::linalg::Matrix;
-use crate::problem::affine::batch_noise;
-use crate::problem::minimise::{Minimiser, Objective, minimise};
-use crate::problem::{Facts, Fault, Problem, RecordsOf, scaled};
+use crate::problem::minimise::Minimiser;
+use crate::problem::record_loss::{self, RecordLoss, SetAt, SetFacts};
+use crate::problem::{Facts, Fault, Problem, RecordsOf};
 use crate::rng::Stream;
 
 /// An instance.
@@ -23,7 +23,7 @@ pub struct SparseLogistic {
     sets: Vec<SparseRows>,
     /// The clients' shares, if they are not equal.
     client_shares: Option<Vec<f64>>,
-    held: Vec<RecordSet>,
+    held: Vec<SetFacts>,
     /// The records of the test set, likewise times their labels.
     test_rows: Option<SparseRows>,
     optimum: Minimiser,
@@ -56,19 +56,11 @@ impl SparseLogistic {
         let d = sets[0].dim();
         assert!(sets.iter().all(|set| set.dim() == d && !set.is_empty()));
         assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets.len()));
-        let held = sets.iter().map(|_| RecordSet::default()).collect();
-        let (test_rows, optimum) = (None, Minimiser::default());
+        let held = sets.iter().map(|_| SetFacts::default()).collect();
+        let (test_rows, optimum) = (None, Minimiser::unknown(d));
         let mut instance = Self { d, loss, sets, client_shares, held, test_rows, optimum };
-        let shares = instance.shares().collect();
-        instance.optimum = minimise(&mut instance.mean_loss(shares));
-        if instance.optimum.error.is_finite() {
-            Ok(instance)
-        } else {
-            Err(Fault::new(
-                "l2",
-                "the optimum cannot be found in double precision; is it too small?",
-            ))
-        }
+        instance.optimum = record_loss::optimum(&instance, instance.shares())?;
+        Ok(instance)
     }
 
     /// The same instance with a test set, rows y x.
@@ -78,14 +70,7 @@ impl SparseLogistic {
 
     /// The clients and their shares.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
-        let equal = 1.0 / self.sets.len() as f64;
-        let shares = self.client_shares.as_ref();
-        (0..self.sets.len()).map(move |client| (client, shares.map_or(equal, |all| all[client])))
-    }
-
-    /// The mean of the losses of clients, with these weights.
-    fn mean_loss(&self, shares: Vec<(usize, f64)>) -> SparseMean<'_> {
-        SparseMean { instance: self, shares, weights: Vec::new() }
+        (0..self.sets.len()).map(|client| (client, self.share(client)))
     }
 
     /// The mean of `value` over records: of the clients, by their shares, or of the test set.
@@ -100,30 +85,11 @@ impl SparseLogistic {
         }
     }
 
-    /// σ(m − y xᵀθ) of each record of a client.
-    fn weights(&self, client: usize, theta: &[f64]) -> Vec<f64> {
-        let weight = |row: SparseRow<'_>| sigmoid(self.loss.margin - row.dot(theta));
-        self.sets[client].iter().map(weight).collect()
-    }
-
-    fn weights_at_optimum(&self, client: usize) -> &[f64] {
-        self.held[client].weights.get_or_init(|| self.weights(client, &self.optimum.theta))
-    }
-
     /// out ← out − share E[s y x], from the weights s of a client's records.
     fn add_pull(&self, client: usize, share: f64, weights: &[f64], out: &mut [f64]) {
         let share = share / weights.len() as f64;
         for (row, s) in self.sets[client].iter().zip(weights) {
             row.add_to(-share * s, out);
-        }
-    }
-
-    /// out ← out + share E[s(1 − s) x xᵀ] v, from the weights s of a client's records.
-    fn add_product(&self, client: usize, share: f64, weights: &[f64], v: &[f64], out: &mut [f64]) {
-        let share = share / weights.len() as f64;
-        for (row, s) in self.sets[client].iter().zip(weights) {
-            let factor = s * (1.0 - s);
-            row.add_to(share * factor * row.dot(v), out);
         }
     }
 
@@ -142,53 +108,40 @@ impl SparseLogistic {
     }
 }
 
-/// The mean of the losses of some clients.
-struct SparseMean<'a> {
-    instance: &'a SparseLogistic,
-    /// Clients and their weights, whose sum is 1.
-    shares: Vec<(usize, f64)>,
-    /// The weights of the records of each of them at the point of the last gradient.
-    weights: Vec<Vec<f64>>,
-}
-
-impl SparseMean<'_> {
-    /// λv.
-    fn penalty(&self, v: &[f64]) -> Vec<f64> {
-        v.iter().map(|v| self.instance.loss.l2 * v).collect()
-    }
-}
-
 /// s(1 − s) of each weight s.
 fn curvatures(weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|s| s * (1.0 - s)).collect()
 }
 
-impl Objective for SparseMean<'_> {
-    fn dim(&self) -> usize {
-        self.instance.d
+impl RecordLoss for SparseLogistic {
+    fn l2(&self) -> f64 {
+        self.loss.l2
     }
-    fn convexity(&self) -> f64 {
-        self.instance.loss.l2
+    fn set_facts(&self, set: usize) -> &SetFacts {
+        &self.held[set]
     }
-    fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
-        self.weights = self.shares.iter().map(|(c, _)| self.instance.weights(*c, theta)).collect();
-        let mut mean = self.penalty(theta);
-        for ((client, share), weights) in self.shares.iter().zip(&self.weights) {
-            self.instance.add_pull(*client, *share, weights, &mut mean);
-        }
+    /// σ(m − y xᵀθ) of each record.
+    fn at(&self, set: usize, theta: &[f64]) -> Vec<f64> {
+        let weight = |row: SparseRow<'_>| sigmoid(self.loss.margin - row.dot(theta));
+        self.sets[set].iter().map(weight).collect()
+    }
+    fn mean_gradient(&self, sets: &[SetAt], theta: &[f64]) -> Vec<f64> {
+        let mut mean: Vec<f64> = theta.iter().map(|theta| self.loss.l2 * theta).collect();
+        sets.iter().for_each(|of| self.add_pull(of.set, of.share, &of.at, &mut mean));
         mean
     }
-    fn product(&self, v: &[f64]) -> Vec<f64> {
-        let mut mean = self.penalty(v);
-        for ((client, share), weights) in self.shares.iter().zip(&self.weights) {
-            self.instance.add_product(*client, *share, weights, v, &mut mean);
+    /// share E[s(1 − s) x xᵀ] v.
+    fn add_product(&self, set: usize, share: f64, weights: &[f64], v: &[f64], out: &mut [f64]) {
+        let share = share / weights.len() as f64;
+        for (row, s) in self.sets[set].iter().zip(weights) {
+            let factor = s * (1.0 - s);
+            row.add_to(share * factor * row.dot(v), out);
         }
-        mean
     }
-    fn hessian(&self) -> Matrix {
-        let mut sum = Matrix::identity(self.dim()).scaled(self.instance.loss.l2);
-        for ((client, share), weights) in self.shares.iter().zip(&self.weights) {
-            self.instance.add_products(*client, *share, &curvatures(weights), &mut sum);
+    fn mean_hessian(&self, sets: &[SetAt]) -> Matrix {
+        let mut sum = Matrix::identity(self.d).scaled(self.loss.l2);
+        for SetAt { set, share, at } in sets {
+            self.add_products(*set, *share, &curvatures(at), &mut sum);
         }
         sum
     }
@@ -208,18 +161,17 @@ impl Facts for SparseLogistic {
         Some(self.optimum.error)
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        let found = || minimise(&mut self.mean_loss(vec![(client, 1.0)])).theta;
-        self.held[client].optimum.get_or_init(found)
+        self.optimum_of(client)
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.loss.l2 * theta;
         }
-        self.add_pull(client, 1.0, &self.weights(client, theta), field);
+        self.add_pull(client, 1.0, &self.at(client, theta), field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
         let mut sum = Matrix::identity(self.d).scaled(self.loss.l2);
-        let factors = curvatures(self.weights_at_optimum(client));
+        let factors = curvatures(self.at_optimum(client));
         self.add_products(client, 1.0, &factors, &mut sum);
         sum
     }
@@ -227,10 +179,7 @@ impl Facts for SparseLogistic {
         true
     }
     fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
-        scaled(self.loss.l2, weights, x, out);
-        for (client, weight) in weights {
-            self.add_product(*client, *weight, self.weights_at_optimum(*client), x, out);
-        }
+        self.hessian_product(weights, x, out);
     }
     fn product_effort(&self) -> f64 {
         let most = self.sets.iter().map(|set| set.values().len()).max();
@@ -238,7 +187,7 @@ impl Facts for SparseLogistic {
     }
     /// tr E s² xxᵀ is E s² ‖x‖².
     fn noise_trace(&self, client: usize) -> f64 {
-        let weights = self.weights_at_optimum(client);
+        let weights = self.at_optimum(client);
         let mut mean = vec![0.0; self.d];
         self.add_pull(client, 1.0, weights, &mut mean);
         let squares = self.sets[client].iter().zip(weights).map(|(row, s)| {
@@ -249,7 +198,7 @@ impl Facts for SparseLogistic {
         (second - dot(&mean, &mean)) / self.loss.batch as f64
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let weights = self.weights_at_optimum(client);
+        let weights = self.at_optimum(client);
         let squares: Vec<f64> = weights.iter().map(|s| s * s).collect();
         let mut sum = Matrix::zeros(self.d, self.d);
         self.add_products(client, 1.0, &squares, &mut sum);
@@ -261,19 +210,14 @@ impl Facts for SparseLogistic {
     /// As for dense records, which these become here.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let dense = self.sets[client].to_dense();
-        let rows = Rows::new(&dense, self.d, self.d).iter();
-        let records = rows.zip(self.weights_at_optimum(client)).map(|(row, weight)| {
-            let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
-            w.push(-weight);
-            (row, w)
-        });
-        Some(batch_noise(self.loss.batch, s, records))
+        let rows = Rows::new(&dense, self.d, self.d);
+        Some(noise(self.loss.batch, s, rows, self.at_optimum(client)))
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
         let n = self.sets[client].len() as f64;
         let mut sum = vec![0.0; self.d];
-        for (row, s) in self.sets[client].iter().zip(self.weights_at_optimum(client)) {
+        for (row, s) in self.sets[client].iter().zip(self.at_optimum(client)) {
             let third = s * (1.0 - s) * (1.0 - 2.0 * s);
             let square = row.iter().fold(0.0, |sum, (i, x)| sum + x * row.sum(|j| m[(i, j)]));
             row.add_to(-third * square / n, &mut sum);
@@ -352,7 +296,7 @@ impl Problem for SparseLogistic {
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        let (set, weights) = (&self.sets[client], self.weights_at_optimum(client));
+        let (set, weights) = (&self.sets[client], self.at_optimum(client));
         let star = self.optimum();
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.loss.l2 * theta;

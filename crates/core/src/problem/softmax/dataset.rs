@@ -20,7 +20,7 @@ pub struct Settings {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
     /// B, the number of records drawn with replacement in each oracle call; 1 or more.
-    #[serde(default = "super::one")]
+    #[serde(default = "crate::problem::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
 }

@@ -8,25 +8,13 @@
 pub mod dataset;
 pub mod synthetic;
 
-use super::minimise::{Minimiser, Objective, minimise};
-use super::{Facts, Fault, Problem, RecordsOf, scaled};
+use super::minimise::Minimiser;
+use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
+use super::{Facts, Fault, Problem, RecordsOf};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, axpy, difference, dot, fold_sum, squared_distance};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
-use std::sync::OnceLock;
-
-fn one() -> usize {
-    1
-}
-
-/// Facts about one client's records, each computed when it is first asked for.
-#[derive(Default)]
-struct ClientFacts {
-    /// The probabilities of the classes at θ*, K numbers per record.
-    probabilities: OnceLock<Vec<f64>>,
-    optimum: OnceLock<Vec<f64>>,
-}
 
 /// An instance.
 pub struct Softmax {
@@ -37,7 +25,7 @@ pub struct Softmax {
     batch: usize,
     /// Client c holds set c.
     tables: ClassTables,
-    clients: Vec<ClientFacts>,
+    held: Vec<SetFacts>,
     /// π_c, if clients do not weigh the same.
     client_shares: Option<Vec<f64>>,
     /// The records of the test set, if there is one.
@@ -61,20 +49,11 @@ impl Softmax {
         client_shares: Option<Vec<f64>>,
     ) -> Result<Self, Fault> {
         let tables = ClassTables::new(features, classes, l2, records);
-        let clients = records.iter().map(|_| ClientFacts::default()).collect();
-        let (test, optimum) = (None, Minimiser::default());
-        let mut instance =
-            Self { features, l2, batch, tables, clients, client_shares, test, optimum };
-        let shares = instance.shares().collect();
-        instance.optimum = minimise(&mut instance.mean_loss(shares));
-        if instance.optimum.error.is_finite() {
-            Ok(instance)
-        } else {
-            Err(Fault::new(
-                "l2",
-                "the optimum cannot be found in double precision; is it too small?",
-            ))
-        }
+        let held = records.iter().map(|_| SetFacts::default()).collect();
+        let (test, optimum) = (None, Minimiser::unknown(features * classes));
+        let mut instance = Self { features, l2, batch, tables, held, client_shares, test, optimum };
+        instance.optimum = record_loss::optimum(&instance, instance.shares())?;
+        Ok(instance)
     }
 
     /// The same instance with a test set.
@@ -93,14 +72,9 @@ impl Softmax {
         self.tables.advance_on(path, self.batch, cohort);
     }
 
-    /// The mean of the losses of some clients, with these weights.
-    fn mean_loss(&self, shares: Vec<(usize, f64)>) -> MeanSoftmaxLoss<'_> {
-        MeanSoftmaxLoss { instance: self, shares, probabilities: Vec::new() }
-    }
-
     /// The clients and their weights.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
-        (0..self.clients.len()).map(|client| (client, self.share(client)))
+        (0..self.held.len()).map(|client| (client, self.share(client)))
     }
 
     /// The mean of a value of a record's logits and class: over the clients' records, by their
@@ -129,12 +103,6 @@ impl Softmax {
     /// How many records a client holds.
     fn records(&self, client: usize) -> usize {
         self.tables.labels(client).len()
-    }
-
-    /// p at θ*, K numbers per record.
-    fn probabilities_at_optimum(&self, client: usize) -> &[f64] {
-        let all = || self.tables.probabilities(client, &self.optimum.theta);
-        self.clients[client].probabilities.get_or_init(all)
     }
 
     /// p − 1\[y = k\], K numbers per record, from p.
@@ -186,17 +154,6 @@ impl Softmax {
         self.blocks(client, true, |i, k, l| p(i)[k] * (f64::from(u8::from(k == l)) - p(i)[l]))
     }
 
-    /// out ← out + share E ((diag(p) − ppᵀ) Vx) ⊗ x of a client, from p.
-    fn add_product(&self, client: usize, share: f64, p: &[f64], v: &[f64], out: &mut [f64]) {
-        let (scale, classes) = (share / self.records(client) as f64, self.classes());
-        let mut along = self.tables.logits(client, v);
-        for (along, p) in along.chunks_exact_mut(classes).zip(p.chunks_exact(classes)) {
-            changes(p, along);
-            along.iter_mut().for_each(|change| *change *= scale);
-        }
-        self.tables.add_rows(client, &along, out);
-    }
-
     /// The matrix of (x ⊗ I)ᵀ s (x ⊗ I): each d × d block of `s` becomes xᵀ(block)x, K × K. A
     /// row and a column of `s` beyond the K·d are kept.
     fn contracted(&self, s: &Matrix, x: &[f64]) -> Matrix {
@@ -215,55 +172,42 @@ impl Softmax {
     }
 }
 
-/// The mean of the losses of some clients.
-struct MeanSoftmaxLoss<'a> {
-    instance: &'a Softmax,
-    /// Clients and their weights, whose sum is 1.
-    shares: Vec<(usize, f64)>,
-    /// The probabilities of each of these clients' records at the point of the last gradient.
-    probabilities: Vec<Vec<f64>>,
-}
-
-impl MeanSoftmaxLoss<'_> {
-    fn clients(&self) -> impl Iterator<Item = (usize, f64, &[f64])> {
-        let pairs = self.shares.iter().zip(&self.probabilities);
-        pairs.map(|((client, share), p)| (*client, *share, p.as_slice()))
+impl RecordLoss for Softmax {
+    fn l2(&self) -> f64 {
+        self.l2
     }
-}
-
-impl Objective for MeanSoftmaxLoss<'_> {
-    fn dim(&self) -> usize {
-        self.instance.features * self.instance.classes()
+    fn set_facts(&self, set: usize) -> &SetFacts {
+        &self.held[set]
     }
-    fn convexity(&self) -> f64 {
-        self.instance.l2
+    /// The probabilities p of the classes, K numbers per record.
+    fn at(&self, set: usize, theta: &[f64]) -> Vec<f64> {
+        self.tables.probabilities(set, theta)
     }
-    fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
-        let p = |(client, _): &(usize, f64)| self.instance.tables.probabilities(*client, theta);
-        self.probabilities = self.shares.iter().map(p).collect();
-        let mut mean: Vec<f64> = theta.iter().map(|theta| self.instance.l2 * theta).collect();
-        for (client, share, p) in self.clients() {
-            self.instance.add_pull(client, p, share, &mut mean);
-        }
+    fn mean_gradient(&self, sets: &[SetAt], theta: &[f64]) -> Vec<f64> {
+        let mut mean: Vec<f64> = theta.iter().map(|theta| self.l2 * theta).collect();
+        sets.iter().for_each(|of| self.add_pull(of.set, &of.at, of.share, &mut mean));
         mean
     }
-    fn product(&self, v: &[f64]) -> Vec<f64> {
-        let mut mean: Vec<f64> = v.iter().map(|v| self.instance.l2 * v).collect();
-        for (client, share, p) in self.clients() {
-            self.instance.add_product(client, share, p, v, &mut mean);
+    /// share E ((diag(p) − ppᵀ) Vx) ⊗ x.
+    fn add_product(&self, set: usize, share: f64, p: &[f64], v: &[f64], out: &mut [f64]) {
+        let (scale, classes) = (share / self.records(set) as f64, self.classes());
+        let mut along = self.tables.logits(set, v);
+        for (along, p) in along.chunks_exact_mut(classes).zip(p.chunks_exact(classes)) {
+            changes(p, along);
+            along.iter_mut().for_each(|change| *change *= scale);
         }
-        mean
+        self.tables.add_rows(set, &along, out);
+    }
+    fn mean_hessian(&self, sets: &[SetAt]) -> Matrix {
+        let penalty = Matrix::identity(self.dim()).scaled(self.l2);
+        sets.iter().fold(penalty, |mut sum, of| {
+            sum.add(of.share, &self.hessian(of.set, &of.at));
+            sum
+        })
     }
     /// A product costs 4 d K numbers per record, and the Hessian (d K)²/2.
     fn most_factored(&self) -> usize {
         100
-    }
-    fn hessian(&self) -> Matrix {
-        let penalty = Matrix::identity(self.dim()).scaled(self.instance.l2);
-        self.clients().fold(penalty, |mut sum, (client, share, p)| {
-            sum.add(share, &self.instance.hessian(client, p));
-            sum
-        })
     }
 }
 
@@ -300,7 +244,7 @@ fn beyond_linear(x: f64) -> f64 {
 
 impl Facts for Softmax {
     fn clients(&self) -> usize {
-        self.clients.len()
+        self.held.len()
     }
     fn unequal_shares(&self) -> Option<&[f64]> {
         self.client_shares.as_deref()
@@ -312,33 +256,28 @@ impl Facts for Softmax {
         Some(self.optimum.error)
     }
     fn local_optimum(&self, client: usize) -> &[f64] {
-        let own = || minimise(&mut self.mean_loss(vec![(client, 1.0)])).theta;
-        self.clients[client].optimum.get_or_init(own)
+        self.optimum_of(client)
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         field.iter_mut().zip(theta).for_each(|(field, theta)| *field = self.l2 * theta);
         self.add_pull(client, &self.tables.probabilities(client, theta), 1.0, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
-        let hessian = self.hessian(client, self.probabilities_at_optimum(client));
+        let hessian = self.hessian(client, self.at_optimum(client));
         hessian.plus(self.l2, &Matrix::identity(self.dim()))
     }
     fn symmetric(&self) -> bool {
         true
     }
     fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
-        scaled(self.l2, weights, x, out);
-        for (client, weight) in weights {
-            let p = self.probabilities_at_optimum(*client);
-            self.add_product(*client, *weight, p, x, out);
-        }
+        self.hessian_product(weights, x, out);
     }
     fn product_effort(&self) -> f64 {
         (2 * self.draws() * self.dim()) as f64
     }
     /// tr E δδᵀ ⊗ xxᵀ is E ‖δ‖² ‖x‖².
     fn noise_trace(&self, client: usize) -> f64 {
-        let p = self.probabilities_at_optimum(client);
+        let p = self.at_optimum(client);
         let residuals = self.residuals(client, p);
         let mut mean = vec![0.0; self.dim()];
         self.add_pull(client, p, 1.0, &mut mean);
@@ -348,7 +287,7 @@ impl Facts for Softmax {
     }
     /// Each record's field is (p − 1\[y\]) ⊗ x; λ adds no noise.
     fn noise_covariance(&self, client: usize) -> Matrix {
-        let p = self.probabilities_at_optimum(client);
+        let p = self.at_optimum(client);
         let (residuals, classes) = (self.residuals(client, p), self.classes());
         let own = |i: usize| &residuals[i * classes..][..classes];
         let mut second = self.blocks(client, true, |i, k, l| own(i)[k] * own(i)[l]);
@@ -360,7 +299,7 @@ impl Facts for Softmax {
     /// A record's linearised field is δ ⊗ x with δ = (diag(p) − ppᵀ) E x + p − 1\[y\], where E is
     /// Θ − Θ* and p that of θ*; so E δδ'ᵀ ⊗ xxᵀ minus the same of the means. λ adds no noise.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let (p, classes) = (self.probabilities_at_optimum(client), self.classes());
+        let (p, classes) = (self.at_optimum(client), self.classes());
         let residuals = self.residuals(client, p);
         let second = |(i, x): (usize, &[f64])| {
             let p = &p[i * classes..][..classes];
@@ -382,7 +321,7 @@ impl Facts for Softmax {
     }
     /// E c ⊗ x with c_k = Σ_lm G_lm ∂²p_k/∂u_l∂u_m and G_lm = xᵀ M_lm x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
-        let (p, classes) = (self.probabilities_at_optimum(client), self.classes());
+        let (p, classes) = (self.at_optimum(client), self.classes());
         let n = self.records(client) as f64;
         let mut factors = Vec::with_capacity(p.len());
         for (x, p) in self.tables.rows(client).iter().zip(p.chunks_exact(classes)) {
@@ -399,7 +338,7 @@ impl Facts for Softmax {
         Some(sum)
     }
     fn draws(&self) -> usize {
-        (0..self.clients.len()).map(|client| self.records(client)).max().unwrap_or(1)
+        (0..self.held.len()).map(|client| self.records(client)).max().unwrap_or(1)
     }
     fn linear(&self) -> bool {
         false
@@ -429,7 +368,7 @@ impl Facts for Softmax {
         for (client, share) in self.shares() {
             let (classes, weight) = (self.classes(), share / self.records(client) as f64);
             let mut along = self.tables.logits(client, &apart);
-            let p = self.probabilities_at_optimum(client).chunks_exact(classes);
+            let p = self.at_optimum(client).chunks_exact(classes);
             for (along, p) in along.chunks_exact_mut(classes).zip(p) {
                 gap += weight * divergence(p, along);
             }
@@ -475,7 +414,7 @@ impl Problem for Softmax {
         for _ in 0..self.batch {
             let record = rng.index(self.records(client));
             let row = self.tables.rows(client).row(record);
-            let p = &self.probabilities_at_optimum(client)[record * classes..][..classes];
+            let p = &self.at_optimum(client)[record * classes..][..classes];
             let mut factors = [0.0; MOST_CLASSES];
             let factors = &mut factors[..classes];
             let both = theta.chunks_exact(d).zip(self.optimum().chunks_exact(d));

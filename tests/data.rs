@@ -535,6 +535,37 @@ fn reports_outlive_their_data() {
     bench.report();
 }
 
+/// θ* of many unknowns is kept beside the results by the content of the instance. What is kept
+/// changes no result, whether it is read, damaged, or of another instance.
+#[test]
+fn optima_are_kept() {
+    let wide = "[problem.synthetic]\nalpha = 1.0\nbeta = 1.0\nclients = 3\ndimension = 10\n\
+                classes = 4\nrecords = { equal = 30 }\nl2 = 0.01";
+    let bench = Bench::new();
+    bench.write("mine.toml", manifest(wide));
+    bench.compute(&["mine.toml"]);
+    bench.report();
+    let (digests, page) = (bench.digests("results"), bench.read("reports/mine/report.md"));
+    let kept = bench.files_below("results/.optima");
+    let [file] = &kept[..] else { panic!("{kept:?}") };
+    let bytes = std::fs::read(file).unwrap();
+    let again = || {
+        bench.compute(&["mine.toml", "--force"]);
+        bench.report();
+        assert_eq!(bench.digests("results"), digests);
+        assert_eq!(bench.read("reports/mine/report.md"), page);
+        assert_eq!(std::fs::read(file).unwrap(), bytes);
+    };
+    again();
+    std::fs::write(file, &bytes[..bytes.len() - 8]).unwrap();
+    again();
+    std::fs::remove_file(file).unwrap();
+    again();
+    // Another seed is another instance.
+    bench.compute(&["mine.toml", "--set", "seed=2"]);
+    assert_eq!(bench.files_below("results/.optima").len(), 2);
+}
+
 /// Instances of their own: replicates differ in the problem, and the first ones
 /// stay what they were when there are more.
 #[test]

@@ -6,6 +6,8 @@ use crate::values::Values;
 use driftbench::federated::{Conditions, Federated, Run, Terms};
 use driftbench::problem::Problem;
 use driftbench::problem::td::Noise;
+use driftbench::rng::Stream;
+use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
@@ -58,6 +60,45 @@ fn wide(values: &mut Values, threads: usize) {
         let problem = softmax(d, 20, batch);
         best(values, &format!("fedavg softmax d={d} batch={batch}"), &problem, &terms, threads);
     }
+}
+
+/// Reads what the local steps of wide problems read: so many rows of d numbers per step, drawn
+/// from as many for each of twenty clients. Stores the best time of a step, on one thread.
+pub fn floors(values: &mut Values) {
+    for (states, d) in [(300, 32), (1000, 64), (1000, 128), (2000, 256)] {
+        floor(values, &format!("fedlsa wide S={states} d={d}"), [1, states, d], 2);
+    }
+    for d in [50, 123, 300, 784] {
+        floor(values, &format!("fedavg wide logistic d={d}"), [CLIENTS, 250, d], 1);
+    }
+}
+
+const CLIENTS: usize = 20;
+
+/// One of `sets` tables of rows belongs to each client in turn; `reads` rows are read per step.
+fn floor(values: &mut Values, workload: &str, [sets, rows, d]: [usize; 3], reads: usize) {
+    const STEPS: usize = 2000;
+    const LANES: usize = 16;
+    let table = vec![1.0; sets * rows * d];
+    let mut rng = Stream::shared_instance(1);
+    let mut time = f64::INFINITY;
+    for _ in 0..20 {
+        let mut sums = [0.0; LANES];
+        let begin = Instant::now();
+        for step in 0..STEPS * CLIENTS {
+            // A hundred steps of a client after another, as in a round.
+            let set = step / 100 % sets;
+            for _ in 0..reads {
+                let row = &table[(set * rows + rng.index(rows)) * d..][..d];
+                let (blocks, rest) = row.as_chunks::<LANES>();
+                blocks.iter().for_each(|block| (0..LANES).for_each(|l| sums[l] += block[l]));
+                rest.iter().zip(&mut sums).for_each(|(x, sum)| *sum += x);
+            }
+        }
+        time = time.min(begin.elapsed().as_secs_f64());
+        black_box(sums);
+    }
+    values.put(format!("floor/{workload}"), time * 1e9 / (STEPS * CLIENTS) as f64, "ns/element");
 }
 
 fn best<P: Problem>(

@@ -38,7 +38,7 @@ struct Args {
     /// Read only results of criterion that are newer than this file
     #[arg(long, value_name = "FILE", value_parser = written)]
     since: Option<SystemTime>,
-    /// Measure one part only: peers, threads, memory, cells or grid
+    /// Measure one part only: set-up, peers, threads, memory, cells or grid
     #[arg(long, value_name = "PART", value_parser = PossibleValuesParser::new(measure::ALL.map(|part| part.0)))]
     only: Option<String>,
     /// Cargo adds it

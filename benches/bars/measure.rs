@@ -2,8 +2,11 @@
 
 use crate::beside;
 use crate::manifest::Manifest;
+use crate::problems;
 use crate::process::{Ran, run};
 use crate::values::Values;
+use driftbench::problem::Facts as _;
+use driftbench::problem::td::Noise;
 use driftbench::stats::quantile;
 use std::env;
 use std::fs;
@@ -23,8 +26,14 @@ pub struct Context {
 type Measure = fn(&Context, &mut Values) -> Result<(), String>;
 
 /// Every measurement, by the name with which its ids begin.
-pub const ALL: [(&str, Measure); 5] =
-    [("peers", peers), ("threads", threads), ("memory", memory), ("cells", cells), ("grid", grid)];
+pub const ALL: [(&str, Measure); 6] = [
+    ("set-up", set_up),
+    ("peers", peers),
+    ("threads", threads),
+    ("memory", memory),
+    ("cells", cells),
+    ("grid", grid),
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -48,6 +57,22 @@ fn written(context: &Context, name: &str, manifest: &Manifest) -> Result<String,
     Ok(path.display().to_string())
 }
 
+/// Seconds until instances exist, with the generation of their data and the search for θ*.
+fn set_up(_: &Context, values: &mut Values) -> Result<(), String> {
+    let mut timed = |name: &str, build: &dyn Fn() -> usize| {
+        let begin = Instant::now();
+        let d = build();
+        values.put(format!("set-up/{name} d={d}"), begin.elapsed().as_secs_f64(), "s");
+    };
+    timed("logistic", &|| problems::logistic(784, 250, 20).dim());
+    timed("td S=1000", &|| {
+        problems::garnet([1000, 128, 20], problems::perturbed(), Noise::Independent, 1).dim()
+    });
+    timed("softmax", &|| problems::softmax(784, 20, 1).dim());
+    timed("sparse", &|| problems::sparse_logistic(47_236, 75, 1000).dim());
+    Ok(())
+}
+
 /// The Python programs below benches/peers.
 const PEERS: [&str; 6] = [
     "garnet_numba.py",
@@ -65,6 +90,9 @@ fn peers(context: &Context, values: &mut Values) -> Result<(), String> {
     run(Command::new(&python).args(["-c", "import numba, numpy"]), &[0])
         .map_err(|_| format!("{python} has no numba, see benches/peers/README.md"))?;
     for threads in if context.cores > 1 { vec![1, context.cores] } else { vec![1] } {
+        if threads == 1 {
+            beside::floors(values);
+        }
         beside::measure(values, threads);
         for file in PEERS {
             let mut command = Command::new(&python);

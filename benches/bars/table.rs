@@ -14,6 +14,8 @@ enum How {
     Peer(&'static str, f64),
     /// The same beside numpy instead of numba.
     Numpy(&'static str, f64),
+    /// A workload, and the time of reading what its steps read; at most 2.5 times that.
+    Reading(&'static str),
     /// A measurement on two threads, 1.8 times as fast as on one.
     Speedup(&'static str),
     /// Ids of peaks of memory, each under 200 MB.
@@ -41,6 +43,10 @@ fn outcome(how: &How, values: &Values) -> Result<Outcome, String> {
         How::Ratio(a, b, most) => ratio(values, a, b, most),
         How::Peer(workload, least) => peer(values, "numba", workload, least),
         How::Numpy(workload, least) => peer(values, "numpy", workload, least),
+        How::Reading(workload) => {
+            let (ours, floor) = (format!("ours/{workload}/threads=1"), format!("floor/{workload}"));
+            ratio(values, &ours, &floor, 2.5)
+        }
         How::Speedup(name) => speedup(values, name),
         How::Peaks(ids) => peaks(values, ids),
         How::Flat(small, large) => flat(values, small, large),
@@ -236,6 +242,16 @@ const fn floor(what: &'static str, problem: &'static str, floor: &'static str) -
     bar("4", what, most, KERNEL, How::Ratio(problem, floor, 1.5))
 }
 
+/// The step of a wide problem over the time of reading its rows.
+const fn read(what: &'static str, workload: &'static str) -> Bar {
+    bar("4", what, "at most 2.5 times reading its rows", BARS_OWN, How::Reading(workload))
+}
+
+/// The seconds until an instance exists.
+const fn set_up(what: &'static str, bar_: &'static str, id: &'static str, most: f64) -> Bar {
+    bar("9", what, bar_, BARS_OWN, How::AtMost(id, "s", most))
+}
+
 const FEDLSA: &str = "round/fedlsa/N=100 H=1000";
 const SCAFFLSA: &str = "round/scafflsa/N=100 H=1000";
 const CLOSE: &str = "at most 1.2 times N = 100, H = 1000";
@@ -308,6 +324,14 @@ const BARS: &[Bar] = &[
     floor("LMS, d = 8", "lms d=8/problem", "lms d=8/floor"),
     floor("LMS, d = 64", "lms d=64/problem", "lms d=64/floor"),
     floor("LMS, d = 512", "lms d=512/problem", "lms d=512/floor"),
+    read("FedLSA, S = 300, d = 32", "fedlsa wide S=300 d=32"),
+    read("FedLSA, S = 1000, d = 64", "fedlsa wide S=1000 d=64"),
+    read("FedLSA, S = 1000, d = 128", "fedlsa wide S=1000 d=128"),
+    read("FedLSA, S = 2000, d = 256", "fedlsa wide S=2000 d=256"),
+    read("FedAvg, logistic, d = 50, N = 20", "fedavg wide logistic d=50"),
+    read("FedAvg, logistic, d = 123", "fedavg wide logistic d=123"),
+    read("FedAvg, logistic, d = 300", "fedavg wide logistic d=300"),
+    read("FedAvg, logistic, d = 784", "fedavg wide logistic d=784"),
     bar(
         "5",
         "scafflsa/grid with its report",
@@ -353,4 +377,13 @@ const BARS: &[Bar] = &[
     bar("8", "time over clients", SLOPE, ROUND, How::Linear("growth N")),
     bar("8", "time over local steps", SLOPE, ROUND, How::Linear("growth TH")),
     bar("8", "time of a step and coordinate over d", "-", ROUND, How::Own(coordinates)),
+    set_up("set-up, logistic, 5000 × 784, N = 20", "at most 2 s", "set-up/logistic d=784", 2.0),
+    set_up(
+        "set-up, TD(0), S = 1000, d = 128, N = 20",
+        "at most 2 s",
+        "set-up/td S=1000 d=128",
+        2.0,
+    ),
+    set_up("set-up, softmax, 7840 unknowns", "at most 10 s", "set-up/softmax d=7840", 10.0),
+    set_up("set-up, sparse, 20 000 × 47 236", "at most 2 s", "set-up/sparse d=47236", 2.0),
 ];

@@ -14,7 +14,7 @@ use driftbench::problem::quadratic::{self, Quadratic};
 use driftbench::problem::softmax::Softmax;
 use driftbench::problem::spectrum::Spectrum;
 use driftbench::problem::td::{Noise, Td};
-use driftbench::problem::{Problem, Settings as _};
+use driftbench::problem::{Given, Problem, Settings as _};
 use driftbench::rng::{Purpose, Stream};
 use std::time::Duration;
 
@@ -75,7 +75,8 @@ pub fn softmax(features: usize, clients: usize, batch: usize) -> Softmax {
         (rows, (0..250).map(|_| rng.index(10) as u8).collect())
     };
     let records: Vec<_> = (0..clients).map(|_| client()).collect();
-    Softmax::new([features, 10, batch], 0.01, &records, None).expect("it has an optimum")
+    Softmax::new([features, 10, batch], 0.01, &records, Given::default())
+        .expect("it has an optimum")
 }
 
 /// Twenty clients with so many records of so many non-zeros each, one record per step.

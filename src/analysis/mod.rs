@@ -43,7 +43,7 @@ use driftbench_runner::files::{Error, error};
 pub use driftbench_runner::manifest::figure::Scale;
 use driftbench_runner::manifest::{Oracle, Prices, Quantity};
 use driftbench_runner::plan::{Cell, Plan, figure_ids};
-use driftbench_runner::runner::{Prepared, prepare};
+use driftbench_runner::runner::{Prepared, prepare_knowing};
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
 pub use line::{
     COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,
@@ -366,7 +366,7 @@ const MOST_REASONS: usize = 3;
 /// # Errors
 /// If one cannot be built, for instance because a data file is missing.
 fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Error> {
-    prepare(&plan.folder(), cells).map_err(|bad| {
+    prepare_knowing(&plan.folder(), &Store::known_optima(plan), cells).map_err(|bad| {
         let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
         let first: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
         error(Path::new(&plan.source.name), first.join("; "))

@@ -242,6 +242,7 @@ impl Session<'_> {
         let Task { plan, share, missing } = task;
         let (store, name) = (&self.store, &plan.experiment);
         store.write_experiment(plan)?;
+        store.keep_optima(&missing);
         for (e, moved) in store.recover(name)? {
             eprintln!("{name}: {e}; moved to {} and run again", moved.display());
         }

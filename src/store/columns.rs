@@ -37,7 +37,7 @@ impl Store {
 }
 
 /// A line (version, cell, rows, names, hash), then the numbers, column by column.
-fn encode(columns: &Columns, version: u32, cell: &str) -> Vec<u8> {
+pub(super) fn encode(columns: &Columns, version: u32, cell: &str) -> Vec<u8> {
     let body: Vec<u8> = columns.values().flatten().flat_map(|x| x.to_le_bytes()).collect();
     let rows = columns.values().next().map_or(0, Vec::len);
     let names: Vec<&str> = columns.keys().map(String::as_str).collect();
@@ -50,7 +50,7 @@ fn hash(head: &str, body: &[u8]) -> String {
     sha256(&[head.as_bytes(), body].concat())
 }
 
-fn decode(bytes: &[u8], version: u32, cell: &str) -> Option<Columns> {
+pub(super) fn decode(bytes: &[u8], version: u32, cell: &str) -> Option<Columns> {
     let end = bytes.iter().position(|b| *b == b'\n')?;
     let (head, body) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
     let parts: Vec<&str> = head.split(' ').collect();

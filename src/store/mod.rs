@@ -16,6 +16,7 @@ pub mod export;
 pub mod git;
 mod lock;
 pub mod merge;
+mod optima;
 mod packs;
 mod parquet;
 mod paths;

@@ -262,13 +262,13 @@ pub(in crate::kernel) unsafe fn fold_registers<I: Simd, const R: usize>(v: [I::V
 
 pub(in crate::kernel) struct ScalarLane;
 
-/// The instruction set that every processor of this architecture has.
-#[cfg(target_arch = "x86_64")]
-pub(in crate::kernel) type Base = Sse2;
 #[cfg(target_arch = "aarch64")]
-pub(in crate::kernel) type Base = Neon;
+pub(in crate::kernel) use self::Neon as BaseLanes;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(in crate::kernel) type Base = ScalarLane;
+pub(in crate::kernel) use self::ScalarLane as BaseLanes;
+/// The lanes that every processor of this architecture has.
+#[cfg(target_arch = "x86_64")]
+pub(in crate::kernel) use self::x86::Sse2 as BaseLanes;
 
 impl Simd for ScalarLane {
     const LANES: usize = 1;

@@ -21,7 +21,7 @@
 
 use super::cohort::{Cohort, Local};
 use super::exp::{sigmoid, sigmoids};
-use super::simd::{Base, prefetch_all};
+use super::simd::{BaseLanes, prefetch_all};
 use super::{axpy, descend};
 use std::mem::size_of_val;
 
@@ -463,7 +463,7 @@ impl SparseSteps<'_> {
                 match &mut weights[..group.len()] {
                     [weight] => *weight = sigmoid(*weight),
                     // SAFETY: whole registers of the set that is always present.
-                    _ => unsafe { sigmoids::<Base>(&mut weights) },
+                    _ => unsafe { sigmoids::<BaseLanes>(&mut weights) },
                 }
                 for ((local, row), weight) in group.iter_mut().zip(&these).zip(weights) {
                     // SAFETY: as above.

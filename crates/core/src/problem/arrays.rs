@@ -1,7 +1,7 @@
 //! The contents of data files as plain values. Problems receive these and never open a
 //! file, so they do no I/O.
 
-use super::Fault;
+use super::{Fault, Minimiser};
 use crate::kernel::SparseRows;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -118,6 +118,10 @@ pub trait Files: Sync {
     /// # Errors
     /// The reason why it cannot be read.
     fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String>;
+    /// What an earlier search found as θ* of the instance that is built from these files.
+    fn known_optimum(&self) -> Option<&Minimiser> {
+        None
+    }
 }
 
 /// Refuses every file: for problems that name none.

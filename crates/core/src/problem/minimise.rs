@@ -61,6 +61,11 @@ impl Minimiser {
     pub fn unknown(d: usize) -> Self {
         Self { theta: vec![0.0; d], error: f64::INFINITY }
     }
+
+    /// Whether the error of θ as a minimiser of `f` has these very bits.
+    pub fn is_at(&self, f: &mut impl Objective) -> bool {
+        norm(&f.gradient(&self.theta)) / f.convexity() == self.error
+    }
 }
 
 /// The minimiser of `f`, searched from 0: Newton steps are halved until the gradient shrinks.

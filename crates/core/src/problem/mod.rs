@@ -33,10 +33,13 @@ use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
 pub use exact::Exact;
+pub use minimise::{MOST_REFINED, Minimiser};
+pub use record_loss::Given;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::sync::OnceLock;
 pub use twin::Twin;
 
 /// Exact facts about a problem. F_c is client c's field, F̄_c its mean,
@@ -172,6 +175,16 @@ pub trait Facts: Send + Sync {
 /// The default size of a batch.
 fn one() -> usize {
     1
+}
+
+/// The value of a cell, computed if there is none yet. The cell is not locked meanwhile: a thread
+/// that waits for the parallel parts of a computation may take up other work, which may ask for
+/// the same value. Then both compute it, to the same bits.
+fn once<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> T) -> &T {
+    cell.get().unwrap_or_else(|| {
+        let value = compute();
+        cell.get_or_init(|| value)
+    })
 }
 
 /// Whose records a loss or an accuracy is of.

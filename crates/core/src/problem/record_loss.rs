@@ -2,7 +2,7 @@
 //! that are computed once for each record set.
 
 use super::minimise::{Minimiser, Objective, minimise};
-use super::{Facts, Fault};
+use super::{Facts, Fault, once};
 use crate::linalg::Matrix;
 use std::sync::OnceLock;
 
@@ -11,6 +11,15 @@ use std::sync::OnceLock;
 pub struct SetFacts {
     at_optimum: OnceLock<Vec<f64>>,
     optimum: OnceLock<Vec<f64>>,
+}
+
+/// What is given of an instance beside its records.
+#[derive(Clone, Debug, Default)]
+pub struct Given<'a> {
+    /// π_c, N numbers, if clients do not weigh the same.
+    pub shares: Option<Vec<f64>>,
+    /// What an earlier search found.
+    pub optimum: Option<&'a Minimiser>,
 }
 
 /// A record set in a mean: its number, its weight, and its records at a point
@@ -47,12 +56,12 @@ pub trait RecordLoss: Facts + Sized {
 
     /// [`RecordLoss::at`] θ*.
     fn at_optimum(&self, set: usize) -> &[f64] {
-        self.set_facts(set).at_optimum.get_or_init(|| self.at(set, self.optimum()))
+        once(&self.set_facts(set).at_optimum, || self.at(set, self.optimum())).as_slice()
     }
     /// The minimiser of f over a set.
     fn optimum_of(&self, set: usize) -> &[f64] {
         let found = || minimise(&mut MeanLoss::new(self, [(set, 1.0)])).theta;
-        self.set_facts(set).optimum.get_or_init(found)
+        once(&self.set_facts(set).optimum, found).as_slice()
     }
     /// [`Facts::jacobian_product`].
     fn hessian_product(&self, weights: &[(usize, f64)], x: &[f64], out: &mut [f64]) {
@@ -65,15 +74,23 @@ pub trait RecordLoss: Facts + Sized {
     }
 }
 
-/// θ*, the minimiser of the mean of f over sets, given with their weights.
+/// θ*, the minimiser of the mean of f over sets, given with their weights. What is `known` of an
+/// earlier search is taken if its error is found again to the last bit, so that it is of this
+/// very function.
 ///
 /// # Errors
 /// A [`Fault`] of `l2` if Newton's method does not find it.
 pub fn optimum(
     problem: &impl RecordLoss,
     shares: impl IntoIterator<Item = (usize, f64)>,
+    known: Option<&Minimiser>,
 ) -> Result<Minimiser, Fault> {
-    let found = minimise(&mut MeanLoss::new(problem, shares));
+    let mut mean = MeanLoss::new(problem, shares);
+    let known = known.filter(|known| known.theta.len() == problem.dim());
+    if let Some(known) = known.filter(|known| known.is_at(&mut mean)) {
+        return Ok(known.clone());
+    }
+    let found = minimise(&mut mean);
     let message = "the optimum cannot be found in double precision; is it too small?";
     if found.error.is_finite() { Ok(found) } else { Err(Fault::new("l2", message)) }
 }
@@ -115,5 +132,32 @@ impl<L: RecordLoss> Objective for MeanLoss<'_, L> {
     }
     fn most_factored(&self) -> usize {
         self.problem.most_factored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::dot;
+    use crate::sample;
+
+    #[test]
+    fn a_known_optimum_is_taken_if_it_is_of_this_very_function() {
+        let problem = sample::weighted_logistic();
+        let shares = || (0..problem.clients()).map(|client| (client, problem.share(client)));
+        let found = optimum(&problem, shares(), None).unwrap();
+        // Any point that comes with its error is taken without a search.
+        let theta = vec![0.5; problem.dim()];
+        let gradient = MeanLoss::new(&problem, shares()).gradient(&theta);
+        let error = libm::sqrt(dot(&gradient, &gradient)) / problem.l2();
+        let point = Minimiser { theta, error };
+        assert_eq!(optimum(&problem, shares(), Some(&point)).unwrap(), point);
+        for stale in [
+            Minimiser { error: error + 1e-12, ..point.clone() },
+            Minimiser { theta: vec![0.25; problem.dim()], ..point.clone() },
+            Minimiser { theta: vec![0.5; problem.dim() + 1], ..point.clone() },
+        ] {
+            assert_eq!(optimum(&problem, shares(), Some(&stale)).unwrap(), found);
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::affine::{Affine, rank_one_noise};
 use super::chain::Chain;
-use super::{Facts, Faults, Problem};
+use super::{Facts, Faults, Problem, once};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Cohort, Rows, axpy, dot, products, td};
 use crate::linalg::{Matrix, Singular};
@@ -404,10 +404,10 @@ impl Facts for Td {
         self.chains.is_empty()
     }
     fn feature_norm(&self, x: &[f64]) -> Option<f64> {
-        Some(dot(x, &self.gram.get_or_init(|| self.gram()).apply(x)))
+        Some(dot(x, &once(&self.gram, || self.gram()).apply(x)))
     }
     fn virtual_optimum(&self) -> Option<&[f64]> {
-        self.virtual_optimum.get_or_init(|| self.virtual_fixed_point()).as_deref()
+        once(&self.virtual_optimum, || self.virtual_fixed_point()).as_deref()
     }
 }
 

@@ -19,7 +19,7 @@ use driftbench_core::algorithm::{Instance, Spec};
 use driftbench_core::federated::{Conditions, Run};
 use driftbench_core::kernel::squared_distance;
 use measure::Meter;
-pub use prepare::{BadCell, Prepared, Scenario, prepare};
+pub use prepare::{BadCell, KnownOptima, Prepared, Scenario, prepare, prepare_knowing};
 use sanity::Sanity;
 use std::cmp::Reverse;
 use std::sync::Mutex;

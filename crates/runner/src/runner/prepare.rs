@@ -1,12 +1,13 @@
 //! What a cell needs before it runs: its instance, its start and its limit.
 
+use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
 use crate::plan::{Cell, Identity};
 use driftbench_core::algorithm::{Boxed, Component, Instance};
 use driftbench_core::federated::{Terms, Variates};
 use driftbench_core::kernel::axpy;
-use driftbench_core::problem::arrays::Files;
-use driftbench_core::problem::{Facts, Fault, Form, MOST_DIMENSIONS};
+use driftbench_core::problem::arrays::{Contents, DataFile, Files};
+use driftbench_core::problem::{Facts, Fault, Form, MOST_DIMENSIONS, Minimiser};
 use driftbench_core::rng::{Purpose, Stream};
 use driftbench_core::theory::linear::LocalUpdate;
 use driftbench_core::theory::{deterministic, linear};
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub struct Scenario {
     /// The problem's instance, shared between cells.
     pub instance: Arc<dyn Instance>,
+    /// A hash of what determines the instance: its settings, its files' contents and its seed.
+    pub key: String,
     /// θ_0.
     pub start: Vec<f64>,
     /// lim E θ_t, where theory knows it.
@@ -137,12 +140,47 @@ impl Shared {
     }
 }
 
+/// Looks up what an earlier search found as θ* of the instance with a key.
+pub type KnownOptima<'k> = &'k (dyn Fn(&str) -> Option<Minimiser> + Sync);
+
+/// Files, and what is known of the instance that is built from them.
+struct FilesAndOptimum<'a> {
+    files: &'a dyn Files,
+    optimum: Option<Minimiser>,
+}
+
+impl Files for FilesAndOptimum<'_> {
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, String> {
+        self.files.open(file)
+    }
+    fn known_optimum(&self) -> Option<&Minimiser> {
+        self.optimum.as_ref()
+    }
+}
+
+/// The hash of what determines an instance.
+fn instance_key(problem: &str, seed: u64) -> String {
+    sha256(format!("{seed} {problem}").as_bytes())
+}
+
 /// Builds the instances of all cells, each once.
 ///
 /// # Errors
 /// Every instance that has no unique solution, and starts that do not fit.
 pub fn prepare<'a>(
     files: &dyn Files,
+    cells: &[&'a Cell],
+) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
+    prepare_knowing(files, &|_| None, cells)
+}
+
+/// The same with optima that are known, which then are not searched for again.
+///
+/// # Errors
+/// As for [`prepare`].
+pub fn prepare_knowing<'a>(
+    files: &dyn Files,
+    optima: KnownOptima<'_>,
     cells: &[&'a Cell],
 ) -> Result<Vec<Prepared<'a>>, Vec<BadCell>> {
     let shared = Shared::new(cells);
@@ -156,7 +194,8 @@ pub fn prepare<'a>(
     let built: HashMap<Key, Result<Arc<dyn Instance>, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
-            let built = cell.identity.problem.build(key.1, files, key.2, Boxed);
+            let known = FilesAndOptimum { files, optimum: optima(&instance_key(&key.0, key.1)) };
+            let built = cell.identity.problem.build(key.1, &known, key.2, Boxed);
             (key, built.map(Arc::from))
         })
         .collect();
@@ -177,7 +216,7 @@ pub fn prepare<'a>(
                 }
             };
             let scenario = |key: Key| {
-                let own = instance(&key)?;
+                let own = (instance(&key)?, instance_key(&key.0, key.1));
                 let twin = match wants_twin(&cell.identity) {
                     true => Some(instance(&(key.0.clone(), key.1, Form::Twin))?),
                     false => None,
@@ -203,7 +242,7 @@ fn form(cell: &Cell) -> Form {
 
 fn scenario(
     cell: &Cell,
-    instance: Arc<dyn Instance>,
+    (instance, key): (Arc<dyn Instance>, String),
     twin: Option<Arc<dyn Instance>>,
 ) -> Result<Scenario, BadCell> {
     let algorithm = &cell.identity.algorithm;
@@ -246,7 +285,7 @@ fn scenario(
         Ok((twin, limit))
     };
     let twin = twin.map(with_limit).transpose()?;
-    Ok(Scenario { start, limit, twin, instance })
+    Ok(Scenario { start, limit, twin, instance, key })
 }
 
 /// An error if a cell asks for d × d matrices, or for d columns of numbers, where d is too large.

@@ -52,8 +52,13 @@ fn a_panic_fails_its_cell_and_no_other() {
     let mut prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let scenario = &prepared[3].scenarios[0];
     let (instance, limit) = (scenario.instance.clone(), scenario.limit.clone());
-    prepared[3].scenarios =
-        vec![std::sync::Arc::new(Scenario { instance, limit, twin: None, start: Vec::new() })]; // the engine refuses a start of another dimension
+    prepared[3].scenarios = vec![std::sync::Arc::new(Scenario {
+        instance,
+        key: String::new(),
+        limit,
+        twin: None,
+        start: Vec::new(),
+    })]; // the engine refuses a start of another dimension
     let kept = AtomicUsize::new(0);
     let failed = run(&prepared, 2, &Silent, |_| {
         kept.fetch_add(1, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use super::{Logistic, Loss};
 use crate::kernel::{SparseLoss, SparseRows};
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::dataset::{ClientRecords, Dataset, Records};
-use crate::problem::{Fault, Faults, Form, RecordMetrics, Visitor};
+use crate::problem::{Fault, Faults, Form, Given, Minimiser, RecordMetrics, Visitor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl crate::problem::Settings for Settings {
 
     /// With dense features.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
-        self.dense(self.dataset.load(files, seed)?)
+        self.dense(self.dataset.load(files, seed)?, files.known_optimum())
     }
 
     fn visit<V: Visitor>(
@@ -70,10 +70,10 @@ impl crate::problem::Settings for Settings {
         form: Form,
         visitor: V,
     ) -> Result<V::Out, Fault> {
-        let loaded = self.dataset.load_stored(files, seed)?;
+        let (loaded, optimum) = (self.dataset.load_stored(files, seed)?, files.known_optimum());
         match loaded.records.sparse() {
-            Some(rows) => form.visit(self.sparse(&loaded, rows)?, visitor),
-            None => form.visit(self.dense(loaded)?, visitor),
+            Some(rows) => form.visit(self.sparse(&loaded, rows, optimum)?, visitor),
+            None => form.visit(self.dense(loaded, optimum)?, visitor),
         }
     }
 }
@@ -85,7 +85,7 @@ fn signs_of(test: &Records, records: &Records) -> Result<Vec<f64>, Fault> {
 }
 
 impl Settings {
-    fn dense(&self, loaded: ClientRecords) -> Result<Logistic, Fault> {
+    fn dense(&self, loaded: ClientRecords, optimum: Option<&Minimiser>) -> Result<Logistic, Fault> {
         let ClientRecords { records, test, held, shares } = loaded;
         let signs = records.two_classes()?;
         let held = held.iter().map(|shard| {
@@ -93,7 +93,8 @@ impl Settings {
             rows.flatten().map(|(i, x)| signs[i] * x).collect()
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
-        let problem = Logistic::with_shares(records.dimension(), loss, held.collect(), shares)?;
+        let problem =
+            Logistic::with(records.dimension(), loss, held.collect(), Given { shares, optimum })?;
         let Some(test) = test else { return Ok(problem) };
         let mut rows = Vec::new();
         for (i, sign) in signs_of(&test, &records)?.into_iter().enumerate() {
@@ -102,13 +103,19 @@ impl Settings {
         Ok(problem.with_test(rows))
     }
 
-    fn sparse(&self, loaded: &ClientRecords, rows: &SparseRows) -> Result<SparseLogistic, Fault> {
+    fn sparse(
+        &self,
+        loaded: &ClientRecords,
+        rows: &SparseRows,
+        optimum: Option<&Minimiser>,
+    ) -> Result<SparseLogistic, Fault> {
         let ClientRecords { records, test, held, shares } = loaded;
         let signs = records.two_classes()?;
         self.dataset.check_vectors(held.len(), rows.dim())?;
         let held = held.iter().map(|shard| rows.selected(shard.iter().map(|&i| (i, signs[i]))));
+        let given = Given { shares: shares.clone(), optimum };
         let loss = SparseLoss { l2: self.l2, margin: self.margin, batch: self.batch };
-        let problem = SparseLogistic::with_shares(loss, held.collect(), shares.clone())?;
+        let problem = SparseLogistic::with(loss, held.collect(), given)?;
         let of_test = test.as_ref().and_then(|test| Some((test, test.sparse()?)));
         let Some((test, rows)) = of_test else { return Ok(problem) };
         let signs = signs_of(test, records)?;

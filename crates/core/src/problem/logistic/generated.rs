@@ -10,7 +10,7 @@ use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{SparseLoss, SparseRows, dot};
 use crate::problem::arrays::Files;
-use crate::problem::{Extent, Fault, Faults, MOST_SPARSE_FEATURES, RecordMetrics, Share};
+use crate::problem::{Extent, Fault, Faults, Given, MOST_SPARSE_FEATURES, RecordMetrics, Share};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,7 @@ impl crate::problem::Settings for Settings {
         Some(Extent { clients, dimension, shares: vec![share, vectors] })
     }
 
-    fn build(&self, seed: u64, _files: &dyn Files) -> Result<SparseLogistic, Fault> {
+    fn build(&self, seed: u64, files: &dyn Files) -> Result<SparseLogistic, Fault> {
         let frequency = |j: usize| libm::pow((j + 1) as f64, -self.frequency_decay);
         let weights: Vec<(u32, f64)> =
             (0..self.dimension).map(|j| (j as u32, frequency(j))).collect();
@@ -115,7 +115,8 @@ impl crate::problem::Settings for Settings {
         let set =
             |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
         let loss = SparseLoss { l2: self.l2, margin: 0.0, batch: self.batch };
-        SparseLogistic::new(loss, (0..self.clients).map(set).collect())
+        let given = Given { shares: None, optimum: files.known_optimum() };
+        SparseLogistic::with(loss, (0..self.clients).map(set).collect(), given)
     }
 }
 

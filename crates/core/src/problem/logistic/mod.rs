@@ -12,7 +12,9 @@ use super::affine::{batch_covariance, batch_noise, batch_trace};
 use super::arrays::Files;
 use super::minimise::{self, Minimiser};
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
-use super::{Extent, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, Share, generic};
+use super::{
+    Extent, Facts, Fault, Faults, Given, Problem, RecordMetrics, RecordsOf, Share, generic,
+};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::{Link, RecordTables};
@@ -203,21 +205,20 @@ impl Logistic {
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
     pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
-        Self::build(d, clients, loss, held, None)
+        Self::build(d, clients, loss, held, Given::default())
     }
 
-    /// The instance in which each client holds its own record set and has its own share; equal
-    /// ones by default.
+    /// The instance in which each client holds its own record set, with what else is given.
     ///
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
-    pub fn with_shares(
+    pub fn with(
         d: usize,
         loss: Loss,
         held: Vec<Vec<f64>>,
-        shares: Option<Vec<f64>>,
+        given: Given<'_>,
     ) -> Result<Self, Fault> {
-        Self::build(d, held.len(), loss, held, shares)
+        Self::build(d, held.len(), loss, held, given)
     }
 
     /// The same instance with a test set, rows y x of d numbers.
@@ -230,7 +231,7 @@ impl Logistic {
         clients: usize,
         loss: Loss,
         held: Vec<Vec<f64>>,
-        client_shares: Option<Vec<f64>>,
+        Given { shares: client_shares, optimum: known }: Given<'_>,
     ) -> Result<Self, Fault> {
         let Loss { l2, margin, batch } = loss;
         let tables = RecordTables::new(d, l2, Link::Logistic { margin }, &held);
@@ -238,7 +239,7 @@ impl Logistic {
         let (test_rows, optimum) = (Vec::new(), Minimiser::unknown(d));
         let mut instance =
             Self { d, clients, client_shares, l2, margin, batch, tables, held, test_rows, optimum };
-        instance.optimum = record_loss::optimum(&instance, instance.shares())?;
+        instance.optimum = record_loss::optimum(&instance, instance.shares(), known)?;
         Ok(instance)
     }
 

@@ -12,7 +12,7 @@ use crate::kernel::{
 use crate::linalg::Matrix;
 use crate::problem::minimise::Minimiser;
 use crate::problem::record_loss::{self, RecordLoss, SetAt, SetFacts};
-use crate::problem::{Facts, Fault, Problem, RecordsOf};
+use crate::problem::{Facts, Fault, Given, Problem, RecordsOf};
 use crate::rng::Stream;
 
 /// An instance.
@@ -38,20 +38,20 @@ impl SparseLogistic {
     /// # Panics
     /// If there is no set, one is empty, or they differ in d.
     pub fn new(loss: SparseLoss, sets: Vec<SparseRows>) -> Result<Self, Fault> {
-        Self::with_shares(loss, sets, None)
+        Self::with(loss, sets, Given::default())
     }
 
-    /// The same with each client's own share; equal ones by default.
+    /// The same with what else is given.
     ///
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
     ///
     /// # Panics
     /// As [`SparseLogistic::new`], and if there are not as many shares as sets.
-    pub fn with_shares(
+    pub fn with(
         loss: SparseLoss,
         sets: Vec<SparseRows>,
-        client_shares: Option<Vec<f64>>,
+        Given { shares: client_shares, optimum: known }: Given<'_>,
     ) -> Result<Self, Fault> {
         let d = sets[0].dim();
         assert!(sets.iter().all(|set| set.dim() == d && !set.is_empty()));
@@ -59,7 +59,7 @@ impl SparseLogistic {
         let held = sets.iter().map(|_| SetFacts::default()).collect();
         let (test_rows, optimum) = (None, Minimiser::unknown(d));
         let mut instance = Self { d, loss, sets, client_shares, held, test_rows, optimum };
-        instance.optimum = record_loss::optimum(&instance, instance.shares())?;
+        instance.optimum = record_loss::optimum(&instance, instance.shares(), known)?;
         Ok(instance)
     }
 

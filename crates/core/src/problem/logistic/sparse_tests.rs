@@ -34,12 +34,12 @@ fn both(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
 fn weighted(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     let SparseLogistic { sets, loss, .. } = sample::build(settings, 3);
     let test = sample::build(settings, 4).sets.swap_remove(0);
-    let shares = Some(vec![0.1, 0.2, 0.3, 0.4]);
+    let given = Given { shares: Some(vec![0.1, 0.2, 0.3, 0.4]), optimum: None };
     let rows = sets.iter().map(SparseRows::to_dense).collect();
     let same = Loss { l2: loss.l2, margin: loss.margin, batch: loss.batch };
-    let dense = Logistic::with_shares(settings.dimension, same, rows, shares.clone()).unwrap();
+    let dense = Logistic::with(settings.dimension, same, rows, given.clone()).unwrap();
     let dense = dense.with_test(test.to_dense());
-    (SparseLogistic::with_shares(loss, sets, shares).unwrap().with_test(test), dense)
+    (SparseLogistic::with(loss, sets, given).unwrap().with_test(test), dense)
 }
 
 #[track_caller]

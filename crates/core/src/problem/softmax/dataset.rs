@@ -3,7 +3,7 @@
 use super::Softmax;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::dataset::{ClientRecords, Dataset};
-use crate::problem::{Fault, Faults, RecordMetrics};
+use crate::problem::{Fault, Faults, Given, RecordMetrics};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,8 @@ impl crate::problem::Settings for Settings {
         });
         let held: Vec<_> = held.collect();
         let sizes = [records.dimension(), classes, self.batch];
-        let problem = Softmax::new(sizes, self.l2, &held, shares)?;
+        let problem =
+            Softmax::new(sizes, self.l2, &held, Given { shares, optimum: files.known_optimum() })?;
         let Some(test) = test else { return Ok(problem) };
         let labels: Vec<u8> = records.classes_of(&test)?.into_iter().map(|k| k as u8).collect();
         let rows = (0..labels.len()).flat_map(|i| test.row(i)).copied().collect();

@@ -10,7 +10,7 @@ pub mod synthetic;
 
 use super::minimise::Minimiser;
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
-use super::{Facts, Fault, Problem, RecordsOf};
+use super::{Facts, Fault, Given, Problem, RecordsOf};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, axpy, difference, dot, fold_sum, squared_distance};
 use crate::linalg::Matrix;
@@ -38,7 +38,7 @@ pub type ClassRecords = (Vec<f64>, Vec<u8>);
 
 impl Softmax {
     /// The instance in which client c holds set c of the records (rows of d numbers, and their
-    /// classes), under λ, and has its own share; equal ones by default.
+    /// classes), under λ, with what else is given.
     ///
     /// # Errors
     /// A [`Fault`] of `l2` if Newton's method finds no optimum.
@@ -46,13 +46,13 @@ impl Softmax {
         [features, classes, batch]: [usize; 3],
         l2: f64,
         records: &[ClassRecords],
-        client_shares: Option<Vec<f64>>,
+        Given { shares: client_shares, optimum: known }: Given<'_>,
     ) -> Result<Self, Fault> {
         let tables = ClassTables::new(features, classes, l2, records);
         let held = records.iter().map(|_| SetFacts::default()).collect();
         let (test, optimum) = (None, Minimiser::unknown(features * classes));
         let mut instance = Self { features, l2, batch, tables, held, client_shares, test, optimum };
-        instance.optimum = record_loss::optimum(&instance, instance.shares())?;
+        instance.optimum = record_loss::optimum(&instance, instance.shares(), known)?;
         Ok(instance)
     }
 

@@ -20,7 +20,7 @@ use crate::kernel::dot;
 use crate::kernel::softmax::MOST_CLASSES;
 use crate::problem::arrays::Files;
 use crate::problem::dataset::ClientWeights;
-use crate::problem::{Extent, Fault, Faults, RecordMetrics, Share};
+use crate::problem::{Extent, Fault, Faults, Given, RecordMetrics, Share};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,7 @@ impl crate::problem::Settings for Settings {
         Some(Extent { clients, dimension, shares: vec![Share::new("records", bytes, what)] })
     }
 
-    fn build(&self, seed: u64, _files: &dyn Files) -> Result<Softmax, Fault> {
+    fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
         let shared = self.iid.then(|| self.model(0.0, &mut Stream::shared_instance(seed)));
         let held = (0..self.clients).map(|client| {
             self.records(shared.as_deref(), &mut Stream::client_instance(seed, client))
@@ -140,7 +140,8 @@ impl crate::problem::Settings for Settings {
         let held: Vec<_> = held.collect();
         let counts: Vec<usize> = held.iter().map(|(_, labels)| labels.len()).collect();
         let sizes = [self.dimension + 1, self.classes, self.batch];
-        Softmax::new(sizes, self.l2, &held, self.weights.shares(&counts))
+        let shares = self.weights.shares(&counts);
+        Softmax::new(sizes, self.l2, &held, Given { shares, optimum: files.known_optimum() })
     }
 }
 

@@ -19,7 +19,8 @@ fn records(sizes: &[usize], d: usize, classes: usize) -> Vec<(Vec<f64>, Vec<u8>)
 }
 
 fn instance(d: usize, classes: usize, batch: usize) -> Softmax {
-    Softmax::new([d, classes, batch], 0.1, &records(&[20, 7, 31], d, classes), None).unwrap()
+    Softmax::new([d, classes, batch], 0.1, &records(&[20, 7, 31], d, classes), Given::default())
+        .unwrap()
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn the_oracle_has_the_stated_mean_and_covariance() {
 #[test]
 fn two_classes_are_logistic_regression_with_half_the_penalty() {
     let records = records(&[20, 7, 31], 3, 2);
-    let problem = Softmax::new([3, 2, 1], 0.2, &records, None).unwrap();
+    let problem = Softmax::new([3, 2, 1], 0.2, &records, Given::default()).unwrap();
     let sign = |label: u8| if label == 0 { -1.0 } else { 1.0 };
     let signed = |(rows, labels): &(Vec<f64>, Vec<u8>)| -> Vec<f64> {
         let pairs = rows.chunks_exact(3).zip(labels);
@@ -113,7 +114,8 @@ fn the_divergence_has_no_seam() {
 fn many_unknowns_have_an_optimum_within_the_bound_on_its_error() {
     for (d, classes) in [(8, 5), (160, 10)] {
         let problem =
-            Softmax::new([d, classes, 1], 0.01, &records(&[50, 80], d, classes), None).unwrap();
+            Softmax::new([d, classes, 1], 0.01, &records(&[50, 80], d, classes), Given::default())
+                .unwrap();
         let error = problem.optimum_error().unwrap();
         assert!(error < 1e-11, "{error}");
         check::roots(&problem, 1e-13);

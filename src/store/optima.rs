@@ -1,0 +1,64 @@
+//! The optima θ* of instances in many unknowns, which are searched for, kept beside the results
+//! so that each is searched for once.
+//!
+//! *Invariant*: as for [`super::columns`], nothing depends on what is kept. A file is named by the
+//! content of the instance; one that is damaged is not read, and an optimum is used only if its
+//! gradient has the norm that was written with it.
+
+use super::Store;
+use super::columns::{Columns, decode, encode};
+use driftbench_core::problem::{MOST_REFINED, Minimiser};
+use driftbench_runner::data::MOST_KEPT;
+use driftbench_runner::files::write_atomically;
+use driftbench_runner::plan::Plan;
+use driftbench_runner::runner::Prepared;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder of the optima. No experiment's name begins with a dot.
+const OPTIMA: &str = ".optima";
+/// It rises when what is written changes.
+const VERSION: u32 = 1;
+/// The only column: θ*, and the bound on its error.
+const COLUMN: &str = "optimum";
+
+fn file(root: &Path, key: &str) -> PathBuf {
+    root.join(OPTIMA).join(key)
+}
+
+fn read(root: &Path, key: &str) -> Option<Minimiser> {
+    let mut theta = decode(&fs::read(file(root, key)).ok()?, VERSION, key)?.remove(COLUMN)?;
+    let error = theta.pop()?;
+    Some(Minimiser { theta, error })
+}
+
+impl Store {
+    /// The optima that are kept beside the results of a plan, if it has results.
+    pub fn known_optima(plan: &Plan) -> impl Fn(&str) -> Option<Minimiser> + use<'_> {
+        let root = plan.source.copies.as_deref().and_then(Path::parent);
+        move |key| read(root?, key)
+    }
+
+    /// Keeps the optima of these cells' instances that took a search, as far as they can be
+    /// written.
+    pub fn keep_optima(&self, cells: &[Prepared<'_>]) {
+        for scenario in cells.iter().flat_map(|cell| &cell.scenarios) {
+            let theta = scenario.instance.optimum();
+            let Some(error) = scenario.instance.optimum_error() else { continue };
+            let size = 8 * theta.len() as u64;
+            if theta.len() <= MOST_REFINED
+                || size > MOST_KEPT
+                || read(&self.root, &scenario.key).is_some()
+            {
+                continue;
+            }
+            let column = theta.iter().copied().chain([error]).collect();
+            let columns = Columns::from([(COLUMN.to_owned(), column)]);
+            let bytes = encode(&columns, VERSION, &scenario.key);
+            if fs::create_dir_all(self.root.join(OPTIMA)).is_ok() {
+                // Nothing depends on it: the folder may be read-only.
+                let _ = write_atomically(&file(&self.root, &scenario.key), &bytes);
+            }
+        }
+    }
+}

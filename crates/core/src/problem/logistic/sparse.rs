@@ -4,11 +4,9 @@
 //! *Invariant*: d × d matrices are made only by the facts that are such matrices, and by the
 //! search for an optimum in few unknowns.
 
-use super::{divergence, noise, predicted, softplus};
+use super::{Loss, divergence, noise, predicted, softplus};
 use crate::kernel::exp::sigmoid;
-use crate::kernel::{
-    Cohort, Rows, SparseLoss, SparseRow, SparseRows, SparseSteps, dot, squared_distance,
-};
+use crate::kernel::{Cohort, Rows, SparseRow, SparseRows, SparseSteps, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::problem::minimise::Minimiser;
 use crate::problem::record_loss::{self, RecordLoss, SetAt, SetFacts};
@@ -18,7 +16,7 @@ use crate::rng::Stream;
 /// An instance.
 pub struct SparseLogistic {
     d: usize,
-    loss: SparseLoss,
+    loss: Loss,
     /// Each client's records, times their labels.
     sets: Vec<SparseRows>,
     /// The clients' shares, if they are not equal.
@@ -37,7 +35,7 @@ impl SparseLogistic {
     ///
     /// # Panics
     /// If there is no set, one is empty, or they differ in d.
-    pub fn new(loss: SparseLoss, sets: Vec<SparseRows>) -> Result<Self, Fault> {
+    pub fn new(loss: Loss, sets: Vec<SparseRows>) -> Result<Self, Fault> {
         Self::with_shares(loss, sets, None)
     }
 
@@ -49,7 +47,7 @@ impl SparseLogistic {
     /// # Panics
     /// As [`SparseLogistic::new`], and if there are not as many shares as sets.
     pub fn with_shares(
-        loss: SparseLoss,
+        loss: Loss,
         sets: Vec<SparseRows>,
         client_shares: Option<Vec<f64>>,
     ) -> Result<Self, Fault> {

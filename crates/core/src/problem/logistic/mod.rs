@@ -425,7 +425,8 @@ impl Facts for Logistic {
         self.hessian_product(weights, x, out);
     }
     fn product_effort(&self) -> f64 {
-        (2 * self.draws() * self.d) as f64
+        let records = (0..self.held.len()).map(|set| self.tables.rows(set).len()).sum::<usize>();
+        (2 * records * self.d) as f64
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         let set = self.set_of(client);

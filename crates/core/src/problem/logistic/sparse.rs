@@ -180,8 +180,7 @@ impl Facts for SparseLogistic {
         self.hessian_product(weights, x, out);
     }
     fn product_effort(&self) -> f64 {
-        let most = self.sets.iter().map(|set| set.values().len()).max();
-        (2 * most.unwrap_or(0)) as f64
+        (2 * self.sets.iter().map(|set| set.values().len()).sum::<usize>()) as f64
     }
     /// tr E s² xxᵀ is E s² ‖x‖².
     fn noise_trace(&self, client: usize) -> f64 {

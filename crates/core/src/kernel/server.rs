@@ -7,8 +7,8 @@ use super::cohort::Members;
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, Sse2};
-use super::simd::{InstructionSet, SHORT, ScalarLane, Simd};
+use super::simd::{Avx2, Avx512, SHORT, Sse2};
+use super::simd::{InstructionSet, ScalarLane, Simd};
 
 /// Runs `$columns` over all blocks of columns on the chosen instruction set:
 /// `$columns::<I, R>(column)` handles R registers of `I` from column `column` on.

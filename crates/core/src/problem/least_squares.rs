@@ -141,7 +141,7 @@ impl Facts for LeastSquares {
         }
     }
     fn product_effort(&self) -> f64 {
-        (self.dim() * self.dim()) as f64
+        (self.clients.len() * self.dim() * self.dim()) as f64
     }
     fn noise_trace(&self, client: usize) -> f64 {
         let errors = self.tables.errors(client, self.optimum());

@@ -102,10 +102,11 @@ pub trait Facts: Send + Sync {
             self.jacobian(*client).add_product(*weight, transposed, x, out);
         }
     }
-    /// The multiplications of [`Facts::jacobian_product`] with one client, at most. It enters only
-    /// the estimates of theory's effort.
+    /// The multiplications of [`Facts::jacobian_product`] with one client of each distribution. It
+    /// enters only the estimates of theory's effort.
     fn product_effort(&self) -> f64 {
-        self.draws() as f64 * (self.dim() * self.dim()) as f64
+        let distributions = group_clients(self.clients(), |c| self.distribution(c)).0.len();
+        distributions as f64 * self.draws() as f64 * (self.dim() * self.dim()) as f64
     }
     /// C_c = Cov F_c(θ*; Z), d × d.
     fn noise_covariance(&self, client: usize) -> Matrix;

@@ -374,7 +374,7 @@ impl Facts for Td {
         }
     }
     fn product_effort(&self) -> f64 {
-        (self.dim() * self.dim()) as f64
+        (self.environments.len() * self.dim() * self.dim()) as f64
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         self.features.covariance(self.environment(client), &self.optimum)

@@ -2,7 +2,7 @@
 
 use super::sparse::SparseLogistic;
 use super::{Logistic, Loss};
-use crate::kernel::{SparseLoss, SparseRows};
+use crate::kernel::SparseRows;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::dataset::{ClientRecords, Dataset, Records};
 use crate::problem::{Fault, Faults, Form, Given, Minimiser, RecordMetrics, Visitor};
@@ -85,6 +85,10 @@ fn signs_of(test: &Records, records: &Records) -> Result<Vec<f64>, Fault> {
 }
 
 impl Settings {
+    fn loss(&self) -> Loss {
+        Loss { l2: self.l2, margin: self.margin, batch: self.batch }
+    }
+
     fn dense(&self, loaded: ClientRecords, optimum: Option<&Minimiser>) -> Result<Logistic, Fault> {
         let ClientRecords { records, test, held, shares } = loaded;
         let signs = records.two_classes()?;
@@ -92,9 +96,8 @@ impl Settings {
             let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
             rows.flatten().map(|(i, x)| signs[i] * x).collect()
         });
-        let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
-        let problem =
-            Logistic::with(records.dimension(), loss, held.collect(), Given { shares, optimum })?;
+        let given = Given { shares, optimum };
+        let problem = Logistic::with(records.dimension(), self.loss(), held.collect(), given)?;
         let Some(test) = test else { return Ok(problem) };
         let mut rows = Vec::new();
         for (i, sign) in signs_of(&test, &records)?.into_iter().enumerate() {
@@ -114,8 +117,7 @@ impl Settings {
         self.dataset.check_vectors(held.len(), rows.dim())?;
         let held = held.iter().map(|shard| rows.selected(shard.iter().map(|&i| (i, signs[i]))));
         let given = Given { shares: shares.clone(), optimum };
-        let loss = SparseLoss { l2: self.l2, margin: self.margin, batch: self.batch };
-        let problem = SparseLogistic::with(loss, held.collect(), given)?;
+        let problem = SparseLogistic::with(self.loss(), held.collect(), given)?;
         let of_test = test.as_ref().and_then(|test| Some((test, test.sparse()?)));
         let Some((test, rows)) = of_test else { return Ok(problem) };
         let signs = signs_of(test, records)?;

@@ -5,10 +5,11 @@
 //! as in texts. Its label is +1 with probability σ(xᵀ(w + v_c)), where w ~ N(0, signal² I) is
 //! common to all clients and v_c ~ N(0, heterogeneity² I) is the client's own.
 
+use super::Loss;
 use super::sparse::SparseLogistic;
 use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
-use crate::kernel::{SparseLoss, SparseRows, dot};
+use crate::kernel::{SparseRows, dot};
 use crate::problem::arrays::Files;
 use crate::problem::{Extent, Fault, Faults, Given, MOST_SPARSE_FEATURES, RecordMetrics, Share};
 use crate::rng::Stream;
@@ -114,7 +115,7 @@ impl crate::problem::Settings for Settings {
         let shared: Vec<f64> = (0..self.dimension).map(|_| self.signal * rng.gaussian()).collect();
         let set =
             |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
-        let loss = SparseLoss { l2: self.l2, margin: 0.0, batch: self.batch };
+        let loss = Loss { l2: self.l2, margin: 0.0, batch: self.batch };
         let given = Given { shares: None, optimum: files.known_optimum() };
         SparseLogistic::with(loss, (0..self.clients).map(set).collect(), given)
     }

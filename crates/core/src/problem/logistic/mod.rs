@@ -15,6 +15,7 @@ use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
 use super::{
     Extent, Facts, Fault, Faults, Given, Problem, RecordMetrics, RecordsOf, Share, generic,
 };
+pub use crate::kernel::SparseLoss as Loss;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::{Link, RecordTables};
@@ -176,26 +177,13 @@ pub struct Logistic {
     clients: usize,
     /// The clients' shares, if they are not equal; then each client has its own record set.
     client_shares: Option<Vec<f64>>,
-    l2: f64,
-    margin: f64,
-    batch: usize,
+    loss: Loss,
     /// The distinct record sets; client c holds set c modulo their number.
     tables: RecordTables,
     held: Vec<SetFacts>,
     /// The records of the test set, rows y x of d numbers.
     test_rows: Vec<f64>,
     optimum: Minimiser,
-}
-
-/// The parameters of the loss.
-#[derive(Clone, Copy, Debug)]
-pub struct Loss {
-    /// λ.
-    pub l2: f64,
-    /// m.
-    pub margin: f64,
-    /// B.
-    pub batch: usize,
 }
 
 impl Logistic {
@@ -233,12 +221,11 @@ impl Logistic {
         held: Vec<Vec<f64>>,
         Given { shares: client_shares, optimum: known }: Given<'_>,
     ) -> Result<Self, Fault> {
-        let Loss { l2, margin, batch } = loss;
-        let tables = RecordTables::new(d, l2, Link::Logistic { margin }, &held);
+        let tables = RecordTables::new(d, loss.l2, Link::Logistic { margin: loss.margin }, &held);
         let held = held.iter().map(|_| SetFacts::default()).collect();
         let (test_rows, optimum) = (Vec::new(), Minimiser::unknown(d));
         let mut instance =
-            Self { d, clients, client_shares, l2, margin, batch, tables, held, test_rows, optimum };
+            Self { d, clients, client_shares, loss, tables, held, test_rows, optimum };
         instance.optimum = record_loss::optimum(&instance, instance.shares(), known)?;
         Ok(instance)
     }
@@ -271,7 +258,7 @@ impl Logistic {
     /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
         let rest =
-            if self.batch == 1 { self.tables.advance_on(path, cohort) } else { Some(cohort) };
+            if self.loss.batch == 1 { self.tables.advance_on(path, cohort) } else { Some(cohort) };
         if let Some(cohort) = rest {
             generic::advance(self, cohort);
         }
@@ -282,7 +269,7 @@ impl Logistic {
         let n = weights.len() as f64;
         let mut pull = vec![0.0; self.d];
         add_rows(self.tables.rows(set), weights, &mut pull);
-        pull.iter().zip(theta).map(|(pull, theta)| self.l2 * theta - pull / n).collect()
+        pull.iter().zip(theta).map(|(pull, theta)| self.loss.l2 * theta - pull / n).collect()
     }
 
     /// ∇²f of a record set, E[s(1 − s) x xᵀ] + λI, from the weights s.
@@ -290,13 +277,13 @@ impl Logistic {
         let n = weights.len() as f64;
         let factors: Vec<f64> = weights.iter().map(|s| s * (1.0 - s) / n).collect();
         let sum = Matrix::weighted_gram(self.tables.rows(set), &factors);
-        sum.plus(self.l2, &Matrix::identity(self.d))
+        sum.plus(self.loss.l2, &Matrix::identity(self.d))
     }
 }
 
 impl RecordLoss for Logistic {
     fn l2(&self) -> f64 {
-        self.l2
+        self.loss.l2
     }
     fn set_of(&self, client: usize) -> usize {
         client % self.held.len()
@@ -338,7 +325,7 @@ impl RecordLoss for Logistic {
             let factors: Vec<f64> = at.iter().map(|s| scale * (s * (1.0 - s))).collect();
             sum.add_to_lower_triangle(self.tables.rows(*set), &factors);
         }
-        (0..self.d).for_each(|i| sum[(i, i)] += self.l2);
+        (0..self.d).for_each(|i| sum[(i, i)] += self.loss.l2);
         sum
     }
 }
@@ -439,19 +426,20 @@ impl Facts for Logistic {
         self.hessian_product(weights, x, out);
     }
     fn product_effort(&self) -> f64 {
-        (2 * self.draws() * self.d) as f64
+        let records = (0..self.held.len()).map(|set| self.tables.rows(set).len()).sum::<usize>();
+        (2 * records * self.d) as f64
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         let set = self.set_of(client);
-        batch_covariance(self.batch, self.tables.rows(set), self.at_optimum(set))
+        batch_covariance(self.loss.batch, self.tables.rows(set), self.at_optimum(set))
     }
     fn noise_trace(&self, client: usize) -> f64 {
         let set = self.set_of(client);
-        batch_trace(self.batch, self.tables.rows(set), self.at_optimum(set))
+        batch_trace(self.loss.batch, self.tables.rows(set), self.at_optimum(set))
     }
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let set = self.set_of(client);
-        Some(noise(self.batch, s, self.tables.rows(set), self.at_optimum(set)))
+        Some(noise(self.loss.batch, s, self.tables.rows(set), self.at_optimum(set)))
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
@@ -475,11 +463,11 @@ impl Facts for Logistic {
         false
     }
     fn batch(&self) -> u64 {
-        self.batch as u64
+        self.loss.batch as u64
     }
     /// The mean of log(1 + exp(m − y xᵀθ)).
     fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
-        self.mean_over(of, |row| softplus(self.margin - dot(theta, row)))
+        self.mean_over(of, |row| softplus(self.loss.margin - dot(theta, row)))
     }
     fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
         self.mean_over(of, |row| predicted(dot(theta, row)))
@@ -487,7 +475,7 @@ impl Facts for Logistic {
     /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
     /// no cancellation close to θ*.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
-        let mut gap = 0.5 * self.l2 * squared_distance(theta, self.optimum());
+        let mut gap = 0.5 * self.loss.l2 * squared_distance(theta, self.optimum());
         for (set, share) in self.shares() {
             let rows = self.tables.rows(set);
             let weight = share / rows.len() as f64;
@@ -497,7 +485,7 @@ impl Facts for Logistic {
                 along
             };
             for (here, there) in along(theta).into_iter().zip(along(self.optimum())) {
-                gap += weight * divergence(self.margin - here, self.margin - there);
+                gap += weight * divergence(self.loss.margin - here, self.loss.margin - there);
             }
         }
         Some(gap)
@@ -516,7 +504,7 @@ impl Problem for Logistic {
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        self.tables.field(client, theta, self.batch, |records| rng.index(records), field);
+        self.tables.field(client, theta, self.loss.batch, |records| rng.index(records), field);
     }
 
     fn advance(&self, cohort: Cohort<'_, ()>) {
@@ -541,16 +529,16 @@ impl Problem for Logistic {
         let set = self.set_of(client);
         let weights = self.at_optimum(set);
         for (field, theta) in field.iter_mut().zip(theta) {
-            *field = self.l2 * theta;
+            *field = self.loss.l2 * theta;
         }
         let star = &self.optimum()[..d];
-        for _ in 0..self.batch {
+        for _ in 0..self.loss.batch {
             let record = rng.index(weights.len());
             let row = &self.tables.row(set, record)[..d];
             let s = weights[record];
             let apart = crate::kernel::fold_sum(d, |i| row[i] * (star[i] - theta[i]));
             let weight = s + s * (1.0 - s) * apart;
-            axpy(-weight / self.batch as f64, row, field);
+            axpy(-weight / self.loss.batch as f64, row, field);
         }
     }
 }

@@ -4,11 +4,9 @@
 //! *Invariant*: d × d matrices are made only by the facts that are such matrices, and by the
 //! search for an optimum in few unknowns.
 
-use super::{divergence, noise, predicted, softplus};
+use super::{Loss, divergence, noise, predicted, softplus};
 use crate::kernel::exp::sigmoid;
-use crate::kernel::{
-    Cohort, Rows, SparseLoss, SparseRow, SparseRows, SparseSteps, dot, squared_distance,
-};
+use crate::kernel::{Cohort, Rows, SparseRow, SparseRows, SparseSteps, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::problem::minimise::Minimiser;
 use crate::problem::record_loss::{self, RecordLoss, SetAt, SetFacts};
@@ -18,7 +16,7 @@ use crate::rng::Stream;
 /// An instance.
 pub struct SparseLogistic {
     d: usize,
-    loss: SparseLoss,
+    loss: Loss,
     /// Each client's records, times their labels.
     sets: Vec<SparseRows>,
     /// The clients' shares, if they are not equal.
@@ -37,7 +35,7 @@ impl SparseLogistic {
     ///
     /// # Panics
     /// If there is no set, one is empty, or they differ in d.
-    pub fn new(loss: SparseLoss, sets: Vec<SparseRows>) -> Result<Self, Fault> {
+    pub fn new(loss: Loss, sets: Vec<SparseRows>) -> Result<Self, Fault> {
         Self::with(loss, sets, Given::default())
     }
 
@@ -49,7 +47,7 @@ impl SparseLogistic {
     /// # Panics
     /// As [`SparseLogistic::new`], and if there are not as many shares as sets.
     pub fn with(
-        loss: SparseLoss,
+        loss: Loss,
         sets: Vec<SparseRows>,
         Given { shares: client_shares, optimum: known }: Given<'_>,
     ) -> Result<Self, Fault> {
@@ -182,8 +180,7 @@ impl Facts for SparseLogistic {
         self.hessian_product(weights, x, out);
     }
     fn product_effort(&self) -> f64 {
-        let most = self.sets.iter().map(|set| set.values().len()).max();
-        (2 * most.unwrap_or(0)) as f64
+        (2 * self.sets.iter().map(|set| set.values().len()).sum::<usize>()) as f64
     }
     /// tr E s² xxᵀ is E s² ‖x‖².
     fn noise_trace(&self, client: usize) -> f64 {

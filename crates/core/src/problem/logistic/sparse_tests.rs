@@ -1,6 +1,6 @@
 //! Sparse records against the dense problem on the same records.
 
-use super::super::{Logistic, Loss, generated};
+use super::super::{Logistic, generated};
 use super::*;
 use crate::federated::{Clock, Conditions, Federated, Learning, Run, Schedule, Terms, Variates};
 use crate::kernel::difference;
@@ -36,8 +36,7 @@ fn weighted(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     let test = sample::build(settings, 4).sets.swap_remove(0);
     let given = Given { shares: Some(vec![0.1, 0.2, 0.3, 0.4]), optimum: None };
     let rows = sets.iter().map(SparseRows::to_dense).collect();
-    let same = Loss { l2: loss.l2, margin: loss.margin, batch: loss.batch };
-    let dense = Logistic::with(settings.dimension, same, rows, given.clone()).unwrap();
+    let dense = Logistic::with(settings.dimension, loss, rows, given.clone()).unwrap();
     let dense = dense.with_test(test.to_dense());
     (SparseLogistic::with(loss, sets, given).unwrap().with_test(test), dense)
 }

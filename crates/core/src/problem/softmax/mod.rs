@@ -273,7 +273,8 @@ impl Facts for Softmax {
         self.hessian_product(weights, x, out);
     }
     fn product_effort(&self) -> f64 {
-        (2 * self.draws() * self.dim()) as f64
+        let records = (0..self.held.len()).map(|client| self.records(client)).sum::<usize>();
+        (2 * records * self.dim()) as f64
     }
     /// tr E δδᵀ ⊗ xxᵀ is E ‖δ‖² ‖x‖².
     fn noise_trace(&self, client: usize) -> f64 {

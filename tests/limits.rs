@@ -191,7 +191,7 @@ fn measures_of_many_dimensions_state_their_errors() {
         bench.report();
         for page in ["report.md", "report.html"] {
             let text = bench.read(&format!("reports/m/{page}"));
-            let stated = "found by Lanczos iteration, with errors of at most";
+            let stated = "found by Lanczos iteration, with estimated errors of at most";
             assert_eq!(text.contains(stated), iterates, "{page}");
             // μ is λ, which alone acts along most features.
             assert!(text.contains("</span>0.100<") || text.contains("| 0.100 |"), "{page}");

@@ -241,9 +241,9 @@ fn fold_sparse<const K: usize>(row: &SparseRow<'_>, y: impl Fn(usize) -> [f64; K
     sums.map(|[a, b, c, d, e, f, g, h]| ((a + e) + (c + g)) + ((b + f) + (d + h)))
 }
 
-/// The parameters of the loss on sparse records.
+/// The parameters of the logistic loss of records, sparse or dense.
 #[derive(Clone, Copy, Debug)]
-pub struct SparseLoss {
+pub struct LogisticLoss {
     /// λ.
     pub l2: f64,
     /// m.
@@ -295,7 +295,7 @@ pub struct SparseSteps<'a> {
     /// The records of each client.
     pub sets: &'a [SparseRows],
     /// The loss.
-    pub loss: SparseLoss,
+    pub loss: LogisticLoss,
     /// The weight μ of a proximal term μ(θ − θ_t), 0 without one.
     pub proximal: f64,
     /// θ_t, d numbers; not read if μ is 0.
@@ -312,7 +312,7 @@ impl SparseSteps<'_> {
         mut draw: impl FnMut(usize) -> usize,
         field: &mut [f64],
     ) {
-        let SparseLoss { l2, margin, batch } = self.loss;
+        let LogisticLoss { l2, margin, batch } = self.loss;
         let set = &self.sets[client];
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = l2 * theta;
@@ -560,7 +560,7 @@ mod tests {
     fn compare(l2: f64, proximal: f64, batch: usize, steps: u64) -> (Vec<f64>, Vec<f64>) {
         let (d, clients) = (30, 5);
         let (sets, anchor) = (sets(d, clients), vec![0.2; d]);
-        let loss = SparseLoss { l2, margin: 0.3, batch };
+        let loss = LogisticLoss { l2, margin: 0.3, batch };
         let all = SparseSteps { sets: &sets, loss, proximal, anchor: &anchor };
         let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
             let mut bits = thetas(d, clients, |c| steps + c as u64 % 2, run);
@@ -601,7 +601,7 @@ mod tests {
     fn bits_are_those_of_the_stated_recursion() {
         let (d, clients, step, l2) = (30, 5, 0.1, 2.0);
         let sets = sets(d, clients);
-        let loss = SparseLoss { l2, margin: 0.3, batch: 1 };
+        let loss = LogisticLoss { l2, margin: 0.3, batch: 1 };
         let all = SparseSteps { sets: &sets, loss, proximal: 0.0, anchor: &[] };
         let stated = |cohort: Cohort<'_, ()>| {
             cohort.each(|local| {

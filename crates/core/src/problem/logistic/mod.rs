@@ -15,7 +15,7 @@ use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
 use super::{
     Extent, Facts, Fault, Faults, Given, Problem, RecordMetrics, RecordsOf, Share, generic,
 };
-pub use crate::kernel::SparseLoss as Loss;
+pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::{Link, RecordTables};

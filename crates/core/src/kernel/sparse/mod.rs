@@ -1,0 +1,7 @@
+//! Rows that are mostly zeros, and the local steps of logistic regression on them.
+
+mod rows;
+mod steps;
+
+pub use rows::{SparseRow, SparseRows};
+pub use steps::{LogisticLoss, SparseSteps};

@@ -1,0 +1,258 @@
+//! Rows that are mostly zeros.
+//!
+//! *Invariant*: sums over non-zeros have eight accumulators, which are folded by halves, and
+//! no multiply-add is fused. All code is scalar, so every instruction set gives the same bits.
+
+/// Rows of `d` numbers, of which only some are stored (compressed sparse rows); the others
+/// are 0.
+///
+/// *Invariant*: `offsets` begins at 0, never falls and ends at the number of values; there
+/// are as many indices as values, each is below `d`, and within a row they rise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseRows {
+    d: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f64>,
+}
+
+/// The stored numbers of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SparseRow<'a> {
+    /// Their columns, which rise.
+    pub indices: &'a [u32],
+    /// As many numbers.
+    pub values: &'a [f64],
+}
+
+impl SparseRows {
+    /// Rows of `d` numbers: row k has the values from `offsets[k]` to `offsets[k + 1]`, in the
+    /// columns `indices`.
+    ///
+    /// # Errors
+    /// The first part of this that does not hold.
+    pub fn new(
+        d: usize,
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<f64>,
+    ) -> Result<Self, String> {
+        let (count, stored) = (values.len(), indices.len());
+        if count != stored {
+            return Err(format!("there are {count} values, but {stored} indices"));
+        }
+        if offsets.first() != Some(&0) || offsets.last() != Some(&count) {
+            return Err(format!("the offsets of rows must begin at 0 and end at {count}"));
+        }
+        if let Some(row) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
+            return Err(format!("row {row} ends before it begins"));
+        }
+        for (row, ends) in offsets.windows(2).enumerate() {
+            let columns = &indices[ends[0]..ends[1]];
+            if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
+                return Err(format!("row {row}: index {} does not rise", pair[1]));
+            }
+            if let Some(last) = columns.last().filter(|last| **last as usize >= d) {
+                return Err(format!("row {row}: index {last} is not below {d}"));
+            }
+        }
+        Ok(Self { d, offsets, indices, values })
+    }
+
+    /// The numbers other than 0 of rows of `d`.
+    ///
+    /// # Panics
+    /// If `d` is 0 or 2³² or more, or the last row is not whole.
+    pub fn from_dense(d: usize, rows: &[f64]) -> Self {
+        assert!(rows.len().is_multiple_of(d) && u32::try_from(d).is_ok());
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows.chunks_exact(d) {
+            for (j, x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                indices.push(j as u32);
+                values.push(*x);
+            }
+            offsets.push(values.len());
+        }
+        Self { d, offsets, indices, values }
+    }
+
+    /// All numbers, row by row.
+    pub fn to_dense(&self) -> Vec<f64> {
+        let mut all = vec![0.0; self.len() * self.d];
+        for (row, out) in self.iter().zip(all.chunks_exact_mut(self.d.max(1))) {
+            row.iter().for_each(|(j, x)| out[j] = x);
+        }
+        all
+    }
+
+    /// These rows, in this order, each times its factor.
+    ///
+    /// # Panics
+    /// If a row does not exist.
+    pub fn selected(&self, rows: impl Iterator<Item = (usize, f64)>) -> Self {
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for (k, factor) in rows {
+            let row = self.row(k);
+            indices.extend_from_slice(row.indices);
+            values.extend(row.values.iter().map(|x| factor * x));
+            offsets.push(values.len());
+        }
+        Self { d: self.d, offsets, indices, values }
+    }
+
+    /// The rows with a further number at their end, which is 1.
+    ///
+    /// # Panics
+    /// If d is 2³² − 1 or more.
+    #[must_use]
+    pub fn with_ones(&self) -> Self {
+        let column = u32::try_from(self.d).expect("a column index");
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in self.iter() {
+            indices.extend(row.indices.iter().copied().chain([column]));
+            values.extend(row.values.iter().copied().chain([1.0]));
+            offsets.push(values.len());
+        }
+        Self { d: self.d + 1, offsets, indices, values }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// d, the numbers of a row.
+    pub fn dim(&self) -> usize {
+        self.d
+    }
+
+    /// The stored numbers of all rows.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The row and the column of a stored number.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn place(&self, entry: usize) -> (usize, usize) {
+        let row = self.offsets.partition_point(|&begin| begin <= entry) - 1;
+        (row, self.indices[entry] as usize)
+    }
+
+    /// Row k.
+    #[inline(always)]
+    pub fn row(&self, k: usize) -> SparseRow<'_> {
+        let (begin, end) = (self.offsets[k], self.offsets[k + 1]);
+        // SAFETY: the invariant: offsets do not fall, and the last is the number of values and of
+        // indices.
+        unsafe {
+            SparseRow {
+                indices: self.indices.get_unchecked(begin..end),
+                values: self.values.get_unchecked(begin..end),
+            }
+        }
+    }
+
+    /// All rows, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = SparseRow<'_>> {
+        (0..self.len()).map(|k| self.row(k))
+    }
+}
+
+impl SparseRow<'_> {
+    /// Columns and numbers.
+    #[inline(always)]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (usize, f64)> {
+        self.indices.iter().zip(self.values).map(|(j, x)| (*j as usize, *x))
+    }
+
+    /// xᵀy.
+    ///
+    /// # Panics
+    /// If `y` has fewer than d numbers.
+    pub fn dot(&self, y: &[f64]) -> f64 {
+        self.sum(|j| y[j])
+    }
+
+    /// Σ x_j y(j).
+    pub fn sum(&self, y: impl Fn(usize) -> f64) -> f64 {
+        let [sum] = fold_sparse(self, |j| [y(j)]);
+        sum
+    }
+
+    /// out ← out + factor x.
+    ///
+    /// # Panics
+    /// If `out` has fewer than d numbers.
+    pub fn add_to(&self, factor: f64, out: &mut [f64]) {
+        self.iter().for_each(|(j, x)| out[j] += factor * x);
+    }
+}
+
+/// The accumulators of a sum over non-zeros.
+const SUMS: usize = 8;
+
+/// Σ x_j y(j) over the stored numbers of a row, for the numbers of y(j) at once.
+#[inline(always)]
+pub(super) fn fold_sparse<const K: usize>(
+    row: &SparseRow<'_>,
+    y: impl Fn(usize) -> [f64; K],
+) -> [f64; K] {
+    let mut sums = [[0.0; SUMS]; K];
+    let (indices, rest) = row.indices.as_chunks::<SUMS>();
+    let (values, last) = row.values.as_chunks::<SUMS>();
+    let mut add = |l: usize, j: u32, x: f64| {
+        let y = y(j as usize);
+        (0..K).for_each(|k| sums[k][l] += x * y[k]);
+    };
+    for (indices, values) in indices.iter().zip(values) {
+        (0..SUMS).for_each(|l| add(l, indices[l], values[l]));
+    }
+    // With an end known at compile time, so that the accumulators stay in registers.
+    for l in 0..SUMS - 1 {
+        let (Some(j), Some(x)) = (rest.get(l), last.get(l)) else { break };
+        add(l, *j, *x);
+    }
+    sums.map(|[a, b, c, d, e, f, g, h]| ((a + e) + (c + g)) + ((b + f) + (d + h)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_and_are_multiplied() {
+        let dense = [0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 1.5, 0.0, -1.0];
+        let rows = SparseRows::from_dense(3, &dense);
+        assert_eq!((rows.len(), rows.dim(), rows.values()), (3, 3, &[2.0, 1.5, -1.0][..]));
+        assert_eq!(rows.to_dense(), dense);
+        assert_eq!(rows.row(2).dot(&[1.0, 5.0, 4.0]), -2.5);
+        assert_eq!((rows.place(0), rows.place(2)), ((0, 1), (2, 2)));
+        assert_eq!(rows.with_ones().row(1), SparseRow { indices: &[3], values: &[1.0] });
+        let turned = rows.selected([(2, -1.0), (0, 2.0)].into_iter());
+        assert_eq!(turned.to_dense(), [-1.5, 0.0, 1.0, 0.0, 4.0, 0.0]);
+        let long: Vec<f64> = (0..40).map(|i| f64::from(i) - 7.0).collect();
+        let sum: f64 = long.iter().map(|x| x * x).sum();
+        assert_eq!(SparseRows::from_dense(40, &long).row(0).dot(&long), sum);
+    }
+
+    #[test]
+    fn rows_that_are_not_whole_are_refused() {
+        let of = |offsets: &[usize], indices: &[u32], values: &[f64]| {
+            SparseRows::new(3, offsets.to_vec(), indices.to_vec(), values.to_vec()).unwrap_err()
+        };
+        assert_eq!(of(&[0, 1], &[0], &[1.0, 2.0]), "there are 2 values, but 1 indices");
+        assert!(of(&[0, 1], &[0, 1], &[1.0, 2.0]).contains("must begin at 0 and end at 2"));
+        assert!(of(&[], &[], &[]).contains("must begin at 0"));
+        assert_eq!(of(&[0, 2, 1, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
+        assert_eq!(of(&[0, 5, 2], &[0, 1], &[1.0; 2]), "row 1 ends before it begins");
+        assert_eq!(of(&[0, 2], &[1, 1], &[1.0; 2]), "row 0: index 1 does not rise");
+        assert_eq!(of(&[0, 0, 1], &[3], &[1.0]), "row 1: index 3 is not below 3");
+    }
+}

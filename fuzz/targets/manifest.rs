@@ -1,4 +1,4 @@
-//! A manifest's text: read, planned, its analysis text looked at, its grid
+//! A manifest's text: read, planned, its texts looked at, its grid
 //! compared with another reading; what is tiny is run.
 
 #![no_main]
@@ -29,6 +29,6 @@ fuzz_target!(|text: &str| {
     let ids = |plan: &Plan| plan.cells.iter().map(|c| c.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&plan), ids(&again));
     #[cfg(feature = "polars")]
-    let _ = driftbench::report::check_analysis(&plan);
+    let _ = driftbench::report::check_texts(&plan);
     run(&plan, &plan.folder());
 });

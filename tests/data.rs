@@ -240,6 +240,31 @@ fn test_sets_and_metrics_that_are_wrong_are_refused() {
     }
 }
 
+/// A client that a column names must keep records when a test set is drawn; a column that marks the
+/// test set may leave it out.
+#[test]
+fn a_test_set_takes_no_client_away() {
+    let mut table = String::from("age,site,held,label\n");
+    (0..20).for_each(|i| table += &format!("{i}.5,s{},0,{}\n", i % 2, i % 3 % 2));
+    table += "7.5,alone,1,1\n";
+    let settings = |test: &str| {
+        format!(
+            "[problem.logistic-dataset]\ndataset = {{ file = \"r.csv\", features = [\"age\"], split = {{ column = \"site\" }}, test = {test} }}\nl2 = 0.1"
+        )
+    };
+    let marked = Data::new(&settings("{ column = \"held\" }"), "r.csv", table.as_bytes());
+    marked.accepted();
+    let drawn = Data::new(&settings("0.5"), "r.csv", table.as_bytes());
+    let lost = (1..20).filter(|seed| {
+        let output = drawn.bench.run(&["check", "mine.toml", "--set", &format!("seed={seed}")]);
+        let lost = output.code == 2;
+        assert!(!lost || output.err.contains("all records of the client \"alone\" are drawn"));
+        lost
+    });
+    // Half of the seeds draw the only record of the client.
+    assert!((4..16).contains(&lost.count()));
+}
+
 /// Clients that weigh by their records, a test set, and what is measured over records: an
 /// accuracy has a linear axis, and the page says that means are weighted.
 #[test]

@@ -94,6 +94,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         labels.write(&mut out);
     }
     out.push_str(&set_up);
+    out.push_str(of_files(plan));
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }
@@ -108,6 +109,15 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         ),
     };
     Ok(out)
+}
+
+/// What the estimated times do not know, since they are computed from the settings alone.
+fn of_files(plan: &Plan) -> &'static str {
+    let is_of_file = |cell: &Cell| cell.identity.problem.extent().is_none();
+    match plan.cells.iter().any(is_of_file) {
+        true => "the times are estimated as if data files had 8 features\n",
+        false => "",
+    }
 }
 
 /// How long the problems took to set up, if it is long enough to matter.

@@ -85,7 +85,9 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     };
     let (leader, (next, rival)) = (&row.leaders[0], row.next.as_ref().expect("a rival"));
     let alone = settings_of(leader);
-    let times = readable(rival.ratio.estimate, 2);
+    // One more digit close to 1, which else would say "1.0 times".
+    let digits = if rival.ratio.estimate < 1.1 { 3 } else { 2 };
+    let times = readable(rival.ratio.estimate, digits);
     let most = if alone > 1 { "up to " } else { "" };
     let headline = match rows.len() {
         1 => format!("{leader} ends lowest: {next}’s error is {times} times as large"),

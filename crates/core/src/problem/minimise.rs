@@ -62,6 +62,11 @@ impl Minimiser {
         Self { theta: vec![0.0; d], error: f64::INFINITY }
     }
 
+    /// Whether the bound on the error says anything: it is below the length of θ, or below 1.
+    pub fn is_known(&self) -> bool {
+        self.error <= norm(&self.theta).max(1.0)
+    }
+
     /// Whether the error of θ as a minimiser of `f` has these very bits.
     pub fn is_at(&self, f: &mut impl Objective) -> bool {
         norm(&f.gradient(&self.theta)) / f.convexity() == self.error
@@ -90,8 +95,15 @@ pub fn minimise(f: &mut impl Objective) -> Minimiser {
     Minimiser { theta, error: norm(&gradient) / f.convexity() }
 }
 
+/// ‖x‖, also where squares are too small or too large for double precision.
 fn norm(x: &[f64]) -> f64 {
-    libm::sqrt(dot(x, x))
+    let square = dot(x, x);
+    let most = x.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    if (1e-280..1e280).contains(&square) || most == 0.0 || !most.is_finite() {
+        return libm::sqrt(square);
+    }
+    let parts: Vec<f64> = x.iter().map(|x| x / most).collect();
+    most * libm::sqrt(dot(&parts, &parts))
 }
 
 /// The Newton direction (∇²f)⁻¹∇f; `progress` is the size of the gradient relative to that at
@@ -216,5 +228,17 @@ mod tests {
             let found = minimise(&mut Separable::of(d, true));
             assert!(found.error >= 1.0, "{}", found.error);
         }
+    }
+
+    #[test]
+    fn lengths_beyond_the_squares_of_double_precision() {
+        for scale in [1e-200, 1e-160, 1.0, 1e160, 1e200] {
+            let have = norm(&[3.0 * scale, -4.0 * scale]) / scale;
+            assert!((have - 5.0).abs() < 1e-14, "{scale}: {have}");
+        }
+        assert_eq!(norm(&[0.0, 0.0]), 0.0);
+        assert!(norm(&[f64::NAN, 1.0]).is_nan() && norm(&[f64::INFINITY]) == f64::INFINITY);
+        let vague = Minimiser { theta: vec![3.0, 4.0], error: 6.0 };
+        assert!(!vague.is_known() && Minimiser { error: 5.0, ..vague }.is_known());
     }
 }

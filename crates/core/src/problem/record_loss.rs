@@ -79,7 +79,7 @@ pub trait RecordLoss: Facts + Sized {
 /// very function.
 ///
 /// # Errors
-/// A [`Fault`] of `l2` if Newton's method does not find it.
+/// A [`Fault`] of `l2` if Newton's method does not find it, or it is not known to within its length.
 pub fn optimum(
     problem: &impl RecordLoss,
     shares: impl IntoIterator<Item = (usize, f64)>,
@@ -92,7 +92,7 @@ pub fn optimum(
     }
     let found = minimise(&mut mean);
     let message = "the optimum cannot be found in double precision; is it too small?";
-    if found.error.is_finite() { Ok(found) } else { Err(Fault::new("l2", message)) }
+    if found.is_known() { Ok(found) } else { Err(Fault::new("l2", message)) }
 }
 
 /// The mean of f over sets.

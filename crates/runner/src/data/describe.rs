@@ -239,8 +239,13 @@ impl FileRecords<'_> {
         let (n, d) = self.features.size();
         if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
+            let columns = if d == 0 && path.ends_with(".csv") {
+                "; columns must be separated by commas"
+            } else {
+                ""
+            };
             return Err(format!(
-                "there are {n} records of {d} features and {labels} labels; both and one label each are needed"
+                "there are {n} records of {d} features and {labels} labels; both and one label each are needed{columns}"
             ));
         }
         let moments = self.features.moments();
@@ -282,7 +287,7 @@ impl FileRecords<'_> {
     /// How a feature is named: by its column, or its number from 0.
     fn name(&self, feature: usize) -> String {
         let name = self.names.get(feature);
-        name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
+        name.map_or_else(|| format!("feature {feature}"), |name| format!("`{}`", sanitised(name)))
     }
 
     /// The features and the labels that are not finite numbers somewhere, with how often.

@@ -102,11 +102,9 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
     let offsets = ends.into_iter().map(|x| x as usize).collect();
     // An index that is cut off here is above the most features.
     let columns = indices.into_iter().map(|x| x as u32).collect();
-    let features = SparseRows::new(d as usize, offsets, columns, values).map_err(|e| {
-        format!(
-            "{e}; scipy's sum_duplicates() sorts the indices of each row and adds equal ones up"
-        )
-    })?;
+    let advice = "scipy's sum_duplicates() sorts the indices of each row and adds equal ones up";
+    let features = SparseRows::new(d as usize, offsets, columns, values)
+        .map_err(|e| if e.ends_with("does not rise") { format!("{e}; {advice}") } else { e })?;
     Ok(Contents::SparseArrays { features, others: arrays })
 }
 

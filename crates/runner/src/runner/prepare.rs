@@ -294,14 +294,14 @@ fn check_matrices(cell: &Cell, d: usize) -> Result<(), BadCell> {
     let matrix = record.averages.iter().any(|average| *average != TimeAverage::Bias);
     let limit = record.metrics.contains(&Metric::SqErrorLimit);
     let asked = [
-        (matrix, "record.averages", "covariances"),
-        (limit, "record.metrics", "`sq-error-limit`"),
-        (record.iterates, "record.iterates", "`iterates`"),
+        (matrix, "record.averages", "covariances: "),
+        (limit, "record.metrics", "`sq-error-limit`: "),
+        (record.iterates, "record.iterates", ""),
     ];
     match asked.into_iter().find(|(asked, ..)| *asked && d > MOST_DIMENSIONS) {
         None => Ok(()),
         Some((_, path, what)) => {
-            let message = format!("{what}: d must be at most {MOST_DIMENSIONS}; here it is {d}");
+            let message = format!("{what}d must be at most {MOST_DIMENSIONS}; here it is {d}");
             Err(BadCell { path: path.to_owned(), message })
         }
     }

@@ -14,6 +14,7 @@ use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A data file, and how its records are partitioned among clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -275,10 +276,27 @@ impl Dataset {
         (records, test): (Records, Option<Records>),
         seed: u64,
     ) -> Result<ClientRecords, Fault> {
+        self.check_test_clients(&records, test.as_ref())?;
         let held = self.partition(&records, seed)?;
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
         let shares = self.weights.shares(&counts);
         Ok(ClientRecords { records, test, held, shares })
+    }
+
+    /// An error if a test set that is drawn takes all records of a client that a column names; a
+    /// column that marks the test set may leave clients out on purpose.
+    fn check_test_clients(&self, records: &Records, test: Option<&Records>) -> Result<(), Fault> {
+        let groups = |of: &Records| of.groups.as_ref().map(distinct_texts);
+        let (Some(TestRecords::Fraction(_)), Some(test)) = (&self.test, test) else {
+            return Ok(());
+        };
+        let (Some(own), Some(other)) = (groups(records), groups(test)) else { return Ok(()) };
+        let Some(lost) = other.difference(&own).next() else { return Ok(()) };
+        let message = format!(
+            "all records of the client \"{}\" are drawn for the test set; another seed, a smaller fraction or `test = {{ column = … }}` leaves it some",
+            sanitised(lost)
+        );
+        Err(Fault::new("dataset.test", message))
     }
 
     /// The indices of the records that each client holds.
@@ -355,6 +373,11 @@ fn one_each(mut parts: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
         parts[empty].push(record);
     }
     parts
+}
+
+/// The distinct values of a column, as texts.
+fn distinct_texts(column: &Column) -> BTreeSet<String> {
+    (0..column.len()).map(|row| column.text(row)).collect()
 }
 
 fn number_of_classes(ranks: &[usize]) -> usize {

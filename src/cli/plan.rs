@@ -58,7 +58,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     memory::fits_instances(plan, &sample)?;
     let begin = Instant::now();
     let sample = prepared(plan, &sample)?;
-    let set_up = set_up(begin.elapsed());
+    let set_up = set_up(begin.elapsed()) + of_files(plan);
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
     let mut out = format!(
@@ -94,7 +94,6 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         labels.write(&mut out);
     }
     out.push_str(&set_up);
-    out.push_str(of_files(plan));
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }

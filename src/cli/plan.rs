@@ -58,7 +58,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     memory::fits_instances(plan, &sample)?;
     let begin = Instant::now();
     let sample = prepared(plan, &sample)?;
-    let set_up = set_up(begin.elapsed()) + of_files(plan);
+    let set_up = set_up(begin.elapsed());
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
     let mut out = format!(
@@ -108,15 +108,6 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         ),
     };
     Ok(out)
-}
-
-/// What the estimated times do not know, since they are computed from the settings alone.
-fn of_files(plan: &Plan) -> &'static str {
-    let is_of_file = |cell: &Cell| cell.identity.problem.extent().is_none();
-    match plan.cells.iter().any(is_of_file) {
-        true => "the times are estimated as if data files had 8 features\n",
-        false => "",
-    }
 }
 
 /// How long the problems took to set up, if it is long enough to matter.

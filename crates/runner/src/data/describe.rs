@@ -287,7 +287,7 @@ impl FileRecords<'_> {
     /// How a feature is named: by its column, or its number from 0.
     fn name(&self, feature: usize) -> String {
         let name = self.names.get(feature);
-        name.map_or_else(|| format!("feature {feature}"), |name| format!("`{}`", sanitised(name)))
+        name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
     }
 
     /// The features and the labels that are not finite numbers somewhere, with how often.

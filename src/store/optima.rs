@@ -12,6 +12,7 @@ use driftbench_runner::data::MOST_KEPT;
 use driftbench_runner::files::write_atomically;
 use driftbench_runner::plan::Plan;
 use driftbench_runner::runner::Prepared;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +43,9 @@ impl Store {
     /// Keeps the optima of these cells' instances that took a search, as far as they can be
     /// written.
     pub fn keep_optima(&self, cells: &[Prepared<'_>]) {
-        for scenario in cells.iter().flat_map(|cell| &cell.scenarios) {
+        let mut seen = HashSet::new();
+        let scenarios = cells.iter().flat_map(|cell| &cell.scenarios);
+        for scenario in scenarios.filter(|scenario| seen.insert(&*scenario.key)) {
             let theta = scenario.instance.optimum();
             let Some(error) = scenario.instance.optimum_error() else { continue };
             let size = 8 * theta.len() as u64;

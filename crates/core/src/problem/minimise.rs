@@ -98,8 +98,11 @@ pub fn minimise(f: &mut impl Objective) -> Minimiser {
 /// ‖x‖, also where squares are too small or too large for double precision.
 fn norm(x: &[f64]) -> f64 {
     let square = dot(x, x);
+    if (1e-280..1e280).contains(&square) {
+        return libm::sqrt(square);
+    }
     let most = x.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-    if (1e-280..1e280).contains(&square) || most == 0.0 || !most.is_finite() {
+    if most == 0.0 || !most.is_finite() {
         return libm::sqrt(square);
     }
     let parts: Vec<f64> = x.iter().map(|x| x / most).collect();

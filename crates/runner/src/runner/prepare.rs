@@ -20,7 +20,7 @@ pub struct Scenario {
     /// The problem's instance, shared between cells.
     pub instance: Arc<dyn Instance>,
     /// A hash of what determines the instance: its settings, its files' contents and its seed.
-    pub key: String,
+    pub key: Arc<str>,
     /// θ_0.
     pub start: Vec<f64>,
     /// lim E θ_t, where theory knows it.
@@ -74,6 +74,9 @@ pub struct BadCell {
 
 /// What determines an instance: the problem, the seed, and which form of it is run.
 type Key = (Arc<str>, u64, Form);
+
+/// An instance, and the hash of what determines it.
+type BuiltInstance = (Arc<dyn Instance>, Arc<str>);
 
 /// The seed of a replicate's instance.
 fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
@@ -159,8 +162,8 @@ impl Files for FilesAndOptimum<'_> {
 }
 
 /// The hash of what determines an instance.
-fn instance_key(problem: &str, seed: u64) -> String {
-    sha256(format!("{seed} {problem}").as_bytes())
+fn instance_key(problem: &str, seed: u64) -> Arc<str> {
+    sha256(format!("{seed} {problem}").as_bytes()).into()
 }
 
 /// Builds the instances of all cells, each once.
@@ -191,12 +194,13 @@ pub fn prepare_knowing<'a>(
             wanted.entry(key).or_insert(cell);
         }
     }
-    let built: HashMap<Key, Result<Arc<dyn Instance>, Fault>> = wanted
+    let built: HashMap<Key, Result<BuiltInstance, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
-            let known = FilesAndOptimum { files, optimum: optima(&instance_key(&key.0, key.1)) };
+            let hash = instance_key(&key.0, key.1);
+            let known = FilesAndOptimum { files, optimum: optima(&hash) };
             let built = cell.identity.problem.build(key.1, &known, key.2, Boxed);
-            (key, built.map(Arc::from))
+            (key, built.map(|instance| (Arc::from(instance), hash)))
         })
         .collect();
     let prepared: Vec<Result<Prepared<'a>, BadCell>> = cells
@@ -216,9 +220,9 @@ pub fn prepare_knowing<'a>(
                 }
             };
             let scenario = |key: Key| {
-                let own = (instance(&key)?, instance_key(&key.0, key.1));
+                let own = instance(&key)?;
                 let twin = match wants_twin(&cell.identity) {
-                    true => Some(instance(&(key.0.clone(), key.1, Form::Twin))?),
+                    true => Some(instance(&(key.0.clone(), key.1, Form::Twin))?.0),
                     false => None,
                 };
                 scenario(cell, own, twin).map(Arc::new)
@@ -242,7 +246,7 @@ fn form(cell: &Cell) -> Form {
 
 fn scenario(
     cell: &Cell,
-    (instance, key): (Arc<dyn Instance>, String),
+    (instance, key): BuiltInstance,
     twin: Option<Arc<dyn Instance>>,
 ) -> Result<Scenario, BadCell> {
     let algorithm = &cell.identity.algorithm;

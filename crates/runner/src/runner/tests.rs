@@ -54,7 +54,7 @@ fn a_panic_fails_its_cell_and_no_other() {
     let (instance, limit) = (scenario.instance.clone(), scenario.limit.clone());
     prepared[3].scenarios = vec![std::sync::Arc::new(Scenario {
         instance,
-        key: String::new(),
+        key: "".into(),
         limit,
         twin: None,
         start: Vec::new(),

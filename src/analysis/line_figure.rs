@@ -7,7 +7,6 @@ use super::line::{Curve, Line, Reference};
 use super::theory::Theory;
 use super::{CellResult, predictions, setting_text};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
-use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
@@ -241,8 +240,8 @@ impl<'a> LineFigure<'a> {
         if plot.series().all(|s| s.points.is_empty()) {
             return nothing(cells);
         }
-        let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
-        let (y, runs, band) = (self.y.formula(), count(n, "run"), band_name(self.band));
+        let (y, runs, band) =
+            (self.y.formula(), super::sample_in_words(cells), band_name(self.band));
         let over_rounds = matches!(self.x, XAxis::Rounds(_));
         let mut caption = match self.y.average() {
             _ if over_rounds => format!("Mean of {y} over n = {runs}; {band}."),

@@ -38,11 +38,11 @@ pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
-use driftbench_core::words::thousands;
+use driftbench_core::words::{count, thousands};
 use driftbench_runner::files::{Error, error};
 pub use driftbench_runner::manifest::figure::Scale;
 use driftbench_runner::manifest::{Oracle, Prices, Quantity};
-use driftbench_runner::plan::{Cell, Plan, figure_ids};
+use driftbench_runner::plan::{Cell, Identity, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare_knowing};
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
 pub use line::{
@@ -142,7 +142,7 @@ impl CellResult<'_> {
 
     /// A quantity along each of the traces in memory; empty where it is not recorded.
     pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
-        self.runs.along.iter().map(|trace| runs::column(trace, quantity, &self.prices)).collect()
+        self.runs.columns(quantity, &self.prices)
     }
 
     /// A quantity over the replicates at each recorded round, up to the first divergence.
@@ -259,7 +259,7 @@ fn results<'a>(
         let result = stored.map(|stored| {
             stored.map(|StoredCell { record, traces }| CellResult {
                 cell,
-                runs: Runs::new(traces, &needs.traces(cell), &prices),
+                runs: Runs::new(traces, on_each(cell), &needs.traces(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -292,6 +292,24 @@ fn results<'a>(
         }
     }
     Ok((cells, missing))
+}
+
+/// What the samples of these cells are of: "10 runs", or "20 instances with 5 runs each".
+fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
+    let Some(largest) = cells.iter().max_by_key(|cell| cell.runs.count) else {
+        return count(0, "run");
+    };
+    let Identity { instances, replicates, .. } = &largest.cell.identity;
+    match instances {
+        1 => count(largest.runs.count, "run"),
+        _ => format!("{instances} instances with {} each", count(*replicates as usize, "run")),
+    }
+}
+
+/// The runs whose mean is one number of a sample: those on one of several instances.
+fn on_each(cell: &Cell) -> usize {
+    let Identity { instances, replicates, .. } = &cell.identity;
+    if *instances > 1 { *replicates as usize } else { 1 }
 }
 
 /// The number of cells that a thread reads one after the other.
@@ -335,7 +353,7 @@ fn follow_chosen(
     for i in store.reading_order(&plan.experiment, &ids) {
         let (needed, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
         if let Some(stored) = store.read(&plan.experiment, &cell.cell.id)? {
-            cell.runs = Runs::new(stored.traces, needed, &cell.prices);
+            cell.runs = Runs::new(stored.traces, on_each(cell.cell), needed, &cell.prices);
         }
     }
     Ok(())

@@ -136,7 +136,13 @@ fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity) -> ComparedCells<'a
 fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> PointRanking {
     let finals = cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.runs.finals(quantity)?)));
     let mut all: Vec<(usize, Vec<f64>)> = finals.filter(|(_, v)| !mean(v).is_nan()).collect();
-    all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
+    let several = cells.iter().any(|c| c.cell.identity.instances > 1);
+    // Instances are compared by ratios, so that those with the largest errors do not decide alone.
+    let height = |sample: &[f64]| match several && sample.iter().all(|x| *x > 0.0) {
+        true => sample.iter().map(|x| libm::log(*x)).sum::<f64>(),
+        false => mean(sample),
+    };
+    all.sort_by(|a, b| height(&a.1).total_cmp(&height(&b.1)));
     let Some(((best, sample), others)) = all.split_first() else { return PointRanking::Diverged };
     let error = mean(sample);
     let start = cells.iter().map(|c| c.runs.start).fold(0.0, f64::max);
@@ -147,7 +153,10 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> PointRanking {
         return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
-        let ratio = Ratio::of_means(other, sample);
+        let ratio = match cells[*best].cell.identity.instances {
+            1 => Ratio::of_means(other, sample),
+            _ => Ratio::over_instances(other, sample),
+        };
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         Rival { cell: *cell, ratio, separation: untested_separation(other, sample, exact) }
     };

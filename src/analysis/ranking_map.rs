@@ -68,11 +68,10 @@ fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: us
     if cells.is_empty() {
         return "The figure is empty: no cell has results yet.".into();
     }
-    let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
     let mut caption = format!(
         "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
         spec.metric.formula(),
-        count(n, "run"),
+        super::sample_in_words(cells),
         count(compared, "comparison")
     );
     let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();

@@ -5,6 +5,7 @@
 //! *Invariant*: which columns are in memory depends on the manifest alone, and their numbers have
 //! the bits that were read.
 
+use crate::stats::mean;
 use driftbench_core::federated::Cost;
 use driftbench_core::kernel::dot;
 use driftbench_runner::manifest::{Prices, Quantity, TimeAverage};
@@ -27,16 +28,19 @@ type Averages = Vec<(TimeAverage, Vec<f64>)>;
 /// The runs of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// Replicates.
+    /// Runs.
     pub count: usize,
-    /// Replicates that diverged.
+    /// Runs that diverged.
     pub diverged: usize,
+    /// The runs on each instance, of which every sample has the mean: 1 where each run counts by
+    /// itself, because all have one instance, or each its own.
+    on_each: usize,
     /// The largest ‖θ_0 − θ*‖²; 0 if it is not known.
     pub start: f64,
     /// The quantities that all runs have at the end, one bit each in their order; none if a run
     /// diverged.
     known: u32,
-    /// Their final values, quantity by quantity, one number per run.
+    /// Their final values, quantity by quantity, a sample each.
     ends: Box<[f64]>,
     /// ‖θ_T − θ*‖² per run, where some diverged.
     errors: Box<[Option<f64>]>,
@@ -46,8 +50,9 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Drops from traces what is not needed.
-    pub fn new(traces: Vec<Trace>, needs: &TraceNeeds, prices: &Prices) -> Self {
+    /// Drops from traces what is not needed. Where there are several instances, with `on_each` runs
+    /// each, samples have a number per instance: runs on one instance are not independent.
+    pub fn new(traces: Vec<Trace>, on_each: usize, needs: &TraceNeeds, prices: &Prices) -> Self {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
         let (mut known, mut ends) = (0, Vec::new());
@@ -55,7 +60,7 @@ impl Runs {
             let last = |t: &Trace| column(t, *quantity, prices).last().copied();
             if let Some(values) = traces.iter().map(last).collect::<Option<Vec<f64>>>() {
                 known |= bit(*quantity);
-                ends.extend(values);
+                ends.extend(means(&values, on_each));
             }
         }
         let errors = match diverged {
@@ -65,6 +70,7 @@ impl Runs {
         let mut runs = Self {
             count: traces.len(),
             diverged,
+            on_each,
             start: starts.copied().fold(0.0, f64::max),
             known,
             ends: ends.into(),
@@ -73,7 +79,8 @@ impl Runs {
             along: Vec::new(),
         };
         if traces.iter().any(|t| !t.averages.is_empty()) {
-            runs.averages = traces.iter().map(|t| averages(t, needs)).collect();
+            let all = traces.chunks(on_each).map(|some| mean_averages(some, needs));
+            runs.averages = all.collect();
         }
         if !needs.along.is_empty() {
             runs.along = traces.into_iter().map(|t| along(t, &needs.along)).collect();
@@ -89,8 +96,13 @@ impl Runs {
         }
     }
 
-    /// A quantity at the last round, one number per replicate; `None` if a replicate diverged or
-    /// the quantity is not recorded.
+    /// The size of samples: the number of instances if there are several, else of runs.
+    pub fn sample_size(&self) -> usize {
+        self.count / self.on_each.max(1)
+    }
+
+    /// A quantity at the last round, a sample; `None` if a run diverged or the quantity is not
+    /// recorded.
     pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
         if self.diverged > 0 {
             return None;
@@ -99,11 +111,34 @@ impl Runs {
             return self.along_mean(quantity, average);
         }
         let bit = bit(quantity);
-        let before = (self.known & (bit - 1)).count_ones() as usize * self.count;
-        (self.known & bit != 0).then(|| self.ends[before..before + self.count].to_vec())
+        let size = self.sample_size();
+        let before = (self.known & (bit - 1)).count_ones() as usize * size;
+        (self.known & bit != 0).then(|| self.ends[before..before + size].to_vec())
     }
 
-    /// An average over the rounds, one vector per replicate.
+    /// A quantity along the traces in memory, those on one instance averaged; empty where it is not
+    /// recorded. An instance has as many rows as the run on it that diverged first.
+    pub fn columns(&self, quantity: Quantity, prices: &Prices) -> Vec<Cow<'_, [f64]>> {
+        let one = |trace| column(trace, quantity, prices);
+        if self.on_each <= 1 {
+            return self.along.iter().map(one).collect();
+        }
+        let of_instance = |some: &[Trace]| {
+            let all: Vec<Cow<'_, [f64]>> = some.iter().map(|t| column(t, quantity, prices)).collect();
+            let rows = all.iter().map(|column| column.len()).min().unwrap_or(0);
+            let row = |i: usize| all.iter().map(|column| column[i]).sum::<f64>() / all.len() as f64;
+            Cow::Owned((0..rows).map(row).collect())
+        };
+        self.along.chunks(self.on_each).map(of_instance).collect()
+    }
+
+    /// The recorded rounds of a number of the sample, if traces are in memory: those of the column
+    /// at the same place.
+    pub fn rounds(&self, place: usize) -> Option<&[u64]> {
+        self.along.get(place * self.on_each.max(1)).map(|trace| &trace.round[..])
+    }
+
+    /// An average over the rounds, a vector per number of a sample.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
         if self.averages.is_empty() {
             return (self.count == 0).then(Vec::new);
@@ -130,6 +165,11 @@ impl Runs {
     }
 }
 
+/// The mean of each `size` successive numbers.
+fn means(values: &[f64], size: usize) -> impl Iterator<Item = f64> {
+    values.chunks(size.max(1)).map(|some| if some.len() == 1 { some[0] } else { mean(some) })
+}
+
 fn bit(quantity: Quantity) -> u32 {
     1 << quantity as u32
 }
@@ -139,6 +179,27 @@ fn averages(trace: &Trace, needs: &TraceNeeds) -> Averages {
     let always = [TimeAverage::Bias, TimeAverage::Covariance];
     let all = trace.averages.iter();
     all.filter(|(a, _)| always.contains(a) || needs.averages.contains(a)).cloned().collect()
+}
+
+/// The averages of the runs on one instance, averaged: those that all of them have.
+fn mean_averages(runs: &[Trace], needs: &TraceNeeds) -> Averages {
+    let Some((first, others)) = runs.split_first() else { return Averages::new() };
+    let mut sums = averages(first, needs);
+    for other in others {
+        let other = averages(other, needs);
+        sums.retain_mut(|(name, sum)| match other.iter().find(|(n, _)| n == name) {
+            Some((_, values)) => {
+                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                true
+            }
+            None => false,
+        });
+    }
+    if runs.len() > 1 {
+        let n = runs.len() as f64;
+        sums.iter_mut().flat_map(|(_, sum)| sum).for_each(|sum| *sum /= n);
+    }
+    sums
 }
 
 /// A trace with these columns alone.
@@ -218,7 +279,7 @@ mod tests {
     fn ends_are_those_of_the_traces() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Finished)];
         let prices = Prices::default();
-        let runs = Runs::new(traces.clone(), &TraceNeeds::default(), &prices);
+        let runs = Runs::new(traces.clone(), 1, &TraceNeeds::default(), &prices);
         assert!(runs.along.is_empty());
         assert_eq!((runs.count, runs.diverged, runs.start), (2, 0, 4.0));
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
@@ -237,7 +298,7 @@ mod tests {
             along: [Quantity::Lyapunov].into(),
             averages: [TimeAverage::CrossCovariance].into(),
         };
-        let runs = Runs::new(vec![trace(Outcome::Finished)], &needs, &Prices::default());
+        let runs = Runs::new(vec![trace(Outcome::Finished)], 1, &needs, &Prices::default());
         let [trace] = &runs.along[..] else { panic!("one run") };
         assert_eq!((trace.rows(), trace.sq_error.len(), trace.cost.len()), (3, 0, 0));
         assert_eq!(trace.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
@@ -247,7 +308,7 @@ mod tests {
     #[test]
     fn a_run_that_diverged_leaves_no_mean_and_keeps_the_others() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Diverged)];
-        let runs = Runs::new(traces, &TraceNeeds::default(), &Prices::default());
+        let runs = Runs::new(traces, 1, &TraceNeeds::default(), &Prices::default());
         assert_eq!(runs.finals(Quantity::SqError), None);
         assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
     }

@@ -140,6 +140,13 @@ struct Known {
     fails: AtomicBool,
 }
 
+impl Known {
+    /// Whether samples are over instances of a problem.
+    fn over_instances(&self) -> bool {
+        self.cells.iter().any(|facts| facts.cell.identity.instances > 1)
+    }
+}
+
 /// Renders a text; `None` if a claim has another verdict than the text says.
 ///
 /// # Errors
@@ -292,7 +299,11 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
             let quantity = quantity(&options, usual)?;
             match (finals(&known.cells, &a, quantity)?, finals(&known.cells, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
-                    let Ratio { estimate, low, high, .. } = Ratio::of_means(a, b);
+                    let ratio = match known.over_instances() {
+                        true => Ratio::over_instances(a, b),
+                        false => Ratio::of_means(a, b),
+                    };
+                    let Ratio { estimate, low, high, .. } = ratio;
                     Ok(shown(estimate, (low, high)))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),

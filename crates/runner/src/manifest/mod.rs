@@ -56,9 +56,14 @@ pub struct Manifest {
     /// Seed of all random streams.
     #[schemars(example = 2024)]
     pub seed: u64,
-    /// Number of independent runs of each cell.
+    /// Number of independent runs of each cell, on each instance.
     #[schemars(range(min = 1), example = 10)]
     pub replicates: u64,
+    /// Number of instances of the problem, drawn independently, with `replicates` runs on each;
+    /// intervals then are over instances. The first is that of the seed; each of the others is
+    /// what another seed would give, with noise of its own. By default 1.
+    #[schemars(range(min = 1), example = 20, extend("default" = 1))]
+    pub instances: Option<u64>,
     /// Whether oracles are noisy.
     #[serde(default)]
     pub oracle: Oracle,

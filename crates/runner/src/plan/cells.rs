@@ -107,7 +107,7 @@ impl CellMaker<'_> {
         let record = &*self.record;
         let point =
             validate::CheckedPoint { problem, algorithm, start, budget, record, entry, choice };
-        let faults = validate::check_cell(self.root, self.manifest.instance, &point);
+        let faults = validate::check_cell(self.root, self.manifest, &point);
         if !faults.is_empty() {
             return self.found.extend(faults);
         }
@@ -115,6 +115,8 @@ impl CellMaker<'_> {
             numerics: NUMERICS,
             seed: self.manifest.seed,
             replicates: self.manifest.replicates,
+            instances: self.manifest.instances.unwrap_or(1),
+            fresh: false,
             oracle: **tables.oracle.value(reads.oracle),
             instance: self.manifest.instance,
             rounds: rounds(budget, algorithm.spec.scale().1),

@@ -81,8 +81,15 @@ pub struct Identity {
     pub numerics: u32,
     /// Seed of every stream.
     pub seed: u64,
-    /// Independent runs.
+    /// Independent runs on each instance.
     pub replicates: u64,
+    /// Instances of the problem.
+    #[serde(skip_serializing_if = "is_one")]
+    pub instances: u64,
+    /// Whether noise and instances are drawn apart from those of all other cells, by which
+    /// settings may have been selected.
+    #[serde(skip_serializing_if = "is_false")]
+    pub fresh: bool,
     /// Whether oracles are noisy.
     pub oracle: Oracle,
     /// Whether replicates share one instance.
@@ -102,6 +109,14 @@ pub struct Identity {
     /// The algorithm.
     #[serde(serialize_with = "whole")]
     pub algorithm: Arc<algorithm::Spec>,
+}
+
+fn is_one(instances: &u64) -> bool {
+    *instances == 1
+}
+
+fn is_false(fresh: &bool) -> bool {
+    !fresh
 }
 
 /// Writes what cells share into each.
@@ -126,9 +141,24 @@ impl Identity {
         components.iter().map(|c| c.terms.steps_of_all(clients)).sum()
     }
 
-    /// Local steps of all clients of all replicates.
+    /// The runs of all instances together.
+    pub fn runs(&self) -> u64 {
+        self.instances.saturating_mul(self.replicates)
+    }
+
+    /// The instances that must be built.
+    pub fn built_instances(&self) -> u64 {
+        if self.instance.is_fixed() { self.instances } else { self.replicates }
+    }
+
+    /// The number of a run's instance among those that are built.
+    pub fn instance_of(&self, run: u64) -> u64 {
+        if self.instance.is_fixed() { run / self.replicates } else { run }
+    }
+
+    /// Local steps of all clients of all runs.
     pub fn client_steps(&self, clients: usize) -> u64 {
-        self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.replicates)
+        self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.runs())
     }
 }
 

@@ -81,6 +81,18 @@ impl Checker<'_> {
         }
     }
 
+    fn instances(&mut self, manifest: &Manifest) {
+        let Some(instances) = manifest.instances else { return };
+        self.require(instances > 0, "instances", "`instances` must be 1 or more, not 0");
+        let runs = instances.saturating_mul(manifest.replicates);
+        let message = format!(
+            "`instances` × `replicates` must be at most {MAX_REPLICATES}, not {runs}"
+        );
+        self.require(runs <= MAX_REPLICATES, "instances", message);
+        let message = "`instances` and `instance = \"per-replicate\"` exclude each other: the latter has an instance for each replicate";
+        self.require(manifest.instance.is_fixed(), "instances", message);
+    }
+
     fn distinct(&mut self, key: &str, names: impl Iterator<Item = &'static str>) {
         let mut seen = BTreeSet::new();
         for (i, name) in names.enumerate() {
@@ -110,6 +122,7 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let message =
         format!("`replicates` must be at most {MAX_REPLICATES} (a stream each), not {replicates}");
     checker.require(replicates <= MAX_REPLICATES, "replicates", message);
+    checker.instances(manifest);
     let message = "there is no algorithm: write at least one [[algorithm.<kind>]]";
     checker.require(!manifest.algorithm.entries().is_empty(), "algorithm", message);
     checker.record(&manifest.record);
@@ -134,14 +147,18 @@ pub struct CheckedPoint<'a> {
 /// What is wrong with one grid point.
 pub fn check_cell(
     root: &Node,
-    instance: InstanceMode,
+    manifest: &Manifest,
     point: &CheckedPoint<'_>,
 ) -> Vec<Diagnostic> {
     let CheckedPoint { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
-    if instance == InstanceMode::PerReplicate && !problem.spec.uses_seed() {
-        let message = "`instance`: no part of this problem is drawn, so all replicates share it";
-        found.push(diagnostic_under(root, "instance", choice, message));
+    let several = match manifest.instance {
+        InstanceMode::PerReplicate => Some("instance"),
+        InstanceMode::Fixed => manifest.instances.is_some_and(|n| n > 1).then_some("instances"),
+    };
+    if let Some(key) = several.filter(|_| !problem.spec.uses_seed()) {
+        let message = format!("`{key}`: no part of this problem is drawn, so all replicates share it");
+        found.push(diagnostic_under(root, key, choice, message));
     }
     let mut add = |base: &str, faults: &[Fault]| {
         for Fault { key, message } in faults {

@@ -26,6 +26,7 @@ mod setting_text;
 mod stability;
 pub mod table;
 pub mod theory;
+pub mod tuned;
 mod unplanned;
 #[cfg(test)]
 mod wrong;
@@ -42,7 +43,7 @@ use driftbench_core::words::{count, thousands};
 use driftbench_runner::files::{Error, error};
 pub use driftbench_runner::manifest::figure::Scale;
 use driftbench_runner::manifest::{Oracle, Prices, Quantity};
-use driftbench_runner::plan::{Cell, Identity, Plan, figure_ids};
+use driftbench_runner::plan::{Candidate, Cell, Identity, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare_knowing};
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
 pub use line::{
@@ -290,6 +291,13 @@ fn results<'a>(
                 cells.push(cell);
             }
         }
+    }
+    // Where candidates were not run, it is not decided what is selected.
+    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
+    let candidates = groups.flat_map(|group| &group.candidates).filter(|c| c.loss.is_none());
+    for Candidate { cell, .. } in candidates {
+        let failed = store.failed(&plan.experiment, &cell.id)?;
+        missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
     }
     Ok((cells, missing))
 }

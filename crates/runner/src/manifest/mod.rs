@@ -13,6 +13,7 @@ mod pass;
 pub mod read;
 pub mod reference;
 pub mod schema;
+pub mod tune;
 
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
 use driftbench_core::{algorithm, problem};
@@ -85,6 +86,8 @@ pub struct Manifest {
     pub record: Record,
     /// Prices of the simulated wall clock; they do not change any run.
     pub prices: Option<Prices>,
+    /// Settings of which each algorithm gets the value that is best for it.
+    pub tune: Option<tune::Tune>,
     /// `[[algorithm.<kind>]]`.
     pub algorithm: algorithm::AlgorithmTables,
     /// `[[figure.<kind>]]`.

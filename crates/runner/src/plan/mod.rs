@@ -11,6 +11,7 @@ mod places;
 mod selection;
 mod settings;
 mod tables;
+mod tune;
 mod validate;
 
 use crate::data::DataFolder;
@@ -29,6 +30,7 @@ pub use places::place_of;
 pub use selection::selected;
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
+pub use tune::{Candidate, Edge, Tuning, TuningGroup};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -54,6 +56,9 @@ pub struct Plan {
     pub figures: Vec<usize>,
     /// The order of the claims in the manifest, as indices into those of its table.
     pub claims: Vec<usize>,
+    /// The settings that are tuned. Then the cells are those of all candidates, until the plan
+    /// follows their results ([`Plan::following`]).
+    pub tuning: Option<Tuning>,
 }
 
 /// One point of the grid: one algorithm on one problem, all its replicates.
@@ -222,7 +227,8 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with it, at once.
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
-        let root = parse(&source)?;
+        let mut root = parse(&source)?;
+        let tuning = tune::expand(&mut root).map_err(|found| Rejected::new(&source, found))?;
         let reject = |found| {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
@@ -235,6 +241,7 @@ impl Plan {
         let mut checker = Checker::new(&root, &manifest, &cells);
         figures::check_figures(&mut checker);
         claims::check_claims(&mut checker);
+        checker.tune();
         found.extend(checker.found);
         if !found.is_empty() {
             return Err(reject(found));
@@ -247,13 +254,21 @@ impl Plan {
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));
         let all = manifest.claim.all();
         let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
-        Ok(Self { experiment, source, manifest, cells, figures, claims })
+        Ok(Self { experiment, source, manifest, cells, figures, claims, tuning })
     }
 
     /// The data files beside the manifest.
     pub fn folder(&self) -> DataFolder {
         folder(&self.source)
     }
+}
+
+/// The cells of a manifest whose tree is changed, which is sound otherwise.
+fn tree_cells(root: &Node, source: &Source) -> Result<Vec<Cell>, Rejected> {
+    let reject = |found| Rejected::new(source, found);
+    let (manifest, axes) = read(root).map_err(reject)?;
+    let mut hashes = Hashes { folder: folder(source), known: source.files.clone() };
+    cells::cells(root, &manifest, &axes, &mut hashes).map_err(reject)
 }
 
 /// The order of these paths in a manifest's text, as indices.

@@ -27,6 +27,7 @@ mod stability;
 pub mod table;
 pub mod theory;
 pub mod tuned;
+mod tuning;
 mod unplanned;
 #[cfg(test)]
 mod wrong;
@@ -66,6 +67,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use theory::{MomentsCache, Theory};
+pub use tuning::{TunedRow, TuningResult};
+use tuning::TuningCells;
 pub use unplanned::UnplannedCells;
 
 /// An experiment with its results.
@@ -92,6 +95,8 @@ pub struct Experiment<'a> {
     pub unplanned: UnplannedCells,
     /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
+    /// What was selected, where settings are tuned.
+    pub tuning: Option<TuningResult>,
 }
 
 /// A cell without results.
@@ -185,7 +190,12 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
     let standings = Standings::new(axes, &rows, &rankings);
-    let figures = figures(plan, &cells, &shown, &theory, &rankings);
+    let mut figures = figures(plan, &cells, &shown, &theory, &rankings);
+    let candidates = TuningCells::read(plan, store)?;
+    let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
+    let further = tuning::figures(plan, &candidates, &taken);
+    figures.splice(figures.len().min(1)..figures.len().min(1), further);
+    let tuning = TuningResult::new(plan, &cells, &candidates);
     drop(rankings);
     drop(rows);
     let problems = problems::instances(plan, &prepared)?;
@@ -212,6 +222,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         not_computed,
         unplanned,
         standings,
+        tuning,
     })
 }
 
@@ -249,18 +260,40 @@ fn results<'a>(
     store: &Store,
     needs: &Needs<'_>,
 ) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
+    let all: Vec<&'a Cell> = plan.cells.iter().collect();
+    let (cells, mut missing) = read_cells(plan, &all, store, &|cell| needs.traces(cell))?;
+    // Where candidates were not run, it is not decided what is selected.
+    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
+    let candidates = groups.flat_map(|group| &group.candidates).filter(|c| c.loss.is_none());
+    for Candidate { cell, .. } in candidates {
+        let failed = store.failed(&plan.experiment, &cell.id)?;
+        missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
+    }
+    Ok((cells, missing))
+}
+
+/// Those of these cells that have results, with what is needed of their runs, and the others.
+///
+/// # Errors
+/// If results are damaged.
+fn read_cells<'a>(
+    plan: &'a Plan,
+    cells: &[&'a Cell],
+    store: &Store,
+    needs: &(dyn Fn(&Cell) -> TraceNeeds + Sync),
+) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
     // Each task reads several cells in the order of the store, so that cells of one pack are read
     // together. What is not needed is dropped immediately.
-    let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
     let order = store.reading_order(&plan.experiment, &ids);
     let prices = plan.manifest.prices.unwrap_or_default();
     let read = |place: &usize| {
-        let cell: &'a Cell = &plan.cells[*place];
+        let cell: &'a Cell = cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
         let result = stored.map(|stored| {
             stored.map(|StoredCell { record, traces }| CellResult {
                 cell,
-                runs: Runs::new(traces, on_each(cell), &needs.traces(cell), &prices),
+                runs: Runs::new(traces, on_each(cell), &needs(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -275,11 +308,12 @@ fn results<'a>(
     let mut all: Vec<(usize, _)> = all.collect();
     all.sort_by_key(|(place, _)| *place);
     let mut known: Vec<Arc<Provenance>> = Vec::new();
+    let planned = cells;
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
     for (place, found) in all {
         match found? {
             None => {
-                let cell = &plan.cells[place];
+                let cell = planned[place];
                 let failed = store.failed(&plan.experiment, &cell.id)?;
                 missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
             }
@@ -291,13 +325,6 @@ fn results<'a>(
                 cells.push(cell);
             }
         }
-    }
-    // Where candidates were not run, it is not decided what is selected.
-    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
-    let candidates = groups.flat_map(|group| &group.candidates).filter(|c| c.loss.is_none());
-    for Candidate { cell, .. } in candidates {
-        let failed = store.failed(&plan.experiment, &cell.id)?;
-        missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
     }
     Ok((cells, missing))
 }

@@ -23,6 +23,7 @@ mod owned;
 mod page_data;
 mod series;
 mod truncation;
+mod tuning;
 mod view;
 
 use crate::analysis::family::FAMILIES;

@@ -6,6 +6,7 @@ use super::formula;
 use super::matrix::RankingMatrix;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
+use super::tuning::{self, PageTuning};
 use super::{finding, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
@@ -37,6 +38,8 @@ pub struct Page {
     pub claims: PageClaims,
     /// The ranking, and the number of comparisons in its table and in maps.
     pub ranking: Value,
+    /// What was selected, where settings are tuned.
+    pub tuning: Option<PageTuning>,
     pub tables: Tables,
     pub problems: Problems,
     pub formulas: Value,
@@ -142,6 +145,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
                 several => format!("{} comparisons", thousands(several)),
             },
         }),
+        tuning: tuning::section(experiment, &mut files),
         tables,
         problems: problems(&experiment.problems),
         formulas: json!({

@@ -19,6 +19,7 @@ mod needs;
 mod panels;
 mod predictions;
 pub mod problems;
+mod profile;
 mod ranking;
 mod ranking_map;
 mod runs;
@@ -195,6 +196,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
     let further = tuning::figures(plan, &candidates, &taken);
     figures.splice(figures.len().min(1)..figures.len().min(1), further);
+    figures.extend(profile::figure(&cells));
     let tuning = TuningResult::new(plan, &cells, &candidates);
     drop(rankings);
     drop(rows);

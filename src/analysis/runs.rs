@@ -44,6 +44,8 @@ pub struct Runs {
     ends: Box<[f64]>,
     /// ‖θ_T − θ*‖² per run, where some diverged.
     errors: Box<[Option<f64>]>,
+    /// ‖θ_T − θ*‖² per run, where the sample has means over several and none diverged.
+    single: Box<[f64]>,
     averages: Box<[Averages]>,
     /// One trace per run with the columns that are needed; empty if none is.
     pub along: Vec<Trace>,
@@ -75,9 +77,13 @@ impl Runs {
             known,
             ends: ends.into(),
             errors,
+            single: Box::default(),
             averages: Box::default(),
             along: Vec::new(),
         };
+        if on_each > 1 && diverged == 0 {
+            runs.single = traces.iter().filter_map(Trace::final_error).collect();
+        }
         if traces.iter().any(|t| !t.averages.is_empty()) {
             let all = traces.chunks(on_each).map(|some| mean_averages(some, needs));
             runs.averages = all.collect();
@@ -88,9 +94,10 @@ impl Runs {
         runs
     }
 
-    /// ‖θ_T − θ*‖² per replicate; `None` where it diverged.
+    /// ‖θ_T − θ*‖² per run; `None` where it diverged.
     pub fn errors(&self) -> Vec<Option<f64>> {
         match self.diverged {
+            0 if self.on_each > 1 => self.single.iter().copied().map(Some).collect(),
             0 => self.finals(Quantity::SqError).into_iter().flatten().map(Some).collect(),
             _ => self.errors.to_vec(),
         }
@@ -99,6 +106,20 @@ impl Runs {
     /// The size of samples: the number of instances if there are several, else of runs.
     pub fn sample_size(&self) -> usize {
         self.count / self.on_each.max(1)
+    }
+
+    /// ‖θ_T − θ*‖² of the runs on each instance; `None` if a run diverged.
+    pub fn by_instance(&self) -> Option<Vec<&[f64]>> {
+        match self.on_each {
+            _ if self.diverged > 0 => None,
+            1 => {
+                let bit = bit(Quantity::SqError);
+                let before = (self.known & (bit - 1)).count_ones() as usize * self.count;
+                let ends = (self.known & bit != 0).then(|| &self.ends[before..before + self.count]);
+                ends.map(|ends| ends.chunks(1).collect())
+            }
+            size => Some(self.single.chunks(size).collect()),
+        }
     }
 
     /// A quantity at the last round, a sample; `None` if a run diverged or the quantity is not

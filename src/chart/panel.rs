@@ -220,7 +220,8 @@ fn draw(
     let color = plotters_color(style.color);
     if let Line::Selected(_) = series.line {
         for at in stretches(&series.points, x, y).concat() {
-            chart.draw_series([Circle::new(at, RING * FINE, color.stroke_width(2 * FINE))])?;
+            let ring = ShapeStyle { color: color.to_rgba(), filled: false, stroke_width: 2 * FINE };
+            chart.draw_series([Circle::new(at, RING * FINE, ring)])?;
         }
         return Ok(());
     }

@@ -93,6 +93,14 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     if many && !all {
         labels.write(&mut out);
     }
+    if let Some((fresh, more)) = plan.expected_following() {
+        let _ = writeln!(
+            out,
+            "then, where candidates are best at the border, up to {}; and fresh runs of what is selected, up to {}",
+            count(more, "further candidate"),
+            count(fresh, "cell")
+        );
+    }
     out.push_str(&set_up);
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));

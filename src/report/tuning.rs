@@ -29,7 +29,8 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
     heads.push("times larger".into());
     heads.push("mean when selected".into());
     heads.push("candidates".into());
-    heads.push("at the border".into());
+    let bordered = found.rows.iter().any(|row| !row.edges.is_empty());
+    heads.extend(bordered.then(|| "at the border".to_owned()));
     let row = |row: &TunedRow| {
         let mut cells = vec![row.label.clone()];
         cells.extend(row.values.iter().cloned());
@@ -56,7 +57,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
             (all, 0) => all.to_string(),
             (all, diverged) => format!("{all}, {diverged} diverged"),
         });
-        cells.push(row.edges.join("; "));
+        cells.extend(bordered.then(|| row.edges.join("; ")));
         cells
     };
     files.push(("tuned.csv".into(), csv(found)));

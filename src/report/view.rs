@@ -119,7 +119,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "source": sources::cited(source),
             "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
             "seed": manifest.seed,
-            "replicates": manifest.replicates,
+            "replicates": plan.cells.first().map_or(manifest.replicates, |c| c.identity.runs()),
             "cells": plan.cells.len(),
             "missing": experiment.missing.len(),
         }),

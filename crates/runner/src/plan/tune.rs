@@ -622,7 +622,10 @@ impl Plan {
     /// added.
     pub fn expected_following(&self) -> Option<(usize, usize)> {
         let tuning = self.tuning.as_ref()?;
-        let groups = self.groups(&self.cells, &tuning.settings).len();
+        let groups = match tuning.groups.len() {
+            0 => self.groups(&self.cells, &tuning.settings).len(),
+            known => known,
+        };
         let extend = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend) as usize;
         Some((2 * groups, groups * extend * ADDED * tuning.settings.len()))
     }

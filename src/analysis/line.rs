@@ -198,7 +198,9 @@ impl Line {
     /// The curve that it belongs to.
     pub fn curve(&self) -> Option<&Curve> {
         match self {
-            Self::Measured(curve) | Self::Predicted(curve, _) | Self::Selected(curve) => Some(curve),
+            Self::Measured(curve) | Self::Predicted(curve, _) | Self::Selected(curve) => {
+                Some(curve)
+            }
             Self::Reference(_) => None,
         }
     }

@@ -68,8 +68,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use theory::{MomentsCache, Theory};
-pub use tuning::{TunedRow, TuningResult};
 use tuning::TuningCells;
+pub use tuning::{TunedRow, TuningResult};
 pub use unplanned::UnplannedCells;
 
 /// An experiment with its results.

@@ -15,6 +15,8 @@ use std::collections::HashMap;
 const FEWEST: usize = 10;
 /// Panels of a figure at most.
 const MOST_PANELS: usize = 12;
+/// The factor up to which the x axis is linear.
+const LINEAR: f64 = 4.0;
 /// Standard errors of a ratio within which two errors count as equal. Without them two equal
 /// algorithms would each be best on half of the instances.
 const TIE: f64 = 2.0;
@@ -29,11 +31,12 @@ pub fn figure(cells: &[CellResult<'_>]) -> Option<Figure> {
     }
     let all: Vec<&CellResult<'_>> = cells.iter().collect();
     let view = views(&axes, &[], &all).into_iter().next()?;
-    let mut panels = Vec::new();
+    let (mut panels, mut farthest) = (Vec::new(), 1.0_f64);
     for (title, places) in &view.groups {
         let group: Vec<&CellResult<'_>> = places.iter().map(|place| all[*place]).collect();
         let ratios = ratios(&group);
-        let last = ratios.iter().flatten().copied().filter(|r| r.is_finite()).fold(1.0, f64::max);
+        let last = largest(&ratios);
+        farthest = farthest.max(last);
         let series = places.iter().zip(&ratios).map(|(place, ratios)| {
             let curve = &view.curves[view.curve_of_cell[*place]];
             let points = steps(ratios, last);
@@ -50,7 +53,7 @@ pub fn figure(cells: &[CellResult<'_>]) -> Option<Figure> {
         legend: legend.collect(),
         x: "factor above the smallest error".into(),
         y: "share of instances".into(),
-        scale_x: Scale::Log,
+        scale_x: if farthest > LINEAR { Scale::Log } else { Scale::Linear },
         scale_y: Scale::Linear,
     };
     let instances = cells.iter().map(|c| instances_of(c)).max().unwrap_or(0);
@@ -65,6 +68,11 @@ pub fn figure(cells: &[CellResult<'_>]) -> Option<Figure> {
     };
     let figure = Figure::new(&common, String::new(), caption, 4, Body::Plot(plot));
     Some(Figure { id: "profile".into(), ..figure })
+}
+
+/// The largest finite ratio.
+fn largest(ratios: &[Vec<f64>]) -> f64 {
+    ratios.iter().flatten().copied().filter(|r| r.is_finite()).fold(1.0, f64::max)
 }
 
 /// The number of instances of a cell.
@@ -127,8 +135,7 @@ mod tests {
         let corners = |ratios: &[f64], last| -> Vec<(f64, f64)> {
             steps(ratios, last).iter().map(|p| (p.x, p.y)).collect()
         };
-        let expected =
-            [(1.0, 0.5), (2.0, 0.5), (2.0, 0.75), (4.0, 0.75), (4.0, 1.0), (8.0, 1.0)];
+        let expected = [(1.0, 0.5), (2.0, 0.5), (2.0, 0.75), (4.0, 0.75), (4.0, 1.0), (8.0, 1.0)];
         assert_eq!(corners(&[4.0, 1.0, 2.0, 1.0], 8.0), expected);
         // A run that diverged is behind by every factor.
         assert_eq!(corners(&[1.0, f64::INFINITY], 3.0), [(1.0, 0.5), (3.0, 0.5)]);

@@ -145,7 +145,8 @@ impl Runs {
             return self.along.iter().map(one).collect();
         }
         let of_instance = |some: &[Trace]| {
-            let all: Vec<Cow<'_, [f64]>> = some.iter().map(|t| column(t, quantity, prices)).collect();
+            let all: Vec<Cow<'_, [f64]>> =
+                some.iter().map(|t| column(t, quantity, prices)).collect();
             let rows = all.iter().map(|column| column.len()).min().unwrap_or(0);
             let row = |i: usize| all.iter().map(|column| column[i]).sum::<f64>() / all.len() as f64;
             Cow::Owned((0..rows).map(row).collect())

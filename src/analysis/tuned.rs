@@ -1,7 +1,7 @@
 //! Which settings are selected by the results of their candidates (`[tune]`).
 
-use super::runs::{Runs, TraceNeeds};
 use super::on_each;
+use super::runs::{Runs, TraceNeeds};
 use crate::stats::mean;
 use crate::store::Store;
 use driftbench_runner::files::Error;

@@ -83,7 +83,8 @@ impl TuningResult {
         let (tuning, tune) = (plan.tuning.as_ref()?, plan.manifest.tune.as_ref()?);
         let all = read.candidates.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path));
         let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
-        let axes: Vec<&str> = panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
+        let axes: Vec<&str> =
+            panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
         let of = |all: &[CellResult<'_>], id: &str| {
             let found = all.iter().find(|c| c.cell.id == id)?;
             found.runs.finals(tune.metric)

@@ -180,7 +180,9 @@ pub fn is_figure(name: &str) -> bool {
 /// Whether a file has the name of a table of a page.
 pub fn is_table(name: &str) -> bool {
     let table = name.strip_suffix(".csv");
-    table.is_some_and(|t| ["winners", "bounds", "orders", "tuned"].contains(&t) || t.starts_with("claim-"))
+    table.is_some_and(|t| {
+        ["winners", "bounds", "orders", "tuned"].contains(&t) || t.starts_with("claim-")
+    })
 }
 
 /// Whether a file has the name of one in the folder of an experiment's page.

@@ -84,10 +84,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
     let Some(tune) = &manifest.tune else { return Vec::new() };
     let runs = tune.replicates.unwrap_or(manifest.replicates);
     let on = if several {
-        format!(
-            " on each of {}",
-            count(manifest.instances.unwrap_or(1) as usize, "instance")
-        )
+        format!(" on each of {}", count(manifest.instances.unwrap_or(1) as usize, "instance"))
     } else {
         String::new()
     };

@@ -109,10 +109,9 @@ impl ResultsFolder {
     pub fn side(&self, name: String) -> Result<Side, Error> {
         // This release may not be able to read a manifest of another one; the cells can still be
         // compared. A plan is dropped once its cells are listed, to save memory.
-        let cells =
-            |experiment: &store::StoredExperiment| {
-                plan(experiment, &self.store).map(|plan| planned(&plan))
-            };
+        let cells = |experiment: &store::StoredExperiment| {
+            plan(experiment, &self.store).map(|plan| planned(&plan))
+        };
         let all: Vec<Option<Vec<(String, SideCell)>>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };

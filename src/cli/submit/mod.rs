@@ -77,7 +77,9 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         eprintln!("{} failed before; pass --rerun-failed to run them again", count(failed, "cell"));
     }
     if plans.iter().any(|plan| plan.tuning.is_some()) {
-        eprintln!("of experiments with [tune] the candidates are submitted; when they are merged, `driftbench run` runs what follows from them");
+        eprintln!(
+            "of experiments with [tune] the candidates are submitted; when they are merged, `driftbench run` runs what follows from them"
+        );
     }
     if cells == 0 {
         eprintln!("{}", nothing_to_submit(&plans, failed));

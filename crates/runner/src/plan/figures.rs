@@ -236,10 +236,11 @@ const PANELS: usize = 16;
 
 /// The figure of a manifest without figures: ‖θ_t − θ*‖² over communications, with a panel for
 /// each problem, start and budget, and for further settings while panels hold many curves.
-pub fn default_figures(cells: &[Cell]) -> FigureTables {
+pub fn default_figures(cells: &[Cell], tuned: &dyn Fn(&str) -> bool) -> FigureTables {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
-    for path in cells.iter().flat_map(|c| &*c.varied) {
+    // What is tuned has one value for each curve.
+    for path in cells.iter().flat_map(|c| &*c.varied).filter(|path| !tuned(path)) {
         let of_algorithm = path.starts_with("algorithm.");
         let name = if of_algorithm { short(path) } else { path.as_str() };
         if seen.insert(name) {

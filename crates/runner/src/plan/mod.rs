@@ -30,10 +30,10 @@ pub use places::place_of;
 pub use selection::selected;
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
-pub use tune::{Candidate, Edge, Tuning, TuningGroup};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+pub use tune::{Candidate, Edge, Tuning, TuningGroup};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.
@@ -248,7 +248,8 @@ impl Plan {
         }
         let source = Source { files: hashes.known, ..source };
         if figure_ids(&manifest).is_empty() {
-            manifest.figure = figures::default_figures(&cells);
+            let tuned = |path: &str| tuning.as_ref().is_some_and(|tuning| tuning.has(path));
+            manifest.figure = figures::default_figures(&cells, &tuned);
         }
         let all = figure_ids(&manifest);
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));

@@ -33,6 +33,15 @@ pub struct Tuning {
     pub groups: Vec<TuningGroup>,
 }
 
+impl Tuning {
+    /// Whether the setting at a path is tuned.
+    pub fn has(&self, path: &str) -> bool {
+        let mut keys = self.settings.iter().map(|setting| setting.key.as_str());
+        let mut parts = path.splitn(3, '.');
+        parts.next() == Some("algorithm") && keys.any(|key| parts.clone().nth(1) == Some(key))
+    }
+}
+
 /// The candidates of an algorithm at a point of the grid.
 #[derive(Clone, Debug)]
 pub struct TuningGroup {
@@ -430,10 +439,7 @@ impl Plan {
 
     /// Whether the setting at a path is tuned.
     fn is_tuned(&self, path: &str) -> bool {
-        let settings = self.tuning.iter().flat_map(|tuning| &tuning.settings);
-        let mut keys = settings.map(|setting| setting.key.as_str());
-        let mut parts = path.splitn(3, '.');
-        parts.next() == Some("algorithm") && keys.any(|key| parts.clone().nth(1) == Some(key))
+        self.tuning.as_ref().is_some_and(|tuning| tuning.has(path))
     }
 
     /// The candidates in the manifest, grouped by algorithm and point of the grid.
@@ -442,9 +448,8 @@ impl Plan {
         let mut places: HashMap<(String, Vec<String>), usize> = HashMap::new();
         for cell in cells {
             let others = cell.varied.iter().filter(|path| !self.is_tuned(path));
-            let others = others.map(|path| {
-                cell.settings.at_path(path).map(|value| format!("{path} {value}"))
-            });
+            let others = others
+                .map(|path| cell.settings.at_path(path).map(|value| format!("{path} {value}")));
             let key = (cell.entry.to_string(), others.flatten().collect());
             let place = *places.entry(key).or_insert_with(|| {
                 groups.push(TuningGroup {
@@ -459,11 +464,12 @@ impl Plan {
                 groups.len() - 1
             });
             let kind = cell.entry.split('.').nth(1).unwrap_or_default();
-            let value = |setting: &TunedSetting| {
-                match cell.settings.at_path(&format!("algorithm.{kind}.{}", setting.key)) {
-                    Some(Setting::Number(value)) => Some(*value),
-                    _ => None,
-                }
+            let value = |setting: &TunedSetting| match cell
+                .settings
+                .at_path(&format!("algorithm.{kind}.{}", setting.key))
+            {
+                Some(Setting::Number(value)) => Some(*value),
+                _ => None,
             };
             let values = settings.iter().map(value).collect();
             groups[place].candidates.push(Candidate { cell: cell.clone(), values, loss: None });
@@ -596,7 +602,8 @@ impl Plan {
                 let losses: Option<Vec<f64>> = places.iter().map(loss).collect();
                 losses.map(|losses| losses.iter().map(|l| libm::log(*l)).sum::<f64>())
             };
-            let known = first.candidates.iter().filter_map(|c| Some((product(&c.values)?, &c.values)));
+            let known =
+                first.candidates.iter().filter_map(|c| Some((product(&c.values)?, &c.values)));
             let best = known.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, values)| values.clone());
             let Some(best) = best.filter(|_| places.len() > 1) else { continue };
             for place in places {

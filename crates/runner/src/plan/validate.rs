@@ -85,9 +85,8 @@ impl Checker<'_> {
         let Some(instances) = manifest.instances else { return };
         self.require(instances > 0, "instances", "`instances` must be 1 or more, not 0");
         let runs = instances.saturating_mul(manifest.replicates);
-        let message = format!(
-            "`instances` × `replicates` must be at most {MAX_REPLICATES}, not {runs}"
-        );
+        let message =
+            format!("`instances` × `replicates` must be at most {MAX_REPLICATES}, not {runs}");
         self.require(runs <= MAX_REPLICATES, "instances", message);
         let message = "`instances` and `instance = \"per-replicate\"` exclude each other: the latter has an instance for each replicate";
         self.require(manifest.instance.is_fixed(), "instances", message);
@@ -145,11 +144,7 @@ pub struct CheckedPoint<'a> {
 }
 
 /// What is wrong with one grid point.
-pub fn check_cell(
-    root: &Node,
-    manifest: &Manifest,
-    point: &CheckedPoint<'_>,
-) -> Vec<Diagnostic> {
+pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) -> Vec<Diagnostic> {
     let CheckedPoint { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
     let several = match manifest.instance {
@@ -157,7 +152,8 @@ pub fn check_cell(
         InstanceMode::Fixed => manifest.instances.is_some_and(|n| n > 1).then_some("instances"),
     };
     if let Some(key) = several.filter(|_| !problem.spec.uses_seed()) {
-        let message = format!("`{key}`: no part of this problem is drawn, so all replicates share it");
+        let message =
+            format!("`{key}`: no part of this problem is drawn, so all replicates share it");
         found.push(diagnostic_under(root, key, choice, message));
     }
     let mut add = |base: &str, faults: &[Fault]| {

@@ -8,9 +8,11 @@ use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
 use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Add;
 
 /// Richardson-Romberg extrapolation (RR §6): a weighted sum of the estimates of two runs, in
-/// which the leading term of the bias cancels.
+/// which the leading term of the bias cancels. It costs what both runs cost, communications
+/// included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RichardsonRomberg {
@@ -206,7 +208,6 @@ impl Run for Combined<'_> {
         &self.estimate
     }
     fn cost(&self) -> Cost {
-        let costs = self.runs.iter().map(|(_, run)| run.cost());
-        costs.reduce(Cost::beside).unwrap_or_default()
+        self.runs.iter().map(|(_, run)| run.cost()).fold(Cost::default(), Cost::add)
     }
 }

@@ -1,24 +1,94 @@
 //! The runs of a cell in memory: their final values, and the columns of their traces that a
 //! figure draws or a claim tests. Other columns are dropped, so that the memory of a cell does not
-//! grow with its number of rounds.
+//! grow with its number of rounds; of the costs at which runs are compared, one value per run stays.
 //!
 //! *Invariant*: which columns are in memory depends on the manifest alone, and their numbers have
 //! the bits that were read.
 
-use driftbench_core::federated::Cost;
 use driftbench_core::kernel::dot;
-use driftbench_runner::manifest::{Prices, Quantity, TimeAverage};
+use driftbench_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
 use driftbench_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What is needed of a cell's traces beside the final values.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceNeeds {
     /// Quantities round by round.
     pub along: BTreeSet<Quantity>,
     /// Averages over rounds, beside the bias and the covariance.
     pub averages: BTreeSet<TimeAverage>,
+    /// Quantities at costs.
+    pub at: Vec<(AtCost, Quantity)>,
+}
+
+impl TraceNeeds {
+    /// Adds some quantities at a cost.
+    pub fn add_at(&mut self, at: AtCost, quantities: impl IntoIterator<Item = Quantity>) {
+        for quantity in quantities {
+            if !self.at.contains(&(at, quantity)) {
+                self.at.push((at, quantity));
+            }
+        }
+    }
+}
+
+/// Why a quantity has no values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSample {
+    /// A run diverged before.
+    Diverged,
+    /// A run ends before the cost is reached.
+    Ended,
+    /// It is not recorded.
+    Unrecorded,
+}
+
+/// A quantity of a cell's runs at a cost: of each the last recorded round that costs at most this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostSample {
+    /// One value per run, infinite where it diverged before.
+    pub values: Vec<f64>,
+    /// The recorded round, if it is the same in all runs.
+    pub row: Option<usize>,
+}
+
+impl CostSample {
+    fn new(
+        traces: &[Trace],
+        at: AtCost,
+        quantity: Quantity,
+        prices: &Prices,
+    ) -> Result<Self, NoSample> {
+        let mut rows = Vec::with_capacity(traces.len());
+        for trace in traces {
+            rows.push(row_at(trace, at, prices)?);
+        }
+        let value = |(trace, row): (&Trace, &Option<usize>)| match row {
+            Some(row) => column(trace, quantity, prices).get(*row).copied(),
+            None => Some(f64::INFINITY),
+        };
+        let values = traces.iter().zip(&rows).map(value).collect::<Option<_>>();
+        let first = rows.first().copied().flatten();
+        let row = first.filter(|_| rows.iter().all(|row| *row == first));
+        Ok(Self { values: values.ok_or(NoSample::Unrecorded)?, row })
+    }
+}
+
+/// The last recorded round of a run that costs at most this; `None` if it diverged before.
+fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, NoSample> {
+    let (unit, most) = at.limit();
+    let costs = column(trace, unit, prices);
+    let affordable = costs.partition_point(|cost| *cost <= most);
+    if affordable < costs.len() || trace.outcome == Outcome::Diverged {
+        return Ok(affordable.checked_sub(1).filter(|_| affordable < costs.len()));
+    }
+    let (Some(last), Some(rounds)) = (costs.last(), trace.round.last()) else {
+        return Err(NoSample::Unrecorded);
+    };
+    // A run of another round would still cost at most this, in the mean of its rounds.
+    let next = last + last / (*rounds).max(1) as f64;
+    if *last < most && next <= most { Err(NoSample::Ended) } else { Ok(Some(affordable - 1)) }
 }
 
 /// The averages of a run over its rounds.
@@ -41,6 +111,8 @@ pub struct Runs {
     /// ‖θ_T − θ*‖² per run, where some diverged.
     errors: Box<[Option<f64>]>,
     averages: Box<[Averages]>,
+    /// The quantities at costs that are needed.
+    at: Vec<(AtCost, Quantity, Result<CostSample, NoSample>)>,
     /// One trace per run with the columns that are needed; empty if none is.
     pub along: Vec<Trace>,
 }
@@ -70,8 +142,13 @@ impl Runs {
             ends: ends.into(),
             errors,
             averages: Box::default(),
+            at: Vec::with_capacity(needs.at.len()),
             along: Vec::new(),
         };
+        for (at, quantity) in &needs.at {
+            let sample = CostSample::new(&traces, *at, *quantity, prices);
+            runs.at.push((*at, *quantity, sample));
+        }
         if traces.iter().any(|t| !t.averages.is_empty()) {
             runs.averages = traces.iter().map(|t| averages(t, needs)).collect();
         }
@@ -101,6 +178,16 @@ impl Runs {
         let bit = bit(quantity);
         let before = (self.known & (bit - 1)).count_ones() as usize * self.count;
         (self.known & bit != 0).then(|| self.ends[before..before + self.count].to_vec())
+    }
+
+    /// A quantity at a cost.
+    ///
+    /// # Errors
+    /// Why it has no values. It has none either if [`TraceNeeds::at`] did not name it.
+    pub fn at(&self, quantity: Quantity, at: AtCost) -> Result<&CostSample, NoSample> {
+        let found = self.at.iter().find(|(known, of, _)| *known == at && *of == quantity);
+        found
+            .map_or(Err(NoSample::Unrecorded), |(_, _, sample)| sample.as_ref().map_err(|why| *why))
     }
 
     /// An average over the rounds, one vector per replicate.
@@ -148,7 +235,7 @@ fn along(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
     let further = trace.further.into_iter().filter(|(metric, _)| is_needed(metric.quantity()));
     Trace {
         round: trace.round,
-        cost: if COSTS.into_iter().any(is_needed) { trace.cost } else { Vec::new() },
+        cost: if Quantity::COSTS.into_iter().any(is_needed) { trace.cost } else { Vec::new() },
         sq_error: only(trace.sq_error, Quantity::SqError),
         sq_error_limit: only(trace.sq_error_limit, Quantity::SqErrorLimit),
         further: further.collect(),
@@ -158,36 +245,16 @@ fn along(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
     }
 }
 
-/// The costs of a run.
-pub const COSTS: [Quantity; 6] = [
-    Quantity::Communications,
-    Quantity::LocalSteps,
-    Quantity::OracleCalls,
-    Quantity::VectorsSent,
-    Quantity::Bytes,
-    Quantity::Seconds,
-];
-
 /// A quantity along a trace; empty if it is not recorded.
 pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<'t, [f64]> {
-    let cost = |of: &dyn Fn(&Cost) -> f64| trace.cost.iter().map(of).collect::<Vec<_>>().into();
     match quantity {
         Quantity::SqError => (&trace.sq_error[..]).into(),
         Quantity::SqErrorLimit => (&trace.sq_error_limit[..]).into(),
-        Quantity::Communications => cost(&|c| c.communications as f64),
-        Quantity::LocalSteps => cost(&|c| c.local_steps as f64),
-        Quantity::OracleCalls => cost(&|c| c.oracle_calls as f64),
-        Quantity::VectorsSent => cost(&|c| c.vectors_sent as f64),
-        Quantity::Bytes => cost(&|c| c.bytes_sent as f64),
-        Quantity::Seconds => cost(&|c| {
-            let Prices { latency, bandwidth, call } = *prices;
-            let bytes = bandwidth.map_or(0.0, |rate| c.bytes_sent as f64 / rate);
-            latency * c.communications as f64 + bytes + call * c.sequential_calls as f64
-        }),
         other => {
             let mut further = trace.further.iter();
             let found = further.find(|(metric, _)| Some(*metric) == other.metric());
-            found.map_or(Cow::Borrowed(&[][..]), |(_, values)| values[..].into())
+            let cost = || trace.cost.iter().map_while(|cost| other.of_cost(cost, prices)).collect();
+            found.map_or_else(|| Cow::Owned(cost()), |(_, values)| values[..].into())
         }
     }
 }
@@ -195,6 +262,7 @@ pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use driftbench_core::federated::Cost;
     use driftbench_runner::manifest::Metric;
 
     fn trace(outcome: Outcome) -> Trace {
@@ -236,6 +304,7 @@ mod tests {
         let needs = TraceNeeds {
             along: [Quantity::Lyapunov].into(),
             averages: [TimeAverage::CrossCovariance].into(),
+            at: Vec::new(),
         };
         let runs = Runs::new(vec![trace(Outcome::Finished)], &needs, &Prices::default());
         let [trace] = &runs.along[..] else { panic!("one run") };
@@ -250,5 +319,35 @@ mod tests {
         let runs = Runs::new(traces, &TraceNeeds::default(), &Prices::default());
         assert_eq!(runs.finals(Quantity::SqError), None);
         assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
+    }
+
+    /// Three recorded rounds, of which the last costs 7 communications.
+    #[test]
+    fn a_cost_picks_the_last_round_that_it_pays_for() {
+        let at = AtCost::Communications;
+        let sample = |outcomes: [Outcome; 2], most: f64| {
+            let mut needs = TraceNeeds::default();
+            needs.add_at(at(most), [Quantity::SqError, Quantity::Lyapunov]);
+            let runs = Runs::new(outcomes.map(trace).to_vec(), &needs, &Prices::default());
+            assert!(runs.along.is_empty(), "memory does not grow with the rounds");
+            assert_eq!(runs.at(Quantity::Bytes, at(most)), Err(NoSample::Unrecorded));
+            runs.at(Quantity::SqError, at(most)).cloned()
+        };
+        use Outcome::{Diverged, Finished};
+        let row = |values: [f64; 2], row| Ok(CostSample { values: values.to_vec(), row });
+        for (most, value, place) in [(0.5, 4.0, 0), (1.0, 2.0, 1), (6.9, 2.0, 1)] {
+            assert_eq!(sample([Finished; 2], most), row([value; 2], Some(place)), "{most}");
+            assert_eq!(sample([Finished, Diverged], most), row([value; 2], Some(place)), "{most}");
+        }
+        for most in [7.0, 7.9] {
+            assert_eq!(sample([Finished; 2], most), row([0.1 + 0.2; 2], Some(2)), "{most}");
+            let diverged = sample([Finished, Diverged], most);
+            assert_eq!(diverged, row([0.1 + 0.2, f64::INFINITY], None), "{most}");
+        }
+        assert_eq!(
+            sample([Finished; 2], 8.0),
+            Err(NoSample::Ended),
+            "another round was affordable"
+        );
     }
 }

@@ -8,7 +8,6 @@ use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
 use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::ops::Add;
 
 /// Richardson-Romberg extrapolation (RR §6): a weighted sum of the estimates of two runs, in
 /// which the leading term of the bias cancels. It costs what both runs cost, communications
@@ -208,6 +207,6 @@ impl Run for Combined<'_> {
         &self.estimate
     }
     fn cost(&self) -> Cost {
-        self.runs.iter().map(|(_, run)| run.cost()).fold(Cost::default(), Cost::add)
+        self.runs.iter().map(|(_, run)| run.cost()).sum()
     }
 }

@@ -1,5 +1,6 @@
 //! The units in which an algorithm's cost is counted.
 
+use std::iter::Sum;
 use std::ops::Add;
 
 /// The cost of the rounds so far.
@@ -26,6 +27,18 @@ impl Cost {
         self.vectors_sent += vectors;
         self.bytes_sent += vectors * 8 * d as u64;
     }
+
+    /// What so many rounds cost that each cost this; the largest number where that is too much.
+    pub fn times(self, rounds: u64) -> Self {
+        Self {
+            communications: self.communications.saturating_mul(rounds),
+            local_steps: self.local_steps.saturating_mul(rounds),
+            oracle_calls: self.oracle_calls.saturating_mul(rounds),
+            sequential_calls: self.sequential_calls.saturating_mul(rounds),
+            vectors_sent: self.vectors_sent.saturating_mul(rounds),
+            bytes_sent: self.bytes_sent.saturating_mul(rounds),
+        }
+    }
 }
 
 /// The cost of two runs, each of which pays for its own rounds.
@@ -41,5 +54,11 @@ impl Add for Cost {
             vectors_sent: self.vectors_sent + other.vectors_sent,
             bytes_sent: self.bytes_sent + other.bytes_sent,
         }
+    }
+}
+
+impl Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), Self::add)
     }
 }

@@ -1,9 +1,11 @@
 //! `[[figure.convergence]]`, a curve per cell of a metric over a cost, and `[[figure.scaling]]`, a
 //! final metric over a setting or another quantity.
 
+use super::costs::compared_costs;
 use super::curves::views;
 use super::figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, XAxis};
 use super::line::{Curve, Line, Reference};
+use super::ranking::grid_points;
 use super::theory::Theory;
 use super::{CellResult, predictions, setting_text};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
@@ -252,6 +254,9 @@ impl<'a> LineFigure<'a> {
             }
             None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
         };
+        if !over_rounds && self.y.average().is_none() {
+            caption.push_str(&costs_of_points(cells));
+        }
         if let XAxis::Rounds(x) = self.x
             && cells.iter().any(|cell| uneven(cell, x))
         {
@@ -288,6 +293,18 @@ impl<'a> LineFigure<'a> {
         });
         caption
     }
+}
+
+/// What the runs behind the points have cost, as the end of a caption: algorithms are compared at
+/// each grid point, and one algorithm with nothing.
+fn costs_of_points(cells: &[&CellResult<'_>]) -> String {
+    let (_, points) = grid_points(cells);
+    let mut points: Vec<&[&CellResult<'_>]> = points.iter().map(|p| &p.cells[..]).collect();
+    if points.is_empty() {
+        points = cells.chunks(1).collect();
+    }
+    let costs = compared_costs(&points, None);
+    if costs.is_empty() { costs } else { format!(" {costs}") }
 }
 
 /// Panels, at most, beside or below one that is large without being asked for.
@@ -356,7 +373,7 @@ fn nothing(cells: &[&CellResult<'_>]) -> String {
 }
 
 /// Points from left to right, with their cells.
-fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
+pub fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
     points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
     points.into_iter().unzip()
 }

@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod claims;
 pub mod compare;
+mod costs;
 mod curves;
 mod downsample;
 pub mod family;
@@ -37,6 +38,7 @@ use crate::stats::{Summary, mean};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
 use claims::JudgedClaim;
+pub use costs::when_text;
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
@@ -44,7 +46,7 @@ use driftbench_core::federated::Schedule;
 use driftbench_core::words::{count, thousands};
 use driftbench_runner::files::{Error, error};
 pub use driftbench_runner::manifest::figure::Scale;
-use driftbench_runner::manifest::{Oracle, Prices, Quantity};
+use driftbench_runner::manifest::{AtCost, Oracle, Prices, Quantity};
 use driftbench_runner::plan::{Candidate, Cell, Identity, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare_knowing};
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
@@ -58,10 +60,10 @@ pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
 use needs::Needs;
 pub use needs::{draws_exact_bias, wants_moments};
 pub use panels::unique;
-use ranking::Rankings;
+use ranking::{ComparedPoint, Rankings};
 pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
-pub use runs::{COSTS, Runs, TraceNeeds};
+pub use runs::{NoSample, Runs, TraceNeeds};
 pub use setting_text::{details, name, pretty};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -147,6 +149,21 @@ impl CellResult<'_> {
         self.runs.finals(quantity).map(|sample| Summary::new(&sample))
     }
 
+    /// A quantity at a cost, or at the last round, one number per replicate.
+    ///
+    /// # Errors
+    /// Why it has no such values.
+    pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
+        match at {
+            Some(at) => match &self.runs.at(quantity, at)?.values {
+                values if values.contains(&f64::INFINITY) => Err(NoSample::Diverged),
+                values => Ok(values.clone()),
+            },
+            None if self.runs.diverged > 0 => Err(NoSample::Diverged),
+            None => self.runs.finals(quantity).ok_or(NoSample::Unrecorded),
+        }
+    }
+
     /// A quantity along each of the traces in memory; empty where it is not recorded.
     pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
         self.runs.columns(quantity, &self.prices)
@@ -187,16 +204,17 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         &needs.moments(&shown, &cells),
         MomentsCache::for_plan(plan, store),
     );
-    let (axes, rows) = ranking::grid_points(&cells);
-    let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
+    let (axes, rows) = ranking::grid_points(&cells.iter().collect::<Vec<_>>());
+    let (by, at) = (plan.manifest.ranked_by(), plan.manifest.ranked_at());
+    let places = rows.iter().map(|row| (row.cells.clone(), by, at));
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
-    let standings = Standings::new(axes, &rows, &rankings);
+    let standings = Standings::new(axes, &rows, (by, at), &rankings);
     let mut figures = figures(plan, &cells, &shown, &theory, &rankings);
     let candidates = TuningCells::read(plan, store)?;
     let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
     let further = tuning::figures(plan, &candidates, &taken);
     figures.splice(figures.len().min(1)..figures.len().min(1), further);
-    figures.extend(profile::figure(&cells));
+    figures.extend(profile::figure(&cells, by, at));
     let tuning = TuningResult::new(plan, &cells, &candidates);
     drop(rankings);
     drop(rows);
@@ -428,16 +446,17 @@ fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, E
     })
 }
 
-/// The cells of each square of the ranking maps, and the quantity by which they are compared.
+/// The cells of each square of the ranking maps, by which quantity and at which cost they are
+/// compared.
 fn squares<'a>(
     plan: &'a Plan,
     cells: &'a [CellResult<'a>],
     shown: &'a FigureCells,
-) -> impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)> {
+) -> impl Iterator<Item = ComparedPoint<'a>> {
     let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
     figures.flat_map(|(figure, chosen)| {
         let places = ranking_map::compared_cells(figure, &chosen.among(cells));
-        places.into_iter().map(|cells| (cells, figure.metric))
+        places.into_iter().map(|cells| (cells, figure.metric, figure.at))
     })
 }
 

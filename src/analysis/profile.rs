@@ -1,14 +1,15 @@
 //! Performance profiles (Dolan and Moré 2002): on which share of the instances an algorithm's error
 //! is within a factor of the smallest.
 
+use super::costs::when_text;
 use super::curves::views;
 use super::figure::{Body, Figure, Panel, Plot, Point, Series};
 use super::line::{LegendEntry, Line};
 use super::{CellResult, ranking};
 use crate::stats::{mean, standard_deviation};
 use driftbench_core::words::count;
-use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::figure::{FigureKeys, Scale};
+use driftbench_runner::manifest::{AtCost, Quantity};
 use std::collections::HashMap;
 
 /// Instances below which a profile shows too few steps to be read.
@@ -23,18 +24,18 @@ const TIE: f64 = 2.0;
 
 /// The profile of the algorithms at each grid point, a panel each; `None` where there are fewer
 /// than ten instances or no two algorithms.
-pub fn figure(cells: &[CellResult<'_>]) -> Option<Figure> {
-    let (axes, points) = ranking::grid_points(cells);
+pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Option<Figure> {
+    let all: Vec<&CellResult<'_>> = cells.iter().collect();
+    let (axes, points) = ranking::grid_points(&all);
     let several = cells.iter().all(|c| instances_of(c) >= FEWEST);
     if points.is_empty() || !several || points.len() > MOST_PANELS {
         return None;
     }
-    let all: Vec<&CellResult<'_>> = cells.iter().collect();
     let view = views(&axes, &[], &all).into_iter().next()?;
     let (mut panels, mut farthest) = (Vec::new(), 1.0_f64);
     for (title, places) in &view.groups {
         let group: Vec<&CellResult<'_>> = places.iter().map(|place| all[*place]).collect();
-        let ratios = ratios(&group);
+        let ratios = ratios(&group, by, at);
         let last = largest(&ratios);
         farthest = farthest.max(last);
         let series = places.iter().zip(&ratios).map(|(place, ratios)| {
@@ -58,9 +59,10 @@ pub fn figure(cells: &[CellResult<'_>]) -> Option<Figure> {
     };
     let instances = cells.iter().map(|c| instances_of(c)).max().unwrap_or(0);
     let caption = format!(
-        "On which share of {} the error {} at the last round is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
+        "On which share of {} the error {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
         count(instances, "instance"),
-        Quantity::SqError.formula(),
+        by.formula(),
+        when_text(at),
     );
     let common = FigureKeys {
         title: Some("How often and by how much each algorithm is behind".into()),
@@ -82,8 +84,9 @@ fn instances_of(cell: &CellResult<'_>) -> usize {
 
 /// The ratio of each cell's error to the smallest, by instance; 1 where they are equal within two
 /// standard errors, infinite where a run diverged.
-fn ratios(cells: &[&CellResult<'_>]) -> Vec<Vec<f64>> {
-    let runs: Vec<Option<Vec<&[f64]>>> = cells.iter().map(|c| c.runs.by_instance()).collect();
+fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Vec<f64>> {
+    let runs = cells.iter().map(|c| c.runs.by_instance(by, at));
+    let runs: Vec<Option<Vec<&[f64]>>> = runs.collect();
     let instances = runs.iter().flatten().map(Vec::len).max().unwrap_or(0);
     let mut ratios = vec![vec![f64::INFINITY; instances]; cells.len()];
     for i in 0..instances {

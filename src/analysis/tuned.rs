@@ -20,8 +20,13 @@ pub fn follow(plan: Plan, store: &Store) -> Result<Plan, Error> {
     let experiment = plan.experiment.clone();
     plan.following(|cell: &Cell| {
         let Some(stored) = store.read(&experiment, &cell.id)? else { return Ok(None) };
-        let runs = Runs::new(stored.traces, on_each(cell), &TraceNeeds::default(), &prices);
-        let sample = runs.finals(tune.metric);
+        let mut needs = TraceNeeds::default();
+        tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+        let runs = Runs::new(stored.traces, on_each(cell), &needs, &prices);
+        let sample = match tune.at {
+            None => runs.finals(tune.metric),
+            Some(at) => runs.at(tune.metric, at).ok().map(|sample| sample.values.clone()),
+        };
         Ok(Some(sample.map_or(f64::INFINITY, |sample| loss(tune.metric, mean(&sample)))))
     })
 }

@@ -1,22 +1,21 @@
 //! What tuning found: the candidates' losses over each tuned setting, what was selected, what fresh
 //! runs of it give, and how much smaller that is than with one value for all algorithms.
 
-use super::figure::{Body, Figure, Series};
-use super::line::Line;
-use super::line_figure::LineFigure;
+use super::costs::when_text;
+use super::curves::views;
+use super::figure::{Body, Figure, Panel, Plot, Series};
+use super::line::{LegendEntry, Line};
+use super::line_figure::{ordered, point, x_value};
 use super::runs::TraceNeeds;
-use super::theory::{MomentsCache, Theory};
-use super::{CellResult, Experiment, panels, read_cells};
+use super::{CellResult, Experiment, panels, read_cells, setting_text};
 use crate::stats::{Ratio, Summary};
 use crate::store::Store;
-use driftbench_core::flattened::Flattened;
 use driftbench_runner::files::Error;
 use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::{
-    Band, FigureKeys, FigureTables, Scale, Scaling, ScalingKeys,
-};
+use driftbench_runner::manifest::figure::{Band, FigureKeys, Scale};
+use driftbench_runner::manifest::tune::{Tune, TunedSetting};
 use driftbench_runner::plan::{Cell, Edge, Plan, Tuning, TuningGroup, short};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What tuning found.
 #[derive(Default)]
@@ -70,8 +69,12 @@ impl<'a> TuningCells<'a> {
         let candidates: Vec<&'a Cell> =
             groups().flat_map(|g| &g.candidates).map(|c| &c.cell).collect();
         let shared: Vec<&'a Cell> = groups().filter_map(|group| group.shared.as_ref()).collect();
+        let mut needs = TraceNeeds::default();
+        if let Some(tune) = &plan.manifest.tune {
+            tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+        }
         let read = |cells: &[&'a Cell]| {
-            read_cells(plan, cells, store, &|_| TraceNeeds::default()).map(|(cells, _)| cells)
+            read_cells(plan, cells, store, &|_| needs.clone()).map(|(cells, _)| cells)
         };
         Ok(Self { candidates: read(&candidates)?, shared: read(&shared)? })
     }
@@ -87,7 +90,7 @@ impl TuningResult {
             panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
         let of = |all: &[CellResult<'_>], id: &str| {
             let found = all.iter().find(|c| c.cell.id == id)?;
-            found.runs.finals(tune.metric)
+            found.sample(tune.metric, tune.at).ok()
         };
         let row = |group: &TuningGroup| {
             let first = &group.candidates.first()?.cell;
@@ -153,7 +156,8 @@ pub fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Fig
     let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
         return Vec::new();
     };
-    let theory = Theory::new(plan, &[], &HashSet::new(), MomentsCache::Off);
+    let groups = tuning.groups.iter();
+    let winners: HashSet<&str> = groups.filter_map(|g| Some(&*g.winner()?.cell.id)).collect();
     let mut figures = Vec::new();
     for (number, setting) in tuning.settings.iter().enumerate() {
         let kept = best_over_others(tuning, number);
@@ -166,28 +170,10 @@ pub fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Fig
         while !axes.is_empty() && panels::panels(&axes, &cells).len() > MOST_PANELS {
             axes.pop();
         }
-        let common = FigureKeys {
-            title: Some(format!("{} of each candidate", tune.metric.formula())),
-            panels: axes,
-            ..FigureKeys::default()
-        };
-        let keys = ScalingKeys {
-            y: tune.metric,
-            x: setting.key.clone(),
-            band: Band::Ci95,
-            reference_slope: None,
-            theory: Vec::new(),
-            scale_x: Scale::Log,
-        };
-        let scaling: Scaling = Flattened { common, own: keys };
-        let table = FigureTables { scaling: vec![scaling], ..FigureTables::default() };
-        for line in LineFigure::all(&table) {
-            let mut figure = line.draw(&cells, &theory);
-            mark_selected(&mut figure, tuning, &cells);
-            figure.caption.push_str(&caption(tuning, number));
-            figure.id = free_id(&setting.key, taken);
-            figures.push(figure);
-        }
+        let mut figure = losses(&axes, setting, tune, &cells, &winners);
+        figure.caption.push_str(&caption(tuning, number));
+        figure.id = free_id(&setting.key, taken);
+        figures.push(figure);
     }
     figures
 }
@@ -231,33 +217,65 @@ fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     best.into_values().map(|(_, id)| id).collect()
 }
 
-/// Adds a ring around the point of each selected candidate.
-fn mark_selected(figure: &mut Figure, tuning: &Tuning, cells: &[&CellResult<'_>]) {
-    // The page's script knows no rings.
-    let Some(views) = figure.exploration.take().map(|exploration| exploration.views) else {
-        return;
-    };
-    let Body::Plot(plot) = &mut figure.body else { return };
-    let winners: HashSet<&str> =
-        tuning.groups.iter().filter_map(|g| Some(g.winner()?.cell.id.as_str())).collect();
-    let view = &views[0];
-    for ((_, places), panel) in view.groups.iter().zip(&mut plot.panels) {
-        let mut rings = Vec::new();
-        for place in places.iter().filter(|place| winners.contains(cells[**place].cell.id.as_str()))
-        {
-            let id = &cells[*place].cell.id;
-            let curve = &view.curves[view.curve_of_cell[*place]];
-            let measured = panel.series.iter().find_map(|series| {
-                let point = series.cells.iter().position(|cell| cell == id)?;
-                series.points.get(point).copied()
-            });
-            if let Some(point) = measured {
-                let line = Line::Selected(curve.clone());
-                rings.push(Series { cells: vec![id.clone()], ..Series::new(line, vec![point]) });
-            }
+/// The losses of these candidates over a setting, with a ring around those that are selected.
+fn losses(
+    axes: &[String],
+    setting: &TunedSetting,
+    tune: &Tune,
+    cells: &[&CellResult<'_>],
+    winners: &HashSet<&str>,
+) -> Figure {
+    let view = views(axes, &[&setting.key], cells).remove(0);
+    let mut panels = Vec::new();
+    for (title, places) in &view.groups {
+        let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+        for place in places {
+            of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
         }
-        panel.series.extend(rings);
+        let (mut series, mut rings) = (Vec::new(), Vec::new());
+        for (curve, cells) in of_curve {
+            let curve = &view.curves[curve];
+            let at = |cell: &&CellResult<'_>| {
+                let sample = cell.sample(tune.metric, tune.at).ok()?;
+                let point = point(x_value(cell, &setting.key)?, &sample, Band::Ci95);
+                Some((cell.cell.id.clone(), point))
+            };
+            let (ids, points) = ordered(cells.iter().filter_map(at).collect());
+            let ringed = ids.iter().zip(&points).filter(|(id, _)| winners.contains(id.as_str()));
+            rings.extend(ringed.map(|(id, point)| Series {
+                cells: vec![id.clone()],
+                ..Series::new(Line::Selected(curve.clone()), vec![*point])
+            }));
+            series.push(Series {
+                diverged: cells.iter().map(|cell| cell.runs.diverged).sum(),
+                cells: ids,
+                ..Series::new(Line::Measured(curve.clone()), points)
+            });
+        }
+        series.extend(rings);
+        panels.push(Panel { title: title.clone(), series });
     }
+    let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
+    let scale_y = if tune.metric.is_fraction() { Scale::Linear } else { Scale::Log };
+    let plot = Plot {
+        panels,
+        legend: legend.collect(),
+        x: setting_text::symbol(&setting.key),
+        y: tune.metric.formula().to_owned(),
+        scale_x: Scale::Log,
+        scale_y,
+    };
+    let caption = format!(
+        "Mean of {} {} over n = {}, with its 95 % interval.",
+        tune.metric.formula(),
+        when_text(tune.at),
+        super::sample_in_words(cells)
+    );
+    let common = FigureKeys {
+        title: Some(format!("{} of each candidate", tune.metric.formula())),
+        ..FigureKeys::default()
+    };
+    Figure::new(&common, String::new(), caption, 4, Body::Plot(plot))
 }
 
 impl Experiment<'_> {

@@ -11,6 +11,7 @@ use super::{finding, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
     CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
+    when_text,
 };
 use crate::chart;
 use crate::stats::verdict::Verdict;
@@ -140,6 +141,13 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         ranking: json!({
             "table": ranking(&experiment.standings, &mut files),
             "matrix": RankingMatrix::new(&experiment.standings, MOST_ROWS),
+            "error": mean_error(&experiment.standings),
+            "when": when_text(experiment.standings.at),
+            "round": match experiment.standings.at {
+                Some(_) => ": each run at its last recorded round that costs at most this",
+                None => ", whatever it costs",
+            },
+            "costs": experiment.standings.costs,
             "comparisons": match experiment.standings.compared {
                 1 => "1 comparison".to_owned(),
                 several => format!("{} comparisons", thousands(several)),
@@ -188,15 +196,24 @@ fn without_true(value: &str) -> String {
     value.strip_suffix(" true").unwrap_or(value).to_owned()
 }
 
+/// The error by which algorithms are ranked.
+fn mean_error(standings: &Standings) -> &'static str {
+    match standings.by {
+        Quantity::SqError if standings.at.is_none() => "‖θ_T − θ*‖²",
+        by => by.formula(),
+    }
+}
+
 /// Which algorithm ranks first at each grid point with several algorithms.
 fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let mut heads = standings.axes.clone();
-    let further = ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "runs"];
+    let error = mean_error(standings);
+    let further = ["smallest mean error", error, "next", "times larger", "runs"];
     heads.extend(further.map(str::to_owned));
     let row = |standing: &Standing| {
         let mut cells: Vec<String> = standing.values.iter().map(|v| without_true(v)).collect();
         cells.push(match standing.leaders.as_slice() {
-            [] if standing.error.is_nan() => "none: all diverged".into(),
+            [] if standing.error.is_nan() => format!("none: {}", standing.nothing_ranked()),
             [] => "none: all end above the start".into(),
             [one] => one.clone(),
             several => format!("tie: {}", several.join("; ")),
@@ -209,13 +226,17 @@ fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
                 [next.clone(), interval(ratio.estimate, (ratio.low, ratio.high))]
             }
             None if standing.leaders.is_empty() => ["–".into(), "–".into()],
-            None => ["all others diverged".into(), "–".into()],
+            None => [standing.no_others().into(), "–".into()],
         });
         let diverged = match standing.diverged.len() {
             0 => String::new(),
             _ => format!("; diverged: {}", standing.diverged.join(", ")),
         };
-        cells.push(format!("{}{diverged}", standing.n));
+        let ended = match standing.ended.len() {
+            0 => String::new(),
+            _ => format!("; runs end before: {}", standing.ended.join(", ")),
+        };
+        cells.push(format!("{}{diverged}{ended}", standing.n));
         cells
     };
     TextTable::first(&heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)

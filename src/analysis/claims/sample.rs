@@ -5,6 +5,8 @@
 //! without any randomness has no sampling error.
 
 use crate::analysis::CellResult;
+use crate::analysis::costs::cost_text;
+use crate::analysis::runs::{CostSample, NoSample};
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, widened};
 use crate::stats::{ROUNDING_FLOOR, mean};
@@ -60,15 +62,41 @@ impl MetricSample {
 pub struct TimedSample {
     /// The time, where a claim is about several.
     pub time: String,
-    /// The recorded round by its row; `None` for the last one.
+    /// The recorded round by its row; `None` for the last one, and where runs differ in it.
     pub row: Option<usize>,
     /// The values.
     pub sample: MetricSample,
 }
 
 /// A metric of a cell at each time that a claim is about: infinite where a run had diverged.
-/// `None` if it is not recorded.
-pub fn samples(cell: &CellResult<'_>, metric: Quantity, at: When) -> Option<Vec<TimedSample>> {
+///
+/// # Errors
+/// Why it has no values: it is not recorded, or runs end before the cost is reached.
+pub fn samples(
+    cell: &CellResult<'_>,
+    metric: Quantity,
+    at: When,
+) -> Result<Vec<TimedSample>, String> {
+    let unrecorded = || format!("{} is not recorded", metric.formula());
+    let Some(cost) = at.cost() else {
+        return samples_at_rounds(cell, metric, at).ok_or_else(unrecorded);
+    };
+    match cell.runs.at(metric, cost) {
+        Ok(CostSample { values, row, .. }) => {
+            let sample = MetricSample::new(cell, metric, values.clone());
+            Ok(vec![TimedSample { time: String::new(), row: *row, sample }])
+        }
+        Err(NoSample::Ended) => Err(format!("its runs end before {}", cost_text(cost))),
+        Err(_) => Err(unrecorded()),
+    }
+}
+
+/// The same where rounds say when; `None` if it is not recorded.
+fn samples_at_rounds(
+    cell: &CellResult<'_>,
+    metric: Quantity,
+    at: When,
+) -> Option<Vec<TimedSample>> {
     let at_row = |time: String, row: Option<usize>, values: Vec<f64>| TimedSample {
         time,
         row,
@@ -103,10 +131,8 @@ pub fn samples(cell: &CellResult<'_>, metric: Quantity, at: When) -> Option<Vec<
             let one = |row| at_row(format!("round {}", rounds[row]), Some(row), of_row(row));
             Some((1..rows).map(one).collect())
         }
-        // The end was answered above.
-        When::End | When::Stationary => {
-            at_end(columns.iter().map(|c| mean(&c[rows / 2..rows])).collect())
-        }
+        // The end and costs were answered above.
+        _ => at_end(columns.iter().map(|c| mean(&c[rows / 2..rows])).collect()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `[tune]`: settings of which each algorithm gets the value that is best for it.
 
-use super::Quantity;
+use super::{AtCost, Quantity};
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,10 @@ pub struct Tune {
     /// best, of an accuracy the largest. A candidate of which a run diverged is never selected.
     #[serde(default)]
     pub metric: Quantity,
+    /// The cost at which candidates are compared, such as `{ communications = 500 }`, and at which the
+    /// page ranks the algorithms; by default each is compared after its last round.
+    #[schemars(example = AtCost::EXAMPLE)]
+    pub at: Option<AtCost>,
     /// How often candidates are added where the best is the smallest or the largest of its range,
     /// or stands beside one that diverged: three beyond the end of the range, or one between the
     /// two.

@@ -5,6 +5,7 @@
 
 mod cells;
 mod claims;
+mod costs;
 mod figures;
 mod grid;
 mod places;
@@ -20,14 +21,17 @@ use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
 use crate::manifest::read::read;
 use crate::manifest::{
-    BURN_IN, Budget, InstanceMode, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
+    BURN_IN, Budget, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record, Rejected,
+    Source, Spacing, Start,
 };
+pub use costs::unrecorded;
+use driftbench_core::federated::Cost;
 use driftbench_core::problem::Fault;
 use driftbench_core::{algorithm, problem};
-pub use figures::{figure_ids, unrecorded};
+pub use figures::figure_ids;
 use places::Checker;
 pub use places::place_of;
-pub use selection::selected;
+pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
 use std::collections::BTreeMap;
@@ -37,7 +41,7 @@ pub use tune::{Candidate, Edge, Tuning, TuningGroup};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.
-pub const NUMERICS: u32 = 1;
+pub const NUMERICS: u32 = 2;
 
 /// Cells beyond which a manifest is refused.
 const MOST_CELLS: usize = 1_000_000;
@@ -161,7 +165,28 @@ impl Identity {
         if self.instance.is_fixed() { run / self.replicates } else { run }
     }
 
-    /// Local steps of all clients of all runs.
+    /// What all rounds and one round of a run cost; `None` where rounds differ, or a file decides on
+    /// the cost.
+    pub fn cost(&self, of: Quantity, prices: &Prices) -> Option<(f64, f64)> {
+        let each_round = [Quantity::Communications, Quantity::LocalSteps, Quantity::Gradients];
+        let extent = self.problem.extent().map(|extent| (extent.clients, extent.dimension));
+        let (clients, d) = match extent {
+            Some(size) => size,
+            None if each_round.contains(&of) => (1, 1),
+            None => return None,
+        };
+        let batch = batch(&self.problem, self.oracle);
+        let components = self.algorithm.components().into_iter();
+        let round = components.map(|c| {
+            let listed = c.terms.local_steps.len().max(c.terms.batches.len());
+            c.terms.round_cost(clients.max(listed), batch, d)
+        });
+        let round = round.sum::<Option<Cost>>()?;
+        let of_rounds = |rounds: u64| of.of_cost(&round.times(rounds), prices);
+        Some((of_rounds(self.rounds)?, of_rounds(1)?))
+    }
+
+    /// Local steps of all clients of all replicates.
     pub fn client_steps(&self, clients: usize) -> u64 {
         self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.runs())
     }
@@ -241,7 +266,10 @@ impl Plan {
         let mut checker = Checker::new(&root, &manifest, &cells);
         figures::check_figures(&mut checker);
         claims::check_claims(&mut checker);
-        checker.tune();
+        checker.tune(&cells);
+        if let Some(compare) = manifest.compare {
+            checker.at_cost("compare.at", compare.at, Quantity::SqError, cells.iter());
+        }
         found.extend(checker.found);
         if !found.is_empty() {
             return Err(reject(found));
@@ -312,11 +340,33 @@ impl Hashes {
     }
 }
 
-/// T from the budget and H.
-fn rounds(budget: &Budget, local_steps: u64) -> u64 {
-    let from_steps = budget.local_steps.map(|steps| steps.div_ceil(local_steps.max(1)));
-    let rounds = budget.rounds.or(from_steps).unwrap_or(0);
+/// T from the budget and what a round costs.
+fn rounds(
+    budget: &Budget,
+    algorithm: &algorithm::Spec,
+    problem: &problem::Spec,
+    oracle: Oracle,
+) -> u64 {
+    let local_steps = algorithm.scale().1.max(1);
+    let from_steps = budget.local_steps.map(|steps| steps.div_ceil(local_steps));
+    let affordable = || {
+        let clients = problem.extent().map_or(usize::MAX, |extent| extent.clients);
+        let batch = batch(problem, oracle);
+        let each = algorithm.components().into_iter().map(|c| c.terms.mean_round(clients, batch));
+        let (communications, gradients) =
+            each.fold((0.0, 0.0), |(c, g), (more_c, more_g)| (c + more_c, g + more_g));
+        let communications = budget.communications.map(|most| most as f64 / communications);
+        let rounds = communications.or(budget.gradients.map(|most| most as f64 / gradients))?;
+        // Means are rounded: what is affordable but for rounding is affordable.
+        Some((rounds * (1.0 + 1e-12)) as u64)
+    };
+    let rounds = budget.rounds.or(from_steps).or_else(affordable).unwrap_or(0);
     rounds.max(budget.min_rounds.unwrap_or(0))
+}
+
+/// The oracle evaluations of an oracle call.
+fn batch(problem: &problem::Spec, oracle: Oracle) -> u64 {
+    if oracle == Oracle::Exact { 1 } else { problem.batch() }
 }
 
 #[cfg(test)]

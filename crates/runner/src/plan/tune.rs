@@ -391,10 +391,13 @@ fn accepts(root: &Node, path: &str, key: &str, list: &Node) -> bool {
     !found.into_vec().iter().any(|diagnostic| diagnostic.message == unknown)
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     /// What is wrong with `[tune]` beside its candidates.
-    pub fn tune(&mut self) {
+    pub fn tune(&mut self, cells: &'a [Cell]) {
         let Some(tune) = self.manifest.tune.clone() else { return };
+        if let Some(at) = tune.at {
+            self.at_cost("tune.at", at, tune.metric, cells.iter());
+        }
         let most = MAX_REPLICATES / 2;
         for (key, number) in [("replicates", tune.replicates), ("evaluate", tune.evaluate)] {
             let Some(number) = number else { continue };

@@ -235,7 +235,7 @@ fn words(standing: &Standing) -> String {
             )
         }
     };
-    words.push_str(&format!("; {}", count(standing.n, "paired run")));
+    words.push_str(&format!("; {}", count(standing.n, &format!("paired {}", standing.unit))));
     if !standing.diverged.is_empty() && !standing.leaders.is_empty() {
         words.push_str(&format!("; diverged: {}", standing.diverged.join(", ")));
     }
@@ -268,6 +268,7 @@ mod tests {
             error: 0.5,
             next: Some(("B".into(), Rival { cell: 1, ratio, separation })),
             n: 3,
+            unit: "run",
             diverged: Vec::new(),
             ended: Vec::new(),
         }

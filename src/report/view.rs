@@ -121,6 +121,10 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
             "seed": manifest.seed,
             "replicates": plan.cells.first().map_or(manifest.replicates, |c| c.identity.runs()),
+            "sample": match manifest.instances {
+                Some(several) if several > 1 => "instances, each with the mean of its runs",
+                _ => "runs",
+            },
             "cells": plan.cells.len(),
             "missing": experiment.missing.len(),
         }),
@@ -146,6 +150,10 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "round": match experiment.standings.at {
                 Some(_) => ": each run at its last recorded round that costs at most this",
                 None => ", whatever it costs",
+            },
+            "ratios": match manifest.instances {
+                Some(several) if several > 1 => "Ratios are geometric means over instances of the problem, with a 95 % interval by Student’s t of their logarithms: it speaks of the variance between instances.",
+                _ => "Ratios of means have a 95 % interval over paired runs (common noise).",
             },
             "costs": experiment.standings.costs,
             "comparisons": match experiment.standings.compared {

@@ -6,7 +6,7 @@
 use super::description;
 use super::number_text::interval;
 use crate::analysis::family::family;
-use crate::analysis::{Experiment, Separation, Standing, unique};
+use crate::analysis::{Experiment, Separation, Standing, unique, when_text};
 use driftbench_core::words::{count, readable};
 use serde::Serialize;
 
@@ -89,10 +89,14 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     let digits = if rival.ratio.estimate < 1.1 { 3 } else { 2 };
     let times = readable(rival.ratio.estimate, digits);
     let most = if alone > 1 { "up to " } else { "" };
+    let lowest = match standings.at {
+        None => "ends lowest".to_owned(),
+        Some(_) => format!("is lowest {}", when_text(standings.at)),
+    };
     let headline = match rows.len() {
-        1 => format!("{leader} ends lowest: {next}’s error is {times} times as large"),
+        1 => format!("{leader} {lowest}: {next}’s error is {times} times as large"),
         all => format!(
-            "{leader} alone ends lowest in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
+            "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
         ),
     };
     let ratio = interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high));

@@ -229,7 +229,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
         }
         [(first, _), (second, _), ..] => {
             let message = format!("and `{first}` exclude each other: write one of them");
-            return Some(Fault::new(*second, message));
+            return Some(Fault::new(second, message));
         }
     };
     if length == 0 {

@@ -223,8 +223,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     let (key, length) = match written.as_slice() {
         [one] => *one,
         [] => {
-            let message =
-                "or `rounds`, `communications` or `gradients` is required: the length of a run";
+            let message = "or one of `rounds`, `communications` and `gradients` is required: the length of a run";
             return Some(Fault::new("local-steps", message));
         }
         [(first, _), (second, _), ..] => {

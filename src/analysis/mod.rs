@@ -38,7 +38,7 @@ use crate::stats::{Summary, mean};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
 use claims::JudgedClaim;
-pub use costs::when_text;
+pub use costs::{vectors_sent, when_text};
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;

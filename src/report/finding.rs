@@ -6,7 +6,7 @@
 use super::description;
 use super::number_text::interval;
 use crate::analysis::family::family;
-use crate::analysis::{Experiment, Separation, Standing, unique};
+use crate::analysis::{Experiment, Separation, Standing, unique, when_text};
 use driftbench_core::words::{count, readable};
 use serde::Serialize;
 
@@ -92,10 +92,14 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     let others = leads.iter().map(|row| row.leaders[0].clone()).filter(|other| other != leader);
     let others: Vec<String> =
         unique(others).iter().map(|other| format!("{other} in {}", settings_of(other))).collect();
+    let lowest = match standings.at {
+        None => "ends lowest".to_owned(),
+        Some(_) => format!("is lowest {}", when_text(standings.at)),
+    };
     let headline = match rows.len() {
-        1 => format!("{leader} ends lowest: {next}’s error is {times} times as large"),
+        1 => format!("{leader} {lowest}: {next}’s error is {times} times as large"),
         all => format!(
-            "{leader} alone ends lowest in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
+            "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
         ),
     };
     let headline = match experiment.tuning.is_some() {

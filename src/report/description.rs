@@ -11,6 +11,9 @@
 //!   around the limits;
 //! - `times(a, b)` and `value(a)` are `ratio` and `mean` with two digits and without interval, for
 //!   a headline;
+//! - `overtaken(a, b)` is the number of clients N at which a squared bias that N does not divide is as
+//!   large as a variance that it divides: the variance is that of a, with few clients, and the bias
+//!   that of b, with many; both need the averages `bias` and `covariance`;
 //! - `diverged(a)` is how many of its runs diverged, as in "3 of 10";
 //! - `estimate("id")` is the estimate of the claim of this id with its interval, `number("id")` the
 //!   estimate alone with two digits; of a claim on several cells or rounds both are of that with the
@@ -201,7 +204,7 @@ fn may_have_limit(cell: &Cell) -> bool {
 }
 
 /// The functions that a text may call.
-const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, diverged, estimate, number, smallest, largest, weakest, supported, holds, refuted, undecided";
+const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, overtaken, diverged, estimate, number, smallest, largest, weakest, supported, holds, refuted, undecided";
 
 /// Accepts only calls with texts and numbers within `{{ … }}`, because other expressions could
 /// take any amount of memory.
@@ -356,10 +359,35 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
         }
     });
     let known = all.clone();
+    env.add_function("overtaken", move |few: String, many: String| -> Result<String, Error> {
+        overtaken(&known.cells, &few, &many)
+    });
+    let known = all.clone();
     env.add_function("diverged", move |id: String| -> Result<String, Error> {
         let (count, runs) = by_id(&known.cells, &id)?.diverged;
         Ok(if runs == 0 { "–".to_owned() } else { format!("{count} of {runs}") })
     });
+}
+
+/// The number of clients at which the squared bias of the cell `many` is as large as the variance of
+/// the cell `few` divided among the clients.
+fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error> {
+    let of = |id: &str, quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
+    let clients = match by_id(facts, few)?.cell.settings.get("clients") {
+        Some(Setting::Number(clients)) => Some(*clients),
+        _ => None,
+    };
+    let known = [
+        clients,
+        of(few, Quantity::Variance)?,
+        of(few, Quantity::Bias)?,
+        of(many, Quantity::Bias)?,
+    ];
+    let [Some(clients), Some(square), Some(own), Some(bias)] = known else {
+        return Ok(UNKNOWN.into());
+    };
+    // Where no limit is known, the recorded squares are around θ* and contain the bias.
+    Ok(readable(clients * (square - own * own) / (bias * bias), 2))
 }
 
 /// The claim of this id.

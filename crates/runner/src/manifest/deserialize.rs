@@ -324,6 +324,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             Value::Integer(_) | Value::Float(_) => self.deserialize_f64(visitor),
             Value::String(_) => self.deserialize_str(visitor),
             Value::Array(_) => self.deserialize_seq(visitor),
+            Value::Table(_) => self.deserialize_map(visitor),
             _ => Err(self.expected("a number, a string, true or false, or a list of them")),
         }
     }

@@ -8,6 +8,7 @@ pub mod claim;
 mod deserialize;
 pub mod document;
 pub mod figure;
+pub mod frontier;
 pub mod metric;
 mod pass;
 pub mod read;

@@ -415,4 +415,9 @@ impl<'de> Visitor<'de> for Any {
     fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Scalar, A::Error> {
         Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Scalar::Any)
     }
+    fn visit_map<A: de::MapAccess<'de>>(self, _table: A) -> Result<Scalar, A::Error> {
+        const MESSAGE: &str =
+            "expected a number, a string, true or false, or a list of them, not a table";
+        Err(de::Error::custom(MESSAGE))
+    }
 }

@@ -1,6 +1,7 @@
 //! `[[frontier]]`: for each algorithm the fewest communications that bring the exact error down to
 //! a target and hold it there, over step sizes and local steps. Frontiers change no run.
 
+use driftbench_core::theory::frontier::Method;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
@@ -72,35 +73,23 @@ pub enum FrontierAlgorithm {
     /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
     RichardsonRomberg,
     /// Two runs of Scaffold, likewise.
-    ScaffoldRichardsonRomberg,
+    ScaffoldRr,
     /// Local steps with control variates until a coin says to communicate.
     Scaffnew,
 }
 
 impl FrontierAlgorithm {
-    /// All of them, with their names in manifests and on pages.
-    pub const ALL: [(Self, &str, &str); 7] = [
-        (Self::Sgd, "sgd", "SGD"),
-        (Self::MinibatchSgd, "minibatch-sgd", "mini-batch SGD"),
-        (Self::Fedavg, "fedavg", "FedAvg"),
-        (Self::RichardsonRomberg, "richardson-romberg", "FedAvg-RR"),
-        (Self::Scaffold, "scaffold", "Scaffold"),
-        (Self::ScaffoldRichardsonRomberg, "scaffold-richardson-romberg", "Scaffold-RR"),
-        (Self::Scaffnew, "scaffnew", "Scaffnew"),
-    ];
-
-    fn entry(self) -> (Self, &'static str, &'static str) {
-        Self::ALL.into_iter().find(|(one, ..)| *one == self).expect("every algorithm is listed")
-    }
-
-    /// Its name in manifests.
-    pub fn name(self) -> &'static str {
-        self.entry().1
-    }
-
-    /// Its name on pages.
-    pub fn label(self) -> &'static str {
-        self.entry().2
+    /// The method that it is in theory.
+    pub fn method(self) -> Method {
+        match self {
+            Self::Sgd => Method::Sgd,
+            Self::MinibatchSgd => Method::MinibatchSgd,
+            Self::Fedavg => Method::FedAvg,
+            Self::Scaffold => Method::Scaffold,
+            Self::RichardsonRomberg => Method::RichardsonRomberg,
+            Self::ScaffoldRr => Method::ScaffoldRichardsonRomberg,
+            Self::Scaffnew => Method::Scaffnew,
+        }
     }
 }
 

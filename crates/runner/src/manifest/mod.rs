@@ -73,16 +73,20 @@ pub struct Manifest {
     /// `[problem.<kind>]`.
     pub problem: problem::Spec,
     /// The start θ_0 of all runs.
-    pub start: Start,
+    pub start: Option<Start>,
     /// The length of a run.
-    pub budget: Budget,
+    pub budget: Option<Budget>,
     /// What is recorded of a run.
     #[serde(default)]
     pub record: Record,
     /// Prices of the simulated wall clock; they do not change any run.
     pub prices: Option<Prices>,
     /// `[[algorithm.<kind>]]`.
+    #[serde(default)]
     pub algorithm: algorithm::AlgorithmTables,
+    /// `[[frontier]]`.
+    #[serde(default)]
+    pub frontier: Vec<frontier::Frontier>,
     /// `[[figure.<kind>]]`.
     #[serde(default)]
     pub figure: figure::FigureTables,

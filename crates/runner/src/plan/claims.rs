@@ -1,8 +1,8 @@
 //! What is wrong with claims: selections that match no cell, quantities that are not recorded,
 //! and keys that contradict each other.
 
-use super::figures::{PLAIN_NAMES, figure_ids, is_plain_name, unrecorded};
-use super::places::Checker;
+use super::figures::{figure_ids, unrecorded};
+use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use super::selection::selected;
 use super::{Cell, Setting, short};
 use crate::manifest::Quantity;

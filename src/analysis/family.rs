@@ -7,16 +7,16 @@ pub const FAMILIES: usize = 8;
 /// The family of algorithms that belong to no other.
 const OTHERS: usize = FAMILIES - 1;
 
-/// The family of an algorithm, by its kind in manifests.
+/// The family of an algorithm, by its kind in manifests or its name in a frontier.
 pub fn family(kind: &str) -> usize {
     match kind {
         "fedavg" | "fedlsa" => 0,
         "richardson-romberg" => 1,
-        "scaffold" | "scafflsa" => 2,
+        "scaffold" | "scafflsa" | "scaffold-rr" => 2,
         "fedlin" => 3,
         "scaffnew" => 4,
         "fedprox" => 5,
-        "minibatch-sgd" | "centralised-lsa" => 6,
+        "sgd" | "minibatch-sgd" | "centralised-lsa" => 6,
         _ => OTHERS,
     }
 }

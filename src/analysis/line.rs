@@ -147,6 +147,8 @@ pub enum Reference {
 pub enum Line {
     /// The means over the runs of a curve's cells.
     Measured(Curve),
+    /// Exact values that belong to no cell.
+    Exact(Curve),
     /// A prediction for the curve, or a published bound ([`Prediction::is_bound`]).
     Predicted(Curve, Prediction),
     /// A line for comparison.
@@ -157,7 +159,7 @@ impl Line {
     /// Its name in legends and files.
     pub fn name(&self) -> String {
         match self {
-            Self::Measured(curve) => curve.name(),
+            Self::Measured(curve) | Self::Exact(curve) => curve.name(),
             Self::Predicted(curve, prediction) => {
                 format!("{} {}", words_before(*prediction), curve.name())
             }
@@ -170,6 +172,7 @@ impl Line {
     pub fn role(&self) -> &'static str {
         match self {
             Self::Measured(_) => "measured",
+            Self::Exact(_) => "exact",
             Self::Predicted(..) => "theory",
             Self::Reference(_) => "reference",
         }
@@ -178,7 +181,7 @@ impl Line {
     /// Its style. A prediction has the colour and the marker of its curve.
     pub fn style(&self) -> Style {
         match self {
-            Self::Measured(curve) => curve.style,
+            Self::Measured(curve) | Self::Exact(curve) => curve.style,
             Self::Predicted(curve, prediction) => Style { dash: dash(*prediction), ..curve.style },
             Self::Reference(_) => {
                 Style { dash: Dash::Thin(REFERENCE), ..Style::solid(Color::Neutral) }
@@ -186,15 +189,15 @@ impl Line {
         }
     }
 
-    /// Whether it shows results of runs.
+    /// Whether it is a curve of its own: results of runs, or exact values without any.
     pub fn is_measured(&self) -> bool {
-        matches!(self, Self::Measured(_))
+        matches!(self, Self::Measured(_) | Self::Exact(_))
     }
 
     /// The curve that it belongs to.
     pub fn curve(&self) -> Option<&Curve> {
         match self {
-            Self::Measured(curve) | Self::Predicted(curve, _) => Some(curve),
+            Self::Measured(curve) | Self::Exact(curve) | Self::Predicted(curve, _) => Some(curve),
             Self::Reference(_) => None,
         }
     }

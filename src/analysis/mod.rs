@@ -12,6 +12,7 @@ mod downsample;
 pub mod family;
 mod figure;
 pub mod first_order;
+pub mod frontier;
 mod line;
 mod line_figure;
 mod map;
@@ -91,6 +92,8 @@ pub struct Experiment<'a> {
     pub unplanned: UnplannedCells,
     /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
+    /// The frontiers of the manifest.
+    pub frontiers: Vec<frontier::Frontier<'a>>,
 }
 
 /// A cell without results.
@@ -161,6 +164,7 @@ const AT_ONCE: usize = 4096;
 /// # Errors
 /// If results are damaged, or were computed by several versions of the program.
 pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
+    let frontiers = frontier::frontiers(plan, store)?;
     let needs = Needs::of_plan(plan);
     let (mut cells, missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
@@ -184,11 +188,11 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
     let standings = Standings::new(axes, &rows, &rankings);
-    let figures = figures(plan, &cells, &shown, &theory, &rankings);
+    let figures = figures(plan, &cells, &shown, &theory, &rankings, &frontiers);
     drop(rankings);
     drop(rows);
     let problems = problems::instances(plan, &prepared)?;
-    let claims = claims::judge(plan, &cells, &theory);
+    let claims = claims::judge(plan, &cells, &theory, &frontiers);
     let bounds = bounds::rows(plan, &cells, &theory);
     let first_order = first_order::rows(&cells, &theory);
     let mut not_computed = theory.not_computed();
@@ -211,6 +215,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         not_computed,
         unplanned,
         standings,
+        frontiers,
     })
 }
 
@@ -311,7 +316,7 @@ pub fn judged<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<JudgedClaim<'a>>,
     let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
-    Ok(claims::judge(plan, &cells, &theory))
+    Ok(claims::judge(plan, &cells, &theory, &frontier::frontiers(plan, store)?))
 }
 
 /// Reads the cells again that were chosen for a figure of more curves than it can draw.
@@ -392,6 +397,7 @@ fn figures<'a>(
     shown: &FigureCells,
     theory: &Theory<'_>,
     rankings: &Rankings<'a>,
+    frontiers: &[frontier::Frontier<'_>],
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids = figure_ids(&plan.manifest).into_iter().map(|(id, _)| id);
@@ -405,7 +411,8 @@ fn figures<'a>(
     let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::figure(f, c, rankings)));
     let stability = table.stability.iter().zip(&shown.stability);
     let stability = stability.map(|(f, c)| noted(c, &|c| stability::figure(f, c, theory)));
-    let all = lines.chain(winners).chain(stability).zip(ids);
+    let of_frontiers = frontiers.iter().flat_map(frontier::figures);
+    let all = lines.chain(winners).chain(stability).chain(of_frontiers).zip(ids);
     let all: Vec<Figure> = all.map(|(figure, id)| Figure { id, ..figure }).collect();
     plan.figures.iter().map(|place| all[*place].clone()).collect()
 }

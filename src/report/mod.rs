@@ -11,6 +11,7 @@ mod description;
 pub mod diff;
 mod finding;
 mod formula;
+mod frontier;
 mod index;
 mod interval_chart;
 mod latex;
@@ -40,7 +41,7 @@ pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
-use owned::{FIGURE_ENDS, Owned, PAGES, is_figure, is_table};
+use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, is_figure, is_table};
 use series::quoted;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -161,7 +162,12 @@ impl Writer {
         for (file, text) in &page.files {
             self.owned.write(&folder.join(file), text.as_bytes())?;
         }
-        let tables = page.files.iter().map(|(file, _)| file.clone()).collect();
+        let mut tables: BTreeSet<String> = page.files.iter().map(|(file, _)| file.clone()).collect();
+        if !experiment.frontiers.is_empty() {
+            let text = frontier::csv(&experiment.frontiers);
+            self.owned.write(&folder.join(FRONTIER), text.as_bytes())?;
+            tables.insert(FRONTIER.to_owned());
+        }
         sweep(&self.owned, &folder, is_table, &tables)?;
         self.owned.write(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
         for (file, text) in compare::record::files(&compare::results::side_experiment(experiment)) {

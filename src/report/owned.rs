@@ -177,10 +177,14 @@ pub fn is_figure(name: &str) -> bool {
     FIGURE_ENDS.iter().any(|end| name.ends_with(end))
 }
 
+/// The table of the frontiers of an experiment.
+pub const FRONTIER: &str = "frontier.csv";
+
 /// Whether a file has the name of a table of a page.
 pub fn is_table(name: &str) -> bool {
     let table = name.strip_suffix(".csv");
-    table.is_some_and(|t| ["winners", "bounds", "orders"].contains(&t) || t.starts_with("claim-"))
+    let fixed = |t: &str| ["winners", "bounds", "orders"].contains(&t) || t.starts_with("claim-");
+    name == FRONTIER || table.is_some_and(fixed)
 }
 
 /// Whether a file has the name of one in the folder of an experiment's page.

@@ -5,6 +5,7 @@
 
 mod average;
 pub mod cost;
+mod frontier;
 mod measure;
 pub mod memory;
 pub mod predict;
@@ -19,6 +20,7 @@ use driftbench_core::algorithm::{Instance, Spec};
 use driftbench_core::federated::{Conditions, Run};
 use driftbench_core::kernel::squared_distance;
 use measure::Meter;
+pub use frontier::{PreparedFrontier, prepare_frontiers};
 pub use prepare::{BadCell, KnownOptima, Prepared, Scenario, prepare, prepare_knowing};
 use sanity::Sanity;
 use std::cmp::Reverse;

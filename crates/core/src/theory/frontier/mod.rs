@@ -222,7 +222,11 @@ pub fn search(facts: &dyn Facts, search: &Search) -> Result<Vec<Reached>, Refusa
     Ok(Vec::new())
 }
 
-fn check(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
+/// Whether a frontier can be computed.
+///
+/// # Errors
+/// The first [`Refusal`] that applies.
+pub fn check(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
     let _ = (facts, search);
     Ok(())
 }

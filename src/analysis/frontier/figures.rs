@@ -1,0 +1,308 @@
+//! The figures of a frontier: its cost over the target, the map of what is best, the step sizes
+//! and local steps behind it, and what fewer communications cost in oracle calls.
+
+use super::{Best, Cost, Frontier, Objective, label};
+use crate::analysis::curves::assign_styles;
+use crate::analysis::family::family;
+use crate::analysis::figure::{Body, Figure, Panel, Plot, Point, Series};
+use crate::analysis::line::{Color, Curve, LegendEntry, Line, Reference, Style};
+use crate::analysis::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
+use crate::stats::Ratio;
+use driftbench_core::words::readable;
+use driftbench_runner::manifest::figure::Scale;
+use driftbench_runner::manifest::frontier::FrontierAlgorithm;
+use driftbench_runner::plan::FRONTIER_FIGURES;
+use std::collections::HashSet;
+
+/// The figures of a frontier, in the order of [`FRONTIER_FIGURES`].
+pub fn figures(frontier: &Frontier<'_>) -> Vec<Figure> {
+    let title = |plain: &str| format!("{plain}: {}", frontier.what());
+    let first = frontier.title.map_or_else(|| title("Least cost to reach ε"), str::to_owned);
+    let bodies = [
+        (first, frontier.cost_caption(), frontier.cost()),
+        (title("Which algorithm is best"), frontier.map_caption(), frontier.map()),
+        (title("The best number of local steps"), frontier.caption(), frontier.local_steps()),
+        (title("The best step size"), frontier.caption(), frontier.step_size()),
+        ("Communications against oracle calls".into(), frontier.pareto_caption(), frontier.pareto()),
+    ];
+    let ids = FRONTIER_FIGURES.iter().map(|end| format!("{}{end}", frontier.id));
+    let figure = |(id, (title, caption, body)): (String, (String, String, Body))| Figure {
+        id,
+        title,
+        caption,
+        columns: body.panels().clamp(1, 3),
+        large: None,
+        exploration: None,
+        body,
+    };
+    ids.zip(bodies).map(figure).collect()
+}
+
+/// The power of ε of the communications that is published for an algorithm, up to logarithms.
+fn published_power(algorithm: FrontierAlgorithm) -> Option<f64> {
+    match algorithm {
+        FrontierAlgorithm::Sgd => Some(-2.0),
+        FrontierAlgorithm::Fedavg => Some(-1.0),
+        FrontierAlgorithm::RichardsonRomberg => Some(-0.5),
+        _ => None,
+    }
+}
+
+impl Frontier<'_> {
+    /// What the figures show, in a few words.
+    fn what(&self) -> &'static str {
+        match self.objectives()[0] {
+            Objective::Communications => "communications",
+            Objective::Seconds => "seconds",
+            Objective::Gradients => "oracle calls",
+        }
+    }
+
+    /// The value of the first objective.
+    fn value(&self, cost: &Cost) -> f64 {
+        match self.objectives()[0] {
+            Objective::Communications => cost.communications,
+            Objective::Seconds => self.prices.map_or(f64::NAN, |prices| cost.seconds(&prices)),
+            Objective::Gradients => cost.gradients,
+        }
+    }
+
+    /// A curve for each algorithm.
+    fn curves(&self) -> Vec<Curve> {
+        let curve = |algorithm: &FrontierAlgorithm| {
+            let family = family(algorithm.method().name());
+            Curve::new(label(*algorithm), Style::solid(Color::of_family(family)))
+        };
+        let mut curves: Vec<Curve> = self.algorithms.iter().map(curve).collect();
+        assign_styles(&mut curves, &HashSet::new());
+        curves
+    }
+
+    /// What is compared and how, for every caption.
+    fn caption(&self) -> String {
+        let mut caption = "Exact values: nothing is sampled.".to_owned();
+        caption.push_str(" For each algorithm, number of clients N and target ε, the step size γ and the number of local steps H at which");
+        caption.push_str(&format!(" the {} are fewest", self.what()));
+        match self.cap {
+            Some(cap) => caption.push_str(&format!(
+                ", with at most {} times the oracle calls of SGD",
+                readable(cap, 2)
+            )),
+            None => caption.push_str(", at the prices of the manifest"),
+        }
+        caption.push_str(". The target is reached when E‖θ_t − θ*‖² is at most ε² and stays there; Richardson-Romberg pays for both of its runs.");
+        let points = || self.algorithms.iter().flat_map(|a| self.points(*a));
+        let edges = points().filter(|b| b.flags.iter().any(|flag| flag.is_edge())).count();
+        let none = points().filter(|b| b.cost.is_none()).count();
+        if edges > 0 {
+            caption.push_str(&format!(" At {edges} of {} points γ or H is at the end of its range, and a wider range might give less.", points().count()));
+        }
+        if none > 0 {
+            caption.push_str(&format!(" {none} points are left out, since no γ and H that were tried reach the target under these limits."));
+        }
+        caption
+    }
+
+    fn cost_caption(&self) -> String {
+        let mut caption = self.caption();
+        let drawn = self.algorithms.iter().filter(|a| published_power(**a).is_some()).count();
+        if drawn > 0 && self.objectives()[0] == Objective::Communications {
+            caption.push_str(" Dotted: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
+        }
+        caption
+    }
+
+    fn map_caption(&self) -> String {
+        format!(
+            "{} The algorithm with the fewest {}, and how many times more the next needs.",
+            self.caption(),
+            self.what()
+        )
+    }
+
+    fn pareto_caption(&self) -> String {
+        let target = self.pareto_target().map_or_else(|| "–".into(), |target| readable(target, 3));
+        format!(
+            "Exact values: nothing is sampled. Communications against oracle calls of a client to reach ε = {target}, for each number of local steps at its best step size; numbers of local steps that cost more of both than another are left out."
+        )
+    }
+
+    /// A panel for each number of clients, with a curve for each algorithm.
+    fn panels(
+        &self,
+        points: impl Fn(FrontierAlgorithm, u64) -> Vec<Point>,
+    ) -> (Vec<Panel>, Vec<LegendEntry>) {
+        let curves = self.curves();
+        let panel = |clients: &u64| {
+            let series = self.algorithms.iter().zip(&curves).map(|(algorithm, curve)| {
+                Series::new(Line::Exact(curve.clone()), points(*algorithm, *clients))
+            });
+            let series = series.filter(|series| !series.points.is_empty()).collect();
+            Panel { title: format!("N = {}", readable(*clients as f64, 6)), series }
+        };
+        let panels: Vec<Panel> = self.clients.iter().map(panel).collect();
+        let is_drawn = |curve: &&Curve| {
+            panels.iter().flat_map(|p| &p.series).any(|s| s.line.curve() == Some(curve))
+        };
+        let legend = curves.iter().filter(is_drawn);
+        let legend = legend.map(|curve| LegendEntry::Line(Line::Exact(curve.clone())));
+        let legend = legend.collect();
+        (panels, legend)
+    }
+
+    /// The points of an algorithm at N, from the smallest target on.
+    fn over_targets(
+        &self,
+        algorithm: FrontierAlgorithm,
+        clients: u64,
+        value: impl Fn(&Cost) -> f64,
+    ) -> Vec<Point> {
+        let point = |best: &Best| Some(Point::bare(best.target, value(best.cost.as_ref()?)));
+        let points = self.points(algorithm).filter(|best| best.clients == clients);
+        let mut points: Vec<Point> = points.filter_map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points
+    }
+
+    fn plot(&self, y: &str, (panels, legend): (Vec<Panel>, Vec<LegendEntry>)) -> Body {
+        let (x, y) = ("ε".to_owned(), y.to_owned());
+        Body::Plot(Plot { panels, legend, x, y, scale_x: Scale::Log, scale_y: Scale::Log })
+    }
+
+    /// The least cost over ε, with the published powers.
+    fn cost(&self) -> Body {
+        let value = |cost: &Cost| self.value(cost);
+        let (mut panels, mut legend) = self.panels(|a, n| self.over_targets(a, n, value));
+        if self.objectives()[0] == Objective::Communications {
+            let powers: Vec<(&str, f64)> = self
+                .algorithms
+                .iter()
+                .filter_map(|a| Some((label(*a), published_power(*a)?)))
+                .collect();
+            for panel in &mut panels {
+                let of = |(label, power): &(&str, f64)| {
+                    let own = |s: &&Series| s.line.curve().is_some_and(|c| c.algorithm == *label);
+                    power_line(panel.series.iter().find(own)?, *power)
+                };
+                let lines: Vec<Series> = powers.iter().filter_map(of).collect();
+                panel.series.extend(lines);
+            }
+            for (_, power) in &powers {
+                legend.push(LegendEntry::Line(Line::Reference(Reference::Slope(*power))));
+            }
+        }
+        self.plot(self.what(), (panels, legend))
+    }
+
+    fn local_steps(&self) -> Body {
+        let steps = |cost: &Cost| cost.local_steps as f64;
+        let is_free = |a| a != FrontierAlgorithm::Sgd;
+        let points = |a, n| if is_free(a) { self.over_targets(a, n, steps) } else { Vec::new() };
+        self.plot("H", self.panels(points))
+    }
+
+    fn step_size(&self) -> Body {
+        let step = |cost: &Cost| cost.step_size;
+        self.plot("γ", self.panels(|a, n| self.over_targets(a, n, step)))
+    }
+
+    /// The target of the figure of communications against oracle calls: the smallest that some
+    /// algorithm reaches at every number of clients.
+    fn pareto_target(&self) -> Option<f64> {
+        let is_reached = |target: &f64| {
+            self.clients.iter().all(|n| {
+                self.algorithms.iter().any(|a| !self.costs(*a, *n, *target).is_empty())
+            })
+        };
+        self.targets.iter().rev().copied().find(is_reached)
+    }
+
+    fn pareto(&self) -> Body {
+        let points = |algorithm, clients| {
+            let target = self.pareto_target().unwrap_or(f64::NAN);
+            let mut points: Vec<Point> = Vec::new();
+            let mut costs = self.costs(algorithm, clients, target).to_vec();
+            costs.sort_by(|a, b| a.gradients.total_cmp(&b.gradients));
+            for cost in costs {
+                if points.last().is_none_or(|last| cost.communications < last.y) {
+                    points.push(Point::bare(cost.gradients, cost.communications));
+                }
+            }
+            points
+        };
+        let (panels, legend) = self.panels(points);
+        Body::Plot(Plot {
+            panels,
+            legend,
+            x: "oracle calls of a client".into(),
+            y: "communications".into(),
+            scale_x: Scale::Log,
+            scale_y: Scale::Log,
+        })
+    }
+
+    /// Which algorithm is best over ε and N.
+    fn map(&self) -> Body {
+        let curves = self.curves();
+        let color = |label: &str| {
+            let own = curves.iter().find(|curve| curve.algorithm == label);
+            own.map_or(Color::Neutral, |curve| curve.style.color)
+        };
+        let mut squares = Vec::new();
+        for (y, clients) in self.clients.iter().enumerate() {
+            for (x, target) in self.targets.iter().rev().enumerate() {
+                let ranking = self.ranking(*clients, *target, &color);
+                squares.extend(ranking.map(|ranking| Square {
+                    x,
+                    y,
+                    value: SquareValue::Ranking(ranking),
+                }));
+            }
+        }
+        let wins = |curve: &&Curve| squares.iter().any(|s: &Square| s.color() == curve.style.color);
+        let patch = |curve: &Curve| LegendEntry::Patch {
+            name: curve.algorithm.clone(),
+            color: curve.style.color,
+        };
+        let legend = curves.iter().filter(wins).map(patch).collect();
+        let names = |values: Vec<f64>| values.into_iter().map(|v| readable(v, 2)).collect();
+        let map = Map {
+            title: String::new(),
+            x: names(self.targets.iter().rev().copied().collect()),
+            y: self.clients.iter().map(|n| readable(*n as f64, 6)).collect(),
+            squares,
+        };
+        Body::Maps(Maps { maps: vec![map], legend, x: "ε".into(), y: "N".into() })
+    }
+
+    /// The best algorithms at N and ε; `None` if none reaches ε.
+    fn ranking(&self, clients: u64, target: f64, color: &dyn Fn(&str) -> Color) -> Option<Ranking> {
+        let value = |a: &FrontierAlgorithm| {
+            let best = self.points(*a).find(|b| b.clients == clients && b.target == target)?;
+            Some((label(*a).to_owned(), self.value(best.cost.as_ref()?)))
+        };
+        let mut all: Vec<(String, f64)> = self.algorithms.iter().filter_map(value).collect();
+        all.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let least = all.first()?.1;
+        let leaders: Vec<String> =
+            all.iter().filter(|(_, v)| *v == least).map(|(label, _)| label.clone()).collect();
+        let lead = match all.get(leaders.len()) {
+            _ if leaders.len() > 1 => Lead::Alone,
+            Some((_, next)) => {
+                let (low, high) = (f64::NAN, f64::NAN);
+                Lead::Ratio(Ratio { estimate: next / least, low, high, p: 0.0 })
+            }
+            None => Lead::Alone,
+        };
+        let color = if leaders.len() == 1 { color(&leaders[0]) } else { Color::Neutral };
+        Some(Ranking { leaders, color, lead })
+    }
+}
+
+/// A power law through the point of a series with the smallest target, over its targets.
+fn power_line(series: &Series, power: f64) -> Option<Series> {
+    let (first, last) = (series.points.first()?, series.points.last()?);
+    let at = |x: f64| Point::bare(x, first.y * libm::pow(x / first.x, power));
+    let line = Line::Reference(Reference::Slope(power));
+    (first.x < last.x).then(|| Series::new(line, vec![at(first.x), at(last.x)]))
+}

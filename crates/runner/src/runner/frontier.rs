@@ -58,7 +58,7 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
     let prepare = |(i, frontier): (usize, &'_ Frontier)| {
         let path = format!("frontier.{i}");
         let search = search(plan, frontier, &*instance)?;
-        frontier::check(&*instance, &search).map_err(|refusal| bad(&path, &refusal))?;
+        frontier::check_search(&*instance, &search).map_err(|refusal| bad(&path, &refusal))?;
         let key = format!("{} {:?} {text} {search:?}", manifest.seed, manifest.oracle);
         Ok((search, sha256(key.as_bytes())))
     };

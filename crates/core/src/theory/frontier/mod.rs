@@ -5,7 +5,17 @@
 //! Clients with the same distribution form a type. The state holds moments by types, so its
 //! size does not depend on N, and N enters the round's linear map as a number.
 
-use crate::problem::Facts;
+mod bounds;
+mod curve;
+mod local;
+mod products;
+mod round;
+mod search;
+
+use crate::kernel::{difference, dot};
+use crate::problem::{Facts, group_clients};
+use local::ClientType;
+use search::TypedProblem;
 use std::fmt;
 
 /// A method whose rounds are counted. A round is one communication of every run.
@@ -213,20 +223,140 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// The fewest rounds for each method, number of clients, target and number of local steps.
-/// Combinations that reach the target at no step size are absent.
+/// Combinations that reach the target at no step size are absent. Among step sizes that need
+/// equally many rounds, the one with the smallest error after them is the best.
 ///
 /// # Errors
 /// The first [`Refusal`] that applies.
 pub fn search(facts: &dyn Facts, search: &Search) -> Result<Vec<Reached>, Refusal> {
-    check(facts, search)?;
-    Ok(Vec::new())
+    let problem = typed(facts, &search.clients, &search.start)?;
+    check(&problem, search)?;
+    Ok(search::run(&problem, search))
 }
 
-/// Whether a frontier can be computed.
+/// The problem by types, if its moments close and it can have these numbers of clients.
+fn typed(facts: &dyn Facts, clients: &[u64], start: &StartError) -> Result<TypedProblem, Refusal> {
+    if !facts.linear() || !facts.independent() {
+        return Err(Refusal::MomentsDoNotClose);
+    }
+    if facts.unequal_shares().is_some() {
+        return Err(Refusal::UnequalShares);
+    }
+    let all = facts.clients();
+    let (first, type_of) = group_clients(all, |client| facts.distribution(client));
+    let mut counts = vec![0_u64; first.len()];
+    type_of.iter().for_each(|&g| counts[g] += 1);
+    let common = counts.iter().fold(0, |a, &b| greatest_common_divisor(a, b));
+    let multiple = all as u64 / common;
+    if clients.is_empty() {
+        return Err(Refusal::Setting("clients"));
+    }
+    if let Some(&clients) = clients.iter().find(|&&n| n == 0 || n % multiple != 0) {
+        return Err(Refusal::Clients { clients, multiple });
+    }
+    let kind = |(&first, &count): (&usize, &u64)| {
+        ClientType::new(facts, first, count as f64 / all as f64)
+    };
+    let types = first.iter().zip(&counts).map(kind).collect::<Option<Vec<_>>>();
+    let types = types.ok_or(Refusal::MomentsDoNotClose)?;
+    let dimension = facts.dim();
+    let start = match start {
+        StartError::Isotropic { mean_square } => StartError::Isotropic { mean_square: *mean_square },
+        StartError::Point(x) if x.len() != dimension => return Err(Refusal::Start { dimension }),
+        StartError::Point(x) => StartError::Point(difference(x, facts.optimum())),
+    };
+    let size = start_square(&start);
+    if !size.is_finite() || size <= 0.0 {
+        return Err(Refusal::Start { dimension });
+    }
+    Ok(TypedProblem { types, start })
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+/// E‖θ_0 − θ*‖².
+fn start_square(start: &StartError) -> f64 {
+    match start {
+        StartError::Isotropic { mean_square } => *mean_square,
+        StartError::Point(x) => dot(x, x),
+    }
+}
+
+fn check(problem: &TypedProblem, search: &Search) -> Result<(), Refusal> {
+    let positive = |x: f64| x.is_finite() && x > 0.0;
+    let StepSizes { from, to, points } = search.step_sizes;
+    let settings = [
+        (!search.methods.is_empty(), "methods"),
+        (!search.targets.is_empty() && search.targets.iter().all(|&x| positive(x)), "targets"),
+        (
+            !search.local_steps.is_empty() && search.local_steps.iter().all(|&h| h > 0),
+            "local steps",
+        ),
+        (points > 0 && positive(from) && positive(to) && from <= to, "step sizes"),
+    ];
+    if let Some((_, name)) = settings.into_iter().find(|(sound, _)| !sound) {
+        return Err(Refusal::Setting(name));
+    }
+    let start = libm::sqrt(start_square(&problem.start));
+    match search.targets.iter().find(|&&target| target >= start) {
+        Some(&target) => Err(Refusal::Target { target, start }),
+        None => Ok(()),
+    }
+}
+
+/// Whether [`search`] can be computed: it refuses for the same reasons, at once.
 ///
 /// # Errors
 /// The first [`Refusal`] that applies.
-pub fn check(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
-    let _ = (facts, search);
-    Ok(())
+pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
+    check(&typed(facts, &search.clients, &search.start)?, search)
 }
+
+/// E‖θ_t − θ*‖² after rounds 0 to `rounds` of a method with N clients, one by one.
+///
+/// # Errors
+/// The first [`Refusal`] that applies.
+pub fn errors(
+    facts: &dyn Facts,
+    run: &MethodRun,
+    start: &StartError,
+    rounds: usize,
+) -> Result<Vec<f64>, Refusal> {
+    let problem = typed(facts, &[run.clients], start)?;
+    Ok(search::curve(&problem, run).errors(rounds))
+}
+
+/// A method with all its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MethodRun {
+    /// The method.
+    pub method: Method,
+    /// N.
+    pub clients: u64,
+    /// H.
+    pub local_steps: u64,
+    /// γ.
+    pub step_size: f64,
+}
+
+/// The first round from which E‖θ_t − θ*‖² stays at or below the square of each target; `None`
+/// where there is none.
+///
+/// # Errors
+/// The first [`Refusal`] that applies.
+pub fn rounds_to(
+    facts: &dyn Facts,
+    run: &MethodRun,
+    start: &StartError,
+    targets: &[f64],
+) -> Result<Vec<Option<u64>>, Refusal> {
+    let problem = typed(facts, &[run.clients], start)?;
+    let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
+    let crossings = search::curve(&problem, run).crossings(&squares);
+    Ok(crossings.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())
+}
+
+#[cfg(test)]
+mod tests;

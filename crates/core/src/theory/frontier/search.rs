@@ -1,0 +1,158 @@
+//! The search for the best step sizes.
+//!
+//! Step sizes are tried from the largest to the smallest, all numbers of local steps in
+//! parallel, because the local steps' powers are shared by all H and N. A round's map is made only
+//! if the bounds allow a target to be reached in no more rounds than the best so far.
+
+use super::bounds::ErrorBounds;
+use super::curve::{Crossing, ErrorCurve};
+use super::local::{ClientType, LocalPowers};
+use super::round::RoundMoments;
+use super::{Method, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes};
+use rayon::prelude::*;
+
+/// A problem with its clients in types.
+pub struct TypedProblem {
+    /// The types.
+    pub types: Vec<ClientType>,
+    /// The error of the start: θ_0 − θ* if it is a point.
+    pub start: StartError,
+}
+
+/// The rounds of one method with one step size, for any number of local steps.
+struct Rounds<'a> {
+    problem: &'a TypedProblem,
+    method: Method,
+    steps: Vec<f64>,
+    powers: LocalPowers,
+}
+
+/// The best step size so far.
+#[derive(Clone, Copy)]
+struct Best {
+    step_size: f64,
+    crossing: Crossing,
+}
+
+impl Best {
+    /// Whether it has fewer rounds, or as many and a smaller error after them.
+    fn improves(&self, on: Option<&Self>) -> bool {
+        let key = |best: &Self| (best.crossing.rounds, best.crossing.square);
+        on.is_none_or(|other| key(self) < key(other))
+    }
+}
+
+impl Method {
+    fn corrected(self) -> bool {
+        matches!(self, Self::Scaffold | Self::ScaffoldRichardsonRomberg | Self::Scaffnew)
+    }
+
+    /// The local steps of a round of H local steps, and the oracle calls of each.
+    fn steps_and_batch(self, local_steps: u64) -> (u64, u64) {
+        match self {
+            Self::Sgd => (1, 1),
+            Self::MinibatchSgd => (1, local_steps),
+            _ => (local_steps, 1),
+        }
+    }
+}
+
+impl<'a> Rounds<'a> {
+    fn new(problem: &'a TypedProblem, method: Method, step_size: f64, most: u64) -> Self {
+        let steps: Vec<f64> =
+            (1..=method.weights().len()).map(|run| run as f64 * step_size).collect();
+        let most = method.steps_and_batch(most).0;
+        let powers = LocalPowers::new(&problem.types, &steps, method.corrected(), most);
+        Self { problem, method, steps, powers }
+    }
+
+    fn of(&self, local_steps: u64) -> RoundMoments {
+        let (count, batch) = self.method.steps_and_batch(local_steps);
+        let lengths: Vec<f64> = self.steps.iter().map(|step| step * count as f64).collect();
+        let runs = (self.method.weights(), lengths.as_slice());
+        let local = self.powers.after(count);
+        RoundMoments::new(&self.problem.types, &local, runs, self.method.corrected(), batch)
+    }
+
+    /// Improves the best step sizes of a number of local steps, by number of clients and target.
+    fn improve(&self, search: &Search, local_steps: u64, best: &mut [Vec<Option<Best>>]) {
+        let round = self.of(local_steps);
+        let mut bounds = ErrorBounds::new(&round, &self.problem.start);
+        for (&clients, best) in search.clients.iter().zip(best) {
+            let open: Vec<usize> = (0..search.targets.len())
+                .filter(|&k| {
+                    let square = search.targets[k] * search.targets[k];
+                    bounds.may_hold(clients, square)
+                        && best[k].is_none_or(|b| bounds.may_reach(b.crossing.rounds, square))
+                })
+                .collect();
+            if open.is_empty() {
+                continue;
+            }
+            let squares: Vec<f64> =
+                open.iter().map(|&k| search.targets[k] * search.targets[k]).collect();
+            let mut curve = ErrorCurve::new(&round, clients, &self.problem.start);
+            for (&k, crossing) in open.iter().zip(curve.crossings(&squares)) {
+                let Some(crossing) = crossing else { continue };
+                let found = Best { step_size: self.steps[0], crossing };
+                if found.improves(best[k].as_ref()) {
+                    best[k] = Some(found);
+                }
+            }
+        }
+    }
+}
+
+impl StepSizes {
+    /// The step size number `i`.
+    pub fn at(&self, i: usize) -> f64 {
+        match self.points {
+            _ if i == 0 => self.from,
+            points if i + 1 == points => self.to,
+            points => {
+                let share = i as f64 / (points - 1) as f64;
+                self.from * libm::exp(share * libm::log(self.to / self.from))
+            }
+        }
+    }
+}
+
+/// The errors of a method with all its settings.
+pub fn curve(problem: &TypedProblem, run: &MethodRun) -> ErrorCurve {
+    let rounds = Rounds::new(problem, run.method, run.step_size, run.local_steps);
+    ErrorCurve::new(&rounds.of(run.local_steps), run.clients, &problem.start)
+}
+
+/// The best step sizes of all combinations.
+pub fn run(problem: &TypedProblem, search: &Search) -> Vec<Reached> {
+    search.methods.iter().flat_map(|&method| of_method(problem, search, method)).collect()
+}
+
+fn of_method(problem: &TypedProblem, search: &Search, method: Method) -> Vec<Reached> {
+    let one = [1];
+    let local_steps: &[u64] = if method == Method::Sgd { &one } else { &search.local_steps };
+    let none = vec![vec![None; search.targets.len()]; search.clients.len()];
+    let mut best = vec![none; local_steps.len()];
+    let most = local_steps.iter().copied().max().unwrap_or(1);
+    for i in (0..search.step_sizes.points).rev() {
+        let rounds = Rounds::new(problem, method, search.step_sizes.at(i), most);
+        let pairs = best.par_iter_mut().zip(local_steps);
+        pairs.for_each(|(best, &h)| rounds.improve(search, h, best));
+    }
+    let mut out = Vec::new();
+    for (n, &clients) in search.clients.iter().enumerate() {
+        for (k, &target) in search.targets.iter().enumerate() {
+            for (best, &local_steps) in best.iter().zip(local_steps) {
+                let Some(Best { step_size, crossing }) = best[n][k] else { continue };
+                let edge = match step_size {
+                    x if x == search.step_sizes.to => Some(RangeEnd::To),
+                    x if x == search.step_sizes.from => Some(RangeEnd::From),
+                    _ => None,
+                };
+                let rounds = crossing.rounds;
+                out.push(Reached { method, clients, target, local_steps, step_size, rounds, edge });
+            }
+        }
+    }
+    out
+}

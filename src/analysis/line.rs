@@ -282,6 +282,8 @@ fn dash(prediction: Prediction) -> Dash {
         Prediction::Book51 => 10,
         Prediction::Contraction => 11,
         Prediction::ContractionPrinted => 12,
+        // No figure has contractions beside it.
+        Prediction::PublishedPower => 11,
         // Claims are tested on these; no figure draws them.
         Prediction::Stationary | Prediction::FirstOrderPrinted | Prediction::RrCorollary1 => 11,
     })

@@ -6,10 +6,10 @@ use super::formula;
 use super::matrix::RankingMatrix;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
-use super::{finding, page_data};
+use super::{finding, frontier, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
-    CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
+    Body, CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
 };
 use crate::chart;
 use crate::stats::verdict::Verdict;
@@ -71,6 +71,7 @@ pub struct Tables {
     pub missing: TextTable,
     pub bounds: TextTable,
     pub first_order: TextTable,
+    pub frontier: TextTable,
 }
 
 #[derive(Serialize)]
@@ -107,6 +108,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         missing: missing(experiment),
         bounds: claims::bounds(&experiment.bounds, &mut files),
         first_order: claims::first_order(&experiment.first_order, &mut files),
+        frontier: frontier::table(&experiment.frontiers),
     };
     Ok(Page {
         experiment: json!({
@@ -160,7 +162,7 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             title: figure.title.clone(),
             caption: figure.caption.clone(),
             svg: chart::svg(figure)?,
-            live: figure.exploration.is_some(),
+            live: matches!(figure.body, Body::Plot(_)),
         })
     });
     figures.collect()

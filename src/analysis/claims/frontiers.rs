@@ -4,7 +4,7 @@ use super::judge::{Judge, Parts, Tested};
 use super::text::number_text;
 use crate::analysis::frontier::{Best, Cost, Frontier, label};
 use crate::stats::verdict::{Evidence, Region, slope_weights, widened};
-use driftbench_core::words::{joined, readable};
+use driftbench_core::words::{joined, readable, thousands};
 use driftbench_runner::manifest::claim::{FrontierConstant, FrontierLess, FrontierSlope};
 use driftbench_runner::manifest::frontier::FrontierPoints;
 
@@ -23,7 +23,7 @@ fn place(best: &Best) -> String {
 }
 
 fn clients_text(clients: u64) -> String {
-    format!("N = {}", readable(clients as f64, 6))
+    format!("N = {}", thousands(clients as usize))
 }
 
 /// Whether a point is of a claim.
@@ -114,7 +114,7 @@ impl<'a> Judge<'a> {
         let (mut parts, mut range) = (Parts::default(), String::new());
         if let Some(frontier) = self.frontier(&claim.frontier) {
             let scaled = |(best, cost): &(&Best, Cost)| {
-                let logarithm = libm::log(frontier.radius / best.target);
+                let logarithm = libm::log(frontier.problem.radius / best.target);
                 let powers = libm::pow(best.clients as f64, claim.clients_power)
                     * libm::pow(best.target, claim.target_power)
                     * libm::pow(logarithm, claim.logarithm_power);

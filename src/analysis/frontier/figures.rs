@@ -5,10 +5,11 @@ use super::{Best, Cost, Frontier, Objective, label};
 use crate::analysis::curves::assign_styles;
 use crate::analysis::family::family;
 use crate::analysis::figure::{Body, Figure, Panel, Plot, Point, Series};
-use crate::analysis::line::{Color, Curve, LegendEntry, Line, Reference, Style};
+use crate::analysis::line::{Color, Curve, LegendEntry, Line, Style};
 use crate::analysis::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
-use driftbench_core::words::readable;
+use driftbench_core::words::{readable, thousands};
+use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::Scale;
 use driftbench_runner::manifest::frontier::FrontierAlgorithm;
 use driftbench_runner::plan::FRONTIER_FIGURES;
@@ -31,21 +32,23 @@ pub fn figures(frontier: &Frontier<'_>) -> Vec<Figure> {
         title,
         caption,
         columns: body.panels().clamp(1, 3),
-        large: None,
+        // The differences are largest where clients are few.
+        large: matches!(&body, Body::Plot(plot) if plot.panels.len() > 2).then_some(0),
         exploration: None,
         body,
     };
     ids.zip(bodies).map(figure).collect()
 }
 
-/// The power of ε of the communications that is published for an algorithm, up to logarithms.
-fn published_power(algorithm: FrontierAlgorithm) -> Option<f64> {
-    match algorithm {
-        FrontierAlgorithm::Sgd => Some(-2.0),
-        FrontierAlgorithm::Fedavg => Some(-1.0),
-        FrontierAlgorithm::RichardsonRomberg => Some(-0.5),
-        _ => None,
-    }
+/// The power of ε of the communications that is published for the algorithm of this label, up to
+/// logarithms.
+fn published_power(algorithm: &str) -> Option<f64> {
+    let known = [
+        (FrontierAlgorithm::Sgd, -2.0),
+        (FrontierAlgorithm::Fedavg, -1.0),
+        (FrontierAlgorithm::RichardsonRomberg, -0.5),
+    ];
+    known.into_iter().find(|(one, _)| label(*one) == algorithm).map(|(_, power)| power)
 }
 
 impl Frontier<'_> {
@@ -80,9 +83,10 @@ impl Frontier<'_> {
 
     /// What is compared and how, for every caption.
     fn caption(&self) -> String {
-        let mut caption = "Exact values: nothing is sampled.".to_owned();
-        caption.push_str(" For each algorithm, number of clients N and target ε, the step size γ and the number of local steps H at which");
-        caption.push_str(&format!(" the {} are fewest", self.what()));
+        let mut caption = format!(
+            "Exact, without sampling: the step size γ and the number of local steps H at which an algorithm needs the fewest {}",
+            self.what()
+        );
         match self.cap {
             Some(cap) => caption.push_str(&format!(
                 ", with at most {} times the oracle calls of SGD",
@@ -90,7 +94,7 @@ impl Frontier<'_> {
             )),
             None => caption.push_str(", at the prices of the manifest"),
         }
-        caption.push_str(". The target is reached when E‖θ_t − θ*‖² is at most ε² and stays there; Richardson-Romberg pays for both of its runs.");
+        caption.push_str(". The target ε is reached when E‖θ_t − θ*‖² is at most ε² and stays there; Richardson-Romberg pays for both of its runs.");
         let points = || self.algorithms.iter().flat_map(|a| self.points(*a));
         let edges = points().filter(|b| b.flags.iter().any(|flag| flag.is_edge())).count();
         let none = points().filter(|b| b.cost.is_none()).count();
@@ -105,25 +109,25 @@ impl Frontier<'_> {
 
     fn cost_caption(&self) -> String {
         let mut caption = self.caption();
-        let drawn = self.algorithms.iter().filter(|a| published_power(**a).is_some()).count();
+        let drawn = self.algorithms.iter().filter(|a| published_power(label(**a)).is_some()).count();
         if drawn > 0 && self.objectives()[0] == Objective::Communications {
-            caption.push_str(" Dotted: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
+            caption.push_str(" Thin dashes: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
         }
         caption
     }
 
     fn map_caption(&self) -> String {
         format!(
-            "{} The algorithm with the fewest {}, and how many times more the next needs.",
-            self.caption(),
-            self.what()
+            "The algorithm with the fewest {}, and how many times more the next needs. {}",
+            self.what(),
+            self.caption()
         )
     }
 
     fn pareto_caption(&self) -> String {
         let target = self.pareto_target().map_or_else(|| "–".into(), |target| readable(target, 3));
         format!(
-            "Exact values: nothing is sampled. Communications against oracle calls of a client to reach ε = {target}, for each number of local steps at its best step size; numbers of local steps that cost more of both than another are left out."
+            "Exact, without sampling: communications against oracle calls of a client to reach ε = {target}, for each number of local steps at its best step size; numbers of local steps that cost more of both than another are left out."
         )
     }
 
@@ -138,7 +142,7 @@ impl Frontier<'_> {
                 Series::new(Line::Exact(curve.clone()), points(*algorithm, *clients))
             });
             let series = series.filter(|series| !series.points.is_empty()).collect();
-            Panel { title: format!("N = {}", readable(*clients as f64, 6)), series }
+            Panel { title: format!("N = {}", thousands(*clients as usize)), series }
         };
         let panels: Vec<Panel> = self.clients.iter().map(panel).collect();
         let is_drawn = |curve: &&Curve| {
@@ -174,22 +178,14 @@ impl Frontier<'_> {
         let value = |cost: &Cost| self.value(cost);
         let (mut panels, mut legend) = self.panels(|a, n| self.over_targets(a, n, value));
         if self.objectives()[0] == Objective::Communications {
-            let powers: Vec<(&str, f64)> = self
-                .algorithms
-                .iter()
-                .filter_map(|a| Some((label(*a), published_power(*a)?)))
-                .collect();
             for panel in &mut panels {
-                let of = |(label, power): &(&str, f64)| {
-                    let own = |s: &&Series| s.line.curve().is_some_and(|c| c.algorithm == *label);
-                    power_line(panel.series.iter().find(own)?, *power)
-                };
-                let lines: Vec<Series> = powers.iter().filter_map(of).collect();
-                panel.series.extend(lines);
+                let powers = panel.series.iter().filter_map(power_line);
+                let with_powers: Vec<Series> = powers.collect();
+                panel.series.extend(with_powers);
             }
-            for (_, power) in &powers {
-                legend.push(LegendEntry::Line(Line::Reference(Reference::Slope(*power))));
-            }
+            let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
+            let entry = LegendEntry::Prediction(Prediction::PublishedPower);
+            legend.extend(is_drawn.then_some(entry));
         }
         self.plot(self.what(), (panels, legend))
     }
@@ -249,8 +245,8 @@ impl Frontier<'_> {
             own.map_or(Color::Neutral, |curve| curve.style.color)
         };
         let mut squares = Vec::new();
-        for (y, clients) in self.clients.iter().enumerate() {
-            for (x, target) in self.targets.iter().rev().enumerate() {
+        for (x, clients) in self.clients.iter().enumerate() {
+            for (y, target) in self.targets.iter().rev().enumerate() {
                 let ranking = self.ranking(*clients, *target, &color);
                 squares.extend(ranking.map(|ranking| Square {
                     x,
@@ -268,11 +264,11 @@ impl Frontier<'_> {
         let names = |values: Vec<f64>| values.into_iter().map(|v| readable(v, 2)).collect();
         let map = Map {
             title: String::new(),
-            x: names(self.targets.iter().rev().copied().collect()),
-            y: self.clients.iter().map(|n| readable(*n as f64, 6)).collect(),
+            x: self.clients.iter().map(|n| thousands(*n as usize)).collect(),
+            y: names(self.targets.iter().rev().copied().collect()),
             squares,
         };
-        Body::Maps(Maps { maps: vec![map], legend, x: "ε".into(), y: "N".into() })
+        Body::Maps(Maps { maps: vec![map], legend, x: "N".into(), y: "ε".into() })
     }
 
     /// The best algorithms at N and ε; `None` if none reaches ε.
@@ -299,10 +295,13 @@ impl Frontier<'_> {
     }
 }
 
-/// A power law through the point of a series with the smallest target, over its targets.
-fn power_line(series: &Series, power: f64) -> Option<Series> {
-    let (first, last) = (series.points.first()?, series.points.last()?);
-    let at = |x: f64| Point::bare(x, first.y * libm::pow(x / first.x, power));
-    let line = Line::Reference(Reference::Slope(power));
-    (first.x < last.x).then(|| Series::new(line, vec![at(first.x), at(last.x)]))
+/// The published power of ε through the point of a series with the smallest target, at all of its
+/// targets.
+fn power_line(series: &Series) -> Option<Series> {
+    let (curve, first) = (series.line.curve()?, series.points.first()?);
+    let power = published_power(&curve.algorithm)?;
+    let at = |p: &Point| Point::bare(p.x, first.y * libm::pow(p.x / first.x, power));
+    let line = Line::Predicted(curve.clone(), Prediction::PublishedPower);
+    let points: Vec<Point> = series.points.iter().map(at).collect();
+    (points.len() > 1).then(|| Series::new(line, points))
 }

@@ -10,6 +10,7 @@ mod kept;
 
 use crate::store::Store;
 use driftbench_core::theory::frontier::{Method, RangeEnd, Reached, search};
+use driftbench_core::theory::heterogeneity::Measures;
 use driftbench_runner::files::{Error, error};
 use driftbench_runner::manifest::Prices;
 use driftbench_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
@@ -34,16 +35,27 @@ pub struct Frontier<'a> {
     pub targets: Vec<f64>,
     /// The most oracle calls of a client, as a multiple of those of SGD.
     pub cap: Option<f64>,
-    /// The root mean square of ‖θ_0 − θ*‖.
-    pub radius: f64,
-    /// d.
-    pub dimension: usize,
+    /// The problem.
+    pub problem: FrontierProblem,
     /// Prices of the simulated wall clock, if the manifest has them.
     pub prices: Option<Prices>,
     /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first.
     pub reached: HashMap<(FrontierAlgorithm, u64, u64), Vec<Cost>>,
+    /// The fewest oracle calls of SGD for each N and ε that it reaches, if there is a cap.
+    pub sgd: HashMap<(u64, u64), f64>,
     /// The best of them, in the order of objectives, algorithms, N and ε.
     pub best: Vec<Best>,
+}
+
+/// What a reader must know of the problem of a frontier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrontierProblem {
+    /// d.
+    pub dimension: usize,
+    /// The root mean square of ‖θ_0 − θ*‖.
+    pub radius: f64,
+    /// ζ₁ and ζ₂, the heterogeneity of the clients (RR A2); `None` if they cannot be computed.
+    pub heterogeneity: Option<(f64, f64)>,
 }
 
 /// What it costs to reach a target with a number of local steps, at the best step size.
@@ -114,6 +126,18 @@ impl Flag {
             Self::LocalSteps => "local-steps-edge",
             Self::StepSizeFrom => "step-size-lower-edge",
             Self::StepSizeTo => "step-size-upper-edge",
+        }
+    }
+
+    /// What it means, in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Infeasible => "not reached",
+            Self::OverCap => "reached only above the cap",
+            Self::Cap => "the cap binds",
+            Self::LocalSteps => "H is the largest tried",
+            Self::StepSizeFrom => "γ is the smallest tried",
+            Self::StepSizeTo => "γ is the largest tried",
         }
     }
 
@@ -251,19 +275,22 @@ impl<'a> Frontier<'a> {
             clients: search.clients.clone(),
             targets: search.targets.clone(),
             cap: manifest.gradient_cap,
-            radius: prepared.radius(),
-            dimension,
+            problem: FrontierProblem {
+                dimension,
+                radius: prepared.radius(),
+                heterogeneity: Measures::new(&*prepared.instance).map(|m| (m.zeta1, m.zeta2)),
+            },
             prices,
             reached,
+            sgd,
             best: Vec::new(),
         };
         for objective in frontier.objectives() {
             for algorithm in frontier.algorithms {
                 for clients in &frontier.clients {
                     for target in &frontier.targets {
-                        let sgd = sgd.get(&(*clients, target.to_bits())).copied();
                         let point = (*algorithm, *clients, *target);
-                        frontier.best.push(frontier.best_at(objective, point, sgd, largest));
+                        frontier.best.push(frontier.best_at(objective, point, largest));
                     }
                 }
             }
@@ -294,7 +321,6 @@ impl<'a> Frontier<'a> {
         &self,
         minimises: Objective,
         (algorithm, clients, target): (FrontierAlgorithm, u64, f64),
-        sgd: Option<f64>,
         largest: u64,
     ) -> Best {
         let costs = self.costs(algorithm, clients, target);
@@ -307,11 +333,9 @@ impl<'a> Frontier<'a> {
         let least = |a: &&Cost, b: &&Cost| {
             value(a).total_cmp(&value(b)).then(a.gradients.total_cmp(&b.gradients))
         };
-        let allowed = match (self.cap, sgd) {
-            (None, _) => f64::INFINITY,
-            (Some(cap), Some(sgd)) => cap * sgd,
-            (Some(_), None) => 0.0,
-        };
+        let sgd = self.sgd.get(&(clients, target.to_bits()));
+        // Where SGD does not reach the target, there is nothing that the cap is a multiple of.
+        let allowed = self.cap.map_or(f64::INFINITY, |cap| sgd.map_or(0.0, |sgd| cap * sgd));
         let all = costs.iter().min_by(least);
         let best = costs.iter().filter(|cost| cost.gradients <= allowed).min_by(least).copied();
         let mut flags = Vec::new();

@@ -285,6 +285,9 @@ pub enum Prediction {
     Contraction,
     /// The same with (1 − γμ)^{2Ht}, as SLIDES print it for the distance instead of its square.
     ContractionPrinted,
+    /// A published power of ε beside a frontier, which figures draw and no claim names.
+    #[serde(skip)]
+    PublishedPower,
 }
 
 impl Prediction {
@@ -322,6 +325,7 @@ impl Prediction {
             Self::Book51 => "the bound of BOOK, Theorem 5.1",
             Self::Contraction => "(1 − γμ)^(Ht) ‖θ_0 − θ*‖²",
             Self::ContractionPrinted => "(1 − γμ)^(2Ht) ‖θ_0 − θ*‖²",
+            Self::PublishedPower => "the published power of ε",
         }
     }
 }

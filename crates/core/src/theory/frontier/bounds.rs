@@ -25,7 +25,8 @@ impl ErrorBounds {
     /// The bounds of these rounds from this start, given as θ_0 − θ* if it is a point.
     pub fn new(round: &RoundMoments, start: &StartError) -> Self {
         let powers = round.means().iter().map(|mean| vec![mean.clone()]).collect();
-        let starts = round.begins().iter().map(|begin| columns(begin, start, round.dim())).collect();
+        let starts =
+            round.begins().iter().map(|begin| columns(begin, start, round.dim())).collect();
         let stationary = stationary(round).unwrap_or((f64::INFINITY, f64::INFINITY));
         Self { stationary, weights: round.weights(), powers, starts }
     }
@@ -39,7 +40,8 @@ impl ErrorBounds {
     /// Whether the error after `rounds` rounds may be at most `square`.
     pub fn may_reach(&mut self, rounds: u64, square: f64) -> bool {
         let mut sum: Option<Matrix> = None;
-        for ((weight, powers), start) in self.weights.iter().zip(&mut self.powers).zip(&self.starts) {
+        for ((weight, powers), start) in self.weights.iter().zip(&mut self.powers).zip(&self.starts)
+        {
             let mut state = start.clone();
             for bit in 0..64 - rounds.leading_zeros() as usize {
                 if powers.len() == bit {
@@ -59,7 +61,7 @@ impl ErrorBounds {
         let d = self.starts[0].cols() - 1;
         let error = sum.entries()[..d * sum.cols()].iter().fold(0.0, |sum, x| sum + x * x);
         // A map that overflows proves nothing.
-        !(error > square * (1.0 + MARGIN))
+        error <= square * (1.0 + MARGIN) || error.is_nan()
     }
 }
 
@@ -105,8 +107,7 @@ fn stationary(round: &RoundMoments) -> Option<(f64, f64)> {
             }
         }
         let products = Products { n: n + 1, same: r == q };
-        let at: Vec<f64> =
-            products.entries().map(|(i, j)| limits[r][i] * limits[q][j]).collect();
+        let at: Vec<f64> = products.entries().map(|(i, j)| limits[r][i] * limits[q][j]).collect();
         let weight = weights[r] * weights[q] * if r == q { 1.0 } else { 2.0 };
         variance += weight * round.noise_effect(pair, r == q, &at, &sum);
     }

@@ -126,7 +126,7 @@ impl ErrorCurve {
                 let scale = (0..products.n)
                     .fold(0.0_f64, |most, i| most.max(state[(begin + products.index(i, i), 0)]));
                 let least = -1e-12 * scale;
-                if (0..products.n).any(|i| !(state[(begin + products.index(i, i), 0)] >= least)) {
+                if !(0..products.n).all(|i| state[(begin + products.index(i, i), 0)] >= least) {
                     return None;
                 }
             }
@@ -240,9 +240,8 @@ impl ErrorCurve {
         let mut see = |after: u64, states: &PairStates, curve: &Self| {
             for (j, target) in targets.iter().enumerate() {
                 if target.is_missed(curve.error(states, j)) {
-                    let column = |state: &Mat<f64>| {
-                        Mat::from_fn(state.nrows(), 1, |i, _| state[(i, j)])
-                    };
+                    let column =
+                        |state: &Mat<f64>| Mat::from_fn(state.nrows(), 1, |i, _| state[(i, j)]);
                     let state = states.iter().map(column).collect::<PairStates>();
                     latest[j] = Some((rounds[j] + after, state));
                 }

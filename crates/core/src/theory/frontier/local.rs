@@ -48,8 +48,18 @@ impl ClientType {
 pub struct LocalMoments {
     /// E e of each run as a map of y, d × n.
     pub ends: Vec<Matrix>,
-    /// The covariance of the ends of each pair of runs given the begin, as a map of E y y'ᵀ.
+    /// The covariance of the ends of each pair of runs given the begin and the number of steps, as
+    /// a map of E y y'ᵀ.
     pub noise: Vec<Mat<f64>>,
+}
+
+/// The covariance of the ends of two clients given their begins. It differs from 0 if they share
+/// a random number of steps.
+pub struct CommonNoise {
+    /// The types g ≤ h of the clients.
+    pub types: (usize, usize),
+    /// The covariance as a map of E y_g y_hᵀ.
+    pub noise: Mat<f64>,
 }
 
 /// The powers 1, 2, 4, … of a type's local step.
@@ -60,11 +70,69 @@ struct TypePowers {
     squares: Vec<Vec<Mat<f64>>>,
 }
 
+/// The powers 1, 2, 4, … of the local steps of two clients of types g ≤ h, without their noise.
+struct PairPowers {
+    types: (usize, usize),
+    maps: Vec<Mat<f64>>,
+}
+
 /// The local steps of all types for one step size.
 pub struct LocalPowers {
     d: usize,
     corrected: bool,
     types: Vec<TypePowers>,
+    /// Empty unless the number of steps is random.
+    pairs: Vec<PairPowers>,
+}
+
+/// The number of local steps of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepCount {
+    /// This number.
+    Fixed(u64),
+    /// A geometric number with this mean, the same for all clients.
+    Geometric(u64),
+}
+
+impl StepCount {
+    /// The mean.
+    pub fn mean(self) -> u64 {
+        let (Self::Fixed(count) | Self::Geometric(count)) = self;
+        count
+    }
+
+    /// The powers 1, 2, 4, … that are needed beyond the first.
+    fn doublings(self) -> u32 {
+        match self {
+            Self::Fixed(count) => count.ilog2(),
+            // (1 − 1/H)ⁿ < NEGLIGIBLE for n = 46 H.
+            Self::Geometric(count) => count.ilog2() + 7,
+        }
+    }
+}
+
+/// The probability of so many local steps is neglected.
+const NEGLIGIBLE: f64 = 1e-20;
+
+/// Σ_τ p (1 − p)^(τ−1) times the rows numbered `rows` of map^τ, from the powers 1, 2, 4, … of the
+/// map.
+fn geometric_mean(powers: &[Mat<f64>], rows: &[usize], p: f64) -> Mat<f64> {
+    let mut sum = Mat::from_fn(rows.len(), powers[0].ncols(), |i, j| p * powers[0][(rows[i], j)]);
+    let mut weight = 1.0 - p;
+    for power in powers {
+        if weight <= NEGLIGIBLE {
+            break;
+        }
+        let later = product(sum.as_ref(), power.as_ref());
+        sum += later * faer::Scale(weight);
+        weight *= weight;
+    }
+    sum
+}
+
+/// The coordinates of E e e'ᵀ among those of E y y'ᵀ.
+fn end_rows(all: Products, d: usize) -> Vec<usize> {
+    Products { n: d, same: all.same }.entries().map(|(i, j)| all.index(i, j)).collect()
 }
 
 /// The pairs r ≤ q of runs.
@@ -130,15 +198,15 @@ impl TypePowers {
         let bits: Vec<usize> = (0..64).filter(|bit| count >> bit & 1 == 1).rev().collect();
         let end = |powers: &Vec<Matrix>| {
             let first = &powers[bits[0]];
-            let rows = Matrix::from_entries(d, first.cols(), first.entries()[..d * first.cols()].to_vec());
+            let rows =
+                Matrix::from_entries(d, first.cols(), first.entries()[..d * first.cols()].to_vec());
             bits[1..].iter().fold(rows, |rows, &bit| rows.times(&powers[bit]))
         };
         let ends: Vec<Matrix> = self.means.iter().map(end).collect();
         let mut noise = Vec::new();
         for ((r, q), powers) in run_pairs(ends.len()).zip(&self.squares) {
             let all = Products { n: ends[r].cols(), same: r == q };
-            let block = Products { n: d, same: r == q };
-            let rows: Vec<usize> = block.entries().map(|(i, j)| all.index(i, j)).collect();
+            let rows = end_rows(all, d);
             let first = &powers[bits[0]];
             let rows = Mat::from_fn(rows.len(), all.len(), |i, j| first[(rows[i], j)]);
             let square = bits[1..]
@@ -152,21 +220,79 @@ impl TypePowers {
 
 impl LocalPowers {
     /// The local steps of runs with these step sizes, up to `most` of them.
-    pub fn new(types: &[ClientType], steps: &[f64], corrected: bool, most: u64) -> Self {
-        let doublings = most.ilog2();
-        let d = types[0].field.len();
+    pub fn new(types: &[ClientType], steps: &[f64], corrected: bool, most: StepCount) -> Self {
+        let (d, doublings) = (types[0].field.len(), most.doublings());
         let powers = |kind| TypePowers::new(kind, steps, corrected, doublings);
-        Self { d, corrected, types: types.par_iter().map(powers).collect() }
+        let types: Vec<TypePowers> = types.par_iter().map(powers).collect();
+        let pair = |(g, h): (usize, usize)| {
+            let products = Products { n: types[g].means[0][0].rows(), same: g == h };
+            let maps = types[g].means[0].iter().zip(&types[h].means[0]);
+            PairPowers {
+                types: (g, h),
+                maps: maps.map(|(a, b)| products.mapped_by(a, b)).collect(),
+            }
+        };
+        let pairs = match most {
+            StepCount::Fixed(_) => Vec::new(),
+            StepCount::Geometric(_) => run_pairs(types.len()).map(pair).collect(),
+        };
+        Self { d, corrected, types, pairs }
     }
 
-    /// The moments of each type after `count` local steps, where w = v / `count`.
-    pub fn after(&self, count: u64) -> Vec<LocalMoments> {
-        let mut all: Vec<LocalMoments> =
-            self.types.iter().map(|t| t.after(self.d, count)).collect();
+    /// The moments of each type after so many local steps, where w = v / H with H the mean of
+    /// `count`, and the covariances between clients.
+    pub fn after(&self, count: StepCount) -> (Vec<LocalMoments>, Vec<CommonNoise>) {
+        let (mut all, mut common) = match count {
+            StepCount::Fixed(count) => {
+                (self.types.iter().map(|t| t.after(self.d, count)).collect(), Vec::new())
+            }
+            StepCount::Geometric(mean) => self.geometric(1.0 / mean as f64),
+        };
         if self.corrected {
-            all.iter_mut().for_each(|moments| moments.rescale(self.d, 1.0 / count as f64));
+            let factor = 1.0 / count.mean() as f64;
+            all.iter_mut().for_each(|moments: &mut LocalMoments| moments.rescale(self.d, factor));
+            for CommonNoise { types: (g, h), noise } in &mut common {
+                rescale(noise, Products { n: 2 * self.d + 1, same: g == h }, self.d, factor);
+            }
         }
-        all
+        (all, common)
+    }
+
+    /// The moments of one run after a geometric number of steps.
+    fn geometric(&self, p: f64) -> (Vec<LocalMoments>, Vec<CommonNoise>) {
+        let d = self.d;
+        let mut all: Vec<LocalMoments> = Vec::new();
+        for powers in &self.types {
+            let n = powers.means[0][0].rows();
+            let means: Vec<Mat<f64>> =
+                powers.means[0].iter().map(|m| Mat::from_fn(n, n, |i, j| m[(i, j)])).collect();
+            let end = geometric_mean(&means, &(0..d).collect::<Vec<_>>(), p);
+            let own =
+                geometric_mean(&powers.squares[0], &end_rows(Products { n, same: true }, d), p);
+            let ends = vec![Matrix::from_fn(d, n, |i, j| end[(i, j)])];
+            all.push(LocalMoments { ends, noise: vec![own] });
+        }
+        let mut common = Vec::new();
+        for PairPowers { types: (g, h), maps } in &self.pairs {
+            let (g, h) = (*g, *h);
+            let products = Products { n: all[g].ends[0].cols(), same: g == h };
+            let both = geometric_mean(maps, &end_rows(products, d), p);
+            if g == h {
+                all[g].noise[0] -= &both;
+            }
+            let noise = both - products.mapped_by(&all[g].ends[0], &all[h].ends[0]);
+            common.push(CommonNoise { types: (g, h), noise });
+        }
+        (all, common)
+    }
+}
+
+/// Replaces w by v with w = `factor` v in a map of E y y'ᵀ.
+fn rescale(map: &mut Mat<f64>, products: Products, d: usize, factor: f64) {
+    let scale = |i: usize| if i > d { factor } else { 1.0 };
+    for (column, (k, l)) in products.entries().enumerate() {
+        let factor = scale(k) * scale(l);
+        map.col_mut(column).iter_mut().for_each(|x| *x *= factor);
     }
 }
 
@@ -177,12 +303,8 @@ impl LocalMoments {
         for end in &mut self.ends {
             *end = Matrix::from_fn(d, end.cols(), |i, j| scale(j) * end[(i, j)]);
         }
-        let n = 2 * d + 1;
         for ((r, q), noise) in run_pairs(self.ends.len()).zip(&mut self.noise) {
-            for (column, (k, l)) in (Products { n, same: r == q }).entries().enumerate() {
-                let factor = scale(k) * scale(l);
-                noise.col_mut(column).iter_mut().for_each(|x| *x *= factor);
-            }
+            rescale(noise, Products { n: 2 * d + 1, same: r == q }, d, factor);
         }
     }
 }

@@ -254,14 +254,15 @@ fn typed(facts: &dyn Facts, clients: &[u64], start: &StartError) -> Result<Typed
     if let Some(&clients) = clients.iter().find(|&&n| n == 0 || n % multiple != 0) {
         return Err(Refusal::Clients { clients, multiple });
     }
-    let kind = |(&first, &count): (&usize, &u64)| {
-        ClientType::new(facts, first, count as f64 / all as f64)
-    };
+    let kind =
+        |(&first, &count): (&usize, &u64)| ClientType::new(facts, first, count as f64 / all as f64);
     let types = first.iter().zip(&counts).map(kind).collect::<Option<Vec<_>>>();
     let types = types.ok_or(Refusal::MomentsDoNotClose)?;
     let dimension = facts.dim();
     let start = match start {
-        StartError::Isotropic { mean_square } => StartError::Isotropic { mean_square: *mean_square },
+        StartError::Isotropic { mean_square } => {
+            StartError::Isotropic { mean_square: *mean_square }
+        }
         StartError::Point(x) if x.len() != dimension => return Err(Refusal::Start { dimension }),
         StartError::Point(x) => StartError::Point(difference(x, facts.optimum())),
     };

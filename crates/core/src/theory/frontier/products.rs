@@ -35,6 +35,9 @@ impl Products {
     }
 
     /// The map of E a bᵀ to E (x a)(y b)ᵀ; x = y if a and b are the same vector.
+    ///
+    /// # Panics
+    /// If x and y do not have n columns.
     pub fn mapped_by(self, x: &Matrix, y: &Matrix) -> Mat<f64> {
         let out = Self { n: x.rows(), same: self.same };
         let mut map = Mat::zeros(out.len(), self.len());

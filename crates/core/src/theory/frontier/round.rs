@@ -3,32 +3,40 @@
 //! The clients of a type are exchangeable. With v = γH(ξ − ξ*), the mean v̄_g of a type and the
 //! deviations of its clients from it are uncorrelated, so the state of a run is the second
 //! moment U of u = (x, v̄_1, …, v̄_{G−1}, 1) with x = θ − θ*, and the covariance D_g of the
-//! deviations of one client of each type. Σ_c ξ_c = 0 gives v̄_G and is built in: the state has no
+//! deviation of one client of each type. Σ_c ξ_c = 0 gives v̄_G and is built in: the state has no
 //! direction in which Σ_c ξ_c differs from 0, along which rounding errors would never decay. Two
 //! runs r and q on the same draws have E u_r u_qᵀ, so that the map falls into one block for
 //! each pair of runs.
 
-use super::local::{ClientType, LocalMoments, run_pairs};
+use super::local::{ClientType, CommonNoise, LocalMoments, run_pairs};
 use super::products::{Products, product};
 use crate::linalg::Matrix;
-use faer::Mat;
+use faer::{Mat, Scale};
 
 /// The means of a round, and what its noise adds to them, for any number of clients.
 pub struct RoundMoments {
     d: usize,
-    corrected: bool,
     proportions: Vec<f64>,
     weights: &'static [f64],
     /// u after from u before, for each run.
     means: Vec<Matrix>,
-    /// I + ∂e/∂v of a client, by type and run.
-    deviations: Vec<Vec<Matrix>>,
+    /// u before the first round with x = 0, for each run.
+    begins: Vec<Vec<f64>>,
     /// The covariance of a client's end given its begin as a map of U, by type and pair of runs.
     noise: Vec<Vec<Mat<f64>>>,
-    /// The same as a map of D.
-    own_noise: Vec<Vec<Mat<f64>>>,
-    /// u before the first round with x = 0, for each run.
-    begin: Vec<Vec<f64>>,
+    /// The covariance of the ends of two clients as a map of U, with their types.
+    common: Vec<CommonNoise>,
+    /// How the clients' deviations from the means of their types evolve, by type and pair of
+    /// runs; empty without variates.
+    deviations: Vec<Vec<DeviationMap>>,
+}
+
+/// How the deviation of a client from the mean of its type evolves.
+struct DeviationMap {
+    /// D after from D before without the noise.
+    kept: Mat<f64>,
+    /// The covariance of the client's end as a map of D.
+    noise: Mat<f64>,
 }
 
 /// The block of a round's map for a pair of runs, with a number of clients.
@@ -39,13 +47,25 @@ pub struct PairMap {
     pub map: Mat<f64>,
     /// The coordinates of E x_i x'_i.
     pub trace: Vec<usize>,
-    /// The coordinates of E 1·1.
+    /// The coordinate of E 1·1.
     pub one: usize,
-    /// The orders and first coordinates of U and D_g.
+    /// U and each D_g with its first coordinate.
     pub blocks: Vec<(Products, usize)>,
 }
 
-/// v̄_g, or y = (x, 1, v̄_g), from u.
+/// The runs of a method.
+pub struct Runs<'a> {
+    /// The weights of their estimates.
+    pub weights: &'static [f64],
+    /// γH of each.
+    pub lengths: &'a [f64],
+    /// Whether clients have variates.
+    pub corrected: bool,
+    /// The oracle calls whose mean is one call of a local step.
+    pub batch: u64,
+}
+
+/// y = (x, 1, v̄_g), or (x, 1) without variates, from u.
 fn begin_of_type(proportions: &[f64], d: usize, corrected: bool, g: usize) -> Matrix {
     let types = proportions.len();
     if !corrected {
@@ -63,56 +83,55 @@ fn begin_of_type(proportions: &[f64], d: usize, corrected: bool, g: usize) -> Ma
 }
 
 impl RoundMoments {
-    /// The round whose local steps have these moments, each oracle call the mean of `batch`, and
-    /// whose runs have these weights and step sizes times numbers of local steps.
+    /// The round whose local steps have these moments.
     pub fn new(
         types: &[ClientType],
-        local: &[LocalMoments],
-        (weights, lengths): (&'static [f64], &[f64]),
-        corrected: bool,
-        batch: u64,
+        (local, common): (&[LocalMoments], &[CommonNoise]),
+        runs: &Runs<'_>,
     ) -> Self {
-        let (d, runs) = (types[0].field.len(), weights.len());
+        let (d, corrected) = (types[0].field.len(), runs.corrected);
+        let scale = Scale(1.0 / runs.batch as f64);
         let proportions: Vec<f64> = types.iter().map(|t| t.proportion).collect();
         let starts: Vec<Matrix> =
             (0..types.len()).map(|g| begin_of_type(&proportions, d, corrected, g)).collect();
-        let scale = 1.0 / batch as f64;
-        let by_pair = |g: usize, map: &dyn Fn(Products, &Mat<f64>) -> Mat<f64>| {
-            let pairs = run_pairs(runs).zip(&local[g].noise);
-            pairs
-                .map(|((r, q), noise)| {
-                    map(Products { n: starts[g].rows(), same: r == q }, noise) * faer::Scale(scale)
-                })
-                .collect::<Vec<_>>()
+        let from_u = |noise: &Mat<f64>, (g, h): (usize, usize), same: bool| {
+            let u = Products { n: starts[g].cols(), same };
+            if g == h || !same {
+                return product(noise.as_ref(), u.mapped_by(&starts[g], &starts[h]).as_ref());
+            }
+            // Clients of two types: the covariance is not symmetric, but U is.
+            let full = Products { same: false, ..u };
+            let map = product(noise.as_ref(), full.mapped_by(&starts[g], &starts[h]).as_ref());
+            let pairs: Vec<(usize, usize)> = u.entries().collect();
+            Mat::from_fn(map.nrows(), pairs.len(), |row, column| {
+                let (k, l) = pairs[column];
+                let other = if k == l { 0.0 } else { map[(row, full.index(l, k))] };
+                map[(row, full.index(k, l))] + other
+            })
         };
-        let from_means = |products: Products, noise: &Mat<f64>, g: usize| {
-            let u = Products { n: starts[g].cols(), same: products.same };
-            product(noise.as_ref(), u.mapped_by(&starts[g], &starts[g]).as_ref())
+        let pairs = || run_pairs(runs.weights.len()).enumerate();
+        let noise_of = |g: usize| {
+            pairs().map(|(i, (r, q))| from_u(&local[g].noise[i], (g, g), r == q) * scale).collect()
         };
-        let from_own = |products: Products, noise: &Mat<f64>| {
-            let own = Products { n: d, same: products.same };
-            let columns: Vec<usize> =
-                own.entries().map(|(i, j)| products.index(d + 1 + i, d + 1 + j)).collect();
-            Mat::from_fn(noise.nrows(), columns.len(), |i, j| noise[(i, columns[j])])
+        let common_from_u = |common: &CommonNoise| CommonNoise {
+            types: common.types,
+            noise: from_u(&common.noise, common.types, true),
         };
-        let all = 0..types.len();
-        let noise = all.clone().map(|g| by_pair(g, &|p, w| from_means(p, w, g))).collect();
-        let own_noise = if corrected {
-            all.clone().map(|g| by_pair(g, &from_own)).collect()
-        } else {
-            Vec::new()
+        let deviations_of = |g: usize| {
+            let common = common.iter().find(|common| common.types == (g, g));
+            pairs().map(|(i, pair)| DeviationMap::new(&local[g], i, pair, common)).collect()
         };
-        let deviation = |end: &Matrix| {
-            Matrix::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) + end[(i, d + 1 + j)])
-        };
-        let deviations = if corrected {
-            local.iter().map(|l| l.ends.iter().map(deviation).collect()).collect()
-        } else {
-            Vec::new()
-        };
-        let means = (0..runs).map(|r| mean(local, &starts, &proportions, d, r)).collect();
-        let begin = lengths.iter().map(|length| begin(types, *length, corrected)).collect();
-        Self { d, corrected, proportions, weights, means, deviations, noise, own_noise, begin }
+        let types_with_variates = if corrected { types.len() } else { 0 };
+        Self {
+            d,
+            weights: runs.weights,
+            means: (0..runs.weights.len()).map(|r| mean(local, &starts, &proportions, r)).collect(),
+            begins: runs.lengths.iter().map(|length| begin(types, *length, corrected)).collect(),
+            noise: (0..types.len()).map(noise_of).collect(),
+            common: common.iter().map(common_from_u).collect(),
+            deviations: (0..types_with_variates).map(deviations_of).collect(),
+            proportions,
+        }
     }
 
     /// d.
@@ -132,19 +151,21 @@ impl RoundMoments {
 
     /// u before the first round with x = 0, for each run.
     pub fn begins(&self) -> &[Vec<f64>] {
-        &self.begin
+        &self.begins
     }
 
-    /// N tr(Z V) with V the covariance that a round's noise adds to u without its last entry,
-    /// where the moments U of a pair of runs are `at`.
+    /// N tr(Z V) with V the covariance that the clients' own noise adds to u without its last
+    /// entry, where the moments U of a pair of runs are `at`.
     pub fn noise_effect(&self, pair: usize, same: bool, at: &[f64], z: &Matrix) -> f64 {
         let d = self.d;
         let own = Products { n: d, same };
         let at = Mat::from_fn(at.len(), 1, |i, _| at[i]);
         let mut effect = 0.0;
         for (g, proportion) in self.proportions.iter().enumerate() {
-            let (noise, shares) = (product(self.noise[g][pair].as_ref(), at.as_ref()), self.shares(g));
-            for (i, j) in (0..shares.len() * d).flat_map(|i| (0..shares.len() * d).map(move |j| (i, j))) {
+            let noise = product(self.noise[g][pair].as_ref(), at.as_ref());
+            let shares = self.shares(g);
+            let n = shares.len() * d;
+            for (i, j) in (Products { n, same: false }).entries() {
                 let factor = shares[i / d] * shares[j / d] / proportion;
                 effect += factor * z[(i, j)] * noise[(own.index(i % d, j % d), 0)];
             }
@@ -152,11 +173,14 @@ impl RoundMoments {
         effect
     }
 
-    /// The share of a type's mean end in each d-block of u.
+    /// The share of the mean end of type g in each block of d entries of u.
     fn shares(&self, g: usize) -> Vec<f64> {
         let blocks = (self.means[0].rows() - 1) / self.d;
-        let of = |h: usize| if h == g + 1 { 1.0 } else { 0.0 };
-        (0..blocks).map(|h| if h == 0 { self.proportions[g] } else { of(h) - self.proportions[g] }).collect()
+        let share = |block: usize| match block {
+            0 => self.proportions[g],
+            _ => f64::from(u8::from(block == g + 1)) - self.proportions[g],
+        };
+        (0..blocks).map(share).collect()
     }
 
     /// The maps for N clients, one for each pair of runs.
@@ -169,72 +193,99 @@ impl RoundMoments {
         let (d, same) = (self.d, r == q);
         let u = Products { n: self.means[r].rows(), same };
         let own = Products { n: d, same };
-        let mut blocks = vec![(u, 0)];
-        let mut size = u.len();
-        let counts: Vec<f64> = self.proportions.iter().map(|p| p * clients).collect();
-        let mut own_begin = vec![None; counts.len()];
-        for (g, count) in counts.iter().enumerate() {
-            if self.corrected && *count > 1.5 {
-                own_begin[g] = Some(size);
-                blocks.push((own, size));
-                size += own.len();
-            }
-        }
-        let mut map = Mat::zeros(size, size);
+        let counts: Vec<f64> = self.proportions.iter().map(|p| libm::round(p * clients)).collect();
+        let varied = (0..self.deviations.len()).filter(|&g| counts[g] > 1.0);
+        let varied: Vec<usize> = varied.collect();
+        let begin = |i: usize| u.len() + i * own.len();
+        let mut map = Mat::zeros(begin(varied.len()), begin(varied.len()));
         map.submatrix_mut(0, 0, u.len(), u.len())
             .copy_from(u.mapped_by(&self.means[r], &self.means[q]));
+        for common in &self.common {
+            let (g, h) = common.types;
+            self.add_noise(&mut map, u, 0, &common.noise, (g, h), 1.0);
+        }
         for (g, count) in counts.iter().enumerate() {
-            let (from_u, shares) = (&self.noise[g][pair], self.shares(g));
-            for (b, c) in (0..shares.len()).flat_map(|b| (0..shares.len()).map(move |c| (b, c))) {
-                if same && b > c {
-                    continue;
-                }
-                let factor = shares[b] * shares[c] / count;
-                for i in 0..d {
-                    for j in if same && b == c { i } else { 0 }..d {
-                        let (row, from) = (u.index(b * d + i, c * d + j), own.index(i, j));
-                        for k in 0..u.len() {
-                            map[(row, k)] += factor * from_u[(from, k)];
-                        }
-                        if let Some(begin) = own_begin[g] {
-                            let from_own = &self.own_noise[g][pair];
-                            for k in 0..own.len() {
-                                map[(row, begin + k)] += factor * from_own[(from, k)];
-                            }
-                        }
-                    }
-                }
-            }
-            let Some(begin) = own_begin[g] else { continue };
-            let rest = 1.0 - 1.0 / count;
-            let kept = own.mapped_by(&self.deviations[g][r], &self.deviations[g][q]);
-            let from_own = &self.own_noise[g][pair];
-            for i in 0..own.len() {
-                for k in 0..u.len() {
-                    map[(begin + i, k)] = rest * from_u[(i, k)];
-                }
-                for k in 0..own.len() {
-                    map[(begin + i, begin + k)] = kept[(i, k)] + rest * from_own[(i, k)];
-                }
-            }
+            self.add_noise(&mut map, u, 0, &self.noise[g][pair], (g, g), 1.0 / count);
+        }
+        for (i, &g) in varied.iter().enumerate() {
+            let (deviation, at, share) = (&self.deviations[g][pair], begin(i), 1.0 / counts[g]);
+            self.add_noise(&mut map, u, at, &deviation.noise, (g, g), share);
+            let rest = Scale(1.0 - share);
+            map.submatrix_mut(at, 0, own.len(), u.len()).copy_from(&self.noise[g][pair] * rest);
+            map.submatrix_mut(at, at, own.len(), own.len())
+                .copy_from(&deviation.kept + &deviation.noise * rest);
         }
         let weight = self.weights[r] * self.weights[q] * if same { 1.0 } else { 2.0 };
         let trace = (0..d).map(|i| u.index(i, i)).collect();
-        PairMap { weight, map, trace, one: u.index(u.n - 1, u.n - 1), blocks }
+        let blocks = std::iter::once((u, 0)).chain((0..varied.len()).map(|i| (own, begin(i))));
+        PairMap { weight, map, trace, one: u.index(u.n - 1, u.n - 1), blocks: blocks.collect() }
+    }
+
+    /// Adds to U the covariance `factor` · `noise` of the mean ends of types g and h, a map of
+    /// the coordinates from `column` on.
+    fn add_noise(
+        &self,
+        map: &mut Mat<f64>,
+        u: Products,
+        column: usize,
+        noise: &Mat<f64>,
+        (g, h): (usize, usize),
+        factor: f64,
+    ) {
+        let d = self.d;
+        let (a, b) = (self.shares(g), self.shares(h));
+        let end = Products { n: d, same: u.same && g == h };
+        // Rows of the map and of the noise, with their factors.
+        let mut terms = Vec::new();
+        for (i, j) in u.entries().filter(|&(i, j)| i + 1 < u.n && j + 1 < u.n) {
+            let (row, from) = (u.index(i, j), end.index(i % d, j % d));
+            terms.push((row, from, factor * a[i / d] * b[j / d]));
+            if g != h {
+                terms.push((row, end.index(j % d, i % d), factor * b[i / d] * a[j / d]));
+            }
+        }
+        for k in 0..noise.ncols() {
+            let from = noise.col(k);
+            let mut to = map.col_mut(column + k);
+            for &(row, entry, factor) in &terms {
+                to[row] += factor * from[entry];
+            }
+        }
+    }
+}
+
+impl DeviationMap {
+    /// Of a client whose local steps have these moments, in pair number `pair` of runs.
+    fn new(
+        local: &LocalMoments,
+        pair: usize,
+        (r, q): (usize, usize),
+        common: Option<&CommonNoise>,
+    ) -> Self {
+        let d = local.ends[0].rows();
+        let (own, all) = (Products { n: d, same: r == q }, Products { n: 2 * d + 1, same: r == q });
+        let columns: Vec<usize> =
+            own.entries().map(|(i, j)| all.index(d + 1 + i, d + 1 + j)).collect();
+        let of_variates =
+            |map: &Mat<f64>| Mat::from_fn(map.nrows(), columns.len(), |i, j| map[(i, columns[j])]);
+        // The client's end minus the mean of all ends is added to v.
+        let factor = |end: &Matrix| {
+            Matrix::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) + end[(i, d + 1 + j)])
+        };
+        let mut kept = own.mapped_by(&factor(&local.ends[r]), &factor(&local.ends[q]));
+        if let Some(common) = common {
+            kept += of_variates(&common.noise);
+        }
+        Self { kept, noise: of_variates(&local.noise[pair]) }
     }
 }
 
 /// u after from u before.
-fn mean(
-    local: &[LocalMoments],
-    starts: &[Matrix],
-    proportions: &[f64],
-    d: usize,
-    run: usize,
-) -> Matrix {
+fn mean(local: &[LocalMoments], starts: &[Matrix], proportions: &[f64], run: usize) -> Matrix {
     let n = starts[0].cols();
     let ends: Vec<Matrix> =
         local.iter().zip(starts).map(|(local, start)| local.ends[run].times(start)).collect();
+    let d = ends[0].rows();
     let mut all = Matrix::zeros(d, n);
     ends.iter().zip(proportions).for_each(|(end, share)| all.add(*share, end));
     Matrix::from_fn(n, n, |i, j| match i / d {

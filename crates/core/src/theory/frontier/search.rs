@@ -6,8 +6,8 @@
 
 use super::bounds::ErrorBounds;
 use super::curve::{Crossing, ErrorCurve};
-use super::local::{ClientType, LocalPowers};
-use super::round::RoundMoments;
+use super::local::{ClientType, LocalPowers, StepCount};
+use super::round::{RoundMoments, Runs};
 use super::{Method, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes};
 use rayon::prelude::*;
 
@@ -47,12 +47,13 @@ impl Method {
         matches!(self, Self::Scaffold | Self::ScaffoldRichardsonRomberg | Self::Scaffnew)
     }
 
-    /// The local steps of a round of H local steps, and the oracle calls of each.
-    fn steps_and_batch(self, local_steps: u64) -> (u64, u64) {
+    /// The local steps of a round, and the oracle calls of each.
+    fn steps_and_batch(self, local_steps: u64) -> (StepCount, u64) {
         match self {
-            Self::Sgd => (1, 1),
-            Self::MinibatchSgd => (1, local_steps),
-            _ => (local_steps, 1),
+            Self::Sgd => (StepCount::Fixed(1), 1),
+            Self::MinibatchSgd => (StepCount::Fixed(1), local_steps),
+            Self::Scaffnew => (StepCount::Geometric(local_steps), 1),
+            _ => (StepCount::Fixed(local_steps), 1),
         }
     }
 }
@@ -68,10 +69,11 @@ impl<'a> Rounds<'a> {
 
     fn of(&self, local_steps: u64) -> RoundMoments {
         let (count, batch) = self.method.steps_and_batch(local_steps);
-        let lengths: Vec<f64> = self.steps.iter().map(|step| step * count as f64).collect();
-        let runs = (self.method.weights(), lengths.as_slice());
-        let local = self.powers.after(count);
-        RoundMoments::new(&self.problem.types, &local, runs, self.method.corrected(), batch)
+        let lengths: Vec<f64> = self.steps.iter().map(|step| step * count.mean() as f64).collect();
+        let (weights, corrected) = (self.method.weights(), self.method.corrected());
+        let (local, common) = self.powers.after(count);
+        let runs = Runs { weights, lengths: &lengths, corrected, batch };
+        RoundMoments::new(&self.problem.types, (&local, &common), &runs)
     }
 
     /// Improves the best step sizes of a number of local steps, by number of clients and target.

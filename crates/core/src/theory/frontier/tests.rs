@@ -44,7 +44,8 @@ fn model(run: &MethodRun) -> AlgorithmModel<'static> {
 }
 
 fn agrees(facts: &dyn Facts, method: Method, what: &str) {
-    let start: Vec<f64> = facts.optimum().iter().enumerate().map(|(i, x)| x + 1.0 + i as f64).collect();
+    let start: Vec<f64> =
+        facts.optimum().iter().enumerate().map(|(i, x)| x + 1.0 + i as f64).collect();
     for (local_steps, step_size) in [(1, 0.3), (4, 0.1), (37, 0.01)] {
         let run = MethodRun { method, clients: facts.clients() as u64, local_steps, step_size };
         let model = model(&run);

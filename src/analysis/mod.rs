@@ -93,7 +93,7 @@ pub struct Experiment<'a> {
     /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
     /// The frontiers of the manifest.
-    pub frontiers: Vec<frontier::Frontier<'a>>,
+    pub frontiers: Vec<frontier::ComputedFrontier<'a>>,
 }
 
 /// A cell without results.
@@ -397,7 +397,7 @@ fn figures<'a>(
     shown: &FigureCells,
     theory: &Theory<'_>,
     rankings: &Rankings<'a>,
-    frontiers: &[frontier::Frontier<'_>],
+    frontiers: &[frontier::ComputedFrontier<'_>],
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids = figure_ids(&plan.manifest).into_iter().map(|(id, _)| id);

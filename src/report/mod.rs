@@ -12,6 +12,7 @@ pub mod diff;
 mod finding;
 mod formula;
 mod frontier;
+mod guide;
 mod index;
 mod interval_chart;
 mod latex;
@@ -162,7 +163,8 @@ impl Writer {
         for (file, text) in &page.files {
             self.owned.write(&folder.join(file), text.as_bytes())?;
         }
-        let mut tables: BTreeSet<String> = page.files.iter().map(|(file, _)| file.clone()).collect();
+        let mut tables: BTreeSet<String> =
+            page.files.iter().map(|(file, _)| file.clone()).collect();
         if !experiment.frontiers.is_empty() {
             let text = frontier::csv(&experiment.frontiers);
             self.owned.write(&folder.join(FRONTIER), text.as_bytes())?;
@@ -204,6 +206,8 @@ impl Writer {
         entries: Vec<IndexEntry>,
         failed: &[(String, String)],
     ) -> Result<(), Error> {
+        let guide = index::guide(&entries);
+        let guide = (!guide.is_empty()).then(|| Value::from(Serde(guide)));
         let (all, smoke) = index::galleries(entries);
         let [all, smoke] = [Some(all), smoke].map(|gallery| gallery.map(|g| Value::from(Serde(g))));
         let failed = Value::from(Serde(failed));
@@ -212,11 +216,12 @@ impl Writer {
             let (template, shown) = match file {
                 "README.md" => ("index.md", &all),
                 "smoke.md" | "smoke.html" => (file, &smoke),
+                "which-algorithm.md" | "which-algorithm.html" => (file, &guide),
                 _ => (file, &all),
             };
             if shown.is_some() {
-                let values =
-                    context! { gallery => shown, smoke => smoke.clone(), failed => failed.clone() };
+                let (smoke, guide, failed) = (smoke.clone(), guide.clone(), failed.clone());
+                let values = context! { gallery => shown, smoke, guide, failed };
                 let text = self.pages.render(template, values)?;
                 self.owned.write(&path, text.as_bytes())?;
             } else if self.owned.has(&path) && path.exists() {
@@ -272,6 +277,7 @@ fn sweep(
 }
 
 const TABLES: &str = include_str!("../../templates/tables.js");
+const GUIDE: &str = include_str!("../../templates/guide.js");
 const INDEX: &str = include_str!("../../templates/index.js");
 const FIGURES: &str = concat!(
     include_str!("../../templates/figures.js"),
@@ -294,6 +300,11 @@ impl Pages {
         env.add_filter("unbroken", |text: &str| notation::unbroken(text));
         env.add_filter("prose", markdown::prose);
         env.add_filter("code", markdown::code);
+        env.add_filter("json", |value: Value| {
+            let text = serde_json::to_string(&value).unwrap_or_default();
+            // Nothing in it ends the script element.
+            Value::from_safe_string(text.replace('<', "\\u003c"))
+        });
         env.add_filter("fenced", markdown::fenced);
         let inks = |paper: usize| -> Vec<String> {
             (0..FAMILIES).map(|family| style::hex(style::ink(family)[paper])).collect()
@@ -307,6 +318,7 @@ impl Pages {
         // Scripts are plain text and not templates.
         env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
         env.add_global("index_js", Value::from_safe_string(INDEX.into()));
+        env.add_global("guide_js", Value::from_safe_string(GUIDE.into()));
         env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
         for (name, text) in [
             ("parts.md", include_str!("../../templates/parts.md")),
@@ -320,6 +332,9 @@ impl Pages {
             ("gallery.md", include_str!("../../templates/gallery.md")),
             ("smoke.md", include_str!("../../templates/smoke.md")),
             ("smoke.html", include_str!("../../templates/smoke.html")),
+            ("which-algorithm.md", include_str!("../../templates/which-algorithm.md")),
+            ("which-algorithm.html", include_str!("../../templates/which-algorithm.html")),
+            ("guide.css", include_str!("../../templates/guide.css")),
             ("claims.md", include_str!("../../templates/claims.md")),
             ("claims.html", include_str!("../../templates/claims.html")),
             ("disagreements.md", include_str!("../../templates/disagreements.md")),

@@ -111,7 +111,7 @@ impl Owned {
 }
 
 /// The pages about all experiments.
-pub const PAGES: [&str; 8] = [
+pub const PAGES: [&str; 10] = [
     "README.md",
     "index.html",
     "claims.md",
@@ -120,6 +120,8 @@ pub const PAGES: [&str; 8] = [
     "disagreements.html",
     "smoke.md",
     "smoke.html",
+    "which-algorithm.md",
+    "which-algorithm.html",
 ];
 
 /// How the second paragraph of a Markdown page about all experiments begins.

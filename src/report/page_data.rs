@@ -245,7 +245,8 @@ fn figure_data(
 /// A figure of exact values, which belong to no cell: each curve of each panel takes the place of
 /// a cell without runs.
 fn exact_figure(figure: &Figure, plot: &Plot, numbers: &mut Numbers) -> Value {
-    let (mut cells, mut theory, mut groups): (Vec<Value>, Vec<Value>, Vec<Value>) = Default::default();
+    let (mut cells, mut theory, mut groups): (Vec<Value>, Vec<Value>, Vec<Value>) =
+        Default::default();
     let (mut curves, mut curve_of_cell): (Vec<&Curve>, Vec<usize>) = Default::default();
     for panel in &plot.panels {
         let first = cells.len();

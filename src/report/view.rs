@@ -9,7 +9,8 @@ use super::truncation::{File, MOST_ROWS, TextTable};
 use super::{finding, frontier, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
-    Body, CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
+    Body, CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details,
+    problems,
 };
 use crate::chart;
 use crate::stats::verdict::Verdict;

@@ -2,7 +2,7 @@
 
 use super::judge::{Judge, Parts, Tested};
 use super::text::number_text;
-use crate::analysis::frontier::{Best, Cost, Frontier, label};
+use crate::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, label};
 use crate::stats::verdict::{Evidence, Region, slope_weights, widened};
 use driftbench_core::words::{joined, readable, thousands};
 use driftbench_runner::manifest::claim::{FrontierConstant, FrontierLess, FrontierSlope};
@@ -18,7 +18,7 @@ fn exact(estimate: f64, region: Region) -> Evidence {
 }
 
 /// N and ε of a point.
-fn place(best: &Best) -> String {
+fn place(best: &FrontierPoint) -> String {
     format!("{}, ε = {}", clients_text(best.clients), readable(best.target, 3))
 }
 
@@ -27,7 +27,7 @@ fn clients_text(clients: u64) -> String {
 }
 
 /// Whether a point is of a claim.
-fn is_meant(best: &Best, of: &FrontierPoints) -> bool {
+fn is_meant(best: &FrontierPoint, of: &FrontierPoints) -> bool {
     // Targets of equal ratio are not written as manifests write numbers.
     let (low, high) = (1.0 - 1e-9, 1.0 + 1e-9);
     (of.clients.is_empty() || of.clients.contains(&best.clients))
@@ -53,16 +53,16 @@ fn points_text(of: &FrontierPoints) -> String {
 
 impl<'a> Judge<'a> {
     /// The frontier of a claim.
-    fn frontier(&self, id: &Option<String>) -> Option<&'a Frontier<'a>> {
+    fn frontier(&self, id: &Option<String>) -> Option<&'a ComputedFrontier<'a>> {
         self.frontiers.iter().find(|f| id.as_ref().is_none_or(|id| f.id == id))
     }
 
     /// The points of a claim that may be used, with their costs. The others are untested.
     fn usable(
-        frontier: &'a Frontier<'a>,
+        frontier: &'a ComputedFrontier<'a>,
         of: &FrontierPoints,
         parts: &mut Parts,
-    ) -> Vec<(&'a Best, Cost)> {
+    ) -> Vec<(&'a FrontierPoint, FrontierCost)> {
         let mut usable = Vec::new();
         for best in frontier.points(of.algorithm).filter(|best| is_meant(best, of)) {
             match best.cost {
@@ -88,7 +88,7 @@ impl<'a> Judge<'a> {
                     continue;
                 }
                 let targets: Vec<f64> = own.iter().map(|(best, _)| best.target).collect();
-                let value = |(_, cost): &&(&Best, Cost)| {
+                let value = |(_, cost): &&(&FrontierPoint, FrontierCost)| {
                     Some(libm::log(cost.quantity(claim.quantity, frontier.prices.as_ref())?))
                 };
                 let values: Option<Vec<f64>> = own.iter().map(value).collect();
@@ -113,7 +113,7 @@ impl<'a> Judge<'a> {
     pub fn frontier_constant(&self, claim: &FrontierConstant) -> Tested {
         let (mut parts, mut range) = (Parts::default(), String::new());
         if let Some(frontier) = self.frontier(&claim.frontier) {
-            let scaled = |(best, cost): &(&Best, Cost)| {
+            let scaled = |(best, cost): &(&FrontierPoint, FrontierCost)| {
                 let logarithm = libm::log(frontier.problem.radius / best.target);
                 let powers = libm::pow(best.clients as f64, claim.clients_power)
                     * libm::pow(best.target, claim.target_power)
@@ -122,7 +122,8 @@ impl<'a> Judge<'a> {
             };
             let points = Self::usable(frontier, &claim.of, &mut parts);
             let values: Vec<f64> = points.iter().filter_map(scaled).collect();
-            let ends = values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
+            let ends =
+                values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
             let ratio = (values.len() > 1).then(|| exact(ends.1 / ends.0, (1.0, claim.factor)));
             parts.add(String::new(), ratio, "there are not two points");
             if values.len() > 1 {
@@ -145,9 +146,10 @@ impl<'a> Judge<'a> {
         let region = widened((f64::NEG_INFINITY, libm::log(claim.factor)));
         if let Some(frontier) = self.frontier(&claim.frontier) {
             let value =
-                |cost: &Cost| cost.quantity(claim.quantity, frontier.prices.as_ref());
+                |cost: &FrontierCost| cost.quantity(claim.quantity, frontier.prices.as_ref());
             for (best, cost) in Self::usable(frontier, &claim.of, &mut parts) {
-                let is_same = |b: &&Best| b.clients == best.clients && b.target == best.target;
+                let is_same =
+                    |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
                 let other = frontier.points(claim.than).find(is_same);
                 let name = place(best);
                 let Some(other) = other.and_then(|other| other.cost) else {
@@ -159,7 +161,8 @@ impl<'a> Judge<'a> {
                 parts.add(name, found, "there are no prices");
             }
         }
-        let factor = if claim.factor == 1.0 { String::new() } else { format!("{} × ", claim.factor) };
+        let factor =
+            if claim.factor == 1.0 { String::new() } else { format!("{} × ", claim.factor) };
         let formula = format!(
             "{} of {} ≤ {factor}that of {}",
             claim.quantity.words(),

@@ -2,7 +2,7 @@
 //! was tested.
 
 use super::text::with_reason;
-use crate::analysis::frontier::Frontier;
+use crate::analysis::frontier::ComputedFrontier;
 use crate::analysis::theory::Theory;
 use crate::analysis::{CellResult, setting_text};
 use crate::stats::verdict::Evidence;
@@ -20,7 +20,7 @@ pub struct Judge<'a> {
     /// What theory predicts for them.
     pub theory: &'a Theory<'a>,
     /// The frontiers of the manifest.
-    pub frontiers: &'a [Frontier<'a>],
+    pub frontiers: &'a [ComputedFrontier<'a>],
 }
 
 /// What a claim was tested on, part by part.

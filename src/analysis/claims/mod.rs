@@ -17,7 +17,7 @@ mod tests;
 mod text;
 
 use super::CellResult;
-use super::frontier::Frontier;
+use super::frontier::ComputedFrontier;
 use super::theory::Theory;
 use crate::stats::verdict::{Doubt, Evidence, Region, Verdict, needed, verdicts};
 pub use comparison::{Against, MeanComparison};
@@ -108,7 +108,7 @@ pub fn judge<'a>(
     plan: &'a Plan,
     cells: &[CellResult<'_>],
     theory: &Theory<'_>,
-    frontiers: &[Frontier<'_>],
+    frontiers: &[ComputedFrontier<'_>],
 ) -> Vec<JudgedClaim<'a>> {
     let judge = Judge { plan, cells, theory, frontiers };
     let tested = judge.test_all();

@@ -1,7 +1,7 @@
 //! The figures of a frontier: its cost over the target, the map of what is best, the step sizes
 //! and local steps behind it, and what fewer communications cost in oracle calls.
 
-use super::{Best, Cost, Frontier, Objective, label};
+use super::{ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label};
 use crate::analysis::curves::assign_styles;
 use crate::analysis::family::family;
 use crate::analysis::figure::{Body, Figure, Panel, Plot, Point, Series};
@@ -16,7 +16,7 @@ use driftbench_runner::plan::FRONTIER_FIGURES;
 use std::collections::HashSet;
 
 /// The figures of a frontier, in the order of [`FRONTIER_FIGURES`].
-pub fn figures(frontier: &Frontier<'_>) -> Vec<Figure> {
+pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
     let title = |plain: &str| format!("{plain}: {}", frontier.what());
     let first = frontier.title.map_or_else(|| title("Least cost to reach ε"), str::to_owned);
     let bodies = [
@@ -24,7 +24,11 @@ pub fn figures(frontier: &Frontier<'_>) -> Vec<Figure> {
         (title("Which algorithm is best"), frontier.map_caption(), frontier.map()),
         (title("The best number of local steps"), frontier.caption(), frontier.local_steps()),
         (title("The best step size"), frontier.caption(), frontier.step_size()),
-        ("Communications against oracle calls".into(), frontier.pareto_caption(), frontier.pareto()),
+        (
+            "Communications against oracle calls".into(),
+            frontier.pareto_caption(),
+            frontier.pareto(),
+        ),
     ];
     let ids = FRONTIER_FIGURES.iter().map(|end| format!("{}{end}", frontier.id));
     let figure = |(id, (title, caption, body)): (String, (String, String, Body))| Figure {
@@ -51,22 +55,24 @@ fn published_power(algorithm: &str) -> Option<f64> {
     known.into_iter().find(|(one, _)| label(*one) == algorithm).map(|(_, power)| power)
 }
 
-impl Frontier<'_> {
+impl ComputedFrontier<'_> {
     /// What the figures show, in a few words.
     fn what(&self) -> &'static str {
         match self.objectives()[0] {
-            Objective::Communications => "communications",
-            Objective::Seconds => "seconds",
-            Objective::Gradients => "oracle calls",
+            FrontierObjective::Communications => "communications",
+            FrontierObjective::Seconds => "seconds",
+            FrontierObjective::Gradients => "oracle calls",
         }
     }
 
     /// The value of the first objective.
-    fn value(&self, cost: &Cost) -> f64 {
+    fn value(&self, cost: &FrontierCost) -> f64 {
         match self.objectives()[0] {
-            Objective::Communications => cost.communications,
-            Objective::Seconds => self.prices.map_or(f64::NAN, |prices| cost.seconds(&prices)),
-            Objective::Gradients => cost.gradients,
+            FrontierObjective::Communications => cost.communications,
+            FrontierObjective::Seconds => {
+                self.prices.map_or(f64::NAN, |prices| cost.seconds(&prices))
+            }
+            FrontierObjective::Gradients => cost.gradients,
         }
     }
 
@@ -109,8 +115,9 @@ impl Frontier<'_> {
 
     fn cost_caption(&self) -> String {
         let mut caption = self.caption();
-        let drawn = self.algorithms.iter().filter(|a| published_power(label(**a)).is_some()).count();
-        if drawn > 0 && self.objectives()[0] == Objective::Communications {
+        let drawn =
+            self.algorithms.iter().filter(|a| published_power(label(**a)).is_some()).count();
+        if drawn > 0 && self.objectives()[0] == FrontierObjective::Communications {
             caption.push_str(" Thin dashes: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
         }
         caption
@@ -159,9 +166,10 @@ impl Frontier<'_> {
         &self,
         algorithm: FrontierAlgorithm,
         clients: u64,
-        value: impl Fn(&Cost) -> f64,
+        value: impl Fn(&FrontierCost) -> f64,
     ) -> Vec<Point> {
-        let point = |best: &Best| Some(Point::bare(best.target, value(best.cost.as_ref()?)));
+        let point =
+            |best: &FrontierPoint| Some(Point::bare(best.target, value(best.cost.as_ref()?)));
         let points = self.points(algorithm).filter(|best| best.clients == clients);
         let mut points: Vec<Point> = points.filter_map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -175,9 +183,9 @@ impl Frontier<'_> {
 
     /// The least cost over ε, with the published powers.
     fn cost(&self) -> Body {
-        let value = |cost: &Cost| self.value(cost);
+        let value = |cost: &FrontierCost| self.value(cost);
         let (mut panels, mut legend) = self.panels(|a, n| self.over_targets(a, n, value));
-        if self.objectives()[0] == Objective::Communications {
+        if self.objectives()[0] == FrontierObjective::Communications {
             for panel in &mut panels {
                 let powers = panel.series.iter().filter_map(power_line);
                 let with_powers: Vec<Series> = powers.collect();
@@ -191,14 +199,14 @@ impl Frontier<'_> {
     }
 
     fn local_steps(&self) -> Body {
-        let steps = |cost: &Cost| cost.local_steps as f64;
+        let steps = |cost: &FrontierCost| cost.local_steps as f64;
         let is_free = |a| a != FrontierAlgorithm::Sgd;
         let points = |a, n| if is_free(a) { self.over_targets(a, n, steps) } else { Vec::new() };
         self.plot("H", self.panels(points))
     }
 
     fn step_size(&self) -> Body {
-        let step = |cost: &Cost| cost.step_size;
+        let step = |cost: &FrontierCost| cost.step_size;
         self.plot("γ", self.panels(|a, n| self.over_targets(a, n, step)))
     }
 
@@ -206,9 +214,9 @@ impl Frontier<'_> {
     /// algorithm reaches at every number of clients.
     fn pareto_target(&self) -> Option<f64> {
         let is_reached = |target: &f64| {
-            self.clients.iter().all(|n| {
-                self.algorithms.iter().any(|a| !self.costs(*a, *n, *target).is_empty())
-            })
+            self.clients
+                .iter()
+                .all(|n| self.algorithms.iter().any(|a| !self.costs(*a, *n, *target).is_empty()))
         };
         self.targets.iter().rev().copied().find(is_reached)
     }

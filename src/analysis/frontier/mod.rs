@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// A frontier of a manifest with its numbers.
 #[derive(Clone, Debug)]
-pub struct Frontier<'a> {
+pub struct ComputedFrontier<'a> {
     /// The id of the frontier.
     pub id: &'a str,
     /// Heading of its first figure, if the manifest has one.
@@ -40,11 +40,11 @@ pub struct Frontier<'a> {
     /// Prices of the simulated wall clock, if the manifest has them.
     pub prices: Option<Prices>,
     /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first.
-    pub reached: HashMap<(FrontierAlgorithm, u64, u64), Vec<Cost>>,
+    pub reached: HashMap<(FrontierAlgorithm, u64, u64), Vec<FrontierCost>>,
     /// The fewest oracle calls of SGD for each N and ε that it reaches, if there is a cap.
     pub sgd: HashMap<(u64, u64), f64>,
     /// The best of them, in the order of objectives, algorithms, N and ε.
-    pub best: Vec<Best>,
+    pub best: Vec<FrontierPoint>,
 }
 
 /// What a reader must know of the problem of a frontier.
@@ -60,7 +60,7 @@ pub struct FrontierProblem {
 
 /// What it costs to reach a target with a number of local steps, at the best step size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cost {
+pub struct FrontierCost {
     /// H.
     pub local_steps: u64,
     /// γ.
@@ -79,7 +79,7 @@ pub struct Cost {
 
 /// What is least at a point of a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Objective {
+pub enum FrontierObjective {
     /// Communications.
     Communications,
     /// Oracle calls of a client.
@@ -88,7 +88,7 @@ pub enum Objective {
     Seconds,
 }
 
-impl Objective {
+impl FrontierObjective {
     /// Its name in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl Objective {
 
 /// What a reader must know of a point of a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flag {
+pub enum FrontierFlag {
     /// No step size and number of local steps that were tried reach the target.
     Infeasible,
     /// The target is reached, but with more oracle calls than the cap allows.
@@ -116,7 +116,7 @@ pub enum Flag {
     StepSizeTo,
 }
 
-impl Flag {
+impl FrontierFlag {
     /// Its name in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -149,9 +149,9 @@ impl Flag {
 
 /// A point of a frontier.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Best {
+pub struct FrontierPoint {
     /// What is least there.
-    pub minimises: Objective,
+    pub minimises: FrontierObjective,
     /// The algorithm.
     pub algorithm: FrontierAlgorithm,
     /// N.
@@ -159,9 +159,9 @@ pub struct Best {
     /// ε.
     pub target: f64,
     /// The least cost; `None` if the target is not reached.
-    pub cost: Option<Cost>,
+    pub cost: Option<FrontierCost>,
     /// What a reader must know of it.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<FrontierFlag>,
 }
 
 /// The name of an algorithm on pages.
@@ -177,7 +177,7 @@ pub fn label(algorithm: FrontierAlgorithm) -> &'static str {
     }
 }
 
-impl Cost {
+impl FrontierCost {
     fn of(reached: &Reached, dimension: usize) -> Self {
         let (price, rounds) =
             (reached.method.round_price(reached.local_steps), reached.rounds as f64);
@@ -216,7 +216,7 @@ impl Cost {
 ///
 /// # Errors
 /// If the problem cannot be built, or no algorithm reaches any target.
-pub fn frontiers<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<Frontier<'a>>, Error> {
+pub fn frontiers<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<ComputedFrontier<'a>>, Error> {
     let failed = |message: String| error(Path::new(&plan.source.name), message);
     let prepared = prepare_frontiers(plan).map_err(|bad| {
         let reasons: Vec<String> =
@@ -233,7 +233,7 @@ pub fn frontiers<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<Frontier<'a>>,
             },
             Ok,
         )?;
-        let frontier = Frontier::new(prepared, plan.manifest.prices, &reached);
+        let frontier = ComputedFrontier::new(prepared, plan.manifest.prices, &reached);
         match frontier.best.iter().any(|best| best.cost.is_some()) {
             true => Ok(frontier),
             false => Err(failed(format!(
@@ -245,19 +245,15 @@ pub fn frontiers<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<Frontier<'a>>,
     each.collect()
 }
 
-impl<'a> Frontier<'a> {
+impl<'a> ComputedFrontier<'a> {
     /// A frontier from the fewest rounds that theory found.
-    fn new(
-        prepared: &PreparedFrontier<'a>,
-        prices: Option<Prices>,
-        found: &[Reached],
-    ) -> Self {
+    fn new(prepared: &PreparedFrontier<'a>, prices: Option<Prices>, found: &[Reached]) -> Self {
         let (manifest, search) = (prepared.frontier, &prepared.search);
         let dimension = prepared.instance.dim();
-        let mut reached: HashMap<(FrontierAlgorithm, u64, u64), Vec<Cost>> = HashMap::new();
+        let mut reached: HashMap<(FrontierAlgorithm, u64, u64), Vec<FrontierCost>> = HashMap::new();
         let mut sgd: HashMap<(u64, u64), f64> = HashMap::new();
         for one in found {
-            let (cost, target) = (Cost::of(one, dimension), one.target.to_bits());
+            let (cost, target) = (FrontierCost::of(one, dimension), one.target.to_bits());
             if one.method == Method::Sgd {
                 sgd.insert((one.clients, target), cost.gradients);
             }
@@ -299,19 +295,24 @@ impl<'a> Frontier<'a> {
     }
 
     /// What is least on the frontier; figures and claims are about the first.
-    pub fn objectives(&self) -> Vec<Objective> {
-        let communications = self.cap.map(|_| Objective::Communications);
-        let seconds = self.prices.map(|_| Objective::Seconds);
-        communications.into_iter().chain(seconds).chain([Objective::Gradients]).collect()
+    pub fn objectives(&self) -> Vec<FrontierObjective> {
+        let communications = self.cap.map(|_| FrontierObjective::Communications);
+        let seconds = self.prices.map(|_| FrontierObjective::Seconds);
+        communications.into_iter().chain(seconds).chain([FrontierObjective::Gradients]).collect()
     }
 
     /// The costs of an algorithm at N and ε, for each number of local steps that reaches ε.
-    pub fn costs(&self, algorithm: FrontierAlgorithm, clients: u64, target: f64) -> &[Cost] {
+    pub fn costs(
+        &self,
+        algorithm: FrontierAlgorithm,
+        clients: u64,
+        target: f64,
+    ) -> &[FrontierCost] {
         self.reached.get(&(algorithm, clients, target.to_bits())).map_or(&[], Vec::as_slice)
     }
 
     /// The points of an algorithm that figures and claims are about.
-    pub fn points(&self, algorithm: FrontierAlgorithm) -> impl Iterator<Item = &Best> {
+    pub fn points(&self, algorithm: FrontierAlgorithm) -> impl Iterator<Item = &FrontierPoint> {
         let first = self.objectives()[0];
         self.best.iter().filter(move |b| b.algorithm == algorithm && b.minimises == first)
     }
@@ -319,18 +320,20 @@ impl<'a> Frontier<'a> {
     /// The point of an algorithm at N and ε.
     fn best_at(
         &self,
-        minimises: Objective,
+        minimises: FrontierObjective,
         (algorithm, clients, target): (FrontierAlgorithm, u64, f64),
         largest: u64,
-    ) -> Best {
+    ) -> FrontierPoint {
         let costs = self.costs(algorithm, clients, target);
-        let value = |cost: &Cost| match minimises {
-            Objective::Communications => cost.communications,
-            Objective::Gradients => cost.gradients,
-            Objective::Seconds => self.prices.map_or(f64::NAN, |prices| cost.seconds(&prices)),
+        let value = |cost: &FrontierCost| match minimises {
+            FrontierObjective::Communications => cost.communications,
+            FrontierObjective::Gradients => cost.gradients,
+            FrontierObjective::Seconds => {
+                self.prices.map_or(f64::NAN, |prices| cost.seconds(&prices))
+            }
         };
         // Ties, which integers have, go to the fewest oracle calls.
-        let least = |a: &&Cost, b: &&Cost| {
+        let least = |a: &&FrontierCost, b: &&FrontierCost| {
             value(a).total_cmp(&value(b)).then(a.gradients.total_cmp(&b.gradients))
         };
         let sgd = self.sgd.get(&(clients, target.to_bits()));
@@ -340,18 +343,22 @@ impl<'a> Frontier<'a> {
         let best = costs.iter().filter(|cost| cost.gradients <= allowed).min_by(least).copied();
         let mut flags = Vec::new();
         match (best, all) {
-            (None, None) => flags.push(Flag::Infeasible),
-            (None, Some(_)) => flags.push(Flag::OverCap),
+            (None, None) => flags.push(FrontierFlag::Infeasible),
+            (None, Some(_)) => flags.push(FrontierFlag::OverCap),
             (Some(best), all) => {
-                flags.extend(all.filter(|all| value(all) < value(&best)).map(|_| Flag::Cap));
+                flags
+                    .extend(all.filter(|all| value(all) < value(&best)).map(|_| FrontierFlag::Cap));
                 let at_most = best.local_steps == largest && largest > 1;
-                flags.extend((at_most && algorithm != FrontierAlgorithm::Sgd).then_some(Flag::LocalSteps));
+                flags.extend(
+                    (at_most && algorithm != FrontierAlgorithm::Sgd)
+                        .then_some(FrontierFlag::LocalSteps),
+                );
                 flags.extend(best.edge.map(|edge| match edge {
-                    RangeEnd::From => Flag::StepSizeFrom,
-                    RangeEnd::To => Flag::StepSizeTo,
+                    RangeEnd::From => FrontierFlag::StepSizeFrom,
+                    RangeEnd::To => FrontierFlag::StepSizeTo,
                 }));
             }
         }
-        Best { minimises, algorithm, clients, target, cost: best, flags }
+        FrontierPoint { minimises, algorithm, clients, target, cost: best, flags }
     }
 }

@@ -130,6 +130,28 @@ pub enum FrontierQuantity {
 }
 
 impl FrontierQuantity {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Communications,
+        Self::Gradients,
+        Self::Bytes,
+        Self::Seconds,
+        Self::LocalSteps,
+        Self::StepSize,
+    ];
+
+    /// Its name in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Communications => "communications",
+            Self::Gradients => "gradients",
+            Self::Bytes => "bytes",
+            Self::Seconds => "seconds",
+            Self::LocalSteps => "local-steps",
+            Self::StepSize => "step-size",
+        }
+    }
+
     /// Its name on pages.
     pub fn words(self) -> &'static str {
         match self {

@@ -51,8 +51,7 @@ pub fn frontier_problem(
     };
     // The cells report the faults of their problems.
     let has_cells = !manifest.algorithm.entries().is_empty();
-    let mut found: Vec<Diagnostic> =
-        faults.iter().filter(|_| !has_cells).map(fault).collect();
+    let mut found: Vec<Diagnostic> = faults.iter().filter(|_| !has_cells).map(fault).collect();
     let of_start = manifest.frontier.iter().any(|f| f.start == FrontierStart::Runs);
     let is_fixed = |axis: &&GridAxis| {
         let top = axis.path.split('.').next().unwrap_or_default();

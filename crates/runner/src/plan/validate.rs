@@ -111,7 +111,8 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
         format!("`replicates` must be at most {MAX_REPLICATES} (a stream each), not {replicates}");
     checker.require(replicates <= MAX_REPLICATES, "replicates", message);
     let has_algorithms = !manifest.algorithm.entries().is_empty();
-    let message = "there is no algorithm: write at least one [[algorithm.<kind>]], or a [[frontier]]";
+    let message =
+        "there is no algorithm: write at least one [[algorithm.<kind>]], or a [[frontier]]";
     checker.require(has_algorithms || !manifest.frontier.is_empty(), "algorithm", message);
     let runs_need = [("start", manifest.start.is_some()), ("budget", manifest.budget.is_some())];
     for (key, is_written) in runs_need.into_iter().filter(|_| has_algorithms) {

@@ -75,11 +75,7 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
 }
 
 /// What the manifest asks for, as theory searches for it.
-fn search(
-    plan: &Plan,
-    frontier: &Frontier,
-    instance: &dyn Instance,
-) -> Result<Search, BadCell> {
+fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<Search, BadCell> {
     let mut methods: Vec<Method> = frontier.algorithms.iter().map(|a| a.method()).collect();
     if frontier.gradient_cap.is_some() && !methods.contains(&Method::Sgd) {
         methods.push(Method::Sgd);
@@ -104,11 +100,7 @@ fn search(
     })
 }
 
-fn start(
-    plan: &Plan,
-    frontier: &Frontier,
-    instance: &dyn Instance,
-) -> Result<StartError, BadCell> {
+fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<StartError, BadCell> {
     if let Some(radius) = frontier.isotropic_radius() {
         return Ok(StartError::Isotropic { mean_square: radius * radius });
     }

@@ -67,8 +67,8 @@ function show() {
   for (const td of section.querySelectorAll("td")) {
     const [i, j] = [+td.dataset.clients, +td.dataset.target], [top, ...others] = ranked(problem, i, j, aim), tied = top ? [top, ...others.filter(cost => cost.value === top.value)] : [];
     td.className = `${tied.length === 1 ? `won-${top.algorithm.family}` : ""}${i === n && j === e ? " chosen" : ""}`;
-    td.firstChild.textContent = top ? tied.map(cost => cost.algorithm.label).join(" or ") : "none";
-    td.lastChild.textContent = top ? `${settings(top)}: ${readable(top.value)}` : "not reached";
+    const texts = top ? [tied.map(cost => cost.algorithm.label).join(" or "), readable(top.value), settings(top)] : ["none", "not reached", ""];
+    texts.forEach((text, k) => { td.children[k].textContent = text; });
   }
 }
 

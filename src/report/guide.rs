@@ -46,8 +46,10 @@ struct GuideSquare {
     label: String,
     /// Its family, if it is one.
     family: Option<usize>,
-    /// Its settings and what it costs.
-    detail: String,
+    /// What it costs.
+    value: String,
+    /// Its settings.
+    settings: String,
 }
 
 /// The problems of an experiment that the page shows.
@@ -64,7 +66,7 @@ fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Guid
         (FrontierObjective::Communications, Some(cap)) => {
             format!(
                 "communications, with at most {} times the oracle calls of SGD",
-                readable(cap, 2)
+                cap
             )
         }
         (objective, _) => objective.name().to_owned(),
@@ -106,8 +108,8 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
     let mut all: Vec<_> = frontier.algorithms.iter().filter_map(|a| point(*a)).collect();
     all.sort_by(|a, b| value(&a.1).total_cmp(&value(&b.1)));
     let Some((_, least)) = all.first().copied() else {
-        let (label, detail) = ("none".to_owned(), "not reached".to_owned());
-        return GuideSquare { label, family: None, detail };
+        let (label, value) = ("none".to_owned(), "not reached".to_owned());
+        return GuideSquare { label, family: None, value, settings: String::new() };
     };
     all.retain(|(_, cost)| value(cost) == value(&least));
     let names: Vec<&str> = all.iter().map(|(algorithm, _)| label(*algorithm)).collect();
@@ -115,13 +117,13 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
         [(one, _)] => Some(family(one.method().name())),
         _ => None,
     };
-    let detail = format!(
-        "H = {}, γ = {}: {}",
+    let settings = format!(
+        "H = {}, γ = {}",
         thousands(least.local_steps as usize),
-        short(least.step_size),
-        readable(value(&least), 3)
+        short(least.step_size)
     );
-    GuideSquare { label: names.join(" or "), family, detail }
+    let value = readable(value(&least), 3);
+    GuideSquare { label: names.join(" or "), family, value, settings }
 }
 
 /// What the script of the page looks up.

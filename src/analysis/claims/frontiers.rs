@@ -98,6 +98,9 @@ impl<'a> Judge<'a> {
                 });
                 parts.add(clients_text(*clients), slope, "a slope needs two targets");
             }
+            // Of exact parts that all hold, the last is named: that with the least margin.
+            let apart = |(_, e): &(String, Evidence)| (e.estimate - claim.value).abs();
+            parts.tested.sort_by(|a, b| apart(a).total_cmp(&apart(b)));
         }
         let formula = format!(
             "slope of log({}) over log(ε) of {} is {} ± {}",
@@ -160,6 +163,7 @@ impl<'a> Judge<'a> {
                 let found = ratio.map(|(own, other)| exact(libm::log(own / other), region));
                 parts.add(name, found, "there are no prices");
             }
+            parts.tested.sort_by(|(_, a), (_, b)| a.estimate.total_cmp(&b.estimate));
         }
         let factor =
             if claim.factor == 1.0 { String::new() } else { format!("{} × ", claim.factor) };

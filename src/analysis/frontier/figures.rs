@@ -96,7 +96,7 @@ impl ComputedFrontier<'_> {
         match self.cap {
             Some(cap) => caption.push_str(&format!(
                 ", with at most {} times the oracle calls of SGD",
-                readable(cap, 2)
+                cap
             )),
             None => caption.push_str(", at the prices of the manifest"),
         }

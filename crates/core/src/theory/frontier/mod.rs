@@ -128,7 +128,8 @@ pub struct Search {
     pub local_steps: Vec<u64>,
     /// The step sizes γ that are tried.
     pub step_sizes: StepSizes,
-    /// The number of golden-section steps in log γ around the best of them; 0 for none.
+    /// The number of golden-section steps in log γ between the neighbours of the best of them; 0
+    /// for none.
     pub refinements: u32,
     /// The start.
     pub start: StartError,
@@ -188,6 +189,13 @@ pub enum Refusal {
         /// d.
         dimension: usize,
     },
+    /// The state of a method has too many moments.
+    Size {
+        /// The method.
+        method: Method,
+        /// Their number.
+        moments: usize,
+    },
     /// A list is empty, or a number is not positive and finite; the name of the setting.
     Setting(&'static str),
 }
@@ -213,6 +221,12 @@ impl fmt::Display for Refusal {
             Self::Start { dimension } => {
                 write!(f, "the start must be {dimension} finite numbers other than the optimum")
             }
+            Self::Size { method, moments } => write!(
+                f,
+                "{} has a state of {moments} moments on this problem; at most {MOST_MOMENTS} are \
+                 computed, so the problem needs fewer dimensions or fewer types of clients",
+                method.name()
+            ),
             Self::Setting(name) => {
                 write!(f, "{name} must be a list of positive finite numbers, and not empty")
             }
@@ -222,6 +236,9 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// The most moments of a pair of runs: their map and its powers take half a gigabyte.
+const MOST_MOMENTS: usize = 1500;
+
 /// The fewest rounds for each method, number of clients, target and number of local steps.
 /// Combinations that reach the target at no step size are absent. Among step sizes that need
 /// equally many rounds, the one with the smallest error after them is the best.
@@ -229,13 +246,18 @@ impl std::error::Error for Refusal {}
 /// # Errors
 /// The first [`Refusal`] that applies.
 pub fn search(facts: &dyn Facts, search: &Search) -> Result<Vec<Reached>, Refusal> {
-    let problem = typed(facts, &search.clients, &search.start)?;
+    let problem = typed(facts, &search.methods, &search.clients, &search.start)?;
     check(&problem, search)?;
     Ok(search::run(&problem, search))
 }
 
 /// The problem by types, if its moments close and it can have these numbers of clients.
-fn typed(facts: &dyn Facts, clients: &[u64], start: &StartError) -> Result<TypedProblem, Refusal> {
+fn typed(
+    facts: &dyn Facts,
+    methods: &[Method],
+    clients: &[u64],
+    start: &StartError,
+) -> Result<TypedProblem, Refusal> {
     if !facts.linear() || !facts.independent() {
         return Err(Refusal::MomentsDoNotClose);
     }
@@ -253,6 +275,12 @@ fn typed(facts: &dyn Facts, clients: &[u64], start: &StartError) -> Result<Typed
     }
     if let Some(&clients) = clients.iter().find(|&&n| n == 0 || n % multiple != 0) {
         return Err(Refusal::Clients { clients, multiple });
+    }
+    for &method in methods {
+        let moments = search::moments(method, facts.dim(), first.len());
+        if moments > MOST_MOMENTS {
+            return Err(Refusal::Size { method, moments });
+        }
     }
     let kind =
         |(&first, &count): (&usize, &u64)| ClientType::new(facts, first, count as f64 / all as f64);
@@ -325,7 +353,7 @@ pub fn errors(
     start: &StartError,
     rounds: usize,
 ) -> Result<Vec<f64>, Refusal> {
-    let problem = typed(facts, &[run.clients], start)?;
+    let problem = typed(facts, &[run.method], &[run.clients], start)?;
     Ok(search::curve(&problem, run).errors(rounds))
 }
 
@@ -353,7 +381,7 @@ pub fn rounds_to(
     start: &StartError,
     targets: &[f64],
 ) -> Result<Vec<Option<u64>>, Refusal> {
-    let problem = typed(facts, &[run.clients], start)?;
+    let problem = typed(facts, &[run.method], &[run.clients], start)?;
     let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
     let crossings = search::curve(&problem, run).crossings(&squares);
     Ok(crossings.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())

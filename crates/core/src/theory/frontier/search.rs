@@ -7,6 +7,7 @@
 use super::bounds::ErrorBounds;
 use super::curve::{Crossing, ErrorCurve};
 use super::local::{ClientType, LocalPowers, StepCount};
+use super::products::Products;
 use super::round::{RoundMoments, Runs};
 use super::{Method, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes};
 use rayon::prelude::*;
@@ -119,6 +120,14 @@ impl StepSizes {
     }
 }
 
+/// The most moments of a pair of runs of a method in `d` dimensions.
+pub fn moments(method: Method, d: usize, types: usize) -> usize {
+    let same = method.weights().len() == 1;
+    let u = Products { n: if method.corrected() { types * d + 1 } else { d + 1 }, same };
+    let deviations = if method.corrected() { types } else { 0 };
+    u.len() + deviations * Products { n: d, same }.len()
+}
+
 /// The errors of a method with all its settings.
 pub fn curve(problem: &TypedProblem, run: &MethodRun) -> ErrorCurve {
     let rounds = Rounds::new(problem, run.method, run.step_size, run.local_steps);
@@ -141,20 +150,78 @@ fn of_method(problem: &TypedProblem, search: &Search, method: Method) -> Vec<Rea
         let pairs = best.par_iter_mut().zip(local_steps);
         pairs.for_each(|(best, &h)| rounds.improve(search, h, best));
     }
-    let mut out = Vec::new();
+    let mut found = Vec::new();
     for (n, &clients) in search.clients.iter().enumerate() {
         for (k, &target) in search.targets.iter().enumerate() {
             for (best, &local_steps) in best.iter().zip(local_steps) {
-                let Some(Best { step_size, crossing }) = best[n][k] else { continue };
-                let edge = match step_size {
-                    x if x == search.step_sizes.to => Some(RangeEnd::To),
-                    x if x == search.step_sizes.from => Some(RangeEnd::From),
-                    _ => None,
-                };
-                let rounds = crossing.rounds;
-                out.push(Reached { method, clients, target, local_steps, step_size, rounds, edge });
+                let goal = Goal { method, clients, target, local_steps };
+                found.extend(best[n][k].map(|best| (goal, best)));
             }
         }
     }
-    out
+    let refined = |(goal, best): (Goal, Best)| {
+        let best = refine(problem, search, &goal, best);
+        goal.reached(best, search.step_sizes)
+    };
+    found.into_par_iter().map(refined).collect()
+}
+
+/// What a step size is sought for.
+struct Goal {
+    method: Method,
+    clients: u64,
+    target: f64,
+    local_steps: u64,
+}
+
+impl Goal {
+    fn reached(&self, best: Best, range: StepSizes) -> Reached {
+        let Self { method, clients, target, local_steps } = *self;
+        let Best { step_size, crossing } = best;
+        let edge = match step_size {
+            x if x >= range.to => Some(RangeEnd::To),
+            x if x <= range.from => Some(RangeEnd::From),
+            _ => None,
+        };
+        let rounds = crossing.rounds;
+        Reached { method, clients, target, local_steps, step_size, rounds, edge }
+    }
+
+    /// The same with another step size, if that is better than `best`.
+    fn better(&self, problem: &TypedProblem, step_size: f64, best: &Best) -> Option<Best> {
+        let round =
+            Rounds::new(problem, self.method, step_size, self.local_steps).of(self.local_steps);
+        let square = self.target * self.target;
+        let mut bounds = ErrorBounds::new(&round, &problem.start);
+        if !bounds.may_hold(self.clients, square) || !bounds.may_reach(best.crossing.rounds, square)
+        {
+            return None;
+        }
+        let mut curve = ErrorCurve::new(&round, self.clients, &problem.start);
+        let found = Best { step_size, crossing: curve.crossings(&[square])[0]? };
+        found.improves(Some(best)).then_some(found)
+    }
+}
+
+/// The best step size after golden-section steps in log γ between the neighbours of the best of
+/// the range.
+fn refine(problem: &TypedProblem, search: &Search, goal: &Goal, mut best: Best) -> Best {
+    /// The part of the larger side of the best at which the next step size lies.
+    const PART: f64 = 0.381_966_011_250_105_1;
+    let StepSizes { from, to, points } = search.step_sizes;
+    let (low, high, mut center) = (libm::log(from), libm::log(to), libm::log(best.step_size));
+    let spacing = (high - low) / points.saturating_sub(1).max(1) as f64;
+    let (mut a, mut b) = ((center - spacing).max(low), (center + spacing).min(high));
+    for _ in 0..search.refinements {
+        let is_right = b - center > center - a;
+        let next = center + PART * (if is_right { b } else { a } - center);
+        match goal.better(problem, libm::exp(next), &best) {
+            Some(found) => {
+                *(if is_right { &mut a } else { &mut b }) = center;
+                (best, center) = (found, next);
+            }
+            None => *(if is_right { &mut b } else { &mut a }) = next,
+        }
+    }
+    best
 }
